@@ -32,7 +32,7 @@ export class ProgramFiles {
     return file
   }
 
-  /** Removes all files. A sweep removes later any file that cannot be removed now. */
+  /** Removes all files. If one cannot be removed, a later sweep does it. */
   close(): void {
     for (const file of this.files.splice(0)) {
       try {

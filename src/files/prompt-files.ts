@@ -13,8 +13,8 @@ export interface TextFile {
 }
 
 /**
- * Undefined if the file is missing, unreadable or not a regular file (a FIFO would hang the command). With `root`, also if
- * the real path is outside it: the author of a repository may have added a link to a secret.
+ * Undefined if the file is missing, unreadable or not a regular file (a FIFO would hang the command). With `root`, also
+ * if the real path is outside it: the author of a repository may have added a link to a secret.
  */
 export function readTextFile(path: string, bytesMax: number, root?: string): TextFile | undefined {
   try {

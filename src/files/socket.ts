@@ -1,5 +1,5 @@
 /**
- * A Unix socket in the home. A socket address holds about 100 bytes and a home's path may be longer, so on Linux the
+ * A Unix socket in the home. A socket address holds about 100 bytes, and a home's path may be longer. So on Linux the
  * address goes through the descriptor of the socket's directory.
  */
 import { connect, createServer, type Socket } from 'node:net'

@@ -1,8 +1,9 @@
 /**
- * Files that the user names: settings, exports, scenarios. A replaced file keeps its mode and owner. A symlink stays, and
- * its target is replaced.
+ * Files that the user names: settings, exports, scenarios. A replaced file keeps its mode and owner. A symlink stays,
+ * and its target is replaced.
  *
- * A crash leaves the old file or the new one, and perhaps a temporary file beside it. A sweep removes that only in the home.
+ * A crash leaves the old file or the new one, and perhaps a temporary file beside it. A sweep removes that only in the
+ * home.
  */
 import { dirname } from 'node:path'
 import { SubstratError } from '../errors.js'
@@ -15,7 +16,9 @@ export function readUserFile(path: string): string {
   return io.readFollowing('user_file.read', path).toString('utf8')
 }
 
-/** Durable on return. `mode` applies to a new file and follows the user's umask by default; an old file keeps its mode. */
+/**
+ * Durable on return. `mode` applies to a new file and follows the user's umask by default; an old file keeps its mode.
+ */
 export function writeUserFile(path: string, text: string, mode = 0o666 & ~process.umask()): void {
   syncName(replaceAt(path, Buffer.from(text), mode))
 }

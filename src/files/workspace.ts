@@ -1,9 +1,9 @@
 /**
- * Files of an agent's workspace, by names that a model gave. Nothing outside the workspace is read or written, also
+ * Files of an agent's workspace, by names that a model gave. Nothing outside the workspace is read or written, not even
  * through a symlink.
  *
- * TOCTOU: another process may add a symlink between check and use. At the end of the path it is not followed
- * (O_NOFOLLOW, rename). In place of a directory of the path it is followed, because Node has no openat(2).
+ * TOCTOU: another process may add a symlink between check and use. A symlink in the place of the file is not followed
+ * (O_NOFOLLOW, rename). A symlink in the place of a directory of its path is followed, because Node has no openat(2).
  */
 import { basename, dirname, isAbsolute, join, relative, resolve, sep } from 'node:path'
 import { factsOf, readLinkIfThere, realPath, realPathIfThere, statIfThere } from '../host/disk/facts.js'

@@ -1,7 +1,7 @@
 /**
- * Identities of processes. A pid alone is ambiguous: the kernel reuses pids, and containers that share a home have separate
- * pid namespaces. Locks show whether a process is dead. An identity answers other questions, above all whether a process
- * group in a log is still the same group.
+ * Identities of processes. A pid alone is ambiguous: the kernel reuses pids, and containers that share a home have
+ * separate pid namespaces. Locks show whether a process is dead. An identity answers other questions, above all whether
+ * a process group in a log is still the same group.
  */
 import { hostname, uptime } from 'node:os'
 import { clock } from '../clock.js'
@@ -76,7 +76,10 @@ export function environmentOf(pid: number, name: string): string | undefined {
   return environment?.find((entry) => entry.startsWith(`${name}=`))?.slice(name.length + 1)
 }
 
-/** Inside `exec` a process has an empty environment and would look like a foreign process, so this waits for `exec` to end. */
+/**
+ * Inside `exec` a process has an empty environment and would look like a foreign process, so this waits for `exec` to
+ * end.
+ */
 function readEnvironment(pid: number): Buffer | undefined {
   const file = `/proc/${pid}/environ`
   let environment = readProc(file)

@@ -14,8 +14,8 @@ export function ownArguments(): Buffer | undefined {
 }
 
 /**
- * Whether both paths are one directory, by device and inode: `theirs` may be a symlink or another mount point. Undefined if
- * `theirs` does not exist.
+ * Whether both paths are one directory, by device and inode: `theirs` may be a symlink or another mount point.
+ * Undefined if `theirs` does not exist.
  */
 export function isHome(theirs: string, ours: string): boolean | undefined {
   const [named, own] = [theirs, ours].map((path) => statIfThere('proc.home', path))

@@ -1,8 +1,8 @@
 /**
  * A log too damaged to continue is set aside, never deleted, and a new log takes its place.
  *
- * A crash or power cut leaves either the damaged log under its own name, perhaps with a second name, or the new log. The
- * old log's snapshot may remain beside the new log: readers refuse it, and the next rebuild replaces it.
+ * A crash or power cut leaves either the damaged log under its own name, perhaps with a second name, or the new log.
+ * The old log's snapshot may remain beside the new log: readers refuse it, and the next rebuild replaces it.
  */
 import { basename } from 'node:path'
 import { clock } from '../clock.js'
@@ -19,8 +19,8 @@ export interface SetAside {
 }
 
 /**
- * Gives each damaged file a second name. Durable on return, and so is the key index, which no writer fsyncs: beside a
- * damaged log it is more than a cache, because it may be the only record of a key. Needs the agent's lock.
+ * Gives each damaged file a second name. Durable on return. Also fsyncs the key index, which no writer does: beside a
+ * damaged log it may be the only record of a key. Needs the agent's lock.
  */
 export function keepDamaged(agent: AgentPaths): SetAside {
   syncKeys(agent.keys)
@@ -60,8 +60,8 @@ function linkAside(path: string): string | null {
   const found = lstatIfThere('aside.stat', path)
   if (found === undefined) return null
   const aside = asideName(path)
-  // A hard link keeps the log's own name until the new log replaces it. A directory, FIFO or symlink is renamed: the new
-  // log could not be renamed over a directory.
+  // A hard link keeps the log's own name until the new log replaces it. A directory, FIFO or symlink is renamed: the
+  // new log could not be renamed over a directory.
   if (found.kind === 'file') io.link('aside.link', path, aside)
   else io.rename('aside.rename', path, aside)
   return basename(aside)

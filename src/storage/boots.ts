@@ -1,4 +1,4 @@
-/** Records that recovery has visited every agent since this kernel boot, so that markers are complete. Rebuildable: not fsynced. */
+/** Records that recovery has visited every agent since this kernel boot, so that markers are complete. Not fsynced. */
 
 import { statIfThere } from '../host/disk/facts.js'
 import * as io from '../host/disk/io.js'

@@ -1,9 +1,9 @@
 /**
- * One rename creates an agent. Its directory is built under a temporary name (the staging directory), fsynced, and renamed
- * into place. So an agent exists whole, with its parent link and first prompt, or not at all.
+ * One rename creates an agent. Its directory is built under a temporary name (the staging directory), fsynced, and
+ * renamed into place. So an agent exists whole, with its parent link and first prompt, or not at all.
  *
- * A crash before the rename leaves a `.spawn-` directory with a free lock, which recovery sweeps. A crash after the rename
- * leaves the agent. The rename is acknowledged only after the fsync of `agents/`.
+ * A crash before the rename leaves a `.spawn-` directory with a free lock, which recovery sweeps. A crash after the
+ * rename leaves the agent. The rename is acknowledged only after the fsync of `agents/`.
  */
 import { clock, sleep } from '../clock.js'
 import { assert, SubstratError } from '../errors.js'
@@ -33,7 +33,8 @@ export async function createAgent(paths: HomePaths, locks: LockSystem, files: Ne
   const staging = paths.spawning(files.agentId)
   const agent = paths.agent(files.agentId)
   const marker = paths.marker(files.agentId)
-  // A spawn from a tool call has a derived id, so its retry finds what a dead attempt left. No other process uses that id.
+  // A spawn from a tool call has a derived id, so its retry finds what a dead attempt left. No other process uses that
+  // id.
   if (statIfThere('spawn.stat', staging.root) !== undefined) io.removeTree('spawn.leftover', staging.root)
   let lock: io.OpenFile | undefined
   let log: LockedLog = 'none'
@@ -84,8 +85,8 @@ export async function createAgent(paths: HomePaths, locks: LockSystem, files: Ne
 const SWEEP_WAIT_MS = 10_000
 
 /**
- * Makes and locks the staging directory. The lock file gets its final name only once locked. Before that a sweep may take
- * the directory, because it cannot see that this process lives; then the directory is made again.
+ * Makes and locks the staging directory. The lock file gets its final name only once locked. Before that a sweep may
+ * take the directory, because it cannot see that this process lives; then the directory is made again.
  */
 async function lockStaging(staging: AgentPaths, locks: LockSystem): Promise<io.OpenFile> {
   const start = clock.monotonic()
@@ -110,7 +111,9 @@ function isGone(error: unknown): boolean {
   return error instanceof SubstratError && error.facts.errno === 'ENOENT'
 }
 
-/** Removes staging directories of dead spawns. The lock, under either of its names, shows a dead spawn; a clock cannot. */
+/**
+ * Removes staging directories of dead spawns. The lock, under either of its names, shows a dead spawn; a clock cannot.
+ */
 export function sweepStaging(paths: HomePaths, locks: LockSystem): number {
   const leftovers = io.listDirectory('sweep.list', paths.agents).filter(isSpawnLeftover)
   return leftovers.filter((name) => sweepStagingOf(new AgentPaths(`${paths.agents}/${name}`), locks)).length
@@ -140,7 +143,8 @@ function lockDeadStaging(staging: AgentPaths, locks: LockSystem): io.OpenFile | 
     throw error
   }
   if (lock === undefined || statIfThere('sweep.stat', staging.lock) === undefined) return lock
-  // The spawn renamed its lock file after the open above, so the lock taken here is of a new file that this sweep created.
+  // The spawn renamed its lock file after the open above, so the lock taken here is of a new file that this sweep
+  // created.
   io.unlink('sweep.unlink', staging.unlocked)
   io.close(lock)
   return undefined

@@ -1,9 +1,9 @@
 /**
  * The home. The first command creates it; later commands only open it.
  *
- * Order of creation: home.json (fsynced, linked, its directory fsynced), the directories, an fsync of the home, and last
- * `boots/`. A command that finds `boots/` knows that every other name is on disk and need not fsync it again (durability
- * rule 3). A command that does not find it creates and fsyncs the missing names.
+ * Order of creation: home.json (fsynced, linked, its directory fsynced), the directories, an fsync of the home, and
+ * last `boots/`. A command that finds `boots/` knows that every other name is on disk and need not fsync it again
+ * (durability rule 3). A command that does not find it creates and fsyncs the missing names.
  */
 import { basename, dirname } from 'node:path'
 import { clock } from '../clock.js'
@@ -88,7 +88,10 @@ function isWhole(paths: HomePaths): boolean {
   )
 }
 
-/** Refuses a home without owner rights: an older version made it under a umask such as 277, or the user removed them. Root needs none. */
+/**
+ * Refuses a home without owner rights: an older version made it under a umask such as 277, or the user removed them.
+ * Root needs none.
+ */
 function refuseClosed(paths: HomePaths, { owner, mode }: FileFacts, needed: number): void {
   const self = process.geteuid?.()
   if (self === undefined || self === 0 || owner !== self || (mode & needed) === needed) return
@@ -105,7 +108,8 @@ function refuseForeign(paths: HomePaths): void {
   const self = process.getuid?.()
   if (root === undefined || self === undefined) return
   const { owner } = root
-  if (owner !== self) throw unusableError(paths, `belongs to user ${owner}, and this runs as user ${self}`)
+  if (owner !== self)
+    throw unusableError(paths, `belongs to user ${owner}, but this command runs as user ${self}`)
   refuseClosed(paths, root, 0o700)
 }
 

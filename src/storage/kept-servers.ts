@@ -1,9 +1,9 @@
 /**
- * The files of kept servers: which agents have one, the time of its last use, its address and its output. The agent's log
- * is the truth.
+ * The files of kept servers: which agents have one, the time of its last use, its address and its output. The agent's
+ * log is the truth.
  *
- * Invariants: each agent whose log has a server has a file in `servers/`, created first and removed last. All other files
- * here need the agent's lock; `servers/` and its own lock do not.
+ * Invariants: each agent whose log has a server has a file in `servers/`, created first and removed last. All other
+ * files here need the agent's lock; `servers/` and its own lock do not.
  */
 
 import { statIfThere } from '../host/disk/facts.js'
@@ -46,7 +46,9 @@ export class KeptServerFiles {
       .sort((a, b) => a.usedMs - b.usedMs)
   }
 
-  /** Held while a command counts the servers and stops some. Undefined if another process holds it longer than `waitMs`. */
+  /**
+   * Held while a command counts the servers and stops some. Undefined if another process holds it longer than `waitMs`.
+   */
   lock(command: string, waitMs: number): Promise<Lease | undefined> {
     io.mkdir('server.mkdir', this.paths.servers)
     return waitForLease(this.locks, this.paths.serversLock, command, waitMs)
@@ -111,7 +113,9 @@ export class KeptServerFiles {
     }
   }
 
-  /** Keeps a long-running server from filling the disk. The server appends, so after the truncation it writes at byte 0. */
+  /**
+   * Keeps a long-running server from filling the disk. The server appends, so after the truncation it writes at byte 0.
+   */
   boundOutput(agentId: string): void {
     const file = io.openIfThere('server.output', this.paths.agent(agentId).serverOutput, 'write')
     if (file === undefined) return

@@ -1,5 +1,6 @@
 /**
- * The names that may exist in a home: the table of docs/format.md in code. The audit checks each name in a home against it.
+ * The names that may exist in a home: the table of docs/format.md in code. The audit checks each name in a home against
+ * it.
  */
 export type Expected = ExpectedFile | ExpectedDirectory
 

@@ -1,7 +1,7 @@
 /**
  * The inboxes of agents and of the operator.
  *
- * A crash leaves a message whole and fsynced, or not at all. `operator/taken/` holds the ids of messages that the operator
+ * A crash leaves a message whole and fsynced, or not at all. `operator/taken/` holds the messages that the operator
  * took, so a sender that repeats itself after a crash delivers nothing twice.
  */
 import { dirname } from 'node:path'
@@ -103,7 +103,10 @@ export class Mailboxes {
     return forgotten
   }
 
-  /** Renames a damaged message, by its `pathOf`, to a name beside the messages, and returns that path. Durable on return. */
+  /**
+   * Renames a damaged message, by its `pathOf`, to a name beside the messages, and returns that path. Durable on
+   * return.
+   */
   setAside(path: string): string {
     const aside = asideName(path)
     io.rename('mail.aside', path, aside)

@@ -1,9 +1,9 @@
 /**
- * A directory of messages, one file each. Order of a delivery: temporary file, fsync, link, fsync of the directory. So a
- * message exists whole or not at all, and it is durable before its sender is acknowledged.
+ * A directory of messages, one file each. Order of a delivery: temporary file, fsync, link, fsync of the directory. So
+ * a message exists whole or not at all, and it is durable before its sender is acknowledged.
  *
- * Until the directory is fsynced, a power cut may bring an unlinked file back. Consumers deduplicate by id, and forget an
- * id only after `syncMaildir` (durability rule 9).
+ * Until the directory is fsynced, a power cut may bring an unlinked file back. Consumers deduplicate by id, and forget
+ * an id only after `syncMaildir` (durability rule 9).
  */
 import { dirname } from 'node:path'
 import { statIfThere } from '../host/disk/facts.js'
@@ -36,14 +36,18 @@ function idsIn(directory: string, parse: (name: string) => string | undefined): 
     .filter((id) => id !== undefined)
 }
 
-/** Whether the directory has a message or a temporary file. A temporary file of a dead sender counts until it is swept. */
+/**
+ * Whether the directory has a message or a temporary file. A temporary file of a dead sender counts until it is swept.
+ */
 export function hasMessages(directory: string): boolean {
   return io
     .listDirectory('mail.list', directory)
     .some((name) => parseMailFile(name) !== undefined || isLeftover(name))
 }
 
-/** Empty, without reading it, if it is not a regular file or is larger than any message. Undefined if it does not exist. */
+/**
+ * Empty, without reading it, if it is not a regular file or is larger than any message. Undefined if it does not exist.
+ */
 export function readMessage(path: string): Buffer | undefined {
   const facts = statIfThere('mail.stat', path)
   if (facts === undefined) return undefined

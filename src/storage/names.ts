@@ -1,12 +1,12 @@
 /**
- * The index of names below one parent, or of the roots. One small file per name holds the id of the name's latest agent.
- * Writers hold the index's own lock, briefly.
+ * The index of names below one parent, or of the roots. One small file per name holds the id of the name's latest
+ * agent. Writers hold the index's own lock, briefly.
  *
  * Invariants:
  * - An entry is durable before its agent exists, so every living agent with a name is found by it.
  * - An entry may name an agent that was never created or no longer exists. Its reader checks the agent.
- * - An index without `complete` may have lost entries (a person deleted it), so a miss in it proves nothing. The same holds
- *   for a damaged entry.
+ * - An index without `complete` may have lost entries (a person deleted it), so a miss in it proves nothing. The same
+ *   holds for a damaged entry.
  */
 
 import { dirname } from 'node:path'

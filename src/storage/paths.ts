@@ -1,8 +1,8 @@
 /**
  * Builds and parses every name on disk (docs/format.md). No other module does.
  *
- * Invariant: an id, key or name from outside becomes part of a path only through these functions. Each function refuses a
- * value of the wrong form, so no path can leave the home.
+ * Invariant: an id, key or name from outside becomes part of a path only through these functions. Each function refuses
+ * a value of the wrong form, so no path can leave the home.
  */
 import { join } from 'node:path'
 import { assert } from '../errors.js'
@@ -128,7 +128,10 @@ export class AgentPaths {
   get lock(): string {
     return `${this.root}/lock`
   }
-  /** The lock file of a staging directory before it is locked. So a free file named `lock` means that its holder is dead. */
+  /**
+   * The lock file of a staging directory before it is locked. So a free file named `lock` means that its holder is
+   * dead.
+   */
   get unlocked(): string {
     return `${this.root}/lock.new`
   }

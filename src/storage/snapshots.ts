@@ -34,8 +34,8 @@ export class Snapshots {
   }
 
   /**
-   * Whether the log ends with the snapshot's last record, by seq and time. Only then is a snapshot trusted. A log of another
-   * agent with the same shape has another time there.
+   * Whether the log ends with the snapshot's last record, by seq and time. Only then is a snapshot trusted. A log of
+   * another agent with the same shape has another time there.
    */
   isEndOfLog({ id, last_offset, log_bytes, last_seq, updated_at }: KnownEnd): boolean {
     if (!(Number.isSafeInteger(last_offset) && last_offset >= 0)) return false

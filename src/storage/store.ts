@@ -1,8 +1,9 @@
 /**
- * The file store: the only view of the disk for the layers above. Its interface has agents, logs, mail, markers and leases
- * but no files, so a second store could replace this one.
+ * The file store: the only view of the disk for the layers above. Its interface has agents, logs, mail, markers and
+ * leases but no files, so a second store could replace this one.
  *
- * The comment of each writing method states what is on disk on return. No method acknowledges anything to a user or sender.
+ * The comment of each writing method states what is on disk on return. No method acknowledges anything to a user or
+ * sender.
  */
 import type { Duplex } from 'node:stream'
 import { SubstratError } from '../errors.js'
@@ -125,7 +126,10 @@ export class FileStore {
     return statIfThere('agents.stat', this.paths.agent(agentId).root) !== undefined
   }
 
-  /** Whether a spawn is creating the agent. Call before `hasAgent`: in that order, no agent is missed during its creation. */
+  /**
+   * Whether a spawn is creating the agent. Call before `hasAgent`: in that order, no agent is missed during its
+   * creation.
+   */
   isSpawning(agentId: string): boolean {
     return statIfThere('agents.stat', this.paths.spawning(agentId).root) !== undefined
   }
@@ -135,7 +139,9 @@ export class FileStore {
     return createAgent(this.paths, this.locks, files)
   }
 
-  /** Needs the agent's lock. One rename removes the agent, so it is never half there. A crash leaves the directory for a sweep. */
+  /**
+   * Needs the agent's lock. One rename removes the agent whole. After a crash, a sweep deletes the renamed directory.
+   */
   removeAgent(agentId: string): void {
     const aside = this.paths.removedPath(agentId)
     io.rename('remove.aside', this.paths.agent(agentId).root, aside)
@@ -165,8 +171,8 @@ export class FileStore {
   }
 
   /**
-   * Call before acknowledging anything in an agent that another process created: that process may have died, or may yet
-   * die, between the rename and the fsync of the name (durability rule 3). In that case the marker still exists.
+   * Call before acknowledging anything in an agent that another process created (durability rule 3). That process may
+   * die between the rename and the fsync of the name, or may have died there. In that case the marker still exists.
    */
   syncNameOf(agentId: string): void {
     if (this.isMarked(agentId)) io.syncDirectory('agents.sync_directory', this.paths.agents)
@@ -224,16 +230,17 @@ export class FileStore {
   }
 
   /**
-   * Removes the marker if the agent needs no visit. The marker is renamed aside before the last check and still counts, so
-   * no concurrent send is lost. A sender writes a temporary file into the inbox, marks, links the message, and marks again.
-   * The last check either sees the temporary file or the message, or precedes both. In that case the sender's mark comes
-   * after the rename aside, and stays.
+   * Removes the marker if the agent needs no visit. The marker is renamed aside before the last check and still counts,
+   * so no concurrent send is lost. A sender writes a temporary file into the inbox, marks, links the message, and marks
+   * again. Either the last check sees the temporary file or the message, or it precedes both. If it precedes both, the
+   * sender's mark comes after the rename aside, and stays.
    */
   unmark(agentId: string, needsVisit: () => boolean): void {
     const marker = this.paths.marker(agentId)
     const aside = this.paths.closingMarker(agentId)
     if (needsVisit()) return
-    // The marker may be aside already: the process that renamed it died, or is unmarking an agent that was never created.
+    // The marker may be aside already: the process that renamed it died, or is unmarking an agent that was never
+    // created.
     io.renameIfThere('marker.aside', marker, aside)
     if (needsVisit()) io.renameIfThere('marker.restore', aside, marker)
     else io.unlink('marker.unlink', aside)
@@ -282,7 +289,9 @@ export class FileStore {
   }
 }
 
-/** Symlinks are refused in the directories of the format only. The owner's own files, such as skills, may be symlinks. */
+/**
+ * Symlinks are refused in the directories of the format only. The owner's own files, such as skills, may be symlinks.
+ */
 function confinedPaths(root: string): HomePaths {
   const paths = new HomePaths(root)
   confine(paths.directories)

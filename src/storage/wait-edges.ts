@@ -1,9 +1,9 @@
 /**
- * Waits between agents, across processes. Each edge is a file in the waiting agent's directory, locked while the waiting
- * process lives. So a dead process leaves no live edge.
+ * Waits between agents, across processes. Each edge is a file in the waiting agent's directory, locked while the
+ * waiting process lives. So a dead process leaves no live edge.
  *
- * Invariant: a process adds its edge before it searches for a cycle. If two edges together close a cycle, at least one of
- * the two processes sees it.
+ * Invariant: a process adds its edge before it searches for a cycle. If two edges together close a cycle, at least one
+ * of the two processes sees it.
  */
 import { SubstratError } from '../errors.js'
 import * as io from '../host/disk/io.js'

@@ -196,7 +196,7 @@ describe('a directory that cannot be a home', () => {
       expect(() => makeHome(paths, kind)).toThrow(
         expect.objectContaining({
           code: 'HOME_UNUSABLE',
-          message: `the home ${paths.root} belongs to user ${NOBODY}, and this runs as user 0`,
+          message: `the home ${paths.root} belongs to user ${NOBODY}, but this command runs as user 0`,
         }),
       )
       expect(existsSync(paths.slots)).toBe(false)

@@ -1,6 +1,7 @@
 /**
- * The durability rules (docs/architecture.md, Durability rules), each at the lowest level where code can break it. Rule 2, intent
- * before effect, belongs to the layers that have effects: test/turn. The tests of each module cover a rule in detail.
+ * The durability rules (docs/architecture.md, Durability rules), each at the lowest level where code can break it. Rule
+ * 2, intent before effect, belongs to the layers that have effects: test/turn. The tests of each module cover a rule in
+ * detail.
  */
 import { randomUUID } from 'node:crypto'
 import { readdirSync, readFileSync, rmSync, writeFileSync } from 'node:fs'

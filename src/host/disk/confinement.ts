@@ -1,11 +1,11 @@
 /**
  * Directories in which no symlink is followed: the target is not part of the home, so it is neither read nor changed.
  *
- * TOCTOU: a symlink that replaces a directory while the home is in use goes unnoticed, because Node has no openat(2). Each
- * opening of the home checks again.
+ * TOCTOU: a symlink that replaces a directory while the home is in use goes unnoticed, because Node has no openat(2).
+ * Each opening of the home checks again.
  *
- * Invariant: a known directory is outside every confined one; or, when last checked since the opening, neither it nor any
- * directory between it and the confined one was a symlink.
+ * Invariant: a known directory is outside every confined one, or was checked since the home was opened. At that check,
+ * neither it nor any directory between it and the confined one was a symlink.
  */
 import { dirname } from 'node:path'
 import { SubstratError } from '../../errors.js'

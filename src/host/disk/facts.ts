@@ -58,8 +58,8 @@ export function factsOf(point: string, file: OpenFile): FileFacts {
 
 /**
  * Compares an open file with the path by which it was opened. `same`: the path is still this file. `other`: the path is
- * another file. `none`: the file was unlinked. `unknown`: the path is missing but the file has a name elsewhere, because a
- * directory above it was renamed.
+ * another file. `none`: the file was unlinked. `unknown`: the path is missing but the file has a name elsewhere,
+ * because a directory above it was renamed.
  */
 export function nameOf(point: string, file: OpenFile): 'same' | 'other' | 'unknown' | 'none' {
   return step({ point, name: 'read', path: file.path }, () => {

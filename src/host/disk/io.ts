@@ -1,5 +1,6 @@
 /**
- * The steps that touch files and directories. Only src/host/disk imports node:fs, besides src/start, which touches no home.
+ * The steps that touch files and directories. Only src/host/disk imports node:fs, besides src/start, which touches no
+ * home.
  *
  * Invariants:
  * - A failed write or sync throws; it is never a return value.
@@ -241,7 +242,9 @@ export function listDirectory(point: string, path: string): string[] {
   return unless('ENOENT', () => step({ point, name: 'read', path }, list)) ?? []
 }
 
-/** Like listDirectory, and records which entries are real directories, so that each need not be checked for a symlink. */
+/**
+ * Like listDirectory, and records which entries are real directories, so that each need not be checked for a symlink.
+ */
 export function listDirectories(point: string, path: string): string[] {
   const list = (): string[] => {
     confinement.refuseLinks(path)

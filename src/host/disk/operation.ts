@@ -1,7 +1,7 @@
 /**
- * One step that touches the disk. Each step has a name, its fault point (such as `log.append`). The fault hook runs before
- * each step; the crash laboratories count, record, fail or shorten steps there. The error of a failed step names the
- * operation, the path and the remedy.
+ * One step that touches the disk. Each step has a name, its fault point (such as `log.append`). The fault hook runs
+ * before each step; the crash laboratories count, record, fail or shorten steps there. The error of a failed step names
+ * the operation, the path and the remedy.
  */
 
 import * as fs from 'node:fs'

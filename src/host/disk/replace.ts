@@ -1,6 +1,6 @@
 /**
- * Replaces a whole file: write a temporary file beside it, fsync, rename. Readers see the old bytes or the new ones, never
- * a mixture. (The usual library renames a short write over the good file and reports success.)
+ * Replaces a whole file: write a temporary file beside it, fsync, rename. Readers see the old bytes or the new ones,
+ * never a mixture. (The usual library renames a short write over the good file and reports success.)
  *
  * A crash before the rename leaves the old file and a temporary file, which recovery sweeps. A crash after the rename
  * leaves the new file.
@@ -39,9 +39,9 @@ function replaceOnce(point: string, path: string, bytes: Uint8Array, options: Re
 }
 
 /**
- * Creates a whole file or none: write a temporary file, fsync, link(2), fsync the directory. Returns false if the name is
- * taken. The directory is fsynced then too, because the caller will rely on a name that another process made (durability
- * rule 3).
+ * Creates a whole file or none: write a temporary file, fsync, link(2), fsync the directory. Returns false if the name
+ * is taken. The directory is fsynced then too, because the caller will rely on a name that another process made
+ * (durability rule 3).
  *
  * `beforeLink` runs between the fsync and the link. It runs again if the write is repeated with a new temporary file.
  */
@@ -70,8 +70,8 @@ function createOnce(point: string, path: string, bytes: Uint8Array, beforeLink?:
 const SWEEPS_MAX = 3
 
 /**
- * Repeats the write if a sweep took the temporary file before its rename or link. A sweep in another pid namespace cannot
- * see that the writer lives, so it judges by age, and its clock may have stepped.
+ * Repeats the write if a sweep took the temporary file before its rename or link. A sweep in another pid namespace
+ * cannot see that the writer lives, so it judges by age, and its clock may have stepped.
  */
 function unlessSwept<T>(write: () => T): T {
   for (let sweeps = 0; ; sweeps++) {

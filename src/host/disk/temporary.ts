@@ -22,8 +22,8 @@ export function temporaryName(path: string): string {
 }
 
 /**
- * State of the process that writes a temporary file. `unknown`: it is in another pid namespace, there is no /proc, or an
- * older version made the name.
+ * State of the process that writes a temporary file. `unknown`: it is in another pid namespace, there is no /proc, or
+ * an older version made the name.
  */
 export function writerOf(name: string): 'alive' | 'dead' | 'unknown' {
   const [, pid, boot, namespace, start] = WRITER.exec(name) ?? []

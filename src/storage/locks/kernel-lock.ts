@@ -1,6 +1,6 @@
 /**
- * A kernel lock, which ends with its process. kill -9 releases it at once, SIGSTOP does not, and containers with separate
- * pids share it. It belongs to the open file description, so closing the file releases it.
+ * A kernel lock, which ends with its process. kill -9 releases it at once, and SIGSTOP does not. It also excludes
+ * processes in other pid namespaces. It belongs to the open file description, so closing the file releases it.
  *
  * The home fixes the kind of lock, because `ofd` and `flock` locks do not exclude each other.
  */
@@ -19,8 +19,8 @@ export type LockSharing = 'exclusive' | 'shared'
 const REMOVALS_MAX = 100
 
 /**
- * Undefined if another process holds the lock. Never waits. After locking, the file must still have its name: a lock on a
- * file removed between open and lock excludes no other process.
+ * Undefined if another process holds the lock. Never waits. After locking, the file must still have its name: a lock on
+ * a file removed between open and lock excludes no other process.
  */
 export function tryKernelLock(kind: LockKind, path: string, sharing: LockSharing): io.OpenFile | undefined {
   // A probe must work in a home that this process may only read.
@@ -120,7 +120,10 @@ function openResolved(): OfdTryLock | undefined {
   }
 }
 
-/** Throws if the add-on could not be opened for lack of descriptors: a passing shortage must not choose `flock` for a new home. */
+/**
+ * Throws if the add-on could not be opened for lack of descriptors: a passing shortage must not choose `flock` for a
+ * new home.
+ */
 function refuseWithoutDescriptors(error: unknown): void {
   const { code, message } = error as NodeJS.ErrnoException
   if (code !== 'EMFILE' && code !== 'ENFILE' && !/too many open files/i.test(message)) return
@@ -133,8 +136,7 @@ function refuseWithoutDescriptors(error: unknown): void {
 
 function tryOfd(file: io.OpenFile, sharing: LockSharing): boolean {
   const tryLock = loadOfd()
-  if (tryLock === undefined)
-    throw unsupportedError('ofd', 'the add-on fs-native-extensions does not load here')
+  if (tryLock === undefined) throw unsupportedError('ofd', 'the add-on fs-native-extensions does not load')
   try {
     tryLock(file.fd, 0, 0, sharing === 'exclusive')
     return true

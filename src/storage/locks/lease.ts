@@ -1,8 +1,8 @@
 /**
- * The exclusive right to an agent, an index or a slot. One holder at a time, across processes and containers of one kernel
- * (durability rule 8).
+ * The exclusive right to an agent, an index or a slot. One holder at a time, across processes and containers of one
+ * kernel (durability rule 8).
  *
- * Locks cannot deadlock: the holder of a name index never waits for an agent's lock, and a turn with a slot never waits
+ * Locks cannot deadlock. The holder of a name index never waits for an agent's lock, and a turn with a slot never waits
  * for another agent's lock.
  *
  * On a file system that is not local, kernel locks may not work between machines, so the holder also takes a lock
@@ -48,8 +48,9 @@ export class Lease {
   }
 
   /**
-   * Fence: call before every write, and again before acknowledging it. Throws if the lease was lost or released, or if the
-   * lock file was removed or replaced, because the next process then locks another file. Renaming the home is harmless.
+   * Fence: call before every write, and again before acknowledging it. Throws if the lease was lost or released, or if
+   * the lock file was removed or replaced, because the next process then locks another file. Renaming the home is
+   * harmless.
    */
   assertHeld(): void {
     if (this.failure !== undefined) throw this.failure
@@ -62,7 +63,7 @@ export class Lease {
     if (name === 'same' || name === 'unknown') return
     const what = name === 'none' ? 'removed' : 'replaced'
     this.failure = new SubstratError('LOCKED', `the lock file ${file.path} was ${what} while it was in use`, {
-      hint: 'this command writes nothing more; never remove a lock file; then run: substrat recover --all',
+      hint: 'this command writes nothing more; never remove a lock file; to continue, run: substrat recover --all',
       facts: { path: file.path },
     })
     throw this.failure
@@ -121,7 +122,10 @@ export async function leaseFrom(
   }
 }
 
-/** A writer retries this long before it reports a busy lock: longer than a reader's probe, too short for a person to notice. */
+/**
+ * A writer retries this long before it reports a busy lock: longer than a reader's probe, too short for a person to
+ * notice.
+ */
 const PATIENCE_MS = 50
 
 /** Retries for `waitMs`, and for at least 50 ms. Undefined if another process still holds the lock then. */

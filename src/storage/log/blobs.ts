@@ -1,6 +1,6 @@
 /**
- * Content too large for a line, in its own file, named by its hash. The file and its directory are fsynced before the record
- * that names it, so no power cut can take a blob that a record names. An orphan blob is harmless.
+ * Content too large for a line, in its own file, named by its hash. The file and its directory are fsynced before the
+ * record that names it, so no power cut can take a blob that a record names. An orphan blob is harmless.
  */
 import { dirname } from 'node:path'
 import { damagedConversation } from '../../errors.js'
@@ -27,7 +27,7 @@ export function readBlob(agent: AgentPaths, reference: BlobReference): Buffer {
   const content = io.readIfThere('blob.read', path)
   if (content !== undefined && sha256Hex(content) === reference.blob) return content
   throw damagedConversation(`the blob ${path} is ${content === undefined ? 'missing' : 'damaged'}`, {
-    hint: 'restore it from a backup; the rest of the log is whole',
+    hint: 'restore it from a backup',
     facts: { path, blob: reference.blob },
   })
 }

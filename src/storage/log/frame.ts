@@ -1,6 +1,6 @@
 /**
- * One JSON object per line with a checksum at its end: `{…,"crc":"9f3a01bc"}` and LF. Records, snapshots, mail and index
- * entries use this frame.
+ * One JSON object per line with a checksum at its end: `{…,"crc":"9f3a01bc"}` and LF. Records, snapshots, mail and
+ * index entries use this frame.
  *
  * Invariants:
  * - Only the LF byte ends a line. U+2028 and U+2029 are written escaped.
@@ -53,7 +53,9 @@ export function unframedText(line: Buffer, head: string): string {
   return line.toString('utf8', head.length, line.length - SUFFIX_BYTES)
 }
 
-/** Why the line is damaged or does not begin with `head`. Undefined if it is good. Takes a tenth of the time of parsing. */
+/**
+ * Why the line is damaged or does not begin with `head`. Undefined if it is good. Takes a tenth of the time of parsing.
+ */
 export function damageOf(line: Buffer, head = '{'): string | undefined {
   const split = line.length - SUFFIX_BYTES
   if (split <= head.length) return 'it is too short for a record'
@@ -68,7 +70,10 @@ export function checksumOf(line: Buffer): string {
   return line.toString('latin1', line.length - SUFFIX_BYTES + CRC_BEGIN, line.length - SUFFIX_BYTES + CRC_END)
 }
 
-/** The checksum in the suffix. Undefined without a suffix. Byte by byte, because strings take longer than the CRC itself. */
+/**
+ * The checksum in the suffix. Undefined without a suffix. Byte by byte, because strings take longer than the CRC
+ * itself.
+ */
 function crcAt(line: Buffer, split: number): number | undefined {
   let crc = 0
   for (let index = 0; index < SUFFIX_BYTES; index++) {

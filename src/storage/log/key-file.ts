@@ -1,13 +1,13 @@
 /**
- * The file `keys` of an agent: the place in its log where the latest run of each key begins. A cache of the log that finds
- * a key by its hash without reading the whole file.
+ * The file `keys` of an agent: the place in its log where the latest run of each key begins. A cache of the log that
+ * finds a key by its hash without reading the whole file.
  *
  * Layout: a head, which is a framed line, then pages of 4 KiB. A page has 32-byte entries sorted by hash, zeros, and a
- * CRC-32 in its last four bytes. An entry has the first 16 bytes of the key's SHA-256, the seq and offset of a record
- * (6 bytes each), and that record's minute since 1970 (4 bytes). All numbers are big-endian.
+ * CRC-32 in its last four bytes. An entry has the first 16 bytes of the key's SHA-256, then the seq and offset of a
+ * record (6 bytes each). Its last 4 bytes are that record's minute since 1970. All numbers are big-endian.
  *
- * Invariants: the file is written whole under a temporary name and renamed, never changed in place. It is not fsynced, so a
- * power cut may leave it missing, empty, all NUL, older, or with pages of an older file. Three checks detect this:
+ * Invariants: the file is written whole under a temporary name and renamed, never changed in place. It is not fsynced,
+ * so a power cut may leave it missing, empty, all NUL, older, or with pages of an older file. Three checks detect this:
  * - The head names the last record of the log that it covers.
  * - The size of the file follows from the head.
  * - The CRC of a page also covers the head's CRC and the page number.
@@ -42,7 +42,10 @@ export interface KeyFileEnd {
 }
 
 const VERSION = 1
-/** Each key is indexed by the hash of its NFC form, and also by that of its recorded form. Older versions had only the latter. */
+/**
+ * Each key is indexed by the hash of its NFC form, and also by that of its recorded form. Older versions had only the
+ * latter.
+ */
 const FORMS = 'NFC'
 const PAGE_BYTES = 4096
 const PAGE_ENTRIES = 127
@@ -113,8 +116,8 @@ export class KeyFile {
   }
 
   /**
-   * Entries that differ from `places`, the keys in the log, after `kept` has dropped the forgotten ones. Undefined if a page
-   * is damaged.
+   * Entries that differ from `places`, the keys in the log, after `kept` has dropped the forgotten ones. Undefined if a
+   * page is damaged.
    */
   differences(places: ReadonlyMap<string, KeyPlace>, kept: KeyRetention): KeyDifference[] | undefined {
     const entries = this.entries()
@@ -249,8 +252,8 @@ function withoutPadding(page: Buffer): Buffer {
 }
 
 /**
- * Not fsynced, so that it does not slow a turn. A crash leaves the old file and a temporary file, which recovery sweeps, or
- * the new file. The head of this module says what a power cut leaves.
+ * Not fsynced, so that it does not slow a turn. A crash leaves the old file and a temporary file, which recovery
+ * sweeps, or the new file. The head of this module says what a power cut leaves.
  */
 export function writeKeyFile(path: string, end: KeyFileEnd, entries: Buffer): void {
   replace('keys', path, encodeKeyFile(end, entries), { durableName: false, isSynced: false })

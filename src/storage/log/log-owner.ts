@@ -1,8 +1,8 @@
 /**
  * The owner of a log: its first record names the agent.
  *
- * Invariant: no command reads from, or appends to, a log that names another agent. Two logs can have the same shape, with
- * each record where the other's snapshot expects it. Then only the agent's id distinguishes them.
+ * Invariant: no command reads from, or appends to, a log that names another agent. Two logs can have the same shape,
+ * with each record where the other's snapshot expects it. Then only the agent's id distinguishes them.
  */
 import { damagedConversation, type SubstratError } from '../../errors.js'
 import { limits } from '../../limits.js'

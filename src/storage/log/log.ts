@@ -37,7 +37,9 @@ export class LogWriter extends LogFile {
     super(file)
   }
 
-  /** `locked`: the log, opened and locked by the agent's lease. Undefined if the lease could not open it for writing. */
+  /**
+   * `locked`: the log, opened and locked by the agent's lease. Undefined if the lease could not open it for writing.
+   */
   static open(path: string, locked: io.OpenFile | undefined): LogWriter {
     if (locked !== undefined) return new LogWriter(locked)
     // The open reports any obstacle by its own error. A log that reappeared is not locked by this process, so it still
@@ -51,9 +53,9 @@ export class LogWriter extends LogFile {
   }
 
   /**
-   * Truncates the log at `end` and makes the bytes from `from` durable. Call it before acting on them if the last writer did
-   * not close cleanly: they may be only in the page cache. It rewrites them in place, because a failed fsync may have marked
-   * their pages clean.
+   * Truncates the log at `end` and makes the bytes from `from` durable. Call it before acting on them if the last
+   * writer did not close cleanly: they may be only in the page cache. It rewrites them in place, because a failed fsync
+   * may have marked their pages clean.
    */
   resyncTail(from: number, end: number): void {
     const bytes = this.read(from, end)
@@ -67,7 +69,9 @@ export class LogWriter extends LogFile {
     this.isBroken = false
   }
 
-  /** Appends one batch, durable on return. STORAGE_FAILED means that the log is unchanged, or that its tail will be cut. */
+  /**
+   * Appends one batch, durable on return. STORAGE_FAILED means that the log is unchanged, or that its tail will be cut.
+   */
   append(batch: Uint8Array): void {
     if (this.isBroken)
       throw new SubstratError(

@@ -1,6 +1,6 @@
 /**
- * Reads the end of a file with one read into a reused buffer. Lists use it for the files of very many agents. It returns
- * undefined if the rest of the file is too large, missing or unreadable; the slower full reader then says why.
+ * Reads the end of a file with one read into a reused buffer. Lists use it for the files of very many agents. It
+ * returns undefined if the rest of the file is too large, missing or unreadable; the slower full reader then says why.
  */
 import * as io from '../../host/disk/io.js'
 

@@ -51,7 +51,8 @@ export interface ScanStart {
 }
 
 /**
- * Yields whole batches to the end of the log. An append that a living writer has not finished reads as a truncated tail.
+ * Yields whole batches to the end of the log. An append that a living writer has not finished reads as a truncated
+ * tail.
  */
 export function* scanLog(reader: LogBytes, start: ScanStart): Generator<LoggedRecord[], ScanEnd> {
   const size = reader.size()
@@ -218,7 +219,10 @@ interface Line {
 }
 
 const CHUNK_BYTES = 1024 * 1024
-/** Every record begins with these bytes. They occur nowhere else in a record: inside a string, the quotes would be escaped. */
+/**
+ * Every record begins with these bytes. They occur nowhere else in a record: inside a string, the quotes would be
+ * escaped.
+ */
 const RECORD_START = '{"seq":'
 
 function* linesOf(reader: LogBytes, from: number, size: number): Generator<Line> {
@@ -235,8 +239,8 @@ function* linesOf(reader: LogBytes, from: number, size: number): Generator<Line>
       start = lf + 1
     }
     carried = bytes.subarray(start)
-    // Bytes without LF, longer than any line, are damage. Keep only the last `lineBytesMax` bytes: a whole line may begin
-    // among them.
+    // Bytes without LF, longer than any line, are damage. Keep only the last `lineBytesMax` bytes: a whole line may
+    // begin among them.
     if (carried.length > limits.lineBytesMax) {
       const end = position + chunk.length - limits.lineBytesMax
       yield { bytes: carried.subarray(0, 64), offset, end, complete: false }

@@ -11,9 +11,9 @@ export interface SyncedEnd {
 }
 
 /**
- * Whether each line has a good checksum and the expected seq. Every appending command checks about a thousand lines before
- * V8 has compiled anything. So the bytes become one string, which native calls compare with the expected text. That takes a
- * third of the time of `damageOf` for each line.
+ * Whether each line has a good checksum and the expected seq. Every appending command checks about a thousand lines
+ * before V8 has compiled anything. So the bytes become one string, which native calls compare with the expected text.
+ * That takes a third of the time of `damageOf` for each line.
  */
 export function isWholeBefore(log: LogBytes, { end, lastSeq, bytesMax }: SyncedEnd): boolean {
   const from = Math.max(0, end - bytesMax)
