@@ -14,7 +14,7 @@ class Stdout {
   failure: SubstratError | undefined
   /** False once stdout cannot be written. A turn then continues; a command that only prints may stop. */
   isOpen = true
-  /** What the user can run to see a result that was not printed. */
+  /** The command that shows a result that was not printed. */
   private remedy: string | undefined
 
   /** Replaces the remedy. Each call of a command is closer to its result than the previous one. */

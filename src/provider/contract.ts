@@ -51,9 +51,9 @@ export interface ProviderSettings {
  * Throw this, or any error with these fields, to fail a turn. substrat treats any other error as `crashed`. The message is
  * one plain sentence for the user. The stack and the `cause` go into the log, so they must not contain secrets.
  *
- * Use `crashed` also for a program that exited without ending its turn, whatever it wrote to stderr. If a signal that substrat
- * did not send killed the program, or `ended_early` is set, substrat interrupts and continues the turn instead of failing it.
- * With any other type the turn fails.
+ * Use `crashed` also for a program that exited without ending its turn, even if its stderr names another reason. If a signal
+ * that substrat did not send killed the program, or `ended_early` is set, substrat interrupts and continues the turn instead of
+ * failing it. With any other type the turn fails.
  */
 export interface ProviderFailure extends Error {
   failure: {
@@ -178,7 +178,7 @@ export interface InspectOptions extends CallOptions {
   heard: HeardOfTurn
 }
 
-/** What substrat's log has about the inspected turn. */
+/** The data in substrat's log about the inspected turn. */
 export interface HeardOfTurn {
   /** The ids of calls of the program's own tools with a `tool_finished`. */
   finished: string[]

@@ -1,6 +1,6 @@
 /**
- * What substrat offers to an agent provider: programs, private files, its own tools, and servers that outlive a turn. Part of
- * the contract (`substrat/provider`); types only.
+ * The services of substrat for an agent provider: programs, private files, its own tools, and servers that outlive a turn. Part
+ * of the contract (`substrat/provider`); types only.
  */
 
 export interface CallOptions {
@@ -25,7 +25,7 @@ export interface AgentHost {
   tools: McpStdioServer | null
   /**
    * Like `launch`, for a server: after `keep` it outlives the turn and the command. An agent has at most one; an earlier kept
-   * server is killed first. Null if no server may be kept: then use `launch`.
+   * server is killed first. Null if this turn must not keep a server: then use `launch`.
    */
   launchServer: ((command: LaunchCommand, options: CallOptions) => Promise<LaunchedServer>) | null
   /** The server that an earlier turn of this agent kept, if it still runs. This turn may use it or kill it. */

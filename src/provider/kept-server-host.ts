@@ -24,7 +24,7 @@ import { environmentWithout } from './program.js'
 import { startBehindBarrier } from './start-barrier.js'
 
 export interface KeptServerContext {
-  /** False if no server may be kept. */
+  /** False if this turn must not keep a server. */
   isOn: boolean
   /** The environment of the run, as for any of its programs. */
   environment: Record<string, string>

@@ -96,7 +96,7 @@ function start(args: string[]): ChildProcess {
   const watcher = spawn('/bin/sh', ['-c', WATCHER, 'substrat-leash', ...args], {
     // So that the watcher does not block an unmount.
     cwd: '/',
-    // The usual directories come first, whatever PATH says; PATH follows for systems with other directories.
+    // The usual directories come before PATH, which a system with other directories needs.
     env: { PATH: ['/usr/bin:/bin', process.env.PATH || []].flat().join(':'), LC_ALL: 'C' },
     stdio: ['ignore', 'ignore', 'ignore', 'pipe'],
     detached: true,

@@ -37,7 +37,7 @@ export function whyUntrusted(files: string[], { isOwn = false } = {}): string | 
 function isOpenToOthers(stat: Stats, self: number): boolean {
   const { uid, gid, mode } = stat
   if (stat.isDirectory() && (mode & 0o1000) !== 0) return false
-  // Debian gives each user a group of their own, with umask 002. Write access for that group gives nobody else access.
+  // Debian gives each user a private group, with umask 002. Write access for that group gives no other user access.
   const isPrivate = uid === self && gid === self && process.getegid?.() === self && self !== 0
   return (mode & (isPrivate ? 0o002 : 0o022)) !== 0
 }

@@ -43,7 +43,7 @@ describe.concurrent('SIGUSR1', () => {
       await sleep(share * takesMs)
       running.child.kill('SIGUSR1')
       const { exit, stdout, stderr } = await running.result
-      const isRefused = exit === 1 && stdout === '' && stderr.includes('nothing was done')
+      const isRefused = exit === 1 && stdout === '' && stderr.includes('refused to run')
       // Before Node has its own handler the signal ends the process.
       const isKilled = exit >= 128 && stdout === ''
       const isDone = exit === 0 && !stderr.includes(OPENED)

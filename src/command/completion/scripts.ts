@@ -1,5 +1,5 @@
 /**
- * What a shell evaluates to complete `substrat`. Each script passes the words up to the cursor to `substrat complete`,
+ * The completion scripts of the shells. Each script passes the words up to the cursor to `substrat complete`,
  * which prints one candidate per line: the word, a tab, its description. Without candidates the shell completes files.
  */
 export const SHELLS = ['bash', 'zsh', 'fish'] as const

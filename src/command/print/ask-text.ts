@@ -1,4 +1,4 @@
-/** What a waiting agent asks, as a label and a text: `asks` `Which colour?`, or `asks to run` `shell: make`. */
+/** The request of a waiting agent as a label and a text: `asks` `Which colour?`, or `asks to run` `shell: make`. */
 import { callText } from '../../dispatch/call-text.js'
 import type { WaitView } from '../../dispatch/view.js'
 import { askOperator } from '../../turn/tools/ask-operator.js'

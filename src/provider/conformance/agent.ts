@@ -13,21 +13,21 @@ import { killProgram } from './killed.js'
 export function agentCases(provider: AgentProvider, fixture: ConformanceFixture): ConformanceCase[] {
   const { slow, failing, asks, refuses: refused } = fixture
   return [
-    caseOf('a turn ends after exactly one done, with the reply', () =>
+    caseOf('a turn ends after exactly one done with the reply', () =>
       withHost(null, async (host) => {
         const session = await provider.create(fixture.settings, host)
         await replies(session, fixture)
         await session.stop()
       }),
     ),
-    caseOf('a turn may be offered a tool server', () =>
+    caseOf('a turn works with a tool server', () =>
       withHost(toolServer(), async (host) => {
         const session = await provider.create(fixture.settings, host)
         await replies(session, fixture)
         await session.stop()
       }),
     ),
-    caseOf('what suspend returns can be restored, and goes on', () =>
+    caseOf('restore continues the session from the result of suspend', () =>
       withHost(null, async (host) => {
         const first = await provider.create(fixture.settings, host)
         await replies(first, fixture)
@@ -36,7 +36,7 @@ export function agentCases(provider: AgentProvider, fixture: ConformanceFixture)
         await restored.stop()
       }),
     ),
-    caseOf('what restore needs goes out as soon as it is known, for a turn that dies', () =>
+    caseOf('a turn yields the state for restore as soon as it is known', () =>
       withHost(null, async (host) => {
         const session = await provider.create(fixture.settings, host)
         const { events } = await replies(session, fixture)
@@ -44,7 +44,7 @@ export function agentCases(provider: AgentProvider, fixture: ConformanceFixture)
         const needs = await session.suspend()
         demand(
           needs === null || state !== undefined,
-          'a session that needs a state yielded it during its turn',
+          'a session that needs a state must yield it during its turn',
         )
         if (state === undefined) return
         const restored = await provider.restore(state, fixture.settings, host)
@@ -52,14 +52,14 @@ export function agentCases(provider: AgentProvider, fixture: ConformanceFixture)
         await restored.stop()
       }),
     ),
-    caseOf('stop never throws, also twice and before any turn', () =>
+    caseOf('stop never throws, even twice or before any turn', () =>
       withHost(null, async (host) => {
         const session = await provider.create(fixture.settings, host)
         await session.stop()
         await session.stop()
       }),
     ),
-    caseOf('inspect says finished with a reply, unfinished or unknown, also of no state', async () => {
+    caseOf('inspect returns finished with a reply, unfinished or unknown, even without a state', async () => {
       const inspection = await provider.inspect(null, fixture.settings)
       const isKnown = ['finished', 'unfinished', 'unknown'].includes(inspection.outcome)
       demand(
@@ -78,9 +78,8 @@ export function agentCases(provider: AgentProvider, fixture: ConformanceFixture)
             (signal) => withHost(null, (host) => turn(provider, slow.settings, slow.prompt, host, signal)),
             slow.withinMs,
           ),
-          caseOf(
-            'a program that is killed fails the turn as crashed, and was not killed by the provider',
-            () => withHost(null, (host, _, launched) => killProgram(provider, slow, host, launched)),
+          caseOf('a turn whose program is killed fails as crashed, and the provider awaits the exit', () =>
+            withHost(null, (host, _, launched) => killProgram(provider, slow, host, launched)),
           ),
           stoppedIsUnfinished(provider, slow),
         ]),
@@ -105,13 +104,13 @@ function waitCases(
   provider: AgentProvider,
   { settings, prompt, expected }: NonNullable<ConformanceFixture['asks']>,
 ): ConformanceCase[] {
-  /** A turn that waits for a person, and the session in which it is answered: another, in another process mostly. */
+  /** Runs a turn to its wait, and restores a session to answer it, as another process would. */
   const parkedSession = async (
     host: AgentHost,
   ): Promise<{ session: AgentSession; asks: WaitAnswer['asks'] }> => {
     const first = await provider.create(settings, host)
     const { end } = await ask(first, prompt)
-    demand(end.type === 'wait', 'what is not allowed is waited for')
+    demand(end.type === 'wait', 'a turn that uses a tool without permission must end in a wait')
     const session = await restoreSession(provider, first, settings, host)
     return { session, asks: end.type === 'wait' ? end.asks : [] }
   }
@@ -119,37 +118,37 @@ function waitCases(
     withHost(null, async (host) => {
       const { session, asks } = await parkedSession(host)
       const stream = session.answer?.({ decision, text, asks }, { signal: neverSignal(), allow: [] })
-      demand(stream !== undefined, 'the restored session has an answer too')
+      demand(stream !== undefined, 'the restored session must have answer too')
       const { end } = await checkedTurn(session, stream as AsyncIterable<AgentEvent>)
       await session.stop()
-      demand(end.type === 'done', 'a turn that was answered is done')
+      demand(end.type === 'done', 'a turn must end in done after its answer')
       return end.type === 'done' ? end.reply : ''
     })
   return [
-    caseOf('a turn that asks for a person ends in a wait, and nothing of it runs', () =>
+    caseOf('a turn that needs the user ends in a wait and leaves no program running', () =>
       withHost(null, async (host, mustHaveEnded) => {
         const session = await provider.create(settings, host)
         const { end } = await ask(session, prompt)
-        demand(end.type === 'wait', 'what is not allowed is waited for')
+        demand(end.type === 'wait', 'a turn that uses a tool without permission must end in a wait')
         await session.suspend()
         await mustHaveEnded()
       }),
     ),
-    caseOf('what is approved goes on, in a session that was suspended and restored', async () => {
+    caseOf('an approved call is made after suspend and restore', async () => {
       mustHave(await replyAfterAnswer('approve', ''), expected)
     }),
-    caseOf('what is denied ends too, and is not done', async () => {
+    caseOf('a denied call is not made, and the turn ends', async () => {
       const reply = await replyAfterAnswer('deny', 'it is not wanted')
       demand(
         !reply.includes(expected),
-        `the reply has not ${JSON.stringify(expected)}: ${JSON.stringify(reply)}`,
+        `the reply must not contain ${JSON.stringify(expected)}: ${JSON.stringify(reply)}`,
       )
     }),
-    caseOf('what is allowed is not asked for', () =>
+    caseOf('an allowed call is made without a wait', () =>
       withHost(null, async (host) => {
         const session = await provider.create(settings, host)
         const { end } = await ask(session, prompt, ['all'])
-        demand(end.type === 'done', 'what is allowed is not waited for')
+        demand(end.type === 'done', 'a turn that uses only allowed tools must end in done')
         mustHave(end.type === 'done' ? end.reply : '', expected)
         await session.stop()
       }),
@@ -181,7 +180,7 @@ async function replies(
   { prompt, expected }: ConformanceFixture,
 ): Promise<CheckedTurn> {
   const checked = await ask(session, prompt)
-  demand(checked.end.type === 'done', 'a prompt that needs nobody is done')
+  demand(checked.end.type === 'done', 'a prompt that needs no user must end in done')
   mustHave(checked.end.type === 'done' ? checked.end.reply : '', expected)
   return checked
 }
@@ -189,11 +188,11 @@ async function replies(
 function mustHave(reply: string, expected: string): void {
   demand(
     reply.includes(expected),
-    `the reply has ${JSON.stringify(expected)}: ${JSON.stringify(reply.slice(0, 200))}`,
+    `the reply must contain ${JSON.stringify(expected)}: ${JSON.stringify(reply.slice(0, 200))}`,
   )
 }
 
-/** The same conversation, let go of and taken up again. */
+/** Suspends the session and restores it. */
 async function restoreSession(
   provider: AgentProvider,
   session: AgentSession,

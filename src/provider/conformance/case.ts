@@ -1,4 +1,4 @@
-/** What a case of the conformance suite is, what it needs to be given, and how it says what does not hold. */
+/** The types of the conformance suite, and helpers for its cases. */
 import { sleep } from '../../clock.js'
 import type { ModelEvent, ProviderSettings } from '../contract.js'
 
@@ -8,34 +8,31 @@ export interface ConformanceCase {
 }
 
 export interface ConformanceFixture {
-  /** Settings with which a turn succeeds. */
+  /** Settings for turns that succeed. */
   settings: ProviderSettings
-  /** A prompt that is answered at once, and what the reply must contain. */
+  /** A prompt that is answered at once; `expected` is a part of the reply. */
   prompt: string
   expected: string
   /**
-   * For a model that calls tools: a prompt that it answers with a call of the one tool `look`, whose input has `place`,
-   * and what its reply must contain once the result says `blue`.
+   * For a model that calls tools. The prompt makes it call the only tool, `look`, with an input that has `place`. `expected` is a
+   * part of the reply after the result `blue`.
    */
   tools?: ToolFixture
   /**
-   * For an agent that asks for a person: a prompt with which it asks, unless all is allowed, and what its reply has once
-   * what it asked for was approved, and has not where it was denied.
+   * For an agent that yields `wait`. The prompt makes it ask for approval, unless all tools are allowed. `expected` is in the reply
+   * after an approval, and not in the reply after a denial.
    */
   asks?: { settings: ProviderSettings; prompt: string; expected: string }
   /**
-   * For an agent whose `inspect` may say `finished`. `fails`: a prompt for a turn in which a tool of the program itself
-   * fails, and which is done all the same. `calls`: one for a turn that calls the tools of `AgentHost.tools` so often.
+   * For an agent whose `inspect` can return `finished`. `fails` is a prompt for a turn that ends in `done` although one of the
+   * program's own tools fails. `calls` is a prompt for a turn that calls the tools of `AgentHost.tools` `count` times.
    */
   inspects?: { settings: ProviderSettings; fails?: string; calls?: { prompt: string; count: number } }
-  /** For an agent whose server is kept between its turns, where `launchServer` is offered. */
+  /** True for an agent that keeps a server between turns when `launchServer` is available. */
   keepsServer?: boolean
-  /**
-   * A prompt whose turn takes at least 5 s, to be stopped. It must end within 3 s; `withinMs` allows more, for a machine
-   * that may be slow.
-   */
+  /** A prompt for a turn of at least 5 s. After a stop it must end within 3 s, or within `withinMs` for a slow machine. */
   slow?: { settings: ProviderSettings; prompt: string; withinMs?: number }
-  /** Settings with which every turn fails. */
+  /** Settings for turns that fail. */
   failing?: ProviderSettings
   /** A prompt that the model refuses to answer. */
   refuses?: { settings: ProviderSettings; prompt: string }
@@ -57,7 +54,7 @@ export async function collect<T extends { type: string }>(
 ): Promise<T[]> {
   const events: T[] = []
   for await (const event of stream) {
-    demand(types.includes(event.type), `there is no event ${JSON.stringify(event.type)}`)
+    demand(types.includes(event.type), `the contract has no event ${JSON.stringify(event.type)}`)
     events.push(event)
   }
   return events
@@ -68,8 +65,8 @@ export function neverSignal(): AbortSignal {
 }
 
 /**
- * What a turn that is about to be stopped has to begin in: looks at the event loop, and no bare time, of which a machine
- * that is held up makes none.
+ * Gives a turn time to start before it is stopped. It yields to the event loop several times, because after a stall of the
+ * machine a single timer could fire before anything else has run.
  */
 export async function moment(ended: Promise<unknown>): Promise<void> {
   let isOver = false
@@ -95,6 +92,6 @@ export function demand(condition: boolean, sentence: string): void {
 
 export class ContractBroken extends Error {
   constructor(sentence: string) {
-    super(`the provider contract does not hold: ${sentence}`)
+    super(`the provider breaks the contract: ${sentence}`)
   }
 }

@@ -1,9 +1,9 @@
 /**
- * The conformance suite (`substrat/conformance`): what every provider must do, as cases for any test runner.
+ * The conformance suite (`substrat/conformance`): the rules for every provider, as cases for any test runner.
  *
  *     for (const { title, run } of conformanceCases(provider, fixture)) test(title, run)
  *
- * A case throws an Error that says which sentence of the contract does not hold.
+ * A case throws an Error that names the broken rule.
  */
 
 import type { ModelEvent, ModelProvider, Provider, ProviderSettings } from '../contract.js'
@@ -31,20 +31,23 @@ export function conformanceCases(provider: Provider, fixture: ConformanceFixture
 
 function commonCases(provider: Provider, { settings, refused }: ConformanceFixture): ConformanceCase[] {
   const cases = [
-    caseOf('it describes itself and each of its options in a line', async () => {
+    caseOf('the provider and each option have a description of one line', async () => {
       for (const text of [provider.description, ...Object.values(provider.options)]) {
         demand(
           typeof text === 'string' && text !== '' && !text.includes('\n'),
-          `a description is one line: ${JSON.stringify(text)}`,
+          `a description must be one line: ${JSON.stringify(text)}`,
         )
       }
     }),
-    caseOf('its check accepts settings that work', async () => provider.check?.(settings)),
+    caseOf('check accepts settings that work', async () => provider.check?.(settings)),
   ]
   if (refused === undefined) return cases
-  const refuses = caseOf('its check refuses settings that cannot work, as misconfigured', async () => {
+  const refuses = caseOf('check refuses settings that cannot work as misconfigured', async () => {
     const type = await failureOf(async () => provider.check?.(refused))
-    demand(type === 'misconfigured' || type === 'authentication', `the type is ${type}`)
+    demand(
+      type === 'misconfigured' || type === 'authentication',
+      `the failure type must be misconfigured or authentication: ${type}`,
+    )
   })
   return [...cases, refuses]
 }
@@ -56,18 +59,18 @@ function modelCases(provider: ModelProvider, fixture: ConformanceFixture): Confo
     return collect(provider.complete(request, { signal }), MODEL_EVENTS)
   }
   const answers = caseOf(
-    'it answers with text and ends after exactly one stop; asked twice, it answers twice',
+    'a request returns text and ends after exactly one stop, also when it is repeated',
     async () => {
       for (const _ of [1, 2]) {
         const events = await ask(fixture.settings, fixture.prompt, neverSignal())
         demand(
           events.filter(({ type }) => type === 'stop').length === 1 && events.at(-1)?.type === 'stop',
-          'one stop, at the end',
+          'a response must end with its only stop',
         )
         const text = events.map((event) => (event.type === 'text' ? event.text : '')).join('')
         demand(
           text.includes(fixture.expected),
-          `the reply has ${JSON.stringify(fixture.expected)}: ${JSON.stringify(text.slice(0, 200))}`,
+          `the reply must contain ${JSON.stringify(fixture.expected)}: ${JSON.stringify(text.slice(0, 200))}`,
         )
       }
     },

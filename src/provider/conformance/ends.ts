@@ -1,16 +1,16 @@
-/** The cases of the conformance suite about turns that do not succeed. */
+/** Conformance cases: turns that are stopped, fail or are refused. */
 
 import { describeFailure } from '../failure.js'
 import { type ConformanceCase, ContractBroken, caseOf, demand, moment } from './case.js'
 
 const STOP_MS_MAX = 3000
 
-/** A turn that is stopped ends soon, by an error or by the end of its stream, and without an answer. */
+/** A stopped turn must soon throw or end its stream, without an answer. */
 export function stopCase(
   begin: (signal: AbortSignal) => Promise<{ type: string }[]>,
   withinMs = STOP_MS_MAX,
 ): ConformanceCase {
-  return caseOf('a turn that is stopped ends in time', async () => {
+  return caseOf('a turn ends in time after its signal aborts', async () => {
     const controller = new AbortController()
     const ended = begin(controller.signal).catch(unlessBroken)
     await moment(ended)
@@ -20,42 +20,42 @@ export function stopCase(
       timer = setTimeout(resolve, withinMs, undefined)
     })
     const events = await Promise.race([ended, late]).finally(() => clearTimeout(timer))
-    demand(events !== undefined, 'it ended in time')
+    demand(events !== undefined, 'the turn must end in time after its signal aborts')
     demand(
       events?.some(({ type }) => ['done', 'stop', 'wait'].includes(type)) === false,
-      'it did not pretend to have answered',
+      'a stopped turn must not yield an answer',
     )
   })
 }
 
-/** A stopped turn may throw what it likes; what the suite found wrong meanwhile counts. */
+/** A stopped turn may throw any error, but an error of the suite itself counts. */
 function unlessBroken(error: unknown): [] {
   if (error instanceof ContractBroken) throw error
   return []
 }
 
 export function failureCase(begin: () => Promise<unknown>): ConformanceCase {
-  return caseOf('a turn that fails throws, and says why', async () => {
+  return caseOf('a turn that fails throws an error with a message', async () => {
     const type = await failureOf(begin)
-    demand(type !== undefined, 'it threw')
+    demand(type !== undefined, 'a turn that fails must throw')
   })
 }
 
 export function refusalCase(begin: () => Promise<unknown>): ConformanceCase {
-  return caseOf('a model that refuses fails its turn as refused, and not with a reply', async () => {
+  return caseOf('a turn that the model refuses fails as refused, without a reply', async () => {
     const type = await failureOf(begin)
-    demand(type === 'refused', `the type is ${type}`)
+    demand(type === 'refused', `the failure type must be refused: ${type}`)
   })
 }
 
-/** The type of what `act` throws; undefined where it throws nothing. */
+/** The failure type that `act` throws; undefined if it does not throw. */
 export async function failureOf(act: () => Promise<unknown>): Promise<string | undefined> {
   try {
     await act()
     return undefined
   } catch (error) {
     if (error instanceof ContractBroken) throw error
-    demand(error instanceof Error && error.message.trim() !== '', 'what it throws is an error that says why')
+    demand(error instanceof Error && error.message.trim() !== '', 'a turn must throw an Error with a message')
     return describeFailure(error).type
   }
 }

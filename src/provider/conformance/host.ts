@@ -1,4 +1,4 @@
-/** What the agents of the conformance suite run with: a host that knows what they have launched, and a tool server. */
+/** The host and the tool server for agents in the conformance suite. */
 import { randomUUID } from 'node:crypto'
 import type { ProcessGroup } from '../../session/fields.js'
 import type { AgentHost, McpStdioServer } from '../host-contract.js'
@@ -6,7 +6,7 @@ import { killOrphanedGroup } from '../process-group.js'
 import { createHost } from '../program.js'
 import { demand } from './case.js'
 
-/** A host like substrat's own; no program that it launched may be left when the case is over. */
+/** Runs a case with a host like substrat's own. At its end, no launched program may run. */
 export async function withHost<T>(
   tools: McpStdioServer | null,
   act: (host: AgentHost, mustHaveEnded: () => Promise<void>, launched: ProcessGroup[]) => Promise<T>,
@@ -22,10 +22,7 @@ export async function withHost<T>(
   const host = createHost({ environment, tools, record: (group) => void groups.push(group) })
   const mustHaveEnded = async (): Promise<void> => {
     for (const group of groups) {
-      demand(
-        (await killOrphanedGroup(group, runId)) === 'gone',
-        'no program is left when its session has let go',
-      )
+      demand((await killOrphanedGroup(group, runId)) === 'gone', 'no program may run after suspend or stop')
     }
   }
   try {
@@ -35,7 +32,7 @@ export async function withHost<T>(
   }
 }
 
-/** A tool server that has no tools: what a program starts where substrat offers its own. */
+/** A tool server without tools, in place of substrat's own. */
 export function toolServer(): McpStdioServer {
   const script = `
     const say = (message) => process.stdout.write(JSON.stringify({ jsonrpc: '2.0', ...message }) + '\\n')

@@ -1,4 +1,4 @@
-/** The cases of the conformance suite about what a provider says of a turn whose substrat died. */
+/** Conformance cases: `inspect` of a turn whose substrat process died. */
 
 import type { AgentEvent, AgentProvider, Inspection, ProviderSettings } from '../contract.js'
 import { type ConformanceCase, type ConformanceFixture, caseOf, demand, moment, neverSignal } from './case.js'
@@ -11,19 +11,19 @@ export function doneIsFinished(
   provider: AgentProvider,
   { settings, prompt }: ConformanceFixture,
 ): ConformanceCase {
-  return caseOf('inspect says finished, with the reply, or unknown of a turn that was done', async () => {
+  return caseOf('inspect of a done turn returns finished with the reply, or unknown', async () => {
     const turn = await playTurn(provider, settings, prompt)
     const { outcome } = await inspectTurn(provider, settings, turn, { finished: turn.finished, answered: 0 })
-    demand(outcome !== 'unfinished', 'a turn that was done is not unfinished')
+    demand(outcome !== 'unfinished', 'a done turn must not be unfinished')
   })
 }
 
-/** The slow turn is told to stop, and has not come to its end. */
+/** Stops the slow turn before its end. */
 export function stoppedIsUnfinished(
   provider: AgentProvider,
   { settings, prompt }: NonNullable<ConformanceFixture['slow']>,
 ): ConformanceCase {
-  return caseOf('inspect never says finished of a turn that was stopped', async () => {
+  return caseOf('inspect of a stopped turn never returns finished', async () => {
     const controller = new AbortController()
     const turn: Played = { state: null, finished: [], failed: [], reply: '' }
     await withHost(null, async (host) => {
@@ -37,7 +37,7 @@ export function stoppedIsUnfinished(
       await session.stop()
     })
     const { outcome } = await inspectTurn(provider, settings, turn, { finished: turn.finished, answered: 0 })
-    demand(outcome !== 'finished', 'a turn that was stopped is not finished')
+    demand(outcome !== 'finished', 'a stopped turn must not be finished')
   })
 }
 
@@ -48,45 +48,45 @@ export function inspectCases(
   const cases: ConformanceCase[] = []
   if (fails !== undefined)
     cases.push(
-      caseOf('a turn is finished where substrat has heard that a tool failed, and only there', async () => {
+      caseOf('a turn with a failed tool is finished only if substrat has recorded the failure', async () => {
         const turn = await playTurn(provider, settings, fails)
-        demand(turn.failed.length > 0, 'a tool of the program failed')
+        demand(turn.failed.length > 0, 'the turn of the fixture must have a failed tool')
         const { finished, failed } = turn
         const whole = await inspectTurn(provider, settings, turn, { finished, answered: 0 })
-        demand(whole.outcome === 'finished', 'what substrat has heard of does not make it unfinished')
+        demand(whole.outcome === 'finished', 'a recorded failure must not make the turn unfinished')
         const heard = finished.filter((id) => !failed.includes(id))
         const { outcome } = await inspectTurn(provider, settings, turn, { finished: heard, answered: 0 })
-        demand(outcome === 'unfinished', 'a failure that substrat has not heard of makes it unfinished')
+        demand(outcome === 'unfinished', 'an unrecorded failure must make the turn unfinished')
       }),
     )
   if (calls !== undefined)
     cases.push(
       caseOf(
-        'a turn is finished where substrat has answered the calls of its tools, and only there',
+        "a turn that calls substrat's tools is finished only if substrat has answered the calls",
         async () => {
           const turn = await playTurn(provider, settings, calls.prompt)
           const { finished } = turn
           const whole = await inspectTurn(provider, settings, turn, { finished, answered: calls.count })
-          demand(whole.outcome === 'finished', 'calls that substrat has answered do not make it unfinished')
+          demand(whole.outcome === 'finished', 'answered calls must not make the turn unfinished')
           const less = { finished, answered: calls.count - 1 }
           const { outcome } = await inspectTurn(provider, settings, turn, less)
-          demand(outcome === 'unfinished', 'a call that substrat has not answered makes it unfinished')
+          demand(outcome === 'unfinished', 'an unanswered call must make the turn unfinished')
         },
       ),
     )
   return cases
 }
 
-/** What substrat's log would have of a turn, were substrat dead now. */
+/** The data about a turn that substrat's log would have if substrat died now. */
 interface Played {
   state: Uint8Array | null
-  /** The calls of the program's own tools that have ended, and those of them that failed. */
+  /** The ids of finished calls of the program's own tools, and of those that failed. */
   finished: string[]
   failed: string[]
   reply: string
 }
 
-/** To its end, and not let go: the latest state is that of the turn. */
+/** Runs a turn to its end without `suspend`, so that the latest state is that of the turn. */
 async function playTurn(
   provider: AgentProvider,
   settings: ProviderSettings,
@@ -99,7 +99,7 @@ async function playTurn(
       session,
       session.send(prompt, { signal: neverSignal(), allow: ['all'] }),
     )
-    demand(end.type === 'done', 'a prompt that needs nobody is done')
+    demand(end.type === 'done', 'a prompt that needs no user must end in done')
     for (const event of events) note(turn, event)
     await session.stop()
   })
@@ -129,7 +129,7 @@ async function inspectTurn(
   demand(['finished', 'unfinished', 'unknown'].includes(inspection.outcome), JSON.stringify(inspection))
   demand(
     inspection.outcome !== 'finished' || inspection.reply === reply,
-    `what is finished has the reply of the turn: ${JSON.stringify(inspection)}`,
+    `a finished turn must have its reply: ${JSON.stringify(inspection)}`,
   )
   return inspection
 }

@@ -1,4 +1,4 @@
-/** The cases of the conformance suite about providers that keep a server between turns. */
+/** Conformance cases: providers that keep a server between turns. */
 import { randomUUID } from 'node:crypto'
 import { processGroup } from '../../host/identity.js'
 import type { ProcessGroup } from '../../session/fields.js'
@@ -12,13 +12,13 @@ import { checkedTurn } from './events.js'
 
 export function keptServerCases(provider: AgentProvider, fixture: ConformanceFixture): ConformanceCase[] {
   return [
-    caseOf('a server that is kept serves the next turn, which launches nothing', () =>
+    caseOf('a kept server serves the next turn, which launches no other', () =>
       withServers(async (servers) => {
         const state = await turn(provider, null, fixture, servers.host())
-        demand(servers.kept !== null, 'a turn that is done keeps its server')
+        demand(servers.kept !== null, 'a done turn must keep its server')
         await turn(provider, state, fixture, servers.host())
-        demand(servers.launches === 1, `the server that was kept is used: ${servers.launches} launches`)
-        demand(servers.isLiving, 'suspend leaves a server that is kept')
+        demand(servers.launches === 1, `the next turn must use the kept server: ${servers.launches} launches`)
+        demand(servers.isLiving, 'suspend must leave the kept server running')
       }),
     ),
     caseOf('a kept server that has died is replaced', () =>
@@ -26,21 +26,21 @@ export function keptServerCases(provider: AgentProvider, fixture: ConformanceFix
         const state = await turn(provider, null, fixture, servers.host())
         await servers.killAll()
         await turn(provider, state, fixture, servers.host())
-        demand(servers.isLiving, 'another server is kept')
+        demand(servers.isLiving, 'the turn must keep another server')
       }),
     ),
-    caseOf('stop leaves no server', () =>
+    caseOf('stop kills the server', () =>
       withServers(async (servers) => {
         const session = await provider.create(fixture.settings, servers.host())
         await reply(session, fixture)
         await session.stop()
-        demand(!servers.isLiving, 'stop kills a server too that was kept')
+        demand(!servers.isLiving, 'stop must kill the kept server')
       }),
     ),
   ]
 }
 
-/** One turn that is done, and what its session is restored from. */
+/** Runs one turn to `done`, and returns the state of its session. */
 async function turn(
   provider: AgentProvider,
   state: Uint8Array | null,
@@ -57,10 +57,13 @@ async function turn(
 
 async function reply(session: AgentSession, { prompt, expected }: ConformanceFixture): Promise<void> {
   const { end } = await checkedTurn(session, session.send(prompt, { signal: neverSignal(), allow: [] }))
-  demand(end.type === 'done' && end.reply.includes(expected), `the reply has ${JSON.stringify(expected)}`)
+  demand(
+    end.type === 'done' && end.reply.includes(expected),
+    `the reply must contain ${JSON.stringify(expected)}`,
+  )
 }
 
-/** What substrat does for servers, without its files: one at a time, found again by the next turn. */
+/** The host's part for servers, in memory: at most one server, which the next turn finds again. */
 class Servers {
   kept: KeptServer | null = null
   launches = 0
@@ -68,7 +71,7 @@ class Servers {
   private readonly groups: ProcessGroup[] = []
   private readonly environment = { SUBSTRAT_SERVER: randomUUID(), SUBSTRAT_HOME: '/nonexistent' }
 
-  /** Of the next turn. */
+  /** The host of the next turn. */
   host(): AgentHost {
     const record = (group: ProcessGroup): void => void this.groups.push(group)
     return {
@@ -110,7 +113,7 @@ class Servers {
       },
     }
     const keep = async (handle: Uint8Array): Promise<void> => {
-      demand(handle instanceof Uint8Array, 'a handle is bytes')
+      demand(handle instanceof Uint8Array, 'a handle must be a Uint8Array')
       this.kept = { ...server, handle }
     }
     return { ...server, exited, keep }

@@ -1,4 +1,4 @@
-/** The case of the conformance suite about a program that is killed from outside. */
+/** Conformance case: a program that is killed from outside. */
 import type { ProcessGroup } from '../../session/fields.js'
 import type { AgentProvider } from '../contract.js'
 import { Deaths } from '../deaths.js'
@@ -7,10 +7,10 @@ import { send } from '../process-group.js'
 import { type ConformanceFixture, demand, moment } from './case.js'
 import { failureOf } from './ends.js'
 
-/** What the provider has to see that its program is gone. */
+/** The time for the provider to notice that its program is dead. */
 const END_MS_MAX = 10_000
 
-/** Killed once it was launched, as by a kernel without memory: nothing but its exit says so. */
+/** Kills the launched program, as the kernel's OOM killer would. Only its exit shows this. */
 export async function killProgram(
   provider: AgentProvider,
   { settings, prompt, withinMs = END_MS_MAX }: NonNullable<ConformanceFixture['slow']>,
@@ -31,11 +31,11 @@ export async function killProgram(
     for await (const { type } of session.send(prompt, { signal: controller.signal, allow: [] }))
       hasAnswered ||= type === 'done'
   })
-  // Until it launches, however long that takes, and says something first.
+  // Waits for the launch without a time limit, then gives the program time to print something.
   await moment(ended)
   await Promise.race([ended, Promise.all(launches)])
   await moment(ended)
-  // An agent without a program of its own has none that could be killed.
+  // This agent launches no program, so there is nothing to kill.
   if (launched.length === 0) controller.abort()
   for (const { process_group } of launched) send(-process_group, 'SIGKILL')
   let timer: NodeJS.Timeout | undefined
@@ -48,8 +48,8 @@ export async function killProgram(
   const type = await ended
   if (launched.length === 0) return
   await session.stop()
-  demand(isSeen, 'the death of its program ends the turn')
-  demand(!hasAnswered, 'a program that was killed has not answered')
-  demand(type === 'crashed', `the type is crashed: ${type}`)
-  demand(deaths.killer === 'SIGKILL', 'its exit is waited for before it is killed')
+  demand(isSeen, 'a turn must end when its program dies')
+  demand(!hasAnswered, 'a turn whose program was killed must not be done')
+  demand(type === 'crashed', `the failure type must be crashed: ${type}`)
+  demand(deaths.killer === 'SIGKILL', 'the provider must await exited before it calls kill')
 }

@@ -1,4 +1,4 @@
-/** The cases of the conformance suite about tool calls. */
+/** Conformance cases: tool calls of a model. */
 
 import type { ModelEvent, ModelMessage, ModelProvider, ToolCall, ToolDefinition } from '../contract.js'
 import {
@@ -13,7 +13,7 @@ import {
 
 const LOOK: ToolDefinition = {
   name: 'look',
-  description: 'Says what colour there is at a place. Call it once; it knows every place.',
+  description: 'Returns the colour at a place. Call it once; it knows every place.',
   input_schema: { type: 'object', properties: { place: { type: 'string' } }, required: ['place'] },
 }
 
@@ -34,13 +34,10 @@ export function toolCases(
   }
   const question: ModelMessage = { role: 'user', content: prompt }
   return [
-    caseOf(
-      'a response with tool calls has whole calls, each with an id of its own, and stops with tool_calls',
-      async () => {
-        callsOf(await ask([question]))
-      },
-    ),
-    caseOf('it goes on from the results of its calls', async () => {
+    caseOf('a response has complete tool calls with unique ids, and stops with tool_calls', async () => {
+      callsOf(await ask([question]))
+    }),
+    caseOf('the model continues from the results of its calls', async () => {
       const tool_calls = callsOf(await ask([question]))
       const results = tool_calls.map(({ call_id, name }): ModelMessage => {
         return { role: 'tool', call_id, name, content: 'blue', is_error: false }
@@ -49,34 +46,34 @@ export function toolCases(
       const text = events.map((event) => (event.type === 'text' ? event.text : '')).join('')
       demand(
         text.includes(expected),
-        `the reply to the results has ${JSON.stringify(expected)}: ${JSON.stringify(text.slice(0, 200))}`,
+        `the reply to the results must contain ${JSON.stringify(expected)}: ${JSON.stringify(text.slice(0, 200))}`,
       )
     }),
-    caseOf('it goes on from a call that failed', async () => {
+    caseOf('the model continues after a failed call', async () => {
       const tool_calls = callsOf(await ask([question]))
       const results = tool_calls.map(({ call_id, name }): ModelMessage => {
         return { role: 'tool', call_id, name, content: 'it is too dark', is_error: true }
       })
       const events = await ask([question, { role: 'assistant', content: '', tool_calls }, ...results])
-      demand(events.at(-1)?.type === 'stop', 'a response ends with its stop')
+      demand(events.at(-1)?.type === 'stop', 'a response must end with its stop')
     }),
   ]
 }
 
-/** The calls of a response that must have some. */
+/** Checks that a response has calls, and returns them. */
 function callsOf(events: ModelEvent[]): ToolCall[] {
   const calls = events.flatMap((event) => (event.type === 'tool_call' ? [event.call] : []))
-  demand(calls.length > 0, 'it called a tool')
+  demand(calls.length > 0, 'the response must call a tool')
   for (const { call_id, name, input } of calls) {
-    demand(typeof call_id === 'string' && call_id !== '', 'a call has an id')
-    demand(name === LOOK.name, `it called the tool that it was offered: ${JSON.stringify(name)}`)
+    demand(typeof call_id === 'string' && call_id !== '', 'a call must have an id')
+    demand(name === LOOK.name, `a call must name the offered tool: ${JSON.stringify(name)}`)
     demand(
       typeof input === 'object' && input !== null && !Array.isArray(input),
-      `the input of a call is an object: ${JSON.stringify(input)}`,
+      `the input of a call must be an object: ${JSON.stringify(input)}`,
     )
   }
-  demand(new Set(calls.map(({ call_id }) => call_id)).size === calls.length, 'each call has an id of its own')
+  demand(new Set(calls.map(({ call_id }) => call_id)).size === calls.length, 'each call must have its own id')
   const stop = events.at(-1)
-  demand(stop?.type === 'stop' && stop.reason === 'tool_calls', 'it stops with tool_calls')
+  demand(stop?.type === 'stop' && stop.reason === 'tool_calls', 'the response must stop with tool_calls')
   return calls
 }

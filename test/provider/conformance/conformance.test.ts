@@ -21,21 +21,21 @@ import { scripted } from '../../../src/provider/scripted.js'
 import { hang, model, says } from '../../support/turns.js'
 
 const TITLES = {
-  describes: 'it describes itself and each of its options in a line',
-  accepts: 'its check accepts settings that work',
-  refuses: 'its check refuses settings that cannot work, as misconfigured',
-  answers: 'it answers with text and ends after exactly one stop; asked twice, it answers twice',
-  stops: 'a turn that is stopped ends in time',
-  killed: 'a program that is killed fails the turn as crashed, and was not killed by the provider',
-  fails: 'a turn that fails throws, and says why',
-  ends: 'a turn ends after exactly one done, with the reply',
-  offered: 'a turn may be offered a tool server',
-  restores: 'what suspend returns can be restored, and goes on',
-  early: 'what restore needs goes out as soon as it is known, for a turn that dies',
-  lets: 'stop never throws, also twice and before any turn',
-  inspects: 'inspect says finished with a reply, unfinished or unknown, also of no state',
-  inspectsDone: 'inspect says finished, with the reply, or unknown of a turn that was done',
-  inspectsStopped: 'inspect never says finished of a turn that was stopped',
+  describes: 'the provider and each option have a description of one line',
+  accepts: 'check accepts settings that work',
+  refuses: 'check refuses settings that cannot work as misconfigured',
+  answers: 'a request returns text and ends after exactly one stop, also when it is repeated',
+  stops: 'a turn ends in time after its signal aborts',
+  killed: 'a turn whose program is killed fails as crashed, and the provider awaits the exit',
+  fails: 'a turn that fails throws an error with a message',
+  ends: 'a turn ends after exactly one done with the reply',
+  offered: 'a turn works with a tool server',
+  restores: 'restore continues the session from the result of suspend',
+  early: 'a turn yields the state for restore as soon as it is known',
+  lets: 'stop never throws, even twice or before any turn',
+  inspects: 'inspect returns finished with a reply, unfinished or unknown, even without a state',
+  inspectsDone: 'inspect of a done turn returns finished with the reply, or unknown',
+  inspectsStopped: 'inspect of a stopped turn never returns finished',
 }
 
 const works: ProviderSettings = { workspace: tmpdir(), model: null, instructions: null, options: {} }
@@ -523,14 +523,14 @@ describe('the suite finds an agent that asks and', () => {
       ...(fixture as ConformanceFixture),
       asks: { settings: works, prompt: 'make it', expected: 'it is made' },
     })) {
-      await run().catch(({ message }: Error) => found.push(`${title}: ${message.replace(/^.*hold: /, '')}`))
+      await run().catch(({ message }: Error) => found.push(`${title}: ${message.replace(/^.*the contract: /, '')}`))
     }
     return found
   }
-  const ENDS = 'a turn that asks for a person ends in a wait, and nothing of it runs'
-  const APPROVED = 'what is approved goes on, in a session that was suspended and restored'
-  const DENIED = 'what is denied ends too, and is not done'
-  const ALLOWED = 'what is allowed is not asked for'
+  const ENDS = 'a turn that needs the user ends in a wait and leaves no program running'
+  const APPROVED = 'an approved call is made after suspend and restore'
+  const DENIED = 'a denied call is not made, and the turn ends'
+  const ALLOWED = 'an allowed call is made without a wait'
 
   test('is right, and passes it', async () => {
     expect(await broken()).toEqual([])
@@ -538,12 +538,12 @@ describe('the suite finds an agent that asks and', () => {
 
   test('does not wait', async () => {
     const send = (): AsyncIterable<unknown> => sendsWithout('it is made')
-    const why = 'what is not allowed is waited for'
+    const why = 'a turn that uses a tool without permission must end in a wait'
     expect(await broken({ send })).toEqual([`${ENDS}: ${why}`, `${APPROVED}: ${why}`, `${DENIED}: ${why}`])
   })
 
   test('has no answer', async () => {
-    const why = 'a session that yields a wait has an answer'
+    const why = 'a session that yields a wait must have answer'
     expect(await broken({ answer: undefined })).toEqual([
       `${ENDS}: ${why}`,
       `${APPROVED}: ${why}`,
@@ -555,27 +555,29 @@ describe('the suite finds an agent that asks and', () => {
     const answer = async function* (): AsyncIterable<unknown> {
       yield waitFor()
     }
-    const why = 'a turn that was answered is done'
+    const why = 'a turn must end in done after its answer'
     expect(await broken({ answer })).toEqual([`${APPROVED}: ${why}`, `${DENIED}: ${why}`])
   })
 
   test('does what was denied', async () => {
     const answer: Answer = () => answers({ decision: 'approve' })
     expect(await broken({ answer })).toEqual([
-      expect.stringContaining(`${DENIED}: the reply has not "it is made"`),
+      expect.stringContaining(`${DENIED}: the reply must not contain "it is made"`),
     ])
   })
 
   test('does not do what was approved', async () => {
     const answer: Answer = () => answers({ decision: 'deny' })
     expect(await broken({ answer })).toEqual([
-      expect.stringContaining(`${APPROVED}: the reply has "it is made"`),
+      expect.stringContaining(`${APPROVED}: the reply must contain "it is made"`),
     ])
   })
 
   test('asks for what is allowed', async () => {
     const send = (): AsyncIterable<unknown> => asks({ allow: [] })
-    expect(await broken({ send })).toEqual([`${ALLOWED}: what is allowed is not waited for`])
+    expect(await broken({ send })).toEqual([
+      `${ALLOWED}: a turn that uses only allowed tools must end in done`,
+    ])
   })
 
   test('leaves its program running while it waits', async () => {
@@ -584,7 +586,7 @@ describe('the suite finds an agent that asks and', () => {
       await host.launch({ argv: ['/bin/sleep', '3600'], cwd: '/' }, { signal })
       yield* asks(options)
     }
-    const why = 'no program is left when its session has let go'
+    const why = 'no program may run after suspend or stop'
     expect(await broken({ send })).toEqual(
       [ENDS, APPROVED, DENIED, ALLOWED].map((title) => `${title}: ${why}`),
     )
@@ -613,7 +615,7 @@ describe('the suite finds an agent whose inspect', () => {
     const found: string[] = []
     for (const { title, run } of conformanceCases({ ...sends, inspect }, fixture))
       if (title.includes('substrat has'))
-        await run().catch(({ message }: Error) => found.push(message.replace(/^.*hold: /, '')))
+        await run().catch(({ message }: Error) => found.push(message.replace(/^.*the contract: /, '')))
     return found
   }
 
@@ -622,19 +624,19 @@ describe('the suite finds an agent whose inspect', () => {
     [
       'does not mind what failed unheard',
       (heard, prompt) => prompt === 'fails' || answers(heard, prompt),
-      ['a failure that substrat has not heard of makes it unfinished'],
+      ['an unrecorded failure must make the turn unfinished'],
     ],
     [
       'does not count the calls',
       (heard, prompt) => prompt === 'calls' || hears(heard, prompt),
-      ['a call that substrat has not answered makes it unfinished'],
+      ['an unanswered call must make the turn unfinished'],
     ],
     [
       'trusts nothing',
       () => false,
       [
-        'what substrat has heard of does not make it unfinished',
-        'calls that substrat has answered do not make it unfinished',
+        'a recorded failure must not make the turn unfinished',
+        'answered calls must not make the turn unfinished',
       ],
     ],
   ])('%s', async (_, isFinished, why) => {
@@ -642,7 +644,7 @@ describe('the suite finds an agent whose inspect', () => {
   })
 
   test('is asked about a turn in which nothing failed', async () => {
-    expect(await broken(answers, [])).toEqual(['a tool of the program failed'])
+    expect(await broken(answers, [])).toEqual(['the turn of the fixture must have a failed tool'])
   })
 })
 
@@ -685,19 +687,23 @@ describe('the suite finds a model whose tool calls', () => {
   })
 
   test.each<[string, ModelEvent[], string]>([
-    ['are not there', blue, 'it called a tool'],
-    ['have no id', [call({ call_id: '' }), STOP], 'a call has an id'],
-    ['have one id for two', [call(), call(), STOP], 'each call has an id of its own'],
-    ['are of another tool', [call({ name: 'shell' }), STOP], 'it called the tool that it was offered'],
-    ['have their input as text', [call({ input: '{}' }), STOP], 'the input of a call is an object'],
-    ['end as if there were none', [call(), { type: 'stop', reason: 'end' }], 'it stops with tool_calls'],
+    ['are not there', blue, 'the response must call a tool'],
+    ['have no id', [call({ call_id: '' }), STOP], 'a call must have an id'],
+    ['have one id for two', [call(), call(), STOP], 'each call must have its own id'],
+    ['are of another tool', [call({ name: 'shell' }), STOP], 'a call must name the offered tool'],
+    ['have their input as text', [call({ input: '{}' }), STOP], 'the input of a call must be an object'],
+    [
+      'end as if there were none',
+      [call(), { type: 'stop', reason: 'end' }],
+      'the response must stop with tool_calls',
+    ],
   ])('%s', async (_, first, why) => {
     expect(await broken(first)).toContainEqual(expect.stringContaining(why))
   })
 
   test('have results that it does not read', async () => {
     expect(await broken(right, [{ type: 'text', text: 'red' }, blue[1] as ModelEvent])).toEqual([
-      expect.stringContaining('the reply to the results has "blue"'),
+      expect.stringContaining('the reply to the results must contain "blue"'),
     ])
   })
 })

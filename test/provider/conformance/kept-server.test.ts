@@ -8,9 +8,9 @@ import type { AgentHost } from '../../../src/provider/host-contract.js'
 import { agent } from '../../support/turns.js'
 
 const [SERVES, REPLACES, STOPS] = [
-  'a server that is kept serves the next turn, which launches nothing',
+  'a kept server serves the next turn, which launches no other',
   'a kept server that has died is replaced',
-  'stop leaves no server',
+  'stop kills the server',
 ]
 
 interface Habits {
