@@ -523,7 +523,9 @@ describe('the suite finds an agent that asks and', () => {
       ...(fixture as ConformanceFixture),
       asks: { settings: works, prompt: 'make it', expected: 'it is made' },
     })) {
-      await run().catch(({ message }: Error) => found.push(`${title}: ${message.replace(/^.*the contract: /, '')}`))
+      await run().catch(({ message }: Error) =>
+        found.push(`${title}: ${message.replace(/^.*the contract: /, '')}`),
+      )
     }
     return found
   }
