@@ -1,14 +1,35 @@
-/** Suggests the word that the user probably meant. */
-import { closest, distance } from 'fastest-levenshtein'
+/**
+ * Suggests the word that the user probably meant. The libraries for this allocate their tables at import, which costs
+ * every start about a millisecond, so the distance is computed here.
+ */
 
 /** `; did you mean notes?`. Empty if no word is similar: at most a third of its letters may differ. */
 export function suggestion(word: string, words: string[]): string {
-  if (words.length === 0) return ''
-  const found = words.find((other) => lettersOf(other) === lettersOf(word)) ?? closest(word, words)
-  return distance(word, found) <= Math.ceil(word.length / 3) ? `; did you mean ${found}?` : ''
+  const distances = words.map((other) => ({ other, distance: distanceBetween(word, other) }))
+  const [best] = distances.sort((a, b) => a.distance - b.distance)
+  return best !== undefined && best.distance <= Math.ceil(word.length / 3)
+    ? `; did you mean ${best.other}?`
+    : ''
 }
 
-/** The same for words with two letters swapped, the most common slip, which edit distance counts twice. */
-function lettersOf(word: string): string {
-  return [...word].sort().join('')
+/** Letters to insert, delete, replace or swap with a neighbour: the optimal string alignment distance. */
+function distanceBetween(a: string, b: string): number {
+  let beforeLast: number[] = []
+  let last = Array.from({ length: b.length + 1 }, (_, j) => j)
+  for (let i = 1; i <= a.length; i++) {
+    const row = [i]
+    for (let j = 1; j <= b.length; j++) {
+      const replaced = at(last, j - 1) + (a[i - 1] === b[j - 1] ? 0 : 1)
+      const isSwap = i > 1 && j > 1 && a[i - 1] === b[j - 2] && a[i - 2] === b[j - 1]
+      const swapped = isSwap ? at(beforeLast, j - 2) + 1 : replaced
+      row.push(Math.min(replaced, swapped, at(last, j) + 1, at(row, j - 1) + 1))
+    }
+    beforeLast = last
+    last = row
+  }
+  return at(last, b.length)
+}
+
+function at(row: number[], index: number): number {
+  return row[index] as number
 }
