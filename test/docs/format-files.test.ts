@@ -1,4 +1,4 @@
-/** docs/format.md has the paths that a home may contain, and the fields of the files other than the log. */
+/** docs/format.md lists the paths that a home may contain, and the fields of all files except the log. */
 
 import { randomUUID } from 'node:crypto'
 import { mkdirSync, readFileSync } from 'node:fs'
@@ -15,7 +15,7 @@ import { tempStore } from '../support/temp.js'
 
 const page = readFileSync('docs/format.md', 'utf8')
 
-test('docs/format.md has every path of the layout with what it is, and no other', () => {
+test('docs/format.md lists every path of the layout with its kind, and no other path', () => {
   const paths = [...listedPaths('The home'), ...listedPaths('The directory of an agent', 'agents/<uuid>/')]
   const found = withParents(paths).map(({ path, kind }) => ({ path, kind, ...placeOf(path) }))
   expect(found.filter(({ kind, expected }) => kind !== expected).map(({ path }) => path)).toEqual([])
@@ -24,7 +24,7 @@ test('docs/format.md has every path of the layout with what it is, and no other'
   expect(lacking.filter((place) => !NEVER_WRITTEN.test(place))).toEqual([])
 })
 
-test('docs/format.md has the fields of the small files that the store writes', async () => {
+test('docs/format.md lists the fields of the small files that the store writes', async () => {
   const store = tempStore()
   const agentId = randomUUID()
   const index = store.rootNames()
@@ -40,7 +40,7 @@ test('docs/format.md has the fields of the small files that the store writes', a
   expect(fieldsOf('lock')).toEqual(namesIn(join(store.root, 'roots/lock')))
 })
 
-test('docs/format.md has the fields of the head of the key index', () => {
+test('docs/format.md lists the fields in the head of the key index', () => {
   const store = tempStore()
   const agent_id = randomUUID()
   const agent = agentIn(store, agent_id)
@@ -49,7 +49,7 @@ test('docs/format.md has the fields of the head of the key index', () => {
   expect(fieldsOf('head')).toEqual([...namesIn(join(agent, 'keys')), 'crc'])
 })
 
-test('docs/format.md has the fields of a message', () => {
+test('docs/format.md lists the fields of a message', () => {
   const store = tempStore()
   const message = draft(OPERATOR, 'hi')
   post(store, message)
@@ -57,10 +57,10 @@ test('docs/format.md has the fields of a message', () => {
   expect(fieldsOf('message').sort()).toEqual([...names, 'crc'].sort())
 })
 
-/** The layout has one table for all mailboxes, but the operator returns no message, and none in `taken` is set aside. */
+/** The layout has one table for all mailboxes. But the operator returns no message, and none in `taken/` is set aside. */
 const NEVER_WRITTEN = /operator.*returned|taken.*damaged/
 
-/** The files and directories that a pattern of the layout stands for, one pattern for each name or form of a name. */
+/** The paths of the layout as patterns, one for each name or form of a name. */
 function placesIn(directory: Expected, above = ''): string[] {
   if (directory.kind !== 'directory') return []
   return (directory.names ?? []).filter(isListed).flatMap(([pattern, expected]) =>
@@ -71,12 +71,12 @@ function placesIn(directory: Expected, above = ''): string[] {
   )
 }
 
-/** Temporary files, lock directories and files of the owner have sections of their own. */
+/** Temporary files, lock directories and the owner's files have their own sections. */
 function isListed([, { kind, standing }]: [RegExp, Expected]): boolean {
   return standing !== 'users' && standing !== 'lock' && !(kind === 'file' && standing === 'leftover')
 }
 
-/** Where the layout has that path, and as what: undefined where the layout does not have it. */
+/** The pattern and kind of that path in the layout. The kind is undefined if the layout lacks the path. */
 function placeOf(path: string): { place: string; expected: string | undefined } {
   let [place, expected]: [string, Expected | undefined] = ['', HOME_LAYOUT]
   for (const name of sampleOf(path).split('/').filter(Boolean)) {
@@ -94,7 +94,7 @@ function sampleOf(path: string): string {
   return path.replaceAll(/<([\w-]+)>/g, (_, name: string) => samples[name as keyof typeof samples] ?? 'x')
 }
 
-/** `(a|b)` and `(a)?` written out. */
+/** Expands `(a|b)` and `(a)?`. */
 function alternatives(source: string): string[] {
   const group = /\(([^()]*)\)(\??)/.exec(source)
   if (group === null) return [source]
@@ -108,7 +108,7 @@ interface Listed {
   kind: string
 }
 
-/** The paths of the listing below that heading. A line has a path, its form unless it is a directory, and its meaning. */
+/** The paths listed below that heading. A line has a path, its form (except for a directory) and its meaning. */
 function listedPaths(title: string, above = ''): Listed[] {
   const lines = sectionsOf(page).find(({ heading }) => heading === title)?.lines ?? []
   const [start, end] = [lines.indexOf('```'), lines.lastIndexOf('```')]
@@ -122,13 +122,13 @@ function listedPaths(title: string, above = ''): Listed[] {
   })
 }
 
-/** `{a,b}` written out. */
+/** Expands `{a,b}`. */
 function choicesOf(path: string): string[] {
   const [group = '', names = ''] = /\{([^}]*)\}/.exec(path) ?? []
   return group === '' ? [path] : names.split(',').map((name) => path.replace(group, () => name))
 }
 
-/** With the directories that these paths are in. */
+/** Adds the parent directories of these paths. */
 function withParents(paths: Listed[]): Listed[] {
   const parents = paths.flatMap(({ path }) => {
     const names = path.replace(/\/$/, '').split('/')
@@ -142,14 +142,14 @@ function fieldsOf(name: string): string[] {
   return shape?.fields.map((field) => field.slice(0, field.indexOf(':')).replace(/\?$/, '')) ?? []
 }
 
-/** The directory of an agent that has nothing in it. */
+/** Makes an empty agent directory. */
 function agentIn({ root }: FileStore, agentId: string): string {
   const path = join(root, 'agents', agentId)
   mkdirSync(path)
   return path
 }
 
-/** The names of the fields, without the checksum that every framed line has. */
+/** The names of the fields, without the checksum of the framed line. */
 function namesIn(path: string): string[] {
   const names = Object.keys(JSON.parse(readFileSync(path, 'utf8').split('\n')[0] as string))
   return names.filter((name) => name !== 'crc')

@@ -1,4 +1,4 @@
-/** docs/format.md has the record kinds and fields of the code: its shapes are compared with those that check records. */
+/** docs/format.md lists the record kinds and fields of the code. Its shapes are compared with those that check records. */
 import { readFileSync } from 'node:fs'
 import { expect, test } from 'vitest'
 import { encodeBatch } from '../../src/session/batch.js'
@@ -13,11 +13,11 @@ type Fields = Readonly<Record<string, Check<unknown>>>
 const page = readFileSync('docs/format.md', 'utf8')
 const shapes = RECORD_SHAPES as unknown as Record<string, Fields>
 
-test('docs/format.md has every record kind with its fields and their types, and no other', () => {
+test('docs/format.md lists every record kind with its fields and their types, and no other kind', () => {
   expect(documented('Record kinds')).toEqual(mapped(shapes, fieldLines))
 })
 
-test('docs/format.md has every object within records with its fields and their types, and no other', () => {
+test('docs/format.md lists every object in records with its fields and their types, and no other object', () => {
   expect(documented('Objects in records')).toEqual(mapped(objectsIn(shapes), fieldLines))
 })
 
@@ -28,7 +28,7 @@ test('docs/format.md explains every type that its shapes use', () => {
   expect([...new Set(used)].filter((type) => !explained.includes(type))).toEqual([])
 })
 
-test('docs/format.md has every reason of an interruption, and no other', () => {
+test('docs/format.md lists every reason of an interruption, and no other reason', () => {
   const [, notes = ''] = page.split('**`run.interrupted`**')
   const reasons = [...(notes.split('**')[0] as string).matchAll(/^- `([^`]+)`: /gm)].map(
     ([, reason]) => reason,
@@ -36,7 +36,7 @@ test('docs/format.md has every reason of an interruption, and no other', () => {
   expect(reasons.map((reason) => `"${reason}"`).join('|')).toBe(RECORD_SHAPES['run.interrupted'].reason.type)
 })
 
-test('docs/format.md has the fields that frame every record, in their order', () => {
+test('docs/format.md lists the fields that frame every record, in order', () => {
   const { bytes } = encodeBatch(undefined, [CREATED])
   const names = Object.keys(JSON.parse(String(bytes)))
   const framing = shapesOf(page).find(({ name }) => name === 'record')
@@ -45,7 +45,7 @@ test('docs/format.md has the fields that frame every record, in their order', ()
   )
 })
 
-test('docs/format.md has the fields of the snapshot, in their order', () => {
+test('docs/format.md lists the fields of the snapshot, in order', () => {
   const { state } = encodeBatch(undefined, [CREATED, KEPT, REBUILT])
   const names = Object.keys(JSON.parse(String(encodeSnapshot(state))))
   const listed = /^\*\*`snapshot`\*\*\n\n`([^`]*)`$/m.exec(page)?.[1]
@@ -67,7 +67,7 @@ const CREATED: NewRecord<'session.created'> = {
   workspace: '/w',
 }
 
-/** This record and the next give the state its optional fields. */
+/** This record and the next add the optional fields of the state. */
 const KEPT: NewRecord<'server.kept'> = {
   kind: 'server.kept',
   server_id: ID,
@@ -83,7 +83,7 @@ const REBUILT: NewRecord<'session.rebuilt'> = {
   keys: [],
 }
 
-/** The fields of each shape below that heading. No shape is there twice. */
+/** The fields of each shape below that heading. Fails on a duplicate shape. */
 function documented(title: string): Record<string, string[]> {
   const shapes = shapesOf(page).filter(({ heading, chapter }) => heading === title || chapter === title)
   const names = shapes.map(({ name }) => name)
@@ -95,7 +95,7 @@ function fieldLines(fields: Fields): string[] {
   return Object.entries(fields).map(([name, { type, optional }]) => `${name}${optional ? '?' : ''}:${type}`)
 }
 
-/** The objects that fields of these shapes hold, by name, and the objects within those. */
+/** The objects in fields of these shapes, by name, and the objects within those. */
 function objectsIn(all: Record<string, Fields>): Record<string, Fields> {
   const held = Object.values(all).flatMap((fields) =>
     Object.values(fields).flatMap(({ type, fields }): [string, Fields][] =>
@@ -110,7 +110,7 @@ function typeOf(field: string): string {
   return field.slice(field.indexOf(':') + 1)
 }
 
-/** The types that a type is made of, without the words that it quotes. */
+/** The names in a type, without its quoted words. */
 function namesIn(type: string): string[] {
   return type.split(/[[\]{}|]/).filter((name) => name !== '' && name !== 'null' && !name.startsWith('"'))
 }

@@ -1,4 +1,4 @@
-/** docs/durability.md has a table of the last results of the labs, and it is made from stress/results. */
+/** The table of lab results in docs/durability.md is made from stress/results. */
 import { readdirSync, readFileSync, writeFileSync } from 'node:fs'
 import { join } from 'node:path'
 import { expect, test } from 'vitest'
@@ -28,7 +28,7 @@ const LABS: Record<string, { attack: string; unit: string }> = {
 /** Labs that do not test durability. */
 const ELSEWHERE = ['bench', 'nodes', 'peer', 'suite']
 
-/** docs/comparison.md is made from this file, which has a shape of its own. */
+/** docs/comparison.md is made from this file, which has its own shape. */
 const COMPARISON = 'comparison.json'
 
 const results = new Map(
@@ -40,7 +40,7 @@ const results = new Map(
     }),
 )
 
-test('every file of stress/results is the result of a lab, in one shape', () => {
+test('every file in stress/results is a lab result in one shape', () => {
   expect([...results.keys()].filter((name) => !(name in LABS) && !ELSEWHERE.includes(name))).toEqual([])
   const fields = [
     'lab',
@@ -81,7 +81,7 @@ test('docs/durability.md has the result of every lab (WRITE_DOCS=1 writes them)'
   expect(table?.rows).toEqual(rows)
 })
 
-test('docs/performance.md has every limit that the bench measured', () => {
+test('docs/performance.md has every limit that the bench measures', () => {
   const rows = tablesOf(readFileSync('docs/performance.md', 'utf8'))[0]?.rows ?? []
   const limits = rows.map(([, , limit = '']) => numberIn(limit))
   const { details } = results.get('bench') as LabResult & { details: { rows: { target: string }[] } }

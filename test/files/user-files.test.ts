@@ -63,7 +63,7 @@ describe('a user file', () => {
     writeUserFile(path, 'in a directory that may be written in and not read')
   })
 
-  test('that is only half written stays unchanged, with no temporary file', () => {
+  test('that a disk takes only in part stays unchanged, with no temporary file', () => {
     const path = join(tempDirectory(), 'export.json')
     writeUserFile(path, 'the old text')
     let writes = 0

@@ -193,7 +193,7 @@ describe('a symlink that replaces a file after the check', () => {
     expect(read('inside')).toBe('changed')
   })
 
-  test('or a FIFO in its place does not block', () => {
+  test('does not block, and neither does a FIFO', () => {
     withFaults(({ point }) => {
       if (point !== 'workspace.open') return undefined
       rmSync(join(workspace, 'inside'))

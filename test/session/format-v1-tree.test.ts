@@ -66,14 +66,14 @@ function toldOf(state: State): string[] {
   ]
 }
 
-describe('the frozen home of the tree is read', () => {
-  test('record by record, as at its freezing', () => {
+describe('reading the frozen home of the tree', () => {
+  test('returns every record unchanged', () => {
     const file = join(FROZEN, 'told-tree.txt')
     if (process.env.FREEZE_TOLD_TREE === '1') writeFileSync(file, told())
     expect(told()).toBe(readFileSync(file, 'utf8'))
   })
 
-  test('with the same result without its snapshots and indexes', () => {
+  test('gives the same result without its snapshots and indexes', () => {
     const found = (): string => told()
     const before = found()
     for (const id of store.agentIds()) {
@@ -90,7 +90,7 @@ describe('the frozen home of the tree is read', () => {
     ])
   })
 
-  test('as one tree', () => {
+  test('returns the tree', () => {
     const below = (name: string): string[] => livingBelow(store, stateOf(name)).map(({ path }) => path)
     expect(below('top')).toEqual(['top/made', 'top/quick', 'top/broken', 'top'])
     expect(below('waiting')).toEqual(['waiting/slow', 'waiting'])
@@ -102,13 +102,13 @@ describe('the frozen home of the tree is read', () => {
     expect(mailOf(store, 'operator')).toMatchObject([{ kind: 'error', from_path: 'top/gone' }])
   })
 
-  test('and the audit has no findings', () => {
+  test('leaves the audit without findings', () => {
     expect(checkHome(store, { isRecovered: false })).toEqual([])
   })
 })
 
-describe('the frozen home of the tree is written to', () => {
-  test('each agent settles, applies its controls, sends its outbox and takes a turn', async () => {
+describe('writing to the frozen home of the tree', () => {
+  test('settles each agent, applies its controls, sends its outbox and runs a turn', async () => {
     store = FileStore.openForWrite(store.root)
     for (const id of store.agentIds()) {
       const session = await reopen(store, id)
@@ -130,7 +130,7 @@ describe('the frozen home of the tree is written to', () => {
     expect(store.waits.edgesOf(id)).toEqual([])
   })
 
-  test('pending mail is delivered next, and timed mail at its time', async () => {
+  test('delivers pending mail next, and timed mail at its time', async () => {
     const session = await reopen(store, resolveAgent(store, 'top/quick'))
     expect(nextMail(session).map(({ content }) => content)).toEqual(['when you may'])
     await session.abandon()
@@ -153,7 +153,7 @@ describe('the frozen home of the tree is written to', () => {
     await top.abandon()
   })
 
-  test("a sibling's name stays taken, and a terminated sibling's name is free", async () => {
+  test("keeps a sibling's name taken, and frees a terminated sibling's name", async () => {
     store = FileStore.openForWrite(store.root)
     const parent = stateOf('top').id
     await expect(newSession(store, { name: 'Quick', parent })).rejects.toMatchObject({ code: 'NAME_TAKEN' })

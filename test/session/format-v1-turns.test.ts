@@ -50,20 +50,20 @@ function told(): string {
   return `${lines.join('\n')}\n`
 }
 
-describe('the frozen home of turns is read', () => {
-  test('record by record, as at its freezing', () => {
+describe('reading the frozen home of turns', () => {
+  test('returns every record unchanged', () => {
     const file = join(FROZEN, 'told-turns.txt')
     expect(told()).toBe(readFileSync(file, 'utf8'))
   })
 
-  test('with the same states without its snapshots', () => {
+  test('gives the same states without its snapshots', () => {
     const withSnapshots = [...store.agentIds()].map((id) => openForRead(store, id)?.state)
     for (const id of store.agentIds())
       rmSync(join(dirname(store.logPath(id)), 'session.json'), { force: true })
     expect([...store.agentIds()].map((id) => openForRead(store, id)?.state)).toEqual(withSnapshots)
   })
 
-  test("with each agent's wait and tokens", () => {
+  test("returns each agent's wait and tokens", () => {
     expect(stateOf('parked').run?.wait).toMatchObject({ kind: 'approval', call_ids: ['call_0_0'] })
     expect(stateOf('asked').run?.wait).toMatchObject({ kind: 'input' })
     expect(stateOf('limited').run?.wait).toMatchObject({ kind: 'not_before', resume_token_id: null })
@@ -74,13 +74,13 @@ describe('the frozen home of turns is read', () => {
     expect(stateOf('compacted').compaction).not.toBeNull()
   })
 
-  test('and the audit has no findings', () => {
+  test('leaves the audit without findings', () => {
     expect(checkHome(store, { isRecovered: false })).toEqual([])
   })
 })
 
-describe('the frozen home of turns is written to', () => {
-  test('each agent settles: a wait stays, a killed turn is interrupted, and the other agents take a turn', async () => {
+describe('writing to the frozen home of turns', () => {
+  test('settles each agent: a wait stays, a killed turn is interrupted, and the others run a turn', async () => {
     store = FileStore.openForWrite(store.root)
     for (const id of store.agentIds()) {
       const session = await reopen(store, id)
@@ -94,7 +94,7 @@ describe('the frozen home of turns is written to', () => {
       expect(deriveStatus(stateOf(name), false, reading(NOW))).toBe('waiting')
   })
 
-  test("a model's prompt has the summary, and every call with its result", async () => {
+  test('gives the model the summary, and every call with its result', async () => {
     const [summary] = conversation(await reopen(store, resolveAgent(store, 'compacted')))
     expect(summary?.content).toMatch(/^\[substrat\] The first \d messages of this conversation were left out/)
     const given = conversation(await reopen(store, resolveAgent(store, 'denied')))

@@ -51,20 +51,20 @@ function shortened(text: string): string {
   return text.length > 40 ? `${text.slice(0, 40)}… (${text.length})` : text
 }
 
-describe('the frozen home of format 1 is read', () => {
-  test('record by record, as at its freezing', () => {
+describe('reading the frozen home of format 1', () => {
+  test('returns every record unchanged', () => {
     const file = join(FROZEN, 'told.txt')
     expect(told()).toBe(readFileSync(file, 'utf8'))
   })
 
-  test("by its agents' names, and gives the same states without its snapshots", () => {
+  test('finds its agents by name, with the same states without its snapshots', () => {
     const withSnapshots = NAMES.map(stateOf)
     for (const id of store.agentIds()) rmSync(join(dirname(store.logPath(id)), 'session.json'))
     rmSync(join(store.root, 'roots'), { recursive: true })
     expect(NAMES.map(stateOf)).toEqual(withSnapshots)
   })
 
-  test('with the state of each agent', () => {
+  test('returns the state of each agent', () => {
     expect(NAMES.map((name) => stateOf(name).run?.status ?? 'none')).toEqual([
       'completed',
       'completed',
@@ -89,13 +89,13 @@ describe('the frozen home of format 1 is read', () => {
     })
   })
 
-  test('and the audit has no findings', () => {
+  test('leaves the audit without findings', () => {
     expect(checkHome(store, { isRecovered: false })).toEqual([])
   })
 })
 
-describe('the frozen home of format 1 is written to', () => {
-  test('each living agent is settled and takes a turn', async () => {
+describe('writing to the frozen home of format 1', () => {
+  test('settles each living agent and runs a turn', async () => {
     store = FileStore.openForWrite(store.root)
     for (const id of store.agentIds()) {
       const session = await reopen(store, id)
@@ -110,7 +110,7 @@ describe('the frozen home of format 1 is written to', () => {
     ).toHaveLength(1)
   })
 
-  test('the pending message is delivered next', async () => {
+  test('delivers the pending message next', async () => {
     const session = await reopen(store, resolveAgent(store, 'queued'))
     expect(nextMail(session)).toMatchObject([
       { content: 'for later', key: '2026-02', from: 'operator', from_path: 'operator', kind: 'request' },
@@ -118,7 +118,7 @@ describe('the frozen home of format 1 is written to', () => {
     await session.abandon()
   })
 
-  test("a taken name stays taken, and a terminated agent's name is free", async () => {
+  test("keeps a taken name taken, and frees a terminated agent's name", async () => {
     store = FileStore.openForWrite(store.root)
     await expect(newSession(store, { name: 'Completed' })).rejects.toMatchObject({ code: 'NAME_TAKEN' })
     await (await newSession(store, { name: 'terminated' })).close(() => false)

@@ -25,7 +25,7 @@ function newInbox(): string {
 }
 
 describe('a message', () => {
-  test('and its name are durable once stored, even if a person deleted the inbox', () => {
+  test('is durable with its name once stored, even if a person deleted the inbox', () => {
     const inbox = newInbox()
     const id = randomUUID()
     expect(unsyncedAfter(operationsOf(() => putMessage(join(inbox, `${id}.json`), BYTES)))).toEqual([])

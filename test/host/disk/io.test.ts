@@ -91,7 +91,7 @@ describe('any other failed step', () => {
     ['EACCES', 'run as the owner'],
     ['EMFILE', 'ulimit'],
     ['EIO', 'check the disk'],
-  ])('is STORAGE_FAILED and exit status 11, and says what to do about %s', (errno, remedy) => {
+  ])('is STORAGE_FAILED and exit status 11, with a remedy for %s', (errno, remedy) => {
     const path = newFile()
     const file = io.open('open', path, 'write')
     withFaults(failing(errno, ({ point }) => point === 'point'))

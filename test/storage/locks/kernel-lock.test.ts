@@ -46,7 +46,7 @@ function expectLease(lease: Lease | undefined): Lease {
 
 describe.each(['ofd', 'flock'] as const)('a lock of kind %s', (kind) => {
   test.skipIf(!HAS[kind])(
-    `lets one of ${WAITERS} waiters in when its holder is killed, and never two, in ${ROUNDS} rounds`,
+    `admits exactly one of ${WAITERS} waiters when its holder is killed, in ${ROUNDS} rounds`,
     async () => {
       const lock = newLock(kind)
       const witness = `${lock.path}.witness`

@@ -220,7 +220,7 @@ describe('file systems', () => {
     ['gfs2', 0x01161970],
     ['lustre', 0x0bd00bd0],
     ['an unknown file system', 0x12345678],
-  ])('%s is not', (_, type) => {
+  ])('%s is not local', (_, type) => {
     expect(isLocalType(type)).toBe(false)
   })
 })

@@ -25,7 +25,7 @@ describe('a blob', () => {
     expect(statSync(agent.blob(SHA256)).mode & 0o777).toBe(0o600)
   })
 
-  test('and its name are durable after the write, even if a person deleted its directory', () => {
+  test('is durable with its name after the write, even if a person deleted its directory', () => {
     const agent = newAgent()
     expect(unsyncedAfter(operationsOf(() => writeBlob(agent, CONTENT)))).toEqual([])
     rmSync(agent.blobs, { recursive: true })
@@ -63,7 +63,7 @@ describe('a blob', () => {
     ['missing', undefined],
     ['damaged', Buffer.concat([CONTENT.subarray(0, 20), Buffer.from('X'), CONTENT.subarray(21)])],
     ['damaged', CONTENT.subarray(0, 1000)],
-  ])('that is %s is corruption, and named', (word, bytes) => {
+  ])('is corrupt if %s, and the error names it', (word, bytes) => {
     const agent = newAgent()
     if (bytes !== undefined) writeFileSync(agent.blob(SHA256), bytes)
     expect(() => readBlob(agent, { blob: SHA256, bytes: CONTENT.length })).toThrow(

@@ -99,7 +99,7 @@ describe('scan', () => {
     )
   })
 
-  test('from the end of any batch yields the batches after it', () => {
+  test('starts at the end of any batch and yields the batches after it', () => {
     fc.assert(
       fc.property(payloads, fc.nat(), (texts, choice) => {
         const all = batchesOf(texts)
