@@ -13,6 +13,7 @@ function found(sentence: string): string[] {
 
 test.each([
   ['Whoever waits for a reply gets an error.', 'Agents that wait for a reply receive an error.'],
+  ['Whose turn it is depends on the lock.', 'Whose turn it is depends on the lock.'],
   ['What is read first is the log.', 'The log is read first.'],
   ['It is told that the turn failed.', 'It receives an error that names the failed turn.'],
   ['The agent takes no turn until it is let run.', 'The agent starts no turn until you ungate it.'],
