@@ -5,7 +5,7 @@
  * Invariants:
  * - Only the LF byte ends a line. U+2028 and U+2029 are written escaped.
  * - The crc is a fixed 18-byte suffix: the CRC-32 of the line's bytes before it.
- * - A line with a wrong checksum is damage. No reader skips it.
+ * - A line with a wrong checksum is damage. A reader reports it, unless its comment says that it leaves damage out.
  */
 import { crc32 } from 'node:zlib'
 import type { JsonObject } from '../../format.js'

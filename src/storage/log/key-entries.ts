@@ -17,8 +17,8 @@ export interface KeyRetention {
   minuteMin: number
   keysMin: number
   /**
-   * A key is forgotten only if it is at least this much older than the oldest of the newest `keysMin`. So a clock that
-   * was ahead for a few commands makes no key old.
+   * A key is forgotten only if it is older than the oldest of the newest `keysMin` by more than this. So a clock that was
+   * ahead for a few commands makes no key old.
    */
   keptMinutes: number
 }

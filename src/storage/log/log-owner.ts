@@ -9,7 +9,7 @@ import { limits } from '../../limits.js'
 import { LF, unframe } from './frame.js'
 import type { LogReader } from './reader.js'
 
-/** The first record names its agent within these bytes. */
+/** A first record has its agent's id within these bytes. */
 const LOG_HEAD_BYTES = 256
 
 /** Whether the head of a log names that agent. False if it names another agent or none. */

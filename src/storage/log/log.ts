@@ -53,7 +53,7 @@ export class LogWriter extends LogFile {
   }
 
   /**
-   * Truncates the log at `end` and makes the bytes from `from` durable. Call it before acting on them if the last
+   * Truncates the log at `end` and makes the bytes from `from` durable. Call it before acting on those bytes if the last
    * writer did not close cleanly: they may be only in the page cache. It rewrites them in place, because a failed fsync
    * may have marked their pages clean.
    */

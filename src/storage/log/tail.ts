@@ -1,4 +1,4 @@
-/** Checks the end of a log again before a command appends to it: synced bytes may have been damaged since. */
+/** Checks the end of a log again before a command relies on its snapshot: fsynced bytes may have been damaged since. */
 import { SUFFIX_BYTES, suffixOf } from './frame.js'
 import { type LogBytes, recordHead } from './scan.js'
 
