@@ -59,6 +59,7 @@ function usage(message: string): string {
       .replace(/^The following errors? occurred:\n/, '')
       .replace('\nSee more help with --help', '')
       .replace(/^Parsing (--\S+)\s+/, '$1: ')
+      .replace(/^Missing \d+ required args?:/, 'missing argument:')
       .split('\n')
       .filter((line) => line.trim() !== '')
       .slice(0, 3)

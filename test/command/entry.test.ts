@@ -12,7 +12,7 @@ function houseWith(body: string): House {
   return house
 }
 
-test('what a provider leaves running does not keep the process', async () => {
+test('a timer, connection or turn that a provider leaves does not keep the process alive', async () => {
   const house = houseWith(`setInterval(() => undefined, 1000); ${ANSWER}`)
   const { exit, stdout, stderr } = await house.run(['spawn', 'hi', '--provider', 'test'])
   expect({ exit, stdout }, stderr).toEqual({ exit: 0, stdout: 'done\n' })
@@ -22,13 +22,13 @@ test.concurrent.for([
   ['takes no notice of its end', 'await new Promise(() => setInterval(() => undefined, 1000))'],
   ['waits for what never comes', 'await new Promise(() => undefined)'],
   ['takes no notice and blocks each tick', 'for (;;) await new Promise((resolve) => setTimeout(resolve, 5))'],
-])('a provider that %s is left where its turn is timed out', async ([, body]) => {
+])('the process ends at the turn timeout although the provider %s', async ([, body]) => {
   const house = houseWith(body as string)
   const { exit, stderr } = await house.run(['spawn', 'hi', '--provider', 'test', '--turn-timeout', '1s'])
   expect(exit, stderr).toBe(12)
 })
 
-test.concurrent('a provider that hangs is left where a signal has stopped its turn', async () => {
+test.concurrent('the process ends after a signal although the provider hangs', async () => {
   const house = houseWith('await new Promise(() => setInterval(() => undefined, 1000))')
   const id = await house.spawn('a', '--provider', 'test')
   const running = house.start(['send', 'a', 'hi'])
@@ -39,7 +39,7 @@ test.concurrent('a provider that hangs is left where a signal has stopped its tu
   expect(house.kinds(id).at(-2)).toBe('run.interrupted')
 })
 
-test('a reader that is slow gets all of it', async () => {
+test('a slow reader gets the whole output', async () => {
   const house = new House()
   const reply = 'x'.repeat(1_000_000)
   house.write('reply.txt', reply)
@@ -60,7 +60,7 @@ test('a reader that is slow gets all of it', async () => {
   expect(bytes).toBe(reply.length + 1)
 })
 
-test('a reader that goes away keeps neither the turn nor the process', async () => {
+test('a reader that closes the pipe stops neither the turn nor the exit', async () => {
   const house = new House()
   const id = await house.spawn(
     'a',
@@ -74,7 +74,7 @@ test('a reader that goes away keeps neither the turn nor the process', async () 
   expect(house.count(id, 'run.completed')).toBe(1)
 })
 
-test('a command that does not exist is said to, on one line', async () => {
+test('an unknown command is reported on one line', async () => {
   const house = new House()
   expect(await house.run(['frobnicate'])).toMatchObject({
     exit: 2,
@@ -85,7 +85,7 @@ test('a command that does not exist is said to, on one line', async () => {
   expect({ exit, code: json.error.code }).toEqual({ exit: 2, code: 'USAGE' })
 })
 
-test("a command of oclif's plugins says on one line why it failed", async () => {
+test("a failed command of oclif's plugins gives its reason on one line", async () => {
   const { exit, stdout, stderr } = await new House().run(['plugins', 'uninstall', 'nowhere'])
   expect({ exit, stdout }).toEqual({ exit: 2, stdout: '' })
   expect(stderr).toBe('substrat: nowhere is not installed (substrat plugins --help)\n')

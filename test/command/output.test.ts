@@ -12,7 +12,7 @@ describe('too many open files', () => {
         info: { code: 'EMFILE' },
       }),
     ],
-  ])('%s are a failure of storage, and no defect', (_, thrown) => {
+  ])('%s are a storage failure, not a bug of substrat', (_, thrown) => {
     const error = asSubstratError(thrown, 'substrat send')
     expect(error).toMatchObject({ code: 'STORAGE_FAILED', exitStatus: 11, facts: { errno: 'EMFILE' } })
     expect(error.hint).toContain('ulimit -n')
@@ -23,27 +23,27 @@ describe('the line on stderr', () => {
   const lineOf = (message: string, hint?: string): string =>
     errorLine(new SubstratError('USAGE', message, hint === undefined ? {} : { hint }))
 
-  test('is one line of plain text, whatever is repeated in it', () => {
+  test('is one line of plain text, even if it quotes control characters', () => {
     expect(lineOf('no \u001b[2J\nsubstrat: all is well', 'abc\u202egnp')).toBe(
       'substrat: no  [2J substrat: all is well (abc gnp)',
     )
   })
 
-  test('is of a length that a person can read', () => {
+  test('has a readable length', () => {
     expect(lineOf('x'.repeat(100_000), 'y'.repeat(100_000)).length).toBeLessThan(10_000)
   })
 })
 
-describe('what a person is shown', () => {
+describe('text for a person', () => {
   const hostile = 'a\u001b]52;c;eA==\u0007\r\u009b2Jb\u202ec\u2066d\té\n'
 
-  test('on a terminal is text: what would steer it, or turn the text around, is shown', () => {
+  test('shows control and direction characters as codes on a terminal', () => {
     expect(printableText(hostile, { isTTY: true })).toBe(
       'a\\x1b]52;c;eA==\\x07\\x0d\\x9b2Jb\\u202ec\\u2066d\té\n',
     )
   })
 
-  test('in a pipe is exact', () => {
+  test('stays exact in a pipe', () => {
     expect(printableText(hostile, {})).toBe(hostile)
   })
 })

@@ -14,7 +14,7 @@ test('docs/config.md has every key with its kind, default and help', () => {
   expect(documented.map(([, ...parts]) => parts)).toEqual(settings)
 })
 
-test('the variable of a setting is named as docs/config.md says', () => {
+test('every setting has the environment variable that docs/config.md names', () => {
   for (const [key, { env }] of Object.entries(SETTINGS))
     expect(env).toBe(`SUBSTRAT_${key.replaceAll('.', '_').toUpperCase()}`)
 })

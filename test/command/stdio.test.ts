@@ -38,7 +38,7 @@ describe.skipIf(!existsSync('/dev/full'))('a stdout without space (needs /dev/fu
     expect(stderr).not.toContain('stdout')
   })
 
-  test.concurrent('leaves the exit status alone where stderr has no space either', async () => {
+  test.concurrent('does not change the exit status if stderr has no space either', async () => {
     expect((await redirected('>/dev/full 2>/dev/full', 'list', '--json')).exit).toBe(11)
     expect((await redirected('2>/dev/full', 'show', 'nobody')).exit).toBe(3)
   })
@@ -59,13 +59,13 @@ describe.skipIf(!existsSync('/dev/full'))('a stdout without space (needs /dev/fu
   )
 })
 
-test.concurrent('a stdout that is open for reading alone is status 11', async () => {
+test.concurrent('a stdout that is open only for reading is status 11', async () => {
   const { exit, stderr } = await redirected('1</dev/null', 'list', '--json')
   expect(exit).toBe(11)
   expect(stderr).toContain('to stdout: EBADF')
 })
 
-test.concurrent('a file that takes only the beginning of a result is status 11, not a result cut in silence', async () => {
+test.concurrent('a result that is written only in part is status 11', async () => {
   const file = path.join(house.root, 'cut')
   const limited = ['bash', '-c', `ulimit -f 1; "$@" >'${file}'`, 'bash', ...house.command('help')] as const
   const { exit } = await house.launch([...limited]).result

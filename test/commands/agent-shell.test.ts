@@ -22,7 +22,7 @@ async function printed(house: House, id: string): Promise<string[]> {
 }
 
 describe.concurrent('a shell in a tool', () => {
-  test('sends in the name of its agent, and is given the reply', async () => {
+  test('sends as its agent, and prints the reply', async () => {
     const house = new House()
     const id = await agent(house, 'a', [shell('substrat send kid "how far?" 2>/dev/null'), 'ok'], ...ALL)
     const kid = await agent(house, 'a/kid', ['half'])
@@ -37,7 +37,7 @@ describe.concurrent('a shell in a tool', () => {
     expect(house.findings()).toEqual([])
   })
 
-  test('is told of a turn that failed, by the exit status', async () => {
+  test('gets the exit status of a failed turn', async () => {
     const house = new House()
     const id = await agent(
       house,
@@ -50,7 +50,7 @@ describe.concurrent('a shell in a tool', () => {
     expect(house.inbox(id)).toEqual([])
   })
 
-  test('spawns below its agent', async () => {
+  test('spawns a child of its agent', async () => {
     const house = new House()
     const id = await agent(
       house,
@@ -64,7 +64,7 @@ describe.concurrent('a shell in a tool', () => {
     expect(of(house, kid, 'session.created')[0]).toMatchObject({ parent: id, path: 'a/kid' })
   })
 
-  test('is held to the rules of the tree, and nothing is stored', async () => {
+  test('obeys the rules of the tree: a refused command stores nothing', async () => {
     const house = new House()
     const words = ['top', 'top/a/kid/deep', 'other', '"$SUBSTRAT_AGENT"', 'nobody']
     const shells = words.map((word) => shell(`substrat send ${word} x >/dev/null 2>&1; echo "exit $?"`))
@@ -80,7 +80,7 @@ describe.concurrent('a shell in a tool', () => {
     for (const each of [deep, other]) expect(house.kinds(each)).toEqual(['session.created'])
   })
 
-  test('has power over what is below its agent, and in no other name than that of its agent', async () => {
+  test('controls only the agents below its agent, and sends only as its agent', async () => {
     const house = new House()
     const refused = [
       'send sib x --queue --from top',
@@ -115,7 +115,7 @@ describe.concurrent('a shell in a tool', () => {
   test.each<[string, Response]>([
     ['the tool of the other one', call('send_message', { to: 'parent', content: 'x', wait: true })],
     ['a shell of the other one', shell('substrat send parent x; echo "exit $?"')],
-  ])('that waits for an agent which would wait for it: %s is refused as a deadlock', async (_, back) => {
+  ])('cannot wait for an agent that waits for it: %s is refused as a deadlock', async (_, back) => {
     const house = new House()
     const id = await agent(house, 'a', [shell('substrat send kid x 2>/dev/null'), 'ok'], ...ALL)
     const kid = await agent(house, 'a/kid', [back, 'kid is done'], ...ALL)
@@ -128,7 +128,7 @@ describe.concurrent('a shell in a tool', () => {
     'spawn "begin" --name kid --option scenario=kid.json --allow all',
     'deliver a/other',
     'wait a/other',
-  ])('substrat %s makes its agent wait too, so that nobody below waits for it', async (command) => {
+  ])('cannot run substrat %s while an agent below waits for its agent', async (command) => {
     const house = new House()
     const back = call('send_message', { to: 'parent', content: 'x', wait: true })
     const id = await agent(
@@ -151,7 +151,7 @@ describe.concurrent('a shell in a tool', () => {
     expect(results(house, waited)[0]?.text).toContain('that would be a deadlock')
   })
 
-  test('that was killed and is run again with the same key is given the reply to what it had asked', async () => {
+  test('prints the same reply when it is killed and run again with its key', async () => {
     const house = new House()
     const ask = 'substrat send kid x --key k 2>/dev/null'
     const again = shell(`${ask} & echo $! > sender; wait`, `${ask}; echo "exit $?"`)
@@ -167,7 +167,7 @@ describe.concurrent('a shell in a tool', () => {
     expect(house.findings()).toEqual([])
   })
 
-  test('that dies before it has told the reply leaves it in the inbox, for a turn of its agent', async () => {
+  test('leaves the reply in the inbox of its agent if it dies before it prints it', async () => {
     const house = new House()
     const id = await agent(
       house,
@@ -189,7 +189,7 @@ describe.concurrent('a shell in a tool', () => {
 })
 
 describe.concurrent('the program of an agent', () => {
-  test('that uses the CLI lends its slot to those that it waits for, one at a time', async () => {
+  test('lends its slot to the agents that it waits for, one at a time', async () => {
     const house = new House({ SUBSTRAT_SLOTS_MAX: '1', SUBSTRAT_TIMEOUT: '1h' })
     await house.spawn(
       'a',

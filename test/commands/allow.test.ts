@@ -11,15 +11,15 @@ async function agent(house: House, tools: object[], ...flags: string[]): Promise
   return house.spawn('a', '--option', option, ...flags)
 }
 
-describe.concurrent('a tool that changes things runs without being asked about', () => {
-  test('where spawn allows it, in every turn', async () => {
+describe.concurrent('a tool that changes things runs without approval', () => {
+  test('if spawn allows it, in every turn', async () => {
     const house = new House()
     await agent(house, [MARKS], '--allow', 'shell')
     for (const reply of ['one\n', 'two\n']) expect((await house.ok('send', 'a', 'go')).stdout).toBe(reply)
     expect(ran(house)).toBe(2)
   })
 
-  test('where send allows it, in that turn alone', async () => {
+  test('if send allows it, only in that turn', async () => {
     const house = new House()
     await agent(house, [MARKS, WRITES])
     expect((await house.run(['send', 'a', 'go', '--allow', 'shell,write_file'])).exit).toBe(0)
@@ -27,7 +27,7 @@ describe.concurrent('a tool that changes things runs without being asked about',
     expect(ran(house)).toBe(1)
   })
 
-  test('where the settings allow it, for every agent', async () => {
+  test('if the settings allow it, for every agent', async () => {
     const house = new House()
     await agent(house, [MARKS])
     await house.ok('config', 'set', 'allow', 'shell')
@@ -35,7 +35,7 @@ describe.concurrent('a tool that changes things runs without being asked about',
     expect((await house.run(['send', 'a', 'go'], { env: { SUBSTRAT_ALLOW: 'write_file' } })).exit).toBe(5)
   })
 
-  test('where set allows it, from the next turn on; empty takes that back', async () => {
+  test('if set allows it, from the next turn on; an empty value revokes that', async () => {
     const house = new House()
     await agent(house, [MARKS])
     await house.ok('set', 'a', '--allow', 'shell')
@@ -44,22 +44,22 @@ describe.concurrent('a tool that changes things runs without being asked about',
     expect((await house.run(['send', 'a', 'go'])).exit).toBe(5)
   })
 
-  test('where all are allowed', async () => {
+  test('if all tools are allowed', async () => {
     const house = new House()
     await agent(house, [MARKS, WRITES])
     expect((await house.run(['send', 'a', 'go', '--allow', 'all'])).exit).toBe(0)
     expect(house.read('made.txt')).toBe('hello')
   })
 
-  test('where it only reads, whatever is allowed', async () => {
+  test('if it only reads, even if no tool is allowed', async () => {
     const house = new House()
     await agent(house, [READS])
     expect((await house.run(['send', 'a', 'go'])).exit).toBe(0)
   })
 })
 
-describe.concurrent('what is not allowed', () => {
-  test('is asked about, and what is allowed runs before', async () => {
+describe.concurrent('a tool that is not allowed', () => {
+  test('needs approval; allowed calls run before it', async () => {
     const house = new House()
     await agent(house, [WRITES, MARKS], '--allow', 'shell')
     const sent = await house.run(['send', 'a', 'go', '--json'])
@@ -69,7 +69,7 @@ describe.concurrent('what is not allowed', () => {
     expect(house.read('made.txt')).toBeUndefined()
   })
 
-  test('stays so for a run that began before it was allowed: what it may is frozen in run.started', async () => {
+  test('needs approval in a run that started before it was allowed: run.started has the permissions', async () => {
     const house = new House()
     const id = await agent(house, [MARKS])
     expect((await house.run(['send', 'a', 'go', '--allow', 'write_file'])).exit).toBe(5)
@@ -90,7 +90,7 @@ describe.concurrent('what is not allowed', () => {
   })
 })
 
-test('a tool that does not exist gives the model an error, and asks nobody', async () => {
+test('a call of an unknown tool gives the model an error, without approval', async () => {
   const house = new House()
   const id = await agent(house, [{ name: 'teleport', input: {} }])
   expect((await house.ok('send', 'a', 'go')).stdout).toBe('one\n')
@@ -117,7 +117,7 @@ test('--max-steps bounds the requests of a turn: exit 9, and its calls have thei
   expect(house.findings(true)).toEqual([])
 })
 
-test('what a tool prints has no key of the provider: its variables are withheld', async () => {
+test("a tool does not get the provider's API key: its variables are withheld", async () => {
   const house = House.ofProcesses({ CANARY_KEY: 'sk-canary', OTHER: 'kept' })
   house.plugin(
     'keyed',

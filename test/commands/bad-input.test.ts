@@ -108,24 +108,27 @@ const wrongWords: [string, string[], number, RegExp, RunOptions?][] = [
     'a missing argument',
     ['config', 'set', 'timeout'],
     2,
-    /Missing 1 required arg.* \(substrat config set --help\)/,
+    /missing argument: .* \(substrat config set --help\)/,
   ],
   ['a number that is none', ['log', 'a', '-n', '0'], 2, /greater than or equal to 1/],
   ['an unknown setting', ['config', 'get', 'nonsense'], 2, /no setting "nonsense"/],
 ]
 
-describe.concurrent('wrong words', () => {
-  test.each(wrongWords)('%s: refused, and nothing is stored', async (_, args, exit, why, options) => {
-    const house = template.copy()
-    const logs = house.logs()
-    const result = await house.run(args, options)
-    if (args.includes('--json')) expect(result.json.error.code).toBe('USAGE')
-    else expectRefusal(result, exit, why)
-    expect(house.logs()).toEqual(logs)
-    expect(house.findings(true)).toEqual([])
-  })
+describe.concurrent('wrong arguments', () => {
+  test.each(wrongWords)(
+    '%s: the command is refused and stores nothing',
+    async (_, args, exit, why, options) => {
+      const house = template.copy()
+      const logs = house.logs()
+      const result = await house.run(args, options)
+      if (args.includes('--json')) expect(result.json.error.code).toBe('USAGE')
+      else expectRefusal(result, exit, why)
+      expect(house.logs()).toEqual(logs)
+      expect(house.findings(true)).toEqual([])
+    },
+  )
 
-  test('an argument that is no UTF-8 is refused, not changed', async () => {
+  test('an argument that is not UTF-8 is refused, not changed', async () => {
     const house = template.copy()
     const run = house.command('send', 'a').map((word) => `'${word}'`)
     const sent = await house.launch(['sh', '-c', `${run.join(' ')} "$(printf 'a\\377')"`]).result
@@ -133,7 +136,7 @@ describe.concurrent('wrong words', () => {
     expect((await house.run(['send', 'a', 'a\ufffd'])).stdout).toBe('echo: a\ufffd\n')
   })
 
-  test('the beginning of several ids names them', async () => {
+  test('an ambiguous UUID prefix names the agents that match', async () => {
     const house = template.copy()
     const twin = `${a.slice(0, 8)}-0000-4000-8000-000000000000`
     cpSync(house.agentFile(a, '.'), house.agentFile(twin, '.'), { recursive: true })
@@ -153,7 +156,7 @@ describe.concurrent('wrong words', () => {
 describe.concurrent('a home that cannot be used', () => {
   const commands = [['list'], ['show', 'a'], ['spawn'], ['send', 'a', 'hello'], ['recover', '--all']]
 
-  test('because it is a file: exit 11, and the file is as it was', async () => {
+  test('because it is a file: exit 11, and the file does not change', async () => {
     const house = new House()
     writeFileSync(house.home, 'precious')
     for (const args of commands) expectRefusal(await house.run(args), 11, /is not a directory/)
@@ -171,7 +174,7 @@ describe.concurrent('a home that cannot be used', () => {
   })
 
   test.skipIf(!isRoot)(
-    'because it is read-only (needs root, to be somebody else): exit 11, and reading works',
+    'because it is read-only (needs root, to become another user): exit 11, and reading works',
     async () => {
       const house = template.copy()
       expect(spawnSync('chown', ['-R', `${nobody}:${nobody}`, house.root]).status).toBe(0)
@@ -280,9 +283,9 @@ const damages: [string, (house: House) => void, RegExp][] = [
   ],
 ]
 
-describe.concurrent('a session that is damaged', () => {
+describe.concurrent('a damaged session', () => {
   test.each(damages)(
-    '%s: exit 10 from whoever reads or writes, and no byte is changed',
+    '%s: commands that read or write exit 10, and no byte changes',
     async (_, damage, why) => {
       const house = template.copy()
       damage(house)
@@ -299,7 +302,7 @@ describe.concurrent('a session that is damaged', () => {
     },
   )
 
-  test('a log that is not there: exit 10', async () => {
+  test('a missing log: exit 10', async () => {
     const house = template.copy()
     rmSync(path(house))
     for (const args of [
@@ -351,7 +354,7 @@ const leftovers: [string, (house: House) => void][] = [
   ],
 ]
 
-describe.concurrent('what a crash, or a hand, may leave', () => {
+describe.concurrent('leftovers of a crash or a person', () => {
   test.each(leftovers)(
     '%s: shown without a write, repaired by the next send, and nothing is lost',
     async (_, leave) => {
@@ -370,7 +373,7 @@ describe.concurrent('what a crash, or a hand, may leave', () => {
   )
 })
 
-test('an agent whose provider is gone keeps its session: exit 3, and nothing is stored', async () => {
+test('an agent whose provider was uninstalled keeps its session: exit 3, and nothing is stored', async () => {
   const house = new House()
   house.plugin(
     'gone',

@@ -55,7 +55,7 @@ function expectWhole(house: House, id: string): void {
 }
 
 describe.concurrent('cancel', () => {
-  test('of a running turn ends its tools with all their children: exit 14 for the sender', async () => {
+  test('ends the tools of a running turn with all their children; the sender exits 14', async () => {
     const house = new House()
     const { id, sender } = await inTool(house, TREE)
     await house.ok('send', 'a', 'later', '--if-busy', 'queue')
@@ -72,7 +72,7 @@ describe.concurrent('cancel', () => {
     expectWhole(house, id)
   })
 
-  test('leaves what is queued in the inbox, for whoever comes by next', async () => {
+  test('leaves queued messages in the inbox for the next command', async () => {
     const house = new House()
     const { id, sender } = await inTool(house, TREE)
     await house.ok('send', 'a', 'later', '--if-busy', 'queue')
@@ -93,7 +93,7 @@ describe.concurrent('cancel', () => {
     expect(processesWith(`SUBSTRAT_AGENT=${id}`)).toEqual([])
   })
 
-  test('of a model that is being asked, and of an agent program', async () => {
+  test('ends a model request, and the turn of an agent program', async () => {
     const house = new House()
     const gate = new Gate(house, 'g')
     const program = await house.spawn('program', ...gate.flags)
@@ -111,7 +111,7 @@ describe.concurrent('cancel', () => {
     }
   })
 
-  test('of a turn that waits revokes its token and answers its calls', async () => {
+  test('revokes the token of a waiting turn and answers its calls', async () => {
     const house = new House()
     const { id } = await parked(house)
     expect((await house.ok('cancel', 'a', '--json')).json).toMatchObject({
@@ -122,7 +122,7 @@ describe.concurrent('cancel', () => {
     expectWhole(house, id)
   })
 
-  test('of a turn that a crash left open ends it, so that nothing goes on with it', async () => {
+  test('ends a turn that a crash left open, so that no command continues it', async () => {
     const house = new House()
     const id = await house.spawn('a', '--option', house.scenario('s.json', { delay_ms: 3_600_000 }))
     const sender = house.start(['send', 'a', 'go'])
@@ -135,7 +135,7 @@ describe.concurrent('cancel', () => {
     expect(house.findings(true)).toEqual([])
   })
 
-  test('of a turn that was killed in a tool ends it, with what the tool had left', async () => {
+  test("ends a turn that was killed in a tool, and kills the tool's orphans", async () => {
     const house = new House()
     const { id, sender } = await inTool(house, TREE)
     await sender.kill()
@@ -147,7 +147,7 @@ describe.concurrent('cancel', () => {
   })
 
   test.each(['a', '--all'])(
-    'of a turn that a signal interrupted ends it, so that nothing goes on with it (%s)',
+    'ends a turn that a signal interrupted, so that no command continues it (%s)',
     async (whom) => {
       const house = new House({ SUBSTRAT_SHUTDOWN_GRACE: '1ms' })
       const { id, sender } = await inTool(house, TREE)
@@ -167,7 +167,7 @@ describe.concurrent('cancel', () => {
     },
   )
 
-  test('of an agent at rest changes nothing, and says so', async () => {
+  test('changes nothing for an idle agent, and says so', async () => {
     const house = new House()
     const id = await house.spawn('a')
     await house.ok('send', 'a', 'hello')
@@ -181,7 +181,7 @@ describe.concurrent('cancel', () => {
 })
 
 describe.concurrent('cancel --recursive', () => {
-  test('ends the turns of an agent and of all below it, delivers nothing, and leaves the others alone', async () => {
+  test('ends the turns of an agent and all agents below it, delivers nothing, and affects no other agent', async () => {
     const house = new House()
     const option = house.scenario('s.json', { tools: [{ name: 'shell', input: { command: 'true' } }] })
     const flags = ['--option', option]
@@ -208,7 +208,7 @@ describe.concurrent('cancel --recursive', () => {
     expect(house.findings(true)).toEqual([])
   })
 
-  test('without it only the one, whose parent takes a turn for the error', async () => {
+  test('is not the default: cancel ends one turn, and its parent gets the error in a turn', async () => {
     const house = new House()
     const option = house.scenario('s.json', { tools: [{ name: 'shell', input: { command: 'true' } }] })
     const lead = await house.spawn('lead')
@@ -222,7 +222,7 @@ describe.concurrent('cancel --recursive', () => {
 })
 
 describe.concurrent('--turn-timeout during a tool', () => {
-  test('is exit 12, and the whole group of the tool is gone', async () => {
+  test('exits 12 and kills the whole process group of the tool', async () => {
     const { house, id, sent } = await timedOut(
       (seconds) => [new House(), '--turn-timeout', `${seconds}s`],
       (house) => house.read('started') !== undefined,
@@ -232,7 +232,7 @@ describe.concurrent('--turn-timeout during a tool', () => {
     expectWhole(house, id)
   })
 
-  test('is not tool_timeout, which only ends the tool: the model is told, and goes on', async () => {
+  test('differs from tool_timeout, which ends only the tool: the model gets an error and continues', async () => {
     const { house, id, sent } = await timedOut(
       (seconds) => [new House({ SUBSTRAT_TOOL_TIMEOUT: `${seconds}s` })],
       (house) => house.read('started') !== undefined,
@@ -246,7 +246,7 @@ describe.concurrent('--turn-timeout during a tool', () => {
 })
 
 describe.concurrent('retry', () => {
-  test('asks again what failed', async () => {
+  test('repeats a failed turn', async () => {
     const house = new House({ SUBSTRAT_RETRY_DELAYS: 'none' })
     const id = await house.spawn(
       'a',
@@ -262,7 +262,7 @@ describe.concurrent('retry', () => {
     ])
   })
 
-  test('asks again what was cancelled, with the key of the first', async () => {
+  test('repeats a cancelled turn with its key', async () => {
     const house = new House()
     const id = await house.spawn('a', '--option', house.scenario('s.json', { delay_ms: 3_600_000 }))
     const sender = house.start(['send', 'a', 'go', '--key', 'k'])
@@ -278,7 +278,7 @@ describe.concurrent('retry', () => {
     expect(house.count(id, 'message.user')).toBe(1)
   })
 
-  test('is refused where nothing failed, and where there was no turn', async () => {
+  test('is refused if the turn did not fail, or if there is none', async () => {
     const house = new House()
     const id = await house.spawn('a')
     const early = await house.run(['retry', 'a'])
@@ -290,7 +290,7 @@ describe.concurrent('retry', () => {
     expect(house.log(id)).toBe(log)
   })
 
-  test('of a turn that waits is exit 5, and runs nothing', async () => {
+  test('exits 5 for a waiting turn, and runs nothing', async () => {
     const house = new House()
     await parked(house)
     expect((await house.run(['retry', 'a'])).exit).toBe(5)

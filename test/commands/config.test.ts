@@ -4,7 +4,7 @@ import { House } from '../support/cli.js'
 import { Gate } from '../support/gate.js'
 
 describe.concurrent('config', () => {
-  test('get and list print exactly the published objects', async () => {
+  test('get and list print exactly the documented objects', async () => {
     const house = new House()
     const { json } = await house.ok('config', 'get', 'timeout', '--json')
     expect(json).toStrictEqual({
@@ -25,7 +25,7 @@ describe.concurrent('config', () => {
     expect(house.exists()).toBe(false)
   })
 
-  test('the environment goes before config.json, and that before the default', async () => {
+  test('the environment overrides config.json, which overrides the default', async () => {
     const house = new House()
     const get = async (env = {}) => (await house.run(['config', 'get', 'model', '--json'], { env })).json
     expect(await get()).toMatchObject({ value: null, source: 'default' })
@@ -44,7 +44,7 @@ describe.concurrent('config', () => {
     expect(await spawn(['--model', 'from-flag'], { SUBSTRAT_MODEL: 'from-env' })).toBe('from-flag')
   })
 
-  test('a flag goes before the environment for a duration too', async () => {
+  test('a flag overrides the environment, also for a duration', async () => {
     const house = new House({ SUBSTRAT_TIMEOUT: '10m' })
     const gate = new Gate(house, 'g')
     await house.spawn('a', ...gate.flags)
@@ -56,7 +56,7 @@ describe.concurrent('config', () => {
     await sender.result
   })
 
-  test('a setting of a wrong type is exit 2 for what needs it, and not for reading', async () => {
+  test('an invalid setting is exit 2 for commands that need it, but not for commands that read', async () => {
     const house = new House()
     await house.spawn('a')
     for (const [config, why] of [
@@ -84,7 +84,7 @@ describe.concurrent('config', () => {
     }
   })
 
-  test('the hint for a wrong setting mends it', async () => {
+  test('the command in the hint corrects an invalid setting', async () => {
     const house = new House()
     await house.spawn('a')
     house.writeHome('config.json', '{"timeout": "soon", "model": "kept"}')

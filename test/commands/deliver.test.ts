@@ -37,7 +37,7 @@ function restartKernel(house: House): void {
 }
 
 describe.concurrent('deliver', () => {
-  test('gives each message a turn, and prints a line per agent, with --json exactly the published object', async () => {
+  test('gives each message a turn, and prints one line per agent, with --json exactly the documented object', async () => {
     const house = new House()
     const a = await house.spawn('a')
     await house.spawn('b')
@@ -61,7 +61,7 @@ describe.concurrent('deliver', () => {
     expect(await house.run(['deliver', 'a'])).toMatchObject({ exit: 0, stdout: 'a: 0 turns, idle\n' })
   })
 
-  test('--all says nothing of agents that nothing is owed to', async () => {
+  test('--all prints no line for agents without pending work', async () => {
     const house = new House()
     for (const name of ['a', 'b', 'c']) await house.spawn(name)
     await queue(house, 'b', 'hi')
@@ -73,7 +73,7 @@ describe.concurrent('deliver', () => {
     })
   })
 
-  test('takes names or --all, and not both or neither', async () => {
+  test('needs either names or --all', async () => {
     const house = new House()
     await house.spawn('a')
     for (const words of [[], ['a', '--all']]) expect((await house.run(['deliver', ...words])).exit).toBe(2)
@@ -90,7 +90,7 @@ describe.concurrent('deliver', () => {
     expect(house.inbox(id)).toEqual([])
   })
 
-  test('goes on with a turn that was interrupted, also of an agent that works for another', async () => {
+  test('continues an interrupted turn, also of an agent that works for another', async () => {
     const house = new House()
     const scenario = house.scenario('s.json', { delay_ms: 3_600_000 })
     const ids = [await house.spawn('root', '--option', scenario)]
@@ -115,7 +115,7 @@ describe.concurrent('deliver', () => {
     expect(house.findings(true)).toEqual([])
   })
 
-  test('looks at every agent after a new start of the kernel, and then at the marked ones', async () => {
+  test('checks every agent after a reboot, then only marked ones', async () => {
     const house = new House()
     await house.spawn('a')
     const b = await house.spawn('b')
@@ -146,7 +146,7 @@ describe.concurrent('deliver', () => {
     expect(house.findings(true)).toEqual([])
   })
 
-  test('leaves an agent that another process holds to that', async () => {
+  test('skips an agent that another process holds', async () => {
     const house = new House()
     const gate = new Gate(house, 'g')
     const id = await house.spawn('a', ...gate.flags)
@@ -160,7 +160,7 @@ describe.concurrent('deliver', () => {
     expect(house.count(id, 'run.completed')).toBe(2)
   })
 
-  test('exits with the first status other than 0, in the order of the names', async () => {
+  test('exits with the first nonzero status in the order of the names', async () => {
     const house = new House()
     await house.spawn('fine')
     await house.spawn('fails', '--provider', 'exec', '--option', 'command=exit 3')
@@ -176,7 +176,7 @@ describe.concurrent('deliver', () => {
     ])
   })
 
-  test('says of a named agent why it takes nothing; for --all that is no failure', async () => {
+  test('gives the reason why a named agent cannot run; with --all that is not a failure', async () => {
     const house = new House()
     await house.spawn('held')
     await house.spawn('gated')
@@ -194,7 +194,7 @@ describe.concurrent('deliver', () => {
     ])
   })
 
-  test('an agent whose log is damaged is exit 10, and stands in nobody’s way', async () => {
+  test('a damaged log is exit 10 and does not stop the other agents', async () => {
     const house = new House()
     const bad = await house.spawn('bad')
     const good = await house.spawn('good')
@@ -211,7 +211,7 @@ describe.concurrent('deliver', () => {
     expect(house.count(good, 'run.completed')).toBe(1)
   })
 
-  test('a marker of an agent that never came to be is forgotten', async () => {
+  test('a marker of an agent that was never created is removed', async () => {
     const house = new House()
     await house.spawn('a')
     const id = '00000000-0000-4000-8000-000000000001'
@@ -221,7 +221,7 @@ describe.concurrent('deliver', () => {
     expect(readdirSync(path.join(house.home, 'unclean'))).not.toContain(id)
   })
 
-  test('a signal lets the turn finish, begins no other, and what is left is said', async () => {
+  test('after a signal the turn finishes, no other starts, and stderr names the pending ones', async () => {
     const house = new House({ SUBSTRAT_SLOTS_MAX: '1' })
     const gate = new Gate(house, 'g')
     const a = await house.spawn('a', ...gate.flags)
@@ -239,7 +239,7 @@ describe.concurrent('deliver', () => {
 })
 
 describe.concurrent('a message for a time', () => {
-  test('is delivered by the first command that comes by then, and not earlier', async () => {
+  test('is delivered by the first command after that time, not earlier', async () => {
     const house = new House()
     const id = await house.spawn('a')
     const at = Date.now() + 1500

@@ -33,15 +33,15 @@ function contents(house: House): Record<string, string> {
 }
 
 describe.concurrent('doctor', () => {
-  test('of no home finds nothing, and makes none', async () => {
+  test('finds nothing without a home, and creates none', async () => {
     const house = new House()
     expect((await house.ok('doctor')).stdout).toBe(
-      `${house.home}: 0 agents, all read completely; nothing is wrong\n`,
+      `${house.home}: 0 agents, all logs read completely; nothing is wrong\n`,
     )
     expect(house.exists()).toBe(false)
   })
 
-  test('of a healthy home in the middle of turns finds nothing, writes nothing, and says who holds what', async () => {
+  test('finds nothing in a healthy home during turns, writes nothing, and names the holders', async () => {
     const house = new House()
     await family(house)
     const gate = new Gate(house, 'g')
@@ -58,7 +58,7 @@ describe.concurrent('doctor', () => {
     await sender.result
   })
 
-  test('of a home that many commands write to at once finds nothing', async () => {
+  test('finds nothing in a home that many commands write to at once', async () => {
     const house = new House()
     await family(house)
     const writers = Array.from({ length: 2 }, async (_, writer) => {
@@ -75,7 +75,7 @@ describe.concurrent('doctor', () => {
     await over
   })
 
-  test('names what is damaged and the next command, exit 10; and goes on with what is whole', async () => {
+  test('names the damage and the next command, exits 10, and checks the rest', async () => {
     const house = new House()
     const { lead } = await family(house)
     await house.ok('send', 'lead', 'again', '--key', 'today')
@@ -99,7 +99,7 @@ describe.concurrent('doctor', () => {
     expect(house.findings(true)).toEqual([])
   })
 
-  test('what a kill leaves repairs itself: exit 0, and recover is the remedy', async () => {
+  test('leftovers of a kill repair themselves: exit 0, and recover is the remedy', async () => {
     const house = new House()
     const gate = new Gate(house, 'g')
     await house.spawn('a', ...gate.flags)
@@ -125,7 +125,7 @@ describe.concurrent('doctor', () => {
     expect((await house.ok('doctor', '--json')).json.findings).toEqual([])
   })
 
-  test('a damaged home.json, a bad setting, an agents folder that is a file: said, and never a crash', async () => {
+  test('a damaged home.json, a bad setting and an agents folder that is a file are findings, not crashes', async () => {
     const [torn, bad, odd] = await Promise.all(
       Array.from({ length: 3 }, async () => {
         const house = new House()
@@ -145,7 +145,7 @@ describe.concurrent('doctor', () => {
     expect(third).toMatchObject({ exit: 0, stdout: expect.stringContaining('agents/line break') })
   })
 
-  test('a torn list of plugins, and the provider that an agent had from it', async () => {
+  test("a truncated list of plugins, and an agent's provider that is missing because of it, are findings", async () => {
     const house = new House()
     linkPlugin(house, {
       name: 'echoes',
@@ -168,7 +168,7 @@ describe.concurrent('doctor', () => {
     expect((await house.run(['doctor'])).stdout).toContain('gone cannot be loaded')
   })
 
-  test('--rebuild and unlock are for a person', async () => {
+  test("--rebuild and unlock are refused inside an agent's tool", async () => {
     const house = new House()
     const { lead } = await family(house)
     const env = { SUBSTRAT_AGENT: lead, SUBSTRAT_LOG: house.agentFile(lead, 'events.jsonl') }
@@ -183,7 +183,7 @@ describe.concurrent('doctor', () => {
 })
 
 describe.concurrent('unlock', () => {
-  test('takes a lock directory away that nobody needs here', async () => {
+  test('removes an unused lock directory', async () => {
     const house = new House()
     const { lead } = await family(house)
     mkdirSync(house.agentFile(lead, 'lock.d'), { mode: 0o700 })
@@ -193,7 +193,7 @@ describe.concurrent('unlock', () => {
     expect((await house.ok('unlock', 'lead', '--json')).json).toEqual({ unlocked: [] })
   })
 
-  test('a lock of the kernel ends with its process, and is not broken', async () => {
+  test('does not break a kernel lock, which ends with its process', async () => {
     const house = new House()
     const gate = new Gate(house, 'g')
     await house.spawn('a', ...gate.flags)
@@ -206,7 +206,7 @@ describe.concurrent('unlock', () => {
     await sender.result
   })
 
-  test('takes an agent, or --all, and not both', async () => {
+  test('needs either an agent or --all', async () => {
     const house = new House()
     await house.spawn('a')
     for (const words of [[], ['a', '--all']]) expect((await house.run(['unlock', ...words])).exit).toBe(2)

@@ -33,7 +33,7 @@ async function expectUndelayed(
 }
 
 describe('one slow turn delays no other agent', () => {
-  test('when one deliver --all gives them their turns', async () => {
+  test('when one deliver --all runs them', async () => {
     const house = new House()
     const all = await team(house)
     const { lead, slow, quick } = all
@@ -63,7 +63,7 @@ describe('one slow turn delays no other agent', () => {
 })
 
 describe('the bound of a command', () => {
-  test('is 100 turns, and what remains is said on stderr', async () => {
+  test('is 100 turns, and stderr names the remaining work', async () => {
     const house = new House()
     const store = FileStore.openForWrite(house.home)
     const a = await house.spawn('a')
@@ -84,7 +84,7 @@ describe('the bound of a command', () => {
 })
 
 describe.concurrent('--no-drain', () => {
-  test('gives nobody a turn but the agent itself, and deliver does the rest', async () => {
+  test('runs only the agent itself, and deliver does the rest', async () => {
     const house = new House()
     const scenario = house.scenario('s.json', { tools: [ask('child')] }, { say: 'asked' }, { say: 'thanks' })
     const lead = await house.spawn('lead', '--option', scenario, '--allow', 'tree')
@@ -98,7 +98,7 @@ describe.concurrent('--no-drain', () => {
     expect([...house.inbox(lead), ...house.inbox(child)]).toEqual([])
   })
 
-  test('takes what comes in its turn all the same: whoever found the agent busy has left it to it', async () => {
+  test('still delivers mail that came during its turn: its sender found the agent busy and left', async () => {
     const house = new House()
     const slow = house.scenario('s.json', { after_file: 'go', say: 'one' }, { say: 'two' })
     const id = await house.spawn('a', '--option', slow)
@@ -113,7 +113,7 @@ describe.concurrent('--no-drain', () => {
 })
 
 describe.concurrent('a message that comes during a turn', () => {
-  test('gets its own turn after it, and is no part of it', async () => {
+  test('gets its own turn afterwards', async () => {
     const house = new House()
     const slow = house.scenario('s.json', { after_file: 'go', say: 'one' }, { say: 'two' }, { say: 'three' })
     const id = await house.spawn('a', '--option', slow)

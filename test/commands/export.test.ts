@@ -3,7 +3,7 @@ import { describe, expect, test } from 'vitest'
 import { House } from '../support/cli.js'
 
 describe.concurrent('export', () => {
-  test('prints the conversation as Markdown, and with --json as exactly the published object', async () => {
+  test('prints the conversation as Markdown, and with --json exactly the documented object', async () => {
     const house = new House()
     const id = await house.spawn('a', '--system', 'Be brief.')
     const sent = await house.run(['send', 'a', 'hello', '--json'])
@@ -26,7 +26,7 @@ describe.concurrent('export', () => {
     })
   })
 
-  test('-o writes a file, replaces one that is there, and says so', async () => {
+  test('-o writes a file, replaces an existing one, and says so', async () => {
     const house = new House()
     await house.spawn('a')
     await house.ok('send', 'a', 'hello')
@@ -39,7 +39,7 @@ describe.concurrent('export', () => {
     expect(exported).toStrictEqual((await house.ok('export', 'a', '--json')).json)
   })
 
-  test('-o to where nothing can be written is exit 11, and leaves nothing', async () => {
+  test('-o to an unwritable place is exit 11, and leaves nothing', async () => {
     const house = new House()
     await house.spawn('a')
     for (const path of ['no/such/directory/a.md', '.', '/dev/full/a.md', '/proc/a.md']) {

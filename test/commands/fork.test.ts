@@ -13,7 +13,7 @@ async function conversed(...flags: string[]): Promise<{ house: NativeHouse; id: 
 }
 
 describe.concurrent('fork', () => {
-  test('tells the same program what was said, in a session of its own, and leaves the first as it is', async () => {
+  test('gives the conversation to the same program in a new session, and does not change the first agent', async () => {
     const { house, id } = await conversed('--system', 'be brief', '--allow', 'shell')
     const log = house.log(id)
     const { json, stdout } = await house.ok('fork', 'notes', '--name', 'other', '--json')
@@ -39,7 +39,7 @@ describe.concurrent('fork', () => {
     expect(house.findings(true)).toEqual([])
   })
 
-  test('takes a conversation from a program to a model, and back', async () => {
+  test('copies a conversation from a program to a model, and back', async () => {
     const { house } = await conversed()
     const model = (await house.ok('fork', 'notes', '--provider', 'scripted', '--name', 'model')).stdout.trim()
     expect((await house.ok('send', 'model', 'which number?')).stdout).toBe('echo: which number?\n')
@@ -51,7 +51,7 @@ describe.concurrent('fork', () => {
     })
   })
 
-  test('of a fork that was never asked anything has the conversation too', async () => {
+  test('copies the conversation also from a fork without turns', async () => {
     const { house } = await conversed()
     await house.ok('fork', 'notes', '--name', 'two')
     await house.ok('fork', 'two', '--name', 'three')
@@ -59,7 +59,7 @@ describe.concurrent('fork', () => {
     expect(house.told()[1]).toMatchObject({ prompt: expect.stringContaining('User: remember 17') })
   })
 
-  test('is refused where there is nothing to go on with, where the name is taken, and with an unknown option', async () => {
+  test('is refused without a conversation, with a taken name, and with an unknown option', async () => {
     const { house } = await conversed()
     await house.spawn('empty', '--provider', 'native')
     const refused = async (...args: string[]): Promise<[number, string]> => {
@@ -73,7 +73,7 @@ describe.concurrent('fork', () => {
     expect((await house.ok('list', '--json')).json.agents).toHaveLength(2)
   })
 
-  test('in a tool of an agent reaches only what is below it', async () => {
+  test("inside an agent's tool, copies only agents below it", async () => {
     const { house, id } = await conversed()
     const lead = await house.spawn('lead', '--provider', 'native')
     const env = { SUBSTRAT_AGENT: lead }

@@ -4,7 +4,7 @@ import { House } from '../support/cli.js'
 import { Gate } from '../support/gate.js'
 
 describe.concurrent('gate', () => {
-  test('keeps mail and refuses a message: exit 13; ungate delivers what waits', async () => {
+  test('leaves mail pending and refuses a message with exit 13; ungate delivers the pending mail', async () => {
     const house = new House()
     const id = await house.spawn('a')
     const gated = await house.ok('gate', 'a', '--json')
@@ -27,7 +27,7 @@ describe.concurrent('gate', () => {
     expect(house.findings(true)).toEqual([])
   })
 
-  test('ungate --no-drain leaves what waits to another', async () => {
+  test('ungate --no-drain leaves mail pending for another command', async () => {
     const house = new House()
     const id = await house.spawn('a')
     await house.ok('gate', 'a')
@@ -38,7 +38,7 @@ describe.concurrent('gate', () => {
     expect(house.inbox(id)).toEqual([])
   })
 
-  test('of an agent in a turn is obeyed at its end, and said so', async () => {
+  test('takes effect at the end of a running turn, and says so', async () => {
     const house = new House()
     const gate = new Gate(house, 'g')
     const id = await house.spawn('a', ...gate.flags)
@@ -58,7 +58,7 @@ describe.concurrent('gate', () => {
     expect(house.findings(true)).toEqual([])
   })
 
-  test('of a terminated agent, or none, is refused and stores nothing', async () => {
+  test('is refused for a terminated or unknown agent, and stores nothing', async () => {
     const house = new House()
     const id = await house.spawn('a')
     await house.ok('terminate', 'a')

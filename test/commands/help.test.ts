@@ -67,7 +67,7 @@ describe.concurrent('help', () => {
     },
   )
 
-  test('of a command is the same for --help, which runs nothing', async () => {
+  test('prints the page of a command also for --help, which runs nothing', async () => {
     const [help, flag] = await Promise.all([
       house.ok('help', 'send'),
       house.ok('send', 'nobody', 'x', '--help'),

@@ -24,7 +24,7 @@ async function withReplies(house: House): Promise<string[]> {
 }
 
 describe.concurrent('inbox of an agent', () => {
-  test('shows what waits in the order of delivery, and takes nothing', async () => {
+  test('shows pending messages in the order of delivery, and removes none', async () => {
     const house = new House()
     const id = await house.spawn('a')
     const first = await queued(house, 'a', 'one')
@@ -57,7 +57,7 @@ describe.concurrent('inbox of an agent', () => {
     expect(house.log(id)).toBe(log)
   })
 
-  test('names files that hold no message, shows the rest, and exits 10', async () => {
+  test('names damaged files, shows the other messages, and exits 10', async () => {
     const house = new House()
     const id = await house.spawn('a')
     await queued(house, 'a', 'whole')
@@ -84,7 +84,7 @@ describe.concurrent('inbox of an agent', () => {
     expect(house.inbox(id)).toHaveLength(4)
   })
 
-  test('in a tool is its own, and those of its children; no other', async () => {
+  test('inside its tool, shows only its inbox and those of its children', async () => {
     const house = new House()
     const root = await house.spawn('root')
     const child = await house.spawn('child', '--parent', 'root')
@@ -103,7 +103,7 @@ describe.concurrent('inbox of an agent', () => {
 })
 
 describe.concurrent('inbox of the operator', () => {
-  test('is shown where no agent is named, and is empty without a home', async () => {
+  test('is shown without an argument, and is empty without a home', async () => {
     const house = new House()
     expect(await house.run(['inbox'])).toMatchObject({ exit: 0, stdout: 'no messages\n', stderr: '' })
     expect((await house.run(['inbox', '--take'])).exit).toBe(0)
@@ -119,7 +119,7 @@ describe.concurrent('inbox of the operator', () => {
     }
   })
 
-  test('--take prints the messages, and they are gone; --take ID only that one', async () => {
+  test('--take prints and removes the messages; --take ID removes only that one', async () => {
     const house = new House()
     const [first = '', second = ''] = await withReplies(house)
     const one = await house.ok('inbox', '--take', second, '--json')
@@ -131,7 +131,7 @@ describe.concurrent('inbox of the operator', () => {
     expect((await house.run(['inbox', '--take', first])).exit).toBe(3)
   })
 
-  test('an id that is not there is exit 3, and nothing is taken', async () => {
+  test('an unknown id is exit 3, and no message is removed', async () => {
     const house = new House()
     const [first = ''] = await withReplies(house)
     for (const word of ['nonsense', '../../x', FOREIGN]) {
@@ -141,14 +141,14 @@ describe.concurrent('inbox of the operator', () => {
     expect((await house.ok('inbox', '--json')).json.messages).toHaveLength(2)
   })
 
-  test('what nobody read is not taken', async () => {
+  test('messages stay if the reader has closed the pipe', async () => {
     const house = new House()
     await withReplies(house)
     await house.run(['inbox', '--take'], { stdout: 'closed' })
     expect((await house.ok('inbox', '--json')).json.messages).toHaveLength(2)
   })
 
-  test('names damaged files, takes the others, and keeps the damaged', async () => {
+  test('names damaged files and leaves them, and removes the other messages', async () => {
     const house = new House()
     const [first = ''] = await withReplies(house)
     const file = path.join(house.home, 'operator', 'inbox', `${first}.json`)
@@ -171,7 +171,7 @@ describe.concurrent('send --reply-to', () => {
     return { id, request: json.messages[0].message_id }
   }
 
-  test('answers the request of an agent, which gets its turn, and takes the request', async () => {
+  test('answers the request of an agent, which gets a turn, and removes the request', async () => {
     const house = new House()
     const { id, request } = await asking(house)
     await house.ok('send', 'a', 'You may.', '--reply-to', request)
@@ -189,7 +189,7 @@ describe.concurrent('send --reply-to', () => {
     expect(house.findings()).toEqual([])
   })
 
-  test('to what is no open request of that agent is exit 3, and stores nothing', async () => {
+  test('exits 3 and stores nothing if the id is not an open request of that agent', async () => {
     const house = new House()
     const { request } = await asking(house)
     const other = await house.spawn('b')

@@ -10,7 +10,7 @@ import { reopen } from '../support/sessions.js'
 import { waitFor } from '../support/wait.js'
 
 describe.concurrent('a turn', () => {
-  test('uses the server of the one before, with tools of its own', async () => {
+  test('uses the server of the previous turn, with its own tools', async () => {
     const house = new ServerHouse()
     const id = await house.agent('a')
     const [first] = house.servers()
@@ -29,7 +29,7 @@ describe.concurrent('a turn', () => {
     expect(house.findings()).toEqual([])
   })
 
-  test('leaves a server that knows its agent, and no run; how it is reached is a secret', async () => {
+  test("leaves a server with the agent's id but no run id in its environment; its handle is secret", async () => {
     const house = new ServerHouse()
     const id = await house.agent('a')
     const has = environment(house.server(id) as number)
@@ -46,7 +46,7 @@ describe.concurrent('a turn', () => {
     expect(house.log(id)).not.toContain(handle)
   })
 
-  test('goes on cold after its server was killed by hand: the user is told nothing of it', async () => {
+  test('starts another server after a person killed the last one, without a note', async () => {
     const house = new ServerHouse()
     const id = await house.agent('a')
     process.kill(-(house.server(id) as number), 'SIGKILL')
@@ -59,7 +59,7 @@ describe.concurrent('a turn', () => {
     expect(house.kinds(id)).not.toContain('run.failed')
   })
 
-  test('goes on cold after its server hangs, which is killed', async () => {
+  test('kills a server that hangs, and starts another', async () => {
     const house = new ServerHouse({}, 'HEALTH_MS_MAX')
     const id = await house.agent('a', 'hangs later')
     const hung = house.server(id) as number
@@ -69,7 +69,7 @@ describe.concurrent('a turn', () => {
     expect(house.servers()).not.toContain(hung)
   })
 
-  test('makes a server that is busy stop first', async () => {
+  test('stops the work of a busy server first', async () => {
     const house = new ServerHouse()
     const id = await house.agent('a')
     const server = house.server(id)
@@ -79,7 +79,7 @@ describe.concurrent('a turn', () => {
     expect(readFileSync(path.join(house.store('a'), 'aborted'), 'utf8')).toBe(`${native}\n`)
   })
 
-  test('goes on cold beside one that does not stop, which is killed', async () => {
+  test('kills a busy server that does not stop, and starts another', async () => {
     const house = new ServerHouse({}, 'ABORT_MS_MAX')
     const id = await house.agent('a', 'is deaf to an abort')
     const deaf = house.server(id) as number
@@ -92,7 +92,7 @@ describe.concurrent('a turn', () => {
   test.each([
     ['that fails', '[{"error":{"name":"UnknownError","data":{"message":"no"}}}]', 9],
     ['that asks for a person', '[{"ask for":[{"permission":"bash","patterns":["ls"],"metadata":{}}]}]', 5],
-  ])('%s leaves none', async (_, prompt, exit) => {
+  ])('%s leaves no server', async (_, prompt, exit) => {
     const house = new ServerHouse()
     const id = await house.agent('a')
     expect(house.servers()).toHaveLength(1)
@@ -103,7 +103,7 @@ describe.concurrent('a turn', () => {
     expect(readdirSync(path.join(house.home, 'servers'))).not.toContain(id)
   })
 
-  test('that is cancelled leaves none', async () => {
+  test('that is cancelled leaves no server', async () => {
     const house = new ServerHouse()
     const id = await house.agent('a')
     const sender = house.start(['send', 'a', '[{"hang":1}]'])
@@ -113,7 +113,7 @@ describe.concurrent('a turn', () => {
     expect(house.running()).toEqual([])
   })
 
-  test('where nothing is to be kept has a server of its own', async () => {
+  test('has its own server if none may stay', async () => {
     const house = new ServerHouse({ SUBSTRAT_WARM_MAX: '0' })
     const id = await house.agent('a')
     expect(house.running()).toEqual([])
@@ -150,7 +150,7 @@ describe.concurrent('nothing is left running', () => {
     expect(house.findings()).toEqual([])
   })
 
-  test('but what is no change to its program leaves it', async () => {
+  test('except after a change that does not affect its program', async () => {
     const house = new ServerHouse()
     await house.agent('a')
     await house.ok('set', 'a', '--title', 'of mine')
@@ -159,7 +159,7 @@ describe.concurrent('nothing is left running', () => {
     expect(house.servers()).toHaveLength(1)
   })
 
-  test('after recover, also of the turns that it goes on with', async () => {
+  test('after recover, also of turns that it continues', async () => {
     const house = new ServerHouse()
     const id = await house.agent('a')
     const sender = house.start(['send', 'a', '[{"hang":1}]'])
@@ -171,7 +171,7 @@ describe.concurrent('nothing is left running', () => {
     expect(house.findings(true)).toEqual([])
   })
 
-  test('of an agent that is gone, after recover --all', async () => {
+  test('after recover --all, for a removed agent', async () => {
     const house = new ServerHouse()
     const id = await house.agent('a')
     const [server] = house.servers()
@@ -184,8 +184,8 @@ describe.concurrent('nothing is left running', () => {
   })
 })
 
-describe.concurrent('of more servers than there may be', () => {
-  test('the least recently used is stopped', async () => {
+describe.concurrent('with more servers than warm_max', () => {
+  test('the least recently used server is stopped', async () => {
     const house = new ServerHouse()
     const [a, b] = [await house.agent('a'), await house.agent('b')]
     await house.ok('send', 'a', 'two')
@@ -195,7 +195,7 @@ describe.concurrent('of more servers than there may be', () => {
     expect([a, b, c].map((id) => house.server(id) !== undefined)).toEqual([false, true, true])
   })
 
-  test('one in use is not, whoever used it last', async () => {
+  test('a server in use is not stopped, even if it is the least recently used', async () => {
     const house = new ServerHouse({ SUBSTRAT_WARM_MAX: '1' })
     const a = await house.agent('a')
     const prompt = JSON.stringify([{ 'wait for': path.join(house.root, 'go') }, { say: 'late' }])
@@ -208,7 +208,7 @@ describe.concurrent('of more servers than there may be', () => {
     expect([a, b].map((id) => house.server(id) !== undefined)).toEqual([true, false])
   })
 
-  test('as many as there may be are left of turns side by side', async () => {
+  test('parallel turns leave at most warm_max servers', async () => {
     const house = new ServerHouse()
     const names = ['a', 'b', 'c', 'd']
     for (const name of names) await house.agent(name)
@@ -217,7 +217,7 @@ describe.concurrent('of more servers than there may be', () => {
   })
 })
 
-test('what was idle for half an hour is stopped by the next command that comes by', async () => {
+test('a server that was idle for half an hour is stopped by the next command', async () => {
   const house = new ServerHouse()
   const [a, b] = [await house.agent('a'), await house.agent('b')]
   house.age(a, 29 * 60_000)
@@ -232,7 +232,7 @@ test('what was idle for half an hour is stopped by the next command that comes b
   expect([b, c].map((id) => house.server(id) !== undefined)).toEqual([false, true])
 })
 
-test('nothing is done beside a server that runs in another container, until it has ended', async () => {
+test('no turn runs beside a server in another container until that server has ended', async () => {
   const house = new ServerHouse()
   const id = await house.agent('a')
   const server = house.server(id) as number
@@ -257,7 +257,7 @@ test('nothing is done beside a server that runs in another container, until it h
 })
 
 describe.concurrent('substrat killed', () => {
-  test('before its server listens: the server is gone with it, and nothing is left of it', async () => {
+  test('before its server listens leaves no server', async () => {
     const house = new ServerHouse()
     const spawning = house.begin('a', 'hi', 'never listens')
     await waitFor(() => house.servers().length === 1, 'the server')
@@ -270,7 +270,7 @@ describe.concurrent('substrat killed', () => {
     expect(house.findings(true)).toEqual([])
   })
 
-  test('in the middle of a turn: the server does not go on with it, and its store is asked', async () => {
+  test("during a turn: its server stops too, and recovery reads the program's store", async () => {
     const house = new ServerHouse()
     const id = await house.agent('a')
     const sender = house.start(['send', 'a', '[{"say":"finished"},{"hang":1}]'])
@@ -284,7 +284,7 @@ describe.concurrent('substrat killed', () => {
     expect(house.findings(true)).toEqual([])
   })
 
-  test('in the middle of a turn that is not finished: it is interrupted, and gone on with in another server', async () => {
+  test('during an unfinished turn: the turn is interrupted and continued with another server', async () => {
     const house = new ServerHouse()
     const id = await house.agent('a')
     const server = house.server(id) as number
@@ -300,7 +300,7 @@ describe.concurrent('substrat killed', () => {
   })
 })
 
-test('a copy of the home lets the servers of the first alone', async () => {
+test('a copy of the home does not stop the servers of the original', async () => {
   const house = new ServerHouse()
   const id = await house.agent('a')
   const server = house.server(id) as number

@@ -6,7 +6,7 @@ const names = (result: { json: { agents: { name: string }[] } }): string[] =>
   result.json.agents.map(({ name }) => name)
 
 describe.concurrent('list', () => {
-  test('of no home is empty, and makes none', async () => {
+  test('is empty without a home, and creates none', async () => {
     const house = new House()
     expect((await house.ok('list')).stdout).toBe('no agents yet (create one: substrat spawn)\n')
     expect((await house.ok('list', '--json')).json).toStrictEqual({ agents: [] })
@@ -36,14 +36,14 @@ describe.concurrent('list', () => {
     expect(rest).toHaveLength(2)
   })
 
-  test('has the agent of send --json as each of its entries', async () => {
+  test('prints entries of the same shape as the agent of send --json', async () => {
     const house = new House()
     await house.spawn('a')
     const { json } = await house.run(['send', 'a', 'hello', '--json'])
     expect((await house.ok('list', '--json')).json).toStrictEqual({ agents: [json.agent] })
   })
 
-  test('shows an agent that cannot be read, beside the others', async () => {
+  test('also shows an unreadable agent', async () => {
     const house = new House()
     const id = await house.spawn('a')
     await house.spawn('b')

@@ -4,7 +4,7 @@ import { Gate } from '../support/gate.js'
 import { waitFor } from '../support/wait.js'
 
 describe.concurrent('log', () => {
-  test('prints what a person wants to read', async () => {
+  test('prints one readable entry per message and event', async () => {
     const house = new House()
     await house.spawn('a')
     await house.ok('send', 'a', 'one\ntwo')
@@ -23,7 +23,7 @@ describe.concurrent('log', () => {
     ])
   })
 
-  test('prints with --json the records as they are on disk', async () => {
+  test('with --json prints the records as they are on disk', async () => {
     const house = new House()
     const id = await house.spawn('a')
     await house.ok('send', 'a', 'hello')
@@ -67,7 +67,7 @@ describe.concurrent('log', () => {
     ])
   })
 
-  test('--follow prints what is added while a turn runs, and --until idle ends with it', async () => {
+  test('--follow prints new entries during a turn, and --until idle exits at its end', async () => {
     const house = new House()
     const gate = new Gate(house, 'g')
     const id = await house.spawn('a', ...gate.flags)
@@ -92,14 +92,14 @@ describe.concurrent('log', () => {
     expect((await person.kill('SIGINT')).exit).toBe(130)
   })
 
-  test('--follow ends when its reader is gone and there is more to print', async () => {
+  test('--follow exits at the next entry after its reader has closed the pipe', async () => {
     const house = new House()
     await house.spawn('a')
     const follower = house.start(['log', 'a', '--follow'], { stdout: 'closed' })
     expect((await follower.result).exit).toBe(0)
   })
 
-  test('--follow --until idle of an agent at rest prints its log and ends', async () => {
+  test('--follow --until idle prints the log of an idle agent and exits', async () => {
     const house = new House()
     await house.spawn('a')
     const { stdout } = await house.ok('log', 'a', '--follow', '--until', 'idle')

@@ -30,7 +30,7 @@ async function family(
 const ask = ['send', 'parent/asked', 'how far?', '--from', 'parent/asker', '--no-drain']
 
 describe.concurrent('a request of one agent to another', () => {
-  test('is answered into the inbox of its sender, and that reply opens a turn', async () => {
+  test('gets its reply into the inbox of the sender, where it starts a turn', async () => {
     const house = new House()
     const { parent, asked, asker } = await family(house)
     const id = sentId((await house.ok(...ask)).stderr)
@@ -52,7 +52,7 @@ describe.concurrent('a request of one agent to another', () => {
     expect(house.findings()).toEqual([])
   })
 
-  test('by way of the reply of a turn goes back and forth to its end', async () => {
+  test("gets the child's reply in a second turn; the operator gets the reply of the first", async () => {
     const house = new House()
     const to = { name: 'send_message', input: { to: 'child', content: 'work' } }
     const scenario = house.scenario('s.json', { tools: [to] }, { say: 'asked' }, { say: 'all done' })
@@ -66,7 +66,7 @@ describe.concurrent('a request of one agent to another', () => {
     expect(mailOf(house, lead).map(({ mail_kind }) => mail_kind)).toEqual(['request', 'response'])
   })
 
-  test('with a key is stored once, and its reply told again; another message with that key is refused', async () => {
+  test('with a key is stored once; a repetition prints the same reply, and another message is refused', async () => {
     const house = new House()
     const { asked, asker } = await family(house)
     const keyed = [...ask, '--key', 'k']
@@ -85,7 +85,7 @@ describe.concurrent('a request of one agent to another', () => {
     expect(house.findings()).toEqual([])
   })
 
-  test('a notification is not answered', async () => {
+  test('a notification gets no reply', async () => {
     const house = new House()
     const { asked, asker } = await family(house)
     await house.ok(...ask, '--kind', 'notification')
@@ -95,7 +95,7 @@ describe.concurrent('a request of one agent to another', () => {
   })
 })
 
-describe.concurrent('a turn that did not complete is an error to who asked and to the parent', () => {
+describe.concurrent('a turn that did not complete sends an error to the requester and the parent', () => {
   const expectErrors = (
     house: House,
     ids: Record<'parent' | 'asker', string>,
@@ -155,7 +155,7 @@ describe.concurrent('a turn that did not complete is an error to who asked and t
     expect(house.findings()).toEqual([])
   })
 
-  test('of a root to the person, whose inbox has it', async () => {
+  test("for a root, to the operator's inbox", async () => {
     const house = new House()
     await house.spawn('a', '--provider', 'exec', '--option', 'command=exit 3')
     const sent = await house.run(['send', 'a', 'go', '--queue'])
@@ -172,8 +172,8 @@ describe.concurrent('a turn that did not complete is an error to who asked and t
   })
 })
 
-describe.concurrent('mail that is not taken', () => {
-  test('to an inbox that is full is refused, exit 13, with nothing stored; a reply to it is not', async () => {
+describe.concurrent('refused mail', () => {
+  test('to a full inbox is exit 13 and not stored; a reply still is', async () => {
     const house = new House()
     const { parent, asked } = await family(house)
     const store = FileStore.openForWrite(house.home)
@@ -192,7 +192,7 @@ describe.concurrent('mail that is not taken', () => {
     expect(house.count(asked, 'run.completed')).toBe(1)
   })
 
-  test('to a terminated agent is refused, exit 13, with nothing stored', async () => {
+  test('to a terminated agent is exit 13 and not stored', async () => {
     const house = new House()
     const { asked, asker } = await family(house)
     await house.ok('terminate', 'parent/asked')
@@ -204,7 +204,7 @@ describe.concurrent('mail that is not taken', () => {
     expect([house.inbox(asked), house.log(asked)]).toEqual([[], log])
   })
 
-  test('from a terminated agent is refused, exit 13, with nothing stored', async () => {
+  test('from a terminated agent is exit 13 and not stored', async () => {
     const house = new House()
     const { asked, asker } = await family(house)
     await house.ok('terminate', asker)
@@ -213,7 +213,7 @@ describe.concurrent('mail that is not taken', () => {
     expect([house.inbox(asked), house.kinds(asked)]).toEqual([[], ['session.created']])
   })
 
-  test('of an agent that is terminated before its turn is answered by an error', async () => {
+  test('for an agent that is terminated before its turn gets an error as the answer', async () => {
     const house = new House()
     const { asked, asker } = await family(house)
     await house.ok('gate', 'parent/asked')
@@ -231,7 +231,7 @@ describe.concurrent('mail that is not taken', () => {
 })
 
 describe.concurrent('the order of delivery', () => {
-  test('is that of each sender; requests have a turn each, 100 notifications at most have one together', async () => {
+  test('is that of each sender; each request gets a turn, and up to 100 notifications share one', async () => {
     const house = new House()
     const { parent, asked, asker } = await family(house)
     const store = FileStore.openForWrite(house.home)
@@ -252,7 +252,7 @@ describe.concurrent('the order of delivery', () => {
     }
   })
 
-  test('a message of the same id is delivered once, however often it is stored', async () => {
+  test('a message id is delivered once, even if it is stored several times', async () => {
     const house = new House()
     const { asked } = await family(house)
     const store = FileStore.openForWrite(house.home)

@@ -20,7 +20,7 @@ import { waitFor } from '../support/wait.js'
 const KID = { name: 'kid', provider: 'scripted' }
 
 describe.concurrent('the program of an agent', () => {
-  test('is offered every tool of the tree, and no other', async () => {
+  test('gets every tool of the tree, and no other', async () => {
     const house = new House()
     await program(house, 'a')
     const { stdout } = await house.ok('send', 'a', prompt(['tools']))
@@ -79,7 +79,7 @@ describe.concurrent('the program of an agent', () => {
     expect(house.findings()).toEqual([])
   })
 
-  test('may not call what changes things without --allow, and then nothing is stored', async () => {
+  test('may not call a tool that changes things without --allow; a refused call stores nothing', async () => {
     const house = new House()
     const id = await program(house, 'a', '--allow', 'shell')
     const [spawn, set, list, unknown, shell] = await callsOf(
@@ -108,7 +108,7 @@ describe.concurrent('the program of an agent', () => {
     expect(house.read('ran')).toBeUndefined()
   })
 
-  test('that gives a tool a name, or an input, of any size is told so, and its log holds', async () => {
+  test('gets an error for a tool name or input that is too large, and its log stays valid', async () => {
     const house = new House()
     const id = await program(house, 'a', '--allow', 'tree')
     const content = 'x'.repeat(2_000_000)
@@ -123,7 +123,7 @@ describe.concurrent('the program of an agent', () => {
     expect(house.findings()).toEqual([])
   })
 
-  test('waits without the slot: with one slot for all, the other agent still runs', async () => {
+  test('waits without its slot: with one slot in total, the other agent still runs', async () => {
     const house = new House({ SUBSTRAT_SLOTS_MAX: '1', SUBSTRAT_TIMEOUT: '1h' })
     await program(house, 'a', '--allow', 'tree')
     const results = await callsOf(
@@ -145,7 +145,7 @@ describe.concurrent('the program of an agent', () => {
     expect(results.slice(2).map(({ text }) => text.split('\n')[1])).toEqual(['one', 'two', 'three'])
   })
 
-  test('is done with complete: its parent has the result, and it is terminated, however the program ends', async () => {
+  test('ends with complete: its parent gets the result and it is terminated, even if the program fails', async () => {
     const house = new House()
     await house.spawn('boss')
     const kids = await Promise.all(
@@ -171,7 +171,7 @@ describe.concurrent('the program of an agent', () => {
     ])
   })
 
-  test('that is done, but lives on for a child that was born meanwhile, takes its mail still', async () => {
+  test('still gets mail after complete while a new child keeps it alive', async () => {
     const house = new House()
     await house.spawn('boss')
     const kid = await program(house, 'kid', '--parent', 'boss', '--allow', 'tree')
@@ -191,7 +191,7 @@ describe.concurrent('the program of an agent', () => {
     expect(house.findings()).toEqual([])
   })
 
-  test('that is killed with its holder after complete is done nevertheless', async () => {
+  test('is terminated even if it is killed with its holder after complete', async () => {
     const house = new House()
     await house.spawn('boss')
     const id = await program(house, 'kid', '--parent', 'boss', '--allow', 'tree')
@@ -214,7 +214,7 @@ describe.concurrent('the program of an agent', () => {
     expect(house.findings(true)).toEqual([])
   })
 
-  test('that ends with a call under way leaves its turn whole, and the other agent finishes', async () => {
+  test('may end during a call: its turn completes, and the other agent finishes', async () => {
     const house = new House()
     const scenario = house.scenario('slow.json', { after_file: 'go', say: 'late' })
     const id = await program(house, 'a', '--allow', 'tree')
@@ -238,7 +238,7 @@ describe.concurrent('the program of an agent', () => {
 })
 
 describe.concurrent('substrat mcp', () => {
-  test('reaches the turn that serves it, by any length of path, and only its own user does', async () => {
+  test('connects to its turn, also by a long path, and only for its own user', async () => {
     const house = new House()
     const home = path.join(house.root, 'h'.repeat(120), 'o'.repeat(120))
     const deep = new House({ SUBSTRAT_HOME: home })
@@ -255,7 +255,7 @@ describe.concurrent('substrat mcp', () => {
     expect(existsSync(socket)).toBe(false)
   })
 
-  test('answers every request with an error where no turn is, and ends with its input', async () => {
+  test('answers every request with an error without a turn, and exits at the end of its input', async () => {
     const house = new House()
     const { exit, stdout, stderr } = await house.run(['mcp'], { stdin: `${lines(['check_inbox'])}no json\n` })
     expect([exit, stderr]).toEqual([0, ''])
@@ -285,7 +285,7 @@ describe.concurrent('substrat mcp', () => {
     expect(house.log(id)).not.toContain('set_metadata')
   })
 
-  test('answers what is under way with an error when the holder goes', async () => {
+  test('answers calls in flight with an error when the holder dies', async () => {
     const house = new House()
     const { id, socket, turn } = await servedTurn(house, 'a', '--allow', 'tree')
     const kid = await house.spawn(
@@ -311,7 +311,7 @@ describe.concurrent('substrat mcp', () => {
     expect(house.findings()).toEqual([])
   })
 
-  test('of an earlier run reaches no later one', async () => {
+  test('cannot reach a later run than its own', async () => {
     const house = new House()
     const first = await servedTurn(house, 'a', '--allow', 'tree')
     first.end()
@@ -326,7 +326,7 @@ describe.concurrent('substrat mcp', () => {
     expect((await turn.result).exit).toBe(0)
   })
 
-  test('a call that is taken back takes no reply out of the inbox: it comes as a message', async () => {
+  test('a cancelled call leaves the reply in the inbox, and a turn gets it as a message', async () => {
     const house = new House()
     const { id, socket, turn, end } = await servedTurn(house, 'a', '--allow', 'tree')
     const kid = await house.spawn(
@@ -357,7 +357,7 @@ describe.concurrent('substrat mcp', () => {
     expect(replies[0]).toMatchObject({ content: 'late', mail_kind: 'response' })
   })
 
-  test('whatever is no message is answered, and so is every call after it', async () => {
+  test('an invalid message gets an error, and later calls get their answers', async () => {
     const house = new House()
     const { socket, turn, end } = await servedTurn(house, 'a', '--allow', 'tree')
     const call = { method: 'tools/call', params: { name: 'x'.repeat(22 * 1024 * 1024) } }

@@ -35,7 +35,7 @@ describe.concurrent('SIGHUP', () => {
     expect(house.findings(true)).toEqual([])
   })
 
-  test('stops a turn otherwise, saved', async () => {
+  test('otherwise stops a turn, which is saved', async () => {
     const { sender, gate } = await hangsUp('exec "$1" send a one')
     await waitFor(() => sender.stderr.includes('stopped by SIGHUP'), 'the end of the turn')
     gate.open()

@@ -20,8 +20,8 @@ async function parked(house: NativeHouse, ...after: object[][]): Promise<{ id: s
   return { id, token: json.wait.token }
 }
 
-describe.concurrent('a program that asks for a person', () => {
-  test('parks its run with a token; nothing of it runs, and its session is kept', async () => {
+describe.concurrent('a program that needs the user', () => {
+  test('parks its run with a token; its processes end, and the log has its session', async () => {
     const house = new NativeHouse()
     house.turns([...WORKS, { launch: 'true' }, ASKING])
     const id = await house.spawn('a', '--provider', 'native')
@@ -61,7 +61,7 @@ describe.concurrent('a program that asks for a person', () => {
   test.each([
     ['approve', ['approve', 'a'], { decision: 'approve', text: '' }],
     ['deny', ['deny', 'a', '--reason', 'not today'], { decision: 'deny', text: 'not today' }],
-  ])('is told what the person at the machine decides: %s', async (_, command, answer) => {
+  ])('gets the decision of a user without a token: %s', async (_, command, answer) => {
     const house = new NativeHouse()
     const { id } = await parked(house, [DONE])
     expect(await house.ok(...command)).toMatchObject({ stdout: 'installed\n' })
@@ -71,7 +71,7 @@ describe.concurrent('a program that asks for a person', () => {
     expect(house.findings(true)).toEqual([])
   })
 
-  test('with a question is told the input of who has the token, once', async () => {
+  test("gets the answer to its question from the token's owner, once", async () => {
     const house = new NativeHouse()
     house.turns([{ ...ASKING, kind: 'input' }], [DONE])
     await house.spawn('a', '--provider', 'native')
@@ -91,7 +91,7 @@ describe.concurrent('a program that asks for a person', () => {
     expect(house.told().slice(1)).toMatchObject([{ answer: { decision: 'input', text: 'the left one' } }])
   })
 
-  test('may ask again, with another token', async () => {
+  test('may ask again, which creates another token', async () => {
     const house = new NativeHouse()
     const { token } = await parked(house, [ASKING], [DONE])
     const again = await house.run(['resume', 'a', '--token', token, '--approve', '--json'])
@@ -102,7 +102,7 @@ describe.concurrent('a program that asks for a person', () => {
     })
   })
 
-  test('takes no result: it makes its own', async () => {
+  test('cannot get a result: it runs the tool itself', async () => {
     const house = new NativeHouse()
     const { id, token } = await parked(house)
     const log = house.log(id)
@@ -120,7 +120,7 @@ describe.concurrent('a program that asks for a person', () => {
     expect(house.log(id)).toBe(log)
   })
 
-  test('is answered though the process died after the decision and before the program was started', async () => {
+  test("gets the answer even if the process died between the decision and the program's start", async () => {
     const house = new NativeHouse()
     const { id, token } = await parked(house, [{ hang: true }], [DONE])
     const decide = ['resume', 'a', '--token', token, '--approve']
@@ -136,7 +136,7 @@ describe.concurrent('a program that asks for a person', () => {
     expect(house.findings(true)).toEqual([])
   })
 
-  test('is told the decision in words though everything died when it was started: nobody knows whether it had it', async () => {
+  test("gets the decision as text if everything died at the program's start: it may have missed it", async () => {
     const house = new NativeHouse()
     const { id, token } = await parked(house, [{ launch: 'touch runs; sleep 3600' }], [DONE])
     const decide = ['resume', 'a', '--token', token, '--approve']
@@ -155,12 +155,12 @@ describe.concurrent('a program that asks for a person', () => {
   })
 })
 
-describe.concurrent('a program whose provider limits it', () => {
+describe.concurrent('a rate-limited program', () => {
   const limit = (ms: number): object => ({
     fail: { type: 'rate_limit', message: 'usage limit reached', retry_after_ms: ms },
   })
 
-  test('waits for the time that it was told, and is not asked before', async () => {
+  test("is not started before the provider's retry time", async () => {
     const house = new NativeHouse()
     house.turns([limit(3_600_000)])
     await house.spawn('a', '--provider', 'native')
@@ -173,7 +173,7 @@ describe.concurrent('a program whose provider limits it', () => {
     expect(house.told()).toHaveLength(1)
   })
 
-  test('goes on at its time with the same prompt', async () => {
+  test('continues at that time with the same prompt', async () => {
     const house = new NativeHouse()
     house.turns([limit(500)], [DONE])
     const id = await house.spawn('a', '--provider', 'native')
@@ -185,7 +185,7 @@ describe.concurrent('a program whose provider limits it', () => {
     expect(house.count(id, 'run.started')).toBe(1)
   })
 
-  test('after it has begun to work is told that it was interrupted', async () => {
+  test('gets a notice of the interruption if it had already started to work', async () => {
     const house = new NativeHouse()
     house.turns([...WORKS, limit(1)], [DONE])
     const id = await house.spawn('a', '--provider', 'native')
@@ -199,7 +199,7 @@ describe.concurrent('a program whose provider limits it', () => {
 })
 
 describe.concurrent('a program whose session', () => {
-  test('another process has open is busy: exit 4', async () => {
+  test('is open in another process is busy: exit 4', async () => {
     const house = new NativeHouse()
     house.turns([{ fail: { type: 'busy', message: 'the session is open elsewhere' } }])
     await house.spawn('a', '--provider', 'native')
@@ -208,7 +208,7 @@ describe.concurrent('a program whose session', () => {
     expect(json.error.message).toContain('the session is open elsewhere')
   })
 
-  test('is lost says so, and begins anew with what the log has, when it is asked to', async () => {
+  test('is lost reports that, and --reseed starts a new session from the log', async () => {
     const house = new NativeHouse()
     house.turns(
       [{ type: 'done', reply: 'noted' }],
@@ -237,7 +237,7 @@ describe.concurrent('a program whose session', () => {
 })
 
 describe.concurrent('resume --reseed', () => {
-  test('a second time tells what was said once', async () => {
+  test('gives the conversation once when it is repeated', async () => {
     const house = new NativeHouse()
     house.turns([DONE], [DONE], [DONE])
     await house.spawn('a', '--provider', 'native')
@@ -251,7 +251,7 @@ describe.concurrent('resume --reseed', () => {
     expect(last.prompt).toContain('User: one')
   })
 
-  test('tells a decision that the program had not acted on in words: the new session never asked', async () => {
+  test('gives a pending decision as text, because the new session never asked for it', async () => {
     const house = new NativeHouse()
     const { token } = await parked(house, [{ hang: true }], [DONE])
     const killed = house.start(['resume', 'a', '--token', token, '--approve'])
@@ -263,7 +263,7 @@ describe.concurrent('resume --reseed', () => {
     })
   })
 
-  test('is refused while a decision is waited for, and where a model is given the log', async () => {
+  test('is refused while the turn waits, and for a model provider', async () => {
     const house = new NativeHouse()
     const { id } = await parked(house)
     const model = await house.spawn('m', '--provider', 'scripted')
@@ -283,7 +283,7 @@ describe.concurrent('the store of a program', () => {
     return house.spawn('a', '--provider', 'native')
   }
 
-  test('is looked into only about a turn whose program was started', async () => {
+  test('is read only for a turn whose program was started', async () => {
     const house = new NativeHouse()
     await begun(house, { hang: true })
     const killed = house.start(['send', 'a', 'hi'])
@@ -295,7 +295,7 @@ describe.concurrent('the store of a program', () => {
     expect(house.inspections()).toBe(0)
   })
 
-  test('says of a killed turn that it had finished: its reply is taken, and nothing is asked again', async () => {
+  test('has the reply of a killed turn that had finished, and the turn is not repeated', async () => {
     const house = new NativeHouse()
     const id = await begun(house, { launch: 'printf built > finished; sleep 3600' })
     const killed = house.start(['send', 'a', 'hi', '--key', 'k'])
@@ -305,7 +305,7 @@ describe.concurrent('the store of a program', () => {
     expect([house.inspections(), house.told().length, house.count(id, 'run.started')]).toEqual([1, 1, 1])
   })
 
-  test('says of a killed turn that it had not: it goes on in the same session', async () => {
+  test('shows that a killed turn had not finished, and the turn continues in the same session', async () => {
     const house = new NativeHouse()
     const id = await begun(house, { launch: 'touch runs; sleep 3600' })
     const killed = house.start(['send', 'a', 'hi'])
@@ -317,7 +317,7 @@ describe.concurrent('the store of a program', () => {
     expect([house.inspections(), house.count(id, 'run.interrupted')]).toEqual([1, 1])
   })
 
-  test('is not looked into where the reply is recorded, nor while the run waits', async () => {
+  test('is not read if the reply is recorded, or while the run waits', async () => {
     const house = new NativeHouse()
     await begun(house, { launch: 'true' }, DONE)
     house.write('hangs at its end', '')
@@ -335,7 +335,7 @@ describe.concurrent('the store of a program', () => {
   })
 })
 
-test('a program is offered the tools of substrat where it may use any', async () => {
+test("a program gets substrat's tools if it may use any", async () => {
   const house = new NativeHouse()
   house.turns([{ tools: true }], [{ tools: true }])
   await house.spawn('a', '--provider', 'native', '--allow', 'tree')

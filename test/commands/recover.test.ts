@@ -38,7 +38,7 @@ async function wreck(house: House): Promise<{ clean: string; model: string; prog
 }
 
 describe.concurrent('recover', () => {
-  test('--all goes on with what was interrupted, one JSON line per agent, and leaves nothing for a second', async () => {
+  test('--all continues interrupted turns with one JSON line per agent, and a second run finds nothing', async () => {
     const house = new House()
     const { model, program, gate } = await wreck(house)
     gate.open()
@@ -73,7 +73,7 @@ describe.concurrent('recover', () => {
     expect(house.findings(true)).toEqual([])
   })
 
-  test('looks at every agent under a new start of the kernel, and then only at marked ones', async () => {
+  test('checks every agent after a reboot, then only marked ones', async () => {
     const house = new House()
     await Promise.all([house.spawn('a'), house.spawn('b')])
     expect(lines(await house.run(['recover', '--all', '--json']))).toHaveLength(2)
@@ -89,7 +89,7 @@ describe.concurrent('recover', () => {
     expect(lines(await house.run(['recover', '--all', '--json'])).map(({ agent }) => agent)).toEqual([id])
   })
 
-  test('--continue none repairs and marks, and exits with the first status that is not 0', async () => {
+  test('--continue none repairs and marks, and exits with the first nonzero status', async () => {
     const house = new House()
     const { model, program, gate } = await wreck(house)
     const marked = await house.run(['recover', '--all', '--continue', 'none', '--json'])
@@ -109,7 +109,7 @@ describe.concurrent('recover', () => {
     expect(house.findings(true)).toEqual([])
   })
 
-  test('twice at once does each thing once', async () => {
+  test('running twice at once, does each step once', async () => {
     const house = new House()
     const { model, program, gate } = await wreck(house)
     gate.open()
@@ -131,7 +131,7 @@ describe.concurrent('recover', () => {
     expect(house.findings(true)).toEqual([])
   })
 
-  test('leaves alone what a living process holds', async () => {
+  test('skips an agent that a living process holds', async () => {
     const house = new House()
     const gate = new Gate(house, 'g')
     const id = await house.spawn('a', ...gate.flags)
@@ -149,7 +149,7 @@ describe.concurrent('recover', () => {
     expect((await sender.result).stdout).toBe('done: one\n')
   })
 
-  test('tells of a damaged agent and goes on with the others', async () => {
+  test('reports a damaged agent and recovers the others', async () => {
     const house = new House()
     const { clean, model, gate } = await wreck(house)
     house.damage(clean, (log) => log.replace('"hello"', '"hellO"'))
@@ -169,7 +169,7 @@ describe.concurrent('recover', () => {
     expect(lines(await house.run(['recover', '--all', '--json'])).map(({ agent }) => agent)).toEqual([clean])
   })
 
-  test('takes what waits in an inbox', async () => {
+  test('delivers pending mail', async () => {
     const house = new House()
     const gate = new Gate(house, 'g')
     const id = await house.spawn('a', ...gate.flags)
@@ -184,7 +184,7 @@ describe.concurrent('recover', () => {
     expect(house.findings(true)).toEqual([])
   })
 
-  test('prints a line for a person, and one line of why on stderr', async () => {
+  test('prints one line per agent, and the reason of the exit status on stderr', async () => {
     const house = new House()
     const { gate, model, program } = await wreck(house)
     const marked = await house.run(['recover', 'model', 'program', '--continue', 'none'])
@@ -199,7 +199,7 @@ describe.concurrent('recover', () => {
     gate.open()
   })
 
-  test('needs names or --all, not both', async () => {
+  test('needs either names or --all', async () => {
     const house = new House()
     await house.spawn('a')
     for (const args of [[], ['a', '--all']]) {
@@ -208,7 +208,7 @@ describe.concurrent('recover', () => {
     expect((await house.run(['recover', 'nobody'])).exit).toBe(3)
   })
 
-  test('works with a bad config.json and a bad variable, and says so', async () => {
+  test('ignores an invalid config.json and an invalid variable, and says so', async () => {
     const house = new House()
     const { gate } = await wreck(house)
     gate.open()

@@ -5,7 +5,7 @@ import { House } from '../support/cli.js'
 const REFUSED = { fail: { type: 'refused', attempts: 9 }, say: 'First you take' }
 
 describe.concurrent('a turn that the model refuses', () => {
-  test('exits 9 with the reason and what was said before, on stderr, in JSON and in the log', async () => {
+  test('exits 9 with the reason and the text before it, on stderr, in JSON and in the log', async () => {
     const house = new House()
     const id = await house.spawn('a', '--option', house.scenario('s.json', REFUSED))
     const sent = await house.run(['send', 'a', 'how?', '--key', 'k'])
@@ -28,7 +28,7 @@ describe.concurrent('a turn that the model refuses', () => {
     )
   })
 
-  test('is not in the conversation that follows, and is again where a person retries it', async () => {
+  test('is left out of later requests, and comes back when the user retries it', async () => {
     const house = new House()
     const id = await house.spawn('a', '--option', house.scenario('s.json', REFUSED))
     expect((await house.run(['send', 'a', 'how?'])).exit).toBe(9)

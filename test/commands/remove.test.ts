@@ -19,7 +19,7 @@ async function ended(house: House): Promise<{ lead: string; a: string; b: string
 }
 
 describe.concurrent('remove', () => {
-  test('takes a terminated agent away, with its log, its marker and its name', async () => {
+  test('removes a terminated agent with its log, its marker and its name', async () => {
     const house = new House()
     const id = await house.spawn('a')
     await house.ok('send', 'a', 'hello')
@@ -33,7 +33,7 @@ describe.concurrent('remove', () => {
     expect((await house.run(['remove', id])).exit).toBe(3)
   })
 
-  test('of a living one is refused', async () => {
+  test('is refused for a living agent', async () => {
     const house = new House()
     await house.spawn('a')
     const refused = await house.run(['remove', 'a', '--json'])
@@ -46,7 +46,7 @@ describe.concurrent('remove', () => {
     expect((await house.ok('send', 'a', 'hi')).stdout).toBe('echo: hi\n')
   })
 
-  test('of one with children, though they are terminated, only with --recursive, the lowest first', async () => {
+  test('removes an agent with terminated children only with --recursive, the lowest first', async () => {
     const house = new House()
     const { lead } = await ended(house)
     const refused = await house.run(['remove', lead])
@@ -58,7 +58,7 @@ describe.concurrent('remove', () => {
     expect(agentsOf(house)).toEqual([])
   })
 
-  test('of one whose terminated child has lost its name to another is refused too', async () => {
+  test('is refused for an agent whose terminated child has lost its name to another agent', async () => {
     const house = new House()
     const lead = await house.spawn('lead')
     await house.spawn('a', '--parent', 'lead')
@@ -71,7 +71,7 @@ describe.concurrent('remove', () => {
     expect(agentsOf(house)).toEqual([])
   })
 
-  test('--recursive with a living one among them takes nothing away', async () => {
+  test('--recursive removes nothing if one of the agents is living', async () => {
     const house = new House()
     await house.spawn('lead')
     const a = await house.spawn('a', '--parent', 'lead')
@@ -84,7 +84,7 @@ describe.concurrent('remove', () => {
     expect(house.findings(true)).toEqual([])
   })
 
-  test('of one that a dead process left owing answers sends them first', async () => {
+  test('sends the answers that a dead process left pending first', async () => {
     const house = new House()
     const a = await house.spawn('a')
     await house.ok('suspend', 'a', '--hold')
@@ -100,7 +100,7 @@ describe.concurrent('remove', () => {
     expect(readdirSync(`${house.home}/operator/inbox`)).toHaveLength(1)
   })
 
-  test('of one with a damaged message in its inbox is refused, and names the file', async () => {
+  test('is refused for an agent with a damaged message in its inbox, and names the file', async () => {
     const house = new House()
     const id = await house.spawn('a')
     await house.ok('terminate', 'a')
@@ -112,7 +112,7 @@ describe.concurrent('remove', () => {
     expect(existsSync(house.agentFile(id, 'events.jsonl'))).toBe(true)
   })
 
-  test('killed at any moment leaves each agent whole or none of it, and nothing behind after recover', async () => {
+  test('killed at any moment, leaves each agent complete or gone, and nothing after recover', async () => {
     const first = new House()
     const { lead } = await ended(first)
     const takesMs = await msOf(first.copy(), 'remove', lead, '--recursive')
@@ -130,7 +130,7 @@ describe.concurrent('remove', () => {
     }
   })
 
-  test('what lies aside of one that was killed in the middle is swept by recover', async () => {
+  test('recover removes the rest of an agent whose removal was killed', async () => {
     const house = new House()
     const id = await house.spawn('a')
     await house.ok('terminate', 'a')
@@ -144,7 +144,7 @@ describe.concurrent('remove', () => {
 })
 
 describe.concurrent('prune', () => {
-  test('and remove at once take each away, and neither fails', async () => {
+  test('and remove at the same time remove each agent once, and neither fails', async () => {
     const house = new House()
     for (let round = 0; round < 4; round++) {
       const { lead } = await ended(house)
@@ -160,7 +160,7 @@ describe.concurrent('prune', () => {
     }
   })
 
-  test('takes away what ended long ago, each after all below it; --dry-run only says so', async () => {
+  test('removes agents terminated before the age, the lowest first; --dry-run only lists them', async () => {
     const house = new House()
     await ended(house)
     await house.spawn('alive')
@@ -175,14 +175,14 @@ describe.concurrent('prune', () => {
     expect(house.findings(true)).toEqual([])
   })
 
-  test('leaves what ended since, and the parents of that', async () => {
+  test('keeps agents terminated later, and their parents', async () => {
     const house = new House()
     await ended(house)
     expect((await house.ok('prune', '--older-than', '30d')).stdout).toBe('nothing is that old\n')
     expect(agentsOf(house)).toHaveLength(3)
   })
 
-  test('keeps the parent of one that stays, and says why', async () => {
+  test('keeps the parent of an agent that stays, and gives the reason', async () => {
     const house = new House()
     const { b } = await ended(house)
     const file = house.agentFile(b, 'inbox/00000000-0000-4000-8000-000000000000.json')
@@ -194,7 +194,7 @@ describe.concurrent('prune', () => {
     expect(json.kept[1].why).toBe('there is a child of it: lead/a/b')
   })
 
-  test('forgets what the operator took as long ago', async () => {
+  test('removes messages that the operator took before the age', async () => {
     const house = new House()
     await house.spawn('a')
     const taken = `${house.home}/operator/taken`
@@ -210,7 +210,7 @@ describe.concurrent('prune', () => {
     expect(readdirSync(taken)).toEqual(['10000000-0000-4000-8000-000000000000.json'])
   })
 
-  test('keeps what an agent in the middle of a turn may send again', async () => {
+  test('keeps messages that an interrupted turn may send again', async () => {
     const house = new House()
     const option = house.scenario('s.json', { tools: [{ name: 'shell', input: { command: 'true' } }] })
     await house.spawn('a', '--option', option)
@@ -224,7 +224,7 @@ describe.concurrent('prune', () => {
     expect((await house.ok('prune', '--older-than', '0s', '--json')).json.messages).toBe(1)
   })
 
-  test('needs an age', async () => {
+  test('needs --older-than', async () => {
     const house = new House()
     for (const args of [[], ['--older-than', 'old'], ['--older-than', '30']])
       expect((await house.run(['prune', ...args])).exit).toBe(2)

@@ -11,7 +11,7 @@ async function interrupted(house: House): Promise<string> {
 }
 
 describe.concurrent('resume', () => {
-  test('goes on with the interrupted turn and prints its reply', async () => {
+  test('continues the interrupted turn and prints its reply', async () => {
     const house = new House()
     const id = await interrupted(house)
     expect(await house.run(['resume', 'a'])).toMatchObject({ exit: 0, stdout: 'late\n' })
@@ -19,7 +19,7 @@ describe.concurrent('resume', () => {
     expect(house.findings(true)).toEqual([])
   })
 
-  test('prints with --json the object of send, run null where nothing was interrupted', async () => {
+  test('prints with --json the object of send, with run null if no turn was interrupted', async () => {
     const house = new House()
     await interrupted(house)
     const resumed = await house.run(['resume', 'a', '--json'])
@@ -30,7 +30,7 @@ describe.concurrent('resume', () => {
     expect(await house.run(['resume', 'a'])).toMatchObject({ exit: 0, stdout: '', stderr: '' })
   })
 
-  test('goes on with the interrupted turn of an agent that recovery has only marked', async () => {
+  test('continues the interrupted turn of an agent that recovery only marked', async () => {
     const house = new House()
     const id = await interrupted(house)
     expect((await house.run(['recover', 'a', '--continue', 'none'])).exit).toBe(6)
@@ -40,7 +40,7 @@ describe.concurrent('resume', () => {
     expect(house.count(id, 'message.user')).toBe(1)
   })
 
-  test('streams with --stream what is recorded', async () => {
+  test('prints with --stream the records of the turn', async () => {
     const house = new House()
     await interrupted(house)
     const { stdout } = await house.run(['resume', 'a', '--stream'])

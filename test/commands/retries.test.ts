@@ -5,7 +5,7 @@ import { House } from '../support/cli.js'
 const QUICK = { SUBSTRAT_RETRY_DELAYS: '10ms,20ms' }
 
 describe.concurrent('a request that fails', () => {
-  test('is tried again, and each attempt is on stderr and in the log', async () => {
+  test('is retried, and each attempt is on stderr and in the log', async () => {
     const house = new House(QUICK)
     const entry = { fail: { type: 'overloaded', attempts: 2 }, say: 'at last' }
     const id = await house.spawn('a', '--option', house.scenario('s.json', entry))
@@ -23,7 +23,7 @@ describe.concurrent('a request that fails', () => {
     expect((await house.ok('export', 'a', '--json')).json.messages).toHaveLength(2)
   })
 
-  test('as often as it is tried fails the turn: exit 9, and the queue goes on', async () => {
+  test('fails the turn after the last retry: exit 9, and the next message is delivered', async () => {
     const house = new House(QUICK)
     const entry = { fail: { type: 'overloaded', attempts: 9 } }
     const id = await house.spawn('a', '--option', house.scenario('s.json', entry))
@@ -35,7 +35,7 @@ describe.concurrent('a request that fails', () => {
     )
   })
 
-  test('is not tried again where that cannot help', async () => {
+  test('is not retried if that cannot help', async () => {
     const house = new House(QUICK)
     const entry = { fail: { type: 'invalid', attempts: 9 } }
     const id = await house.spawn('a', '--option', house.scenario('s.json', entry))
@@ -96,7 +96,7 @@ describe.concurrent('a rate limit past the retries', () => {
     expect(house.findings(true)).toEqual([])
   })
 
-  test('that goes on again and again is no attempt in vain', async () => {
+  test('does not use up the attempts of recovery', async () => {
     const house = new House({ SUBSTRAT_RETRY_DELAYS: 'none' })
     const fail = { type: 'rate_limit', retry_after_ms: 1, attempts: 5 }
     const id = await house.spawn('a', '--option', house.scenario('s.json', { fail, say: 'at last' }))
@@ -113,7 +113,7 @@ describe.concurrent('a rate limit past the retries', () => {
 })
 
 describe.concurrent('a conversation that is too long for the model', () => {
-  test('is compacted once, in one record, and asked again', async () => {
+  test('is compacted once, in one record, and the request is repeated', async () => {
     const house = new House(QUICK)
     const overflow = { fail: { type: 'overflow' }, say: 'shorter now' }
     const option = house.scenario('s.json', { say: 'x '.repeat(500) }, { say: 'two' }, overflow)
@@ -129,7 +129,7 @@ describe.concurrent('a conversation that is too long for the model', () => {
     expect(house.findings(true)).toEqual([])
   })
 
-  test('and cannot be made shorter fails the turn: exit 9, with the whole context kept', async () => {
+  test('fails the turn if it cannot be compacted: exit 9, and the context stays complete', async () => {
     const house = new House(QUICK)
     const option = house.scenario('s.json', { fail: { type: 'overflow', attempts: 9 } })
     const id = await house.spawn('a', '--option', option)

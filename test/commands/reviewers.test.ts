@@ -5,7 +5,7 @@ import { expect, test } from 'vitest'
 import { House } from '../support/cli.js'
 import { blockOf } from '../support/markdown.js'
 
-test('three reviewers work side by side, and their replies are what the page says', async () => {
+test('three reviewers work in parallel, and their replies are those of the guide', async () => {
   const page = readFileSync('docs/agent-tree.md', 'utf8').split('## Three reviewers')[1] ?? ''
   const script = blockOf(page, 'sh')
   expect(script.split('\n').length - 1).toBeLessThanOrEqual(12)

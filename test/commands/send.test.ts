@@ -26,7 +26,7 @@ const RUN = {
 }
 
 describe.concurrent('send', () => {
-  test('prints the reply alone', async () => {
+  test('prints only the reply', async () => {
     const house = new House()
     await house.spawn('a')
     expect(await house.run(['send', 'a', 'hello'])).toMatchObject({
@@ -36,7 +36,7 @@ describe.concurrent('send', () => {
     })
   })
 
-  test('prints with --json exactly the published object', async () => {
+  test('prints with --json exactly the documented object', async () => {
     const house = new House()
     await house.spawn('a')
     const { json, stderr } = await house.run(['send', 'a', 'hello', '--json'])
@@ -74,14 +74,14 @@ describe.concurrent('send', () => {
     expect((await house.run(['send', 'a'], { stdin: 'piped\n' })).stdout).toBe('echo: piped\n')
   })
 
-  test('does not read a stdin that it was not asked for, even one that never ends', async () => {
+  test('does not read stdin without -, even one that never ends', async () => {
     const house = new House()
     await house.spawn('a')
     const sent = await house.run(['send', 'a', 'hello'], { stdin: 'open' })
     expect(sent).toMatchObject({ exit: 0, stdout: 'echo: hello\n' })
   })
 
-  test('takes a message with U+2028, quotes, NUL and emoji as it is', async () => {
+  test('stores a message with U+2028, quotes, NUL and emoji unchanged', async () => {
     const house = new House()
     const id = await house.spawn('a')
     const message = 'a\u2028b\u2029"\\\u0000🙂\r\nend'
@@ -105,7 +105,7 @@ describe.concurrent('send', () => {
 })
 
 describe.concurrent('send to a busy agent', () => {
-  test('waits by default, and its turn comes after the other', async () => {
+  test('waits by default, and runs its turn after the other', async () => {
     const house = new House()
     const gate = new Gate(house, 'g')
     const id = await house.spawn('a', ...gate.flags)
@@ -119,7 +119,7 @@ describe.concurrent('send to a busy agent', () => {
     expect(house.count(id, 'run.completed')).toBe(2)
   })
 
-  test('gives up after --timeout with exit 4, and says who holds it', async () => {
+  test('exits 4 after --timeout, and names the holder', async () => {
     const house = new House()
     const gate = new Gate(house, 'g')
     await house.spawn('a', ...gate.flags)
@@ -153,7 +153,7 @@ describe.concurrent('send to a busy agent', () => {
     expect((await first.result).exit).toBe(0)
   })
 
-  test('with --if-busy queue leaves the messages, which are taken in their order after the turn', async () => {
+  test('with --if-busy queue stores the messages, which are delivered in order after the turn', async () => {
     const house = new House()
     const gate = new Gate(house, 'g')
     const id = await house.spawn('a', ...gate.flags)
@@ -176,7 +176,7 @@ describe.concurrent('send to a busy agent', () => {
     expect(house.findings(true)).toEqual([])
   })
 
-  test('a queued message with a key is stored once, and another body under that key is refused', async () => {
+  test('stores a queued message with a key once, and refuses another text with that key', async () => {
     const house = new House()
     const gate = new Gate(house, 'g')
     const id = await house.spawn('a', ...gate.flags)
@@ -195,7 +195,7 @@ describe.concurrent('send to a busy agent', () => {
     expect(house.count(id, 'run.started')).toBe(2)
   })
 
-  test('a key that is queued while its own turn runs is not taken a second time', async () => {
+  test('does not deliver a key twice that is queued while its own turn runs', async () => {
     const house = new House()
     const gate = new Gate(house, 'g')
     const id = await house.spawn('a', ...gate.flags)
@@ -211,7 +211,7 @@ describe.concurrent('send to a busy agent', () => {
     expect(house.count(id, 'run.started')).toBe(1)
   })
 
-  test('a key that was answered is answered again while another turn runs', async () => {
+  test('repeats the reply of a key while another turn runs', async () => {
     const house = new House()
     const gate = new Gate(house, 'g')
     const id = await house.spawn('a', ...gate.flags)
@@ -229,7 +229,7 @@ describe.concurrent('send to a busy agent', () => {
 })
 
 describe.concurrent('send --key', () => {
-  test('gives the same reply without a new turn, also with --stream and --json', async () => {
+  test('prints the same reply without a new turn, also with --stream and --json', async () => {
     const house = new House()
     const id = await house.spawn('a')
     const first = await house.run(['send', 'a', 'hello', '--key', 'k', '--json'])
@@ -265,7 +265,7 @@ describe.concurrent('send --key', () => {
     expect(house.log(id)).toBe(log)
   })
 
-  test('gives the same error after a failure, and asks again with --retry', async () => {
+  test('repeats the same error after a failure, and runs the turn again with --retry', async () => {
     const house = new House()
     const options = house.scenario('s.json', { fail: { type: 'invalid' }, say: 'better' })
     const id = await house.spawn('a', '--option', options)
@@ -283,8 +283,8 @@ describe.concurrent('send --key', () => {
   })
 })
 
-describe.concurrent('the bounds of a turn', () => {
-  test('a turn of many requests to its model says nothing but its reply', async () => {
+describe.concurrent('the limits of a turn', () => {
+  test('a turn of many model requests prints only its reply', async () => {
     const house = new House()
     const reads = { tools: [{ name: 'read_file', input: { path: 's.json' } }], delay_ms: 1 }
     const many = Array.from({ length: 12 }, () => reads)

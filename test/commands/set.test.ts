@@ -35,7 +35,7 @@ describe.concurrent('set', () => {
     expect((await house.ok('send', 'a', 'x')).stdout).toBe('[null,null,"/",{"a":"1"}]\n')
   })
 
-  test('refuses what cannot work, or is no change, and stores nothing', async () => {
+  test('refuses an invalid change, and a call without a change, and stores nothing', async () => {
     const house = new House()
     const id = await house.spawn('a')
     const log = house.log(id)

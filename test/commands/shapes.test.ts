@@ -53,7 +53,7 @@ beforeAll(async () => {
   await sender.result
 })
 
-test('every shape of docs/commands.md is of a command here, and the other way round', () => {
+test('docs/commands.md and this file name the same shapes', () => {
   expect(Object.keys(printed).sort()).toEqual(Object.keys(examples).sort())
 })
 

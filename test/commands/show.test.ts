@@ -3,7 +3,7 @@ import { House } from '../support/cli.js'
 import { Gate } from '../support/gate.js'
 
 describe.concurrent('show', () => {
-  test('prints with --json exactly the published object', async () => {
+  test('prints with --json exactly the documented object', async () => {
     const house = new House()
     const id = await house.spawn('a', '--system', 'Be brief.', '--model', 'm')
     await house.ok('set', 'a', '--title', 'A line')
@@ -48,7 +48,7 @@ describe.concurrent('show', () => {
     })
   })
 
-  test('of a running turn says who holds it and since when, and what to do next', async () => {
+  test('shows the holder of a running turn, its start, and the next command', async () => {
     const house = new House()
     const gate = new Gate(house, 'g')
     await house.spawn('a', ...gate.flags)
@@ -76,7 +76,7 @@ describe.concurrent('show', () => {
     await sender.result
   })
 
-  test('of a turn whose process is gone says so, and writes nothing', async () => {
+  test('reports a turn whose process is dead, and writes nothing', async () => {
     const house = new House()
     const id = await house.spawn('a', '--option', house.scenario('s.json', { delay_ms: 3_600_000 }))
     const sender = house.start(['send', 'a', 'one'])
@@ -101,7 +101,7 @@ describe.concurrent('show', () => {
     expect((await house.ok('resume', 'a')).stdout).toBe('late\n')
   })
 
-  test('of a failed turn says why', async () => {
+  test('gives the reason for a failed turn', async () => {
     const house = new House()
     await house.spawn('a', '--option', house.scenario('s.json', { fail: { type: 'invalid' } }))
     await house.run(['send', 'a', 'one'])
@@ -112,7 +112,7 @@ describe.concurrent('show', () => {
     )
   })
 
-  test('--reply prints the latest reply alone, in full', async () => {
+  test('--reply prints only the latest reply, in full', async () => {
     const house = new House()
     await house.spawn('a')
     expect((await house.ok('show', 'a', '--reply')).stdout).toBe('\n')
@@ -120,7 +120,7 @@ describe.concurrent('show', () => {
     expect((await house.ok('show', 'a', '--reply')).stdout).toBe('echo: one\ntwo\n')
   })
 
-  test('names an agent by uuid, its beginning, or its name in any case', async () => {
+  test('finds an agent by UUID, UUID prefix, or its name in any case', async () => {
     const house = new House()
     const id = await house.spawn('Näme')
     for (const word of [id, id.toUpperCase(), id.slice(0, 8), 'näme', 'NÄME', 'Na\u0308me']) {
@@ -128,7 +128,7 @@ describe.concurrent('show', () => {
     }
   })
 
-  test('quotes a name that a shell would take apart, so that its hint can be pasted', async () => {
+  test('quotes a name for the shell, so that the next command can be pasted', async () => {
     const house = new House()
     await house.spawn("it's $HOME")
     const { json } = await house.ok('show', "it's $HOME", '--json')

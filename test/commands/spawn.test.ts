@@ -5,7 +5,7 @@ import { Gate } from '../support/gate.js'
 const UUID = /^[0-9a-f]{8}-[0-9a-f]{4}-4[0-9a-f]{3}-[89ab][0-9a-f]{3}-[0-9a-f]{12}$/
 
 describe.concurrent('spawn', () => {
-  test('prints the uuid alone, and says that nothing is configured', async () => {
+  test('prints only the UUID, and warns that no provider is configured', async () => {
     const house = new House()
     const { exit, stdout, stderr } = await house.run(['spawn', '--name', 'a'], { stdin: 'open' })
     expect(exit).toBe(0)
@@ -17,7 +17,7 @@ describe.concurrent('spawn', () => {
     expect((await house.run(['spawn', '--provider', 'scripted'])).stderr).toBe('')
   })
 
-  test('with a prompt prints the reply alone, and the uuid on stderr', async () => {
+  test('with a prompt prints only the reply, and the UUID on stderr', async () => {
     const house = new House()
     const spawned = await house.run(['spawn', 'hello', '--provider', 'scripted'])
     expect(spawned).toMatchObject({ exit: 0, stdout: 'echo: hello\n' })
@@ -25,7 +25,7 @@ describe.concurrent('spawn', () => {
     expect(house.kinds(spawned.stderr.trim()).at(-2)).toBe('run.completed')
   })
 
-  test('prints with --json the object of send, run null without a prompt', async () => {
+  test('prints with --json the object of send, with run null without a prompt', async () => {
     const house = new House()
     const spawned = await house.run([
       'spawn',
@@ -87,7 +87,7 @@ describe.concurrent('spawn', () => {
     expect(records).toStrictEqual(house.records(id).map((record) => ({ agent: id, ...record })))
   })
 
-  test('takes a prompt from stdin for -, and not otherwise', async () => {
+  test('reads the prompt from stdin only for -', async () => {
     const house = new House()
     const both = await house.run(['spawn', 'Review:', '-'], { stdin: 'a diff\n' })
     expect(both.stdout).toBe('echo: Review:\n\na diff\n')
@@ -95,7 +95,7 @@ describe.concurrent('spawn', () => {
     expect((await house.run(['spawn', '-'], { stdin: '' })).exit).toBe(2)
   })
 
-  test('refuses a name that a living agent has, says whose it is, and makes nothing', async () => {
+  test('refuses the name of a living agent, names that agent, and creates nothing', async () => {
     const house = new House()
     const id = await house.spawn('Ünïted')
     const refused = await house.run(['spawn', '--name', 'U\u0308NI\u0308TED', '--json'])
@@ -104,7 +104,7 @@ describe.concurrent('spawn', () => {
     expect(Object.keys(house.logs())).toEqual([id])
   })
 
-  test('in a directory that is gone is wrong usage, and no defect', async () => {
+  test('in a deleted directory is a usage error, not a bug', async () => {
     const house = new House()
     const gone = `mkdir gone && cd gone && rmdir ../gone && exec "$@"`
     const { exit, stderr } = await house.launch(['sh', '-c', gone, 'sh', ...house.command('spawn')]).result
@@ -113,7 +113,7 @@ describe.concurrent('spawn', () => {
     expect(Object.keys(house.logs())).toEqual([])
   })
 
-  test('--if-exists use takes the living agent as it is, and a prompt as a message to it', async () => {
+  test('--if-exists use keeps the living agent unchanged and sends it the prompt', async () => {
     const house = new House()
     const id = await house.spawn('a', '--model', 'm')
     const again = await house.run([
@@ -132,7 +132,7 @@ describe.concurrent('spawn', () => {
     expect(prompted.stderr).toContain(id)
   })
 
-  test('--if-exists use by several at once makes one agent', async () => {
+  test('--if-exists use by several commands at once creates one agent', async () => {
     const house = new House()
     const use = () => house.run(['spawn', '--name', 'a', '--if-exists', 'use'])
     const spawned = await Promise.all([use(), use(), use(), use()])
@@ -141,7 +141,7 @@ describe.concurrent('spawn', () => {
     expect(house.findings(true)).toEqual([])
   })
 
-  test('several first commands that race to make the home all succeed in one home', async () => {
+  test('several first commands at once all succeed in one home', async () => {
     const house = new House()
     const spawned = await Promise.all(
       ['a', 'b', 'c', 'd'].map((name) => house.run(['spawn', '--name', name])),
@@ -152,7 +152,7 @@ describe.concurrent('spawn', () => {
     expect(house.findings(true)).toEqual([])
   })
 
-  test('killed once its uuid is printed, its first turn happens all the same', async () => {
+  test('killed after it printed the UUID, it still gets its first turn', async () => {
     const house = new House()
     const gate = new Gate(house, 'g')
     const spawning = house.start(['spawn', 'hello', '--name', 'a', ...gate.flags])

@@ -23,7 +23,7 @@ describe.skipIf(!hasScript).concurrent('on a terminal (needs script)', () => {
     expect(sent.stdout).toContain('the message is empty')
   })
 
-  test('a turn that takes long shows a sign of life, which is gone when the reply is printed', async () => {
+  test('a long turn shows a spinner, which is erased before the reply', async () => {
     const house = new House()
     const gate = new Gate(house, 'g')
     await house.spawn('a', ...gate.flags)
@@ -35,7 +35,7 @@ describe.skipIf(!hasScript).concurrent('on a terminal (needs script)', () => {
     expect(sent.stdout.endsWith('\r\u001b[Kdone: one\r\n'), sent.stdout).toBe(true)
   })
 
-  test('what would steer the terminal is shown, not obeyed', async () => {
+  test('control characters are shown as codes', async () => {
     const house = new House()
     await house.spawn('a')
     const title = '\u001b]0;owned\u0007'

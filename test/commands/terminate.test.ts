@@ -21,7 +21,7 @@ async function states(house: House): Promise<Record<string, string>> {
 }
 
 describe.concurrent('terminate', () => {
-  test('of a parent with living children is refused and stops nothing: exit 13', async () => {
+  test('refuses a parent with living children with exit 13, and stops nothing', async () => {
     const house = new House()
     const gate = new Gate(house, 'g')
     const lead = await house.spawn('lead', ...gate.flags)
@@ -40,7 +40,7 @@ describe.concurrent('terminate', () => {
     expect(await sender.result).toMatchObject({ exit: 0, stdout: 'done: one\n' })
   })
 
-  test('of the last child lets its parent be terminated', async () => {
+  test('terminates a parent after its last child', async () => {
     const house = new House()
     await house.spawn('lead')
     await house.spawn('child', '--parent', 'lead')
@@ -49,7 +49,7 @@ describe.concurrent('terminate', () => {
     expect(house.findings(true)).toEqual([])
   })
 
-  test('--recursive ends the lowest first, and says each by itself', async () => {
+  test('--recursive terminates the lowest first, with one line each', async () => {
     const house = new House()
     await house.spawn('lead')
     await house.spawn('a', '--parent', 'lead')
@@ -64,7 +64,7 @@ describe.concurrent('terminate', () => {
     expect(house.findings(true)).toEqual([])
   })
 
-  test('--recursive stops the turns of all of them, also one that begins for the error of another', async () => {
+  test('--recursive stops all their turns, also a turn that starts for the error of another', async () => {
     const house = new House()
     const gates = ['g0', 'g1', 'g2'].map((name) => new Gate(house, name))
     const paths = ['lead', 'lead/a', 'lead/a/b']
@@ -86,7 +86,7 @@ describe.concurrent('terminate', () => {
     expect(house.findings(true)).toEqual([])
   })
 
-  test('of a child in a turn tells its parent by an error, which the parent takes in a turn', async () => {
+  test('sends the parent an error for a child in a turn, and runs the parent', async () => {
     const house = new House()
     const gate = new Gate(house, 'g')
     const lead = await house.spawn('lead')
@@ -101,7 +101,7 @@ describe.concurrent('terminate', () => {
     expect(house.findings(true)).toEqual([])
   })
 
-  test('--no-drain leaves that to another', async () => {
+  test('--no-drain leaves that turn to another command', async () => {
     const house = new House()
     const lead = await house.spawn('lead')
     await house.spawn('child', '--parent', 'lead')
@@ -114,7 +114,7 @@ describe.concurrent('terminate', () => {
     expect(house.count(lead, 'run.started')).toBe(1)
   })
 
-  test('answers what waits in the inbox with an error; of a person too', async () => {
+  test('answers pending messages with an error, also those of the operator', async () => {
     const house = new House()
     const id = await house.spawn('a')
     await house.ok('suspend', 'a', '--hold')
@@ -125,7 +125,7 @@ describe.concurrent('terminate', () => {
     expect(house.findings(true)).toEqual([])
   })
 
-  test('of an agent with reminders owes nothing afterwards', async () => {
+  test('cancels reminders without an answer', async () => {
     const house = new House()
     const option = house.scenario('s.json', {
       tools: [{ name: 'remind_me', input: { content: 'look', delay_seconds: 3600 } }],
@@ -138,7 +138,7 @@ describe.concurrent('terminate', () => {
     expect(readdirSync(`${house.home}/unclean`)).toEqual([])
   })
 
-  test('killed at any moment and run again leaves no orphan, and acknowledges only what is so', async () => {
+  test('killed at any moment and run again, leaves no orphan, and acknowledges only completed steps', async () => {
     const first = new House()
     await first.spawn('lead')
     for (const name of ['a', 'b']) await first.spawn(name, '--parent', 'lead')

@@ -8,8 +8,8 @@ function refusal({ exit, json }: Result): [number, string] {
   return [exit, json.error.code]
 }
 
-describe.concurrent('a token is refused by name', () => {
-  test('malformed, foreign, with a wrong secret: nothing is stored, and it stays good', async () => {
+describe.concurrent('a token is refused with its reason', () => {
+  test('malformed, foreign, with a wrong secret: nothing is stored, and the real token stays valid', async () => {
     const house = new House()
     const { id, token } = await parked(house)
     const other = await parked(new House())
@@ -36,7 +36,7 @@ describe.concurrent('a token is refused by name', () => {
     expect((await house.run(decides(token, '--approve'))).exit).toBe(0)
   })
 
-  test('expired, before any recovery has looked', async () => {
+  test('expired, before any recovery', async () => {
     const house = new House({ SUBSTRAT_TOKEN_LIFETIME: '1ms' })
     const { id, token } = await parked(house)
     await house.waitForTime(id)
@@ -49,7 +49,7 @@ describe.concurrent('a token is refused by name', () => {
     expect(ran(house)).toBe(0)
   })
 
-  test('revoked: rotated, superseded, ended, each in its words', async () => {
+  test('revoked: rotated, superseded, or its turn ended', async () => {
     const house = new House()
     const { token } = await parked(house)
     const words: string[] = []
@@ -81,8 +81,8 @@ describe.concurrent('a token is refused by name', () => {
   })
 })
 
-describe.concurrent('the same decision again', () => {
-  test('is told the same outcome, also when another turn came since', async () => {
+describe.concurrent('repeating a decision', () => {
+  test('returns the same outcome, even after another turn', async () => {
     const house = new House()
     const { id, token } = await parked(house)
     const first = await house.run(decides(token, '--approve', '--json'))
@@ -97,7 +97,7 @@ describe.concurrent('the same decision again', () => {
     expect(ran(house)).toBe(1)
   })
 
-  test('goes on where the first was killed right after the token was consumed', async () => {
+  test('continues after the first command was killed with the token consumed', async () => {
     const house = new House()
     const slow = { name: 'read_file', input: { path: 's.json' } }
     const option = house.scenario('s.json', { tools: [MARKS, slow] }, { delay_ms: 3_600_000 })
@@ -116,7 +116,7 @@ describe.concurrent('the same decision again', () => {
     expect(house.findings(true)).toEqual([])
   })
 
-  test('is told what the run came to that went on with an interrupted one', async () => {
+  test('returns the outcome of the run that continued the interrupted one', async () => {
     const house = new House()
     const waits = { name: 'shell', input: { command: ': > started; sleep 3600' } }
     const { id, token } = await parked(house, { tools: [waits] })
@@ -136,7 +136,7 @@ describe.concurrent('the same decision again', () => {
 })
 
 describe.concurrent('a token is consumed once', () => {
-  test('where several processes try at the same moment with the same decision: all are told one outcome', async () => {
+  test('when several processes use it at once with the same decision: all return one outcome', async () => {
     const house = new House()
     const { id, token } = await parked(house)
     const told = await Promise.all([1, 2, 3, 4].map(() => house.run(decides(token, '--approve', '--json'))))
@@ -146,7 +146,7 @@ describe.concurrent('a token is consumed once', () => {
     expect(ran(house)).toBe(1)
   })
 
-  test('where two decide differently: one is carried out, the other refused', async () => {
+  test('when two processes decide differently: one decision counts, the other is refused', async () => {
     const house = new House()
     const { id, token } = await parked(house)
     const told = await Promise.all(
@@ -159,7 +159,7 @@ describe.concurrent('a token is consumed once', () => {
   })
 })
 
-test('token rotate prints the new token alone, or in the object of the wait', async () => {
+test('token rotate prints only the new token, or with --json the object of the wait', async () => {
   const house = new House()
   const { id } = await parked(house)
   expect((await house.ok('token', 'rotate', 'a')).stdout).toMatch(/^st_[0-9a-f-]{36}_[\w-]{32}\n$/)

@@ -103,7 +103,7 @@ describe('one message, one child, one reminder', () => {
     )
   })
 
-  test('wherever the turn, or the turn of the other agent in it, was killed', async () => {
+  test("exist after a kill at any step of the turn, or of the other agent's turn in it", async () => {
     const { ids } = rehearsal
     const [a, one, two] = [ids.a, ids.one, ids.two] as [string, string, string]
     const count = await sweep(rehearsal, (house, at) => {
@@ -136,7 +136,7 @@ describe('one message, one child, one reminder', () => {
   })
 })
 
-test('a child whose making died half-way is made by the call that is run again', async () => {
+test('a child whose creation was killed is created by the repeated call', async () => {
   const house = new House()
   const id = await agent(house, 'a', [call('spawn_agent', { name: 'kid' }), 'a is done'], '--allow', 'tree')
   await sent(house, id, 'spawn.rename')
@@ -146,7 +146,7 @@ test('a child whose making died half-way is made by the call that is run again',
   expect(idsIn(house)).toHaveLength(2)
 })
 
-describe('what is asked of a child', () => {
+describe('a control for a child', () => {
   let rehearsal: Rehearsal
   beforeAll(async () => {
     rehearsal = await rehearse(
@@ -172,7 +172,7 @@ describe('what is asked of a child', () => {
     )
   })
 
-  test('is asked once, wherever the turn was killed', async () => {
+  test('is sent once after a kill at any step of the turn', async () => {
     const { ids } = rehearsal
     const [a, one, two] = [ids.a, ids.one, ids.two] as [string, string, string]
     await sweep(rehearsal, (house, at) => {

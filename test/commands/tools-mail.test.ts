@@ -10,7 +10,7 @@ function send(to: string, content: string, more: object = {}): { name: string; i
 }
 
 describe.concurrent('send_message', () => {
-  test('a request opens a turn of the other agent, whose reply opens one of the sender', async () => {
+  test('a request starts a turn of the recipient, whose reply starts one of the sender', async () => {
     const house = new House()
     const id = await agent(house, 'a', [send('kid', 'how far?'), 'asked', 'thanks'], ...TREE)
     const kid = await agent(house, 'a/kid', ['half'])
@@ -23,7 +23,7 @@ describe.concurrent('send_message', () => {
     expect(house.findings()).toEqual([])
   })
 
-  test('a notification opens a turn, and is not answered', async () => {
+  test('a notification starts a turn, and gets no reply', async () => {
     const house = new House()
     const id = await agent(house, 'a', [send('kid', 'it is done', { kind: 'notification' }), 'ok'], ...TREE)
     const kid = await agent(house, 'a/kid')
@@ -31,7 +31,7 @@ describe.concurrent('send_message', () => {
     expect([mails(house, kid), mails(house, id)]).toEqual([['notification: it is done'], []])
   })
 
-  test('a response answers the open request before the end of its turn; any other is dropped', async () => {
+  test('a response answers the open request before the end of its turn; any other response is dropped', async () => {
     const house = new House()
     const id = await agent(house, 'a', [send('kid', 'how far?'), 'asked'], ...TREE)
     const kid = await agent(house, 'a/kid', [], ...TREE)
@@ -55,7 +55,7 @@ describe.concurrent('send_message', () => {
     expect(house.findings()).toEqual([])
   })
 
-  test('a time that no record takes is refused, and the turn goes on', async () => {
+  test('an invalid time is refused, and the turn continues', async () => {
     const house = new House()
     const not_before = '+275760-09-13T00:00:00Z'
     const calls = [send('kid', 'x', { not_before }), call('remind_me', { content: 'x', not_before })]
@@ -67,7 +67,7 @@ describe.concurrent('send_message', () => {
     expect(house.inbox(kid)).toEqual([])
   })
 
-  test('not before its time it is not delivered', async () => {
+  test('a message with not_before is not delivered earlier', async () => {
     const house = new House()
     const id = await agent(
       house,
@@ -88,7 +88,7 @@ describe.concurrent('send_message', () => {
     expect(waiting(house, kid).map(({ content }) => content)).toEqual(['later'])
   })
 
-  test('goes to the parent and to a sibling by their words and names; a root writes to the person', async () => {
+  test('reaches the parent and siblings by word and name; a root writes to the operator', async () => {
     const house = new House()
     const top = await agent(
       house,
@@ -114,7 +114,7 @@ describe.concurrent('send_message', () => {
     expect((await house.ok('inbox')).stdout).toContain('look here')
   })
 
-  test('is refused, and nothing is stored, where the tree does not allow it', async () => {
+  test('is refused and stores nothing if the tree does not allow it', async () => {
     const house = new House()
     const refusals: [string, RegExp][] = [
       ['top', /only its parent, its children and its siblings are in reach/],
@@ -148,7 +148,7 @@ describe.concurrent('send_message', () => {
     for (const id of Object.keys(house.logs())) expect(house.inbox(id)).toEqual([])
   })
 
-  test('of a kind or a time that is none is refused', async () => {
+  test('is refused with an unknown kind or an invalid time', async () => {
     const house = new House()
     const bad = [
       { kind: 'error' },
@@ -165,7 +165,7 @@ describe.concurrent('send_message', () => {
 })
 
 describe.concurrent('send_message with wait', () => {
-  test('gives the reply as the result, and the error of a turn that failed', async () => {
+  test('returns the reply, or the error of a failed turn, as the result', async () => {
     const house = new House()
     const ask = send('kid', 'how far?', { wait: true })
     const id = await agent(house, 'a', [ask, 'ok', ask, 'ok'], ...TREE)
@@ -185,7 +185,7 @@ describe.concurrent('send_message with wait', () => {
     expect(house.inbox(id)).toEqual([])
   })
 
-  test('three levels deep, with one slot for all: those that wait lend theirs', async () => {
+  test('works three levels deep with one slot: waiting agents lend theirs', async () => {
     const house = new House({ SUBSTRAT_SLOTS_MAX: '1', SUBSTRAT_TIMEOUT: '1h' })
     const down = (to: string): Response[] => [send(to, 'go on', { wait: true }), `${to} is done`]
     const id = await agent(house, 'a', down('b'), ...TREE)
@@ -196,7 +196,7 @@ describe.concurrent('send_message with wait', () => {
     expect(house.findings()).toEqual([])
   })
 
-  test('parents in many processes that wait for one child each get their own reply', async () => {
+  test('gives each of many parents that wait for one child its own reply', async () => {
     const house = new House({ SUBSTRAT_SLOTS_MAX: '1', SUBSTRAT_TIMEOUT: '1h' })
     await agent(house, 'top')
     const names = ['a', 'b', 'c']
@@ -212,7 +212,7 @@ describe.concurrent('send_message with wait', () => {
     expect(house.findings()).toEqual([])
   })
 
-  test('is refused where the other one waits already, by way of however many others', async () => {
+  test('is refused if the recipient waits for the sender, directly or through others', async () => {
     const house = new House()
     const id = await agent(house, 'a', [send('b', 'x', { wait: true }), 'ok'], ...TREE)
     await agent(house, 'a/b', [send('c', 'x', { wait: true }), 'b is done'], ...TREE)
@@ -227,7 +227,7 @@ describe.concurrent('send_message with wait', () => {
     expect(mails(house, id)).toHaveLength(1)
   })
 
-  test('says why no reply comes for now, and that it comes as a message', async () => {
+  test('explains why there is no reply yet, and that it will come as a message', async () => {
     const house = new House()
     const ask = send('kid', 'write it', { wait: true })
     const id = await agent(house, 'a', [ask, 'ok', ask, 'ok', 'thanks'], ...TREE)
@@ -244,7 +244,7 @@ describe.concurrent('send_message with wait', () => {
     expect(mails(house, id)[0]).toBe('response: written')
   })
 
-  test('of an agent that is terminated meanwhile gives an error', async () => {
+  test('returns an error if the recipient is terminated meanwhile', async () => {
     const house = new House()
     const id = await agent(house, 'a', [send('kid', 'x', { wait: true }), 'ok'], ...TREE)
     const kid = await agent(house, 'a/kid', [{ delay_ms: 3_600_000 }])
@@ -260,7 +260,7 @@ describe.concurrent('send_message with wait', () => {
   })
 })
 
-test('a signal stops both turns of a wait in place; gone on with, the reply is there once', async () => {
+test('a signal stops both turns of a wait in place; after continuing, the reply comes once', async () => {
   const house = new House({ SUBSTRAT_SHUTDOWN_GRACE: '0s' })
   const id = await agent(house, 'a', [send('kid', 'x', { wait: true }), 'a is done'], ...TREE)
   const kid = await agent(house, 'a/kid', [{ after_file: 'go', say: 'half' }])
@@ -278,7 +278,7 @@ test('a signal stops both turns of a wait in place; gone on with, the reply is t
 })
 
 describe.concurrent('broadcast', () => {
-  test('goes to each living child, and to nobody else', async () => {
+  test('goes to each living child, and to no other agent', async () => {
     const house = new House()
     const id = await agent(
       house,
@@ -299,7 +299,7 @@ describe.concurrent('broadcast', () => {
     ])
   })
 
-  test('a child that is terminated in the middle of it is said, and the others have it', async () => {
+  test('reports a child that is terminated meanwhile, and reaches the others', async () => {
     const house = new House({ SUBSTRAT_SLOTS_MAX: '1' })
     const id = await agent(
       house,
@@ -329,7 +329,7 @@ describe.concurrent('broadcast', () => {
 })
 
 describe.concurrent('check_inbox', () => {
-  test('shows what waits, without taking it', async () => {
+  test('shows pending messages without removing them', async () => {
     const house = new House()
     const id = await agent(house, 'a', [call('check_inbox'), 'ok', call('check_inbox'), 'ok'], ...TREE)
     expect((await calling(house, id)).text).toBe('Your inbox is empty.')

@@ -13,7 +13,7 @@ function agentsIn(house: House): string[] {
 }
 
 describe.concurrent('without --allow', () => {
-  test('what changes things waits for approval, and approve lets it through', async () => {
+  test('a tool that changes things waits for approval, and approve runs it', async () => {
     const house = new House()
     const calls = [
       call('spawn_agent', { name: 'kid' }),
@@ -33,7 +33,7 @@ describe.concurrent('without --allow', () => {
     expect(house.findings()).toEqual([])
   })
 
-  test('what is denied is not done', async () => {
+  test('a denied call does not run', async () => {
     const house = new House()
     const id = await agent(house, 'a', [call('spawn_agent', { name: 'kid' }), 'done'])
     await house.run(['send', 'a', 'go'])
@@ -43,7 +43,7 @@ describe.concurrent('without --allow', () => {
 })
 
 describe.concurrent('spawn_agent', () => {
-  test('makes a child with what its parent has, and says its id', async () => {
+  test('creates a child with the settings of its parent, and returns its id', async () => {
     const house = new House()
     const id = await agent(
       house,
@@ -68,7 +68,7 @@ describe.concurrent('spawn_agent', () => {
     expect(house.kinds(kid)).toEqual(['session.created'])
   })
 
-  test('with a prompt it is asked, and its reply opens a turn of the parent', async () => {
+  test('with a prompt, runs the child, whose reply starts a turn of the parent', async () => {
     const house = new House()
     const kid = { name: 'kid', prompt: 'look', provider: 'scripted', options: { scenario: 'kid.json' } }
     house.scenario('kid.json', { say: 'seen' })
@@ -81,7 +81,7 @@ describe.concurrent('spawn_agent', () => {
     expect(house.findings()).toEqual([])
   })
 
-  test('with wait the reply is the result of the call, and no message besides', async () => {
+  test('with wait, returns the reply as the result, without a message', async () => {
     const house = new House()
     house.scenario('kid.json', { say: 'seen' })
     const kid = { name: 'kid', prompt: 'look', wait: true, options: { scenario: 'kid.json' } }
@@ -92,7 +92,7 @@ describe.concurrent('spawn_agent', () => {
     expect(house.inbox(id)).toEqual([])
   })
 
-  test('gives it no right that its parent has not', async () => {
+  test('gives the child no right that its parent lacks', async () => {
     const house = new House()
     // The child has the scenario of its parent, by the same name in its own workspace.
     mkdirSync(path.join(house.workspace, 'part'))
@@ -129,7 +129,7 @@ describe.concurrent('spawn_agent', () => {
     })
   })
 
-  test('of another provider, or elsewhere, is for who may run any command; so is what a person approves', async () => {
+  test('uses another provider or workspace if the agent may run any command, or the user approves the call', async () => {
     const house = new House()
     const kid = { name: 'kid', provider: 'exec', options: { command: 'printf ran' }, workspace: '..' }
     const make = [call('spawn_agent', { ...kid, prompt: 'go', wait: true }), 'ok']
@@ -141,7 +141,7 @@ describe.concurrent('spawn_agent', () => {
     expect(results(house, asks)[0]?.text).toBe('ran')
   })
 
-  test('refuses a name that is taken, one that is none, and a workspace that is none; and stores nothing', async () => {
+  test('refuses a taken name, an invalid name and an invalid workspace, and stores nothing', async () => {
     const house = new House()
     const bad = [
       { name: 'kid' },
@@ -169,7 +169,7 @@ describe.concurrent('spawn_agent', () => {
     expect(agentsIn(house)).toHaveLength(2)
   })
 
-  test('refuses what is too deep, or one too many', async () => {
+  test('refuses a child beyond the depth or the number of children', async () => {
     const house = new House({ SUBSTRAT_DEPTH_MAX: '2', SUBSTRAT_CHILDREN_MAX: '1' })
     const id = await agent(
       house,
@@ -185,8 +185,8 @@ describe.concurrent('spawn_agent', () => {
   })
 })
 
-describe.concurrent('an agent looks at its children', () => {
-  test('list_children shows those that live; inspect_agent shows one, with its reply and metadata', async () => {
+describe.concurrent('an agent can inspect its children', () => {
+  test('list_children shows the living ones; inspect_agent shows one, with its reply and metadata', async () => {
     const house = new House()
     const id = await agent(house, 'a', [
       call('list_children'),
@@ -249,8 +249,8 @@ describe.concurrent('an agent looks at its children', () => {
   )
 })
 
-describe.concurrent('when a child may work', () => {
-  test('gate keeps its mail and lets no turn begin, permit_turn lets one, ungate all', async () => {
+describe.concurrent('controls of a child', () => {
+  test('gate leaves its mail pending, permit_turn allows one turn, ungate allows all', async () => {
     const house = new House()
     const id = await agent(
       house,
@@ -278,7 +278,7 @@ describe.concurrent('when a child may work', () => {
     expect(mails(house, kid)).toEqual(['request: one', 'request: two', 'request: three'])
   })
 
-  test('poke tries a failed turn again, with the same prompt', async () => {
+  test('poke retries a failed turn with the same prompt', async () => {
     const house = new House()
     const id = await agent(house, 'a', ['noted', call('poke', { agent: 'kid' }), 'ok'], ...TREE)
     const fails = { fail: { type: 'invalid', attempts: 1 }, say: 'this time' }
@@ -290,7 +290,7 @@ describe.concurrent('when a child may work', () => {
     expect(of(house, kid, 'message.user')).toHaveLength(1)
   })
 
-  test('poke of a child whose turn is over, or goes well, tries nothing again', async () => {
+  test('poke retries nothing if the turn completed or is running', async () => {
     const house = new House()
     const poke = call('poke', { agent: 'kid' })
     const id = await agent(house, 'a', [poke, 'ok', poke, 'ok'], ...TREE)
@@ -305,7 +305,7 @@ describe.concurrent('when a child may work', () => {
     expect(house.inbox(kid)).toEqual([])
   })
 
-  test('a parent gets the reply of a child that was killed, and no error', async () => {
+  test("a parent gets the reply of a killed child's turn, not an error", async () => {
     const house = new House()
     const id = await agent(
       house,
@@ -354,7 +354,7 @@ describe.concurrent('when a child may work', () => {
     },
   )
 
-  test('subscribe tells of a child that waits, and of one that was interrupted', async () => {
+  test('subscribe sends a notification for a waiting child and for an interrupted child', async () => {
     const house = new House()
     const id = await agent(
       house,
@@ -387,7 +387,7 @@ describe.concurrent('when a child may work', () => {
 })
 
 describe.concurrent('complete', () => {
-  test('answers the parent, and ends the agent', async () => {
+  test('answers the parent and terminates the agent', async () => {
     const house = new House()
     const id = await agent(
       house,
@@ -426,8 +426,8 @@ describe.concurrent('complete', () => {
   })
 })
 
-describe.concurrent('what an agent notes for itself', () => {
-  test('a reminder comes back once, when it is due, in a turn of its own', async () => {
+describe.concurrent('reminders and metadata of an agent', () => {
+  test('a reminder is delivered once, when it is due, in its own turn', async () => {
     const house = new House()
     const id = await agent(
       house,
@@ -449,7 +449,7 @@ describe.concurrent('what an agent notes for itself', () => {
     expect((await house.ok('show', 'a', '--json')).json.reminders).toEqual([])
   })
 
-  test('one that repeats comes again; what was missed comes once; cancel_reminder ends it', async () => {
+  test('a repeating reminder comes again; missed ones come once; cancel_reminder ends it', async () => {
     const house = new House()
     const id = await agent(
       house,
@@ -478,7 +478,7 @@ describe.concurrent('what an agent notes for itself', () => {
     expect((await house.ok('show', 'a', '--json')).json.reminders).toEqual([])
   })
 
-  test('remind_me and cancel_reminder refuse what they cannot do', async () => {
+  test('remind_me and cancel_reminder refuse invalid arguments', async () => {
     const house = new House()
     const bad = [
       call('remind_me', { content: 'x' }),
@@ -499,7 +499,7 @@ describe.concurrent('what an agent notes for itself', () => {
     expect(of(house, id, 'reminder.set')).toEqual([])
   })
 
-  test('metadata is merged, null takes a name away, and it is bounded', async () => {
+  test('metadata is merged, null removes a name, and its size is limited', async () => {
     const house = new House()
     const many = Object.fromEntries(Array.from({ length: 64 }, (_, at) => [`k${at}`, 'v']))
     const sets = [

@@ -45,7 +45,7 @@ function outline(nodes: TreeNode[]): string {
 }
 
 describe.concurrent('tree', () => {
-  test('draws who is below whom, in the order of their birth, with what each is doing', async () => {
+  test('draws children below their parents, in the order of creation, with their status', async () => {
     const house = first.copy()
     await house.ok('gate', 'lead/docs')
     await house.ok('send', 'lead/docs', 'one', '--queue', '--no-drain')
@@ -83,7 +83,7 @@ describe.concurrent('tree', () => {
     expect(json.stray).toEqual([])
   })
 
-  test('of one agent shows it and what is below it; terminated ones only with --all', async () => {
+  test('shows one agent and all agents below it; terminated ones only with --all', async () => {
     const house = first.copy()
     await house.ok('terminate', 'lead/tests', '--recursive')
     const [all, living, branch, whole] = await Promise.all([
@@ -99,7 +99,7 @@ describe.concurrent('tree', () => {
     expect((await house.ok('tree', '--all')).stdout).toMatch(/^├─ tests +\S+ +terminated /m)
   })
 
-  test('shows with --all also one whose name another has now', async () => {
+  test('shows with --all also an agent whose name another agent has now', async () => {
     const house = first.copy()
     await house.ok('terminate', 'lead/docs')
     await house.spawn('docs', '--parent', 'lead')
@@ -109,7 +109,7 @@ describe.concurrent('tree', () => {
     )
   })
 
-  test('of no agents says so, and makes no home', async () => {
+  test('reports that there are no agents, and creates no home', async () => {
     const house = new House()
     expect((await house.ok('tree')).stdout).toBe('no agents yet (create one: substrat spawn)\n')
     expect((await house.ok('tree', '--json')).json).toEqual({ agents: [], stray: [] })
@@ -117,7 +117,7 @@ describe.concurrent('tree', () => {
     expect((await house.run(['tree', 'nobody'])).exit).toBe(3)
   })
 
-  test('waits for nobody and changes nothing', async () => {
+  test('takes no lock and changes nothing', async () => {
     const house = new House()
     const gate = new Gate(house, 'g')
     await house.spawn('busy', ...gate.flags)
@@ -132,7 +132,7 @@ describe.concurrent('tree', () => {
     await sender.result
   })
 
-  test('finds the children of a parent whose index was deleted by hand', async () => {
+  test('finds the children of a parent whose index was deleted', async () => {
     const house = first.copy()
     const { lead } = ids
     rmSync(house.agentFile(lead, 'children'), { recursive: true })
@@ -140,8 +140,8 @@ describe.concurrent('tree', () => {
   })
 })
 
-describe.concurrent('what was forged on disk', () => {
-  test('a parent that is not there: the agent is shown apart with why, the rest as it is, exit 10', async () => {
+describe.concurrent('a forged parent or log', () => {
+  test('a missing parent: the agent is listed separately with the reason, exit 10', async () => {
     const house = first.copy()
     const { tests } = ids
     const nobody = randomUUID()
@@ -163,7 +163,7 @@ describe.concurrent('what was forged on disk', () => {
     expect(house.findings().map(({ agent_id }) => agent_id)).toContain(tests)
   })
 
-  test('a cycle: each of it is shown once, no command goes round in it, and it can be taken away', async () => {
+  test('a cycle: each agent is shown once, no command loops, and the agents can be removed', async () => {
     const house = first.copy()
     const { lead, tests, a } = ids
     forgeCreated(house, lead, { parent: a, path: 'x/lead' })
@@ -196,7 +196,7 @@ describe.concurrent('what was forged on disk', () => {
     expect([exit, outline(json.agents), outline(json.stray)]).toEqual([10, 'lead(tests(a) docs)', 'solo'])
   })
 
-  test('a log that cannot be read: its children are shown below it', async () => {
+  test('an unreadable log: its children are shown below it', async () => {
     const house = first.copy()
     const { tests } = ids
     rmSync(house.agentFile(tests, 'session.json'))

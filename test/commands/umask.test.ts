@@ -20,7 +20,7 @@ function closedIn(directory: string): string[] {
 }
 
 describe.concurrent.for(['277', '777'])('umask %s', (umask) => {
-  test('leaves the home and the cache to their owner, and is what programs get', async () => {
+  test('leaves the home and the cache readable for the owner, and programs inherit it', async () => {
     const house = new House()
     house.env.SUBSTRAT_CACHE_DIR = path.join(house.root, 'code')
     const exec = ['--provider', 'exec', '--option', 'command=umask']
@@ -34,8 +34,8 @@ describe.concurrent.for(['277', '777'])('umask %s', (umask) => {
   })
 })
 
-describe.skipIf(!isRoot)('a home that is closed to its owner (needs root)', () => {
-  test('is said to be, with the command that opens it', async () => {
+describe.skipIf(!isRoot)('a home without rights for its owner (needs root)', () => {
+  test('is reported with the command that corrects it', async () => {
     const uid = 12345
     const house = new House()
     mkdirSync(house.home)

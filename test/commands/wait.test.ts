@@ -35,7 +35,7 @@ function times(house: House, id: string): { begun: number; ended: number } {
 }
 
 describe.concurrent('wait', () => {
-  test('runs what nobody holds side by side, and prints each latest reply under its name, in order', async () => {
+  test('runs free agents in parallel, and prints each latest reply under its name, in order', async () => {
     const house = new House()
     const ids: string[] = []
     for (const name of ['a', 'b', 'c']) {
@@ -51,7 +51,7 @@ describe.concurrent('wait', () => {
     expect(stdout).toBe('==> c <==\nfrom c\n\n==> a <==\nfrom a\n\n==> b <==\nfrom b\n')
   })
 
-  test('runs no more at once than there are slots', async () => {
+  test('runs no more turns at once than there are slots', async () => {
     const house = new House({ SUBSTRAT_SLOTS_MAX: '1' })
     const runs: { begun: number; ended: number }[] = []
     const scenario = house.scenario('s.json', { delay_ms: 200, say: 'done' })
@@ -63,7 +63,7 @@ describe.concurrent('wait', () => {
     expect(second?.begun).toBeGreaterThanOrEqual(first?.ended as number)
   })
 
-  test('prints the reply alone of one agent, and with --json exactly the published object', async () => {
+  test('prints only the reply of one agent, and with --json exactly the documented object', async () => {
     const house = new House()
     await house.spawn('a')
     await queue(house, 'a', 'hi')
@@ -77,7 +77,7 @@ describe.concurrent('wait', () => {
     expect(b.json).toMatchObject({ run: null, reply: null, exit: 0 })
   })
 
-  test('goes on with what was interrupted', async () => {
+  test('continues interrupted turns', async () => {
     const house = new House()
     const id = await house.spawn('a', '--option', house.scenario('s.json', { delay_ms: 3_600_000 }))
     const sender = house.start(['send', 'a', 'hi'])
@@ -87,7 +87,7 @@ describe.concurrent('wait', () => {
     expect(await house.run(['wait', 'a'])).toMatchObject({ exit: 0, stdout: 'after all\n' })
   })
 
-  test('an agent that does not exist, or none, stops it before it begins', async () => {
+  test('an unknown agent, or none, stops it before it starts', async () => {
     const house = new House()
     const id = await house.spawn('a')
     await queue(house, 'a')
@@ -98,7 +98,7 @@ describe.concurrent('wait', () => {
 })
 
 describe.concurrent('wait exits', () => {
-  test('with what became of each agent, the first in the order of the arguments', async () => {
+  test('with the first nonzero outcome in the order of the arguments', async () => {
     const house = new House()
     await house.spawn('fine')
     await house.spawn('failed', '--provider', 'exec', '--option', 'command=exit 3')
@@ -147,7 +147,7 @@ describe.concurrent('wait exits', () => {
     expect(text.stderr.match(/^substrat: /gm)).toHaveLength(2)
   })
 
-  test('the token of a turn that was parked by the wait is told once', async () => {
+  test('after it printed the token of a turn that it ran, once', async () => {
     const house = new House()
     await house.spawn('a', '--option', house.scenario('w.json', asks, { say: 'done' }))
     await queue(house, 'a')
@@ -161,7 +161,7 @@ describe.concurrent('wait exits', () => {
     })
   })
 
-  test('12 after --timeout, and the turn of another process goes on', async () => {
+  test('12 after --timeout, and the turn of another process continues', async () => {
     const house = new House()
     const gate = new Gate(house, 'g')
     const id = await house.spawn('a', ...gate.flags)
@@ -179,7 +179,7 @@ describe.concurrent('wait exits', () => {
     expect(house.count(id, 'run.interrupted')).toBe(0)
   })
 
-  test('12 after --timeout and the grace of a turn that ran in it, which the next command goes on with', async () => {
+  test('12 after --timeout and shutdown_grace of its own turn, which the next command continues', async () => {
     const house = new House({ SUBSTRAT_SHUTDOWN_GRACE: '100ms' })
     const id = await house.spawn('a', '--option', house.scenario('s.json', { delay_ms: 3_600_000 }))
     await queue(house, 'a')
@@ -209,7 +209,7 @@ describe.concurrent('Ctrl-C while waiting', () => {
     expect(house.count(id, 'run.completed')).toBe(1)
   })
 
-  test('lets a turn that runs in it finish, and prints its reply', async () => {
+  test('waits for its own turn to finish, and prints the reply', async () => {
     const house = new House()
     const gate = new Gate(house, 'g')
     await house.spawn('a', ...gate.flags)
@@ -224,7 +224,7 @@ describe.concurrent('Ctrl-C while waiting', () => {
 })
 
 describe.concurrent('wait --no-drain', () => {
-  test('only watches: a turn of another process is waited for, a message is left to others', async () => {
+  test('only watches: it waits for the turn of another process, and leaves messages pending', async () => {
     const house = new House()
     const gate = new Gate(house, 'g')
     const id = await house.spawn('a', ...gate.flags)
@@ -239,7 +239,7 @@ describe.concurrent('wait --no-drain', () => {
     await deliver.result
   })
 
-  test('says of a turn whose process is gone that it is interrupted', async () => {
+  test('reports a turn as interrupted whose process is dead', async () => {
     const house = new House()
     const id = await house.spawn('a', '--option', house.scenario('s.json', { delay_ms: 3_600_000 }))
     const sender = house.start(['send', 'a', 'hi'])
@@ -252,7 +252,7 @@ describe.concurrent('wait --no-drain', () => {
 })
 
 describe.concurrent('wait --for', () => {
-  test('waiting ends well when the agent asks, and idle waits past the decision', async () => {
+  test('waiting exits 0 when the agent asks, and idle waits past the decision', async () => {
     const house = new House()
     const id = await house.spawn('a', '--option', house.scenario('w.json', asks, { say: 'done' }))
     const early = house.start(['wait', 'a', '--for', 'waiting', '--no-drain'])
@@ -270,8 +270,8 @@ describe.concurrent('wait --for', () => {
   })
 })
 
-describe.concurrent('wait in a tool of an agent', () => {
-  test('for itself, or for one that waits for it, is refused as a deadlock', async () => {
+describe.concurrent("wait inside an agent's tool", () => {
+  test('for its own agent, or for one that waits for it, is refused as a deadlock', async () => {
     const house = new House()
     const gate = new Gate(house, 'g')
     const a = await house.spawn('a', ...gate.flags)

@@ -11,7 +11,7 @@ const TOKEN = /st_[0-9a-f-]{36}_[\w-]{32}/g
 const QUESTION = { name: 'ask_operator', input: { question: 'Which branch?' } }
 
 describe.concurrent('a tool that may change things', () => {
-  test('parks the turn: exit 5, what is asked and the token once on stderr, nothing on stdout', async () => {
+  test('parks the turn: exit 5, with the call and the token once on stderr, and nothing on stdout', async () => {
     const house = new House()
     await house.spawn('a', '--option', house.scenario('s.json', { tools: [MARKS] }))
     const sent = await house.run(['send', 'a', 'go'])
@@ -49,7 +49,7 @@ describe.concurrent('a tool that may change things', () => {
     expect(execFileSync('grep', ['-r', '-l', '-e', token.slice(3, 39), house.home]).toString()).toContain(id)
   })
 
-  test('tells the token on stderr with --stream too', async () => {
+  test('prints the token on stderr also with --stream', async () => {
     const house = new House()
     await house.spawn('a', '--option', house.scenario('s.json', { tools: [MARKS] }))
     const sent = await house.run(['send', 'a', 'go', '--stream'])
@@ -58,7 +58,7 @@ describe.concurrent('a tool that may change things', () => {
     expect(sent.stdout).not.toMatch(TOKEN)
   })
 
-  test('that a queued message leads to is asked about as well, with its own token', async () => {
+  test('needs approval with its own token also in the turn of a queued message', async () => {
     const house = new House()
     const held = { name: 'shell', input: { command: 'until [ -e go ]; do sleep 0.02; done' } }
     const writes = { name: 'write_file', input: { path: 'made.txt', content: 'hello' } }
@@ -77,7 +77,7 @@ describe.concurrent('a tool that may change things', () => {
   })
 })
 
-test('a token that recovery mints is told on stderr', async () => {
+test('a token that recovery creates is printed on stderr', async () => {
   const house = new House()
   const option = house.scenario('s.json', { delay_ms: 3_600_000 })
   const id = await house.spawn('a', '--option', option)
@@ -96,7 +96,7 @@ describe.concurrent('resume with a token', () => {
     ['its value', (token: string) => ({ args: ['--token', token] })],
     ['- on stdin', (token: string) => ({ args: ['--token', '-'], options: { stdin: `${token}\n` } })],
     ['SUBSTRAT_TOKEN', (token: string) => ({ args: [], options: { env: { SUBSTRAT_TOKEN: token } } })],
-  ])('takes it as %s; --approve runs the tool once, and the model goes on', async (_, given) => {
+  ])('reads it as %s; --approve runs the tool once, and the model continues', async (_, given) => {
     const house = new House()
     const { id, token } = await parked(house)
     const { args, options } = given(token) as { args: string[]; options?: object }
@@ -115,7 +115,7 @@ describe.concurrent('resume with a token', () => {
     expect(house.findings(true)).toEqual([])
   })
 
-  test('--deny tells the model why, and runs nothing', async () => {
+  test('--deny gives the model the reason, and runs nothing', async () => {
     const house = new House()
     const { id, token } = await parked(house)
     const denied = await house.run(decides(token, '--deny', '--reason', 'Not on a Friday'))
@@ -127,7 +127,7 @@ describe.concurrent('resume with a token', () => {
     })
   })
 
-  test('--result gives the result of the call from a file, and runs nothing', async () => {
+  test('--result uses a file as the result of the call, and runs nothing', async () => {
     const house = new House()
     const { id, token } = await parked(house)
     const file = house.write('result.txt', 'by hand')
@@ -139,7 +139,7 @@ describe.concurrent('resume with a token', () => {
     })
   })
 
-  test('--result gives the model no more than a tool would; the whole is kept', async () => {
+  test('--result gives the model as much as a tool would; a blob has the whole text', async () => {
     const house = new House()
     const { id, token } = await parked(house)
     house.write('result', 'x'.repeat(3_000_000))
@@ -206,8 +206,8 @@ test('a token in the environment is not in that of the tools', async () => {
   expect(log).not.toContain(token)
 })
 
-describe.concurrent('at the machine', () => {
-  test('approve says what it approves, and makes the token that was handed out worthless', async () => {
+describe.concurrent('without a token', () => {
+  test('approve names the approved calls, and revokes the token that was handed out', async () => {
     const house = new House()
     const { token } = await parked(house)
     const approved = await house.run(['approve', 'a'])
@@ -219,7 +219,7 @@ describe.concurrent('at the machine', () => {
     expect(await house.run(['approve', 'a'])).toMatchObject({ exit: 13, stdout: '' })
   })
 
-  test('deny tells the model why', async () => {
+  test('deny gives the model the reason', async () => {
     const house = new House()
     const { id } = await parked(house)
     expect((await house.ok('deny', 'a', '--reason', 'no')).stderr).toContain(
@@ -231,7 +231,7 @@ describe.concurrent('at the machine', () => {
     })
   })
 
-  test('with a TOKEN_ID it decides only if that is waited for', async () => {
+  test('with a TOKEN_ID, decides only if the agent waits for that token', async () => {
     const house = new House()
     const { id, told } = await parked(house)
     const other = '00000000-0000-4000-8000-000000000000'
@@ -241,7 +241,7 @@ describe.concurrent('at the machine', () => {
     expect((await house.run(['approve', 'a', told.json.wait.token_id])).exit).toBe(0)
   })
 
-  test('without a slot to go on with nothing is decided, and nothing is said to be', async () => {
+  test('nothing is decided, and stderr names no decision, if no slot is free', async () => {
     const house = new House({ SUBSTRAT_SLOTS_MAX: '1' })
     const { id, token } = await parked(house)
     const log = house.log(id)
@@ -258,7 +258,7 @@ describe.concurrent('at the machine', () => {
     expect(await house.run(decides(token, '--deny'))).toMatchObject({ exit: 0, stdout: 'finished\n' })
   })
 
-  test('what is denied is said once it is so', async () => {
+  test('the denied calls are named after the denial is recorded', async () => {
     const house = new House()
     await parked(house)
     expect(await house.run(['deny', 'a'])).toMatchObject({
@@ -268,7 +268,7 @@ describe.concurrent('at the machine', () => {
     })
   })
 
-  test('of an agent that waits for nothing it is refused', async () => {
+  test('a decision is refused if the agent does not wait', async () => {
     const house = new House()
     await house.spawn('a')
     for (const words of [
@@ -283,7 +283,7 @@ describe.concurrent('at the machine', () => {
   })
 })
 
-describe.concurrent('a turn that waits', () => {
+describe.concurrent('a waiting turn', () => {
   test('survives recovery and the loss of its snapshot, and is decided as before', async () => {
     const house = new House()
     const { id, token } = await parked(house)
@@ -296,7 +296,7 @@ describe.concurrent('a turn that waits', () => {
     expect(await house.run(decides(token, '--approve'))).toMatchObject({ exit: 0, stdout: 'finished\n' })
   })
 
-  test('survives the kill of its process in the moment that it is parked', async () => {
+  test('survives a kill of its process while it is parked', async () => {
     const house = new House()
     const id = await house.spawn('a', '--option', house.scenario('s.json', { tools: [MARKS] }, { say: 'ok' }))
     const sender = house.start(['send', 'a', 'go'])
@@ -325,7 +325,7 @@ describe.concurrent('a turn that waits', () => {
     expect(house.findings(true)).toEqual([])
   })
 
-  test('past its deadline is interrupted_waiting for readers, recorded once by recovery, and asks anew', async () => {
+  test('past its deadline is interrupted_waiting for readers, is recorded once by recovery, and asks again', async () => {
     const house = new House()
     const { id, token } = await parked(house, { env: { SUBSTRAT_TOKEN_LIFETIME: '1ms' } })
     await house.waitForTime(id)
@@ -349,8 +349,8 @@ describe.concurrent('a turn that waits', () => {
   })
 })
 
-describe.concurrent('a message to an agent that waits', () => {
-  test('takes the place of the turn that waits: cancelled, its token revoked, its calls answered', async () => {
+describe.concurrent('a message to a waiting agent', () => {
+  test('replaces the waiting turn, which is cancelled: its token is revoked, its calls answered', async () => {
     const house = new House()
     const { id, token } = await parked(house)
     expect(await house.run(['send', 'a', 'never mind'])).toMatchObject({ exit: 0, stdout: 'finished\n' })
@@ -364,7 +364,7 @@ describe.concurrent('a message to an agent that waits', () => {
     expect(house.findings(true)).toEqual([])
   })
 
-  test('with --if-waiting fail, or with --key, is not taken: exit 5, and no run of its own', async () => {
+  test('with --if-waiting fail, or with --key, is refused: exit 5, and no run starts', async () => {
     const house = new House()
     const { id, token } = await parked(house)
     const log = house.log(id)
@@ -382,7 +382,7 @@ describe.concurrent('a message to an agent that waits', () => {
     expect((await house.run(decides(token, '--approve'))).exit).toBe(0)
   })
 
-  test('with --if-waiting queue is taken after the turn that waits', async () => {
+  test('with --if-waiting queue is delivered after the waiting turn', async () => {
     const house = new House()
     const { id, token } = await parked(house)
     const queued = await house.run(['send', 'a', 'later', '--if-waiting', 'queue', '--json'])
@@ -398,7 +398,7 @@ describe.concurrent('a message to an agent that waits', () => {
     expect(house.findings(true)).toEqual([])
   })
 
-  test('with the key of the very turn that waits is exit 5 with that run', async () => {
+  test('with the key of the waiting turn is exit 5 with that run', async () => {
     const house = new House()
     await house.spawn('a', '--option', house.scenario('s.json', { tools: [MARKS] }, { say: 'finished' }))
     const first = await house.run(['send', 'a', 'go', '--key', 'k', '--json'])
@@ -413,7 +413,7 @@ describe.concurrent('a message to an agent that waits', () => {
     expect(ran(house)).toBe(1)
   })
 
-  test('with the key of the very turn that waited in vain is asked anew, and not told twice', async () => {
+  test('with the key of the waiting turn after its deadline asks again, and is not delivered twice', async () => {
     const house = new House()
     const id = await house.spawn(
       'a',

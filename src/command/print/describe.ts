@@ -29,7 +29,7 @@ export function describeAgent(shown: ShownAgent): string {
     ],
     ['title', title],
     ['status', statusText(shown)],
-    ['session', `${agent.state}, ${agent.last_seq} ${agent.last_seq === 1 ? 'record' : 'records'}`],
+    ['state', `${agent.state}, ${agent.last_seq} ${agent.last_seq === 1 ? 'record' : 'records'} in the log`],
     [
       'provider',
       [agent.provider, agent.model, ...Object.entries(options).map(([key, value]) => `${key}=${value}`)]

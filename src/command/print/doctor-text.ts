@@ -19,7 +19,7 @@ export function doctorText({ home, agents, whole, held, repairs, findings }: Doc
     ...held.map(({ agent, path, holder }) => `${path ?? agent} is held by ${holderText(holder)}`),
     ...repairs.map(({ agent, path, done }) => `${path ?? agent ?? home}: ${done}`),
     ...findingLines(findings),
-    `${home}: ${countOf(agents, 'agent')}, ${whole === agents ? 'all' : whole} read completely; ${
+    `${home}: ${countOf(agents, 'agent')}, ${whole === agents ? 'all' : whole} logs read completely; ${
       findings.length === 0 ? 'nothing is wrong' : countOf(findings.length, 'finding')
     }`,
   ]

@@ -35,17 +35,17 @@ function words(...line: string[]): string[] {
 }
 
 describe('the first word', () => {
-  test('is a command or a topic, but no hidden command', () => {
+  test('is a command or a topic, but not a hidden command', () => {
     expect(words('')).toEqual(['send', 'wait', 'spawn', 'config'])
     expect(words('s')).toEqual(['send', 'spawn'])
   })
 
-  test('of a topic is followed by its commands', () => {
+  test('is followed by the commands of a topic', () => {
     expect(words('config', '')).toEqual(['get', 'list'])
     expect(words('config', 'g')).toEqual(['get'])
   })
 
-  test('that is no command is followed by nothing', () => {
+  test('has no candidates after it if it is not a command', () => {
     expect(words('nonsense', '')).toEqual([])
   })
 })
@@ -79,7 +79,7 @@ describe('an argument', () => {
 })
 
 describe('a flag', () => {
-  test('is one that the command has and the line does not have yet, before and after AGENT', () => {
+  test('is a flag of the command that the line does not have yet, before and after AGENT', () => {
     expect(words('send', '--')).toEqual([
       '--from',
       '--if-busy',
