@@ -1,9 +1,9 @@
 /**
- * The audit as `doctor` runs it: beside living writers, on a home that nobody may have recovered. It takes no lock and writes
- * nothing.
+ * The audit that `doctor` runs. Other commands may be writing, and the home may need recovery. The audit takes no lock and
+ * writes nothing.
  *
- * What is seen while somebody writes may be half of a step, so whatever is found is looked for once more: it counts where it
- * is there both times, and where the agent's log has not gone on meanwhile.
+ * A check may see a writer's step half done. A finding therefore counts only if a second check finds it again, and the
+ * agent's log has not grown in between.
  */
 import { sleep } from '../clock.js'
 import type { State } from '../session/state.js'
@@ -20,15 +20,15 @@ const SECOND_LOOK_MS = 300
 
 export interface AuditReport {
   findings: Finding[]
-  /** Of each agent that can be read. */
+  /** The states of the agents that could be read. */
   states: Map<string, State>
   agents: number
-  /** How many were read to the last byte of their logs. */
+  /** How many agents' logs were read completely. */
   whole: number
   held: { agent_id: string; holder: Holder | undefined }[]
 }
 
-/** `isWhole`: every agent to the last byte; else only those that a writer has left, or is in. */
+/** `isWhole`: read every log completely. Otherwise only the logs of marked agents are read completely. */
 export async function auditHome(
   store: FileStore,
   isWhole: boolean,
@@ -51,7 +51,7 @@ export async function auditHome(
   }
 }
 
-/** What stands in the place of a lock and cannot be one is found by its kind. */
+/** False if the lock has the wrong file type: `checkFiles` reports that. */
 function isHeld(store: FileStore, agentId: string): boolean {
   try {
     return store.isAgentHeld(agentId)
@@ -60,7 +60,7 @@ function isHeld(store: FileStore, agentId: string): boolean {
   }
 }
 
-/** Given the agents that it is to look at. */
+/** One part of the audit. It checks only the agents in `ids`. */
 type Section = (ids: string[]) => Finding[]
 
 function sectionsOf(
@@ -97,7 +97,7 @@ async function lookAgain(
   pauseMs: number,
 ): Promise<Finding[]> {
   await sleep(pauseMs)
-  // What could not be read at first has not been looked at once.
+  // A section that could not be read has not had its first check yet.
   const first = sections.map((look, index) => {
     const before = found[index] ?? []
     return before.some(isUnread) ? look(ids) : before
@@ -109,7 +109,7 @@ async function lookAgain(
     const known = new Set(before.map(keyOf))
     const of = new Set(before.map(({ agent_id }) => agent_id))
     const again = look(before.some(isUnread) ? ids : [...of].filter((id) => id !== null))
-    // What cannot be looked at any more may still be as it was found.
+    // An agent that is now unreadable may still have its finding, so the read error is reported.
     return again.filter((finding) => known.has(keyOf(finding)) || isUnread(finding))
   })
 }

@@ -1,6 +1,6 @@
 /**
- * One agent, from its log alone: that it is whole, that the snapshot is its fold, that each record's blobs are there, that
- * the state is one that a session can be at rest in. Beside a living writer nothing is found but what is damaged.
+ * Checks one agent from its log: the log is intact, the snapshot is its fold, the blobs of its records exist, and the state is
+ * valid for an idle session. While a writer holds the agent, only damage is reported.
  */
 import { SubstratError } from '../errors.js'
 import { readClock } from '../host/identity.js'
@@ -15,11 +15,11 @@ import { checkIdleMail, checkPending } from './check-mail.js'
 import { checkRecords } from './check-records.js'
 import { type AddFinding, addFindingTo, type Finding, reportUnreadable } from './finding.js'
 
-/** Its whole log, to the last byte; its state, where it can be read. */
+/** Reads the complete log. Returns the state, or undefined if it cannot be read. */
 export function checkAgent(store: FileStore, agentId: string, findings: Finding[]): State | undefined {
   const found = addFindingTo(findings, agentId)
   return checkGuarded(store, agentId, found, () => {
-    // First: a snapshot that is newer than our view of the log would look as if records were missing.
+    // The snapshot is read before the log. If it were newer than our view of the log, records would seem to be missing.
     const snapshot = store.snapshots.read(agentId)
     return withKeys(store, agentId, found, (keys, log) => {
       const whole = loadFrom(log, undefined)
@@ -32,7 +32,7 @@ export function checkAgent(store: FileStore, agentId: string, findings: Finding[
   })
 }
 
-/** What commands go by: the snapshot and what is behind it. */
+/** Reads only what commands read: the snapshot and the records after it. */
 export function checkAgentQuickly(store: FileStore, agentId: string, findings: Finding[]): State | undefined {
   const found = addFindingTo(findings, agentId)
   return checkGuarded(store, agentId, found, () => {
@@ -71,27 +71,31 @@ function checkState(store: FileStore, state: State, hasTornTail: boolean, findin
   checkPending(store, state, found)
   const left: Finding[] = []
   checkAtRest(store, state, hasTornTail, addFindingTo(left, state.id))
-  // The lock is probed only where something depends on it: each probe is in a writer's way for a moment.
+  // The lock is probed only if a finding depends on it, because each probe blocks a writer for a moment.
   if (left.length === 0 || store.isAgentHeld(state.id)) return
   findings.push(...left.map((finding) => ({ ...finding, last_seq: state.last_seq })))
 }
 
 function checkAtRest(store: FileStore, state: State, hasTornTail: boolean, found: AddFinding): void {
-  if (hasTornTail) found('a truncated tail is removed by the next writer', 'the log ends in half a batch')
+  if (hasTornTail)
+    found('a truncated tail is removed by the next writer', 'the log ends with an incomplete batch')
   if (state.state === 'active')
-    found('an active session has a holder', `state is ${state.state}: its process is gone`)
+    found('an active session has a holder', `the state is ${state.state}, but no process holds the agent`)
   const wait = openWait(state)
   if (wait !== null && !waitIsGood(state, wait, readClock()))
-    found('a waiting run can still continue', 'its token is worth nothing any more, or its time is over')
+    found('a waiting run can still continue', 'its token is no longer valid, or its deadline has passed')
   checkIdleMail(store, state, found)
 }
 
-/** A secret that somebody has must not be good for anything but what is asked now. */
+/** A token that was handed out may answer only the current wait. */
 function checkTokens(state: State, found: AddFinding): void {
   const awaited = openWait(state)?.resume_token_id
   const unawaited = state.tokens.filter(({ token_id, status }) => status === 'minted' && token_id !== awaited)
   if (unawaited.length > 0)
-    found('a valid token belongs to the open wait', unawaited.map(({ token_id }) => token_id).join(', '))
+    found(
+      'a valid token belongs to the open wait',
+      `no open wait has token ${unawaited.map(({ token_id }) => token_id).join(', ')}`,
+    )
 }
 
 function checkSnapshot(
@@ -103,7 +107,8 @@ function checkSnapshot(
 ): void {
   const bySnapshot = load(agentId, log, snapshot).state
   const [known, folded] = [bySnapshot, whole.state].map((state) => JSON.stringify(snapshotOf(state)))
-  if (known !== folded) found('the snapshot matches the log', `they differ at record ${bySnapshot.last_seq}`)
+  if (known !== folded)
+    found('the snapshot matches the log', `their states at record ${bySnapshot.last_seq} differ`)
   sayWhatIsWrong(agentId, log, snapshot, found)
 }
 
@@ -113,12 +118,12 @@ function sayWhatIsWrong(agentId: string, log: LogReader, snapshot: Unframed, fou
 }
 
 function reportMissingLog(store: FileStore, agentId: string, found: AddFinding): undefined {
-  // Or the agent was taken away since it was listed.
-  if (store.hasAgent(agentId)) found('an agent has its log', 'it is missing', store.logPath(agentId))
+  // Another command may have removed the agent since the audit listed it.
+  if (store.hasAgent(agentId)) found('an agent has its log', 'the log is missing', store.logPath(agentId))
   return undefined
 }
 
-/** Whatever is wrong with one agent is a finding, and keeps no other from being looked at. */
+/** An error from one agent becomes a finding, so that the audit still checks the others. */
 function checkGuarded<T>(
   store: FileStore,
   agentId: string,
@@ -138,8 +143,8 @@ function checkGuarded<T>(
   }
 }
 
-/** Bytes that check, and still are nothing that we ever wrote, are met by errors of any kind. */
+/** A file with correct checksums and content that substrat never writes may cause an error of any class. */
 function messageOf(error: unknown): string {
   const { message } = error as Error
-  return error instanceof SubstratError ? message : `it cannot be understood: ${message}`
+  return error instanceof SubstratError ? message : `its content is invalid: ${message}`
 }

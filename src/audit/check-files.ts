@@ -1,19 +1,19 @@
 /**
- * Every name in the home, held against the layout: whose it is, who may read and write it, what has no business there, and
- * what writers that died have left. It needs no readable home.json.
+ * Compares every file in the home with the layout: its owner, mode and type, unknown names, and leftovers of dead writers.
+ * It does not need a readable home.json.
  */
 import { clock } from '../clock.js'
 import type { Entry, Unseen, Upkeep } from '../storage/store.js'
 import { type AddFinding, addFindingTo, type Finding } from './finding.js'
 
-/** A living writer's temporary file is younger, where its name does not say who that is; so is what a living spawn or removal has on its way. */
+/** If the name of a temporary file or staging directory does not name its writer, one older than this has no living writer. */
 const TEMPORARY_AGE_MS = 10 * 60_000
 const ON_ITS_WAY_MS = 60_000
 
 const OTHERS = 0o077
 const OTHERS_WRITE = 0o022
 
-/** `upkeep` is missing where home.json cannot be read: then nobody can be asked whether a lock is held. */
+/** `upkeep` is undefined if home.json cannot be read. Without it locks cannot be probed, so stale locks are not reported. */
 export function checkFiles(
   entries: Iterable<Entry | Unseen>,
   upkeep: Upkeep | undefined,
@@ -27,7 +27,7 @@ export function checkFiles(
       found('all files of a home can be read', (entry.error as Error).message, entry.path)
       continue
     }
-    // The home is the first.
+    // The first entry is the home itself.
     owner ??= entry.facts.owner
     checkOwner(entry, owner, found)
     if (isLoose(entry)) loose.push(entry)
@@ -37,7 +37,7 @@ export function checkFiles(
   for (const [agentId, group] of looseEntries(loose)) sayLoose(group, addFindingTo(findings, agentId))
 }
 
-/** By the agent in whose directory they are. */
+/** Entries that are open to other users, grouped by agent; null is the home. */
 export function looseEntries(entries: Iterable<Entry | Unseen>): Map<string | null, Entry[]> {
   const loose = new Map<string | null, Entry[]>()
   for (const entry of entries) {
@@ -49,14 +49,14 @@ export function looseEntries(entries: Iterable<Entry | Unseen>): Map<string | nu
   return loose
 }
 
-/** Whether somebody else may read it, or change what the owner has put there. */
+/** Whether other users may read it. For a file of the user's own: whether they may change it. */
 function isLoose({ standing, isTheirs, facts }: Entry): boolean {
-  // The mode of a link says nothing, and what is not ours is said to be that.
+  // A symlink's mode has no meaning, and an unknown file has a finding of its own.
   if (facts.kind === 'link' || standing === undefined) return false
   return (facts.mode & (isTheirs ? OTHERS_WRITE : OTHERS)) !== 0
 }
 
-/** One for all of an agent: a home that was copied without its modes is one mistake. */
+/** One finding per agent, because copying a home without its modes is one mistake. */
 function sayLoose([first, ...others]: Entry[], found: AddFinding): void {
   if (first === undefined) return
   const more = others.length === 0 ? '' : `, and ${others.length} more`
@@ -69,9 +69,9 @@ function checkOwner({ path, facts }: Entry, owner: number, found: AddFinding): v
 }
 
 function checkKind({ path, standing, expectedKind, facts }: Entry, found: AddFinding): void {
-  // Whoever made the home may link its own AGENTS.md, or skills, into it.
+  // The user may symlink AGENTS.md or skills into the home.
   if (standing === 'users') return
-  if (facts.kind === 'link') found('a home contains no symlinks', 'it is a symbolic link', path)
+  if (facts.kind === 'link') found('a home contains no symlinks', 'it is a symlink', path)
   else if (expectedKind !== undefined && facts.kind !== expectedKind)
     found(
       'a name of the format has the right file type',
@@ -83,7 +83,7 @@ function checkKind({ path, standing, expectedKind, facts }: Entry, found: AddFin
 const WORDS: Record<Entry['facts']['kind'], string> = {
   file: 'a file',
   directory: 'a directory',
-  link: 'a link',
+  link: 'a symlink',
   socket: 'a socket',
   other: 'a FIFO or a device',
 }
@@ -91,12 +91,13 @@ const WORDS: Record<Entry['facts']['kind'], string> = {
 function checkStanding(entry: Entry, upkeep: Upkeep | undefined, found: AddFinding): void {
   const { path, standing, facts } = entry
   const ageMs = clock.now() - facts.modifiedMs
-  // What a link is, is said already.
+  // `checkKind` reports symlinks.
   if (standing === undefined && facts.kind !== 'link')
-    found('every file in a home belongs to the format', 'it is none of ours', path)
-  else if (standing === 'kept') found('no set-aside file is left to inspect', 'it is kept for you', path)
+    found('every file in a home belongs to the format', 'substrat does not use this name', path)
+  else if (standing === 'kept')
+    found('no set-aside file is left to inspect', 'substrat set it aside for you to inspect', path)
   else if (standing === 'leftover' && isLeft(entry, ageMs, upkeep))
-    found('a temporary file has a living writer', 'whoever made it is gone', path)
+    found('a temporary file has a living writer', 'the process that created it is gone', path)
   else if (standing === 'lock' && upkeep?.lifeOf(path) === 'none') sayStale(path, ageMs, upkeep, found)
 }
 
@@ -107,11 +108,11 @@ function isLeft({ path, expectedKind, writer }: Entry, ageMs: number, upkeep: Up
 }
 
 function sayStale(path: string, ageMs: number, upkeep: Upkeep, found: AddFinding): void {
-  if (upkeep.isLocal) found('a lock directory is needed', 'on this file system nobody needs it', path)
+  if (upkeep.isLocal) found('a lock directory is needed', 'locks on this file system do not use it', path)
   else
     found(
       'a lock does not outlive its holder',
-      `untouched for ${Math.round(ageMs / 1000)} s, so its holder is gone, on this machine or another`,
+      `its holder, on this machine or another, last renewed it ${Math.round(ageMs / 1000)} s ago and is gone`,
       path,
     )
 }

@@ -1,4 +1,4 @@
-/** The key index of an agent: that it checks, that it is of this log, and that no key of the log is new to it. */
+/** Checks an agent's key index: it is intact, it belongs to this log, and it has every key of the log. */
 import { isIndexOfLog, keyRetentionAt } from '../session/key-index.js'
 import { placesInLog } from '../session/key-places.js'
 import type { State } from '../session/state.js'
@@ -7,22 +7,25 @@ import type { AddFinding } from './finding.js'
 
 export interface OpenKeys {
   isThere: boolean
-  /** Undefined also where its head does not check. To be closed. */
+  /** Undefined if the file is missing or its header is damaged. The caller closes it. */
   index: KeyFile | undefined
 }
 
-/** To be asked before the log is opened: a writer that goes on meanwhile must not seem to have written ahead of it. */
+/** Call it before opening the log. Otherwise a writer could extend both in between, and the index would seem ahead of the log. */
 export function openKeys(store: FileStore, agentId: string): OpenKeys {
   const isThere = store.keys.isThere(agentId)
   return { isThere, index: isThere ? store.keys.open(agentId) : undefined }
 }
 
-/** One that is missing is no finding: it costs the next message with a key some time. Says whether it may be gone by. */
+/**
+ * Returns whether the index can be used. A missing index is not a finding: the next message with a key rebuilds it, which
+ * only takes time.
+ */
 export function checkKeysQuickly({ isThere, index }: OpenKeys, log: LogReader, found: AddFinding): boolean {
   if (!isThere) return false
-  if (index === undefined) found('a key index is intact', 'its head is damaged, or its size is wrong')
+  if (index === undefined) found('a key index is intact', 'its header is damaged, or its size is wrong')
   else if (!isIndexOfLog(log, index))
-    found('a key index is intact', 'the last record that it knows is not in the log')
+    found('a key index is intact', 'the last record that it covers is not in the log')
   else return true
   return false
 }
@@ -44,6 +47,9 @@ export function checkKeys(
   }
   const [first] = differences
   if (first === undefined) return
-  const says = first.found === undefined ? 'does not have it' : `leads to record ${first.found.seq}`
-  found('the key index has all keys of the log', `the key of record ${first.expected.seq}: the index ${says}`)
+  const key = `the key of record ${first.expected.seq}`
+  found(
+    'the key index has all keys of the log',
+    first.found === undefined ? `${key} is missing` : `${key} points to record ${first.found.seq}`,
+  )
 }

@@ -1,4 +1,4 @@
-/** The part of the audit that is about mail: what is delivered, what is owed, and what recovery finds by its marker. */
+/** Checks mail: deliveries, replies and notices to send, and the markers by which recovery finds pending work. */
 import { damagedMail, damagedOperatorMail, messagesIn } from '../mail/inbox.js'
 import { holdsStored, reasonToVisit } from '../recovery/visit-reason.js'
 import { isDeferred } from '../session/fold/mail.js'
@@ -6,41 +6,44 @@ import type { State } from '../session/state.js'
 import type { FileStore } from '../storage/store.js'
 import type { AddFinding } from './finding.js'
 
-/** Files that no crash leaves: whoever sent them was told that a message is stored. */
+/** Damaged messages. A crash leaves none, because the sender reports success only after it has stored the message. */
 export function checkPending(store: FileStore, state: State, found: AddFinding): void {
   for (const path of damagedMail(store, state))
-    found('a file in an inbox is a message', 'it holds none that can be read', path)
+    found('a file in an inbox is a message', 'it holds no readable message', path)
 }
 
 export function checkOperatorMail(store: FileStore, found: AddFinding): void {
   for (const path of damagedOperatorMail(store))
-    found('a file in an inbox is a message', 'it holds none that can be read', path)
+    found('a file in an inbox is a message', 'it holds no readable message', path)
 }
 
-/** Of an agent that nobody holds, once recovery has run. */
+/** Call it for an agent without a holder. Recovery clears each of these findings. */
 export function checkIdleMail(store: FileStore, state: State, found: AddFinding): void {
   const left = store.mail.ids(state.id).filter((id) => state.delivered.includes(id))
-  if (left.length > 0) found('delivered mail has left the inbox', left.join(', '))
+  if (left.length > 0) found('delivered mail has left the inbox', `still stored: ${left.join(', ')}`)
   const due = state.owes.filter((owed) => !isDeferred(state, owed))
   if (due.length > 0)
     found(
       'replies and failure notices of ended turns are sent',
-      due.map(({ kind, to }) => `${kind} to ${to}`).join(', '),
+      `not sent: ${due.map(({ kind, to }) => `${kind} to ${to}`).join(', ')}`,
     )
   const pending = [...messagesIn(store, state.id)].filter(
     ({ message_id }) => !state.delivered.includes(message_id),
   )
   const controls = pending.filter(({ kind }) => kind === 'control')
   if (controls.length > 0)
-    found('control messages to an agent are applied', controls.map(({ message_id }) => message_id).join(', '))
+    found(
+      'control messages to an agent are applied',
+      `pending: ${controls.map(({ message_id }) => message_id).join(', ')}`,
+    )
   const toReturn = store.mail.idsToReturn(state.id)
   const unanswered = [...pending.map(({ message_id }) => message_id), ...toReturn]
   if (state.state === 'terminated' && unanswered.length > 0)
-    found('mail to a terminated agent is returned', unanswered.join(', '))
+    found('mail to a terminated agent is returned', `not returned: ${unanswered.join(', ')}`)
   checkMarker(store, state, found)
 }
 
-/** Once every agent was looked at under this start of the kernel, recovery goes by the markers alone. */
+/** After recovery has visited every agent once since boot, it visits only marked agents. */
 function checkMarker(store: FileStore, state: State, found: AddFinding): void {
   const needsVisit = reasonToVisit(store, state, (id) => holdsStored(store, id)) !== undefined
   if (needsVisit && store.boots.isScanned() && !store.isMarked(state.id))

@@ -1,30 +1,30 @@
-/** The indexes of names, looked at from their own side: what each entry says, and whether anybody is there. */
+/** Checks the entries of the name indexes: each is intact and names an agent that exists. */
 import type { FileStore, NameIndex } from '../storage/store.js'
 import { type AddFinding, addFindingTo, type Finding, unlessUnreadable } from './finding.js'
 
-/** That of the roots, and those of the agents. */
+/** Checks the index of the roots, and each agent's index of its children. */
 export function checkIndexes(store: FileStore, agentIds: string[], findings: Finding[]): void {
-  checkIndex(store, store.rootNames(), addFindingTo(findings, null), 'that of the roots')
+  checkIndex(store, store.rootNames(), addFindingTo(findings, null), 'the index of the roots')
   for (const id of agentIds) {
     const own: Finding[] = []
-    checkIndex(store, store.childNames(id), addFindingTo(own, id), 'that of its children')
-    // Of one that was taken away since it was listed nothing is there.
+    checkIndex(store, store.childNames(id), addFindingTo(own, id), 'the index of its children')
+    // Another command may have removed the agent since the audit listed it.
     if (own.length > 0 && store.hasAgent(id)) findings.push(...own)
   }
 }
 
 function checkIndex(store: FileStore, index: NameIndex, found: AddFinding, which: string): void {
   unlessUnreadable(store.root, found, () => {
-    if (!index.isComplete) found('an index of names is complete', `${which} says that entries may be missing`)
+    if (!index.isComplete) found('an index of names is complete', `${which} may lack entries`)
     const dangling = index
       .entries()
       .filter(({ agentId }) => agentId === undefined || !store.hasAgent(agentId))
-    // A spawn reserves the name first, and a removal forgets it last, both with the lock.
+    // Under the lock a dangling entry is normal: a spawn reserves the name first, and a removal deletes the entry last.
     if (dangling.length === 0 || index.isHeld) return
     for (const { path, agentId } of dangling) {
-      if (agentId === undefined) found('an index entry is intact', 'it says nothing readable', path)
+      if (agentId === undefined) found('an index entry is intact', 'it holds no readable agent id', path)
       else if (!store.hasAgent(agentId))
-        found('an index entry names an agent', `there is no agent ${agentId}`, path)
+        found('an index entry names an agent', `agent ${agentId} does not exist`, path)
     }
   })
 }

@@ -1,6 +1,6 @@
 /**
- * Where providers come from: oclif's list of the user's plugins, which is written without a lock and not atomically, so that
- * a torn one makes all of them vanish; the plugins in it; and the providers that living agents name.
+ * Checks where providers come from: oclif's list of the user's plugins, the plugins in it, and the providers of living agents.
+ * oclif writes the list without a lock and not atomically, and a truncated list hides every plugin.
  */
 
 import { readUserFile } from '../files/user-files.js'
@@ -9,14 +9,14 @@ import type { State } from '../session/state.js'
 import type { AddFinding } from './finding.js'
 
 export interface PluginPlaces {
-  /** oclif's list of the user's plugins, which may not be there. */
+  /** oclif's list of the user's plugins. The file may be missing. */
   listPath: string
-  /** Names of the plugins that oclif could load. */
+  /** Names of the plugins that oclif has loaded. */
   loaded: Set<string>
   registry: ProviderRegistry
 }
 
-/** Loads the providers that agents use, and no others. */
+/** Loads only the providers that agents use. */
 export async function checkPlugins(
   { listPath, loaded, registry }: PluginPlaces,
   states: Iterable<State>,
@@ -33,7 +33,7 @@ export async function checkPlugins(
     } catch (error) {
       const [first, ...others] = agents
       const who = others.length === 0 ? first : `${first} and ${others.length} more`
-      found('the provider of an agent is installed', `${(error as Error).message}; it is that of ${who}`)
+      found('the provider of an agent is installed', `${(error as Error).message}; used by ${who}`)
     }
   }
 }
@@ -53,9 +53,9 @@ function installedIn(listPath: string, found: AddFinding): string[] {
   try {
     const list = JSON.parse(text) as { oclif?: { plugins?: unknown } } | null
     const plugins = list?.oclif?.plugins ?? []
-    if (!Array.isArray(plugins)) return reportUnreadable('its plugins are no list')
+    if (!Array.isArray(plugins)) return reportUnreadable('its oclif.plugins is not a list')
     return plugins.map((plugin: { name?: unknown } | null) => String(plugin?.name))
   } catch (error) {
-    return reportUnreadable(`it is no JSON: ${(error as Error).message}`)
+    return reportUnreadable(`it is not JSON: ${(error as Error).message}`)
   }
 }

@@ -1,4 +1,4 @@
-/** What each record of a whole log says, where the state remembers only the latest: the mail it took, the blobs it names. */
+/** Checks facts that the state no longer has, record by record: each delivery and each blob of a complete log. */
 import { SubstratError } from '../errors.js'
 import { recordsFrom } from '../session/load.js'
 import { type Content, isBlob } from '../session/shapes.js'
@@ -11,7 +11,8 @@ export function checkRecords(store: FileStore, agentId: string, log: LogReader, 
   for (const { record } of recordsFrom(log, { seq: 1, offset: 0 })) {
     if (record.kind === 'mail.delivered' || record.kind.startsWith('agent.')) {
       const { message_id } = record as { message_id: string }
-      if (delivered.has(message_id)) found('a message is delivered or applied at most once', message_id)
+      if (delivered.has(message_id))
+        found('a message is delivered or applied at most once', `message ${message_id}`)
       delivered.add(message_id)
     }
     for (const reference of blobsIn(record)) {
@@ -21,7 +22,7 @@ export function checkRecords(store: FileStore, agentId: string, log: LogReader, 
     }
   }
   const others = store.upkeep.blobNames(agentId).filter((name) => !named.has(name))
-  // The record that is to name it may be on its way.
+  // A holder writes a blob before the record that names it.
   if (others.length === 0 || store.isAgentHeld(agentId)) return
   for (const name of others)
     found('a blob is named by a record', 'no record names it', store.upkeep.blobPath(agentId, name))
@@ -40,22 +41,22 @@ function checkBlob(
     if (length !== reference.bytes)
       found(
         'a blob named by a record exists and is intact',
-        `it has ${length} bytes, and ${record} names ${reference.bytes}`,
+        `it has ${length} bytes, but ${record} expects ${reference.bytes}`,
         path,
       )
   } catch (error) {
     if (!(error instanceof SubstratError)) throw error
-    found('a blob named by a record exists and is intact', `${error.message}, which ${record} names`, path)
+    found('a blob named by a record exists and is intact', `${error.message} (named by ${record})`, path)
   }
 }
 
-/** Wherever a record may name one: in a field of its own, or in one of its calls. */
+/** The blobs that a record names, in its own fields or in its calls. */
 function* blobsIn(value: unknown): Generator<Exclude<Content, string>> {
   if (typeof value !== 'object' || value === null) return
   if (isBlob(value)) yield value
   else {
     for (const [field, inner] of Object.entries(value)) {
-      // What a model gave to a tool is no text of ours, whatever it looks like.
+      // A model chooses a tool's input, so it may look like a blob reference.
       if (field !== 'input' && field !== 'asks') yield* blobsIn(inner)
     }
   }

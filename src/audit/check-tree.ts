@@ -1,4 +1,4 @@
-/** The part of the audit that is about the tree: who is below whom, what it is called, and the indexes of that. */
+/** Checks the tree: parents, paths, and the name indexes that must agree with them. */
 import type { State } from '../session/state.js'
 import type { FileStore } from '../storage/store.js'
 import { type Forest, readForest } from '../tree/forest.js'
@@ -20,17 +20,20 @@ function checkPath({ agents }: Forest, { id, name, parent, path }: State, found:
   if (parent !== null && above === undefined) return
   const expected = above === undefined ? (name ?? id) : `${above.path}/${name ?? id}`
   if (path !== expected)
-    found("an agent's path is its parent's path and its name", `${path} instead of ${expected}`)
+    found(
+      "an agent's path is its parent's path and its name",
+      `the path is ${path}; it should be ${expected}`,
+    )
 }
 
-/** Names are unique among living siblings, and each leads to its agent; a child without a name stands there by its id. */
+/** A name is unique among living siblings and resolves to its agent. A child without a name is indexed by its id. */
 function checkEntry(store: FileStore, { id, name, parent }: State, found: AddFinding): void {
   if (parent === null && name === null) return
   if (parent !== null && !store.hasAgent(parent)) return
   const index = parent === null ? store.rootNames() : store.childNames(parent)
-  // A miss in it, or behind a damaged entry, is not trusted by anybody.
+  // No command trusts a miss in an incomplete index or behind a damaged entry.
   if (!index.isMissTrusted(name ?? id)) return
   const owner = index.lookUp(name ?? id)
   if (owner !== id)
-    found('the name of a living agent resolves to it', `${name ?? id} leads to ${owner ?? 'nobody'}`)
+    found('the name of a living agent resolves to it', `${name ?? id} resolves to ${owner ?? 'no agent'}`)
 }

@@ -1,9 +1,9 @@
 /**
- * A read-only audit of a home: the invariants that the other layers state, looked at from outside. The stress suites and the
- * tests use it as their oracle, `doctor` shows it to a person (see `auditHome`).
+ * A read-only audit of a home against the invariants that the other layers state. It is the oracle of the stress suites and
+ * of the tests. `doctor` runs the same checks through `auditHome`.
  *
- * `checkHome` tells what no crash may leave behind. What only recovery has not looked at yet (an open run, a marker, a torn
- * tail) is a finding only where `isRecovered` says that it has.
+ * `checkHome` reports what no crash may leave. An open run, a marker or a truncated tail is a finding only if `isRecovered`
+ * is true, because recovery clears them.
  */
 import type { FileStore } from '../storage/store.js'
 import { checkAgent } from './check-agent.js'
@@ -16,7 +16,7 @@ import { INVARIANTS } from './invariants.js'
 export type { Finding } from './finding.js'
 
 export interface CheckOptions {
-  /** Whether `recover --all` has run since anything was last killed. */
+  /** Whether `recover --all` has run since the last kill. */
   isRecovered: boolean
 }
 

@@ -1,15 +1,15 @@
-/** What the audit of a home finds. */
+/** Findings of the audit, and how a check adds them. */
 import { SubstratError } from '../errors.js'
 import type { Invariant } from './invariants.js'
 
 export interface Finding {
   agent_id: string | null
-  /** Which invariant does not hold, in words. */
+  /** The invariant that does not hold, in words. */
   invariant: Invariant
   detail: string
-  /** The file or directory that it is about. */
+  /** The affected file or directory. */
   path?: string
-  /** The last record of the agent's log when it was looked at: what only a living writer can have changed since. */
+  /** Seq of the log's last record at the check. If it differs at the second check, a writer was active, and the finding is dropped. */
   last_seq?: number
 }
 
@@ -21,9 +21,9 @@ export function addFindingTo(findings: Finding[], agentId: string | null): AddFi
   }
 }
 
-/** What is in the way of a look is a finding too, and the look goes on elsewhere. */
+/** Reports an unreadable file as a finding, so that the audit can check the rest. */
 export function reportUnreadable(error: unknown, path: string, found: AddFinding): void {
-  // A link is found by its name, once: that nothing behind it is read needs no saying.
+  // `checkFiles` reports each symlink once.
   if (error instanceof SubstratError && error.code === 'HOME_EXPOSED') return
   const { message } = error as Error
   const where = error instanceof SubstratError ? error.facts.path : undefined

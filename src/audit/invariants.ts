@@ -1,17 +1,19 @@
 /**
- * What holds in every home, as a table: each row is an invariant in words, and says what it means where it does not hold.
+ * The invariants of a home, as a table. Each row has an invariant in words, and the meaning of its violation:
  *
- * `verdict`: what a person has to know. `left`: when a kill or a power cut may leave it so: `never`; `until recovery` has
- * run; or `ever after` (it is in nobody's way). `remedy`: the next command to run; where `rebuild` names an action,
- * `doctor --rebuild` is that command, unless there is a remedy that says more. `code`: what the exit status of `doctor` follows from; null where it is 0.
+ * - `verdict`: the severity for the user.
+ * - `left`: how long a kill or a power cut may leave the violation: `never`, `until recovery` has run, or `ever after`
+ *   (harmless to every command).
+ * - `remedy`: the next command to run. The default is `doctor --rebuild` if `rebuild` names an action.
+ * - `code`: decides the exit status of `doctor`; null means 0.
  */
 import type { ErrorCode } from '../errors.js'
 
-/** From bad to good. */
+/** Worst first. */
 export const VERDICTS = ['damaged', 'needs_you', 'repairs_itself', 'harmless'] as const
 export type Verdict = (typeof VERDICTS)[number]
 
-/** What `doctor --rebuild` does about it. */
+/** The repair that `doctor --rebuild` makes. */
 export type Rebuild = 'log' | 'snapshot' | 'keys' | 'visit' | 'index' | 'marker' | 'mail' | 'mode' | 'sweep'
 
 export interface Row {
@@ -19,16 +21,16 @@ export interface Row {
   left: 'never' | 'until recovery' | 'ever after'
   code: ErrorCode | null
   rebuild?: Rebuild
-  /** `{agent}` is its name for a command, `{id}` its uuid, `{path}` the file, `{rebuild}` the command that does `rebuild`. */
+  /** `{agent}` is the agent's name for a command, `{id}` its uuid, `{path}` the file, `{rebuild}` the command of the repair. */
   remedy?: string
-  /** Where the agent is terminated. */
+  /** The remedy if the agent is terminated. */
   ended?: string
 }
 
 const RECOVER = 'substrat recover --all'
 const LOOK = 'ls -la {path}'
-/** What is behind the damage is lost to the agent then, so a backup is better. */
-const OR_REBUILD = 'restore {path} from a backup; or go on with what is whole of it: {rebuild}'
+/** A rebuild loses every record after the damage, so a backup is better. */
+const OR_REBUILD = 'restore {path} from a backup; or continue from its undamaged part: {rebuild}'
 const BACKUP = 'restore {path} from a backup'
 
 const damagedRow = (rest: Pick<Row, 'rebuild' | 'remedy' | 'ended'>): Row => ({
@@ -67,12 +69,12 @@ const ROWS = {
   'a blob named by a record exists and is intact': damagedRow({ remedy: BACKUP }),
   'the snapshot matches the log': damagedRow({ rebuild: 'snapshot' }),
   'a valid token belongs to the open wait': damagedRow({ remedy: 'substrat show {agent}' }),
-  // A power cut, where the file system wrote the name before the bytes; nothing but time is lost.
+  // A power cut leaves this if the file system wrote the name before the bytes. Commands fold the log instead.
   'a snapshot is intact': everAfter('repairs_itself', { rebuild: 'snapshot' }),
-  // A power cut: the index is not synced. The next message with a key makes it again.
+  // A power cut leaves this, because the index is not synced. The next message with a key rebuilds it.
   'a key index is intact': everAfter('repairs_itself', { rebuild: 'keys' }),
   'the key index has all keys of the log': damagedRow({ rebuild: 'keys' }),
-  // A kill between the blob and the record that would have named it.
+  // A kill between writing the blob and writing its record leaves this.
   'a blob is named by a record': everAfter('harmless', {}),
   'a truncated tail is removed by the next writer': { ...untilRecovery(), rebuild: 'visit' },
   'an active session has a holder': untilRecovery(),
@@ -95,12 +97,12 @@ const ROWS = {
   }),
   "an agent's path is its parent's path and its name": damagedRow({ remedy: 'substrat log {agent}' }),
   'the name of a living agent resolves to it': damagedRow({ rebuild: 'index' }),
-  // Somebody deleted it, or a power cut took the empty file: it is built again, and nothing trusts it until then.
+  // The user deleted the index, or a power cut lost the empty file. Commands do not trust it until it is rebuilt.
   'an index of names is complete': everAfter('repairs_itself', { rebuild: 'index' }),
   'an index entry is intact': { ...everAfter('harmless', { rebuild: 'index' }), left: 'never' },
-  // A kill in a spawn after the name was reserved, or in a removal before it was forgotten.
+  // A kill leaves this: in a spawn after it reserved the name, or in a removal before it deleted the entry.
   'an index entry names an agent': everAfter('harmless', { rebuild: 'index' }),
-  // What is beside the log.
+  // Files beside the log.
   'a stop request names the open run': everAfter('repairs_itself', { rebuild: 'visit' }),
   'a recorded wait between agents has its process': everAfter('repairs_itself', { rebuild: 'sweep' }),
   'a recorded server has its agent': everAfter('repairs_itself', { remedy: RECOVER }),
@@ -111,23 +113,23 @@ const ROWS = {
     ...needsYou('LOCKED', { remedy: 'substrat unlock {agent}' }),
     left: 'ever after',
   },
-  // The home came from a file system where it was.
+  // The home was copied from a file system that needed it.
   'a lock directory is needed': everAfter('harmless', { remedy: 'substrat unlock {agent}' }),
-  // Who may read and write it.
+  // Access.
   'only the owner can access a home': needsYou('HOME_EXPOSED', { rebuild: 'mode' }),
   'all files of a home have one owner': needsYou('HOME_EXPOSED', { remedy: LOOK }),
   'a home contains no symlinks': needsYou('HOME_EXPOSED', { remedy: LOOK }),
   'a name of the format has the right file type': damagedRow({ remedy: LOOK }),
   'all files of a home can be read': needsYou('STORAGE_FAILED', { remedy: LOOK }),
-  // It holds no more than an id and the kind of the locks.
+  // home.json holds only an id and the kind of locks, so a new one can replace it.
   'home.json is intact': damagedRow({
     remedy: `${BACKUP}; or, while no substrat runs: mv {path} {path}.damaged && ${RECOVER}`,
   }),
   'a home has its home.json': everAfter('repairs_itself', { remedy: RECOVER }),
-  // What it needs of the outside.
+  // Settings and plugins.
   'the settings are valid': needsYou('CONFIG_INVALID', { remedy: 'substrat config list' }),
   'the list of plugins can be read': needsYou('PROVIDER_MISCONFIGURED', {
-    remedy: 'mv {path} {path}.damaged, and install them again: substrat plugins install …',
+    remedy: 'mv {path} {path}.damaged, then reinstall the plugins: substrat plugins install …',
   }),
   'an installed plugin can be loaded': needsYou('PROVIDER_MISCONFIGURED', { remedy: 'substrat plugins' }),
   'the provider of an agent is installed': needsYou('PROVIDER_NOT_FOUND', { remedy: 'substrat providers' }),

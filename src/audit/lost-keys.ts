@@ -1,6 +1,6 @@
 /**
- * Keys of messages that a damaged log has lost: what the key index still has of them, page by page, so that none counts as
- * new. A page that does not check loses its own keys alone, and of these only those that no record has.
+ * Recovers from the key index the keys that a damaged log has lost, so that none of them counts as new. A damaged page loses
+ * only its own keys, and of those only the keys that no record has.
  */
 import { SubstratError } from '../errors.js'
 import { KEY_HASH_BYTES } from '../format.js'
@@ -22,13 +22,13 @@ export class LostKeys {
     this.index = store.keys.salvage(agentId)
   }
 
-  /** By their hashes, latest last: those whose record is behind `seq`. */
+  /** Hashes of the keys whose record is after `seq`, latest last. */
   hashesAfter(seq: number): string[] {
     const lost = [...this.index.places()].filter(([, place]) => place.seq > seq)
     return lost.sort(([, a], [, b]) => a.seq - b.seq).map(([hash]) => hash)
   }
 
-  /** What an earlier rebuild has carried over. Where its blob is gone, the hashes in its line are left. */
+  /** Hashes that an earlier rebuild has carried over. Without its blob, only the hashes in its line. */
   carriedBy(record: RebuiltRecord): string[] {
     try {
       return keyHashesIn(this.store, this.agentId, record)
@@ -39,13 +39,13 @@ export class LostKeys {
     }
   }
 
-  /** How many are known from nowhere, at most. `known`: the hash of each key that a record has, and the seq of that. */
+  /** Upper bound of the keys that are lost. `known`: the hash of each key that a record has, and the record's seq. */
   count(known: ReadonlyMap<string, number>): number {
     const hashes = [...known].filter(([, seq]) => seq <= this.index.last_seq).map(([hash]) => hash)
     return this.unreadable + this.index.lostBeside(hashes)
   }
 
-  /** The keys of the whole part of the log, as `count` takes them. */
+  /** The keys of the undamaged part of the log, in the form that `count` needs. */
   knownTo(log: LogReader | undefined, to: number): Map<string, number> {
     if (log === undefined || !this.index.hasGaps) return new Map()
     try {

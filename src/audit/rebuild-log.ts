@@ -1,14 +1,17 @@
 /**
- * An agent whose log is damaged goes on with the part of it that is whole, because a person chose so: nothing else may lose
- * what was acknowledged. The damaged log and its snapshot are kept beside it.
+ * Rebuilds a damaged log from its undamaged part. Only the user may choose this, because it loses acknowledged records. The
+ * damaged log and its snapshot are set aside in the same directory.
  *
- * Invariants: the new log begins with the whole batches of the old one, byte for byte; where there are none its first record is
- * made from the snapshot. The agent is at rest, on hold, with no open run and no token that is good; it is terminated where it
- * was, and where its parent is, or another living agent has its name. Whatever was known of the lost part still holds.
+ * Invariants:
+ * - The new log begins with the undamaged batches of the old one, byte for byte. If there are none, its first record is built
+ *   from the snapshot.
+ * - The agent is idle and on hold, with no open run and no valid token.
+ * - The agent is terminated if it was, if its parent is, or if another living agent has its name.
+ * - Everything known of the lost part still holds: see `remains.ts`.
  *
- * What is on disk if we die: see `aside`. The next `--rebuild` does it again, with all that was known this time.
+ * After a kill at any point the next `--rebuild` starts again, with the same knowledge: see `src/storage/aside.ts`.
  */
-import { SubstratError } from '../errors.js'
+import { SubstratError, shellWord } from '../errors.js'
 import { killServerProcesses } from '../provider/kept-server.js'
 import { killPrograms } from '../recovery/settle.js'
 import { encodeBatch } from '../session/batch.js'
@@ -32,7 +35,7 @@ export interface RebuildOptions {
   note(text: string): void
 }
 
-/** What was done, in words; undefined where nothing is damaged any more. Throws CORRUPT where nothing is left to go on with. */
+/** Returns a sentence about the rebuild, or undefined if the log is no longer damaged. Throws CORRUPT if neither a record nor the snapshot is intact. */
 export async function rebuildLog(
   store: FileStore,
   agentId: string,
@@ -61,7 +64,7 @@ export async function rebuildLog(
   }
 }
 
-/** By what a command would say that opens it, or reads it from its beginning. A torn tail is none. */
+/** Whether a command that opens the log, or reads all of it, throws CORRUPT. A truncated tail is not damage. */
 function isDamaged(store: FileStore, agentId: string): boolean {
   try {
     const snapshot = store.snapshots.read(agentId)
@@ -78,9 +81,9 @@ function isDamaged(store: FileStore, agentId: string): boolean {
 }
 
 interface WholePart {
-  /** The state at its end; of the snapshot where nothing of the log is whole. */
+  /** The state at the end of the undamaged part, or the snapshot's state if that part is empty. */
   base: State
-  /** Whether the log has any of it. */
+  /** Whether the log has an undamaged part. */
   isLogged: boolean
   snapshot: State | undefined
 }
@@ -91,13 +94,13 @@ function wholePart(store: FileStore, agentId: string, log: LogReader | undefined
   const base = state ?? snapshot
   if (base !== undefined) return { base, isLogged: state !== undefined, snapshot }
   const path = store.logPath(agentId)
-  throw new SubstratError('CORRUPT', `nothing of ${path} is whole, and there is no snapshot`, {
+  throw new SubstratError('CORRUPT', `no batch of ${path} is intact, and there is no usable snapshot`, {
     hint: `restore ${store.agentPath(agentId)} from a backup, or move it out of the home`,
     facts: { path },
   })
 }
 
-/** No other living agent has its name, and its parent lives: else it was terminated, and the record of that is lost. */
+/** Whether the agent may live. If its parent is dead or another living agent has its name, its lost records included its termination. */
 function isFree(store: FileStore, { id, parent }: State, owner: string | undefined): boolean {
   const isLiving = (other: string): boolean =>
     (readableState(store, other)?.state ?? 'terminated') !== 'terminated'
@@ -115,7 +118,7 @@ async function rebuildUnderLock(
     const part = wholePart(store, agentId, log)
     const end = part.isLogged ? part.base : { last_seq: 0, log_bytes: 0 }
     const remains = remainsOf(log, end, part.snapshot, new LostKeys(store, agentId))
-    // Those of its open run are told at the end of that.
+    // The end of the open run sends an error for each of that run's own requests.
     const toldBy = part.isLogged && part.base.run?.status === 'open' ? part.base.run.requests : []
     const isTold = (id: string): boolean => toldBy.some(({ message_id }) => message_id === id)
     return {
@@ -131,7 +134,7 @@ async function rebuildUnderLock(
   if (isLogged) await killPrograms(base.run, { home: store.root, note })
   for (const warm of [base.warm, snapshot?.warm])
     if (warm !== undefined) await killServerProcesses(store.root, warm, SERVER_TERMINATE_MS)
-  // Stopping programs takes seconds.
+  // Stopping programs takes seconds, in which the lock may be lost.
   lease.assertHeld()
   const kept = store.upkeep.keepDamaged(agentId).log ?? 'nothing'
   const records = [
@@ -140,7 +143,7 @@ async function rebuildUnderLock(
     rebuiltRecord(store, agentId, kept, remains),
     ...(mayLive && !remains.isTerminated ? [] : [{ kind: 'session.terminated' } satisfies NewRecord]),
   ]
-  // One that ended in the whole part has lost nothing that counts.
+  // If the undamaged part includes the termination, no later record matters.
   const isOver = isLogged && base.state === 'terminated'
   const batch = encodeBatch(isLogged ? base : undefined, isOver ? [] : records)
   for (const blob of batch.blobs) store.writeBlob(agentId, blob)
@@ -149,7 +152,7 @@ async function rebuildUnderLock(
   return { state: batch.state, keysLost: remains.keysLost }
 }
 
-/** The end of what is open in the whole part. What became of it is lost, so nobody goes on with it. */
+/** Ends the run and the server that the undamaged part leaves open. Their outcome is lost, so no command may continue them. */
 function closingRecords(state: State): NewRecord[] {
   const { run, warm } = state
   const end: NewRecord[] =
@@ -188,10 +191,10 @@ function createdRecord(state: State): NewRecord {
   }
 }
 
-/** Hashes that fit one line beside the rest of it. */
+/** So many hashes fit one line beside its other fields. */
 const HASHES_IN_LINE_MAX = 7000
 
-/** What is on disk if we die: a blob that no record names, which is harmless. It is durable before the record that names it. */
+/** The blob is durable before the record that names it. A kill in between leaves an unnamed blob, which is harmless. */
 function rebuiltRecord(
   store: FileStore,
   agentId: string,
@@ -214,12 +217,17 @@ function rebuiltRecord(
 
 function rebuildSentence({ path, state, lost, last_seq }: State, keysLost: number): string {
   const kept = lost?.kept.at(-1) ?? 'nothing'
-  const outcome = state === 'terminated' ? 'it is terminated' : 'it is on hold until it is resumed'
+  const aside =
+    kept === 'nothing' ? 'there was no log to set aside' : `the damaged log was set aside as ${kept}`
+  const outcome =
+    state === 'terminated'
+      ? 'the agent is terminated'
+      : `the agent is on hold until you resume it: substrat resume ${shellWord(path)}`
   const keys =
     keysLost === 0
       ? ''
-      : `; the key index is damaged too: at most ${keysLost} keys could not be carried over, so a message that is sent again with one of them runs again`
-  return `${path} goes on with what is whole of its log, ${last_seq} records now; the damaged one is kept as ${kept}; ${outcome}${keys}`
+      : `the key index is damaged too, so up to ${keysLost} keys are lost: a message that repeats one of them runs again; `
+  return `${path} continues from the undamaged part of its log (now ${last_seq} records); ${aside}; ${keys}${outcome}`
 }
 
 function withLog<T>(store: FileStore, agentId: string, use: (log: LogReader | undefined) => T): T {

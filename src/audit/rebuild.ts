@@ -1,6 +1,6 @@
 /**
- * `doctor --rebuild`: what can be made again is made again, each thing under the lock that its writers take. Nothing is deleted
- * but what nobody needs: entries that lead nowhere, and temporary files of writers that are gone.
+ * `doctor --rebuild`: rebuilds derived files, each under the lock that its writers take. It deletes only dangling index
+ * entries and temporary files of dead writers.
  */
 import { SubstratError } from '../errors.js'
 import { damagedMail, damagedOperatorMail } from '../mail/inbox.js'
@@ -16,14 +16,14 @@ import { type RebuildOptions, rebuildLog } from './rebuild-log.js'
 
 export interface Repair {
   agent_id: string | null
-  /** What was done, or why it was not. */
+  /** The repair that was made, or why it was not. */
   done: string
   isDone: boolean
-  /** Where the disk was in the way: then nobody knows what of it was done. */
+  /** The disk error that stopped the repair. Part of the repair may have been made. */
   failure?: SubstratError
 }
 
-/** First who may write at all, then what everything else reads, then what is made of it. */
+/** Permissions first, then logs, then the files that are derived from logs. */
 const ORDER: Rebuild[] = ['mode', 'log', 'snapshot', 'keys', 'visit', 'mail', 'sweep', 'index', 'marker']
 
 export async function rebuildHome(
@@ -46,7 +46,7 @@ export async function rebuildHome(
         const isDisk = error.code === 'STORAGE_FAILED' || error.code === 'SYNC_FAILED'
         repairs.push({
           agent_id: agentId,
-          done: `left as it is: ${done}`,
+          done: `not repaired: ${done}`,
           isDone: false,
           ...(isDisk ? { failure: error } : {}),
         })
@@ -63,7 +63,7 @@ interface RebuildTarget {
   known: Known
 }
 
-/** Each says what it did, or undefined where there was nothing to do any more. */
+/** Each action returns a sentence about its repair, or undefined if nothing was left to repair. */
 const ACTIONS: Record<Rebuild, (target: RebuildTarget) => Promise<string | undefined>> = {
   log: ({ store, agentId, options }) => rebuildLog(store, agentId as string, options),
   async snapshot({ store, agentId, options }) {
@@ -75,29 +75,29 @@ const ACTIONS: Record<Rebuild, (target: RebuildTarget) => Promise<string | undef
       await lease.release()
     }
     await visit(store, agentId as string, options.command)
-    return 'its snapshot was made again from its log'
+    return 'rebuilt the snapshot from the log'
   },
   async keys({ store, agentId, options }) {
     await visit(store, agentId as string, options.command, (session) => session.rebuildKeys())
-    return 'its key index was made again from its log'
+    return 'rebuilt the key index from the log'
   },
   async visit({ store, agentId, options }) {
     await visit(store, agentId as string, options.command)
-    return 'what a dead writer had left was put right'
+    return 'cleaned up after a dead writer'
   },
   async mail({ store, agentId, options }) {
     const aside =
       agentId === null
         ? setAside(store, null)
         : await underLock(store, agentId, options, () => setAside(store, agentId))
-    return aside.length === 0 ? undefined : `what is no message is kept as ${aside.join(', ')}`
+    return aside.length === 0 ? undefined : `set unreadable messages aside as ${aside.join(', ')}`
   },
   async sweep({ store, agentId, options }) {
     if (agentId === null) store.sweepHome()
     else await underLock(store, agentId, options, () => store.sweepAgent(agentId))
-    return 'what dead writers had left was removed'
+    return 'removed the leftover files of dead writers'
   },
-  /** That of its children, and the one that it stands in itself. */
+  /** Rebuilds the index of the agent's children and the index that has the agent's own name. */
   async index({ store, agentId, options, known }) {
     const own = agentId === null ? undefined : readableState(store, agentId)
     const parents = own === undefined ? [agentId] : [agentId, own.parent]
@@ -106,19 +106,18 @@ const ACTIONS: Record<Rebuild, (target: RebuildTarget) => Promise<string | undef
       await mendIndex(store, parent, known.childrenOf(parent), known.isEveryAgentRead, options.command)
       known.mended.add(parent)
     }
-    const what =
-      agentId === null ? 'the index of the roots was made again' : 'the indexes of names were made again'
-    return known.isEveryAgentRead ? what : `${what}, as far as agents can be read`
+    const what = agentId === null ? 'rebuilt the index of the roots' : 'rebuilt the name indexes'
+    return known.isEveryAgentRead ? what : `${what}, without the agents that cannot be read`
   },
   async marker({ store, agentId }) {
     store.mark(agentId as string)
-    return 'it is marked: recover --all looks at it'
+    return 'marked the agent: the next substrat recover --all visits it'
   },
   async mode({ store, agentId, known }) {
     const loose = known.looseOf(agentId)
     const ours = loose.filter(({ facts }) => facts.kind === 'file' || facts.kind === 'directory')
     for (const entry of ours) store.upkeep.tighten(entry)
-    return ours.length === 0 ? undefined : `${ours.length} files and directories are their owner's alone now`
+    return ours.length === 0 ? undefined : `restricted ${ours.length} files and directories to their owner`
   },
 }
 
@@ -133,7 +132,7 @@ async function visit(
     act(session)
     store.sweepAgent(agentId)
   } finally {
-    // Recovery takes the marker away where nothing is owed.
+    // The marker stays: recovery removes it once the agent has no pending work.
     await session.close(() => true)
   }
 }
@@ -159,12 +158,12 @@ function setAside(store: FileStore, agentId: string | null): string[] {
   return damaged.map((path) => store.mail.setAside(path))
 }
 
-/** Who is whose child, and what is open to others: read once, and only where something of it has to be mended. */
+/** Caches the children of each parent and the entries open to other users. Each is read once, on first use. */
 class Known {
   private children: Map<string | null, string[]> | undefined
   private loose: Map<string | null, Entry[]> | undefined
   isEveryAgentRead = true
-  /** Parents whose indexes are done. */
+  /** Parents whose indexes were rebuilt. */
   readonly mended = new Set<string | null>()
 
   constructor(private readonly store: FileStore) {}

@@ -1,7 +1,9 @@
 /**
- * What is still known of the part of a log that is lost: from the snapshot and the key index, where they check, and from the
- * records behind the damage that check. It is for the rules that hold however much is lost: no message is taken twice, no key is used twice,
- * who asked is told, what ended stays ended.
+ * Collects the facts that survive about the lost part of a log. The sources are the snapshot, the key index and the intact
+ * records after the damage.
+ *
+ * The facts serve the rules that hold however much is lost: each message is delivered at most once, each key is used at
+ * most once, each request gets an answer, and a terminated agent stays terminated.
  */
 import { limits } from '../limits.js'
 import type { LostRequest } from '../session/fields.js'
@@ -16,20 +18,20 @@ export interface Remains {
   delivered: string[]
   requests: LostRequest[]
   keys: string[]
-  /** Of keys that are not in `keys`, latest last. Unbounded: none may count as new. */
+  /** Hashes of the keys that are not in `keys`, latest last. Unbounded, because none of them may count as new. */
   key_hashes: string[]
-  /** How many keys are known no more, at most. */
+  /** Upper bound of the keys that are lost. */
   keysLost: number
-  /** As the session was set and restored last. */
+  /** Records that restore the latest settings and provider state. */
   settings: NewRecord[]
   isTerminated: boolean
 }
 
-/** Keys by their names, and requests, are bounded so that they fit one line. */
+/** Bounds for full keys and requests, which must fit one line. */
 const KEYS_BYTES_MAX = 256 * 1024
 const REQUESTS_MAX = 1000
 
-/** `whole`: the state at the end of the whole part. `snapshot`: of this agent, and checked. */
+/** `whole`: the state at the end of the undamaged part. `snapshot`: an intact snapshot of this agent. */
 export function remainsOf(
   log: LogReader | undefined,
   whole: Pick<State, 'last_seq' | 'log_bytes'>,
@@ -69,7 +71,7 @@ function* recordsBehind(
   }
 }
 
-/** `knownSeq`: what the snapshot knows already. */
+/** `knownSeq`: the last record that the snapshot covers. Its settings already include that record's. */
 function add(remains: Remains, record: SessionRecord, knownSeq: number): void {
   remains.last_seq = Math.max(remains.last_seq, record.seq)
   if (record.kind === 'mail.delivered' || record.kind.startsWith('agent.'))
@@ -85,7 +87,7 @@ function add(remains: Remains, record: SessionRecord, knownSeq: number): void {
   if (record.kind === 'provider.state') remains.settings.push({ kind: 'provider.state', state: record.state })
 }
 
-/** Of the keys in that record. */
+/** Hashes of the keys in the record. */
 function hashesIn(record: SessionRecord, lostKeys: LostKeys): string[] {
   if (record.kind === 'run.started') return record.key === undefined ? [] : hashesOfKey(record.key)
   if (record.kind !== 'session.rebuilt') return []

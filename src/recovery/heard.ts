@@ -1,12 +1,12 @@
-/** What the log has of a turn whose process died: by that a provider knows what of the turn its holder did not live to see. */
+/** The log's view of a turn whose process died. A provider compares it with the program's store to find unrecorded work. */
 import type { HeardOfTurn } from '../provider/contract.js'
 import type { Session } from '../session/session.js'
 import type { Run } from '../session/state.js'
 
-/** The name of the tool server that substrat's own tools are offered by. */
+/** The name of the tool server that offers substrat's own tools. */
 export const TOOL_SERVER = 'substrat'
 
-/** Since its program was started last: what was before a person was asked is another turn of the program. */
+/** Counts only from the program's latest start. If the program was started again after a wait, its earlier work is another turn of the program. */
 export function heardOf(session: Session, run: Run): HeardOfTurn {
   let finished: string[] = []
   let answered = 0

@@ -1,9 +1,9 @@
 /**
- * What every writing command does first with a session that a dead process may have left: the table, carried out by
- * ordinary records. Afterwards the session is at rest, or has an open run that its caller goes on with.
+ * Settles a session that a dead process may have left. Every writing command does this first. It applies the recovery table
+ * by appending ordinary records. Afterwards the session is idle, or has an open run for the caller to continue.
  *
- * Invariants: there is exactly one `run.interrupted` per run, however often this runs or is itself killed. A second
- * settle changes nothing. Nothing edits a log.
+ * Invariants: a run has at most one `run.interrupted`, however often settle runs or is killed. A second settle changes
+ * nothing. Settle never edits a log, only appends.
  */
 import { withTimeout } from '../clock.js'
 import { assert, SubstratError, shellWord } from '../errors.js'
@@ -31,31 +31,31 @@ import { restRecords, settlement } from './settlement.js'
 import { type Row, rowOf } from './table.js'
 
 /**
- * How long a provider may look into its own store, and no longer than the command waits for a busy agent: one that hangs must
- * not hold the lock of an agent for ever. A program that has to start takes seconds, and on a busy machine a minute.
+ * Bounds for reading the program's own store. Between them `--timeout` decides. Without a limit a provider that hangs would
+ * hold the agent's lock forever. A program that has to start takes seconds, or a minute on a busy machine.
  */
 const INSPECT_MS_MAX = 300_000
 const INSPECT_MS_MIN = 10_000
-/** After so long the person is told what is waited for. */
+/** After this time the command prints that it is waiting for the provider. */
 const INSPECT_NOTE_MS = 3000
 
 export interface SettleOptions {
   providers: ProviderRegistry
   policy: ToolPolicy
-  /** After a tool of unknown outcome: wait for a person, or let the model look for itself. */
+  /** After a tool with unknown outcome: wait for a person, or let the model find out. */
   unknownTool: 'stop' | 'continue'
-  /** Whether the caller goes on with an open run; else it is marked as interrupted. */
+  /** Whether the caller continues an open run. Otherwise the run ends as interrupted. */
   goesOn: boolean
-  /** How long the command waits for others (`--timeout`). */
+  /** How long the command waits for other processes (`--timeout`). */
   waitMs?: number
-  /** Whether the command gives the run up: it needs no reply, and waits for none that does not come. */
+  /** Whether the command gives up the run. It then needs no reply, and a provider that does not answer is not an error. */
   givesUp?: boolean
   note(text: string): void
 }
 
 export interface SettleResult {
   row: Row
-  /** A program of the run may live on where it cannot be killed: nothing goes on there by itself. */
+  /** A program of the run may still run and cannot be killed. No command then continues the run automatically. */
   hasSurvivor: boolean
 }
 
@@ -76,7 +76,7 @@ export async function settle(session: Session, options: SettleOptions): Promise<
   return { row, hasSurvivor }
 }
 
-/** A turn may still go on in it, which is about to be called interrupted. One that has died by itself is forgotten. */
+/** Stops the kept server of an open run, because the turn may still be running in it. A dead server is recorded as stopped. */
 async function stopServerOfTurn(
   session: Session,
   { note }: SettleOptions,
@@ -89,7 +89,7 @@ async function stopServerOfTurn(
   return { isLeft, ended: isLeft ? undefined : warm.group }
 }
 
-/** Every program that a dead process of the run left: of the agent, of its tools, of its tool servers. */
+/** Kills the programs of the run that its dead process left: the agent program, tools and tool servers. Returns `hasSurvivor`. */
 export async function killPrograms(
   run: Run | null,
   { home, ended, note }: { home: string; ended?: ProcessGroup | undefined; note(text: string): void },
@@ -105,20 +105,20 @@ export async function killPrograms(
     const killed = await killOrphanedGroup(group, run.run_id, home)
     const remark = REMARKS[killed]
     if (remark !== undefined) note(`process group ${group.process_group} of the interrupted turn ${remark}`)
-    // What an ended turn left is in nobody's way.
+    // A survivor of an ended run does not block the agent.
     hasSurvivor ||= isOpen && (killed === 'foreign' || killed === 'alive')
   }
   const escaped = await killEscapedFrom(run, home)
   if (escaped > 0)
-    note(`${escaped} process(es) that the interrupted turn had started apart were still there: killed them`)
+    note(`killed ${escaped} process(es) that the interrupted turn had started in other process groups`)
   return hasSurvivor
 }
 
-/** What an agent's program has put outside of its group; and of tools and tool servers what each of them has. */
+/** Kills processes that the agent program, a tool or a tool server started outside its process group. Returns their number. */
 async function killEscapedFrom(run: Run, home: string): Promise<number> {
   if (run.status !== 'open') return 0
   let killed = run.process !== null ? await killEscaped(run.process, tagOfRun(run.run_id, home)) : 0
-  // What a call that came to its end has left stays: the call has no group any more.
+  // A finished call has no group, so its escaped processes stay.
   for (const group of [...run.calls.map((call) => call.group), ...run.servers]) {
     const tag = group === null ? undefined : tagOfLaunch(group, home)
     if (group !== null && tag !== undefined) killed += await killEscaped(group, tag)
@@ -126,19 +126,19 @@ async function killEscapedFrom(run: Run, home: string): Promise<number> {
   return killed
 }
 
-/** The server that a turn used is a program of it: what is known to have ended is not looked for again. */
+/** A run's process may be the kept server's, which `stopServerOfTurn` has already ended. */
 function isSameGroup(group: ProcessGroup, other: ProcessGroup | undefined): boolean {
   return group.process_group === other?.process_group && group.start_time === other.start_time
 }
 
 const REMARKS: Record<KillOutcome, string | undefined> = {
   gone: undefined,
-  killed: 'was still there: killed it',
+  killed: 'was still running: killed it',
   foreign: 'is in another pid namespace: nothing was killed',
-  alive: 'has a process that does not die, or cannot be told from a stranger: left it alone',
+  alive: 'was not killed: one of its processes does not die, or may belong to another program',
 }
 
-/** Row J. The group is dead, or out of reach, before the program's store is read. */
+/** Row J. Call it only after the process group is dead, because a living program may still write to its store. */
 async function finishedReply(session: Session, options: SettleOptions): Promise<string | undefined> {
   const { providers, note } = options
   const { provider_name } = session.state
@@ -152,15 +152,15 @@ async function finishedReply(session: Session, options: SettleOptions): Promise<
     return inspection.reply
   } catch (error) {
     if (error instanceof SubstratError && error.code === 'TIMED_OUT') throw error
-    // A provider that is gone or broken leaves the turn interrupted; it must not keep a session from being repaired.
+    // A missing or broken provider must not prevent the repair of the session. The turn stays interrupted.
     note(`the provider ${provider_name} cannot say how the turn ended: ${describeFailure(error).message}`)
     return undefined
   }
 }
 
 /**
- * A store that does not answer in time says nothing: nothing is recorded, and the next command asks again. Interrupted is
- * the turn then only for a command that does not go on with it.
+ * If the provider does not answer in time, a command that continues the turn fails and records nothing, so that the next
+ * command asks again. For any other command the turn then ends as interrupted.
  */
 async function inspectProgram(
   session: Session,
@@ -172,9 +172,9 @@ async function inspectProgram(
   const ms = Math.max(INSPECT_MS_MIN, Math.min(INSPECT_MS_MAX, waitMs))
   const time = new AbortController()
   const heard = heardOf(session, session.state.run as Run)
-  const late = new Error(`it did not answer in ${Math.round(ms / 1000)} s`)
+  const late = new Error(`it did not answer within ${Math.round(ms / 1000)} s`)
   const telling = setTimeout(
-    () => note(`waiting for ${provider_name} to say how the interrupted turn of ${path} ended`),
+    () => note(`waiting for ${provider_name} to report how the interrupted turn of ${path} ended`),
     INSPECT_NOTE_MS,
   )
   try {
@@ -184,9 +184,9 @@ async function inspectProgram(
     if (error !== late || !goesOn || givesUp) throw error
     throw new SubstratError(
       'TIMED_OUT',
-      `${provider_name} does not say how the turn of ${path} ended: ${late.message}`,
+      `${provider_name} did not report how the turn of ${path} ended: ${late.message}`,
       {
-        hint: `run the same command again; or give the turn up: substrat cancel ${shellWord(path)}`,
+        hint: `run the same command again, or give up the turn: substrat cancel ${shellWord(path)}`,
         facts: { agent_id: session.id },
       },
     )

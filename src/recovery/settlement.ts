@@ -1,4 +1,4 @@
-/** What recovery records about an open run whose process is gone: row -> records, pure. `settle` carries it out. */
+/** The records that recovery appends for an open run whose process is gone: row -> records, pure. `settle` appends them. */
 import { assert } from '../errors.js'
 import { ownIdentity } from '../host/identity.js'
 import type { Interruption } from '../session/fields.js'
@@ -13,13 +13,13 @@ import { RECOVERY_TABLE, type Row } from './table.js'
 
 export interface SettlementFacts {
   policy: ToolPolicy
-  /** After a tool of unknown outcome: wait for a person, or let the model look for itself. */
+  /** After a tool with unknown outcome: wait for a person, or let the model find out. */
   unknownTool: 'stop' | 'continue'
-  /** Whether the caller goes on with an open run; else it is marked as interrupted. */
+  /** Whether the caller continues an open run. Otherwise the run ends as interrupted. */
   goesOn: boolean
-  /** A program of the run may live on where it cannot be killed. */
+  /** A program of the run may still run and cannot be killed. */
   hasSurvivor: boolean
-  /** Row J: the reply, where the program's own store says that it finished. */
+  /** Row J: the reply, if the program's own store has a finished turn. */
   finished: string | undefined
 }
 
@@ -52,17 +52,17 @@ export function settlement(state: State, row: Row, facts: SettlementFacts): NewR
   }
 }
 
-/** A session without a turn is at rest, also while its run waits. */
+/** A session is suspended if no run is at work, also while its run waits. */
 export function restRecords(state: State, reason: 'idle' | 'recovery'): NewRecord[] {
   return state.state === 'active' && !isAtWork(state) ? [{ kind: 'session.suspended', reason }] : []
 }
 
-/** Beside a program that may still run nothing goes on by itself, in this visit or a later one: the record says so. */
+/** While a program may still run, no visit may continue the run automatically. The recorded reason prevents that. */
 function interruptedBy(run: Run, { hasSurvivor }: SettlementFacts): NewRecord[] {
   return hasSurvivor ? interruption(run, 'program_alive', 'interrupted_startup') : interruptedRecords(run)
 }
 
-/** Ends the open run as interrupted by the death of its process. */
+/** Ends the open run as interrupted because its process died. */
 export function interruptedRecords(run: Run): NewRecord[] {
   const diedWith = run.boot_id.split('/')[0]
   const reason = diedWith === ownIdentity().kernel_boot_id ? 'process_exit' : 'process_restart'
@@ -77,8 +77,8 @@ function interruption(run: Run, reason: Interruption, status: Status): NewRecord
 }
 
 /**
- * Row E. A tool that only reads, or is ours, is run again by whoever goes on. Of any other nobody knows how far it came: that is its
- * result, and by the settings a person is asked first.
+ * Row E. A tool that only reads, or is one of substrat's own, runs again when the turn continues. Any other tool may have
+ * done part of its work, so its result is "outcome unknown". If `unknownTool` is `stop`, a person decides first.
  */
 function settledTools(run: Run, facts: SettlementFacts): NewRecord[] {
   const { policy, unknownTool, goesOn, hasSurvivor } = facts

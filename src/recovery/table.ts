@@ -1,6 +1,6 @@
 /**
- * The recovery table (docs/recovery.md): what the log holds when its holder is gone, and what recovery does. Each row
- * says which crash leads to it. A run's phase names its row, and a phase without a row does not compile.
+ * The recovery table (docs/recovery.md): the state of the log when its holder is gone, and the action of recovery. The
+ * comment of each row names the crash that leads to it. A run's phase gives its row; a phase without a row does not compile.
  */
 
 import type { ClockReading } from '../host/identity.js'
@@ -10,20 +10,24 @@ import { waitIsGood } from '../session/status.js'
 export type Row = 'A' | 'B' | 'C' | 'D' | 'E' | 'F' | 'G' | 'H' | 'H2' | 'I' | 'J'
 
 /**
- * `none`: nothing is owed. `go_on`: the next step of the turn is known. `settle_tools`: first the tools that were started
- * need results. `close`: the answer is there, the run is only not closed. `keep`: it waits. `expire`: it waited in vain.
- * `inspect`: the program's own store knows more than we do.
+ * - `none`: do nothing.
+ * - `go_on`: take the next step of the turn, which the log gives.
+ * - `settle_tools`: first record results for the tools that were started.
+ * - `close`: the reply is recorded; end the run.
+ * - `keep`: leave the run waiting.
+ * - `expire`: end the run, because its wait can no longer be answered.
+ * - `inspect`: ask the program's own store how the turn ended.
  */
 export type Action = 'none' | 'go_on' | 'settle_tools' | 'close' | 'keep' | 'expire' | 'inspect'
 
 export const RECOVERY_TABLE: Record<Row, { found: string; action: Action }> = {
-  // No run, or the latest is ended.
+  // No run, or the latest has ended.
   A: { found: 'no open run', action: 'none' },
   // A kill after spawn with a prompt, or between the start of an agent's turn and its program's.
   B: { found: 'run started, provider not yet asked', action: 'go_on' },
   // A kill in mid-inference. Inference is repeatable.
   C: { found: 'model asked, no response', action: 'go_on' },
-  // A kill after a response was stored and before its first tool was. Some of its calls may have results already.
+  // A kill after a response was stored and before its first tool started. Some of its calls may already have results.
   D: { found: 'response with tool calls, no tool started', action: 'go_on' },
   // A kill between the start of a tool and its result: outcome unknown.
   E: { found: 'tool started, no result', action: 'settle_tools' },
@@ -34,13 +38,13 @@ export const RECOVERY_TABLE: Record<Row, { found: string; action: Action }> = {
   // The process of a parked run has exited by design.
   H: { found: 'waiting, token good', action: 'keep' },
   H2: { found: 'waiting for a time', action: 'keep' },
-  // Nobody answered in time, or the token was lost with its record.
+  // The deadline passed without an answer, or the token was lost with its record.
   I: { found: 'waiting, token bad or deadline passed', action: 'expire' },
-  // A kill while an agent's program ran: only the program's own store can say how it ended.
+  // A kill while an agent program ran. Only the program's own store shows how the turn ended.
   J: { found: 'agent provider in flight', action: 'inspect' },
 }
 
-/** Call with the agent's lock held: an open run then has no living holder. */
+/** Call it with the agent's lock held: an open run then has no living holder. */
 export function rowOf(state: State, now: ClockReading): Row {
   const { run } = state
   if (run?.status !== 'open') return 'A'

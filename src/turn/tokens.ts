@@ -25,17 +25,17 @@ export interface MintedToken {
 export interface Decided {
   token_id: string
   decision: Decision
-  /** Why it was denied, or the input, or the result. */
+  /** The reason of a denial, the input, or the result. */
   text: string
-  /** The whole result, where `text` is a part of it. */
+  /** The complete result, if `text` is only part of it. */
   output?: { blob: string; bytes: number }
-  /** What puts this token in the place of the one that was handed out, for a person at the machine. */
+  /** Records that replace the token that was handed out by this one, so that a user can decide without the secret. */
   rotation?: NewRecord[]
-  /** Fingerprint of decision and text: the same again is answered, another is refused. */
+  /** Fingerprint of decision and text. Repeating the same decision gets the same answer; another is refused. */
   digest: string
 }
 
-/** `st_<token id>_<secret>`: shown once, and only its hash is stored. */
+/** The secret has the form `st_<token id>_<secret>`. It is shown once, and only its hash is stored. */
 export function mintToken(expiresAt: string): { token: MintedToken; secret: string } {
   const token_id = randomUuid()
   const secret = `st_${token_id}_${random.bytes(24).toString('base64url')}`
@@ -74,7 +74,7 @@ export function findToken(state: State, secret: string): TokenEntry {
   if (tokenId === undefined)
     throw refusedTokenError(
       'TOKEN_MALFORMED',
-      'that is no resume token: it is not of the form st_<id>_<secret>',
+      'that is not a resume token: a token has the form st_<id>_<secret>',
       state,
     )
   const entry = state.tokens.find(({ token_id }) => token_id === tokenId)
@@ -89,13 +89,13 @@ export function findToken(state: State, secret: string): TokenEntry {
   return entry
 }
 
-/** Throws for a token that cannot be used now. A consumed one is for the caller to look at: see `digest`. */
+/** Throws for a token that is revoked or expired. The caller handles a consumed one: see `digest`. */
 export function checkToken(state: State, entry: TokenEntry, now: ClockReading): void {
   if (entry.status === 'revoked') {
     const code = entry.reason === 'expired' ? 'TOKEN_EXPIRED' : 'TOKEN_REVOKED'
     throw refusedTokenError(
       code,
-      `the token ${entry.token_id} is no longer good: ${REVOKED[entry.reason ?? ''] ?? 'it was revoked'}`,
+      `the token ${entry.token_id} is no longer valid: ${REVOKED[entry.reason ?? ''] ?? 'it was revoked'}`,
       state,
     )
   }
@@ -111,12 +111,12 @@ export function checkToken(state: State, entry: TokenEntry, now: ClockReading): 
 export function alreadyDecided(state: State, entry: TokenEntry): SubstratError {
   return refusedTokenError(
     'TOKEN_CONSUMED',
-    `the token ${entry.token_id} was used already, with another decision (${entry.decision})`,
+    `the token ${entry.token_id} was already used for another decision (${entry.decision})`,
     state,
   )
 }
 
-/** Consumes the token of a decision, behind the rotation that makes one for a person at the machine. */
+/** Consumes the token of a decision, after the rotation that created it, if there was one. */
 export function consumedRecords(
   run_id: string,
   { token_id, decision, digest, rotation = [] }: Decided,
@@ -150,10 +150,10 @@ export function revokedRecords(
 }
 
 const REVOKED: Record<string, string> = {
-  rotated: 'another took its place',
-  superseded: 'a new message came first',
+  rotated: 'another token replaced it',
+  superseded: 'a new message superseded its turn',
   ended: 'its run has ended',
-  expired: 'its time was over',
+  expired: 'it has expired',
 }
 
 type TokenCode = 'TOKEN_MALFORMED' | 'TOKEN_FOREIGN' | 'TOKEN_EXPIRED' | 'TOKEN_REVOKED' | 'TOKEN_CONSUMED'
@@ -161,7 +161,7 @@ type TokenCode = 'TOKEN_MALFORMED' | 'TOKEN_FOREIGN' | 'TOKEN_EXPIRED' | 'TOKEN_
 function refusedTokenError(code: TokenCode, message: string, state: State): SubstratError {
   const name = shellWord(state.name ?? state.id)
   return new SubstratError(code, message, {
-    hint: `see what it waits for: substrat show ${name}; a new token: substrat token rotate ${name}`,
+    hint: `see what the agent waits for: substrat show ${name}; get a new token: substrat token rotate ${name}`,
     facts: { agent_id: state.id },
   })
 }

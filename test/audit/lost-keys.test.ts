@@ -112,7 +112,7 @@ test('of 50,000 keys, in a log that is lost from its middle on, only those of th
   const lost = unknown(all)
   expect(lost.length).toBeGreaterThan(PAGE_ENTRIES / 2)
   expect(lost.filter((key) => !bad.has(key))).toEqual([])
-  expect(told).toContain(`at most ${lost.length} keys could not be carried over`)
+  expect(told).toContain(`up to ${lost.length} keys are lost`)
   // The index of the lost log is made again by the next message with a key.
   expect(findings(all)).toEqual(['a key index is intact'])
 })

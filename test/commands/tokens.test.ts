@@ -25,7 +25,7 @@ describe.concurrent('a token is refused with its reason', () => {
       const refused = await house.run(decides('-', '--approve', '--json'), { stdin: given })
       expect(refusal(refused)).toEqual([13, code])
       expect(refused.stderr).toMatch(
-        /\(see what it waits for: substrat show a; a new token: substrat token rotate a\)\n$/,
+        /\(see what the agent waits for: substrat show a; get a new token: substrat token rotate a\)\n$/,
       )
       // Nothing of a secret is told again.
       expect(refused.stderr + refused.stdout).not.toContain(token.slice(40, -4))
@@ -60,7 +60,7 @@ describe.concurrent('a token is refused with its reason', () => {
     }
     const rotated = (await house.ok('token', 'rotate', 'a')).stdout.trim()
     await refusedNow()
-    expect(words[0]).toContain('another took its place')
+    expect(words[0]).toContain('another token replaced it')
     await house.ok('cancel', 'a')
     const ended = await house.run(decides(rotated, '--approve', '--json'))
     expect(refusal(ended)).toEqual([13, 'TOKEN_REVOKED'])

@@ -141,7 +141,7 @@ describe.concurrent('a send after a killed turn', () => {
     await first.kill()
     expect(pids().map(isAlive)).toEqual([true, true])
     const set = await house.ok('set', 'a', '--option', 'command=cat')
-    expect(set.stderr).toMatch(/process group \d+ of the interrupted turn was still there: killed it/)
+    expect(set.stderr).toMatch(/process group \d+ of the interrupted turn was still running: killed it/)
     expect(pids().map(isAlive)).toEqual([false, false])
     expect(isAlive(bystander.pid)).toBe(true)
     expect(house.kinds(id)).toContain('run.interrupted')

@@ -81,7 +81,7 @@ test('what the program of an open run has started apart from its group is killed
   session.append([...beginning(session, RUN, 'hi'), { kind: 'provider.started', run_id: RUN, ...gone }])
   await settled()
   expect(isAlive(stray)).toBe(false)
-  expect(notes).toEqual(expect.arrayContaining([expect.stringContaining('had started apart')]))
+  expect(notes).toEqual(expect.arrayContaining([expect.stringContaining('in other process groups')]))
 })
 
 test('what a tool and a tool server of an open run have started apart is killed; what a call has left that had ended stays', async () => {

@@ -152,7 +152,7 @@ test('what a dead turn left running is dead before its provider is asked', async
   const notes: string[] = []
   expect(await settle(session, optionsOf(inspect, notes))).toEqual({ row: 'J', hasSurvivor: false })
   expect(wasAlive).toBe(false)
-  expect(notes).toEqual([`process group ${pid} of the interrupted turn was still there: killed it`])
+  expect(notes).toEqual([`process group ${pid} of the interrupted turn was still running: killed it`])
 })
 
 describe('a store that does not answer', () => {

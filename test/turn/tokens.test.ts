@@ -96,10 +96,10 @@ describe('refused, each by its own name, is', () => {
   })
 
   const REVOKED: [NewRecord<'token.revoked'>['reason'], string, RegExp][] = [
-    ['rotated', 'TOKEN_REVOKED', /another took its place/],
-    ['superseded', 'TOKEN_REVOKED', /a new message came first/],
+    ['rotated', 'TOKEN_REVOKED', /another token replaced it/],
+    ['superseded', 'TOKEN_REVOKED', /a new message superseded its turn/],
     ['ended', 'TOKEN_REVOKED', /its run has ended/],
-    ['expired', 'TOKEN_EXPIRED', /its time was over/],
+    ['expired', 'TOKEN_EXPIRED', /it has expired/],
   ]
   test.each(REVOKED)('a revoked one: %s', (reason, code, why) => {
     const revoked = stateAfter({ kind: 'token.revoked', run_id: RUN, token_id, reason })
