@@ -32,7 +32,7 @@ export function checkAgent(store: FileStore, agentId: string, findings: Finding[
   })
 }
 
-/** Reads only what commands read: the snapshot and the records after it. */
+/** Reads only the snapshot and the records after it, as commands do. */
 export function checkAgentQuickly(store: FileStore, agentId: string, findings: Finding[]): State | undefined {
   const found = addFindingTo(findings, agentId)
   return checkGuarded(store, agentId, found, () => {

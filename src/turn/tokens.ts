@@ -2,8 +2,8 @@
  * The resume token of a parked run: minted, found and checked, consumed, rotated and revoked. A decision with the token
  * continues the run.
  *
- * Invariants: only the hash of a secret is stored. A rotation and a consumption are in one batch with what follows from them,
- * so a kill leaves all of it or nothing. The fold refuses the second use of a token.
+ * Invariants: only the hash of a secret is stored. A rotation or a consumption shares one batch with the records that follow from it,
+ * so a kill leaves all of them or none. The fold refuses the second use of a token.
  */
 import { timingSafeEqual } from 'node:crypto'
 import { readableTime } from '../clock.js'

@@ -32,7 +32,7 @@ test.each(VERDICTS)(
       .map(([invariant, { rebuild, remedy }]) => {
         const does = rebuild === undefined ? '' : ` (${DOES[rebuild]})`
         const command = remedy
-          ?.replace(/; or go on .*/, '')
+          ?.replace(/; or continue .*/, '')
           .replaceAll(/\{(\w+)\}/g, (_, word: string) => word.toUpperCase())
         return `- ${invariant}${does}${command === undefined ? '' : `: ${command}`}`
       })

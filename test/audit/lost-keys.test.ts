@@ -139,7 +139,7 @@ describe('of a log that is lost from its middle on', () => {
     const told = await rebuildLog(all.store, all.id, options)
     const lost = unknown(all)
     expect(lost.filter((key) => kept.has(key))).toEqual([])
-    const most = Number(/at most (\d+) keys/.exec(told ?? '')?.[1])
+    const most = Number(/up to (\d+) keys/.exec(told ?? '')?.[1])
     // The snapshot still has the latest.
     expect(most).toBe(lost.length)
   })

@@ -171,7 +171,7 @@ describe('a store that does not answer', () => {
   test('is waited for, which is said; after that the turn stays open, and the next command asks again', async () => {
     const { session, notes, settled } = await unanswered({}, 300_000)
     expect(settled).toMatchObject({ code: 'TIMED_OUT', message: expect.stringContaining('300 s') })
-    expect(notes).toEqual([expect.stringContaining('waiting for agent to say how')])
+    expect(notes).toEqual([expect.stringContaining('waiting for agent to report how')])
     expect(session.state.run).toMatchObject({ status: 'open', phase: 'launched' })
     await settle(session, optionsOf(recovery.inspect, notes))
     expect(session.state.run?.reply).not.toBeNull()
