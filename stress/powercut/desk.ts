@@ -126,7 +126,7 @@ export class Desk {
   }
 }
 
-/** Call this if the step meets a fault: it has no effect, or writes only a part. */
+/** Returns the part of the step that happens under the fault: nothing, or the start of a write. */
 function whatHappens(operation: Operation, fault: Fault): Operation | undefined {
   if (fault === undefined) return operation
   if (!('writtenBytesMax' in fault) || operation.bytes === undefined) return undefined

@@ -3,8 +3,8 @@
  * undo, and the pending changes in between.
  *
  * Assumptions: an fsync of a file makes its bytes and size durable, and nothing else. An fsync of a directory makes its
- * entries durable, and nothing else. A rename is atomic: it is kept or lost as a whole, and an fsync of either
- * directory keeps it. Unsynced changes have no order: each may survive or be lost by itself.
+ * entries durable, and nothing else. A rename is atomic: it survives or is lost as a whole, and an fsync of either
+ * directory makes it durable. Unsynced changes have no order: each may survive or be lost by itself.
  */
 import { basename, dirname } from 'node:path'
 import { assert } from '../../src/errors.js'

@@ -1,6 +1,6 @@
 /**
  * Hostile names in the place of each word that a command takes: names that leave the home, end a string, control a
- * terminal, or are no names. The command must refuse them by name, in one line of plain text, and neither create,
+ * terminal, or are invalid. The command must refuse them by name, in one line of plain text, and neither create,
  * change nor read anything outside.
  */
 import { join } from 'node:path'

@@ -69,7 +69,7 @@ describe('what a disk may hold', () => {
     const told: Told = { lab: 'powercut', stdout: '', stderr: '', status: undefined, workspace: new Map() }
     const trace = new Trace(root, () => told)
     writeFileSync(join(root, 'untold'), 'by whom?')
-    expect(() => trace.end()).toThrow('changes that no step tells of: untold')
+    expect(() => trace.end()).toThrow('changes without a step: untold')
   })
 })
 

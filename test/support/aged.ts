@@ -1,4 +1,4 @@
-/** An agent of some age: keyed turns, written to its log directly. */
+/** An agent of some age: keyed turns, written directly to its log. */
 import { randomUUID } from 'node:crypto'
 import { appendFileSync } from 'node:fs'
 import { encodeBatch } from '../../src/session/batch.js'
@@ -8,7 +8,7 @@ import type { State } from '../../src/session/state.js'
 import type { FileStore } from '../../src/storage/store.js'
 import { replied, startedRun, userMessage } from './sessions.js'
 
-/** The records of a turn that completed, in its two batches. */
+/** The records of a completed turn, in its two batches. */
 export function keyedTurn(key: string | undefined): NewRecord[][] {
   const run_id = randomUUID()
   return [
@@ -21,7 +21,7 @@ export function keyedTurn(key: string | undefined): NewRecord[][] {
   ]
 }
 
-/** Turns with these keys, as if each process had been killed before it wrote a snapshot. */
+/** Appends turns with these keys, as if each process had been killed before it wrote a snapshot. */
 export function appendKeyedTurns(store: FileStore, agentId: string, keys: (string | undefined)[]): State {
   let state = openForRead(store, agentId)?.state as State
   const chunks: Buffer[] = []

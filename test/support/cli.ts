@@ -1,7 +1,9 @@
 /**
- * The built CLI in a house of its own: home, HOME, XDG_* and a workspace in one temporary directory, removed after the
- * test file. `run` needs no process where the command can do without one; `start` starts one. Whatever a test leaves
- * running is killed by its pid then.
+ * The built CLI in its own house: home, HOME, XDG_* and a workspace in one temporary directory, removed after the test
+ * file.
+ *
+ * `run` avoids a process if the command can do without one; `start` always starts one. After the test file, processes
+ * that still run are killed by pid.
  */
 import { type ChildProcess, spawn } from 'node:child_process'
 import {
@@ -45,23 +47,23 @@ afterAll(() => {
 })
 
 export interface RunOptions {
-  /** What stdin holds; `open` is a pipe that never ends, by default it is /dev/null. */
+  /** The content of stdin; `open` is a pipe that never ends; the default is /dev/null. */
   stdin?: string | Buffer | 'open'
   env?: Record<string, string>
   cwd?: string
-  /** Another user, where we are root. */
+  /** Another user id; requires root. */
   uid?: number
-  /** `closed`: nobody reads, and the first write meets EPIPE. `unread`: a pipe that fills up. */
+  /** `closed`: the pipe has no reader, so the first write fails with EPIPE. `unread`: a pipe that fills up. */
   stdout?: 'closed' | 'unread'
   stderr?: 'closed'
 }
 
 export interface Result {
-  /** As a shell says it: 128 + n where a signal killed it. */
+  /** As a shell reports it: 128 + n if a signal killed the command. */
   exit: number
   stdout: string
   stderr: string
-  /** stdout, where it is JSON. */
+  /** stdout parsed as JSON. */
   // biome-ignore lint/suspicious/noExplicitAny: what a command prints is compared with what is expected
   json: any
 }
@@ -75,7 +77,7 @@ export class House {
   private readonly pluginList = path.join(this.root, 'data', 'substrat', 'package.json')
   private arePluginsOurs = false
 
-  /** Where each command is a process: for agents that kill or look at the process that runs them. */
+  /** A house where each command is a process, for agents that kill or inspect the process that runs them. */
   static ofProcesses(env: Record<string, string> = {}): House {
     const house = new House(env)
     house.isOfProcesses = true
@@ -89,11 +91,11 @@ export class House {
       PATH: process.env.PATH ?? '',
       TMPDIR: process.env.TMPDIR ?? '/tmp',
       NODE_ENV: 'production',
-      // What a turn still does after a signal, and what its tool does, is not cut short by a machine that is slow.
+      // A long grace period, so that a slow machine does not cut off the end of a turn or of its tool.
       SUBSTRAT_SHUTDOWN_GRACE: '1h',
       SUBSTRAT_TOOL_TIMEOUT: '1h',
       SUBSTRAT_HOME: this.home,
-      // One for all houses: compiling the bundle anew takes 25 ms of every start.
+      // Shared by all houses: without the compile cache each start takes 25 ms longer.
       SUBSTRAT_CACHE_DIR: path.join(scratch, 'cache'),
       HOME: at('user'),
       XDG_CACHE_HOME: at('cache'),
@@ -107,23 +109,23 @@ export class House {
   /** Another house with a copy of this home. */
   copy(env: Record<string, string> = {}): House {
     const house = new House(env)
-    // A killed holder leaves its socket, and Node cannot copy one.
+    // A killed holder leaves its socket, which Node cannot copy.
     const filter = (file: string): boolean => !lstatSync(file).isSocket()
     cpSync(this.home, house.home, { recursive: true, filter })
     return house
   }
 
-  /** Whether a command has made the home. */
+  /** Whether a command has created the home. */
   exists(): boolean {
     return existsSync(this.home)
   }
 
-  /** Runs it to its end, without a process of its own where nothing in the options asks for one. */
+  /** Runs the command to its end, without a separate process unless the options need one. */
   async run(args: string[], options: RunOptions = {}): Promise<Result> {
     const { stdin = '', cwd = this.workspace, uid, stdout, stderr } = options
     const env = { ...this.env, ...options.env }
     const isPlain = [uid, stdout, stderr].every((option) => option === undefined) && stdin !== 'open'
-    // What a test has installed or linked by a command is loaded as it is by a process.
+    // Plugins that a test installed or linked by a command are loaded as in a process.
     const arePluginsOurs = this.arePluginsOurs || !existsSync(this.pluginList)
     if (this.isOfProcesses || !isPlain || !arePluginsOurs || !program.runs(args, env))
       return this.start(args, options).result
@@ -140,7 +142,7 @@ export class House {
     return [process.execPath, RUN_JS, ...args]
   }
 
-  /** Another program around the CLI, in the same house. */
+  /** Starts another program around the CLI, in the same house. */
   launch([program, ...args]: [string, ...string[]], options: RunOptions = {}): Running {
     const child = spawn(program, args, {
       cwd: options.cwd ?? this.workspace,
@@ -154,14 +156,14 @@ export class House {
     return new Running(child, options)
   }
 
-  /** A new agent; its uuid. */
+  /** Spawns an agent; returns its uuid. */
   async spawn(name: string, ...flags: string[]): Promise<string> {
     const { exit, stdout, stderr } = await this.run(['spawn', '--name', name, ...flags])
     expect(exit, stderr).toBe(0)
     return stdout.trim()
   }
 
-  /** Runs it and expects that it goes well. */
+  /** Runs the command and expects it to succeed. */
   async ok(...args: string[]): Promise<Result> {
     const result = await this.run(args)
     expect(result.exit, `${args.join(' ')}: ${result.stderr}`).toBe(0)
@@ -174,7 +176,7 @@ export class House {
     return file
   }
 
-  /** Undefined where a program has not written it yet. */
+  /** Undefined until a program has written it. */
   read(name: string): string | undefined {
     try {
       return readFileSync(path.join(this.workspace, name), 'utf8')
@@ -189,13 +191,13 @@ export class House {
   }
 
   /**
-   * A provider plugin, linked as `substrat plugins link` links it. `source` is its module: in a house of processes where it
-   * uses `process` or `console`, or leaves something running.
+   * Links a provider plugin like `substrat plugins link`. `source` is its module. If the module uses `process` or
+   * `console`, or leaves something running, the house must use processes.
    */
   plugin(name: string, source: string): void {
     const root = path.join(this.root, name)
     mkdirSync(root, { recursive: true })
-    // This process loads a module of one name once.
+    // This process loads a module of one name only once.
     const isFirst = !existsSync(path.join(root, 'index.js'))
     const module = isFirst ? './index.js' : `./index-${++modules}.js`
     const substrat = { providers: { [name]: module } }
@@ -225,7 +227,7 @@ export class House {
 
   records(id: string): SessionRecord[] {
     const lines = this.log(id).split('\n')
-    // What stands after the last newline is being written.
+    // The text after the last newline is still being written.
     return lines.slice(0, -1).map((line) => {
       const { crc: _, ...record } = JSON.parse(line)
       return record as SessionRecord
@@ -240,7 +242,7 @@ export class House {
     return this.kinds(id).filter((found) => found === kind).length
   }
 
-  /** Until the last time for which its turn waits, or until which its token is good, has passed. */
+  /** Waits until the deadlines of the agent's turn and of its token have passed. */
   waitForTime(id: string): Promise<void> {
     const times = this.records(id).flatMap((record) => {
       if (record.kind === 'run.waiting') return [record.not_before ?? record.deadline_at ?? '']
@@ -258,14 +260,14 @@ export class House {
     return readdirSync(this.agentFile(id, 'inbox'))
   }
 
-  /** What was written to the person, oldest first. */
+  /** Messages to the operator, oldest first. */
   operatorMail(): Message[] {
     const store = FileStore.openForRead(this.home)
     const mails = store === undefined ? [] : [...messagesIn(store, 'operator')]
     return mails.sort((a, b) => (a.created_at < b.created_at ? -1 : 1))
   }
 
-  /** Says, as a writer that died would have, that something may be owed to the agent. */
+  /** Marks the agent, as a writer that died would have. */
   mark(id: string): void {
     this.writeHome(`unclean/${id}`, '')
   }
@@ -274,7 +276,7 @@ export class House {
     writeFileSync(path.join(this.home, name), bytes)
   }
 
-  /** Changes the log behind substrat's back. */
+  /** Changes the log without substrat. */
   damage(id: string, change: (log: string) => string | Buffer): void {
     writeFileSync(this.agentFile(id, 'events.jsonl'), change(this.log(id)))
   }
@@ -310,7 +312,7 @@ export class Running {
       })
     this.result = new Promise((resolve, reject) => {
       child.once('error', reject)
-      // A pipe that is held open by what the command left running must not hide that the command has ended.
+      // Does not wait for the pipe, because a program that the command left may hold it open.
       child.once('exit', (code, signal) => {
         children.delete(child)
         const settle = (): void => resolve(this.settled(code, signal))
@@ -334,7 +336,7 @@ export class Running {
     return waitFor(() => this.stderr.includes(text), `${JSON.stringify(text)} on stderr`)
   }
 
-  /** What the command wrote is in the pipes when it has ended, and each turn of the event loop reads them. */
+  /** When the command has ended, its output is in the pipes. Each turn of the event loop reads some of it. */
   private async quiet(): Promise<void> {
     const bytes = (): number => this.stdout.length + this.stderr.length
     for (let calm = 0, before = -1; calm < 20; calm = bytes() === before ? calm + 1 : 0) {
@@ -351,7 +353,7 @@ export class Running {
   }
 }
 
-/** Not enumerable, so that it is no part of a comparison. */
+/** Not enumerable, so that comparisons ignore it. */
 function withJson(ended: Omit<Result, 'json'>): Result {
   return Object.defineProperty(ended, 'json', { value: parsed(ended.stdout) }) as Result
 }

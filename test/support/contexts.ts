@@ -1,4 +1,4 @@
-/** A context of dispatch without the command line: what is told is kept, and nothing is waited for. */
+/** A dispatch context without the command line. It records notes and never waits. */
 import type { Context } from '../../src/dispatch/context.js'
 import { withDeliveries } from '../../src/dispatch/deliveries.js'
 import { type PluginFacts, ProviderRegistry } from '../../src/provider/registry.js'
@@ -10,9 +10,9 @@ export interface ContextFacts {
   bounds?: Partial<Context['bounds']>
   /** Whether mail is delivered at all. */
   drains?: boolean
-  /** Turns for mail. */
+  /** The maximum number of turns for mail. */
   turnsMax?: number
-  /** Tools that may change things without being asked about. */
+  /** Tools that may change things without approval. */
   allow?: string[]
   caller?: string | null
   plugins?: PluginFacts[]
@@ -38,7 +38,7 @@ export function contextAt(store: FileStore, facts: ContextFacts = {}): { ctx: Co
     tools: { allow: facts.allow ?? [], servers: {}, unknownTool: 'stop' as const },
     keptServers: { max: 0, keeps: false },
     reporter: { record: quiet, text: quiet, token: quiet, note },
-    // No signal is waited for.
+    // Waits for no signal.
     shutdown: new Shutdown(0, quiet, 0),
     caller: facts.caller ?? null,
     command: 'test',

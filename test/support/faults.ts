@@ -1,4 +1,4 @@
-/** Faults at named steps of storage, taken out again when their test is over. */
+/** Faults at named storage steps, removed when the test is over. */
 import { onTestFinished } from 'vitest'
 import { type FaultHook, type Operation, setFaultHook } from '../../src/host/disk/operation.js'
 
@@ -7,7 +7,7 @@ export function withFaults(hook: FaultHook): void {
   onTestFinished(() => setFaultHook(undefined))
 }
 
-/** Each operation that `matches` fails with `errno`; the first `times` of them. */
+/** Each matching operation fails with `errno`; at most the first `times` of them. */
 export function failing(
   errno: string,
   matches: (operation: Operation) => boolean,
@@ -21,7 +21,7 @@ export function failing(
   }
 }
 
-/** How often a lock has been tried from now on: whoever waits for one tries it again and again. */
+/** Counts the attempts to take a lock from now on. A waiting process tries again and again. */
 export function countLockTries(): () => number {
   let tries = 0
   withFaults(({ point }) => {

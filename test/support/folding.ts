@@ -1,4 +1,4 @@
-/** Records folded without a disk: each in a line of a made-up length. */
+/** Folds records without a disk: each is in a line of an assumed length. */
 
 import { fold } from '../../src/session/fold/fold.js'
 import type { NewRecord, SessionRecord } from '../../src/session/records.js'
@@ -14,7 +14,7 @@ export function locationOf(seq: number): Location {
   return { seq, offset: (seq - 1) * LINE_BYTES, end: seq * LINE_BYTES }
 }
 
-/** Never changes what it is given: states are frozen all the way down. */
+/** Never changes its arguments: states are deeply frozen. */
 export function foldAll(records: NewRecord[], from?: State): State {
   let state = from
   for (const record of records) {

@@ -1,9 +1,9 @@
-/** What no command writes: a log whose first record says something else. */
+/** A log that no command writes, with a changed first record. */
 import { rmSync } from 'node:fs'
 import { frame } from '../../src/storage/log/frame.js'
 import type { House } from './cli.js'
 
-/** Rewrites the first record, checksum and all; the snapshot is gone, as it may be. */
+/** Rewrites the first record with a valid checksum. The snapshot is removed, as is allowed at any time. */
 export function forgeCreated(house: House, id: string, change: object): void {
   rmSync(house.agentFile(id, 'session.json'), { force: true })
   house.damage(id, (log) => {

@@ -1,6 +1,6 @@
 /**
- * Set-up of the files that share a worker process: starting a process for each would cost a third of a second of CPU. Each
- * file finds the process as new: no module is loaded, and environment, directory and umask are those of the start.
+ * Set-up for test files that share a worker process, because a process for each would cost a third of a second of CPU.
+ * Each file starts fresh: no module is loaded, and environment, directory and umask have their initial values.
  */
 import { afterAll, vi } from 'vitest'
 

@@ -14,14 +14,14 @@ import { POLICY } from './turns.js'
 
 export const FROZEN = join(import.meta.dirname, '../formats/v1')
 
-/** A copy, as from a backup: reading takes locks, and git stores no empty directories. */
+/** A copy, as from a backup: reading needs lock files, and git stores no empty directories. */
 export function frozenHome(name: string): FileStore {
   const root = join(tempDirectory(), 'home')
   cpSync(join(FROZEN, name), root, { recursive: true })
   return FileStore.openForRead(root) as FileStore
 }
 
-/** One line per record, for comparison with the lines stored at freezing. */
+/** One line per record, for comparison with the lines stored when the home was frozen. */
 export function recordLines(store: FileStore, id: string): string[] {
   return recordsOf(store, id).map((record) => {
     const text = readRecordText(store, id, record).replaceAll('\n', ' ')

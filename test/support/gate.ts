@@ -1,4 +1,4 @@
-/** A program that stands still in the middle of a turn until the test lets it go: for the exec provider. */
+/** A program for the exec provider that pauses in the middle of a turn until the test releases it. */
 import { spawnSync } from 'node:child_process'
 import { closeSync, constants, existsSync, openSync, writeSync } from 'node:fs'
 import path from 'node:path'
@@ -14,14 +14,14 @@ afterAll(() => {
 export class Gate {
   private readonly fd: number
   private readonly arrived: string
-  /** Says that it is there, waits to be let go, and answers `done: <prompt>`. */
+  /** Reports that it runs, waits for its release, and answers `done: <prompt>`. */
   readonly command: string
 
   constructor(house: House, name: string) {
     const fifo = path.join(house.workspace, `${name}.fifo`)
     this.arrived = path.join(house.workspace, `${name}.arrived`)
     spawnSync('mkfifo', [fifo])
-    // For reading and writing: opening waits for nobody, and what is written waits for its reader.
+    // Opened for reading and writing, so that the open does not block, and written data stays until it is read.
     this.fd = openSync(fifo, constants.O_RDWR)
     descriptors.push(this.fd)
     this.command = `: > ${name}.arrived; read _ < ${name}.fifo; printf 'done: '; cat`

@@ -1,9 +1,9 @@
 /**
- * The built CLI without a process of its own: the same bundle as bin/run.js starts, evaluated anew for each command, with
- * an environment, a directory, streams and an exit status of its own. Several may run side by side. A start of Node costs
+ * Runs the built CLI without a separate process: the bundle that bin/run.js starts, evaluated anew for each command,
+ * with its own environment, directory, streams and exit status. Several commands may run at once. A start of Node costs
  * ten times as much as most commands.
  *
- * What it cannot show needs a process: signals, death, the output of a process, two processes, whatever is asked of the pid.
+ * These need a real process: signals, death, real output, two processes, and anything that depends on the pid.
  */
 import childProcess from 'node:child_process'
 import { Console } from 'node:console'
@@ -35,12 +35,12 @@ interface Ended {
 
 type Bundle = { COMMANDS: Record<string, unknown>; main(root: string, starter: Starter): Promise<void> }
 
-/** An installation of the program: what is in its `dist` is loaded once. */
+/** An installation of the program. The files of its `dist` are loaded once. */
 export class Program {
   readonly #root: string
   readonly #file: string
   readonly #require: NodeJS.Require
-  /** That of Node, not of vitest; by names that hold from bin/run.js. */
+  /** Node's own import, not vitest's; names resolve relative to bin/run.js. */
   readonly #importModule: unknown
   #script: Script | undefined
   #commands: string[] | undefined
@@ -55,7 +55,7 @@ export class Program {
     }).runInThisContext()
   }
 
-  /** Whether the command is one of ours, and not the one that has an entry of its own. */
+  /** Whether the command is built in, and uses the common entry point. */
   runs(args: string[], env: Record<string, string>): boolean {
     const [first = '', second] = args
     this.#commands ??= Object.keys(this.#load({ args, env, cwd: this.#root, stdin: '' }).bundle.COMMANDS)
@@ -64,11 +64,11 @@ export class Program {
   }
 
   async run(world: World): Promise<Ended> {
-    // Whoever runs one after another shares the process with the others: they get their turn, as between processes.
+    // Commands in a loop share this process with others, which get their turn here, as between processes.
     await setImmediate()
     const { own, bundle } = this.#load(world)
     const exited = new Promise<number>((resolve) => own.once('exit', resolve))
-    // It ends by an exit, which throws here.
+    // The command ends by an exit, which throws here.
     bundle.main(this.#root, { whyUntrusted: () => undefined }).catch((error: unknown) => {
       if (error === EXIT) return
       own.stderr.write(String(Object(error).stack))
@@ -93,7 +93,7 @@ export class Program {
     }
     const evaluate = this.#script.runInThisContext()
     evaluate(bundle.exports, own.require, bundle, file, nodePath.dirname(file), own.asProcess(), own.console)
-    // oclif loads the commands from this file by its name: it must get this instance, not a second one.
+    // oclif loads the commands from this file by name, and must get this instance, not a second one.
     own.modules[file] = bundle.exports
     return { own, bundle: bundle.exports }
   }
@@ -106,7 +106,7 @@ class VirtualProcess extends EventEmitter {
   readonly stdout = new Output()
   readonly stderr = new Output()
   readonly console = new Console(this.stdout, this.stderr)
-  /** What `require` gives instead of what is there, by name. */
+  /** Replacements for modules that `require` returns, by name. */
   readonly modules: Record<string, unknown>
 
   constructor(
@@ -165,16 +165,16 @@ class VirtualProcess extends EventEmitter {
   }
 }
 
-/** Whose second word is a name too. */
+/** Functions whose second argument is a path as well. */
 const TWO_NAMES = new Set(['renameSync', 'linkSync', 'copyFileSync', 'symlinkSync'])
 
-/** A name that is not absolute is one of the command's directory. */
+/** A relative path is relative to the command's directory. */
 function fsAt(cwd: string): object {
   return new Proxy(nodeFs, {
     get(fs, name: keyof typeof nodeFs) {
       const member: unknown = fs[name]
       if (typeof member !== 'function' || !name.endsWith('Sync')) return member
-      // The first words of a link are what it says, not where it is.
+      // The first argument of symlink is the link's text, not a path to resolve.
       const at = (word: unknown, place: number): unknown =>
         typeof word === 'string' && (place === 0 ? name !== 'symlinkSync' : TWO_NAMES.has(name))
           ? nodePath.resolve(cwd, word)
@@ -185,7 +185,7 @@ function fsAt(cwd: string): object {
   })
 }
 
-/** What is started has the command's environment and directory, where nothing else is said. */
+/** Child processes get the command's environment and directory by default. */
 function withDefaults(start: unknown, { cwd, env }: World): unknown {
   const call = start as (program: string, args: string[], options: object) => unknown
   return (program: string, args: string[], options: object = {}) =>

@@ -1,6 +1,7 @@
 /**
- * Launches a server in a home below a directory, and is killed by the test: in the middle of the turn, before its record or
- * after; `at rest`, after a turn that has kept it; `in use again`, in the middle of the turn after that.
+ * Launches a server in a home below a directory, and is killed by the test. The stage says when: in the middle of the
+ * turn, before or after its record; `at rest`, after a turn that kept the server; `in use again`, in the middle of the
+ * next turn.
  */
 import { writeFileSync } from 'node:fs'
 import { type KeptServerContext, KeptServerHost } from '../../src/provider/kept-server-host.js'

@@ -11,19 +11,22 @@ const REPOSITORY = path.join(import.meta.dirname, '../..')
 const PROVIDER = readFileSync(path.join(REPOSITORY, 'plugins/provider-opencode/dist/index.js'), 'utf8')
 const STAND_IN = path.join(REPOSITORY, 'test/plugins/opencode/opencode.cjs')
 
-/** How long the plugin waits for answers that come at once. */
+/** How long the plugin waits for answers that should come at once. */
 const LIMITS = ['RELEASE_MS_MAX', 'HEALTH_MS_MAX', 'ABORT_MS_MAX'] as const
 type Limit = (typeof LIMITS)[number]
 
 const houses: ServerHouse[] = []
 
-// A test that failed leaves no server either.
+// A failed test must leave no server either.
 afterAll(() => {
   for (const pid of houses.flatMap((house) => house.running())) process.kill(pid, 'SIGKILL')
 })
 
 export class ServerHouse extends House {
-  /** `met`: the limit that what hangs is to meet. Others are no matter of the machine's speed. */
+  /**
+   * `met` is the limit that the test expects to expire. The other limits are long, so that a slow machine does not
+   * reach them.
+   */
   constructor(env: Record<string, string> = {}, met?: Limit) {
     super(env)
     const limits = LIMITS.filter((limit) => limit !== met)
@@ -31,13 +34,13 @@ export class ServerHouse extends House {
     houses.push(this)
   }
 
-  /** A new agent, and its first turn; its uuid. */
+  /** Spawns an agent and runs its first turn; returns its uuid. */
   async agent(name: string, ...habits: string[]): Promise<string> {
     const { stderr } = await this.ok('spawn', ...this.flags(name, habits), 'hi')
     return stderr.split('\n').find((line) => /^[0-9a-f-]{36}$/.test(line)) as string
   }
 
-  /** Its first turn under way. */
+  /** Starts its first turn. */
   begin(name: string, prompt: string, ...habits: string[]): Running {
     return this.start(['spawn', ...this.flags(name, habits), prompt])
   }
@@ -46,17 +49,17 @@ export class ServerHouse extends House {
     return path.join(this.root, `store-${name}`)
   }
 
-  /** Everything of this home that runs, but for us. */
+  /** All processes of this home, except this one. */
   running(): number[] {
     return processesWith(`SUBSTRAT_HOME=${this.home}`)
   }
 
-  /** The servers that run: the leaders of their groups. */
+  /** The running servers: the leaders of their groups. */
   servers(): number[] {
     return this.running().filter((pid) => processGroup(pid) === pid && serverOf(pid) !== undefined)
   }
 
-  /** Of one agent. */
+  /** The server of one agent. */
   server(id: string): number | undefined {
     return this.servers().find((pid) => environment(pid).includes(`SUBSTRAT_AGENT=${id}`))
   }
@@ -65,7 +68,7 @@ export class ServerHouse extends House {
     return this.records(id).filter((record) => record.kind === 'server.kept')
   }
 
-  /** As if its last use had been so long ago. */
+  /** Makes its last use look that long ago. */
   age(id: string, ms: number): void {
     const file = path.join(this.home, 'servers', id)
     const at = statSync(file).mtimeMs - ms

@@ -1,4 +1,4 @@
-/** Servers of agents without the command line: a shell that sleeps, kept as a turn keeps one. */
+/** Agents' servers without the command line: a sleeping shell, kept as a turn keeps a server. */
 import { onTestFinished } from 'vitest'
 import type { LaunchedServer } from '../../src/provider/host-contract.js'
 import { KeptServerHost } from '../../src/provider/kept-server-host.js'
@@ -10,12 +10,12 @@ import { newSession } from './sessions.js'
 
 export interface Held {
   host: KeptServerHost
-  /** What was made durable, in order. */
+  /** Durable events, in order. */
   events: string[]
   groups: ProcessGroup[]
 }
 
-/** A turn's side of it. What it launches is dead when the test is over. */
+/** The turn's side of a kept server. Programs that it launches are killed after the test. */
 export function keptServerHost(session: Session, isOn = true): Held {
   const events: string[] = []
   const groups: ProcessGroup[] = []
@@ -50,7 +50,7 @@ export async function launch(held: Held, script = 'exec sleep 3600'): Promise<La
   return launchServer(command, { signal: new AbortController().signal })
 }
 
-/** An agent at rest with a server that runs; its id. */
+/** An idle agent with a running server; returns its id. */
 export async function agentWithServer(store: FileStore): Promise<string> {
   const session = await newSession(store)
   const held = keptServerHost(session)

@@ -1,4 +1,4 @@
 import type { KeyRetention } from '../../src/storage/store.js'
 
-/** No key is forgotten. */
+/** No key is ever forgotten. */
 export const EVERY_KEY: KeyRetention = { minuteMin: 0, keysMin: Number.MAX_SAFE_INTEGER, keptMinutes: 0 }

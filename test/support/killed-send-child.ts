@@ -1,6 +1,7 @@
 /**
- * `send`, killed right before the n-th of its steps that change a file, or the first of that name; with 0 it ends by itself,
- * and says how many there were. Bundled and started by useScripts: node killed-send-child.mjs HOME AGENT KEY N
+ * `send`, killed right before the n-th of its steps that change a file, or before the first step of that name. With 0
+ * it ends by itself and prints the number of such steps. Bundled and started by useScripts: node killed-send-child.mjs
+ * HOME AGENT KEY N
  */
 
 import { setFaultHook } from '../../src/host/disk/operation.js'
@@ -23,7 +24,7 @@ const { ctx } = contextAt(store, {
   },
 })
 setFaultHook(({ name, point }) => {
-  // A file is made by its opening, and a lock is a file's.
+  // Opening creates a file, and a lock belongs to a file.
   if (READS.includes(name) && !/create|lock|spawn/.test(point)) return undefined
   steps += 1
   if (steps === Number(n) || point === n) process.kill(process.pid, 'SIGKILL')

@@ -1,4 +1,4 @@
-/** Work that dies at its n-th step on the disk, and the home that it leaves, as another process finds it. */
+/** Work that is killed at its n-th disk step, and the home that it leaves, as another process finds it. */
 import { cpSync } from 'node:fs'
 import { join } from 'node:path'
 import type { Operation } from '../../src/host/disk/operation.js'
@@ -6,14 +6,14 @@ import { FileStore } from '../../src/storage/store.js'
 import { withFaults } from './faults.js'
 import { tempDirectory } from './temp.js'
 
-/** With new files, so that no lock of this process is held in it. */
+/** Copies the files, so that this process holds no lock in the copy. */
 export function copyOf(store: FileStore): FileStore {
   const root = join(tempDirectory(), 'home')
   cpSync(store.root, root, { recursive: true, preserveTimestamps: true })
   return FileStore.openForWrite(root)
 }
 
-/** Whether it came as far as its n-th step, of those that count; nothing of it happens after. */
+/** Returns whether the work reached its n-th counted step. No later step takes effect. */
 export async function killedAt(
   n: number,
   work: () => Promise<unknown>,
@@ -26,7 +26,7 @@ export async function killedAt(
     left -= 1
     if (left > 0) return undefined
     died = true
-    // As a step of a disk that is gone: work that runs beside knows what to do with that.
+    // Fails like a step on a lost disk, which concurrent work can handle.
     throw Object.assign(new Error('killed'), { code: 'EIO' })
   })
   try {

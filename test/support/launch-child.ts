@@ -1,7 +1,7 @@
 /**
- * Launches a program in a directory, as a turn does, and is killed by the test: `hold the record` stands still between the
- * fork and the record, `record` writes the record and waits for the program. The program is a command of the shell, where
- * one is given.
+ * Launches a program in a directory, as a turn does, and is killed by the test. `hold the record` pauses between the
+ * fork and the record; `record` writes the record and waits for the program. The program may be given as a shell
+ * command.
  */
 import { randomUUID } from 'node:crypto'
 import { writeFileSync } from 'node:fs'

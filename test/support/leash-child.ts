@@ -1,4 +1,7 @@
-/** Holds the leash of a group that it has not started, and is killed by the test; `release` lets go of it first. */
+/**
+ * Holds the leash of a group that another process started, and is killed by the test. With `release` it releases the
+ * leash first.
+ */
 import { leash } from '../../src/provider/leash.js'
 
 const [group, tag, what] = process.argv.slice(2) as [string, string, string]

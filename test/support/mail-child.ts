@@ -1,6 +1,6 @@
 /**
- * A process that sends when it is told: a line `<agent> queue|turn <pause in µs>` on stdin is one command, with a context
- * of its own, and `done` on stdout is its end. So hundreds of commands race without the start of a process each.
+ * A process that sends on request. A line `<agent> queue|turn <pause in µs>` on stdin runs one command with its own
+ * context, and `done` on stdout reports its end. This way hundreds of commands can race without a process start each.
  */
 import { createInterface } from 'node:readline'
 import { send } from '../../src/operations/send.js'

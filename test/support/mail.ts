@@ -6,20 +6,20 @@ import { digestOf } from '../../src/session/ids.js'
 import type { NewRecord } from '../../src/session/records.js'
 import type { FileStore } from '../../src/storage/store.js'
 
-/** From the operator, where nothing else is said. */
+/** From the operator by default. */
 export function draft(to: string, content: string, over: Partial<Draft> = {}): Draft {
   const from = over.from ?? 'operator'
   return { message_id: randomUUID(), from, from_path: from, to, kind: 'request', content, ...over }
 }
 
-/** Its id. */
+/** Returns its id. */
 export function posted(store: FileStore, to: string, content: string, over: Partial<Draft> = {}): string {
   const message = draft(to, content, over)
   if (!post(store, message)) throw new Error(`message ${message.message_id} was posted before`)
   return message.message_id
 }
 
-/** As it would stand in the inbox. */
+/** The message as stored in the inbox. */
 export function stored(to: string, content: string, over: Partial<Message> = {}): Message {
   return {
     reply_to: null,
@@ -36,7 +36,7 @@ export function stored(to: string, content: string, over: Partial<Message> = {})
   }
 }
 
-/** Puts it into the inbox without a look at anything; its id. */
+/** Writes it to the inbox without any check; returns its id. */
 export function forged(store: FileStore, to: string, content: string, over: object = {}): string {
   const message = { ...stored(to, content), ...over } as Message
   store.mail.put(to, message.message_id, message)
@@ -59,7 +59,7 @@ export function deliveredRecord(
   }
 }
 
-/** Every message in the inbox, as it is stored. */
+/** Every stored message of the inbox. */
 export function mailOf(store: FileStore, to: string): Message[] {
   return store.mail.ids(to).map((id) => {
     const line = store.mail.read(to, id) as { object: unknown }

@@ -28,7 +28,7 @@ interface Section {
   lines: string[]
 }
 
-/** The parts of a page below its headings, in order, with their blocks of code. */
+/** The sections of a page in order, with their code blocks. */
 export function sectionsOf(page: string): Section[] {
   const sections: Section[] = []
   let chapter = ''
@@ -58,7 +58,10 @@ interface Shape {
   fields: string[]
 }
 
-/** The shapes of a page: a name in bold code, which begins a paragraph, and then maybe a line `a:type b?:type` in code. */
+/**
+ * The shapes of a page: a paragraph that begins with a name in bold code, optionally followed by a line `a:type
+ * b?:type` in code.
+ */
 export function shapesOf(page: string): Shape[] {
   const shapes: Shape[] = []
   for (const { heading, chapter, lines } of sectionsOf(page)) {
@@ -80,7 +83,7 @@ function cellsOf(row: string): string[] {
     .map((cell) => cell.trim().replaceAll('`', ''))
 }
 
-/** The JSON examples of a page, by the heading that each stands under. */
+/** The JSON examples of a page, by their heading. */
 export function examplesOf(page: string): Record<string, unknown> {
   const sections = page.split(/^## /m).slice(1)
   const found = sections.flatMap((section) => {
@@ -91,7 +94,7 @@ export function examplesOf(page: string): Record<string, unknown> {
   return Object.fromEntries(found)
 }
 
-/** The first block of code in that language. Throws where there is none. */
+/** The first code block in that language. Throws if there is none. */
 export function blockOf(page: string, language: string): string {
   const block = new RegExp(`^\`\`\`${language}\\n([\\s\\S]*?)^\`\`\``, 'm').exec(page)?.[1]
   if (block === undefined) throw new Error(`there is no block of ${language}`)

@@ -1,7 +1,11 @@
-// The program of an agent, for the exec provider: it reads its prompt, `[[tool, input], …]`, starts `substrat mcp` as any
-// MCP client does, calls the tools one after the other, and answers with the results: `[[is_error, text], …]`.
-// RUN_JS names the CLI. `["wait-for", {file}]` waits for a file, `["together", {calls}]` calls several at once,
-// `["exit", {code}]` ends it at once, `["leave", {call, file, text}]` in the middle of a call, once the file has the text.
+// An agent program for the exec provider. It reads its prompt, `[[tool, input], …]`, starts `substrat mcp` like any MCP
+// client, calls the tools one after the other, and answers with the results: `[[is_error, text], …]`. RUN_JS is the
+// path of the CLI.
+//
+// - `["wait-for", {file}]` waits for a file
+// - `["together", {calls}]` makes several calls at once
+// - `["exit", {code}]` ends the program at once
+// - `["leave", {call, file, text}]` ends it in the middle of a call, once the file has the text
 import { existsSync, readFileSync, writeFileSync } from 'node:fs'
 import { text } from 'node:stream/consumers'
 import { Client } from '@modelcontextprotocol/sdk/client/index.js'

@@ -1,14 +1,19 @@
 /**
- * Agents of a provider plugin whose program has a store of its own: `native/<session>` of the workspace has what it was
- * told, a JSON line each. What a turn of it does is written down by the test, turn after turn, in `turns.json`:
- * `{launch: command}` runs a program and waits for it, `{hang: true}` waits for ever, `{fail: {type, message, …}}` throws,
- * `{tools: true}` replies with the names that the tool server offers, anything else is an event that is yielded.
- * A turn that has none written down replies `said: <prompt>`.
+ * Agents of a provider plugin whose program has its own store. `native/<session>` in the workspace holds its inputs,
+ * one JSON line each.
+ *
+ * The test writes the actions of each turn to `turns.json`, turn after turn:
+ * - `{launch: command}` runs a program and waits for it
+ * - `{hang: true}` waits forever
+ * - `{fail: {type, message, …}}` throws
+ * - `{tools: true}` replies with the names of the tool server's tools
+ * - any other object is an event to yield
+ * A turn without actions replies `said: <prompt>`.
  */
 import type { WaitAnswer } from '../../src/provider/contract.js'
 import { House } from './cli.js'
 
-/** What a program was told: a prompt, or a person's decision. */
+/** An input of the program: a prompt, or the operator's decision. */
 export type Told = { prompt: string } | { answer: WaitAnswer }
 
 export class NativeHouse extends House {
@@ -17,12 +22,12 @@ export class NativeHouse extends House {
     this.plugin('native', NATIVE)
   }
 
-  /** What the turns of its agents do, in the order in which they come. */
+  /** Sets the actions of the agents' turns, in order. */
   turns(...turns: object[][]): void {
     this.write('turns.json', JSON.stringify(turns))
   }
 
-  /** By every session, in order; undone ones too. */
+  /** The inputs of every session in order, undone ones included. */
   told(): (Told & { session: string })[] {
     return this.lines('told').map((line) => JSON.parse(line))
   }
@@ -97,7 +102,7 @@ function session(id, settings, host) {
     let output = ''
     for await (const piece of program.stdout) {
       output += piece
-      // It ends with its stdin.
+      // The program ends with its stdin.
       if (output.includes('spawn_agent')) program.stdin.end()
     }
     const answers = output.split('\\n').filter(Boolean).map((line) => JSON.parse(line))

@@ -1,4 +1,4 @@
-/** npm as a person has it, and a registry of this machine's own. */
+/** npm as a user has it, and a local registry. */
 import { createHash } from 'node:crypto'
 import { readFileSync } from 'node:fs'
 import { createServer } from 'node:http'
@@ -7,13 +7,15 @@ import path from 'node:path'
 import { execa } from 'execa'
 import { onTestFinished } from 'vitest'
 
-/** With the settings of whoever runs the tests: the cache that `npm ci` has filled, the registry, its certificates. */
+/**
+ * Uses the settings of the user who runs the tests: the cache filled by `npm ci`, the registry and its certificates.
+ */
 export async function npm(cwd: string, ...args: string[]): Promise<string> {
   const options = { cwd, env: { npm_config_logs_max: '0', npm_config_update_notifier: 'false' } }
   return (await execa('npm', args, options)).stdout
 }
 
-/** Where npm's settings are for all users; --prefix would have it look for them in there. */
+/** The npm settings of all users; with --prefix npm would look for them inside the prefix. */
 export async function npmGlobalConfig(): Promise<string> {
   return (await npm('/', 'config', 'get', 'globalconfig')).trim()
 }
@@ -21,12 +23,12 @@ export async function npmGlobalConfig(): Promise<string> {
 /** The tarball of the package in that directory. */
 export async function pack(directory: string, destination: string): Promise<string> {
   const output = await npm(directory, 'pack', '--json', '--pack-destination', destination)
-  // What its scripts print comes first.
+  // The output of its scripts comes first.
   const [{ filename }] = JSON.parse(output.slice(output.search(/^\[/m))) as [{ filename: string }]
   return path.join(destination, filename)
 }
 
-/** The tarballs of packages that are built. One npm packs them all: its start is most of the work. */
+/** The tarballs of built packages. One npm packs all of them, because its start takes most of the time. */
 export async function packBuilt(directories: string[], destination: string): Promise<string[]> {
   const flags = ['--json', '--ignore-scripts', '--pack-destination', destination]
   const packed: { filename: string }[] = JSON.parse(await npm(destination, 'pack', ...flags, ...directories))
@@ -39,7 +41,7 @@ export interface Package {
   tarball: string
 }
 
-/** Serves these packages and no other on the loopback interface until the test is over; its address. */
+/** Serves only these packages on the loopback interface until the test is over; returns the address. */
 export async function serveRegistry(packages: Package[]): Promise<string> {
   const server = createServer((request, response) => {
     const found = packages.find(({ name }) => request.url?.split('/')[1] === name)

@@ -1,15 +1,17 @@
-/** What storage does, step by step: recorded, made to fail at each, and asked what a power cut could still take. */
+/**
+ * Storage operations step by step: recorded, failed at each step, and checked for what a power cut could still lose.
+ */
 import { existsSync } from 'node:fs'
 import { dirname } from 'node:path'
 import { type Operation, setFaultHook } from '../../src/host/disk/operation.js'
 import { withFaults } from './faults.js'
 
-/** A step, and whether there was something at its path before it. */
+/** A step, and whether its path existed before it. */
 export interface Recorded extends Operation {
   wasThere: boolean
 }
 
-/** Records until the end of the test, or of the next `withFaults`. Failing steps are recorded too. */
+/** Records until the end of the test, or of the next `withFaults`. Includes failed steps. */
 export function recordOperations(): Recorded[] {
   const operations: Recorded[] = []
   withFaults((operation) => {
@@ -33,7 +35,7 @@ export function clearFaults(): void {
 
 export type HowOften = 'once' | 'from then on'
 
-/** Lets the step with this number, from 0, fail; and with 'from then on' every later one too. */
+/** Makes the step with this number fail, from 0; with 'from then on' every later step too. */
 export function failStep(index: number, errno: string, howOften: HowOften = 'once'): void {
   let count = 0
   withFaults(() => {
@@ -55,7 +57,9 @@ interface Unsynced {
   name: boolean
 }
 
-/** What a power cut could take after these steps: files with unsynced bytes, names in a directory that is not synced. */
+/**
+ * The losses that a power cut could cause after these steps: files with unsynced bytes, names in an unsynced directory.
+ */
 export function unsyncedAfter(operations: Recorded[]): string[] {
   const state = new Map<string, Unsynced>()
   for (const operation of operations) apply(state, operation)
@@ -85,7 +89,7 @@ function apply(state: Map<string, Unsynced>, { name, path, to, wasThere }: Recor
       state.set(to as string, { bytes: state.get(path)?.bytes ?? false, name: true })
       return
     case 'rename':
-      // What was there before has its bytes on disk, and a name that is not.
+      // An existing file has its bytes on disk; a moved one lacks its new name there.
       if (wasThere && !state.has(path)) state.set(path, { bytes: false, name: true })
       for (const [child, entry] of take(state, path))
         state.set(to + child.slice(path.length), { bytes: entry.bytes, name: entry.name || child === path })
@@ -96,7 +100,7 @@ function apply(state: Map<string, Unsynced>, { name, path, to, wasThere }: Recor
   }
 }
 
-/** Removes the path and all below it. */
+/** Removes the path and everything below it. */
 function take(state: Map<string, Unsynced>, root: string): [string, Unsynced][] {
   const taken = [...state].filter(([path]) => path === root || path.startsWith(`${root}/`))
   for (const [path] of taken) state.delete(path)

@@ -1,8 +1,8 @@
-/** An agent whose turn waits for a decision about a shell command, and what its sender was told. */
+/** An agent whose turn waits for a decision about a shell command, and the output that its sender got. */
 import { expect } from 'vitest'
 import type { House, Result, RunOptions } from './cli.js'
 
-/** Leaves a mark in the workspace, so that it is seen how often it ran. */
+/** Leaves a mark in the workspace on every run, so that runs can be counted. */
 export const MARKS = { name: 'shell', input: { command: 'echo ran >> ran; echo done' } }
 
 export interface Parked {
@@ -19,7 +19,7 @@ export async function parked(house: House, options: RunOptions & { tools?: objec
   return { id, token: told.json.wait.token, told }
 }
 
-/** Of a `resume` with a token. */
+/** The arguments of a `resume` with a token. */
 export function decides(token: string, ...decision: string[]): string[] {
   return ['resume', 'a', '--token', token, ...decision]
 }

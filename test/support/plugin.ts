@@ -1,4 +1,4 @@
-/** Provider plugins, made by a test in a directory of its own. */
+/** Provider plugins that a test creates in its own directory. */
 import { mkdirSync, writeFileSync } from 'node:fs'
 import path from 'node:path'
 import type { House } from './cli.js'
@@ -6,7 +6,7 @@ import type { House } from './cli.js'
 export interface PluginFiles {
   name: string
   version?: string
-  /** Provider names, with the source of the module that each is. */
+  /** Maps a provider's name to the source of its module. */
   providers: Record<string, string>
 }
 
@@ -29,7 +29,7 @@ export function writePlugin(parent: string, { name, version = '1.0.0', providers
   return directory
 }
 
-/** What `substrat plugins link` leaves, without the second that it takes. */
+/** Writes the files of `substrat plugins link`, which would take a second. */
 export function linkPlugin(house: House, files: PluginFiles): void {
   const root = writePlugin(house.root, files)
   const data = path.join(house.env.XDG_DATA_HOME as string, 'substrat')
@@ -41,7 +41,7 @@ export function linkPlugin(house: House, files: PluginFiles): void {
   )
 }
 
-/** A model provider whose `complete` has that body, with `request` and `signal` in its scope. */
+/** A model provider whose `complete` has that body, with `request` and `signal` in scope. */
 export function modelProvider(body: string, before = ''): string {
   return `${before}
 export default {

@@ -1,11 +1,11 @@
 import { readdirSync, readFileSync } from 'node:fs'
 
-/** Whether the process runs. One that is dead and only not yet waited for does not. */
+/** Whether the process runs. A zombie does not. */
 export function isAlive(pid: number): boolean {
   return stateOf(pid) !== undefined
 }
 
-/** Living processes whose environment has this entry: `SUBSTRAT_HOME=/tmp/…`. */
+/** Living processes whose environment has this entry, such as `SUBSTRAT_HOME=/tmp/…`. */
 export function processesWith(entry: string): number[] {
   return readdirSync('/proc')
     .map(Number)

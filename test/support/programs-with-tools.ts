@@ -1,4 +1,4 @@
-/** Agents whose own program speaks MCP through `substrat mcp`, and that way spoken by hand. */
+/** Agents whose own program speaks MCP through `substrat mcp`, and the same protocol by hand. */
 import { mkdtempSync, rmSync } from 'node:fs'
 import { tmpdir } from 'node:os'
 import path from 'node:path'
@@ -12,7 +12,7 @@ const RUN_JS = path.join(import.meta.dirname, '..', '..', 'bin', 'run.js')
 
 const directory = mkdtempSync(path.join(tmpdir(), 'substrat-test-'))
 const CLIENT = path.join(directory, 'mcp-client.mjs')
-// The many files of the SDK take each program an eighth of a second of CPU more.
+// Bundled, because the SDK's many files cost each program an eighth of a second of CPU.
 buildSync({
   entryPoints: [path.join(import.meta.dirname, 'mcp-client.mjs')],
   outfile: CLIENT,
@@ -54,7 +54,7 @@ export function answersIn(stdout: string): Called[] {
   return JSON.parse(stdout).map(([isError, text]: [boolean, string]) => ({ isError, text }))
 }
 
-/** The calls by programs in the log, each with its result, in the order of their intents. */
+/** The programs' calls in the log, each with its result, in the order of their intents. */
 export function recordedCalls(house: House, id: string): { tool: string; input: unknown; result: string }[] {
   const records = house.records(id) as unknown as NewRecord[]
   const results = new Map(
@@ -67,13 +67,13 @@ export function recordedCalls(house: House, id: string): { tool: string; input: 
   )
 }
 
-/** A turn that stands still, and the socket that its holder serves. */
+/** A paused turn, and the socket that its holder serves. */
 export async function servedTurn(
   house: House,
   name: string,
   ...flags: string[]
 ): Promise<{ id: string; socket: string; end(): void; turn: ReturnType<House['start']> }> {
-  // It ends with its workspace too, whatever became of the test.
+  // Also ends when its workspace is removed, so that a failed test leaves no process.
   const command = `printenv SUBSTRAT_SOCKET > ${name}.socket; while [ ! -e ${name}.end ] && [ -e ${name}.socket ]; do sleep 0.02; done; rm -f ${name}.end; echo done`
   const id = await house.spawn(name, '--provider', 'exec', '--option', `command=${command}`, ...flags)
   const turn = house.start(['send', name, 'go'])

@@ -13,7 +13,7 @@ export interface RecordedHost {
   groups: ProcessGroup[]
 }
 
-/** What it launches is dead when the test is over. */
+/** Programs that it launches are killed after the test. */
 export function recordedHost(record: (group: ProcessGroup) => void = () => undefined): RecordedHost {
   const runId = randomUUID()
   const groups: ProcessGroup[] = []
@@ -31,7 +31,7 @@ export function recordedHost(record: (group: ProcessGroup) => void = () => undef
   return { host, runId, groups }
 }
 
-/** A zombie, which only waits for its parent to look, is dead. */
+/** A zombie, which its parent has not yet reaped, is dead. */
 export function isAlive(pid: number): boolean {
   return processGroup(pid) !== undefined
 }

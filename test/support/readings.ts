@@ -1,7 +1,7 @@
-/** What the clocks say at a time of a test. */
+/** Clock readings at a moment of a test. */
 import type { ClockReading } from '../../src/host/identity.js'
 
-/** `uptimeMs`: of the boot `bootId`. By default the uptime says nothing: no time has gone by. */
+/** `uptimeMs` belongs to the boot `bootId`. By default it shows no elapsed time. */
 export function reading(at: string, uptimeMs = 0, bootId = 'test-boot'): ClockReading {
   return { at, kernel_boot_id: bootId, uptime_ms: uptimeMs }
 }

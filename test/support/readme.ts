@@ -3,7 +3,9 @@ import { readFileSync } from 'node:fs'
 
 export const readme = readFileSync('README.md', 'utf8')
 
-/** The beginning of each block, in the order of the page. test/package/readme.test.ts checks that no block is left out. */
+/**
+ * The beginning of each block, in the order of the page. test/package/readme.test.ts checks that no block is left out.
+ */
 const BEGINS = {
   transcript: '$ substrat spawn',
   clone: 'npm ci && npm run demo',

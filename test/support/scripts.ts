@@ -1,4 +1,4 @@
-/** Scripts of test/support that import the sources, as real processes: bundled once for a test file. */
+/** Scripts of test/support that import the sources and run as real processes; bundled once per test file. */
 import { type ChildProcess, spawn } from 'node:child_process'
 import { mkdtempSync, rmSync } from 'node:fs'
 import { tmpdir } from 'node:os'
@@ -13,7 +13,7 @@ export interface Scripts {
   start(script: string, args: string[], env?: Record<string, string>): ChildProcess
 }
 
-/** At the top of a test file. Those that still run after it are killed. */
+/** Call it at the top of a test file. Scripts that still run after the file are killed. */
 export function useScripts(...scripts: string[]): Scripts {
   const children = new Set<ChildProcess>()
   let directory = ''
@@ -26,7 +26,7 @@ export function useScripts(...scripts: string[]): Scripts {
       bundle: true,
       platform: 'node',
       format: 'esm',
-      // The add-on of the locks is looked for where the sources look for it.
+      // Keeps the path at which the sources look for the native locks.
       define: { 'import.meta.url': JSON.stringify(pathToFileURL(join(repository, 'src/x.js')).href) },
       banner: {
         js: `import { createRequire as requireFrom } from 'node:module'; const require = requireFrom(${JSON.stringify(pathToFileURL(join(repository, 'package.json')).href)})`,

@@ -1,6 +1,6 @@
 import type { SendRequest } from '../../src/dispatch/send-request.js'
 
-/** A request without a key, with the defaults of the command `send`. */
+/** A request without a key, with the defaults of the `send` command. */
 export function sendRequest(agentId: string, over: Partial<SendRequest> = {}): SendRequest {
   return {
     agentId,

@@ -1,7 +1,7 @@
-/** The order of the test files: what takes longest begins first, so that no core is idle at the end. */
+/** The order of the test files: the longest begin first, so that no core is idle at the end. */
 import { BaseSequencer, type TestSpecification } from 'vitest/node'
 
-/** Few tests that take long: by their size they would come last. */
+/** Files with few but long tests, which would come last by size. */
 const LONG = [
   'test/stress/',
   'test/servers/',

@@ -1,4 +1,4 @@
-/** Agents, made without the command line. */
+/** Agents created without the command line. */
 import { randomUUID } from 'node:crypto'
 import { tmpdir } from 'node:os'
 import { bootId } from '../../src/host/identity.js'
@@ -11,7 +11,7 @@ import { completedRecord, reply } from '../../src/turn/step/records.js'
 
 export interface AgentFacts {
   name?: string | null
-  /** Its id; a root's is null. */
+  /** The parent's id; null for a root. */
   parent?: string | null
   path?: string
   provider?: string
@@ -50,7 +50,7 @@ export function newSession(
   return createAgent(store, { id, name, parent, records, command: 'test' }, TREE_BOUNDS)
 }
 
-/** A new agent at rest; its id. No two are made in the same millisecond: the order of lists is that of their times. */
+/** A new idle agent; returns its id. Each gets its own millisecond, because lists are ordered by time. */
 export async function newAgent(store: FileStore, facts: AgentFacts = {}): Promise<string> {
   const session = await newSession(store, facts)
   await session.close(() => false)
@@ -58,7 +58,7 @@ export async function newAgent(store: FileStore, facts: AgentFacts = {}): Promis
   return session.id
 }
 
-/** Ends it for good, by record alone. */
+/** Terminates it by its record alone. */
 export async function terminate(store: FileStore, agentId: string): Promise<void> {
   const session = await reopen(store, agentId)
   session.append([{ kind: 'session.terminated' }])
@@ -69,7 +69,7 @@ export function reopen(store: FileStore, agentId: string): Promise<Session> {
   return openForAppend(store, agentId, { command: 'test', waitMs: 0 })
 }
 
-/** All records of the log; none where there is no log. */
+/** All records of the log; empty if there is no log. */
 export function recordsOf(store: FileStore, agentId: string): SessionRecord[] {
   const log = store.logs.openForRead(agentId)
   if (log === undefined) return []
@@ -97,7 +97,7 @@ export function userMessage(runId: string, content: string): NewRecord<'message.
   return { kind: 'message.user', message_id: randomUUID(), run_id: runId, content, origin: 'operator' }
 }
 
-/** The records of a run that begins; the session is activated where it must be. */
+/** The first records of a run. Activates the session if necessary. */
 export function beginning(session: Session, runId: string, content: string): NewRecord[] {
   const activated: NewRecord[] =
     session.state.state === 'active' ? [] : [{ kind: 'session.activated', boot_id: bootId() }]
@@ -108,7 +108,7 @@ export function replied(runId: string, content: string, steps = 0): NewRecord {
   return reply({ run_id: runId, steps }, content)
 }
 
-/** A whole turn: asked, answered, at rest. */
+/** A complete turn: prompt, reply, idle. */
 export function appendTurn(session: Session, content: string, answer: string): string {
   const runId = randomUUID()
   session.append([...beginning(session, runId, content), { kind: 'model.requested', run_id: runId }])

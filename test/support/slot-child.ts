@@ -1,4 +1,4 @@
-/** Takes a slot, says so, and holds it until a line comes or it is killed. */
+/** Takes a slot, reports it, and holds it until it reads a line or is killed. */
 import { takeSlot } from '../../src/provider/slots.js'
 import { FileStore } from '../../src/storage/store.js'
 

@@ -1,4 +1,4 @@
-/** A process of its own that does what a test sends it: bundled and started by storage-process.ts. */
+/** A separate process that follows a test's orders; bundled and started by storage-process.ts. */
 import { spawn } from 'node:child_process'
 import { randomUUID } from 'node:crypto'
 import { closeSync, existsSync, openSync } from 'node:fs'
@@ -9,17 +9,20 @@ import { isHeld, type Lease, type LockSystem, tryLease, waitForLease } from '../
 import { FileStore } from '../../src/storage/store.js'
 
 export type Order =
-  /** Takes the lock, however long that takes; says `tried` before each attempt, `in` when it has it. */
+  /** Waits for the lock and takes it. Reports `tried` before each attempt, and `in` when it has the lock. */
   | { do: 'take'; system: LockSystem; path: string; witness?: string }
   | { do: 'try'; system: LockSystem; path: string }
   | { do: 'release' }
   | { do: 'probe'; system: LockSystem; path: string }
-  /** A child of its own that lives on. */
+  /** Starts a child that outlives it. */
   | { do: 'leave child' }
   | { do: 'make home'; root: string }
   | { do: 'lock agent'; root: string; agentId: string }
   | { do: 'read'; path: string }
-  /** Opens the agent and appends a record; stops before the first step `at`, says so, and goes on when `until` is there. */
+  /**
+   * Opens the agent and appends a record. Pauses before the first step `at`, reports it, and continues when `until`
+   * exists.
+   */
   | { do: 'append'; root: string; agentId: string; at?: string; until?: string }
 
 export type Report =
@@ -72,7 +75,7 @@ async function obey(order: Order): Promise<unknown> {
   }
 }
 
-/** Says which record it has appended, and so acknowledged. */
+/** Returns the record that it appended, and so acknowledged. */
 async function append(root: string, agentId: string): Promise<string> {
   const session = await openForAppend(FileStore.openForWrite(root), agentId, { command: 'test', waitMs: 0 })
   const message_id = randomUUID()
@@ -84,7 +87,7 @@ async function append(root: string, agentId: string): Promise<string> {
   return message_id
 }
 
-/** In the middle of synchronous code, as a process that the kernel does not run for a while. */
+/** Blocks synchronously, like a process that the kernel does not schedule for a while. */
 function stopBefore(step: string, until: string): void {
   setFaultHook(({ point }) => {
     if (point !== step) return undefined

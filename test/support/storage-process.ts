@@ -1,4 +1,4 @@
-/** Processes of their own that run the storage layer (storage-child.ts), told by messages what to do. */
+/** Separate processes that run the storage layer (storage-child.ts) on orders from a test. */
 import { type ChildProcess, spawn } from 'node:child_process'
 import { chmodSync, mkdtempSync, rmSync } from 'node:fs'
 import { tmpdir } from 'node:os'
@@ -13,7 +13,9 @@ const repository = join(import.meta.dirname, '..', '..')
 let bundle = ''
 const living = new Set<Child>()
 
-/** Once, at the top of a test file that starts children: builds them before, ends those that are left after. */
+/**
+ * Call it once at the top of a test file that starts children. Builds them before, and ends the remaining ones after.
+ */
 export function useChildren(): void {
   let directory = ''
   beforeAll(() => {
@@ -25,7 +27,7 @@ export function useChildren(): void {
       bundle: true,
       platform: 'node',
       format: 'cjs',
-      // The add-on is looked for where the sources look for it.
+      // Keeps the path at which the sources look for the native locks.
       define: { 'import.meta.url': JSON.stringify(pathToFileURL(join(repository, 'src/storage/x.js')).href) },
     })
     // Children may run as another user.
@@ -62,7 +64,7 @@ export class Child {
     living.add(this)
   }
 
-  /** Ready for its first order when this resolves. */
+  /** Resolves when the child is ready for its first order. */
   static async start(options: ChildOptions = {}): Promise<Child> {
     const [file = process.execPath, ...words] = options.command ?? []
     const user = options.uid === undefined ? {} : { uid: options.uid, gid: options.uid }
@@ -85,7 +87,7 @@ export class Child {
     this.process.send(order)
   }
 
-  /** The order's result; throws what the child failed with. */
+  /** Returns the order's result, or throws the child's error. */
   async ask(order: Order): Promise<unknown> {
     const before = this.count('result') + this.count('failed')
     this.send(order)
@@ -103,7 +105,7 @@ export class Child {
     return this.until(() => this.count(said) >= times, said)
   }
 
-  /** Calls back on each report and on the end. Returns what stops that. */
+  /** Calls back on each report and at the end. The returned function stops that. */
   watch(watcher: () => void): () => void {
     this.watchers.add(watcher)
     return () => this.watchers.delete(watcher)
@@ -135,14 +137,14 @@ export class Child {
     if (!this.hasExited) await new Promise((resolve) => this.process.once('exit', resolve))
   }
 
-  /** kill -9, and dead when it resolves. */
+  /** Sends SIGKILL and resolves when the child is dead. */
   kill(): Promise<void> {
     this.signal('SIGKILL')
     return this.ended()
   }
 }
 
-/** The first of them to say so from now on, or to have said so already. */
+/** The first of them to report this, from now on or already. */
 export function firstToSay(children: Child[], said: Report['said']): Promise<Child> {
   return new Promise((resolve, reject) => {
     const stop: (() => void)[] = []

@@ -1,16 +1,16 @@
-/** Where the tests keep their files: in memory where there is room, since a disk would add only the time of its syncs. */
+/** The directory for test files: in memory if there is room, since a disk would only add the time of its syncs. */
 import { readFileSync, statfsSync } from 'node:fs'
 import { tmpdir } from 'node:os'
 
 const MEMORY = '/dev/shm'
 const BYTES_MIN = 2e9
 
-/** TMPDIR where the caller has set it. */
+/** TMPDIR if the caller has set it. */
 export function temporaryDirectory(): string {
   return process.env.TMPDIR ?? (isUsable(MEMORY) ? MEMORY : tmpdir())
 }
 
-/** With room for what the tests write, and programs may be run from it: a container forbids that by default. */
+/** Needs enough room, and permission to run programs from it, which containers deny by default. */
 function isUsable(directory: string): boolean {
   try {
     const { bsize, bavail } = statfsSync(directory)

@@ -1,4 +1,4 @@
-/** Temporary directories and homes, gone when their test is over. */
+/** Temporary directories and homes, removed when the test is over. */
 import { mkdtempSync, rmSync } from 'node:fs'
 import { tmpdir } from 'node:os'
 import { join } from 'node:path'

@@ -1,11 +1,11 @@
 /**
- * Time as the test gives it. A grace that a program has to react in is held, so that a slow machine does not use it up; one
- * that is to run out does so when the test says so.
+ * Time under the test's control. A program's grace period is held, so that a slow machine does not use it up. The test
+ * says when one expires.
  */
 import { onTestFinished, vi } from 'vitest'
 import { clock } from '../../src/clock.js'
 
-/** Until the end of the test the monotonic clock stands still, but for what `pass` adds. */
+/** Stops the monotonic clock until the end of the test, except for `pass`. */
 export function holdClock(): { pass(ms: number): void } {
   const { monotonic } = clock
   let at = monotonic()
@@ -18,25 +18,25 @@ export function holdClock(): { pass(ms: number): void } {
   }
 }
 
-/** Timers of this length and more are the graces of programs: what a program does in one, it does however slow the machine is. */
+/** Timers of at least this length are graces of programs. Within a grace a program may be slow. */
 export const GRACE_MS = 300
 
 export interface HeldTimers {
-  /** How many timers of this length are set and not cleared. */
+  /** The number of pending timers of this length. */
   pending(ms: number): number
-  /** Lets those of this length run. */
+  /** Fires the timers of this length. */
   fire(ms: number): void
-  /** From now on timers run as ever; those that are held stay so. */
+  /** From now on timers run normally; held timers stay held. */
   release(): void
 }
 
-/** Until the end of the test timers of `fromMs` and more run only by `fire`; shorter ones run as ever. */
+/** Until the end of the test, timers of at least `fromMs` run only by `fire`; shorter ones run normally. */
 export function holdTimers(fromMs: number): HeldTimers {
   const { setTimeout: start, clearTimeout: clear } = globalThis
   const held = new Map<unknown, { ms: number; run: () => void }>()
   const set = (run: (...given: unknown[]) => void, ms = 0, ...given: unknown[]): NodeJS.Timeout => {
     if (ms < fromMs) return start(run, ms, ...given)
-    // A handle as any other, which may be unreferenced and cleared; it comes to its end after any test.
+    // A real handle, which can be unreferenced and cleared, and expires after the end of any test.
     const handle = start(() => undefined, 2 ** 31 - 1).unref()
     held.set(handle, { ms, run: () => run(...given) })
     return handle

@@ -1,4 +1,4 @@
-/** Agents whose model is a scenario that calls tools. */
+/** Agents whose model follows a scenario that calls tools. */
 import { readFileSync } from 'node:fs'
 import { expect } from 'vitest'
 import type { Message } from '../../src/mail/message.js'
@@ -10,14 +10,14 @@ export interface ToolCall {
   input: object
 }
 
-/** What a model answers to one request: what it says, or what it calls. */
+/** One answer of the model: a text, or calls. */
 export type Response = string | ToolCall | ToolCall[] | object
 
 export function call(name: string, input: object = {}): ToolCall {
   return { name, input }
 }
 
-/** An agent with that scenario. Its name may be a path: then it is born below the agent before the last slash. */
+/** An agent with that scenario. If its name is a path, it is created below the agent before the last slash. */
 export async function agent(
   house: House,
   path: string,
@@ -47,7 +47,7 @@ export interface ToolResult {
   isError: boolean
 }
 
-/** The results of tools in its log, in order. */
+/** The tool results in its log, in order. */
 export function results(house: House, id: string): ToolResult[] {
   return of(house, id, 'tool.finished').map(({ tool, content, is_error }) => ({
     tool,
@@ -56,7 +56,7 @@ export function results(house: House, id: string): ToolResult[] {
   }))
 }
 
-/** One turn in which the agent calls a tool, and what came of it. */
+/** One turn in which the agent calls a tool; returns the result. */
 export async function calling(
   house: House,
   id: string,
@@ -73,12 +73,12 @@ export function of<K extends NewRecord['kind']>(house: House, id: string, kind: 
   return house.records(id).filter((record) => record.kind === kind) as unknown as NewRecord<K>[]
 }
 
-/** The mail that was delivered to it, as `kind: content`. */
+/** The mail that it received, as `kind: content`. */
 export function mails(house: House, id: string): string[] {
   return of(house, id, 'mail.delivered').map(({ mail_kind, content }) => `${mail_kind}: ${String(content)}`)
 }
 
-/** What waits in its inbox. */
+/** The pending messages in its inbox. */
 export function waiting(house: House, id: string): Message[] {
   return house
     .inbox(id)

@@ -1,6 +1,6 @@
 /**
- * A tool server (MCP over stdio) of the tests, by hand: JSON-RPC, a message per line. Its first argument says how it
- * misbehaves; `ready` in its second is a file that it writes its pid to.
+ * A tool server of the tests, written by hand (MCP over stdio): JSON-RPC, one message per line. The first argument
+ * selects its misbehaviour. The second, `ready`, is a file for its pid.
  */
 import { writeFileSync } from 'node:fs'
 import { createInterface } from 'node:readline'
@@ -74,5 +74,5 @@ else
     if (method === 'tools/list') say({ id, result: list(params?.cursor) })
     if (method === 'tools/call') call(id, params)
   })
-// A server whose client is gone and that does not care.
+// Ignores that its client is gone.
 if (how === 'clings to life') setInterval(() => undefined, 1000)

@@ -1,4 +1,4 @@
-/** A toolbox in a workspace of its own, without a session. */
+/** A toolbox in its own workspace, without a session. */
 import { join } from 'node:path'
 import type { JsonObject } from '../../src/provider/contract.js'
 import type { LaunchCommand, LaunchedProgram } from '../../src/provider/host-contract.js'
@@ -11,7 +11,7 @@ export interface Bench {
   workspace: string
   home: string
   toolbox: Toolbox
-  /** The process groups of what it started. */
+  /** The process groups of the programs that it started. */
   groups: { process_group: number }[]
   notes: string[]
   run(name: string, input: JsonObject, signal?: AbortSignal): Promise<ToolResult>
@@ -47,7 +47,7 @@ export function bench(over: Partial<ToolboxOptions> = {}): Bench {
 
 const CALL = { run_id: '0'.repeat(8), call_id: 'c', made_at: 'c', allow: [], isRepeat: false }
 
-/** The tool server of the tests; see tool-server.mjs for how it may misbehave. */
+/** The tool server of the tests; tool-server.mjs lists its ways to misbehave. */
 export function serverThat(how: string, ready?: string): ToolboxOptions['servers'][string] {
   const script = join(import.meta.dirname, 'tool-server.mjs')
   return { command: process.execPath, args: [script, how, ...(ready === undefined ? [] : [ready])], env: {} }

@@ -1,4 +1,4 @@
-/** What the tools of the tree need of the outside, without dispatch: nobody is woken, and nobody is run. */
+/** Stand-ins for the tree tools' ports, without dispatch: they wake and run no agent. */
 import type { Session } from '../../src/session/session.js'
 import type { TreePorts } from '../../src/turn/tools/tree-ports.js'
 import { TREE_BOUNDS } from './sessions.js'
@@ -14,7 +14,7 @@ export function treePorts(session: Session): TreePorts {
   }
 }
 
-/** For toolboxes of tools that have nothing to do with the tree. */
+/** For toolboxes whose tools do not use the tree. */
 export const noTree = new Proxy({} as TreePorts, {
   get(_, name) {
     throw new Error(`no tool of this test uses the tree, but something asks for its ${String(name)}`)

@@ -1,4 +1,4 @@
-/** Turns of a session with a provider of the test's own, without the command line. */
+/** Turns of a session with the test's own provider, without the command line. */
 import { randomUUID } from 'node:crypto'
 import { bootId } from '../../src/host/identity.js'
 import type {
@@ -22,7 +22,10 @@ export class FakeStop {
   private readonly controller = new AbortController()
   private why: StopReason = 'shutdown'
   isClosed = false
-  /** Whether a signal to substrat has come, which the turn need not know of yet; `late`: only once it is waited for. */
+  /**
+   * Whether substrat has received a signal that the turn may not know of yet; `late`: the signal comes only once the
+   * turn waits for it.
+   */
   signalled: boolean | 'late' = false
 
   get signal(): AbortSignal {
@@ -118,7 +121,7 @@ export function toolboxAt(session: Session, over: Partial<ToolboxOptions> = {}):
   })
 }
 
-/** The tools that tests speak of, without any that runs. */
+/** The tools that tests mention; none of them can run. */
 export const POLICY: ToolPolicy = {
   kindOf: (tool) => {
     switch (tool) {
@@ -165,7 +168,7 @@ export async function* says(...events: ModelEvent[]): AsyncIterable<ModelEvent> 
   yield* events
 }
 
-/** For ever, whatever happens. */
+/** Never resolves. */
 export function hang(): Promise<never> {
   return new Promise(() => undefined)
 }

@@ -1,13 +1,13 @@
 /**
- * Waits for a condition, never for a time: how long it takes is up to the machine. What never comes to pass is ended by
- * the timeout of the test, long after any machine would have got there; the message then says what was awaited.
+ * Waits for a condition, never for a fixed time, because machines differ in speed. If the condition never holds, this
+ * fails before the test's timeout, with a message that names the condition.
  */
 import { setTimeout as sleep } from 'node:timers/promises'
 
 /** Less than the timeout of a test (vitest.config.ts), so that the failure names the condition. */
 export const HANG_MS = 14 * 60_000
 
-/** `timeoutMs` is for laboratories, which count what takes longer. */
+/** `timeoutMs` is for labs, which count cases that take longer. */
 export async function waitFor(
   condition: () => boolean | Promise<boolean>,
   what: string,

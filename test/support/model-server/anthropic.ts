@@ -1,4 +1,4 @@
-/** The Messages API: what it refuses, and how it streams. */
+/** The Messages API: its refusals and its stream format. */
 import type Anthropic from '@anthropic-ai/sdk'
 import {
   type Dialect,
@@ -123,7 +123,7 @@ function historyRefusal(body: Json): string | undefined {
   return cacheMarks > 4 ? 'A maximum of 4 blocks with cache_control may be provided.' : undefined
 }
 
-/** `open`: the calls of the message before. Their results come first, each once, and no others. */
+/** `open` holds the calls of the previous message. Their results must come first, each once, and no others. */
 function resultsRefusal(blocks: Json[], open: unknown[], i: number): string | undefined {
   const results = blocks.filter(({ type }) => type === 'tool_result').map((block) => block.tool_use_id)
   const missing = open.filter((id) => !results.includes(id))

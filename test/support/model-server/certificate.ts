@@ -1,4 +1,4 @@
-/** A certificate that signs itself, for 127.0.0.1 and model.test; undefined where there is no openssl to make one. */
+/** A self-signed certificate for 127.0.0.1 and model.test; undefined if openssl is missing. */
 import { execFileSync } from 'node:child_process'
 import { mkdtempSync, readFileSync, rmSync } from 'node:fs'
 import { tmpdir } from 'node:os'
@@ -8,7 +8,7 @@ import { afterAll } from 'vitest'
 export interface Certificate {
   key: string
   cert: string
-  /** Of the certificate. */
+  /** The path of the certificate. */
   file: string
 }
 

@@ -1,4 +1,4 @@
-/** Chat Completions: what it refuses, and how it streams. */
+/** Chat Completions: its refusals and its stream format. */
 import type OpenAI from 'openai'
 import {
   type Dialect,
@@ -136,7 +136,7 @@ function events(answer: ScriptedAnswer, place: number, body: Json): SentEvent[] 
   return [...chunks.map((value) => ({ data: JSON.stringify(value) })), { data: '[DONE]' }]
 }
 
-/** All calls begin, then their pieces come in turn: parallel calls are told apart by their index alone. */
+/** All calls begin first, then their pieces alternate: only the index distinguishes parallel calls. */
 function callChunks(
   answer: ScriptedAnswer,
   place: number,

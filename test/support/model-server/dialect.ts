@@ -1,15 +1,15 @@
-/** What differs between the three APIs. */
+/** The differences between the three APIs. */
 import type { ErrorKind, ScriptedAnswer } from './scenario.js'
 
 export type Json = { [key: string]: unknown }
 
 export interface Dialect {
-  /** What the API finds wrong with a request; undefined where it takes it. */
+  /** The reason to refuse a request; undefined if it is valid. */
   refusal(body: Json): string | undefined
-  /** How many responses of the model the history has. */
+  /** The number of model responses in the history. */
   responsesIn(body: Json): number
   latestUserText(body: Json): string
-  /** The events of a whole answer. */
+  /** The events of a complete answer. */
   events(answer: ScriptedAnswer, place: number, body: Json): SentEvent[]
   keyOf(headers: NodeJS.Dict<string | string[]>): string | undefined
   /** The status and the body of an error. */
@@ -19,7 +19,7 @@ export interface Dialect {
 }
 
 export interface SentEvent {
-  /** The `event:` line, where the API has one. */
+  /** The `event:` line, if the API has one. */
   name?: string
   data: string
 }
@@ -55,7 +55,7 @@ export function unknownKey(body: Json, known: readonly string[]): string | undef
 
 export const TOOL_NAME = /^[a-zA-Z0-9_-]{1,64}$/
 
-/** Half of a surrogate pair, as JSON.stringify writes it: the APIs take no such text. */
+/** Half of a surrogate pair, as JSON.stringify writes it. The APIs reject such text. */
 export function hasLoneSurrogate(value: unknown): boolean {
   if (typeof value === 'string') return /\p{Surrogate}/u.test(value)
   return typeof value === 'object' && value !== null && Object.values(value).some(hasLoneSurrogate)

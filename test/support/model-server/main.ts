@@ -1,10 +1,8 @@
 /**
- * The model server as a process of its own, for tests that kill clients:
- *
- *     node model-server.mjs [SCENARIO.json] [--port N] [--end-with-stdin]
- *
- * Its first line says where it is: `{"url":"http://127.0.0.1:40001","port":40001}`. `GET /__requests` gives what it was
- * asked so far. It ends on SIGTERM, and with `--end-with-stdin` when whoever started it is gone.
+ * The model server as a separate process, for tests that kill clients:
+ * node model-server.mjs [SCENARIO.json] [--port N] [--end-with-stdin]
+ * Its first line is its address: `{"url":"http://127.0.0.1:40001","port":40001}`. `GET /__requests` lists the requests
+ * so far. It ends on SIGTERM; with `--end-with-stdin` also when its parent is gone.
  */
 import { readFileSync } from 'node:fs'
 import { parseArgs } from 'node:util'

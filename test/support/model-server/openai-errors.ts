@@ -1,4 +1,4 @@
-/** The errors of both APIs of OpenAI. */
+/** The errors of both OpenAI APIs. */
 import type { Json } from './dialect.js'
 import type { ErrorKind } from './scenario.js'
 

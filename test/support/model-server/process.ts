@@ -1,4 +1,7 @@
-/** The model server as a process of its own: for clients that are killed, and where this process must not be in the way. */
+/**
+ * The model server as a separate process: for clients that are killed, or that must not share this process's event
+ * loop.
+ */
 import { type ChildProcess, spawn } from 'node:child_process'
 import { mkdtempSync, rmSync, writeFileSync } from 'node:fs'
 import { tmpdir } from 'node:os'
@@ -11,7 +14,7 @@ export interface ServerProcess {
   url: string
   port: number
   child: ChildProcess
-  /** What `GET /__requests` says. */
+  /** The result of `GET /__requests`. */
   requests(): Promise<RequestSummary[]>
   /** Resolves with its exit status. */
   stop(): Promise<number | null>
@@ -27,7 +30,7 @@ interface RequestSummary {
   has_key: boolean
 }
 
-/** It ends with this process, however that ends. */
+/** The server ends with this process, however this process ends. */
 export async function startServerProcess(scenario: Scenario = { responses: [] }): Promise<ServerProcess> {
   const folder = mkdtempSync(join(tmpdir(), 'substrat-model-server-'))
   const [bundle, file] = [join(folder, 'model-server.mjs'), join(folder, 'scenario.json')]

@@ -1,4 +1,4 @@
-/** The Responses API: what it refuses, and how it streams. */
+/** The Responses API: its refusals and its stream format. */
 import type OpenAI from 'openai'
 import {
   type Dialect,
@@ -18,7 +18,7 @@ import { inputOf, pieces, type ScriptedAnswer, type ScriptedCall } from './scena
 type Response = OpenAI.Responses.Response
 type Item = OpenAI.Responses.ResponseOutputItem
 type Event = OpenAI.Responses.ResponseStreamEvent
-/** Events as they are made, before they are numbered. */
+/** Events before they are numbered. */
 type Unnumbered = Event extends infer E
   ? E extends { sequence_number: number }
     ? Omit<E, 'sequence_number'>
@@ -39,7 +39,7 @@ const KEYS = [
 
 export const responses: Dialect = {
   refusal: (body) => requestRefusal(body) ?? historyRefusal(objects(body.input)),
-  // The items of one response stand next to each other.
+  // The items of one response are adjacent.
   responsesIn: ({ input }) =>
     objects(input).filter((item, i, items) => isFromModel(item) && !isFromModel(items[i - 1])).length,
   latestUserText: ({ input }) =>
@@ -142,7 +142,7 @@ function events(answer: ScriptedAnswer, place: number, body: Json): SentEvent[] 
   }))
 }
 
-/** The client's types have a field that the API does not send and the client adds. */
+/** The client's types have a field that the client adds and the API does not send. */
 function withoutClientFields(key: string, value: unknown): unknown {
   return key === 'output_text' ? undefined : value
 }

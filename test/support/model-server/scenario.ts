@@ -1,22 +1,25 @@
 /**
- * What the model server answers. Entry i answers the i-th model request of a conversation: its place is the number of
- * assistant responses in the history that it is given, so a client that was killed and started again goes on where it was.
+ * The answers of the model server. Entry i answers the i-th model request of a conversation, counted by the assistant
+ * responses in its history. A client that is killed and restarted therefore continues at its place.
  */
 export interface Scenario {
   responses: ScriptedAnswer[]
-  /** Looked at first: the first one whose text is in the latest user message answers (a summary, for one). */
+  /** Checked first: the first rule whose text is in the latest user message answers (a summary, for example). */
   rules?: ({ includes: string } & ScriptedAnswer)[]
-  /** A request of more tokens (4 characters each) is refused as too long a conversation. */
+  /** A longer request (at 4 characters per token) is refused as too long. */
   context_tokens_max?: number
-  /** Any other key is refused; without it, any is taken. */
+  /** Any other key is refused; without it, every key is accepted. */
   key?: string
 }
 
 export interface ScriptedAnswer {
-  /** Without text and calls the latest user message is echoed. */
+  /** Without text and calls the answer echoes the latest user message. */
   text?: string
   tool_calls?: ScriptedCall[]
-  /** Why the response ends, if not by itself. `filter`: of the provider, where its API has a filter beside the model. */
+  /**
+   * The stop reason, if not the normal one. `filter` is the provider's own filter, in an API that has one besides the
+   * model.
+   */
   stop?: 'length' | 'refusal' | 'filter'
   usage?: { input_tokens: number; cached_tokens?: number; output_tokens: number }
   /** Before the first byte. */
@@ -25,7 +28,7 @@ export interface ScriptedAnswer {
   event_delay_ms?: number
   /** After the last event, before the stream ends. */
   end_delay_ms?: number
-  /** In one event; 12 without it. */
+  /** Characters per event; 12 by default. */
   event_characters?: number
   fault?: Fault
 }
@@ -33,20 +36,20 @@ export interface ScriptedAnswer {
 export interface ScriptedCall {
   name: string
   input?: Record<string, unknown>
-  /** Sent as it is in the place of `input`, also where it is no JSON. */
+  /** Sent verbatim in place of `input`, even if it is not JSON. */
   raw_input?: string
 }
 
 export interface Fault {
-  /** The first so many requests with the same history meet it; without it, all do. */
+  /** Affects only this many first requests with the same history; by default all of them. */
   attempts?: number
-  /** An error in the place of an answer, or after `after_events` events in the middle of it. */
+  /** An error in place of an answer, or after `after_events` events of it. */
   error?: ErrorKind
   message?: string
   headers?: Record<string, string>
-  /** The connection is cut, the stream ends, or nothing more comes, after `after_events`. */
+  /** After `after_events` events the connection is cut, the stream ends, or it stalls. */
   stream?: 'cut' | 'end' | 'stall'
-  /** Sent as data of an event in the middle. */
+  /** Sent as the data of an event in the middle. */
   raw_event?: string
   after_events?: number
 }
@@ -72,7 +75,7 @@ export function answerFor(scenario: Scenario, place: number, latestUserText: str
   return saysNothing ? { ...answer, text: `echo: ${latestUserText}` } : answer
 }
 
-/** A text in pieces, never in the middle of a character. */
+/** Splits a text into pieces, never within a character. */
 export function pieces(text: string, answer: ScriptedAnswer): string[] {
   const size = answer.event_characters ?? 12
   const characters = [...text]

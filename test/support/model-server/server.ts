@@ -1,6 +1,6 @@
 /**
- * A model server on the loopback: the Messages API, the Responses API and Chat Completions over real HTTP, by a scenario,
- * and as strict as the real ones: what they refuse with 400 is refused here with 400, and counted.
+ * A model server on the loopback: the Messages API, the Responses API and Chat Completions over real HTTP, driven by a
+ * scenario. It is as strict as the real ones: it refuses with 400 what they refuse with 400, and counts the refusals.
  */
 import { createServer, type IncomingHttpHeaders, type IncomingMessage, type ServerResponse } from 'node:http'
 import { createServer as createSecureServer } from 'node:https'
@@ -16,21 +16,21 @@ interface RecordedRequest {
   api: Api
   headers: IncomingHttpHeaders
   body: Json
-  /** How often this history has been asked, from 1. */
+  /** The number of requests with this history, from 1. */
   attempt: number
-  /** Responses in the history before this one. */
+  /** The number of responses in the history before this one. */
   place: number
   status: number
-  /** What a 400 of strictness said. */
+  /** The message of a 400 for an invalid request. */
   refusal?: string
-  /** Once the answer is sent, or given up. */
+  /** Set once the answer is sent or abandoned. */
   isOver?: boolean
-  /** By `performance.now()`, where the client hung up before the end. */
+  /** In `performance.now()` time, if the client hung up before the end. */
   hungUpAt?: number
 }
 
 export interface ModelServer {
-  /** Without a path: the base URL of the Messages API; with `/v1`, of the others. */
+  /** Without a path it is the base URL of the Messages API; with `/v1`, that of the others. */
   url: string
   port: number
   requests: RecordedRequest[]
@@ -146,7 +146,7 @@ function refusalOf(
 ): [ErrorKind, string] | undefined {
   const given = dialect.keyOf(headers)
   if (key !== undefined && given !== key) {
-    // As OpenAI does: the key that was given is repeated.
+    // OpenAI repeats the key in the message, so this server does too.
     return ['authentication', `Incorrect API key provided: ${given ?? 'none'}.`]
   }
   if (dialect === anthropic && headers['anthropic-version'] === undefined) {
@@ -203,7 +203,7 @@ function withFault(events: SentEvent[], fault: Fault | undefined, dialect: Diale
     : [...first, dialect.errorEvent(fault.error, fault.message ?? DEFAULT_MESSAGE[fault.error])]
 }
 
-/** What was written is let out first: the client is to see an answer that ends in the middle. */
+/** Flushes first: the client must see an answer that ends in the middle. */
 async function cut(response: ServerResponse): Promise<void> {
   await sleep(20)
   response.socket?.destroy()
