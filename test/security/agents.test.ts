@@ -1,12 +1,15 @@
-/** A sample of hostile agent programs, against the plugins as they are published; and that their ids and counts steer nothing. */
+/**
+ * A sample of hostile agent programs against the published plugins, and the checks of ids and counts that programs
+ * send.
+ */
 import { expect, test } from 'vitest'
 import { runHostileAgents } from '../../stress/security/agents.js'
 import { Findings } from '../../stress/security/finding.js'
 import { Lab } from '../../stress/support/lab.js'
 import { pluginPart } from '../plugins/plugin-part.js'
 
-// One whose flood once opened a connection for each question: 305 MB.
-test('no hostile program of an agent holds up, fills, steers or breaks the command', async () => {
+// Includes the flood that once opened a connection for each question: 305 MB.
+test('a hostile agent program cannot block, overload or crash the command, or control the terminal', async () => {
   const lab = Lab.open()
   const findings = new Findings('opencode: endless questions')
   try {
@@ -34,7 +37,7 @@ const WRONG = [
 const { countOf } = await pluginPart<{ countOf(value: unknown): number }>('shared/src/program/json')
 
 test.each([-5, 2 ** 53, 1e300, Number.POSITIVE_INFINITY, Number.NaN, '5', null])(
-  '%j is no count of a program',
+  '%j is not accepted as a count',
   (value) => {
     expect(countOf(value)).toBe(0)
   },
@@ -48,7 +51,7 @@ const { decodeClaudeState } = await pluginPart<{ decodeClaudeState(state: Uint8A
 )
 const { isSessionId } = await pluginPart<{ isSessionId(id: string): boolean }>('provider-opencode/src/state')
 
-test.each(WRONG)('an id %j names no session of a program', (id) => {
+test.each(WRONG)('%j is not accepted as a session id', (id) => {
   expect(threadOf(Buffer.from(JSON.stringify({ thread_id: id })))).toBeUndefined()
   expect(decodeClaudeState(Buffer.from(JSON.stringify({ session_id: id })))).toBeUndefined()
   expect(isSessionId(id)).toBe(false)

@@ -1,4 +1,4 @@
-/** A sample of `npm run stress:security`, on each run of the tests; and that it would tell. */
+/** Runs a sample of `npm run stress:security`, and shows that the lab catches a broken program. */
 import { appendFileSync, mkdtempSync, rmSync, symlinkSync, writeFileSync } from 'node:fs'
 import { tmpdir } from 'node:os'
 import { join } from 'node:path'
@@ -20,7 +20,7 @@ test('no command follows a link that was planted in a home', async () => {
   expect(findings.counts.get('link in the home')).toBeGreaterThan(40)
 })
 
-test('who follows one is seen, whether it writes, makes something, or takes it away', () => {
+test('a program that follows a link is caught, whether it writes, creates or removes a file', () => {
   const decoy = new Decoy()
   const folder = mkdtempSync(join(tmpdir(), 'substrat-links-'))
   const acts: ((link: string) => void)[] = [

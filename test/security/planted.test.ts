@@ -1,11 +1,11 @@
-/** A sample of hostile fields in records, mail and indexes whose checksums are right. */
+/** A sample of hostile fields in records, mail and indexes with valid checksums. */
 import { describe, expect, test } from 'vitest'
 import { wrongShape } from '../../src/session/records.js'
 import { MachineLab } from '../../stress/machine/lab.js'
 import { Findings } from '../../stress/security/finding.js'
 import { plantFields } from '../../stress/security/planted.js'
 
-test('no command dies of a field that checks and is none, nor obeys it', async () => {
+test('no command crashes on an invalid field with a valid checksum, or obeys it', async () => {
   const lab = MachineLab.open()
   const findings = new Findings(undefined)
   try {
@@ -21,12 +21,12 @@ describe('a kind', () => {
   const shapeOf = (kind: unknown): string | undefined =>
     wrongShape({ seq: 1, ts: '2026-01-01T00:00:00.000Z', kind })
 
-  test('of 100,000 levels is told to be none, without its levels', () => {
+  test('with 100,000 levels is reported as unknown, without its levels', () => {
     const deep = JSON.parse(`${'['.repeat(100_000)}${']'.repeat(100_000)}`) as unknown
     expect(shapeOf(deep)).toBe('its kind that is no text is unknown')
   })
 
-  test('of a million characters is told by its first', () => {
+  test('with a million characters is quoted only by its beginning', () => {
     expect(shapeOf('x'.repeat(1_000_000))).toBe(`its kind "${'x'.repeat(60)}" is unknown`)
   })
 })

@@ -1,4 +1,6 @@
-/** A sample of `npm run stress:security`: what an API repeats of the key that it was given, and words that are no names. */
+/**
+ * A sample of `npm run stress:security`: API keys that an API repeats, and command-line words that are not valid names.
+ */
 import { expect, test } from 'vitest'
 import { MachineLab } from '../../stress/machine/lab.js'
 import { Findings } from '../../stress/security/finding.js'
@@ -22,11 +24,11 @@ test('a key that an API repeats in a refusal is in no byte of the home, and is n
   expect(findings.counts.get('secret')).toBe(3)
 })
 
-test('the search finds what is there: a value that a program has printed', async () => {
+test('the search finds a secret that a program has printed', async () => {
   expect((await look('the search itself', lookForSecrets)).broken).toEqual([])
 })
 
-test('words that walk out of the home, or steer a terminal, are refused in a sentence', async () => {
+test('words that leave the home, or control a terminal, are refused in a sentence', async () => {
   const findings = await look(undefined, (lab, found) => tryWords(lab, found, 13))
   expect(findings.broken).toEqual([])
   expect(findings.counts.get('hostile word')).toBeGreaterThan(50)

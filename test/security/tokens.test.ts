@@ -1,4 +1,6 @@
-/** A resume token is the only key to a parked turn: a wrong one is told from a right one in the same time. */
+/**
+ * A resume token is the only way to continue a parked turn. The comparison takes equally long for every wrong token.
+ */
 import { beforeEach, expect, test, vi } from 'vitest'
 import type { State, TokenEntry } from '../../src/session/state.js'
 import { findToken, mintToken } from '../../src/turn/tokens.js'
@@ -29,21 +31,21 @@ test.each([
   ['in its middle', wrong(first + 16)],
   ['in its last character', wrong(secret.length - 1)],
   ['in all of them', `${secret.slice(0, first)}${'_'.repeat(32)}`],
-])('a secret that is wrong %s is refused the same way, by hashes of one length', (_, word) => {
+])('a secret that is wrong %s is refused in the same way, by comparing hashes of equal length', (_, word) => {
   expect(() => findToken(state, word)).toThrow(
     expect.objectContaining({ code: 'TOKEN_FOREIGN', message: 'that token is not one of agent a' }),
   )
   expect(compared.map((pair) => pair.map(({ length }) => length))).toEqual([[64, 64]])
-  // What is compared says nothing of how much of the secret was right.
+  // The compared bytes do not show how much of the secret was right.
   expect(compared.flat().map((bytes) => Buffer.from(bytes).toString())).not.toContain(word)
 })
 
-test('the right one is found by the same comparison', () => {
+test('the right secret is found by the same comparison', () => {
   expect(findToken(state, secret).token_id).toBe(token.token_id)
   expect(compared).toHaveLength(1)
 })
 
-test('neither the message nor the facts of a refusal have the secret', () => {
+test('neither the message nor the facts of a refusal contain the secret', () => {
   for (const word of [wrong(first), `${secret}x`, 'st_nonsense']) {
     const refusal = refusalOf(word)
     expect(JSON.stringify({ ...refusal, message: refusal.message })).not.toContain(word)

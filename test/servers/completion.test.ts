@@ -1,4 +1,4 @@
-/** Completion in the shells that it is for, as Debian packages them. */
+/** Completion in bash, zsh and fish, as Debian packages them. */
 import { mkdirSync, symlinkSync } from 'node:fs'
 import path from 'node:path'
 import { execa } from 'execa'

@@ -1,4 +1,4 @@
-/** What a person gets: the package packed, installed from its tarball, and run by somebody who has nothing else. */
+/** The package as a user gets it: packed, installed from its tarball, and run without anything else. */
 import {
   existsSync,
   lstatSync,
@@ -37,7 +37,7 @@ beforeAll(async () => {
 
 afterAll(() => rmSync(scratch, { recursive: true, force: true }))
 
-/** The house of a person with an empty home directory, who has set nothing. */
+/** The house of a user with an empty home directory and no settings. */
 class Newcomer extends House {
   override readonly home = path.join(this.root, 'user', '.substrat')
   protected override isOfProcesses = true
@@ -55,7 +55,7 @@ class Newcomer extends House {
   }
 }
 
-test('it says its version and what it can do, and writes no home for that', async () => {
+test('the package prints its version and its help, and creates no home for that', async () => {
   const person = new Newcomer()
   const { version } = JSON.parse(readFileSync(path.join(repository, 'package.json'), 'utf8'))
   expect((await person.ok('--version')).stdout).toMatch(`substrat/${version} `)
@@ -70,7 +70,7 @@ test('it says its version and what it can do, and writes no home for that', asyn
   expect(existsSync(person.home)).toBe(false)
 })
 
-test('an agent is spawned, sent to, killed in mid-turn and goes on, with everything under ~/.substrat', async () => {
+test('an agent is spawned, gets a message, is killed in the middle of a turn and continues, with all files under ~/.substrat', async () => {
   const person = new Newcomer()
   const scenario = person.scenario('slow.json', { say: 'Hello.' }, { after_file: 'go', say: 'Forty-two.' })
   const id = await person.spawn('thinker', '--option', scenario)
@@ -89,17 +89,17 @@ test('an agent is spawned, sent to, killed in mid-turn and goes on, with everyth
   expect((await person.ok(...ask)).stdout).toBe('Forty-two.\n')
   expect(person.count(id, 'message.user')).toBe(2)
   expect(person.findings(true)).toEqual([])
-  // Its cache is the one other thing that it leaves.
+  // The cache is the only other directory that it leaves.
   expect(readdirSync(path.dirname(person.home)).sort()).toEqual(['.cache', '.substrat'])
 })
 
-test('a program is its agent through the exec provider', async () => {
+test('the exec provider runs any program as an agent', async () => {
   const person = new Newcomer()
   await person.spawn('upper', '--provider', 'exec', '--option', 'command=tr a-z A-Z')
   expect((await person.ok('send', 'upper', 'hi')).stdout).toBe('HI\n')
 })
 
-test('a plugin is installed by the npm that comes with it', async () => {
+test('the npm that comes with the package installs a plugin', async () => {
   const person = new Newcomer()
   person.env.npm_config_registry = 'http://127.0.0.1:9/'
   const source = modelProvider(`yield { type: 'text', text: 'yo' }; yield { type: 'stop', reason: 'end' }`)
@@ -108,7 +108,7 @@ test('a plugin is installed by the npm that comes with it', async () => {
   expect((await person.ok('spawn', 'hi', '--provider', 'yo')).stdout).toBe('yo\n')
 })
 
-test("other people's agents are plugins of their own, each of one file", async () => {
+test('each plugin for an agent program is a package of its own with one file', async () => {
   const person = new Newcomer()
   const at = (file: string): string => path.join(repository, 'test', 'plugins', file)
   const store = path.join(person.root, 'store')
@@ -127,7 +127,7 @@ test("other people's agents are plugins of their own, each of one file", async (
   const kinds = providers.map(({ name, kind }: { name: string; kind: string }) => `${name}: ${kind}`)
   expect(kinds).toEqual(expect.arrayContaining(names.map((name) => `${name}: agent`)))
 
-  // Nothing is left running by the newcomer's tests.
+  // These tests must leave no process running.
   Object.assign(person.env, { SUBSTRAT_WARM_MAX: '0', CLAUDE_CONFIG_DIR: store, CODEX_HOME: store })
   mkdirSync(store)
   const turns = Object.entries(commands).map(async ([name, command]) => {
@@ -198,7 +198,7 @@ for (const [name, provider] of Object.entries({ agent, model, mute })) {
 }
 `
 
-test("substrat/conformance runs on a project's own providers, and finds the one that does not conform", async () => {
+test("substrat/conformance runs on a project's own providers, and reports the one that does not conform", async () => {
   const root = consumer('runs-conformance', { 'conform.js': CONFORMANCE })
   const { stdout } = await execa(process.execPath, ['conform.js'], { cwd: root })
   const lines = stdout.split('\n')
@@ -246,7 +246,7 @@ test('the types of substrat/provider and substrat/conformance resolve in a stric
   expect({ stdout, exitCode }).toEqual({ stdout: '', exitCode: 0 })
 })
 
-test('what its README and documents link to is in the package', () => {
+test('the package contains every file that its README and documents link to', () => {
   const documents = ['README.md', ...readdirSync(path.join(installed, 'docs')).map((name) => `docs/${name}`)]
   const missing = documents.flatMap((file) => {
     const text = readFileSync(path.join(installed, file), 'utf8')
@@ -261,7 +261,7 @@ function bytesIn(directory: string): number {
   return entries.reduce((sum, entry) => sum + lstatSync(path.join(entry.parentPath, entry.name)).size, 0)
 }
 
-test("the program of an agent calls substrat's tools", async () => {
+test("an agent program calls substrat's tools", async () => {
   const person = new Newcomer()
   const substrat = path.join(prefix, 'bin', 'substrat')
   const request = (id: number, method: string, params: object): string =>

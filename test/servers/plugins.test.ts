@@ -1,4 +1,4 @@
-/** Provider plugins from outside this repository: installed, used, taken away, and broken in every way. */
+/** Provider plugins from outside this repository: installed, used, removed, and broken in every way. */
 import { lstatSync, mkdtempSync, readdirSync, rmSync } from 'node:fs'
 import { tmpdir } from 'node:os'
 import path from 'node:path'
@@ -11,7 +11,7 @@ const SHOUT = modelProvider(
   `yield { type: 'text', text: request.prompt.toUpperCase() }; yield { type: 'stop', reason: 'end' }`,
 )
 
-// Its state is the number of its turns; its program is behind the gate of the host.
+// Its state is the number of its turns. Its program runs behind the host's start barrier.
 const COUNTER = `
 export default {
   kind: 'agent',
@@ -51,7 +51,7 @@ afterAll(() => rmSync(scratch, { recursive: true, force: true }))
 
 const PLUGIN = { name: 'substrat-provider-test', providers: { shout: SHOUT, counter: COUNTER } }
 
-// npm is told of no registry but ours: 127.0.0.1:9 refuses.
+// npm gets no registry but the test's: 127.0.0.1:9 refuses connections.
 const NO_REGISTRY = { npm_config_registry: 'http://127.0.0.1:9/', npm_config_fetch_retries: '0' }
 
 async function providerNames(house: House): Promise<string[]> {
@@ -71,7 +71,7 @@ async function useBoth(house: House): Promise<void> {
 }
 
 test.for(['002', '277'])(
-  'what is installed under umask %s can be read by its owner and written by nobody else, and is loaded',
+  'under umask %s an installed plugin is readable by its owner, writable only by its owner, and loaded',
   async (umask) => {
     const house = new House(NO_REGISTRY)
     const linked = writePlugin(house.root, { name: 'other', providers: { other: SHOUT } })
@@ -92,7 +92,7 @@ test.for(['002', '277'])(
   },
 )
 
-test('a plugin from a tarball is listed, used by spawn and send, and leaves whole sessions behind', async () => {
+test('a plugin from a tarball is listed, used by spawn and send, and leaves intact sessions when it is removed', async () => {
   const house = new House(NO_REGISTRY)
 
   await house.ok('plugins', 'install', `file:${tarball}`)
@@ -123,7 +123,7 @@ test('a plugin from a tarball is listed, used by spawn and send, and leaves whol
   expect((await house.ok('send', 'loud', 'back')).stdout).toBe('BACK\n')
 })
 
-test('a plugin is installed by its name from a registry', async () => {
+test('a plugin can be installed by its name from a registry', async () => {
   const house = new House()
   const registry = await serveRegistry([{ name: PLUGIN.name, version: '1.0.0', tarball }])
   house.env.npm_config_registry = registry
@@ -140,7 +140,7 @@ test('a plugin is installed by its name from a registry', async () => {
   expect(await providerNames(house)).toEqual(WITH_PLUGIN)
 })
 
-test('a linked plugin is used where it stands, and is missed by nobody else when its directory is gone', async () => {
+test('a linked plugin runs in its own directory, and its removal affects only its own agents', async () => {
   const house = new House(NO_REGISTRY)
   const directory = writePlugin(house.root, PLUGIN)
   await house.ok('plugins', 'link', '--no-install', directory)
@@ -169,7 +169,7 @@ const BROKEN: Record<string, [source: string, why: string]> = {
   sleeper: ['await new Promise(() => undefined)', 'it cannot be loaded: it did not load within 10 s'],
 }
 
-test('a provider that cannot be loaded is refused with its reason, and shown as broken', async () => {
+test('a provider that cannot be loaded is refused with the reason, and listed as broken', async () => {
   const house = new House()
   const providers = Object.fromEntries(Object.entries(BROKEN).map(([name, [source]]) => [name, source]))
   linkPlugin(house, { name: 'substrat-provider-broken', providers: { ...providers, shout: SHOUT } })
@@ -181,7 +181,7 @@ test('a provider that cannot be loaded is refused with its reason, and shown as 
     expect(stderr.split('\n')).toHaveLength(2)
   })
   const listing = house.ok('providers', '--json')
-  // Nobody else's command waits for one that hangs.
+  // A provider that hangs delays no command that does not use it.
   await house.spawn('other', '--provider', 'shout')
   expect((await house.ok('send', 'other', 'hi')).stdout).toBe('HI\n')
   await house.ok('recover', '--all')
@@ -196,7 +196,7 @@ test('a provider that cannot be loaded is refused with its reason, and shown as 
   for (const name of Object.keys(BROKEN)) expect(kinds[name], name).toBe('broken')
 })
 
-test('a provider that breaks after its agent was born fails that agent alone, and its session goes on once it is mended', async () => {
+test('a provider that breaks later fails only its own agents, whose sessions continue once it is repaired', async () => {
   const house = new House()
   const name = 'substrat-provider-test'
   linkPlugin(house, { name, providers: { shout: SHOUT } })
@@ -217,7 +217,7 @@ test('a provider that breaks after its agent was born fails that agent alone, an
   expect(house.findings(true)).toEqual([])
 })
 
-test('two plugins that offer the same provider are both named, and what to do', async () => {
+test('if two plugins offer the same provider, the error names both and the command to run', async () => {
   const house = new House(NO_REGISTRY)
   for (const name of ['substrat-provider-one', 'substrat-provider-two'])
     await house.ok(

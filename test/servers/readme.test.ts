@@ -22,7 +22,7 @@ test('the tarball and the clone install as README.md says, and the installed com
     HOME: home,
     PATH: `${prefix}/bin:${process.env.PATH}`,
     TMPDIR: process.env.TMPDIR ?? '/tmp',
-    // A user without root installs there. The rest saves downloads.
+    // Without root npm installs into this prefix. The other settings save downloads.
     npm_config_prefix: prefix,
     npm_config_globalconfig: await npmGlobalConfig(),
     npm_config_cache: (await npm('/', 'config', 'get', 'cache')).trim(),
@@ -43,7 +43,7 @@ test('the tarball and the clone install as README.md says, and the installed com
   expect(await installed()).toBe(path.join(clone, 'bin', 'run.js'))
 })
 
-/** The files that git knows, as they are now. */
+/** The files that git tracks, in their current state. */
 async function copyClone(clone: string): Promise<void> {
   const { stdout } = await execa('git', ['ls-files', '-z', '--cached', '--others', '--exclude-standard'], {
     cwd: repository,

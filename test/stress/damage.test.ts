@@ -1,21 +1,21 @@
-/** A sample of `npm run stress:damage`, on each run of the tests; and that it would tell. */
+/** Runs a sample of `npm run stress:damage`, and shows that the lab catches a broken program. */
 import { spawnSync } from 'node:child_process'
 import { expect, test } from 'vitest'
 import { sample } from '../../stress/damage/sample.js'
 import { repository } from '../../stress/support/lab.js'
 
-/** Prime, so that it meets each kind of damage, and all of what is not about single bytes. */
+/** A prime, so that the sample meets each kind of damage. Damage that is not about single bytes always runs in full. */
 const STRIDE = 5003
 
-test('a damaged home answers as before, or says what is damaged', async () => {
-  // Each run has another home and another sample. What fails says its seed, and how to run it again.
+test('commands on a damaged home answer as before, or report the damage', async () => {
+  // Each run damages another home in other places. A failure prints its seed and the command that repeats it.
   const seed = Math.floor(Math.random() * 1_000_000)
   const { violations, count } = await sample(seed, STRIDE)
   expect(violations, `seed ${seed}`).toEqual([])
   expect(count).toBeGreaterThan(40)
 })
 
-test('a program that looks at no checksum is caught', () => {
+test('the lab catches a program that checks no checksum', () => {
   const canary = ['--canary', 'a wrong checksum is passed over']
   const { stdout, status } = spawnSync(
     process.execPath,

@@ -1,4 +1,4 @@
-/** A sample of `npm run stress:faults`, on each run of the tests; and that it would tell. */
+/** Runs a sample of `npm run stress:faults`, and shows that the lab catches a broken program. */
 import { spawnSync } from 'node:child_process'
 import { expect, test } from 'vitest'
 import { printed } from '../../stress/faults/printed.js'
@@ -10,7 +10,7 @@ import { MachineLab } from '../../stress/machine/lab.js'
 import { scenarioOf } from '../../stress/scenarios/all.js'
 import { Lab, repository } from '../../stress/support/lab.js'
 
-test('commands keep the contract whichever of their steps fails, once or from then on', async () => {
+test('commands keep the contract if any of their steps fails once or permanently', async () => {
   const lab = MachineLab.open()
   try {
     const empty = lab.image()
@@ -24,7 +24,7 @@ test('commands keep the contract whichever of their steps fails, once or from th
   }
 })
 
-test('a real process with hardly any descriptors keeps it', async () => {
+test('a real process with few file descriptors keeps the contract', async () => {
   const lab = Lab.open()
   try {
     lab.runInProcess()
@@ -36,7 +36,7 @@ test('a real process with hardly any descriptors keeps it', async () => {
   }
 })
 
-test('a stdout or stderr whose writes fail ends no turn, and is exit 11 on one line', async () => {
+test('failing writes to stdout or stderr end no turn, and exit 11 with one line', async () => {
   const lab = Lab.open()
   try {
     lab.runInProcess()
@@ -48,7 +48,7 @@ test('a stdout or stderr whose writes fail ends no turn, and is exit 11 on one l
   }
 })
 
-test('files of a home that are removed, moved or replaced in use give no two writers, and lose nothing', async () => {
+test('removing, moving or replacing files in use never allows two writers or loses data', async () => {
   const lab = MachineLab.open()
   try {
     const { cases, violations } = await sweepTaken(lab, 47)
@@ -59,7 +59,7 @@ test('files of a home that are removed, moved or replaced in use give no two wri
   }
 })
 
-test('a program that passes over a failed sync is caught', () => {
+test('the lab catches a program that ignores a failed fsync', () => {
   const canary = ['--canary', 'a failed sync is a batch all the same']
   const only = ['--only', 'machine', '--scenarios', 'send', '--point', 'log.sync', '--fault', 'EIO once']
   const { stdout, status } = spawnSync(process.execPath, ['stress/run.mjs', 'faults', ...only, ...canary], {

@@ -4,7 +4,7 @@ import { PLACES, placesOf } from '../../stress/fuzz/places.js'
 
 const SEEDS = Array.from({ length: 50 }, (_, seed) => seed)
 
-test('a tree has as many places as it was asked for, each once, with its parent before it', () => {
+test('a tree has the requested number of places, each once and after its parent', () => {
   for (const seed of SEEDS) {
     const places = placesOf(40, seed)
     expect(new Set(places).size).toBe(40)
@@ -15,15 +15,15 @@ test('a tree has as many places as it was asked for, each once, with its parent 
   }
 })
 
-test('who is waited for has nobody below it, so that no two wait for one another', () => {
+test('an agent that others wait for has no children, so no two agents wait for each other', () => {
   for (const seed of SEEDS) for (const place of placesOf(40, seed)) expect(place).not.toMatch(/\/[yp]\//)
 })
 
-test('a seed has one tree, another seed another', () => {
+test('a seed always makes the same tree, another seed makes another one', () => {
   expect(placesOf(40, 7)).toEqual(placesOf(40, 7))
   expect(placesOf(40, 7)).not.toEqual(placesOf(40, 8))
 })
 
-test('without a number the tree is the usual one', () => {
+test('without a number the tree is the fixed one', () => {
   expect(placesOf(undefined, 7)).toBe(PLACES)
 })

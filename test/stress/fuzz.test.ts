@@ -1,4 +1,4 @@
-/** A sample of `npm run stress:fuzz`, on each run of the tests; and that it would tell. */
+/** Runs a sample of `npm run stress:fuzz`, and shows that the lab catches a broken program. */
 import { execFile } from 'node:child_process'
 import { join } from 'node:path'
 import { promisify } from 'node:util'
@@ -7,7 +7,7 @@ import { expect, test } from 'vitest'
 const run = promisify(execFile)
 const root = join(import.meta.dirname, '../..')
 
-/** The last of what it prints; rejects where it exits with another status than 0. */
+/** The last line of its output; rejects if its exit status is not 0. */
 async function fuzz(...words: string[]): Promise<string> {
   const { stdout } = await run(process.execPath, [join(root, 'stress/run.mjs'), 'fuzz', ...words], {
     cwd: root,
@@ -16,16 +16,19 @@ async function fuzz(...words: string[]): Promise<string> {
 }
 
 test.for([
-  ['51, which comes to the same bytes twice', '51', '--twice'],
+  ['51, which produces the same bytes twice', '51', '--twice'],
   ['53', '53'],
-])('random commands that are killed, cut and failed break no promise: seed %s', async ([, seed, ...how]) => {
-  expect(await fuzz('--seed', seed as string, ...how)).toMatch(/seeds 1, .* 0 failures$/)
-})
+])(
+  'random commands with kills, power cuts and disk faults keep every promise: seed %s',
+  async ([, seed, ...how]) => {
+    expect(await fuzz('--seed', seed as string, ...how)).toMatch(/seeds 1, .* 0 failures$/)
+  },
+)
 
-// Where a change of the program has moved what the seed meets, one of those behind it does.
+// Several seeds each, because a change of the program moves the steps that a seed meets.
 test.for([
   ['a key is not looked up before its message is taken', '273'],
   ['an appended batch is not synced', '3'],
-] as const)('the fuzzer catches this: %s', async ([canary, seed]) => {
+] as const)('the fuzzer catches a program with this defect: %s', async ([canary, seed]) => {
   expect(await fuzz('--seed', seed, '--seeds', '12', '--canary', canary)).toBe(`caught: ${canary}`)
 })

@@ -13,7 +13,7 @@ const unless = why === undefined ? '' : ` (skipped: ${why})`
 
 let lab: Lab
 
-// `npm run stress:kill` sweeps every command and every call; this is a sample of the same, on each run of the tests.
+// A sample of `npm run stress:kill`, which sweeps every command and every system call.
 describe.skipIf(why !== undefined)(`commands killed before their system calls${unless}`, () => {
   beforeAll(() => {
     lab = Lab.open()
@@ -31,7 +31,7 @@ describe.skipIf(why !== undefined)(`commands killed before their system calls${u
     expect(report.violations.map(describeViolation)).toEqual([])
   })
 
-  test('a recovery that is itself killed keeps the contract', async () => {
+  test('an interrupted recovery keeps the contract', async () => {
     const report = await sweepOf('send-key', {
       every: 1,
       nestedEvery: 1,
@@ -44,7 +44,7 @@ describe.skipIf(why !== undefined)(`commands killed before their system calls${u
   })
 })
 
-describe.skipIf(why !== undefined)(`the sweep catches a program that is broken${unless}`, () => {
+describe.skipIf(why !== undefined)(`the sweep catches a broken program${unless}`, () => {
   afterEach(() => lab.close())
 
   test.each([

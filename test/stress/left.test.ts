@@ -9,7 +9,7 @@ const OLD = '3e3d2b3c-8f1b-4d55-9d0c-0c3a5a5e0001'
 const RECORD = { seq: 7, ts: '2026-11-20T10:00:00.000Z', kind: 'run.started', run_id: OLD, crc: '0123abcd' }
 const KILLED: Ended = { code: null, signal: 'SIGKILL', stdout: '', stderr: '' }
 
-/** A home with one agent, that all runs start from. */
+/** A home with one agent, from which all runs start. */
 function home(): string {
   const root = join(tempDirectory(), 'home-1')
   mkdirSync(join(root, 'agents', OLD, 'inbox'), { recursive: true })
@@ -31,8 +31,8 @@ function logged(record: object): string {
   return leaving((agent) => writeFileSync(join(agent, 'events.jsonl'), `${JSON.stringify(record)}\n`))
 }
 
-describe('what a kill left is the same as what another left', () => {
-  test('where only times, checksums, process ids and new ids differ', () => {
+describe('the digest of the state after a kill', () => {
+  test('does not depend on times, checksums, process ids and new ids', () => {
     const other = { ...RECORD, ts: '2026-11-20T11:11:11.111Z', crc: 'ffffffff' }
     expect(logged(other)).toBe(digest(home()))
     const message = (id: string) => (agent: string) => writeFileSync(join(agent, 'inbox', `${id}.json`), id)
@@ -42,20 +42,20 @@ describe('what a kill left is the same as what another left', () => {
   })
 })
 
-describe('what a kill left is another state', () => {
+describe('the digest of the state after a kill changes', () => {
   test.each([
     ['a record of another kind', () => logged({ ...RECORD, kind: 'run.completed' })],
     ['a record with another number', () => logged({ ...RECORD, seq: 8 })],
-    ['an id that is not the one of before', () => logged({ ...RECORD, run_id: OLD.replace('3e3d', '4e3d') })],
+    ['another known id', () => logged({ ...RECORD, run_id: OLD.replace('3e3d', '4e3d') })],
     ['half a record', () => leaving((agent) => writeFileSync(join(agent, 'events.jsonl'), '{"seq":7,"ts"'))],
     ['a file more', () => leaving((agent) => writeFileSync(join(agent, 'session.json'), ''))],
-    ['an empty directory more', () => leaving((agent) => mkdirSync(join(agent, 'blobs')))],
+    ['an additional empty directory', () => leaving((agent) => mkdirSync(join(agent, 'blobs')))],
     ['a directory less', () => leaving((agent) => rmSync(join(agent, 'inbox'), { recursive: true }))],
     [
-      'a file beside it',
+      'a file beside the home',
       () => leaving((agent) => writeFileSync(join(agent, '../../../home-1.effects'), 'done\n')),
     ],
-    ['a reply that was told', () => digest(home(), { ...KILLED, stdout: 'hello\n' })],
+    ['a printed reply', () => digest(home(), { ...KILLED, stdout: 'hello\n' })],
     ['another exit', () => digest(home(), { ...KILLED, code: 0 })],
   ])('with %s', (_, changed) => {
     expect(changed()).not.toBe(digest(home()))

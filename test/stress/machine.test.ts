@@ -1,4 +1,4 @@
-/** The machine of the labs that run commands within their own process. */
+/** The simulated machine, which runs commands within the lab's own process. */
 import { mkdirSync, writeFileSync } from 'node:fs'
 import { join } from 'node:path'
 import { afterEach, expect, test, vi } from 'vitest'
@@ -7,7 +7,7 @@ import { tempDirectory } from '../support/temp.js'
 
 afterEach(() => vi.unstubAllEnvs())
 
-test('a plugin of whoever runs a lab is none of the lab', async () => {
+test('a lab does not load the plugins of its user', async () => {
   const data = tempDirectory()
   mkdirSync(join(data, 'substrat'))
   const list = { oclif: { plugins: [{ name: 'theirs', type: 'link', root: data }] } }

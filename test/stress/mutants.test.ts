@@ -1,4 +1,7 @@
-/** A sample of `npm run stress:mutants`, on each run of the tests: the mutants follow the program, and the run can tell. */
+/**
+ * Runs a sample of `npm run stress:mutants`. Shows that the mutants follow changes of the program, and that the run
+ * notices a defect.
+ */
 import { execFile } from 'node:child_process'
 import { existsSync } from 'node:fs'
 import { join } from 'node:path'
@@ -27,7 +30,7 @@ const LANGUAGE =
 const FIELD = /^(message_id|kind|content|at|updated_at)$/
 const SUFFIX = 'Renamed'
 
-/** The source with another name for every function, variable and property. */
+/** Renames every function, variable and property of the source. */
 function renamed(source: string): string {
   const ends = [...placesIn(programOf(source))].flatMap(({ node: { type, name, start } }) =>
     type !== 'Identifier' || LANGUAGE.test(name as string) || FIELD.test(name as string)
@@ -42,18 +45,18 @@ function renamed(source: string): string {
 }
 
 describe('each mutant', () => {
-  test('has a name of its own', () => {
+  test('has a unique name', () => {
     expect(new Set(MUTANTS.map(({ name }) => name)).size).toBe(MUTANTS.length)
   })
 
-  test('finds its place, and is still a program', async () => {
+  test('finds its place and makes a valid program', async () => {
     const changed = MUTANTS.map((mutant) => mutatedIn(sources, mutant))
     await Promise.all(changed.map(({ source }) => transform(source, { loader: 'ts' })))
     expect(changed.filter(({ file, source }) => source === sources.get(file))).toEqual([])
     expect(changed.length).toBeGreaterThan(500)
   })
 
-  test('has no name of the program in it', () => {
+  test('contains no name of the program', () => {
     const edits = MUTANTS.flatMap((mutant) => ('edits' in mutant ? Object.values(mutant.edits) : []))
     const texts = edits.filter((edit) => typeof edit === 'string')
     const words = texts.flatMap(
@@ -66,7 +69,7 @@ describe('each mutant', () => {
     expect(words.filter((word) => !LANGUAGE.test(word) && !FIELD.test(word))).toEqual([])
   })
 
-  test('is the same mutant when every name in the program is another', () => {
+  test('makes the same change after every name in the program has changed', () => {
     const program = new Map([...sources].map(([file, source]) => [file, renamed(source)]))
     const others = MUTANTS.filter(
       (mutant) =>
@@ -75,7 +78,7 @@ describe('each mutant', () => {
     expect(others.map(({ name }) => name)).toEqual([])
   })
 
-  test('finds its place when every file is in another folder', () => {
+  test('finds its place after every file has moved to another folder', () => {
     const moved = new Map([...sources].map(([file, source]) => [`elsewhere/${file}`, source]))
     for (const mutant of MUTANTS) {
       const { file, source } = mutatedIn(sources, mutant)
@@ -83,24 +86,24 @@ describe('each mutant', () => {
     }
   })
 
-  test('that leaves a step of the disk out, or dies there, names one step', () => {
+  test('names exactly one disk step, if it leaves one out or dies there', () => {
     const program = [...sources.values()].join('\n')
     const deaths = CANARIES.tree.flatMap(({ dies }) => dies?.before ?? [])
     const steps = MUTANTS.flatMap((mutant) => ('step' in mutant ? [mutant.step] : []))
     expect([...steps, ...deaths].filter((step) => program.split(`'${step}'`).length !== 2)).toEqual([])
   })
 
-  test('that is a canary changes the program', () => {
+  test('changes the program, if it is a canary', () => {
     for (const canary of Object.values(CANARIES).flat())
       for (const [file, source] of brokenSources(canary)) expect(source).not.toBe(sources.get(file))
   })
 
-  test('has suites that are there', () => {
+  test('has suites that exist', () => {
     const files = MUTANTS.flatMap(({ suites }) => suites.map((suite) => suite.split('#')[0]))
     expect(files.filter((file) => !existsSync(join(repository, 'test', `${file}.test.ts`)))).toEqual([])
   })
 
-  test('is refused when the code at its place has changed', () => {
+  test('is refused if the code at its place has changed', () => {
     const mutant = MUTANTS.find(({ name }) => name === NOTICED) as Mutant
     const { file, source } = mutatedIn(sources, mutant)
     const program = new Map([...sources, [file, source]])
@@ -111,7 +114,7 @@ describe('each mutant', () => {
 const NOTICED = 'a revoked token can be used'
 const EQUIVALENT = 'secrets are compared in a time that depends on them'
 
-test('a mutant is noticed, and one that nobody can notice is not', async () => {
+test('a mutant is noticed, and an equivalent one is not', async () => {
   const args = ['stress/run.mjs', 'mutants', '--only', NOTICED, '--only', EQUIVALENT]
   const { stdout } = await promisify(execFile)(process.execPath, args, { cwd: repository })
   expect(stdout).toMatch(new RegExp(`^noticed .*: ${NOTICED}\\n +by turn/tokens: `, 'm'))

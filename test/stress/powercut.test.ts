@@ -19,30 +19,30 @@ afterEach(() => {
   desk = undefined
 })
 
-// `npm run stress:powercut` goes through every command and every state; this is a sample of the same, on each run of the tests.
-describe('the power is cut under a command', () => {
-  test('spawn, the first of its home, keeps the contract', async () => {
+// A sample of `npm run stress:powercut`, which goes through every command and every state.
+describe('after a power cut', () => {
+  test('spawn keeps the contract in a home without agents', async () => {
     const report = await sampled('spawn-first', { every: 53, nestedEvery: 0 })
     expect(report.states).toBeGreaterThan(20)
     expect(report.violations.map((violation) => describeViolation(violation, 1))).toEqual([])
   })
 
-  test('send keeps the contract, also where the power is cut again in the recovery', async () => {
+  test('send keeps the contract, even after a second power cut during recovery', async () => {
     const report = await sampled('send-after-kill', { every: 20, nestedEvery: 8 })
     expect(report.states).toBeGreaterThan(10)
     expect(report.nestedStates).toBeGreaterThan(0)
     expect(report.violations.map((violation) => describeViolation(violation, 1))).toEqual([])
   })
 
-  test.each(['log.sync', 'spawn.sync_agents'])('a program without %s is caught', async (point) => {
+  test.each(['log.sync', 'spawn.sync_agents'])('the lab catches a program without %s', async (point) => {
     desk = Desk.open()
     const { found } = await violationWithout(desk, scenarioOf('spawn-prompt'), point, { seed: 1, every: 1 })
     expect(found?.broken).toBeDefined()
   })
 })
 
-describe('what a disk may hold', () => {
-  test('an append that is not synced: nothing, a part of it, NUL where bytes are missing, or all', () => {
+describe('after a power cut the disk may hold', () => {
+  test('nothing of an unsynced append, a part of it, NUL for missing bytes, or all of it', () => {
     const appended = [...base, { ...step('write', 'log'), offset: 2, bytes: Buffer.from('abcd') }]
     expect(contents(appended, 'log')).toEqual(
       ['1\n', '1\nab', '1\nab\0\0', '1\nabcd', '1\n\0\0\0\0', '1\n\0\0cd'].sort(),
@@ -50,7 +50,7 @@ describe('what a disk may hold', () => {
     expect(contents([...appended, sync('log')], 'log')).toEqual(['1\nabcd'])
   })
 
-  test('a replaced file: the old one or the new one, and where it was not synced also an empty one', () => {
+  test('the old or the new version of a replaced file, or an empty file if it was not synced', () => {
     const write = [step('make', 'temp'), { ...step('write', 'temp'), bytes: Buffer.from('2\n') }]
     const rename = { ...step('rename', 'temp'), to: 'log' }
     expect(contents([...base, ...write, sync('temp'), rename], 'log')).toEqual(['1\n', '2\n'])
@@ -58,13 +58,13 @@ describe('what a disk may hold', () => {
     expect(contents([...base, ...write, rename, sync('')], 'log')).toContain('')
   })
 
-  test('an unlinked file: until its directory is synced it may come back', () => {
+  test('an unlinked file, until its directory is synced', () => {
     const unlinked = [...base, step('unlink', 'log')]
     expect(contents(unlinked, 'log')).toEqual(['(none)', '1\n'])
     expect(contents([...unlinked, sync('')], 'log')).toEqual(['(none)'])
   })
 
-  test('a change that no step tells of is found', () => {
+  test('a change without a disk step is reported', () => {
     const root = tempDirectory()
     const told: Told = { lab: 'powercut', stdout: '', stderr: '', status: undefined, workspace: new Map() }
     const trace = new Trace(root, () => told)
@@ -97,7 +97,7 @@ const base: DiskStep[] = [
   sync(''),
 ]
 
-/** What the file may hold after these steps. */
+/** The possible contents of the file after these steps. */
 function contents(steps: DiskStep[], path: string): string[] {
   const disk = new Disk()
   for (const one of steps) disk.apply(one)

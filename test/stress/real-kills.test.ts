@@ -1,4 +1,4 @@
-/** What `npm run test:real -- --kills 40` goes through, without a program. */
+/** The plan of `npm run test:real -- --kills 40`, without real programs. */
 import { join } from 'node:path'
 import { expect, test } from 'vitest'
 import { execAgent } from '../../stress/real/exec-agent.js'
@@ -18,7 +18,7 @@ const CHOICE: Choice = {
 }
 
 test.each(KILLED_PROGRAMS.map((program) => [program.name, program] as const))(
-  '40 kills of %s are every mode in every phase that it can reach',
+  '40 kills of %s cover every mode in every phase that it can reach',
   (_, program) => {
     const planned = new Set(planOf(program, CHOICE).map(({ mode, phase }) => `${mode.name}, ${phase}`))
     const phases = PHASES.filter(
@@ -29,14 +29,14 @@ test.each(KILLED_PROGRAMS.map((program) => [program.name, program] as const))(
   },
 )
 
-test('a kill that is run again by its number is the same', () => {
+test('a kill that is repeated by its number is the same kill', () => {
   const [program] = KILLED_PROGRAMS
   if (program === undefined) throw new Error('there is no program')
   const [again] = planOf(program, { ...CHOICE, range: { from: 7, to: 7 } })
   expect(again).toEqual(planOf(program, CHOICE)[7])
 })
 
-test('the model of a kill works on a prompt that quotes the command that a person approved', async () => {
+test('the model continues after a prompt that quotes the approved command', async () => {
   const job = new Job('mark-1', 'permission', execAgent, join(tempDirectory(), 'made.txt'))
   const first = await job.answer(asked(job.prompt))
   const [call] = first.tool_calls ?? []
@@ -48,7 +48,7 @@ test('the model of a kill works on a prompt that quotes the command that a perso
   ])
 })
 
-test('a turn that will not reach its phase is not waited for', async () => {
+test('the wait for a phase ends if the turn will not reach it', async () => {
   const job = new Job('mark-2', 'thinking', execAgent, join(tempDirectory(), 'made.txt'))
   job.release()
   await expect(job.reached()).resolves.toBeUndefined()

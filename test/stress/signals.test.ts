@@ -1,4 +1,4 @@
-/** A sample of `npm run stress:signals`, on each run of the tests. */
+/** A sample of `npm run stress:signals`. */
 import { afterAll, beforeAll, describe, expect, test } from 'vitest'
 import { type SignalEffects, signalEffects } from '../../stress/signals/effects.js'
 import { type Case, expectedOf, strikeOnce } from '../../stress/signals/trial.js'
@@ -8,7 +8,7 @@ function effectsOf(number: number): SignalEffects {
   return signalEffects().find((each) => each.number === number) as SignalEffects
 }
 
-test('the effects are those of each signal of `kill -l`, once', () => {
+test('the table has each signal of `kill -l` once', () => {
   const numbers = signalEffects().map(({ number }) => number)
   expect(numbers).toEqual(
     [...Array(31).keys(), ...[...Array(31).keys()].map((n) => n + 33)].map((n) => n + 1),

@@ -1,4 +1,4 @@
-/** A sample of `npm run stress:tree`, on each run of the tests; and that it would tell. */
+/** Runs a sample of `npm run stress:tree`, and shows that the oracle catches a broken program. */
 import { afterEach, expect, test } from 'vitest'
 import { brokenSources } from '../../stress/mutants/canaries.js'
 import { Lab } from '../../stress/support/lab.js'
@@ -16,7 +16,7 @@ const SMALL: TrialOptions = {
 let lab: Lab
 afterEach(() => lab?.close())
 
-test('a tree of agents whose processes are killed loses no message, and delivers none twice', async () => {
+test('a tree of agents with killed processes loses no message and delivers none twice', async () => {
   lab = Lab.open()
   await lab.warm()
   const { kills, agents, counts, violations } = await runTrial(lab, SMALL)
@@ -25,8 +25,8 @@ test('a tree of agents whose processes are killed loses no message, and delivers
   expect(counts.delivered).toBeGreaterThanOrEqual(SMALL.messages)
 })
 
-// The others are caught by `npm run stress:tree -- --canary`.
-test('the oracle catches a program that tells the id of a message before it is stored', async () => {
+// `npm run stress:tree -- --canary` covers the other canaries.
+test('the oracle catches a program that returns a message id before the message is stored', async () => {
   const name = 'the id of a message is told before it is stored'
   lab = Lab.open(brokenSources({ name, dies: { before: 'mail.put', share: 0.1 } }))
   const { violations } = await runTrial(lab, { ...SMALL, messages: 40, kills: 0 })

@@ -1,4 +1,4 @@
-/** A sample of `npm run stress:turns`, on each run of the tests. */
+/** A sample of `npm run stress:turns`. */
 import { readFileSync } from 'node:fs'
 import { afterAll, beforeAll, describe, expect, test } from 'vitest'
 import { whyNoStrace } from '../../stress/kill/strace.js'
@@ -19,30 +19,30 @@ beforeAll(() => {
 })
 afterAll(() => lab.close())
 
-describe.skipIf(why !== undefined)(`killed before they write${unless}`, () => {
-  test('each kill leaves its row of the recovery table, and ends as test/stress/recovery-rows.md has it', async () => {
+describe.skipIf(why !== undefined)(`a turn killed before it writes${unless}`, () => {
+  test('leaves the expected row of the recovery table, and ends as test/stress/recovery-rows.md shows', async () => {
     const reports = await killedRows(lab)
     for (const { row, found } of reports) if (row !== 'K') expect(found ?? row).toBe(row)
     expect(rowsPage(reports)).toBe(readFileSync('test/stress/recovery-rows.md', 'utf8'))
   })
 })
 
-test('no process of a tool outlives its substrat', async () => {
+test('a tool process never outlives its substrat process', async () => {
   const { running, orphans } = await killedTools(lab, 2)
   expect(running).toBeGreaterThan(8)
   expect(orphans).toBe(0)
 })
 
-test('a token is consumed once, however many try', async () => {
+test('many processes consume a token only once', async () => {
   const { differences, answered, refused } = await racedTokens(lab, 2, 6)
   expect(differences).toEqual([])
   expect(answered + refused).toBe(12)
 })
 
-// Last: with the plugin of this model linked, every command of the lab is a process again.
-describe.skipIf(why !== undefined)(`killed again and again before they write${unless}`, () => {
+// Runs last: after the plugin of this model is linked, every command of the lab is a separate process.
+describe.skipIf(why !== undefined)(`a turn killed again and again before it writes${unless}`, () => {
   test.each(['stop', 'continue'] as const)(
-    'a conversation is that of the run never killed, with unknown_tool %s',
+    'has the same conversation as an undisturbed run, with unknown_tool %s',
     async (unknownTool) => {
       const report = await killedConversation(lab, unknownTool, 3, 'openai')
       expect(report.differences).toEqual([])
