@@ -16,7 +16,7 @@ test('commands on a damaged home answer as before, or report the damage', async 
 })
 
 test('the lab catches a program that checks no checksum', () => {
-  const canary = ['--canary', 'a wrong checksum is passed over']
+  const canary = ['--canary', 'a wrong checksum is ignored']
   const { stdout, status } = spawnSync(
     process.execPath,
     ['stress/run.mjs', 'damage', '--every', '801', ...canary],

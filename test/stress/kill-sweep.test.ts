@@ -51,7 +51,7 @@ describe.skipIf(why !== undefined)(`the sweep catches a broken program${unless}`
     ['a uuid is printed before its agent is on disk', 'spawn', 'fsync'],
     ['a reply is printed before its record is written', 'send', 'pwrite64'],
     ['a key is not looked up before its message is taken', 'send-key', 'rename'],
-    ['a torn tail is not cut', 'recover', 'kill'],
+    ['a truncated tail is not removed', 'recover', 'kill'],
   ])('%s', async (name, scenario, syscall) => {
     lab = Lab.open(brokenSources({ name }))
     const options = { every: 1, syscalls: [syscall], nestedEvery: 0, jobs: 2, stops: true }

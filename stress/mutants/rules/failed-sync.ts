@@ -3,7 +3,7 @@ import type { Mutant } from '../mutant.js'
 
 export const FAILED_SYNC: Mutant[] = [
   {
-    name: 'after a failed sync it may be appended',
+    name: 'appends are allowed after a failed sync',
     place: 'storage/log/log.ts LogWriter.append',
     edits: { 'expression:4': '' },
     suites: ['storage/log/log'],
@@ -15,7 +15,7 @@ export const FAILED_SYNC: Mutant[] = [
     suites: ['storage/log/log'],
   },
   {
-    name: 'a failed sync is a batch all the same',
+    name: 'a batch with a failed sync counts as written',
     place: 'storage/log/log.ts LogWriter.append',
     edits: { 'catchClause:2': 'catch {\n@body.body.0\n}' },
     suites: ['storage/log/log'],

@@ -9,7 +9,7 @@ export const FAILED_WRITE: Mutant[] = [
     suites: ['host/disk/io', 'storage/log/log'],
   },
   {
-    name: 'a write that takes nothing counts as done',
+    name: 'a write of zero bytes counts as done',
     place: 'host/disk/io.ts writeAll',
     edits: { 'throw:1': 'return' },
     suites: ['host/disk/io', 'storage/log/log'],
@@ -21,13 +21,13 @@ export const FAILED_WRITE: Mutant[] = [
     suites: ['storage/log/log'],
   },
   {
-    name: 'behind what could not be taken back it may be appended',
+    name: 'a batch can follow bytes that could not be removed',
     place: 'storage/log/log.ts LogWriter.takeBack',
     edits: { 'expression:2': '' },
     suites: ['storage/log/log'],
   },
   {
-    name: 'a batch that failed is taken for one',
+    name: 'a failed batch counts as written',
     place: 'storage/log/log.ts LogWriter.append',
     edits: { 'throw:2': 'return' },
     suites: ['storage/log/log'],
@@ -98,13 +98,13 @@ export const FAILED_WRITE: Mutant[] = [
     suites: ['host/disk/replace'],
   },
   {
-    name: 'a failure of storage in a tool is its result',
+    name: "a storage failure in a tool becomes the tool's result",
     place: 'turn/tools/toolbox.ts Toolbox.run',
     edits: { 'if:2': '' },
     suites: ['turn/tools/toolbox', 'turn/drive-tools'],
   },
   {
-    name: 'a conversation that cannot be read is a failure of the provider',
+    name: 'an unreadable conversation counts as a failure of the provider',
     place: 'turn/ask/ask-model.ts askModel',
     edits: { 'if:1': '' },
     suites: ['turn/unreadable'],

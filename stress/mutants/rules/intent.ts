@@ -12,19 +12,19 @@ export const INTENT: Mutant[] = [
     suites: ['provider/program'],
   },
   {
-    name: 'the gate of a program is no gate',
+    name: 'the start barrier of a program does not block',
     place: 'provider/start-barrier.ts BARRIER',
     edits: { 'templateLiteral:1': ['read -r _ <&3 || exit 125; ', ''] },
     suites: ['provider/program'],
   },
   {
-    name: 'the death of substrat opens the gate of a program',
+    name: 'the death of substrat opens the start barrier of a program',
     place: 'provider/start-barrier.ts BARRIER',
     edits: { 'templateLiteral:1': [' || exit 125', ''] },
     suites: ['provider/program'],
   },
   {
-    name: 'a program whose record cannot be written is let through',
+    name: 'a program whose record cannot be written passes the start barrier',
     place: 'provider/start-barrier.ts startBehindBarrier',
     edits: {
       'expression:7': '@empty:1\n@function:1.body.body.15',
@@ -85,7 +85,7 @@ export const INTENT: Mutant[] = [
     suites: ['turn/drive-agent'],
   },
   {
-    name: 'what a program says of its state is recorded at its end alone',
+    name: "a program's state is recorded only at its end",
     place: 'turn/ask/ask-agent.ts Heard.take',
     edits: { 'expression:4.expression': '@arguments.0.properties.1.value' },
     suites: ['turn/drive-agent'],
@@ -128,7 +128,7 @@ export const INTENT: Mutant[] = [
     suites: ['dispatch/visit'],
   },
   {
-    name: 'what was asked of an agent is removed before its record is made',
+    name: 'a control is removed before its record is made',
     place: 'dispatch/visit.ts applyControls',
     edits: {
       'expression:2':
@@ -144,7 +144,7 @@ export const INTENT: Mutant[] = [
     suites: ['mail/answers'],
   },
   {
-    name: 'answers count as sent where one could not be',
+    name: 'answers count as sent although one could not be sent',
     place: 'mail/answers.ts sendOutbox',
     edits: { 'if:3': 'if (@test)\n@consequent' },
     suites: ['mail/answers'],
@@ -162,7 +162,7 @@ export const INTENT: Mutant[] = [
     suites: ['storage/store'],
   },
   {
-    name: 'who waits looks for a cycle before its edge is there',
+    name: "the search for a cycle comes before the waiter's own edge",
     place: 'tree/waits.ts beginWait',
     edits: { 'variable:1': '@expression:1\n@self', 'expression:1': '' },
     suites: ['turn/tools/await-reply'],

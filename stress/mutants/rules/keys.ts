@@ -39,13 +39,13 @@ export const KEYS: Mutant[] = [
     suites: ['dispatch/acknowledged'],
   },
   {
-    name: 'an agent takes the place of its own turn that a person is to go on with',
+    name: "an agent's own message supersedes a turn left to the operator",
     place: 'dispatch/answered.ts answeredInLog',
     edits: { 'logical:1.right': '@callee !== undefined' },
     suites: ['dispatch/acknowledged'],
   },
   {
-    name: 'a key whose fate is lost is taken again',
+    name: 'a key with an unknown outcome is run again',
     place: 'dispatch/answered.ts answeredInLog',
     edits: { 'throw:1': '@return:1' },
     suites: ['audit/rebuild-log', 'commands/doctor'],
@@ -75,7 +75,7 @@ export const KEYS: Mutant[] = [
     suites: ['session/fold/fold'],
   },
   {
-    name: 'keys leave the state untold',
+    name: 'keys leave the state without a count',
     place: 'session/fold/run.ts withKey',
     edits: { 'object:2.properties.1': '@property:2' },
     suites: ['session/fold/fold', 'session/key-index'],
@@ -99,13 +99,13 @@ export const KEYS: Mutant[] = [
     suites: ['session/key-index'],
   },
   {
-    name: 'an index that is behind the log is used',
+    name: 'an outdated index is used',
     place: 'session/key-index.ts lookUp',
     edits: { 'conditional:1.test': '@self && @binary:1.right < 0' },
     suites: ['session/key-index'],
   },
   {
-    name: 'a key counts as new where the index is not whole',
+    name: 'a key counts as new if the index is incomplete',
     place: 'session/key-index.ts findOlder',
     edits: { 'call:5': 'undefined' },
     suites: ['session/key-index'],

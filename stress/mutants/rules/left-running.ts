@@ -3,7 +3,7 @@ import type { Mutant } from '../mutant.js'
 
 export const LEFT_RUNNING: Mutant[] = [
   {
-    name: 'what a dead turn left running lives on',
+    name: 'programs of a dead turn survive',
     place: 'recovery/settle.ts killPrograms',
     edits: { 'await:1.argument': "@callee(@arguments.0, 'nobody', @arguments.2).then(() => 'gone')" },
     suites: ['recovery/settle-programs', 'recovery/settle#the recovery table'],
@@ -27,31 +27,31 @@ export const LEFT_RUNNING: Mutant[] = [
     suites: ['recovery/settle-programs'],
   },
   {
-    name: 'what a dead program started apart lives on',
+    name: 'detached children of a dead program survive',
     place: 'recovery/settle.ts killEscapedFrom',
     edits: { 'await:1': '(@argument.arguments.1.callee).length * 0' },
     suites: ['recovery/settle-programs#started apart'],
   },
   {
-    name: 'what a killed tool started apart lives on',
+    name: 'detached children of a killed tool survive',
     place: 'recovery/settle.ts killEscapedFrom',
     edits: { 'if:2': '' },
     suites: ['recovery/settle-programs#apart'],
   },
   {
-    name: 'a server that was kept by a dead turn lives on',
+    name: 'a server kept by a dead turn survives',
     place: 'recovery/settle.ts settle',
     edits: { 'await:1': '{ @logical:1.left.property: false, @property:4.key: undefined }' },
     suites: ['recovery/settle-programs#had kept is stopped'],
   },
   {
-    name: 'what is killed need not be of the run',
+    name: 'a process of another run is killed',
     place: 'provider/process-group.ts membersOf',
     edits: { 'logical:3.right': '@left.left !== null' },
     suites: ['provider/program#nothing that carries another run', 'recovery/settle-programs'],
   },
   {
-    name: 'what is killed may be older than its record',
+    name: 'a process older than its record is killed',
     place: 'provider/process-group.ts membersOf',
     edits: { 'logical:4': '@left' },
     suites: ['provider/program#nothing that is older', 'recovery/settle-programs'],
@@ -75,7 +75,7 @@ export const LEFT_RUNNING: Mutant[] = [
     suites: ['provider/program'],
   },
   {
-    name: 'the leash lets live what has left the group',
+    name: 'the leash spares a process that left the group',
     place: 'provider/leash.ts WATCHER',
     edits: { 'templateLiteral:1': ['kill -9 "\\$', 'false "\\$'] },
     suites: ['provider/leash#the whole program dies'],
@@ -93,7 +93,7 @@ export const LEFT_RUNNING: Mutant[] = [
     suites: ['provider/leash#lets live a group'],
   },
   {
-    name: 'a server that is kept is not let go from the leash',
+    name: 'a kept server is not released from the leash',
     place: 'provider/kept-server-host.ts KeptServerHost.close',
     edits: { 'expression:1': '' },
     suites: ['provider/kept-server#after a turn that has kept it'],

@@ -27,7 +27,7 @@ export const LOCKS: Mutant[] = [
     suites: ['storage/rules#cannot take'],
   },
   {
-    name: 'who looks at a lock takes it from others who look',
+    name: 'a reader of a lock blocks other readers',
     place: 'storage/locks/lease.ts isHeld',
     edits: { 'call:2.arguments.2': "'exclusive'" },
     suites: ['storage/locks/lease', 'storage/store', 'storage/locks/kernel-lock#is probed where'],
@@ -97,7 +97,7 @@ export const LOCKS: Mutant[] = [
     suites: ['session/removed', 'storage/locks/two-writers'],
   },
   {
-    name: 'a record is acknowledged whoever has the lock by then',
+    name: 'a record is acknowledged after the lock was lost',
     place: 'session/session.ts Session.append',
     edits: { 'expression:5': '' },
     suites: ['session/session', 'session/removed'],
@@ -132,7 +132,7 @@ export const LOCKS: Mutant[] = [
     suites: ['session/removed'],
   },
   {
-    name: 'that a lock is lost is heard by nobody',
+    name: 'the loss of a lock is not reported',
     place: 'storage/locks/lease.ts leaseFrom',
     edits: { 'arrowFunction:1.body': 'undefined' },
     suites: ['storage/locks/lease'],
@@ -162,7 +162,7 @@ export const LOCKS: Mutant[] = [
     suites: ['storage/locks/lease'],
   },
   {
-    name: 'a lock directory of another machine is not seen by who looks',
+    name: 'a reader ignores the lock directory of another machine',
     place: 'storage/locks/lease.ts isHeld',
     edits: { 'logical:1': 'false' },
     suites: ['storage/locks/lease'],

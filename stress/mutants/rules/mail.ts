@@ -39,13 +39,13 @@ export const MAIL: Mutant[] = [
     suites: ['mail/inbox'],
   },
   {
-    name: 'any number of messages is taken at once',
+    name: 'one turn receives any number of messages',
     place: 'mail/inbox.ts nextMail',
     edits: { 'logical:2': '@right' },
     suites: ['mail/inbox'],
   },
   {
-    name: 'messages of any size are taken at once',
+    name: 'one turn receives messages of any total size',
     place: 'mail/inbox.ts nextMail',
     edits: { 'logical:2': '@left' },
     suites: ['mail/inbox'],
@@ -57,7 +57,7 @@ export const MAIL: Mutant[] = [
     suites: ['mail/inbox'],
   },
   {
-    name: 'a reminder that repeats rings without end in a command',
+    name: 'a repeating reminder rings endlessly in one command',
     place: 'mail/reminders.ts isRinging',
     edits: { 'logical:2': '@left.left !== undefined' },
     suites: ['mail/inbox'],
@@ -69,7 +69,7 @@ export const MAIL: Mutant[] = [
     suites: ['mail/inbox'],
   },
   {
-    name: 'what is asked of an agent is shown to its model',
+    name: 'a control is shown to the model',
     place: 'mail/inbox.ts eachPending',
     edits: { 'if:1': '@consequent' },
     suites: ['mail/inbox'],
@@ -87,7 +87,7 @@ export const MAIL: Mutant[] = [
     suites: ['mail/message'],
   },
   {
-    name: 'mail that no record takes is delivered',
+    name: 'mail that does not fit a record is delivered',
     place: 'mail/message.ts decodeMessage',
     edits: { 'logical:1': '@left' },
     suites: ['mail/message'],
@@ -99,7 +99,7 @@ export const MAIL: Mutant[] = [
     suites: ['storage/mailboxes', 'mail/inbox'],
   },
   {
-    name: 'mail to the dead is stored',
+    name: 'mail to a terminated agent is stored',
     place: 'mail/post.ts post',
     edits: { 'logical:2': '@left' },
     suites: ['mail/post'],
@@ -129,7 +129,7 @@ export const MAIL: Mutant[] = [
     suites: ['mail/answers'],
   },
   {
-    name: 'mail on its way back is owed to nobody',
+    name: 'an agent owes nothing for mail that is being returned',
     place: 'recovery/visit-reason.ts reasonToVisit',
     edits: { 'conditional:1': '@alternate' },
     suites: ['recovery/visit-reason'],
@@ -153,13 +153,13 @@ export const MAIL: Mutant[] = [
     suites: ['session/fold/mail'],
   },
   {
-    name: 'a parent is not told of the trouble of its child',
+    name: 'a parent gets no error about its child',
     place: 'session/fold/mail.ts foldEnded',
     edits: { 'spreadElement:6': '' },
     suites: ['session/fold/mail'],
   },
   {
-    name: 'answers to answers have no end',
+    name: 'an answer gets an answer',
     place: 'mail/answers.ts isAnswerable',
     edits: { 'logical:1': "@left.left !== 'control'" },
     suites: ['mail/answers'],
@@ -177,13 +177,13 @@ export const MAIL: Mutant[] = [
     suites: ['session/fold/mail'],
   },
   {
-    name: 'after a turn nobody looks at the inbox again',
+    name: 'the inbox is not checked again after a turn',
     place: 'dispatch/visit.ts finishAfter',
     edits: { 'if:2': 'void [@test.left.left, @test.right.argument.callee]' },
     suites: ['dispatch/deliveries'],
   },
   {
-    name: 'the inbox is looked at before the lock is released, not after',
+    name: 'the inbox is checked before the lock is released, not after',
     place: 'dispatch/visit.ts toItsEnd',
     edits: {
       'expression:4':
@@ -192,19 +192,19 @@ export const MAIL: Mutant[] = [
     suites: ['dispatch/visit'],
   },
   {
-    name: 'what was asked of an agent is not obeyed',
+    name: 'a control is not applied',
     place: 'dispatch/visit.ts withSession',
     edits: { 'expression:2': '' },
     suites: ['dispatch/deliveries', 'dispatch/visit'],
   },
   {
-    name: 'what a dead process owed is not sent',
+    name: 'the outbox of a dead process is not sent',
     place: 'dispatch/visit.ts withSession',
     edits: { 'if:1': '' },
     suites: ['dispatch/visit', 'dispatch/recovering'],
   },
   {
-    name: 'what a turn owes is not sent with its end',
+    name: 'the outbox of a turn is not sent at its end',
     place: 'dispatch/visit.ts toItsEnd',
     edits: { 'expression:1': '' },
     suites: ['dispatch/visit'],

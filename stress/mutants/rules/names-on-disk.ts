@@ -18,13 +18,13 @@ export const NAMES_ON_DISK: Mutant[] = [
     suites: ['host/disk/replace'],
   },
   {
-    name: 'a name that another made is not synced before it is relied on',
+    name: 'a name that another process made is not synced before use',
     place: 'host/disk/replace.ts createOnce',
     edits: { 'expression:4': 'if (@variableDeclarator:2.id) @self' },
     suites: ['host/disk/replace'],
   },
   {
-    name: 'what is in the directory of a new agent is not synced',
+    name: "the contents of a new agent's directory are not synced",
     step: 'spawn.sync_directory',
     suites: ['storage/create-agent'],
   },
@@ -62,12 +62,12 @@ export const NAMES_ON_DISK: Mutant[] = [
     suites: ['storage/mailboxes'],
   },
   {
-    name: 'damaged mail is aside before the disk knows',
+    name: 'the move of damaged mail is not synced',
     step: 'mail.sync_aside',
     suites: ['storage/mailboxes'],
   },
   {
-    name: 'an agent is taken apart before the disk knows that it is aside',
+    name: 'an agent is removed before its move aside is synced',
     step: 'remove.sync_agents',
     suites: ['storage/store'],
   },
@@ -89,7 +89,7 @@ export const NAMES_ON_DISK: Mutant[] = [
     suites: ['storage/names'],
   },
   {
-    name: 'that an index is complete is not synced',
+    name: 'the completeness mark of an index is not synced',
     step: 'names.sync_directory',
     suites: ['storage/names'],
   },
@@ -100,7 +100,7 @@ export const NAMES_ON_DISK: Mutant[] = [
     suites: ['storage/home'],
   },
   {
-    name: 'the operator has an inbox that no disk knows',
+    name: "the operator's inbox is not synced",
     place: 'storage/home.ts makeHome',
     edits: { 'array:1.elements.0': '' },
     suites: ['storage/home'],
@@ -142,13 +142,13 @@ export const NAMES_ON_DISK: Mutant[] = [
     suites: ['tree/create-agent-below'],
   },
   {
-    name: 'an agent that is there already is told before its name is synced',
+    name: 'an existing agent is reported before its name is synced',
     place: 'operations/spawn.ts useExisting',
     edits: { 'expression:1': '' },
     suites: ['dispatch/acknowledged'],
   },
   {
-    name: 'a name that nobody has synced counts as synced',
+    name: 'an unsynced name counts as synced',
     step: 'agents.sync_directory',
     suites: ['storage/rules#syncs the name before anything'],
   },

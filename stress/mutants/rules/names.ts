@@ -48,7 +48,7 @@ export const NAMES: Mutant[] = [
     suites: ['tree/names'],
   },
   {
-    name: 'a name stays taken by the dead',
+    name: 'the name of a terminated agent stays taken',
     place: 'tree/names.ts isAlive',
     edits: { 'logical:1': '@left' },
     suites: ['tree/create-agent-below', 'tree/names'],
@@ -60,13 +60,13 @@ export const NAMES: Mutant[] = [
     suites: ['tree/names'],
   },
   {
-    name: 'a beginning that several ids have means the first',
+    name: 'an ambiguous id prefix means the first agent',
     place: 'tree/names.ts findByPrefix',
     edits: { 'binary:1': '@left.object !== null' },
     suites: ['tree/names'],
   },
   {
-    name: 'a bare name that several have means the first',
+    name: 'an ambiguous name means the first agent',
     place: 'tree/names.ts resolveAgent',
     edits: { 'binary:4': '@left > 0' },
     suites: ['tree/names'],
@@ -84,13 +84,13 @@ export const NAMES: Mutant[] = [
     suites: ['tree/names'],
   },
   {
-    name: 'an agent that the disk does not give is one that is not there',
+    name: 'an unreadable agent counts as missing',
     place: 'tree/names.ts Scan.assertWhole',
     edits: { 'if:1': '' },
     suites: ['tree/names'],
   },
   {
-    name: 'the name of one that is gone takes that of its follower with it',
+    name: "removing an agent's name also removes its successor's",
     place: 'tree/children.ts forgetName',
     edits: { 'if:3': '@consequent' },
     suites: ['tree/children'],

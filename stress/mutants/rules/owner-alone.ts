@@ -15,25 +15,25 @@ export const OWNER_ALONE: Mutant[] = [
     suites: ['host/disk/io', 'storage/home'],
   },
   {
-    name: 'a link in the home is followed by who reads',
+    name: 'a read follows a link in the home',
     place: 'host/disk/io.ts OPEN_FLAGS',
     edits: { 'binary:2': '@left' },
     suites: ['host/disk/io'],
   },
   {
-    name: 'a link in the home is followed by who writes',
+    name: 'a write follows a link in the home',
     place: 'host/disk/io.ts OPEN_FLAGS',
     edits: { 'binary:3': '@left' },
     suites: ['host/disk/io'],
   },
   {
-    name: 'a link in the home is followed by who makes a file',
+    name: 'creating a file follows a link in the home',
     place: 'host/disk/io.ts OPEN_FLAGS',
     edits: { 'binary:4': '@left' },
     suites: ['host/disk/io'],
   },
   {
-    name: 'a link in the home is followed by who appends',
+    name: 'an append follows a link in the home',
     place: 'host/disk/io.ts OPEN_FLAGS',
     edits: { 'object:1.properties.4.value': '@left' },
     suites: ['host/disk/io'],
@@ -45,7 +45,7 @@ export const OWNER_ALONE: Mutant[] = [
     suites: ['host/disk/io'],
   },
   {
-    name: 'a new file takes the place of one that is there',
+    name: 'a new file replaces an existing one',
     place: 'host/disk/io.ts OPEN_FLAGS',
     edits: { 'binary:7': '@left' },
     suites: ['host/disk/io', 'host/disk/replace'],
@@ -63,7 +63,7 @@ export const OWNER_ALONE: Mutant[] = [
     suites: ['files/socket'],
   },
   {
-    name: 'a directory of ours that is a link is followed',
+    name: 'a linked directory of the home is followed',
     place: 'host/disk/confinement.ts Confinement.checkDirectory',
     edits: { 'if:3': '' },
     suites: ['host/disk/io', 'host/disk/confinement'],
@@ -96,7 +96,7 @@ export const OWNER_ALONE: Mutant[] = [
     suites: ['files/workspace'],
   },
   {
-    name: 'a program is given the token of a person',
+    name: "a program receives the operator's token",
     place: 'provider/program.ts NEVER_PASSED_ON',
     edits: { 'array:1.elements.0': '' },
     suites: ['turn/drive-tools#keeps to itself'],

@@ -3,7 +3,7 @@ import type { Mutant } from '../mutant.js'
 
 export const REBUILDABLE: Mutant[] = [
   {
-    name: 'after a new start of the kernel the markers are trusted',
+    name: 'markers are trusted after a reboot',
     place: 'storage/boots.ts Boots.isScanned',
     edits: { 'binary:1': '@left.expression.callee.object !== null' },
     suites: ['storage/store', 'storage/rules#10:'],
@@ -21,13 +21,13 @@ export const REBUILDABLE: Mutant[] = [
     suites: ['storage/store'],
   },
   {
-    name: 'after a new start of the kernel only the marked are visited',
+    name: 'after a reboot only marked agents are visited',
     place: 'dispatch/pending-visits.ts withPendingAgents',
     edits: { 'array:1': '@elements.0.argument.arguments.0.elements.1.argument' },
     suites: ['dispatch/recovering'],
   },
   {
-    name: 'a start of the kernel counts as scanned though not all was looked at',
+    name: 'a boot counts as scanned although some agents were not',
     place: 'dispatch/pending-visits.ts withPendingAgents',
     edits: { 'if:2': '@test\n@consequent' },
     suites: ['dispatch/recovering'],
@@ -87,13 +87,13 @@ export const REBUILDABLE: Mutant[] = [
     suites: ['storage/home'],
   },
   {
-    name: 'a marker that is aside counts for nothing',
+    name: 'a marker that was moved aside is ignored',
     place: 'storage/store.ts FileStore.isMarked',
     edits: { 'call:2': '' },
     suites: ['storage/store'],
   },
   {
-    name: 'the last look before a marker goes is not the last',
+    name: 'the final check before a marker is removed comes too early',
     place: 'storage/store.ts FileStore.unmark',
     edits: { 'if:2': '@alternate' },
     suites: ['storage/store', 'mail/post'],
@@ -121,7 +121,7 @@ export const REBUILDABLE: Mutant[] = [
     suites: ['mail/post'],
   },
   {
-    name: 'mail is marked before anybody can see that it is being stored',
+    name: 'mail is marked before its temporary file is visible',
     place: 'mail/post.ts post',
     edits: { 'variable:3': '@expression:3\nconst @declarations.0.id = @call:1' },
     suites: ['mail/post'],
@@ -191,7 +191,6 @@ export const REBUILDABLE: Mutant[] = [
     place: 'dispatch/pending-visits.ts unmarkAbsent',
     edits: { 'logical:1': '@right || @left' },
     suites: ['tree/create-agent'],
-    equivalent:
-      'what is renamed between the two questions is found by the second look, which asks both once more',
+    equivalent: 'the second check, which asks both questions again, finds a name that changed between them',
   },
 ]

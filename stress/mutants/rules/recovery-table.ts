@@ -33,13 +33,13 @@ export const ROWS: Mutant[] = [
     suites: ['recovery/settle#the recovery table'],
   },
   {
-    name: 'of a program in flight nobody asks how it ended',
+    name: 'a program in flight is not asked how it ended',
     place: 'recovery/table.ts ROW_OF_PHASE',
     edits: { 'property:3.value': "'B'" },
     suites: ['recovery/settle#the recovery table'],
   },
   {
-    name: 'a tool in mid-air counts as pending',
+    name: 'a tool in flight counts as pending',
     place: 'recovery/table.ts rowOfCalls',
     edits: { 'if:1': '' },
     suites: ['recovery/settle#the recovery table'],
@@ -81,13 +81,13 @@ export const ROWS: Mutant[] = [
     suites: ['session/status'],
   },
   {
-    name: 'what a person suspended goes on by itself',
+    name: 'a turn that the operator suspended continues by itself',
     place: 'session/status.ts GOES_ON',
     edits: { 'array:1.elements.3': "@self, 'suspended'" },
     suites: ['session/status'],
   },
   {
-    name: 'a tool of unknown outcome goes on by itself',
+    name: 'a turn with a tool of unknown outcome continues by itself',
     place: 'session/status.ts GOES_ON',
     edits: { 'array:1.elements.3': "@self, 'unknown_tool'" },
     suites: ['session/status'],

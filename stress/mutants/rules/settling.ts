@@ -15,7 +15,7 @@ export const SETTLING: Mutant[] = [
     suites: ['recovery/settle#the recovery table'],
   },
   {
-    name: 'who follows the log is not told the status',
+    name: 'a follower of the log does not receive the status',
     place: 'recovery/settlement.ts interruption',
     edits: { 'object:2': '' },
     suites: ['recovery/settle#the recovery table'],
@@ -27,13 +27,13 @@ export const SETTLING: Mutant[] = [
     suites: ['recovery/settle#the recovery table'],
   },
   {
-    name: 'what nobody goes on with is left open',
+    name: 'a turn that nothing continues is left open',
     place: 'recovery/settlement.ts settlement',
     edits: { 'conditional:2': '[]' },
     suites: ['recovery/settle#the recovery table'],
   },
   {
-    name: 'beside a program that may live it is gone on',
+    name: 'a turn continues beside a program that may still run',
     place: 'recovery/settlement.ts settlement',
     edits: { 'logical:2': '@left' },
     suites: ['recovery/settle#the recovery table', 'recovery/settle-programs'],
@@ -45,7 +45,7 @@ export const SETTLING: Mutant[] = [
     suites: ['recovery/settle#the recovery table', 'recovery/settle-programs'],
   },
   {
-    name: 'a wait that is over leaves its token good',
+    name: 'an ended wait leaves its token valid',
     place: 'recovery/settlement.ts settlement',
     edits: { 'spreadElement:4': '' },
     suites: ['recovery/settle#the recovery table'],
@@ -63,7 +63,7 @@ export const SETTLING: Mutant[] = [
     suites: ['recovery/settle#the recovery table'],
   },
   {
-    name: 'of a tool of unknown outcome no person is asked',
+    name: 'a tool of unknown outcome is not left to the operator',
     place: 'recovery/settlement.ts settledTools',
     edits: { 'logical:2': '@left.right.left === null' },
     suites: ['recovery/settle#the recovery table'],
@@ -81,7 +81,7 @@ export const SETTLING: Mutant[] = [
     suites: ['recovery/settlement'],
   },
   {
-    name: 'an agent that was done lives on after a crash',
+    name: 'a completed agent stays alive after a crash',
     place: 'recovery/settlement.ts settlement',
     edits: { 'call:3.arguments.2': '' },
     suites: ['recovery/settlement'],
@@ -93,7 +93,7 @@ export const SETTLING: Mutant[] = [
     suites: ['recovery/settle#the recovery table'],
   },
   {
-    name: 'a program that is still at it is taken at its word',
+    name: 'the reply of a program that still runs is accepted',
     place: 'recovery/settle.ts finishedReply',
     edits: { 'logical:1': '@right' },
     suites: ['recovery/settle#has not finished says'],
@@ -118,13 +118,13 @@ export const SETTLING: Mutant[] = [
     suites: ['recovery/settle#is dead before its provider'],
   },
   {
-    name: 'an interrupted turn is gone on with for ever',
+    name: 'an interrupted turn is continued forever',
     place: 'dispatch/turn-obstacle.ts turnObstacle',
     edits: { 'if:3': '' },
     suites: ['dispatch/turn-obstacle', 'dispatch/recovering'],
   },
   {
-    name: 'attempts in vain are not counted',
+    name: 'failed attempts are not counted',
     place: 'session/fold/fold.ts apply',
     edits: { 'assignment:1': 'void 0' },
     suites: ['session/fold/fold'],
@@ -154,7 +154,7 @@ export const SETTLING: Mutant[] = [
     suites: ['recovery/visit-reason'],
   },
   {
-    name: 'where nothing more is begun an open run stays open',
+    name: 'an open run stays open if no turn may start',
     place: 'dispatch/go-on.ts goOn',
     edits: { 'if:6': '' },
     suites: ['dispatch/recovering'],
@@ -166,7 +166,7 @@ export const SETTLING: Mutant[] = [
     suites: ['dispatch/recovering'],
   },
   {
-    name: 'what a dead turn asked of others stays in its requests',
+    name: 'the requests of a dead turn stay open',
     place: 'session/session.ts Session.repair',
     edits: { 'expression:4.expression': 'void @arguments.2' },
     suites: ['session/session'],

@@ -13,8 +13,7 @@ export const TOKENS: Mutant[] = [
     place: 'turn/tokens.ts findToken',
     edits: { 'logical:1.right': '@arguments.0.arguments.0 === @arguments.1.arguments.0' },
     suites: ['turn/tokens'],
-    equivalent:
-      'the answer is the same, and what could be timed are hashes, of which nobody can choose the beginning',
+    equivalent: 'the answer is the same, and only hashes could be timed, whose beginnings cannot be chosen',
   },
   {
     name: 'the secret of a token is stored',
@@ -49,7 +48,7 @@ export const TOKENS: Mutant[] = [
     suites: ['turn/tokens'],
   },
   {
-    name: 'a token is good for a moment after its time',
+    name: 'a token is valid for a moment after it expired',
     place: 'session/durations.ts isOver',
     edits: { 'binary:1': '@left < @right' },
     suites: ['turn/tokens'],
@@ -73,13 +72,13 @@ export const TOKENS: Mutant[] = [
     suites: ['operations/decide'],
   },
   {
-    name: 'nobody looks whether a token is good',
+    name: 'the validity of a token is not checked',
     place: 'operations/decide.ts decideIn',
     edits: { 'if:2': '' },
     suites: ['operations/decide'],
   },
   {
-    name: 'a decision is about a wait that the token is not of',
+    name: 'a token decides a wait that it does not belong to',
     place: 'operations/decide.ts waitOf',
     edits: { 'logical:2': '@left.left !== undefined' },
     suites: ['operations/decide'],
@@ -169,7 +168,7 @@ export const TOKENS: Mutant[] = [
     suites: ['session/durations', 'dispatch/clock-ahead'],
   },
   {
-    name: 'nobody counts anew what began under a clock that was ahead',
+    name: 'durations that began under a fast clock are not rebased',
     place: 'recovery/settle.ts settle',
     edits: { 'if:1': '' },
     suites: ['dispatch/clock-ahead'],
@@ -181,7 +180,7 @@ export const TOKENS: Mutant[] = [
     suites: ['dispatch/clock-ahead'],
   },
   {
-    name: 'a duration is over once the clock is set back',
+    name: 'a duration ends when the clock is set back',
     place: 'session/durations.ts rebasedEnd',
     edits: { 'call:1': 'Math.min(@arguments.0, @call:2)' },
     suites: ['session/durations'],

@@ -21,7 +21,7 @@ export const TRANSITIONS: Mutant[] = [
     suites: ['session/fold/fold'],
   },
   {
-    name: 'a run begins in a session at rest',
+    name: 'a run begins in an inactive session',
     place: 'session/fold/run.ts runStarted',
     edits: { 'binary:1': '@left === null' },
     suites: ['session/fold/fold'],
@@ -116,7 +116,7 @@ export const TRANSITIONS: Mutant[] = [
     edits: { 'spreadElement:14': '' },
     suites: ['turn/step/step', 'turn/step-properties'],
     equivalent:
-      'what fails is a model or a program that is asked, and nobody is asked while a call has no result',
+      'only a request to a model or a program fails, and no request is made while a call has no result',
   },
   {
     name: 'a run that was cancelled leaves calls without results',
@@ -149,13 +149,13 @@ export const TRANSITIONS: Mutant[] = [
     suites: ['turn/drive-tools#--max-steps', 'turn/step-properties'],
   },
   {
-    name: 'a session does not come to rest with its run',
+    name: 'a session does not become idle with its run',
     place: 'turn/step/step.ts withRest',
     edits: { 'array:1': '@elements.0.argument' },
     suites: ['turn/step/step'],
   },
   {
-    name: 'a tool runs that nobody has allowed',
+    name: 'a tool runs without permission',
     place: 'turn/step/calls.ts isFree',
     edits: { 'logical:1': '@left.left.left.left !== null' },
     suites: ['turn/drive-tools#parks the run'],

@@ -3,13 +3,13 @@ import type { Mutant } from '../mutant.js'
 
 export const TREE: Mutant[] = [
   {
-    name: 'nothing keeps a child from being born below the dead',
+    name: 'a child can be created below a terminated agent',
     place: 'tree/birth.ts checkParent',
     edits: { 'logical:2': '@left' },
     suites: ['tree/create-agent-below'],
   },
   {
-    name: 'a child is born below one that is done',
+    name: 'a child is created below a completed agent',
     place: 'tree/birth.ts checkParent',
     edits: { 'logical:1': '@left' },
     suites: ['tree/create-agent-below'],
@@ -27,7 +27,7 @@ export const TREE: Mutant[] = [
     suites: ['tree/create-agent-below'],
   },
   {
-    name: 'the dead count as children',
+    name: 'terminated agents count as children',
     place: 'tree/birth.ts forgetDead',
     edits: { 'binary:2': '@left' },
     suites: ['tree/create-agent-below'],
@@ -39,7 +39,7 @@ export const TREE: Mutant[] = [
     suites: ['tree/children'],
   },
   {
-    name: 'the dead are living children',
+    name: 'terminated children count as living',
     place: 'tree/children.ts livingChildren',
     edits: { 'call:1': '@callee.object' },
     suites: ['tree/children'],
@@ -57,7 +57,7 @@ export const TREE: Mutant[] = [
     suites: ['tree/relations'],
   },
   {
-    name: 'one that is its own parent, by a forged log, is its own child',
+    name: 'an agent that a forged log makes its own parent counts as its child',
     place: 'tree/relations.ts relationOf',
     edits: { 'if:1': '' },
     suites: ['tree/relations'],
@@ -69,25 +69,25 @@ export const TREE: Mutant[] = [
     suites: ['tree/relations'],
   },
   {
-    name: 'an agent writes to whom it likes',
+    name: 'an agent may write to any agent',
     place: 'tree/relations.ts relationOf',
     edits: { 'conditional:1': "'sibling'" },
     suites: ['tree/relations'],
   },
   {
-    name: 'an agent gates and pokes whom it likes',
+    name: 'an agent may gate and poke any agent',
     place: 'tree/relations.ts checkIsChild',
     edits: { 'logical:1': '@function:1.params.2 !== null' },
     suites: ['tree/relations'],
   },
   {
-    name: 'send --from asks nobody for leave',
+    name: 'send --from is not checked',
     place: 'operations/send-as.ts sendAs',
     edits: { 'expression:1': '' },
     suites: ['dispatch/acknowledged'],
   },
   {
-    name: 'a tool writes to whom it likes',
+    name: 'a tool may write to any agent',
     place: 'turn/tools/tree/correspondence.ts recipientOf',
     edits: { 'expression:1': '' },
     suites: ['turn/tools/await-reply'],
@@ -99,7 +99,7 @@ export const TREE: Mutant[] = [
     suites: ['turn/tools/await-reply'],
   },
   {
-    name: 'a tool gates whom it likes',
+    name: 'a tool may gate any agent',
     place: 'turn/tools/tree/correspondence.ts childOf',
     edits: { 'expression:1': '' },
     suites: ['turn/tools/await-reply'],

@@ -84,7 +84,7 @@ export const UNDER_LOCKS: Mutant[] = [
     suites: ['operations/terminate'],
   },
   {
-    name: 'under the lock of its children nobody looks for one',
+    name: 'children are not checked under their lock',
     place: 'operations/terminate.ts end',
     edits: { 'expression:2': '' },
     suites: ['operations/terminate'],
@@ -102,13 +102,13 @@ export const UNDER_LOCKS: Mutant[] = [
     suites: ['operations/remove'],
   },
   {
-    name: 'a removal does not look again under the lock',
+    name: 'a removal does not check again under the lock',
     place: 'operations/removable.ts takeAway',
     edits: { 'if:3': '', 'expression:1': '' },
     suites: ['operations/remove'],
   },
   {
-    name: 'there is one slot more than there are',
+    name: 'there is one slot too many',
     place: 'storage/slots.ts Slots.tryTake',
     edits: { 'binary:3.right': '(@self + 1)' },
     suites: ['storage/store', 'provider/slots'],
@@ -126,7 +126,7 @@ export const UNDER_LOCKS: Mutant[] = [
     suites: ['turn/drive-tools#holds no slot'],
   },
   {
-    name: 'who waits keeps its edge when it is over',
+    name: 'a waiter keeps its edge after the wait',
     place: 'storage/wait-edges.ts WaitEdges.add',
     edits: { 'expression:2': 'void @variableDeclarator:3.id', 'expression:3': '' },
     suites: ['storage/wait-edges'],
@@ -144,13 +144,13 @@ export const UNDER_LOCKS: Mutant[] = [
     suites: ['storage/wait-edges'],
   },
   {
-    name: 'of two that would wait for one another none is refused',
+    name: 'neither of two agents that wait for each other is refused',
     place: 'tree/waits.ts checkNoCycle',
     edits: { 'binary:2.right': 'null' },
     suites: ['storage/wait-edges'],
   },
   {
-    name: 'a cycle of three is none',
+    name: 'a cycle of three agents is not detected',
     place: 'tree/waits.ts checkNoCycle',
     edits: {
       'expression:2': 'if (@expression.arguments.0.argument.arguments.0 === @function:1.params.2) @self',

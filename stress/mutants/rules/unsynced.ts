@@ -3,13 +3,13 @@ import type { Mutant } from '../mutant.js'
 
 export const UNSYNCED: Mutant[] = [
   {
-    name: 'what a killed writer left is not settled',
+    name: 'the tail of a killed writer is not settled',
     place: 'session/session.ts Session.repair',
     edits: { 'if:2': '' },
     suites: ['session/session'],
   },
   {
-    name: 'what a killed writer left is settled only where it is torn',
+    name: 'the tail of a killed writer is settled only if it is truncated',
     place: 'session/session.ts Session.repair',
     edits: { 'binary:2': '@binary:1' },
     suites: ['session/session'],
@@ -27,28 +27,28 @@ export const UNSYNCED: Mutant[] = [
     suites: ['session/session', 'session/snapshot'],
   },
   {
-    name: 'what a killed writer left is synced, but not written again',
+    name: 'the tail of a killed writer is synced, but not written again',
     step: 'log.rewrite',
     suites: ['storage/log/log'],
   },
   {
-    name: 'what a killed writer left is written again, but not synced',
+    name: 'the tail of a killed writer is written again, but not synced',
     step: 'log.resync',
     suites: ['storage/log/log'],
   },
   {
-    name: 'a torn tail is not cut',
+    name: 'a truncated tail is not removed',
     step: 'log.cut',
     suites: ['storage/log/log'],
   },
   {
-    name: 'behind a torn tail that was cut it is appended at the old end',
+    name: 'after the removal of a truncated tail, appends go to the old end',
     place: 'storage/log/log.ts LogWriter.resyncTail',
     edits: { 'expression:6': '' },
     suites: ['storage/log/log'],
   },
   {
-    name: 'after settling failed it may be appended',
+    name: 'appends are allowed after settling failed',
     place: 'storage/log/log.ts LogWriter.resyncTail',
     edits: { 'expression:1': '' },
     suites: ['storage/log/log'],
