@@ -138,7 +138,7 @@ class Turn {
       return this.failedEvent(asked)
     }
     const { reply, stop, usage, calls } = asked.answer
-    if (stop === 'length') this.ports.note('the response reached its token limit: it is cut off there')
+    if (stop === 'length') this.ports.note('the response reached its token limit and is incomplete')
     return { type: 'model_responded', reply, stop, usage, calls: this.callRecords(calls) }
   }
 
@@ -210,7 +210,7 @@ class Turn {
 
   /** On a file system without sockets the turn runs, but without substrat's tools. */
   private withoutTools(error: Error): { close(): void } {
-    this.ports.note(`the program is offered no tools of substrat: ${error.message}`)
+    this.ports.note(`substrat's tools are not available to the program: ${error.message}`)
     return { close: () => undefined }
   }
 

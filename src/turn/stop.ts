@@ -98,7 +98,7 @@ export class Shutdown {
     this.asked.abort()
     if (this.turnsInFlight > 0)
       this.note(
-        `${name}: letting the turn finish, for ${Math.round(this.graceMs / 1000)} s at most; again to stop now`,
+        `${name}: letting the turn finish, for up to ${Math.round(this.graceMs / 1000)} s; send it again to stop now`,
       )
     this.timer = setTimeout(() => this.stopped.abort(), this.graceMs)
   }

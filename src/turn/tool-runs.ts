@@ -115,6 +115,6 @@ export class ToolRuns {
 
 /** The tool may have received the signal that stops substrat. Its partial output must not look like a result to the model. */
 function unknownOutcome(result: ToolOutcome): ToolOutcome {
-  const content = `Interrupted: substrat was stopped while this ran, and it may have had the same signal; what it had done by then is unknown. It said:\n${result.content}`
+  const content = `Interrupted: substrat was stopped while the tool ran, and the tool may have received the same signal. How far it got is unknown. Its output:\n${result.content}`
   return { ...result, content }
 }

@@ -110,7 +110,7 @@ test('--max-steps bounds the requests of a turn: exit 9, and its calls have thei
   const sent = await house.run(['send', 'a', 'go', '--max-steps', '3', '--json'])
   expect([sent.exit, sent.json.error.code]).toEqual([9, 'PROVIDER_FAILED'])
   expect(sent.json.error.message).toContain(
-    'it asked the model 3 times without coming to an end (--max-steps)',
+    'the turn asked the model 3 times without finishing (--max-steps)',
   )
   expect(house.count(id, 'model.requested')).toBe(3)
   expect(house.count(id, 'tool.finished')).toBe(3)

@@ -93,7 +93,7 @@ describe.concurrent('the program of an agent', () => {
     )
     expect(spawn).toEqual({
       isError: true,
-      text: 'spawn_agent is not allowed to this agent: that takes --allow spawn_agent, or --allow tree, at spawn, set or send.',
+      text: 'This agent may not use spawn_agent. The user can allow it with --allow spawn_agent or --allow tree, at spawn, set or send.',
     })
     expect([set?.isError, list?.isError]).toEqual([true, false])
     expect([unknown?.text, shell?.text]).toEqual(['There is no tool nonsense.', 'There is no tool shell.'])
@@ -228,7 +228,7 @@ describe.concurrent('the program of an agent', () => {
     expect(exit, stderr).toBe(0)
     // Its program is gone with the turn: whichever of the two is seen first.
     expect(recordedCalls(house, id)[0]?.result).toMatch(
-      /^(Interrupted: the turn ended|Taken back by the program) before it was done\.$/,
+      /^(Interrupted: the turn ended|Cancelled by the program) before the call finished\.$/,
     )
     expect(house.count(kid, 'run.completed')).toBe(1)
     expect(house.count(kid, 'run.interrupted')).toBe(0)
@@ -341,7 +341,7 @@ describe.concurrent('substrat mcp', () => {
     await house.waitForRecord(kid, 'run.started')
     bridge.child.stdin?.write(line({ method: 'notifications/cancelled', params: { requestId: 1 } }))
     await house.waitForRecord(id, 'tool.finished')
-    expect(recordedCalls(house, id)[0]?.result).toBe('Taken back by the program before it was done.')
+    expect(recordedCalls(house, id)[0]?.result).toBe('Cancelled by the program before the call finished.')
     house.write('go', '')
     bridge.child.stdin?.end()
     expect((await bridge.result).exit).toBe(0)

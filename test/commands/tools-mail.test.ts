@@ -49,8 +49,8 @@ describe.concurrent('send_message', () => {
     expect(mails(house, id)).toEqual(['response: half'])
     expect(results(house, kid).map(({ text }) => text)).toEqual([
       'answered',
-      'Dropped: that is no open request of this turn.',
-      'Dropped: that is no open request of this turn.',
+      'Dropped: reply_to is not an open request of this turn.',
+      'Dropped: reply_to is not an open request of this turn.',
     ])
     expect(house.findings()).toEqual([])
   })
@@ -63,7 +63,7 @@ describe.concurrent('send_message', () => {
     const kid = await agent(house, 'a/kid')
     expect(await calling(house, id)).toMatchObject({ isError: true })
     expect(results(house, id)).toHaveLength(2)
-    for (const { text } of results(house, id)) expect(text).toContain('is a time in ISO 8601')
+    for (const { text } of results(house, id)) expect(text).toContain('must be a time in ISO 8601')
     expect(house.inbox(kid)).toEqual([])
   })
 
@@ -121,7 +121,7 @@ describe.concurrent('send_message', () => {
       ['top/a/b/c/d', /only its parent, its children and its siblings are in reach/],
       ['top/a/b', /an agent does not write to itself/],
       ['other', /only its parent/],
-      ['operator', /only a root writes to the operator/],
+      ['operator', /only a root may write to the operator/],
       ['nobody', /there is no agent "nobody"/],
       ['gone', /there is no agent "gone"/],
       ['top/a/b/gone', /it is terminated: it takes no more messages/],
@@ -236,7 +236,7 @@ describe.concurrent('send_message with wait', () => {
     const gated = await calling(house, id)
     expect(gated).toMatchObject({ isError: false })
     expect(gated.text).toMatch(
-      /^No reply yet: it is gated\. It comes as a message when it is there \(request \S+\)\.$/,
+      /^No reply yet: it is gated\. The reply will arrive as a message \(request \S+\)\.$/,
     )
     await house.ok('ungate', 'a/kid')
     expect((await calling(house, id)).text).toMatch(/^No reply yet: it waits for approval\./)

@@ -115,8 +115,8 @@ describe.concurrent('spawn_agent', () => {
     )
     const said: string[] = []
     for (let turn = 0; turn < 8; turn++) said.push((await calling(house, id)).text)
-    expect(said[0]).toBe('a child may not do more than you, and you are not allowed shell')
-    expect(said[1]).toBe('a child may not do more than you, and you are not allowed all')
+    expect(said[0]).toBe('a child may not have more rights than you, and you are not allowed shell')
+    expect(said[1]).toBe('a child may not have more rights than you, and you are not allowed all')
     expect(said[4]).toContain('a child with the provider exec may do more than its parent')
     expect(said[5]).toContain('is outside of yours')
     expect(said[7]).toContain('there is no provider "nonsense"')
@@ -164,7 +164,7 @@ describe.concurrent('spawn_agent', () => {
     expect(said.map(([isError]) => isError)).toEqual([false, true, true, true, true])
     expect(said[1]?.[1]).toContain('the name "Kid" is taken')
     expect(said[2]?.[1]).toContain('cannot be the name of an agent')
-    expect(said[3]?.[1]).toContain('is no directory')
+    expect(said[3]?.[1]).toContain('does not exist or is not a directory')
     expect(said[4]?.[1]).toBe('the input needs name, as text')
     expect(agentsIn(house)).toHaveLength(2)
   })
@@ -416,7 +416,9 @@ describe.concurrent('complete', () => {
     const house = new House()
     const done = [call('complete', { result: 'x' }), 'ok']
     const root = await agent(house, 'a', done, ...TREE)
-    expect((await calling(house, root)).text).toBe('a root has nobody to complete for: answer with text')
+    expect((await calling(house, root)).text).toBe(
+      'you have no parent to complete for: reply with text instead',
+    )
     const parent = await agent(house, 'a/b', [...done, ...done], ...TREE)
     await agent(house, 'a/b/c')
     expect((await calling(house, parent)).text).toMatch(/^a\/b has 1 living child: a\/b\/c/)
@@ -490,9 +492,9 @@ describe.concurrent('reminders and metadata of an agent', () => {
     const id = await agent(house, 'a', [bad, 'ok'], ...TREE)
     await calling(house, id)
     expect(results(house, id).map(({ text }) => text)).toEqual([
-      'say when: not_before, delay_seconds or every_seconds',
-      'every_seconds is 1 at least',
-      'not_before is a time in ISO 8601, such as 2026-11-20T10:00:00Z',
+      'a reminder needs a time: not_before, delay_seconds or every_seconds',
+      'every_seconds must be at least 1',
+      'not_before must be a time in ISO 8601, such as 2026-11-20T10:00:00Z',
       'the input needs content, as text',
       'you have no reminder none',
     ])
@@ -520,7 +522,7 @@ describe.concurrent('reminders and metadata of an agent', () => {
       'noted',
       bounded,
       bounded,
-      'metadata is an object of texts',
+      'metadata must be an object with text values',
       'noted',
       'noted',
       'noted',

@@ -144,7 +144,7 @@ describe.concurrent('a signal in mid-turn', () => {
   test.each(signals)('%s lets the turn finish, prints its reply and exits 0', async (signal) => {
     const { house, id, gate, sender } = await standing()
     sender.child.kill(signal)
-    await sender.says(`${signal}: letting the turn finish, for 86400 s at most; again to stop now`)
+    await sender.says(`${signal}: letting the turn finish, for up to 86400 s; send it again to stop now`)
     gate.open()
     expect(await sender.result).toMatchObject({ exit: 0, stdout: 'done: one\n' })
     expect(house.kinds(id).slice(-2)).toEqual(['run.completed', 'session.suspended'])

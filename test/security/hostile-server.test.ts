@@ -57,7 +57,7 @@ describe('a tool server', () => {
     const made = await serve([tool('a\u001b]52;c;eA==\u0007\nsubstrat: all is well'), tool('good')].join())
     expect(namesOf(made)).toEqual(['notes__good'])
     expect(made.notes).toEqual([
-      'the tool notes__a ]52;c;eA== substrat: all is well is left out: no model takes such a name',
+      'the tool notes__a ]52;c;eA== substrat: all is well is left out: no model accepts such a name',
     ])
   })
 

@@ -190,7 +190,7 @@ describe('an agent provider that', () => {
     [
       'sends no stream',
       always(() => 7 as never),
-      /^the provider broke its contract: a turn that is no stream$/,
+      /^the provider broke its contract: a turn that is not a stream$/,
     ],
     [
       'ends early',
@@ -218,13 +218,13 @@ describe('an agent provider that', () => {
     [
       'has a state of no bytes',
       always(() => yields({ type: 'state', state: 'abc' }, DONE)),
-      /a state that is no bytes$/,
+      /a state that is not a Uint8Array$/,
     ],
-    ['has no state', always(() => yields({ type: 'state' }, DONE)), /a state that is no bytes$/],
+    ['has no state', always(() => yields({ type: 'state' }, DONE)), /a state that is not a Uint8Array$/],
     [
       'has a state that fits no line',
       always(() => yields({ type: 'state', state: new Uint8Array(limits.providerStateBytesMax + 1) }, DONE)),
-      /a state of 524289 bytes; 524288 are the most$/,
+      /a state of 524289 bytes, over the limit of 524288$/,
     ],
     ['cannot stop either', always(throwing, { stop: throwing }), /^the lamp is out$/],
     ['rejects at stop', always(throwing, { stop: async () => throwing() }), /^the lamp is out$/],

@@ -182,7 +182,7 @@ test('a response that is cut off at its token limit is said to be', async () => 
   const cut = model(() => says({ type: 'text', text: 'half' }, { type: 'stop', reason: 'length' }))
   const run = await runTurn(session, cut, { ports: { note: (text) => notes.push(text) } })
   expect(run.status).toBe('completed')
-  expect(notes).toEqual(['the response reached its token limit: it is cut off there'])
+  expect(notes).toEqual(['the response reached its token limit and is incomplete'])
 })
 
 describe('a provider that', () => {

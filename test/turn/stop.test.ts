@@ -104,7 +104,9 @@ describe('a signal', () => {
     signal(name)
     expect(shutdown.requested).toBe(name)
     expect(stop.signal.aborted).toBe(false)
-    expect(notes).toEqual([expect.stringMatching(new RegExp(`^${name}: .*30 s at most; again to stop now$`))])
+    expect(notes).toEqual([
+      expect.stringMatching(new RegExp(`^${name}: .*up to 30 s; send it again to stop now$`)),
+    ])
     signal(name)
     expect(stop.signal.aborted).toBe(true)
     expect(stop.reason()).toBe('shutdown')

@@ -147,7 +147,7 @@ async function endWithoutAnswer(
 
 /** A stop signal to the whole process group may kill a tool of the program first. A reply after that is not the work's end. */
 function cutShort(): Error {
-  return providerFailure('crashed', 'a tool of the program failed as the stop signal came')
+  return providerFailure('crashed', 'a tool of the program failed when the stop signal arrived')
 }
 
 function killedBy({ killer }: Deaths): string | undefined {
@@ -155,7 +155,7 @@ function killedBy({ killer }: Deaths): string | undefined {
 }
 
 /** The cause is unknown: a kept server is not a child process of this command. */
-const KEPT_SERVER_ENDED = 'had a server kept, which ended in the middle of the turn'
+const KEPT_SERVER_ENDED = 'lost its kept server in mid-turn'
 
 /** A program that ends with status 0 and no answer may have been killed under a wrapper that hides the signal. */
 const ENDED_EARLY = 'exited 0'

@@ -19,7 +19,7 @@ export interface TurnEnds {
 
 /** Yields the stream's events until it ends. After a stop the provider has a grace period, then the stream is abandoned. */
 export async function* untilStopped<T>(stream: AsyncIterable<T>, ends: TurnEnds): AsyncGenerator<T> {
-  if (typeof stream?.[Symbol.asyncIterator] !== 'function') throw offContract('a turn that is no stream')
+  if (typeof stream?.[Symbol.asyncIterator] !== 'function') throw offContract('a turn that is not a stream')
   const iterator = stream[Symbol.asyncIterator]()
   const over = new AbortController()
   const ended = whenEnded(ends, over.signal)

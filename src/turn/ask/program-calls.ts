@@ -76,7 +76,7 @@ export class ProgramCalls {
     const { call_id } = call
     const made_at = `${this.turn.session.id}/${call_id}`
     const facts = { run_id, call_id, made_at, allow, isRepeat: false }
-    const noLaunch = (): Promise<never> => Promise.reject(new Error('no tool of the tree is a program'))
+    const noLaunch = (): Promise<never> => Promise.reject(new Error('a tree tool starts no program'))
     const stop = AbortSignal.any([this.turn.signal, this.over.signal, signal])
     const run = (): Promise<ToolResult> => toolbox.run(call, facts, stop, noLaunch)
     return toolbox.isWaiting(call.name) ? this.lendingSlot(run) : run()
@@ -124,11 +124,11 @@ export function overtakenRecords(run: Run | null, content: string = OVERTAKEN): 
   }))
 }
 
-const OVERTAKEN = 'Interrupted: the turn ended before it was done.'
+const OVERTAKEN = 'Interrupted: the turn ended before the call finished.'
 
 const OVER = { content: 'Refused: the turn of this agent is over.', is_error: true }
 const TAKEN_BACK: Omit<ToolResult, 'whole'> = {
-  content: 'Taken back by the program before it was done.',
+  content: 'Cancelled by the program before the call finished.',
   is_error: true,
 }
 

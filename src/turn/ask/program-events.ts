@@ -91,7 +91,7 @@ function isName(value: unknown): value is string {
 /** The input after a round trip through JSON. A value that is not an object becomes `{ value }`. */
 function plainObject(input: unknown): JsonObject {
   // Before JSON.stringify, which is recursive: a deep input would overflow the stack.
-  if (isDeeperThan(input, limits.inputLevelsMax)) throw offContract('an input of too many levels')
+  if (isDeeperThan(input, limits.inputLevelsMax)) throw offContract('an input with too many levels')
   const value = JSON.parse(JSON.stringify(input ?? {})) as unknown
   return typeof value === 'object' && value !== null && !Array.isArray(value)
     ? (value as JsonObject)
@@ -100,8 +100,8 @@ function plainObject(input: unknown): JsonObject {
 
 /** The provider's state as its record has it: base64. */
 export function storedState(state: unknown): string {
-  if (!(state instanceof Uint8Array)) throw offContract('a state that is no bytes')
+  if (!(state instanceof Uint8Array)) throw offContract('a state that is not a Uint8Array')
   if (state.length > limits.providerStateBytesMax)
-    throw offContract(`a state of ${state.length} bytes; ${limits.providerStateBytesMax} are the most`)
+    throw offContract(`a state of ${state.length} bytes, over the limit of ${limits.providerStateBytesMax}`)
   return Buffer.from(state).toString('base64')
 }

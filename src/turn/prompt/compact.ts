@@ -39,7 +39,7 @@ export async function compact(
   const prompt = session.state.run?.prompts[0] ?? null
   const asked =
     prompt !== null && prompt.seq < first.seq
-      ? `\n\nWhat you are working on, word for word:\n\n${promptOf(session)}`
+      ? `\n\nYour current task, word for word:\n\n${promptOf(session)}`
       : ''
   const responses =
     (earlier?.responses ?? 0) +
@@ -80,7 +80,7 @@ async function summarise(
 }
 
 const SUMMARY_PROMPT = [
-  'Summarise the conversation below, for an assistant that goes on with it and sees nothing else of it.',
+  'Summarise the conversation below, for an assistant that continues it and sees nothing else of it.',
   'Keep every fact, decision, file name and open task that may still matter. Do not answer it.',
 ].join(' ')
 

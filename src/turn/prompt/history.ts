@@ -202,7 +202,7 @@ interface RefusedTurn {
 
 /** Replaces a refused turn in which tools ran: their effects remain although the turn is left out. */
 export function refusedNotice(tools: string[]): string {
-  return `[substrat] A turn is left out here. Its answer was refused after these tools had run: ${tools.join(', ')}. Look at what they have done before you do it again.`
+  return `[substrat] A turn is left out here. Its answer was refused after these tools had run: ${tools.join(', ')}. Check what they did before you do it again.`
 }
 
 const NO_RESULT = 'There is no result yet.'
@@ -247,5 +247,5 @@ function mailText(record: SessionRecord<'mail.delivered'>, session: Pick<Readabl
 /** The notice to a model whose turn continues after an interruption; null if the model had not called a tool yet. */
 export function recoveryNotice({ run }: State): string | null {
   if (run === null || run.steps === 0) return null
-  return '[substrat] The process that ran this turn was interrupted. The turn goes on by itself, from what was recorded.'
+  return '[substrat] The process that ran this turn was interrupted. The turn continues from its last recorded step.'
 }

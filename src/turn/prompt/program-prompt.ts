@@ -29,7 +29,7 @@ export function recoveryPrompt(session: Readable): string {
   const which = session.state.run?.repeats === undefined ? 'Your previous turn' : 'An earlier turn of yours'
   const told = [
     `${which} was interrupted before its reply was recorded; some of its work may be done already.`,
-    'Look at what is done, and go on from there. The turn was:',
+    'Check what is done, then continue from there. The prompt was:',
     '',
     asked,
   ]
@@ -59,12 +59,12 @@ function decisionWords({ decision, asks }: SessionRecord<'wait.answered'>, said:
 
 const DECISIONS: Record<WaitAnswer['decision'], [string, string[]]> = {
   approve: [
-    'During that turn a person was asked for permission, and granted it, once, for this:',
-    ['Look whether it is done already. Where it is not, do it now, exactly as it is above.'],
+    'During that turn a person was asked for permission, and granted it once, for this:',
+    ['Check whether it is done already. If not, do it now, exactly as shown above.'],
   ],
   deny: [
     'During that turn a person was asked for permission, and denied it for this:',
-    ['Do not do it, nor the same in another way: go on without it.'],
+    ['Do not do it, in this or any other way. Continue without it.'],
   ],
-  input: ['During that turn a person was asked this, and answered it:', []],
+  input: ['During that turn a person was asked this, and answered:', []],
 }

@@ -45,7 +45,7 @@ export function assemblePrompt(places: PromptPlaces, instructions: string | null
     const more = skills.length - listed.length
     const lines = listed.map(({ name, description }) => `- ${name}: ${description}`)
     if (more > 0) lines.push(`[… ${more} more skills are left out]`)
-    parts.push(`Skills, to be read with read_skill where they help:\n${lines.join('\n')}`)
+    parts.push(`Skills (read one with read_skill when it helps):\n${lines.join('\n')}`)
     sources.push(...listed.map(({ path, bytes }) => ({ path, bytes, cut: bytes })))
   }
   return { instructions: parts.length === 0 ? null : parts.join('\n\n'), sources }

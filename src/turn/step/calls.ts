@@ -41,7 +41,7 @@ export function proceed(records: NewRecord[], run: Run, calls: Call[], policy: T
   }
   const stepsMax = run.steps_max ?? limits.stepsMax
   if (run.steps < stepsMax) return askStep(records, run_id, 'model')
-  const message = `it asked the model ${stepsMax} times without coming to an end (--max-steps)`
+  const message = `the turn asked the model ${stepsMax} times without finishing (--max-steps)`
   return { records: [...records, { kind: 'run.failed', run_id, error: { type: 'max_steps', message } }] }
 }
 
@@ -71,7 +71,7 @@ export function toolFinished(run: Run, outcome: ToolOutcome, policy: ToolPolicy)
   return {
     records: [
       ...records,
-      ...withdrawnRecords({ ...run, calls }, 'the agent was done before it'),
+      ...withdrawnRecords({ ...run, calls }, 'the agent finished its work first'),
       reply(run, outcome.ends),
       completedRecord(run.run_id, run.usage, true),
     ],
@@ -159,10 +159,7 @@ export function withdrawnRecords(run: Run, why: string): NewRecord[] {
       run_id: run.run_id,
       call_id,
       tool,
-      content:
-        status === 'started'
-          ? `Interrupted: ${why}; what it had done by then is unknown.`
-          : `Not run: ${why}.`,
+      content: status === 'started' ? `Interrupted: ${why}. How far it got is unknown.` : `Not run: ${why}.`,
       is_error: true,
     }))
 }

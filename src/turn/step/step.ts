@@ -139,7 +139,7 @@ export function step(state: State, event: TurnEvent, policy: ToolPolicy): Step {
       }
     case 'failed':
       return {
-        records: [...withdrawnRecords(run, 'the turn failed before it was run'), runFailed(run_id, event)],
+        records: [...withdrawnRecords(run, 'the turn failed first'), runFailed(run_id, event)],
       }
     case 'stopped':
       return { records: stoppedRecords(run, event, policy) }
@@ -243,7 +243,7 @@ function notRun(run: Run, result: ToolOutcome | null, policy: ToolPolicy): NewRe
     )
 }
 
-const NOT_RUN = 'Not run: the turn was stopped before it. Call it again where it is still needed.'
+const NOT_RUN = 'Not run: the turn was stopped first. Call it again if it is still needed.'
 
 function openRun(state: State): Run {
   assert(state.run?.status === 'open', 'an event of a turn belongs to an open run')

@@ -4,14 +4,14 @@ import type { Tool } from './tool.js'
 export const askOperator: Tool = {
   name: 'ask_operator',
   description:
-    'Asks the person a question and waits for the answer, which may take days. Use it only where you cannot go on.',
+    'Asks the person a question and waits for the answer, which may take days. Use it only if you cannot continue without the answer.',
   input_schema: {
     type: 'object',
     properties: {
-      question: { type: 'string', description: 'The question, with all that is needed to answer it.' },
+      question: { type: 'string', description: 'The question, with everything needed to answer it.' },
     },
     required: ['question'],
   },
   kind: 'ask',
-  run: () => Promise.reject(new Error('it is answered by a person')),
+  run: () => Promise.reject(new Error('ask_operator never runs: a person answers it')),
 }

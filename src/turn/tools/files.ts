@@ -8,7 +8,7 @@ const path = { type: 'string', description: 'Path of the file, relative to the w
 
 export const readFile: Tool = {
   name: 'read_file',
-  description: 'Gives the text of a file in the workspace.',
+  description: 'Returns the text of a file in the workspace.',
   input_schema: { type: 'object', properties: { path }, required: ['path'] },
   kind: 'reads',
   async run(input, { workspace }) {
@@ -18,7 +18,7 @@ export const readFile: Tool = {
 
 export const writeFile: Tool = {
   name: 'write_file',
-  description: 'Writes a file in the workspace, whole, and the directories above it.',
+  description: 'Writes a whole file in the workspace, and creates missing parent directories.',
   input_schema: {
     type: 'object',
     properties: { path, content: { type: 'string', description: 'The whole new text of the file.' } },
@@ -34,14 +34,13 @@ export const writeFile: Tool = {
 
 export const editFile: Tool = {
   name: 'edit_file',
-  description:
-    'Replaces a piece of text in a file of the workspace. The old text must be in the file exactly once.',
+  description: 'Replaces text in a file of the workspace. The old text must occur in the file exactly once.',
   input_schema: {
     type: 'object',
     properties: {
       path,
-      old_text: { type: 'string', description: 'The text to replace, exactly as it stands.' },
-      new_text: { type: 'string', description: 'What takes its place.' },
+      old_text: { type: 'string', description: 'The text to replace, exactly as it is in the file.' },
+      new_text: { type: 'string', description: 'The replacement.' },
     },
     required: ['path', 'old_text', 'new_text'],
   },
@@ -52,11 +51,11 @@ export const editFile: Tool = {
     const bytes = readWorkspaceFile(workspace, file, limits.toolOutputBytesMax)
     const before = bytes.toString('utf8')
     // Bytes that are not UTF-8 would be written back changed outside of the edit.
-    if (!Buffer.from(before).equals(bytes)) throw new Error(`${file} is no text in UTF-8`)
+    if (!Buffer.from(before).equals(bytes)) throw new Error(`${file} is not UTF-8 text`)
     const at = before.indexOf(oldText)
     if (oldText === '' || at === -1) throw new Error('the old text is not in the file')
     if (before.indexOf(oldText, at + 1) !== -1)
-      throw new Error('the old text is in the file more than once: give more of it')
+      throw new Error('the old text is in the file more than once: include more of the text around it')
     writeWorkspaceFile(workspace, file, before.slice(0, at) + newText + before.slice(at + oldText.length))
     return 'edited'
   },

@@ -31,7 +31,7 @@ export function parseMessage(line: Line): ParsedMessage {
   try {
     value = JSON.parse(text)
   } catch {
-    return refusedLine('null', PARSE_ERROR, 'This line is no JSON.')
+    return refusedLine('null', PARSE_ERROR, 'This line is not valid JSON.')
   }
   if (Array.isArray(value)) return batch(value)
   const why = whyInvalid(value)
@@ -54,8 +54,8 @@ function refusedLine(id: string, code: number, message: string): ParsedMessage {
   return { kind: 'refused', answer: errorLine(id, code, message) }
 }
 
-const TOO_LONG = `This line is longer than ${limits.mcpLineBytesMax} bytes: nothing of it was read.`
-const NO_BATCHES = 'Batches are not taken: send each message on a line of its own.'
+const TOO_LONG = `This line is longer than ${limits.mcpLineBytesMax} bytes and was not read.`
+const NO_BATCHES = 'Batches are not supported: send each message on its own line.'
 
 /** Refuses a batch in the form of a batch response: a list with one error per request. */
 function batch(values: unknown[]): ParsedMessage {
@@ -69,17 +69,17 @@ function batch(values: unknown[]): ParsedMessage {
 
 /** Checks against MCP's rules, which are stricter than JSON-RPC's. */
 function whyInvalid(value: unknown): string | undefined {
-  if (!isPlainObject(value)) return 'This is no object.'
+  if (!isPlainObject(value)) return 'The message is not an object.'
   const { jsonrpc, id, method, params } = value
-  if (jsonrpc !== '2.0') return 'This is no JSON-RPC 2.0: its jsonrpc is not "2.0".'
+  if (jsonrpc !== '2.0') return 'This is not JSON-RPC 2.0: jsonrpc is not "2.0".'
   const hasId = typeof id === 'string' || Number.isSafeInteger(id)
-  if ('id' in value && !hasId) return 'Its id is no text and no whole number.'
+  if ('id' in value && !hasId) return 'The id is neither a string nor an integer.'
   if (method === undefined) {
     const isAnswer = (hasId && isPlainObject(value.result)) || isPlainObject(value.error)
-    return isAnswer ? undefined : 'It has no method, and is no answer.'
+    return isAnswer ? undefined : 'The message has no method and is not a response.'
   }
-  if (typeof method !== 'string') return 'Its method is no text.'
-  return params === undefined || isPlainObject(params) ? undefined : 'Its params are no object.'
+  if (typeof method !== 'string') return 'The method is not a string.'
+  return params === undefined || isPlainObject(params) ? undefined : 'The params are not an object.'
 }
 
 /** The message's id as JSON, by which the sender finds its request; `null` if it has no valid id. */

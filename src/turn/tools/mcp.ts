@@ -55,7 +55,7 @@ export async function startToolServer(
     }
   } catch (error) {
     await program.kill(0)
-    // The message may be the server's own text, so it is reduced to one sentence.
+    // The message may be the server's own text: describeFailure removes control characters and bounds its length.
     throw new Error(`the tool server ${name} does not start: ${describeFailure(error).message}`)
   } finally {
     signal.removeEventListener('abort', kill)
@@ -98,7 +98,7 @@ function serverTool(
       const call = client.callTool({ name: tool, arguments: input }, undefined, options)
       const result = await call.catch((error) => {
         if (!process.hasEnded) throw error
-        const message = `the tool server ${server} ended before it answered; what it had done by then is unknown`
+        const message = `the tool server ${server} ended before it answered; how far it got is unknown`
         throw new ProcessEnd(message, 'killed')
       })
       const text = textOf(result.content)

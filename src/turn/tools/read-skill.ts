@@ -5,7 +5,7 @@ import { type Tool, textField } from './tool.js'
 
 export const readSkill: Tool = {
   name: 'read_skill',
-  description: 'Gives the whole text of one of the skills that are listed in your instructions.',
+  description: 'Returns the whole text of a skill that your instructions list.',
   input_schema: { type: 'object', properties: { name: { type: 'string' } }, required: ['name'] },
   kind: 'reads',
   async run(input, { workspace, home }) {

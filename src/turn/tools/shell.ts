@@ -11,7 +11,7 @@ const DRAIN_MS = 100
 export const shell: Tool = {
   name: 'shell',
   description:
-    'Runs a command with /bin/sh in the workspace. Gives what it printed, and its exit status where that is not 0.',
+    'Runs a command with /bin/sh in the workspace. Returns its output, and its exit status if that is not 0.',
   input_schema: {
     type: 'object',
     properties: { command: { type: 'string', description: 'The command line.' } },

@@ -98,7 +98,7 @@ export function optionalSeconds(input: JsonObject, field: string): number | null
   const value = input[field]
   if (value === undefined || value === null) return null
   if (typeof value !== 'number' || !(value >= 0 && value <= SECONDS_MAX))
-    throw new Error(`${field} is a number of seconds, at most ${SECONDS_MAX}`)
+    throw new Error(`${field} must be a number of seconds, at most ${SECONDS_MAX}`)
   return Math.round(value * 1000)
 }
 

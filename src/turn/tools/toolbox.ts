@@ -107,7 +107,7 @@ export class Toolbox {
   whyNot(name: string, allow: string[]): string | undefined {
     if (!TREE_TOOLS.some((tool) => tool.name === name)) return `There is no tool ${name}.`
     if (this.policy.kindOf(name) === 'reads' || isAllowed(allow, name, this.policy)) return undefined
-    return `${name} is not allowed to this agent: that takes --allow ${name}, or --allow tree, at spawn, set or send.`
+    return `This agent may not use ${name}. The user can allow it with --allow ${name} or --allow tree, at spawn, set or send.`
   }
 
   /** Whether to offer an agent program a server of these tools, for which it waits at each of its starts. */
@@ -151,9 +151,8 @@ export class Toolbox {
   /** Adds a server's tool. A name that the model's API refuses would make it refuse every request. */
   private take(tool: Tool, note: (text: string) => void): void {
     if (!TOOL_NAME.test(tool.name))
-      note(`the tool ${plainSentence(tool.name).slice(0, 100)} is left out: no model takes such a name`)
-    else if (this.tools.has(tool.name))
-      note(`the tool ${tool.name} is left out: there is another of that name`)
+      note(`the tool ${plainSentence(tool.name).slice(0, 100)} is left out: no model accepts such a name`)
+    else if (this.tools.has(tool.name)) note(`the tool ${tool.name} is left out: another tool has that name`)
     else this.tools.set(tool.name, tool)
   }
 
@@ -218,7 +217,7 @@ const STOP_MS_MAX = 3000
 function whenLate(stop: AbortSignal): Promise<never> {
   return new Promise((_, reject) => {
     const rejectLate = (): void =>
-      void setTimeout(() => reject(new Error('it did not stop when it was told to')), STOP_MS_MAX).unref()
+      void setTimeout(() => reject(new Error('the tool did not stop when asked to')), STOP_MS_MAX).unref()
     if (stop.aborted) rejectLate()
     else stop.addEventListener('abort', rejectLate, { once: true })
   })

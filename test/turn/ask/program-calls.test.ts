@@ -195,7 +195,7 @@ describe('the end', () => {
     gone.abort()
     const records: NewRecord[] = [{ kind: 'mail.answered' }]
     await fake.end('complete', { ends: 'the result', records })
-    expect((await told).content).toBe('Taken back by the program before it was done.')
+    expect((await told).content).toBe('Cancelled by the program before the call finished.')
     expect(calls.isDone).toBe(false)
     expect(fake.events[1]).not.toHaveProperty('records')
   })

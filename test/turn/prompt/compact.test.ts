@@ -121,7 +121,7 @@ test('a turn that is too long again after the model has answered is compacted ag
   const run = await runTurn(session, provider, { prompt: 'go' })
   expect(run.status).toBe('completed')
   expect(kindsOf(session).filter((kind) => kind === 'context.compacted').length).toBeGreaterThan(1)
-  expect(conversation(session)[0]?.content).toMatch(/What you are working on, word for word:\n\ngo$/)
+  expect(conversation(session)[0]?.content).toMatch(/Your current task, word for word:\n\ngo$/)
 })
 
 describe('what the turn is about is kept word for word', () => {
@@ -140,9 +140,7 @@ describe('what the turn is about is kept word for word', () => {
     const run = await runTurn(session, provider, { prompt: 'rename every foo to bar' })
     expect(run.status).toBe('completed')
     expect(given[5]?.[0]?.content).toContain('only a gist')
-    expect(given[5]?.[0]?.content).toMatch(
-      /What you are working on, word for word:\n\nrename every foo to bar$/,
-    )
+    expect(given[5]?.[0]?.content).toMatch(/Your current task, word for word:\n\nrename every foo to bar$/)
     expect(JSON.stringify(given[5]?.slice(1))).not.toContain('rename every foo')
   })
 

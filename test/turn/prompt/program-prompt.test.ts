@@ -59,9 +59,9 @@ test('after a second interruption it is told the same, not a quote of a quote', 
 
 describe('a decision that it may not have had', () => {
   test.each([
-    ['approve', '', /granted it, once, for this:\n- Bash \{"command":"make install"\}\n\nLook whether/],
+    ['approve', '', /granted it once, for this:\n- Bash \{"command":"make install"\}\n\nCheck whether/],
     ['deny', 'not today', /denied it for this:\n- Bash .*\n\nDo not do it.*\n\nThe person said: not today$/],
-    ['input', 'the left one', /asked this, and answered it:\n- Bash .*\n\nThe person said: the left one$/],
+    ['input', 'the left one', /asked this, and answered:\n- Bash .*\n\nThe person said: the left one$/],
   ] as const)('is told with the turn: %s', (decision, said, words) => {
     decide(run, decision, said)
     session.append([ended(run)])

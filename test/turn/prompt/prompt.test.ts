@@ -89,7 +89,7 @@ describe('skills', () => {
     const review = inWorkspace('.substrat/skills/review/SKILL.md', '\n# Reviewing code\nmore')
     const { instructions, sources } = assemblePrompt(places, null)
     expect(instructions).toBe(
-      'Skills, to be read with read_skill where they help:\n- deploy: How to deploy.\n- review: Reviewing code',
+      'Skills (read one with read_skill when it helps):\n- deploy: How to deploy.\n- review: Reviewing code',
     )
     expect(sources).toEqual([
       { path: deploy, bytes: 60, cut: 60 },

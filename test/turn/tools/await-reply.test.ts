@@ -69,7 +69,7 @@ describe('an agent writes', () => {
     const house = await family()
     await inCallOf(house.store, house[from], (context) => {
       expect(() => recipientOf({ to }, context)).toThrow(
-        code === undefined ? /only a root writes to the operator/ : expect.objectContaining({ code }),
+        code === undefined ? /only a root may write to the operator/ : expect.objectContaining({ code }),
       )
     })
   })

@@ -62,8 +62,8 @@ describe('an edit', () => {
   test.each([
     ['four', 'the old text is not in the file'],
     ['', 'the old text is not in the file'],
-    ['o', 'the old text is in the file more than once: give more of it'],
-    ['aa', 'the old text is in the file more than once: give more of it'],
+    ['o', 'the old text is in the file more than once: include more of the text around it'],
+    ['aa', 'the old text is in the file more than once: include more of the text around it'],
   ])('of %j is refused, and changes nothing', async (old, why) => {
     const made = bench()
     const file = write(made, 'a.txt', 'one two aaa')
@@ -75,7 +75,7 @@ describe('an edit', () => {
     const made = bench()
     const bytes = Buffer.from([0x61, 0xff, 0xfe, 0x62])
     const file = write(made, 'a.txt', bytes)
-    expect(await edit(made, 'a', 'x')).toMatchObject({ content: 'a.txt is no text in UTF-8', is_error: true })
+    expect(await edit(made, 'a', 'x')).toMatchObject({ content: 'a.txt is not UTF-8 text', is_error: true })
     expect(readFileSync(file)).toEqual(bytes)
   })
 

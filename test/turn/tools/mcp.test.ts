@@ -43,8 +43,8 @@ describe('a tool server', () => {
   test('has tools left out that no model takes, or that are there already, and that is said', async () => {
     const { notes } = await withServer('well')
     expect(notes).toEqual([
-      'the tool notes__no model takes this is left out: no model takes such a name',
-      'the tool notes__add is left out: there is another of that name',
+      'the tool notes__no model takes this is left out: no model accepts such a name',
+      'the tool notes__add is left out: another tool has that name',
     ])
   })
 

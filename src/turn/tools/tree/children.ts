@@ -12,11 +12,11 @@ import { checkChildless, livingChildren } from '../../../tree/children.js'
 import { type Tool, textField } from '../tool.js'
 import { childOf, sendFrom } from './correspondence.js'
 
-const agent = { agent: { type: 'string', description: 'The name, path or id of a child of yours.' } }
+const agent = { agent: { type: 'string', description: 'The name, path or id of one of your children.' } }
 
 export const listChildren: Tool = {
   name: 'list_children',
-  description: 'Shows your living children: what they are called, and what they do.',
+  description: 'Lists your living children: name, status, pending mail and metadata.',
   input_schema: { type: 'object', properties: {} },
   kind: 'reads',
   async run(_, { tree }) {
@@ -35,7 +35,7 @@ function facts(store: FileStore, child: State): JsonObject {
 
 export const inspectAgent: Tool = {
   name: 'inspect_agent',
-  description: 'Shows what a child of yours does: its status, its latest turn and reply, its metadata.',
+  description: 'Shows the status, latest turn, latest reply and metadata of a child.',
   input_schema: { type: 'object', properties: agent, required: ['agent'] },
   kind: 'reads',
   async run(input, context) {
@@ -60,16 +60,16 @@ export const inspectAgent: Tool = {
 export const complete: Tool = {
   name: 'complete',
   description:
-    'Ends your work for good: your parent gets the result, and you are terminated. Only where you have a parent, and no living children.',
+    'Ends your work for good: your parent receives the result, and you are terminated. You need a parent and no living children.',
   input_schema: {
     type: 'object',
-    properties: { result: { type: 'string', description: 'What came of your work.' } },
+    properties: { result: { type: 'string', description: 'The result of your work.' } },
     required: ['result'],
   },
   kind: 'own',
   async run(input, { tree }) {
     const { store, state } = tree.session
-    if (state.parent === null) throw new Error('a root has nobody to complete for: answer with text')
+    if (state.parent === null) throw new Error('you have no parent to complete for: reply with text instead')
     checkChildless(store, state, 'terminate')
     return { content: 'done', ends: textField(input, 'result') }
   },
@@ -77,12 +77,12 @@ export const complete: Tool = {
 
 export const poke = control(
   'poke',
-  'Has a child go on with a turn that was interrupted, or try a failed one again with the same prompt.',
+  "Continues a child's interrupted turn, or retries its failed turn with the same prompt.",
   () => ({ verb: 'poke' }),
 )
 export const gate = control(
   'gate',
-  'Lets a child take no more turns, but for those that permit_turn lets through. Its mail is kept.',
+  'Stops a child from taking turns, except those that permit_turn allows. Its mail stays pending.',
   () => ({ verb: 'gate' }),
 )
 export const ungate = control('ungate', 'Lets a gated child take turns again.', () => ({ verb: 'ungate' }))
@@ -92,18 +92,18 @@ export const permitTurn = control('permit_turn', 'Lets a gated child take one tu
 
 export const subscribe = control(
   'subscribe',
-  'Tells you by a notification when a child goes from running to idle, waiting or interrupted.',
+  'Notifies you when a child goes from running to idle, waiting or interrupted.',
   (input) => ({ verb: 'watch', on: statusesOf(input.on), once: input.once === true }),
   {
     on: {
       type: 'array',
       items: { enum: ['idle', 'waiting', 'interrupted'] },
-      description: 'Of what you want to know. Default: all three.',
+      description: 'The statuses to report. Default: all three.',
     },
-    once: { type: 'boolean', description: 'Only the next time. Default: always.' },
+    once: { type: 'boolean', description: 'Report only the next change. Default: every one.' },
   },
 )
-export const unsubscribe = control('unsubscribe', 'Tells you of a child no more.', () => ({
+export const unsubscribe = control('unsubscribe', 'Ends the notifications about a child.', () => ({
   verb: 'unwatch',
 }))
 
@@ -113,7 +113,7 @@ function statusesOf(on: unknown): WatchedStatus[] {
   if (on === undefined || on === null) return STATUSES
   const wanted = Array.isArray(on) ? on : [on]
   if (wanted.length === 0 || wanted.some((status) => !STATUSES.includes(status as WatchedStatus)))
-    throw new Error(`on is a list of ${STATUSES.join(', ')}`)
+    throw new Error(`on must be a list of ${STATUSES.join(', ')}`)
   return STATUSES.filter((status) => wanted.includes(status))
 }
 

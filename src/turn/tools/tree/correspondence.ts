@@ -20,7 +20,7 @@ export function recipientOf(input: JsonObject, { tree }: ToolContext): string {
   const to = resolveRelative(store, state, textField(input, 'to'))
   if (to === OPERATOR) {
     if (state.parent === null) return to
-    throw new Error('only a root writes to the operator: write to your parent')
+    throw new Error('only a root may write to the operator: write to your parent')
   }
   checkMayWrite(state, stateOf(store, to))
   return to
@@ -30,7 +30,7 @@ export function recipientOf(input: JsonObject, { tree }: ToolContext): string {
 export function childOf(input: JsonObject, { tree }: ToolContext, verb: string): State {
   const { store, state } = tree.session
   const id = resolveRelative(store, state, textField(input, 'agent'))
-  if (id === OPERATOR) throw new Error(`the operator is no child of yours: you may not ${verb} it`)
+  if (id === OPERATOR) throw new Error(`the operator is not your child: you may not ${verb} it`)
   const child = stateOf(store, id)
   checkIsChild(state, child, verb)
   return child
@@ -59,7 +59,8 @@ export function timeOf(input: JsonObject): DueTime | null {
   const delayMs = optionalSeconds(input, 'delay_seconds')
   if (at === null) return delayMs === null ? null : dueAfter(delayMs)
   const time = parseTime(at)
-  if (time === undefined) throw new Error('not_before is a time in ISO 8601, such as 2026-11-20T10:00:00Z')
+  if (time === undefined)
+    throw new Error('not_before must be a time in ISO 8601, such as 2026-11-20T10:00:00Z')
   return { at: time, clock: null }
 }
 
@@ -81,7 +82,7 @@ export async function awaitReply(context: ToolContext, to: string, send: () => s
     )
     if (reply !== undefined) return answerWith(context, reply)
     const why = whyNot ?? 'the wait was stopped'
-    const content = `No reply yet: ${why}. It comes as a message when it is there (request ${requestId}).`
+    const content = `No reply yet: ${why}. The reply will arrive as a message (request ${requestId}).`
     return { content, isOpen: true }
   } finally {
     await edge.release()

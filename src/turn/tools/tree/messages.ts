@@ -10,14 +10,14 @@ import { optionalText, type Tool, type ToolAnswer, type ToolContext, textField }
 import { awaitReply, earlierReply, recipientOf, sendFrom, timeOf } from './correspondence.js'
 
 const when = {
-  not_before: { type: 'string', description: 'Deliver it then, not earlier: a time in ISO 8601.' },
-  delay_seconds: { type: 'number', description: 'Deliver it after so many seconds.' },
+  not_before: { type: 'string', description: 'Do not deliver it before this time (ISO 8601).' },
+  delay_seconds: { type: 'number', description: 'Deliver it after this many seconds.' },
 }
 
 export const sendMessage: Tool = {
   name: 'send_message',
   description:
-    'Writes to your parent, a child or a sibling. A request is answered by the reply of the turn that it opens there; you get it as a message, or with wait as the result of this call. What you say at the end of a turn answers its request by itself: send no response for that.',
+    'Sends a message to your parent, a child or a sibling. A request opens a turn there. You receive its reply as a message, or with wait as the result of this call. Your reply at the end of a turn answers its request automatically: send no response for it.',
   input_schema: {
     type: 'object',
     properties: {
@@ -46,8 +46,9 @@ export const sendMessage: Tool = {
     const send = (): string =>
       sendFrom(context, { to, kind, content, not_before: due?.at ?? null, clock: due?.clock ?? null })
     if (input.wait !== true) return `sent as ${send()}`
-    if (kind !== 'request' || due !== null) throw new Error('only a request that goes out now is waited for')
-    if (to === 'operator') throw new Error('a person may take days: send it without waiting')
+    if (kind !== 'request' || due !== null)
+      throw new Error('wait needs a request without not_before or delay_seconds')
+    if (to === 'operator') throw new Error('a person may take days to reply: send it without wait')
     return awaitReply(context, to, send)
   },
 }
@@ -63,7 +64,7 @@ function respond(input: JsonObject, context: ToolContext): ToolAnswer {
   const { tree, call } = context
   const request = tree.session.state.run?.requests.find(({ message_id }) => message_id === input.reply_to)
   if (request === undefined)
-    return { content: 'Dropped: that is no open request of this turn.', is_error: true }
+    return { content: 'Dropped: reply_to is not an open request of this turn.', is_error: true }
   const { message_id, from } = request
   const content = textField(input, 'content')
   sendFrom(context, {
@@ -113,7 +114,8 @@ export const broadcast: Tool = {
 
 export const checkInbox: Tool = {
   name: 'check_inbox',
-  description: 'Shows what waits in your inbox, without taking it: each message gets a turn of its own.',
+  description:
+    'Lists the pending messages in your inbox without removing them. Each message gets a turn of its own.',
   input_schema: { type: 'object', properties: {} },
   kind: 'reads',
   async run(_, { tree }) {

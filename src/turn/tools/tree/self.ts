@@ -9,14 +9,14 @@ const EVERY_MS_MIN = 1000
 
 export const remindMe: Tool = {
   name: 'remind_me',
-  description: 'Has a message of your own come back to you at a time, once or again and again.',
+  description: 'Sends you a message at a given time, once or repeatedly.',
   input_schema: {
     type: 'object',
     properties: {
-      content: { type: 'string', description: 'What you want to be told.' },
-      not_before: { type: 'string', description: 'When: a time in ISO 8601.' },
-      delay_seconds: { type: 'number', description: 'Or after so many seconds.' },
-      every_seconds: { type: 'number', description: 'And then again after so many.' },
+      content: { type: 'string', description: 'The text of the reminder.' },
+      not_before: { type: 'string', description: 'The time, in ISO 8601.' },
+      delay_seconds: { type: 'number', description: 'Or after this many seconds.' },
+      every_seconds: { type: 'number', description: 'Repeat at this interval, in seconds.' },
     },
     required: ['content'],
   },
@@ -26,9 +26,9 @@ export const remindMe: Tool = {
     if (reminders.length >= limits.remindersMax)
       throw new Error(`you have ${reminders.length} reminders already: cancel one first`)
     const every_ms = optionalSeconds(input, 'every_seconds')
-    if (every_ms !== null && every_ms < EVERY_MS_MIN) throw new Error('every_seconds is 1 at least')
+    if (every_ms !== null && every_ms < EVERY_MS_MIN) throw new Error('every_seconds must be at least 1')
     const due = timeOf(input) ?? (every_ms === null ? null : dueAfter(every_ms))
-    if (due === null) throw new Error('say when: not_before, delay_seconds or every_seconds')
+    if (due === null) throw new Error('a reminder needs a time: not_before, delay_seconds or every_seconds')
     const reminder_id = deriveId(call.made_at, 'reminder')
     const content = textField(input, 'content')
     const began = due.clock === null ? {} : { clock: due.clock }
@@ -41,10 +41,10 @@ export const remindMe: Tool = {
 
 export const cancelReminder: Tool = {
   name: 'cancel_reminder',
-  description: 'Ends a reminder of yours.',
+  description: 'Cancels one of your reminders.',
   input_schema: {
     type: 'object',
-    properties: { reminder_id: { type: 'string', description: 'As remind_me gave it.' } },
+    properties: { reminder_id: { type: 'string', description: 'The id that remind_me returned.' } },
     required: ['reminder_id'],
   },
   kind: 'own',
@@ -58,11 +58,11 @@ export const cancelReminder: Tool = {
 
 export const setMetadata: Tool = {
   name: 'set_metadata',
-  description: 'Notes facts about you that your parent and the person see: progress, a link, a verdict.',
+  description: 'Records facts about you for your parent and the person: progress, a link, a verdict.',
   input_schema: {
     type: 'object',
     properties: {
-      metadata: { type: 'object', description: 'Names and texts; null takes one away.' },
+      metadata: { type: 'object', description: 'Names and texts. null removes a name.' },
     },
     required: ['metadata'],
   },
@@ -81,7 +81,7 @@ export const setMetadata: Tool = {
 
 function checkMetadata(value: unknown): Record<string, string | null> {
   if (typeof value !== 'object' || value === null || Array.isArray(value))
-    throw new Error('metadata is an object of texts')
+    throw new Error('metadata must be an object with text values')
   const entries = Object.entries(value).map(([name, text]): [string, string | null] => [
     name,
     text === null ? null : typeof text === 'string' ? text : JSON.stringify(text),

@@ -13,7 +13,7 @@ import { awaitReply, earlierReply, sendFrom } from './correspondence.js'
 export const spawnAgent: Tool = {
   name: 'spawn_agent',
   description:
-    'Makes a child of yours, an agent with a conversation of its own. With prompt that is its first request, whose reply you get as a message, or with wait as the result of this call. Provider, model, workspace and rights are yours where nothing else is said; a child never has more rights.',
+    'Creates a child, an agent with its own conversation. prompt is its first request. You receive the reply as a message, or with wait as the result of this call. Provider, model, workspace and rights default to yours. A child never has more rights than you.',
   input_schema: {
     type: 'object',
     properties: {
@@ -22,12 +22,12 @@ export const spawnAgent: Tool = {
       instructions: { type: 'string', description: 'Its system prompt.' },
       provider: { type: 'string' },
       model: { type: 'string' },
-      workspace: { type: 'string', description: 'Directory, from your own.' },
-      options: { type: 'object', description: 'Options of its provider, as text.' },
+      workspace: { type: 'string', description: 'Directory, relative to your own workspace.' },
+      options: { type: 'object', description: 'Options of its provider, with text values.' },
       allow: {
         type: 'array',
         items: { type: 'string' },
-        description: 'Tools it may use without being asked about.',
+        description: 'Tools it may use without approval.',
       },
       wait: { type: 'boolean', description: 'Wait for the reply to prompt.' },
     },
@@ -90,23 +90,24 @@ function isTrusted({ allow, isApproved }: CallContext): boolean {
 /** The child's workspace must be within the parent's, because an agent reads its workspace without approval. */
 function workspaceOf(input: JsonObject, { workspace, call }: ToolContext): string {
   const wanted = posix.resolve(workspace, optionalText(input, 'workspace') ?? '.')
-  if (!isDirectory(wanted)) throw new Error(`the workspace ${wanted} is no directory`)
+  if (!isDirectory(wanted)) throw new Error(`the workspace ${wanted} does not exist or is not a directory`)
   if (isTrusted(call) || isInWorkspace(workspace, wanted)) return wanted
-  throw new Error(`the workspace ${wanted} is outside of yours: that takes --allow shell, or --allow all`)
+  throw new Error(`the workspace ${wanted} is outside of yours: you would need --allow shell or --allow all`)
 }
 
 /** Throws if the child would have a right that its parent lacks. */
 function rightsOf(wanted: unknown, { call, isAllowed }: ToolContext): string[] {
   if (wanted === undefined || wanted === null) return call.allow
-  if (!Array.isArray(wanted)) throw new Error('allow is a list of names of tools')
+  if (!Array.isArray(wanted)) throw new Error('allow must be a list of tool names')
   const names = wanted.map(String)
   const more = names.filter((name) => !isAllowed(name))
   if (more.length === 0) return names
-  throw new Error(`a child may not do more than you, and you are not allowed ${more.join(', ')}`)
+  throw new Error(`a child may not have more rights than you, and you are not allowed ${more.join(', ')}`)
 }
 
 function textsOf(options: unknown): Record<string, string> {
   if (options === undefined || options === null) return {}
-  if (typeof options !== 'object' || Array.isArray(options)) throw new Error('options is an object of texts')
+  if (typeof options !== 'object' || Array.isArray(options))
+    throw new Error('options must be an object with text values')
   return Object.fromEntries(Object.entries(options).map(([key, value]) => [key, String(value)]))
 }
