@@ -28,12 +28,12 @@ afterEach(() => {
   vi.useRealTimers()
 })
 
-/** An agent session of which `parts` are otherwise than they should be. */
+/** An agent session whose methods `parts` replaces. */
 function conduct(send: () => AsyncIterable<unknown>, parts: object = {}): AgentSession {
   return { send, suspend: async () => null, stop: async () => undefined, ...parts } as AgentSession
 }
 
-/** A provider whose every session is that one. */
+/** A provider that always returns that session. */
 function always(send: () => AsyncIterable<unknown>, parts: object = {}): AgentProvider {
   return agent({ create: async () => conduct(send, parts) })
 }
@@ -42,7 +42,7 @@ async function* yields(...events: unknown[]): AsyncIterable<unknown> {
   yield* events
 }
 
-/** What another process would read now. */
+/** The log as another process would read it now. */
 function onDisk(): string[] {
   const state = openForRead(session.store, session.id)?.state
   return kindsOf(session).slice(0, state?.last_seq)
@@ -53,7 +53,7 @@ function replyOf(run: Run): string | null {
 }
 
 describe('an agent turn', () => {
-  test('records the reply before the provider lets go, and closes the run after it', async () => {
+  test('records the reply before the provider is released, and ends the run after that', async () => {
     let seen: string[] = []
     const suspend = async (): Promise<Uint8Array> => {
       seen = onDisk()
@@ -70,7 +70,7 @@ describe('an agent turn', () => {
     expect(replyOf(run)).toBe('fine')
   })
 
-  test('records a state the moment it is known, and each later one', async () => {
+  test('records each native state as soon as it is known', async () => {
     const seen: (string | null | undefined)[] = []
     const look = (): void => void seen.push(openForRead(session.store, session.id)?.state.provider_state)
     await runTurn(
@@ -88,7 +88,7 @@ describe('an agent turn', () => {
     expect(session.state.provider_state).toBe(btoa('two'))
   })
 
-  test('begins from the latest state', async () => {
+  test('begins from the latest native state', async () => {
     const restored: string[] = []
     const provider = agent({
       create: async () => conduct(() => yields({ type: 'state', state: bytes('native-1') }, DONE)),
@@ -101,7 +101,7 @@ describe('an agent turn', () => {
     expect(restored).toEqual(['native-1', 'native-2'])
   })
 
-  test('shows text to those who watch, and keeps none of it as the reply', async () => {
+  test('streams text, but does not store it as the reply', async () => {
     const pieces: string[] = []
     const events = [{ type: 'text', text: 'thinking' }, DONE]
     const run = await runTurn(
@@ -113,7 +113,7 @@ describe('an agent turn', () => {
     expect(replyOf(run)).toBe('fine')
   })
 
-  test('whose program exited early, as it says, has its turn interrupted; any other of the type has failed', async () => {
+  test('is interrupted only if its program exited early; other failures end it as failed', async () => {
     const end = (failure: object): Promise<Run> =>
       runTurn(
         session,
@@ -130,7 +130,7 @@ describe('an agent turn', () => {
       expect(await end(failure)).toMatchObject({ status: 'failed' })
   })
 
-  test('that fails or is limited has used what it used', async () => {
+  test('records its usage even if it fails or is limited', async () => {
     const used = (input_tokens: number): object => ({
       type: 'usage',
       usage: { input_tokens, output_tokens: 1 },
@@ -159,7 +159,7 @@ describe('an agent turn', () => {
     expect(done).toMatchObject({ status: 'completed', usage: { input_tokens: 15, output_tokens: 2 } })
   })
 
-  test('that failed lets go without keeping a state', async () => {
+  test('that fails releases its session without saving a state', async () => {
     const calls: string[] = []
     const parts = {
       stop: async () => void calls.push('stop'),
@@ -184,11 +184,11 @@ describe('an agent provider that', () => {
   const WRONG: [string, AgentProvider, RegExp][] = [
     ['throws at create', agent({ create: throwing }), /^the lamp is out$/],
     ['rejects at create', agent({ create: async () => throwing() }), /^the lamp is out$/],
-    ['creates nothing', agent({ create: async () => undefined }), /./],
-    ['creates no session', agent({ create: async () => ({}) }), /./],
+    ['creates undefined', agent({ create: async () => undefined }), /./],
+    ['creates an object that is not a session', agent({ create: async () => ({}) }), /./],
     ['throws at send', always(throwing), /^the lamp is out$/],
     [
-      'sends no stream',
+      'sends a value that is not a stream',
       always(() => 7 as never),
       /^the provider broke its contract: a turn that is not a stream$/,
     ],
@@ -198,12 +198,12 @@ describe('an agent provider that', () => {
       /^the provider ended without an answer$/,
     ],
     [
-      'goes on after its end',
+      'yields an event after its end',
       always(() => yields(DONE, { type: 'text', text: 'and' })),
       /an event after its end$/,
     ],
     ['ends twice', always(() => yields(DONE, DONE)), /an event after its end$/],
-    ['replies with no text', always(() => yields({ type: 'done' })), /broke its contract/],
+    ['replies without text', always(() => yields({ type: 'done' })), /broke its contract/],
     [
       'replies with 50 MB',
       always(() => yields({ type: 'done', reply: 'x'.repeat(50 << 20) })),
@@ -216,21 +216,29 @@ describe('an agent provider that', () => {
     ],
     ['yields a model event', always(() => yields({ type: 'stop', reason: 'end' })), /broke its contract/],
     [
-      'has a state of no bytes',
+      'yields a state that is not bytes',
       always(() => yields({ type: 'state', state: 'abc' }, DONE)),
       /a state that is not a Uint8Array$/,
     ],
-    ['has no state', always(() => yields({ type: 'state' }, DONE)), /a state that is not a Uint8Array$/],
     [
-      'has a state that fits no line',
+      'yields an empty state event',
+      always(() => yields({ type: 'state' }, DONE)),
+      /a state that is not a Uint8Array$/,
+    ],
+    [
+      'yields a state too large for a line',
       always(() => yields({ type: 'state', state: new Uint8Array(limits.providerStateBytesMax + 1) }, DONE)),
       /a state of 524289 bytes, over the limit of 524288$/,
     ],
-    ['cannot stop either', always(throwing, { stop: throwing }), /^the lamp is out$/],
-    ['rejects at stop', always(throwing, { stop: async () => throwing() }), /^the lamp is out$/],
+    ['throws at send and at stop', always(throwing, { stop: throwing }), /^the lamp is out$/],
+    [
+      'throws at send and rejects at stop',
+      always(throwing, { stop: async () => throwing() }),
+      /^the lamp is out$/,
+    ],
   ]
 
-  test.each(WRONG)('%s: a failed turn with a sentence', async (_, provider, sentence) => {
+  test.each(WRONG)('%s fails the turn with a plain sentence', async (_, provider, sentence) => {
     const run = await runTurn(session, provider)
     expect(run.status).toBe('failed')
     expect(run.error?.message).toMatch(sentence)
@@ -246,7 +254,7 @@ describe('an agent provider that', () => {
     ).toBe('completed')
   })
 
-  test('cannot restore fails its turn and keeps its state', async () => {
+  test('cannot restore fails the turn and keeps the earlier state', async () => {
     const first = agent({
       create: async () => conduct(() => yields({ type: 'state', state: bytes('s') }, DONE)),
     })
@@ -255,7 +263,7 @@ describe('an agent provider that', () => {
     expect(session.state.provider_state).toBe(btoa('s'))
   })
 
-  test('has the largest state that fits completes', async () => {
+  test('yields the largest state that fits completes its turn', async () => {
     const state = new Uint8Array(limits.providerStateBytesMax)
     expect(
       (
@@ -270,25 +278,22 @@ describe('an agent provider that', () => {
   const CARELESS: [string, () => unknown][] = [
     ['throws', throwing],
     ['rejects', async () => throwing()],
-    ['returns no bytes', async () => ({ a: 1 })],
+    ['returns a value that is not bytes', async () => ({ a: 1 })],
     ['returns too much', async () => new Uint8Array(limits.providerStateBytesMax + 1)],
-    ['returns nothing', () => undefined],
+    ['returns undefined', () => undefined],
   ]
 
-  test.each(CARELESS)(
-    '%s at suspend loses neither the reply nor the state that was known',
-    async (_, suspend) => {
-      const run = await runTurn(
-        session,
-        always(() => yields({ type: 'state', state: bytes('s') }, DONE), { suspend }),
-      )
-      expect(run.status).toBe('completed')
-      expect(session.state.provider_state).toBe(btoa('s'))
-    },
-  )
+  test.each(CARELESS)('%s at suspend loses neither the reply nor the known state', async (_, suspend) => {
+    const run = await runTurn(
+      session,
+      always(() => yields({ type: 'state', state: bytes('s') }, DONE), { suspend }),
+    )
+    expect(run.status).toBe('completed')
+    expect(session.state.provider_state).toBe(btoa('s'))
+  })
 })
 
-describe('time goes on while an agent provider', () => {
+describe('a slow agent provider', () => {
   beforeEach(() => {
     vi.useFakeTimers({ toFake: ['setTimeout', 'clearTimeout'] })
   })
@@ -304,7 +309,7 @@ describe('time goes on while an agent provider', () => {
     return turn
   }
 
-  test('hangs at suspend: the turn does not', async () => {
+  test('that hangs at suspend does not hang the turn', async () => {
     const turn = runTurn(
       session,
       always(() => yields(DONE), { suspend: hang }),
@@ -313,7 +318,7 @@ describe('time goes on while an agent provider', () => {
     expect((await turn).status).toBe('completed')
   })
 
-  test('hangs at create: the turn is stopped, and a session that comes too late is let go', async () => {
+  test('that hangs at create does not hang a stopped turn, and a session created too late is stopped', async () => {
     const stop = new FakeStop()
     let comes: (late: AgentSession) => void = () => undefined
     let isStopped = false
@@ -335,7 +340,7 @@ describe('time goes on while an agent provider', () => {
     expect(isStopped).toBe(true)
   })
 
-  test('hangs in mid-turn and at stop: the run is cancelled', async () => {
+  test('that hangs in mid-turn and at stop does not keep its run from being cancelled', async () => {
     const stop = new FakeStop()
     const stuck = async function* (): AsyncIterable<unknown> {
       yield await hang()
@@ -345,7 +350,7 @@ describe('time goes on while an agent provider', () => {
   })
 
   test.each(['suspended', 'shutdown'] as const)(
-    'is stopped by %s: what it keeps is recorded only if it is to go on',
+    'that is stopped by %s is asked for its state only if the turn is suspended',
     async (why) => {
       const stop = new FakeStop()
       const provider = agent({
@@ -365,7 +370,7 @@ describe('time goes on while an agent provider', () => {
     },
   )
 
-  test('is told to stop while it lets go after its reply: the run is completed', async () => {
+  test('that is stopped during suspend, after its reply, completes its run', async () => {
     const stop = new FakeStop()
     const suspend = async (): Promise<null> => {
       stop.stop('turn_timeout')
@@ -381,11 +386,11 @@ describe('time goes on while an agent provider', () => {
   })
 })
 
-describe('what a program has started in a session of its own', () => {
+describe('a process that a program started in its own session (setsid)', () => {
   const DETACHED =
     'setsid sh -c "echo \\$\\$ > apart; exec sleep 3600" & while [ ! -s apart ]; do sleep 0.01; done'
 
-  /** Its program has started it, and is done; then the turn does what `end` yields. */
+  /** The program starts the process and exits. Then the turn yields the events of `end`. */
   async function apart(end: object[], stop = new FakeStop()): Promise<number> {
     const directory = tempDirectory()
     const provider = agent({
@@ -411,12 +416,12 @@ describe('what a program has started in a session of its own', () => {
   test.each([
     ['fails', []],
     ['is cancelled', [{ stop: 1 }]],
-    ['asks for a person', [ASKS]],
-  ])('ends with a turn that %s', async (_, end) => {
+    ['asks a person', [ASKS]],
+  ])('is killed at the end of a turn that %s', async (_, end) => {
     expect(isAlive(await apart(end))).toBe(false)
   })
 
-  test('stays after one that came to its end, as a server that was asked for does', async () => {
+  test('survives a completed turn, because the user may have asked for a server', async () => {
     expect(isAlive(await apart([DONE]))).toBe(true)
   })
 })
@@ -426,7 +431,7 @@ describe('a private file of a program', () => {
   const temps = (): string[] => readdirSync(directoryOf()).filter((name) => name.includes('tools.json'))
   const directoryOf = (): string => session.store.agentPath(session.id)
 
-  /** Writes one and leaves it; `during`: while the turn lasts. */
+  /** Writes a private file and does not remove it. `during` runs while the turn lasts. */
   const writing = (during: (path: string) => void, end: object[]): AgentProvider =>
     agent({
       create: async (_: unknown, host: AgentHost) =>
@@ -440,7 +445,7 @@ describe('a private file of a program', () => {
     ['is done', [DONE]],
     ['fails', []],
   ])(
-    'is for its owner alone, in the directory of the agent, and gone with a turn that %s',
+    'is readable only by its owner, is in the directory of the agent, and is removed after a turn that %s',
     async (_, end) => {
       let path = ''
       const seen = (at: string): void => {
@@ -454,20 +459,20 @@ describe('a private file of a program', () => {
     },
   )
 
-  test('that a killed turn has left is removed by the next command', () => {
+  test('that a killed turn left is removed by the next command', () => {
     session.store.programFiles(session.id).write('tools.json', secret)
     expect(temps()).toHaveLength(1)
     expect(session.store.sweepAgent(session.id)).toBe(1)
     expect(temps()).toEqual([])
   })
 
-  test('walks out of no directory, whatever a provider names it', () => {
+  test('stays in its directory under any name that a provider gives it', () => {
     const { path } = session.store.programFiles(session.id).write('../../escaped', secret)
     expect(dirname(path)).toBe(directoryOf())
     session.store.sweepAgent(session.id)
   })
 
-  test('that cannot be written is a failure of storage: the turn throws', async () => {
+  test('that cannot be written is a storage failure, and the turn throws', async () => {
     withFaults(failing('ENOSPC', ({ point }) => point === 'program_file.open'))
     await expect(
       runTurn(
@@ -491,7 +496,7 @@ describe('a record that cannot be written in mid-turn', () => {
   const isRecord = (kind: string) => (operation: { point: string; bytes?: Uint8Array }) =>
     operation.point === 'log.append' && Buffer.from(operation.bytes ?? []).includes(`"kind":"${kind}"`)
 
-  /** Starts `sleep`, and says its group once it runs. */
+  /** Starts `sleep`, and reports its process group once it runs. */
   function launching(send: (host: AgentHost) => AsyncIterable<unknown>): AgentProvider {
     return agent({ create: async (_: unknown, host: AgentHost) => conduct(() => send(host)) })
   }
@@ -502,7 +507,7 @@ describe('a record that cannot be written in mid-turn', () => {
   })
   const options = { signal: new AbortController().signal }
 
-  test('of the program that is to run: it never runs, and the turn throws', async () => {
+  test('of the program to start: the program never runs, and the turn throws', async () => {
     withFaults(failing('ENOSPC', isRecord('provider.started')))
     const provider = launching(async function* (host) {
       await host.launch(command(), options)
@@ -513,7 +518,7 @@ describe('a record that cannot be written in mid-turn', () => {
     expect(session.state.run).toMatchObject({ status: 'open', phase: 'started' })
   })
 
-  test('is not passed over where the provider passes over it', async () => {
+  test('makes the turn throw even if the provider ignores the error', async () => {
     withFaults(failing('ENOSPC', isRecord('provider.started'), 1))
     const provider = launching(async function* (host) {
       await host.launch(command(), options).catch(() => undefined)
@@ -543,7 +548,7 @@ describe('a record that cannot be written in mid-turn', () => {
     },
   )
 
-  test('of the reply of a program: it is gone when the turn throws', async () => {
+  test('of the reply of a program: the program is dead when the turn throws', async () => {
     withFaults(failing('ENOSPC', isRecord('message.agent')))
     session = await newSession(session.store, {
       provider: 'exec',

@@ -1,4 +1,4 @@
-/** What becomes of a server by the end of the turn, whatever its provider does about it: here nothing. */
+/** A kept server at the end of a turn. The engine stops or keeps it, although the provider does nothing about it. */
 import { beforeEach, describe, expect, test } from 'vitest'
 import type { AgentProvider } from '../../src/provider/contract.js'
 import type { AgentHost } from '../../src/provider/host-contract.js'
@@ -16,7 +16,7 @@ beforeEach(async () => {
   session = await newSession(tempStore())
 })
 
-/** Keeps a server where it finds none, and then says `events`. It lets go of nothing. */
+/** Starts a server if none is kept, then yields `events`. It never stops the server. */
 function keeping(...events: object[]): AgentProvider {
   const create = async (_: unknown, host: AgentHost): Promise<object> => ({
     async *send(_: string, { signal }: { signal: AbortSignal }) {
@@ -48,8 +48,8 @@ function living(): number[] {
   return keptServerProcesses(session.store.root).map(({ pid }) => pid)
 }
 
-describe('a server', () => {
-  test('stays after a turn that is done, and is launched by the next as well', async () => {
+describe('a kept server', () => {
+  test('survives a completed turn, and the next turn uses it', async () => {
     expect((await turn(keeping(DONE))).status).toBe('completed')
     const first = living()
     expect(first).toHaveLength(1)
@@ -62,7 +62,7 @@ describe('a server', () => {
     await stopKeptServer(session, () => undefined)
   })
 
-  test('of a turn that dies is named by a run in flight, before the provider has it', async () => {
+  test('is recorded in its run before the provider receives it, so that a crash leaves its name', async () => {
     await turn(keeping(DONE))
     const phases: unknown[] = []
     const restore = async (): Promise<object> => {
@@ -78,7 +78,7 @@ describe('a server', () => {
     ['waits', [WAIT], 'open'],
     ['fails', [{ fail: 1 }], 'failed'],
     ['ends without an answer', [], 'failed'],
-  ])('is gone when the turn %s', async (_, events, status) => {
+  ])('is stopped when the turn %s', async (_, events, status) => {
     expect((await turn(keeping(...events))).status).toBe(status)
     expect(living()).toEqual([])
     expect(session.state.warm).toBeUndefined()
@@ -86,7 +86,7 @@ describe('a server', () => {
   })
 
   test.each(['cancelled', 'suspended', 'shutdown', 'turn_timeout'] as const)(
-    'is gone when the turn is stopped: %s',
+    'is stopped when the turn is stopped: %s',
     async (reason) => {
       const stop = new FakeStop()
       const running = turn(keeping({ type: 'text', text: 'x' }, { hang: 1 }), {
@@ -99,26 +99,26 @@ describe('a server', () => {
     },
   )
 
-  test('that was kept is gone too, when a later turn fails', async () => {
+  test('from an earlier turn is stopped when a later turn fails', async () => {
     await turn(keeping(DONE))
     await turn(keeping({ fail: 1 }))
     expect(living()).toEqual([])
   })
 
-  test('is offered to nobody where none is kept', async () => {
+  test('is not offered to the provider if substrat keeps no servers', async () => {
     expect((await turn(keeping(DONE), { ports: { keepsServers: false } })).status).toBe('completed')
     expect(living()).toEqual([])
     expect(kindsOf(session)).not.toContain('server.kept')
   })
 
-  test('that cannot be marked at the end costs the turn nothing', async () => {
+  test('that cannot be recorded as kept does not fail the turn', async () => {
     let marks = 0
     withFaults(failing('ENOSPC', ({ point }) => point === 'server.mark' && ++marks > 2))
     expect((await turn(keeping(DONE))).status).toBe('completed')
     expect(living()).toEqual([])
   })
 
-  test('does not run where its record cannot be written', async () => {
+  test('does not run if its record cannot be written', async () => {
     withFaults(
       failing(
         'ENOSPC',

@@ -27,7 +27,7 @@ function replyOf(run: Run): string | null {
   return run.reply === null ? null : readMessageText(session.store, session.id, run.reply)
 }
 
-/** The sentence of a run that failed; the session is whole, at rest, and answers the next message. */
+/** Runs a turn that must fail, and returns its error message. The session must be whole, suspended and usable afterwards. */
 async function sentenceOf(provider: ModelProvider): Promise<string> {
   const run = await runTurn(session, provider)
   expect(run.status).toBe('failed')
@@ -46,7 +46,7 @@ async function expectWhole(): Promise<void> {
   expect(next.status).toBe('completed')
 }
 
-test('a refusal fails the turn, once, with what was said before; the next turn is as if it had not been', async () => {
+test('a refusal fails the turn once, with the text before it; the next turn does not contain the refused one', async () => {
   const asked: string[][] = []
   const refusing = model(async function* (request) {
     asked.push(request.messages().map(({ content }) => content))
@@ -75,7 +75,7 @@ test('a refusal fails the turn, once, with what was said before; the next turn i
   expect(asked[1]).toHaveLength(1)
 })
 
-test('what was said before a refusal is stored however long it is', async () => {
+test('the text before a refusal is stored at any length', async () => {
   const long = 'x'.repeat(2 * limits.inlineBytesMax)
   const run = await runTurn(
     session,
@@ -87,7 +87,7 @@ test('what was said before a refusal is stored however long it is', async () => 
   expect(run.said && readMessageText(session.store, session.id, run.said)).toBe(long)
 })
 
-test('the record of a failure has its stack and its causes, bounded, without the keys of the provider', async () => {
+test('the record of a failure has its stack and causes, bounded, without secrets of the provider', async () => {
   vi.stubEnv('SECRET_KEY', 'hunter2-hunter2')
   const cause = Object.assign(new Error('connect ECONNREFUSED with hunter2-hunter2'), {
     code: 'ECONNREFUSED',
@@ -109,7 +109,7 @@ test('the record of a failure has its stack and its causes, bounded, without the
   expect(session.state.run?.error).toEqual({ type: 'invalid', message: 'it cannot be reached' })
 })
 
-test('the reply is its pieces in order, recorded with its usage in one batch with the end and the rest', async () => {
+test('the reply joins its pieces in order, and is recorded in one batch with the usage, the end and the suspension', async () => {
   const usage = { input_tokens: 1, output_tokens: 2 }
   const pieces: string[] = []
   const events = says(
@@ -154,7 +154,7 @@ test('the request is durable before the model is asked', async () => {
   expect(seen.at(-1)).toBe('model.requested')
 })
 
-test('the model gets the conversation without failed answers, and how often it was asked', async () => {
+test('the model receives the conversation without failed answers, and the number of the attempt', async () => {
   const requests: ModelRequest[] = []
   const heard: object[] = []
   const provider = model((request) => {
@@ -177,7 +177,7 @@ test('the model gets the conversation without failed answers, and how often it w
   ])
 })
 
-test('a response that is cut off at its token limit is said to be', async () => {
+test('a response cut off at its token limit adds a note', async () => {
   const notes: string[] = []
   const cut = model(() => says({ type: 'text', text: 'half' }, { type: 'stop', reason: 'length' }))
   const run = await runTurn(session, cut, { ports: { note: (text) => notes.push(text) } })
@@ -203,12 +203,12 @@ describe('a provider that', () => {
     ['an empty error', new Error(''), 'it failed without saying why'],
     ['an object without a string form', unspeakable, 'it failed without saying why'],
     ['an object whose getters throw', booby, 'it failed without saying why'],
-    ['an error whose message is no text', unmessaged, 'it threw Error: [object Object]'],
-    ['what would steer a terminal', new Error('\u001b[2Jgone\r\n\u0007'), '[2Jgone'],
+    ['an error whose message is not a string', unmessaged, 'it threw Error: [object Object]'],
+    ['terminal control characters', new Error('\u001b[2Jgone\r\n\u0007'), '[2Jgone'],
     ['a very long error', new Error('x'.repeat(100_000)), `${'x'.repeat(4000)}…`],
   ]
 
-  test.each(THROWN)('throws %s: a failed turn with a sentence', async (_, thrown, sentence) => {
+  test.each(THROWN)('throws %s fails the turn with a plain sentence', async (_, thrown, sentence) => {
     expect(
       await sentenceOf(
         model(() => {
@@ -223,7 +223,7 @@ describe('a provider that', () => {
     expect(await sentenceOf(model(inStream))).toBe(sentence)
   })
 
-  test('fails as the contract has it: with its type', async () => {
+  test('fails as the contract says fails the turn with its type', async () => {
     const run = await runTurn(
       session,
       model(() => {
@@ -259,7 +259,7 @@ describe('a provider that', () => {
     ['two stops', [END, END]],
   ]
 
-  test.each(GARBAGE)('yields %s: a failed turn with a sentence', async (_, events) => {
+  test.each(GARBAGE)('yields %s fails the turn with a plain sentence', async (_, events) => {
     const sentence = await sentenceOf(
       model(async function* () {
         yield* events
@@ -290,11 +290,11 @@ describe('a provider that', () => {
     ],
   ]
 
-  test.each(NO_STREAMS)('returns %s: a failed turn with a sentence', async (_, returned) => {
+  test.each(NO_STREAMS)('returns %s fails the turn with a plain sentence', async (_, returned) => {
     await sentenceOf(model(() => returned))
   })
 
-  test('returns 50 MB: a failed turn, and nothing of it is stored', async () => {
+  test('returns 50 MB fails the turn, and its text is not stored', async () => {
     const piece = 'x'.repeat(1024 * 1024)
     const sentence = await sentenceOf(
       model(async function* () {
@@ -306,7 +306,7 @@ describe('a provider that', () => {
     expect(session.state.log_bytes).toBeLessThan(10_000)
   })
 
-  test('ends with an error after its stop: a failed turn', async () => {
+  test('throws after its stop event fails the turn', async () => {
     const sentence = await sentenceOf(
       model(async function* () {
         yield END
@@ -316,7 +316,7 @@ describe('a provider that', () => {
     expect(sentence).toBe('too late')
   })
 
-  test('fails to clean up: what it answered counts', async () => {
+  test('fails to clean up keeps its answer', async () => {
     const events = [{ type: 'text', text: 'x' }, END][Symbol.iterator]()
     const careless = {
       next: async () => events.next(),
@@ -333,7 +333,7 @@ describe('a provider that', () => {
 })
 
 describe('a turn that is stopped', () => {
-  /** Asked, then stopped after a second; time goes on as far as it must. */
+  /** Asks, stops after a second, and advances the clock until the turn is over. */
   async function stopped(provider: ModelProvider, why: Parameters<FakeStop['stop']>[0]): Promise<Run> {
     vi.useFakeTimers({ toFake: ['setTimeout', 'clearTimeout'] })
     const stop = new FakeStop()
@@ -372,7 +372,7 @@ describe('a turn that is stopped', () => {
     ],
     ['has no way to be let go', () => ({ [Symbol.asyncIterator]: () => ({ next: hang }) })],
     [
-      'throws when it is let go',
+      'throws at return',
       () => ({
         [Symbol.asyncIterator]: () => ({
           next: hang,
@@ -394,14 +394,14 @@ describe('a turn that is stopped', () => {
   ]
 
   for (const [reason, status] of REASONS) {
-    test(`by ${reason} is ${status}, though the provider takes no notice`, async () => {
+    test(`by ${reason} is ${status}, although the provider ignores the stop`, async () => {
       const run = await stopped(model(STUBBORN[0]?.[1] as () => unknown), reason)
       expect(run).toMatchObject({ status, reason })
       await expectWhole()
     })
   }
 
-  test.each(STUBBORN)('is over though the provider %s', async (_, complete) => {
+  test.each(STUBBORN)('ends although the provider %s', async (_, complete) => {
     expect(await stopped(model(complete), 'turn_timeout')).toMatchObject({ status: 'cancelled' })
     await expectWhole()
   })
@@ -452,12 +452,12 @@ describe('a turn that is stopped', () => {
   })
 })
 
-describe('what a provider throws astray, where no call of ours catches it,', () => {
+describe('an error that a provider throws outside of any call', () => {
   const originals = process.listeners('uncaughtException')
   const rejections = process.listeners('unhandledRejection')
 
   beforeEach(() => {
-    // Those of vitest, which would fail the run.
+    // Vitest's own listeners would fail the test run.
     process.removeAllListeners('uncaughtException')
     process.removeAllListeners('unhandledRejection')
   })
@@ -471,10 +471,10 @@ describe('what a provider throws astray, where no call of ours catches it,', () 
   }
   const STRAYS: [string, () => void][] = [
     ['from a callback', () => void setImmediate(throwAstray)],
-    ['in a promise that nobody awaits', () => void Promise.reject(new Error('astray'))],
+    ['in a promise without a handler', () => void Promise.reject(new Error('astray'))],
   ]
 
-  test.each(STRAYS)('%s is a failed turn, and the process goes on', async (_, stray) => {
+  test.each(STRAYS)('%s fails the turn, and the process continues', async (_, stray) => {
     const provider = model(() => {
       stray()
       return { [Symbol.asyncIterator]: () => ({ next: hang }) }
@@ -484,7 +484,7 @@ describe('what a provider throws astray, where no call of ours catches it,', () 
   })
 })
 
-test('where no slot becomes free, nothing of the turn is stored', async () => {
+test('a turn that gets no slot stores nothing', async () => {
   const takeSlot = (): Promise<never> => Promise.reject(new SubstratError('NO_SLOT', 'all are taken'))
   const before = session.state
   const turn = runTurn(
@@ -497,7 +497,7 @@ test('where no slot becomes free, nothing of the turn is stored', async () => {
 })
 
 describe('a record that cannot be written', () => {
-  test('is no failure of the provider: the turn throws, the run stays open for the next writer', async () => {
+  test('is not a failure of the provider: the turn throws, and the run stays open for the next writer', async () => {
     withFaults(failing('ENOSPC', ({ point, offset }) => point === 'log.append' && (offset ?? 0) > 1500))
     const stop = new FakeStop()
     const answer = model(() => says({ type: 'text', text: 'x'.repeat(2000) }, END))
@@ -511,7 +511,7 @@ describe('a record that cannot be written', () => {
     expect(session.state.run).toMatchObject({ status: 'open', phase: 'asked' })
   })
 
-  test('before the turn means that nobody is asked', async () => {
+  test('before the request means that the model is not asked', async () => {
     let isAsked = false
     withFaults(failing('ENOSPC', ({ point }) => point === 'log.append'))
     const provider = model(() => {

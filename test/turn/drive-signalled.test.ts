@@ -1,4 +1,4 @@
-/** What a signal to every process at once makes of a turn: of its program, its tools and its model, which had it too. */
+/** Turns whose program, tools or model received the same signal as substrat. */
 import { writeFileSync } from 'node:fs'
 import { join } from 'node:path'
 import { beforeEach, describe, expect, test } from 'vitest'
@@ -23,7 +23,7 @@ beforeEach(async () => {
   session = await newSession(tempStore(), { workspace, provider: 'exec', options })
 })
 
-/** `true`: the signal came before; `late`: within a moment after. */
+/** `true`: the signal came before the failure; `late`: within a moment after it. */
 function turn(provider: Provider, signalled: FakeStop['signalled'], facts: TurnFacts = {}): Promise<Run> {
   const stop = new FakeStop()
   stop.signalled = signalled
@@ -47,7 +47,7 @@ const failingAgent = (error: Error): Provider =>
     }),
   })
 
-/** It ends its turn as if all were well, after a tool of its own that `failed`. */
+/** Ends its turn normally, after its own tool may have `failed`. */
 const agentWhoseTool = (failed: boolean): Provider =>
   agent({
     create: async () => ({
@@ -62,7 +62,7 @@ const agentWhoseTool = (failed: boolean): Provider =>
   })
 
 describe('an agent program', () => {
-  test('whose own tool fails as the signal comes has not ended its turn, whatever it says', async () => {
+  test('whose own tool fails when the signal arrives has not ended its turn, even if it replies', async () => {
     expect(await turn(agentWhoseTool(true), true)).toMatchObject(SHUTDOWN)
     expect(await turn(agentWhoseTool(false), true)).toMatchObject({ status: 'completed' })
     expect(await turn(agentWhoseTool(true), false)).toMatchObject({ status: 'completed' })
@@ -70,27 +70,27 @@ describe('an agent program', () => {
 
   const ends: [string, string][] = [
     ['dies of the signal', 'kill -TERM $$'],
-    ['exits with its number', 'exit 143'],
-    ['exits as it likes', 'exit 1'],
+    ['exits with the number of the signal', 'exit 143'],
+    ['exits with another status', 'exit 1'],
   ]
   test.each(ends)(
-    'that %s, before or after substrat has it, leaves the turn to be gone on with',
+    'that %s, just before or after the signal reaches substrat, leaves its turn interrupted',
     async (_, script) => {
       expect(await programThat(script, true)).toMatchObject(SHUTDOWN)
       expect(await programThat(script, 'late')).toMatchObject(SHUTDOWN)
     },
   )
 
-  test('that ends its turn meanwhile has ended it', async () => {
+  test('that replies in spite of the signal completes its turn', async () => {
     expect((await programThat('echo done', true)).status).toBe('completed')
   })
 
-  test('whose stream breaks in some other way leaves the turn too', async () => {
+  test('whose stream breaks in some other way leaves its turn interrupted too', async () => {
     for (const type of ['crashed', 'unreachable', 'timeout', 'overloaded', 'invalid_response'] as const)
       expect(await turn(failingAgent(providerFailure(type, 'broken')), true)).toMatchObject(SHUTDOWN)
   })
 
-  test('whose provider has answered that it will not has failed', async () => {
+  test('whose provider refuses the request fails its turn', async () => {
     for (const type of [
       'authentication',
       'misconfigured',
@@ -104,12 +104,12 @@ describe('an agent program', () => {
     }
   })
 
-  test('that fails by itself where no signal comes has failed', async () => {
+  test('that fails without a signal fails its turn', async () => {
     expect(await programThat('exit 1', false)).toMatchObject({ status: 'failed', error: { type: 'crashed' } })
   })
 })
 
-/** A model that calls the tool, and what it is given of it then. */
+/** A model that calls the tool, and the results that it receives. */
 function calling(name: string, input: object): { provider: Provider; heard: ModelMessage[] } {
   const heard: ModelMessage[] = []
   const provider = model((request) => {
@@ -134,19 +134,22 @@ const FAILED = { command: 'printf half; exit 2' }
 
 describe('a tool of a model', () => {
   test.each([
-    ['is killed by the signal, which substrat has had', KILLED, true],
-    ['is killed by the signal, which substrat has a moment later', KILLED, 'late'],
-    ['fails after the signal, as a program does that heeds it', FAILED, true],
-  ] as const)('that %s is of unknown outcome, and its model is not asked', async (_, input, signalled) => {
+    ['is killed by the signal after substrat received it', KILLED, true],
+    ['is killed by the signal a moment before substrat receives it', KILLED, 'late'],
+    ['handles the signal and fails', FAILED, true],
+  ] as const)('that %s has an unknown outcome, and the model is not asked', async (_, input, signalled) => {
     const { provider, heard } = calling('shell', input)
     expect(await turn(provider, signalled, { allow: ['shell'] })).toMatchObject(SHUTDOWN)
     expect(heard).toEqual([])
     expect(results()).toMatchObject([
-      { is_error: true, content: expect.stringMatching(/^Interrupted: .* is unknown\. It said:\nhalf\n\[/) },
+      {
+        is_error: true,
+        content: expect.stringMatching(/^Interrupted: .* is unknown\. Its output:\nhalf\n\[/),
+      },
     ])
   })
 
-  test('whose server dies of the signal in mid-call is of unknown outcome', async () => {
+  test('whose server dies of the signal in mid-call has an unknown outcome', async () => {
     const toolbox = toolboxAt(session, { servers: { notes: serverThat('well') } })
     const { provider, heard } = calling('notes__die', {})
     expect(await turn(provider, 'late', { allow: ['all'], toolbox })).toMatchObject(SHUTDOWN)
@@ -158,7 +161,7 @@ describe('a tool of a model', () => {
     ['is killed', KILLED, /^half\n\[killed by SIGTERM\]$/],
     ['fails', FAILED, /^half\n\[exit status 2\]$/],
   ])(
-    'that %s where no signal comes to substrat has a result, which its model is given',
+    'that %s without a signal to substrat has a result, and the model receives it',
     async (_, input, said) => {
       const { provider, heard } = calling('shell', input)
       expect((await turn(provider, false, { allow: ['shell'] })).status).toBe('completed')
@@ -166,14 +169,14 @@ describe('a tool of a model', () => {
     },
   )
 
-  test('that reads and fails is answered as ever: it is no process', async () => {
+  test('that reads and fails has its usual result, because it is not a process', async () => {
     const { provider, heard } = calling('read_file', { path: 'nowhere' })
     expect((await turn(provider, true)).status).toBe('completed')
     expect(heard).toHaveLength(1)
   })
 })
 
-test('a model that cannot be reached any more after the signal is asked by the next command', async () => {
+test('a model that is unreachable after the signal is asked again by the next command', async () => {
   const provider = model(() => {
     throw providerFailure('unreachable', 'connection refused')
   })

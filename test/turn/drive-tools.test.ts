@@ -35,7 +35,7 @@ function approval(token_id: string | null | undefined): TurnEvent {
   return { type: 'decided', provider: 'model', boot_id: bootId(), decided, asks: [], sources: [] }
 }
 
-/** A model that answers with these, one after the other, and then with a word. */
+/** A model that answers with these responses in turn, and then with a word. */
 function script(...responses: ModelEvent[][]): { provider: ModelProvider; heard: ModelMessage[][] } {
   const heard: ModelMessage[][] = []
   const provider = model((request) => {
@@ -53,7 +53,7 @@ function records<K extends SessionRecord['kind']>(kind: K): SessionRecord<K>[] {
 }
 
 describe('a tool call', () => {
-  test('is run, and its result is given to the model right after it', async () => {
+  test('runs, and the model receives its result right after it', async () => {
     const { provider, heard } = script([
       { type: 'text', text: 'Let me see.' },
       call('shell', { command: 'echo hi' }),
@@ -84,7 +84,7 @@ describe('a tool call', () => {
     ])
   })
 
-  test('of a program is recorded with its process group, any other without', async () => {
+  test('of a program is recorded with its process group, any other call without one', async () => {
     const calls = [
       call('shell', { command: 'true' }, 'a'),
       call('write_file', { path: 'x', content: '' }, 'b'),
@@ -96,7 +96,7 @@ describe('a tool call', () => {
     ])
   })
 
-  test('holds no slot: that is for the model alone, and given back', async () => {
+  test('holds no slot: only a request to the model does, and releases it', async () => {
     let held = 0
     const seen: number[] = []
     const takeSlot = async (): Promise<{ release(): Promise<void> }> => {
@@ -123,7 +123,7 @@ describe('a tool call', () => {
     expect([seen, held]).toEqual([[1, 0, 1], 0])
   })
 
-  test('of a program is not given what the provider keeps to itself, nor the token of a person', async () => {
+  test('of a program receives neither what the provider keeps to itself nor the token of a person', async () => {
     vi.stubEnv('CANARY_KEY', 'canary')
     vi.stubEnv('SUBSTRAT_TOKEN', 'canary')
     onTestFinished(() => void vi.unstubAllEnvs())
@@ -136,7 +136,7 @@ describe('a tool call', () => {
     expect(heard[1]?.at(-1)).toMatchObject({ role: 'tool', content: '[]\n' })
   })
 
-  test('that a dead process had begun is known for one that is made again', async () => {
+  test('that a dead process had begun is known to be made again', async () => {
     const { provider } = script([call('read_file', { path: 'x' }), CALLS])
     const isRepeat: boolean[] = []
     const watched = (): ReturnType<typeof toolboxAt> => {
@@ -173,19 +173,19 @@ describe('a tool call', () => {
     expect(isRepeat).toEqual([false, true])
   })
 
-  test('that fails goes back to the model as an error, and the turn goes on', async () => {
+  test('that fails returns an error to the model, and the turn continues', async () => {
     const { provider, heard } = script([call('shell', { command: 'exit 3' }), CALLS])
     expect((await runTurn(session, provider, { allow: ['all'] })).status).toBe('completed')
     expect(heard[1]?.at(-1)).toMatchObject({ content: '[exit status 3]', is_error: true })
   })
 
-  test('of a tool that there is not gets that as its result', async () => {
+  test('of a missing tool has an error as its result', async () => {
     const { provider, heard } = script([call('teleport', {}), CALLS])
     expect((await runTurn(session, provider)).status).toBe('completed')
     expect(heard[1]?.at(-1)).toMatchObject({ content: 'There is no tool teleport.', is_error: true })
   })
 
-  test('with more output than the model is given has the whole of it in a blob', async () => {
+  test('with more output than the model receives has its whole output in a blob', async () => {
     const { provider } = script([call('shell', { command: 'yes | head -c 100000' }), CALLS])
     await runTurn(session, provider, { allow: ['shell'] })
     const [{ content, output } = { content: '', output: undefined }] = records('tool.finished')
@@ -193,7 +193,7 @@ describe('a tool call', () => {
     expect(session.text(output as { blob: string; bytes: number })).toHaveLength(100_000)
   })
 
-  test('with a large input has it in a blob, and comes back to the model whole', async () => {
+  test('with a large input has the input in a blob, and later requests contain it whole', async () => {
     const content = 'x'.repeat(limits.inlineBytesMax)
     const { provider, heard } = script([call('write_file', { path: 'big', content }), CALLS])
     await runTurn(session, provider, { allow: ['all'] })
@@ -207,7 +207,7 @@ describe('a tool call', () => {
     expect(heard[1]?.[1]).toMatchObject({ tool_calls: [{ input: { path: 'big', content } }] })
   })
 
-  test('with results that are neither plain text nor short keeps the log readable', async () => {
+  test('with long or binary results keeps the log readable', async () => {
     const command = 'printf "\\000\\001\\377\\342\\200\\250"; head -c 300000 /dev/zero'
     await runTurn(session, script([call('shell', { command }), CALLS]).provider, { allow: ['all'] })
     expect(session.state.run?.status).toBe('completed')
@@ -215,13 +215,13 @@ describe('a tool call', () => {
   })
 })
 
-describe('a response that breaks the contract fails the turn, and never the session:', () => {
+describe('a response with a contract violation fails the turn but not the session:', () => {
   const cyclic: Record<string, unknown> = {}
   cyclic.self = cyclic
   const BROKEN: [string, unknown[]][] = [
     ['no id', [{ name: 'shell', input: {} }]],
     ['an empty id', [{ call_id: '', name: 'shell', input: {} }]],
-    ['an id that is no text', [{ call_id: 1, name: 'shell', input: {} }]],
+    ['an id that is not a string', [{ call_id: 1, name: 'shell', input: {} }]],
     ['an id too long for a line', [{ call_id: 'x'.repeat(2 ** 20), name: 'shell', input: {} }]],
     ['no name', [{ call_id: 'c1', input: {} }]],
     ['a name too long for a line', [{ call_id: 'c1', name: 'x'.repeat(2 ** 20), input: {} }]],
@@ -230,9 +230,9 @@ describe('a response that breaks the contract fails the turn, and never the sess
     ['an input that is a text', [{ call_id: 'c1', name: 'shell', input: '{}' }]],
     ['an input that is null', [{ call_id: 'c1', name: 'shell', input: null }]],
     ['an input with a cycle', [{ call_id: 'c1', name: 'shell', input: cyclic }]],
-    ['an input that JSON has not', [{ call_id: 'c1', name: 'shell', input: { n: 1n } }]],
+    ['an input that JSON cannot express', [{ call_id: 'c1', name: 'shell', input: { n: 1n } }]],
     ['an id twice', [1, 2].map(() => ({ call_id: 'c1', name: 'shell', input: {} }))],
-    ['no call', [undefined]],
+    ['an undefined call', [undefined]],
     [
       'too many calls',
       Array.from({ length: limits.callsMax + 1 }, (_, n) => ({ call_id: `${n}`, name: 'x', input: {} })),
@@ -252,7 +252,7 @@ describe('a response that breaks the contract fails the turn, and never the sess
   })
 })
 
-test('as many calls as there may be, of the longest names and inputs, fit the log', async () => {
+test('the maximum number of calls, with the longest names and inputs, fits the log', async () => {
   const long = '\u2028'.repeat(limits.callNameCharactersMax - 10)
   const input = Object.fromEntries(
     Array.from({ length: 200 }, (_, n) => [`field ${n}`, '\u0001'.repeat(500)]),
@@ -266,7 +266,7 @@ test('as many calls as there may be, of the longest names and inputs, fit the lo
 describe('a call that may change things and is not allowed', () => {
   const input = { path: 'a.txt', content: 'x'.repeat(100_000) }
 
-  test('parks the run: the secret is told once it can be used, and is nowhere in the log', async () => {
+  test('parks the run: the secret is printed once it is usable, and is not in the log', async () => {
     const told: [string, string | undefined][] = []
     const onToken = (secret: string): void => void told.push([secret, session.state.run?.wait?.kind])
     const { provider } = script([call('write_file', { path: 'a.txt', content: 'x' }), CALLS])
@@ -280,7 +280,7 @@ describe('a call that may change things and is not allowed', () => {
     expect(existsSync(join(workspace, 'a.txt'))).toBe(false)
   })
 
-  test('is asked about with as much of its input as a person can read', async () => {
+  test('shows the person an excerpt of its input', async () => {
     await runTurn(session, script([call('write_file', input), CALLS]).provider)
     const asked = records('run.waiting')[0]?.asks?.[0]?.input as Record<string, string>
     expect(asked.path).toBe('a.txt')
@@ -288,7 +288,7 @@ describe('a call that may change things and is not allowed', () => {
     expect(asked.content?.length).toBeLessThan(limits.asksCharactersMax)
   })
 
-  test('is run once it is approved, with its whole input', async () => {
+  test('runs with its whole input once approved', async () => {
     const { provider } = script([call('write_file', input), CALLS])
     const parked = await runTurn(session, provider)
     const run = await runTurn(session, provider, { first: approval(parked.wait?.resume_token_id) })
@@ -296,7 +296,7 @@ describe('a call that may change things and is not allowed', () => {
     expect(records('tool.finished')[0]).toMatchObject({ content: 'wrote 100000 bytes', is_error: false })
   })
 
-  test('of a tool server is run once it is approved: the server is started for it', async () => {
+  test('of a tool server is run once approved: the server is started for it', async () => {
     const { provider } = script([call('notes__add', { a: 1, b: 2 }), CALLS])
     const servers = { notes: serverThat('well') }
     const parked = await runTurn(session, provider, { toolbox: toolboxAt(session, { servers }) })
@@ -310,7 +310,7 @@ describe('a call that may change things and is not allowed', () => {
     expect(records('server.started').map(({ server }) => server)).toEqual(['notes', 'notes'])
   })
 
-  test('waits with the other calls of its response: those that need nobody are run first', async () => {
+  test('waits with the other calls of its response; those that need no approval run first', async () => {
     const calls = [
       call('write_file', { path: 'a', content: '' }, 'a'),
       call('shell', { command: 'echo hi' }, 'b'),
@@ -323,7 +323,7 @@ describe('a call that may change things and is not allowed', () => {
   })
 })
 
-test('a question to the person parks the run for its answer, which is its result', async () => {
+test('a question to the person parks the run, and the answer becomes its result', async () => {
   const { provider, heard } = script([call('ask_operator', { question: 'Which?' }), CALLS])
   const parked = await runTurn(session, provider, { allow: ['all'] })
   expect(parked.wait?.kind).toBe('input')
@@ -347,7 +347,7 @@ test('a question to the person parks the run for its answer, which is its result
 })
 
 describe('--max-steps', () => {
-  test('ends a turn that does not come to an end, with every call answered', async () => {
+  test('ends an endless turn with a result for every call', async () => {
     const endless = model((request) =>
       says(call('shell', { command: 'true' }, `c${request.messages().length}`), CALLS),
     )
@@ -357,7 +357,7 @@ describe('--max-steps', () => {
     expect(records('tool.finished')).toHaveLength(3)
   })
 
-  test('counts the steps of each run anew, also of one that goes on with calls of another', async () => {
+  test('counts the steps of each run from zero, even if the run continues calls of another run', async () => {
     const { provider } = script([call('shell', { command: 'true' }), CALLS])
     const waiting = await runTurn(session, provider, { stepsMax: 1 })
     session.append([{ kind: 'run.interrupted', run_id: waiting.run_id, reason: 'wait_timeout' }])
@@ -380,7 +380,7 @@ describe('--max-steps', () => {
   })
 })
 
-test('a turn that is stopped while a tool runs has its result, and the calls after it theirs', async () => {
+test('a turn stopped while a tool runs records a result for that call and for each later one', async () => {
   const stop = new FakeStop()
   const calls = [call('shell', { command: 'sleep 3600' }, 'a'), call('shell', { command: 'echo never' }, 'b')]
   session.onRecord(({ kind }) => {

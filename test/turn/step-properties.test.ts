@@ -1,8 +1,8 @@
 /**
- * Turns as they go in the world: what a model, an agent program, tools and people do, in any order in which they can; a
- * crash between any two batches; and after each crash the recovery table, which goes on or marks.
+ * Random turns: a model, an agent program, tools and people act in any possible order, with a crash between any two
+ * batches. After each crash the recovery table continues the turn or marks it.
  *
- * A counterexample shrinks to a script of words, and is printed as the log that it wrote.
+ * A counterexample shrinks to a script of words. The failure prints the log that the script wrote.
  */
 import fc from 'fast-check'
 import { expect, test } from 'vitest'
@@ -37,7 +37,7 @@ const EVENTS = [
 
 const STOPS = ['turn_timeout', 'terminated', 'cancelled', 'suspended', 'shutdown'] as const
 
-/** What the next process does with what it finds. */
+/** A crash, and the action of the next process. */
 const CRASHES = [
   'crash',
   'crash, unknown_tool=continue',
@@ -61,14 +61,14 @@ function worldOf(script: [string, boolean][]): World {
   return world
 }
 
-/** What holds, whatever happens in whatever order, with a crash at any batch. Each is asked of a world that has come to its end. */
+/** Facts that hold after any order of events, with a crash at any batch. Each is checked in a world that has ended. */
 const FACTS: [string, (world: World) => void][] = [
   [
     'every call has exactly one result, right after it and in order, whenever a model is asked',
     (world) => world.checkAsked(),
   ],
   [
-    'every run is ended exactly once, and the session comes to rest',
+    'every run is ended exactly once, and the session is suspended',
     (world) => {
       expect(world.open).toBeUndefined()
       expect(world.state.state).not.toBe('active')
@@ -76,14 +76,14 @@ const FACTS: [string, (world: World) => void][] = [
     },
   ],
   [
-    'the log has one result for each call of every run that is over, save those that an interruption left',
+    'the log has one result for each call of every ended run, except calls that an interruption left open',
     (world) => {
       expect(world.unanswered()).toEqual([])
       expect(world.answeredTwice()).toEqual([])
     },
   ],
   [
-    'a token is consumed at most once, and only while it is waited for',
+    'a token is consumed at most once, and only while its run is parked',
     (world) => {
       const consumed = world.records('token.consumed').map(({ token_id }) => token_id)
       expect(new Set(consumed).size).toBe(consumed.length)
@@ -92,15 +92,15 @@ const FACTS: [string, (world: World) => void][] = [
     },
   ],
   [
-    'no run asks its model more often than it may',
+    'no run exceeds its limit of requests to the model',
     (world) => {
       for (const { asked, max } of world.bounded()) expect(asked).toBeLessThanOrEqual(max)
     },
   ],
 ]
 
-/** All of them of the same worlds: to make one takes far longer than to ask it. */
-test('whatever happens in whatever order, with a crash at any batch, every fact holds', () => {
+/** Checks all facts in the same worlds: building a world takes far longer than checking it. */
+test('every fact holds after any order of events, with a crash at any batch', () => {
   fc.assert(
     fc.property(scripts, (script) => {
       const world = worldOf(script)
@@ -111,7 +111,7 @@ test('whatever happens in whatever order, with a crash at any batch, every fact 
   )
 })
 
-/** Throws with the log, so that the counterexample can be read. */
+/** Throws an error that contains the log, so that a counterexample is readable. */
 function check(fact: string, world: World, holds: (world: World) => void): void {
   try {
     holds(world)
@@ -120,7 +120,7 @@ function check(fact: string, world: World, holds: (world: World) => void): void 
   }
 }
 
-test('the scripts get everywhere: each kind of record and each row of the table is come by', () => {
+test('the scripts reach every record kind and every row of the recovery table', () => {
   const [kinds, rows] = [new Set<string>(KINDS), new Set<string>(ROWS)]
   for (const script of fc.sample(scripts, { numRuns: 3000, seed: 1 })) {
     const world = worldOf(script)

@@ -35,7 +35,7 @@ function watch(turnTimeoutMs: number | null = null): TurnStop {
   return stop
 }
 
-/** As the kernel would deliver it to a process that listens. */
+/** Delivers a signal to the listeners of this process, as the kernel would. */
 function signal(name: StopSignal): void {
   process.emit(name, name)
 }
@@ -52,12 +52,12 @@ describe('a request file', () => {
     expect(stop.reason()).toBe(reason)
   })
 
-  test('that was there before the turn looked stops it at once', () => {
+  test('that exists before the turn begins stops it at once', () => {
     session.store.requests.put(session.id, runId, 'suspend')
     expect(watch().signal.aborted).toBe(true)
   })
 
-  test('is found though nothing watches the directory', async () => {
+  test('is found even if no file watch reports it', async () => {
     vi.useFakeTimers({ toFake: ['setInterval', 'clearInterval'] })
     vi.spyOn(session.store.requests, 'watch').mockReturnValue({ close: () => undefined })
     const stop = watch()
@@ -74,7 +74,7 @@ describe('a request file', () => {
     expect(stop.signal.aborted).toBe(false)
   })
 
-  test('that cannot be looked for now is found later, and breaks no turn', () => {
+  test('that cannot be read now is found later, and does not fail the turn', () => {
     vi.useFakeTimers({ toFake: ['setInterval', 'clearInterval'] })
     withFaults(failing('EMFILE', ({ point }) => point === 'request.list'))
     const stop = watch()
@@ -86,7 +86,7 @@ describe('a request file', () => {
   })
 })
 
-test('the wall clock of a turn stops it, and the first reason stays', () => {
+test('the timeout of a turn stops it, and the first reason for a stop counts', () => {
   vi.useFakeTimers({ toFake: ['setTimeout', 'clearTimeout'] })
   const stop = watch(60_000)
   vi.advanceTimersByTime(59_999)
@@ -99,7 +99,7 @@ test('the wall clock of a turn stops it, and the first reason stays', () => {
 })
 
 describe('a signal', () => {
-  test.each(SIGNALS)('%s asks for an end; the same again stops the turn', (name) => {
+  test.each(SIGNALS)('%s lets the turn finish; a second one stops it', (name) => {
     const stop = watch()
     signal(name)
     expect(shutdown.requested).toBe(name)
@@ -112,7 +112,7 @@ describe('a signal', () => {
     expect(stop.reason()).toBe('shutdown')
   })
 
-  test('stops the turn at the end of its grace', () => {
+  test('stops the turn at the end of the grace period', () => {
     vi.useFakeTimers({ toFake: ['setTimeout', 'clearTimeout'] })
     const stop = watch()
     signal('SIGTERM')
@@ -122,7 +122,7 @@ describe('a signal', () => {
     expect(stop.signal.aborted).toBe(true)
   })
 
-  test('that came before the turn lets it run; past the grace it is stopped at once', () => {
+  test('that came before the turn lets it run; after the grace period the turn stops at once', () => {
     vi.useFakeTimers({ toFake: ['setTimeout', 'clearTimeout'] })
     shutdown.listen()
     signal('SIGTERM')
@@ -131,7 +131,7 @@ describe('a signal', () => {
     expect(watch().signal.aborted).toBe(true)
   })
 
-  test('is listened to once, however many turns there are, and not after the command', () => {
+  test('has one listener for any number of turns, and none after the command', () => {
     const before = SIGNALS.map((name) => process.listenerCount(name))
     watch()
     watch()
@@ -141,7 +141,7 @@ describe('a signal', () => {
   })
 })
 
-test('a recovery may run many turns side by side: Node warns of no leak', async () => {
+test('many turns in one process cause no leak warning from Node', async () => {
   const warnings: string[] = []
   const onWarning = ({ message }: Error): void => void warnings.push(message)
   process.on('warning', onWarning)
@@ -155,7 +155,7 @@ test('a recovery may run many turns side by side: Node warns of no leak', async 
   expect(warnings).toEqual([])
 })
 
-test('a turn that is over is stopped by nothing', () => {
+test('a turn that is over cannot be stopped', () => {
   vi.useFakeTimers({ toFake: ['setTimeout', 'clearTimeout', 'setInterval', 'clearInterval'] })
   const stop = watch(1000)
   stop.close()
@@ -166,7 +166,7 @@ test('a turn that is over is stopped by nothing', () => {
   expect(stop.signal.aborted).toBe(false)
 })
 
-test('a turn whose wait is in vain ends before the grace is over, after a signal and not without one', () => {
+test('a turn whose reply can no longer come ends before the grace period does, but only after a signal', () => {
   const stop = watch()
   stop.endIfShuttingDown()
   expect(stop.signal.aborted).toBe(false)
@@ -177,14 +177,14 @@ test('a turn whose wait is in vain ends before the grace is over, after a signal
 })
 
 describe('whether substrat is being stopped', () => {
-  test('is known at once after a signal, and asked of nobody', async () => {
+  test('is known at once after a signal', async () => {
     const stop = watch()
     signal('SIGTERM')
     expect(await stop.isShuttingDown(false)).toBe(true)
     expect(await stop.isShuttingDown(true)).toBe(true)
   })
 
-  test('is known as soon as the signal comes that is waited for', async () => {
+  test('is known as soon as the awaited signal arrives', async () => {
     vi.useFakeTimers()
     const stop = watch()
     const waiting = stop.isShuttingDown(true)
@@ -192,7 +192,7 @@ describe('whether substrat is being stopped', () => {
     expect(await waiting).toBe(true)
   })
 
-  test('is denied after a moment without one, and at once where nothing is waited for', async () => {
+  test('is false after a moment without a signal, and at once without waiting', async () => {
     vi.useFakeTimers()
     const stop = watch()
     expect(await stop.isShuttingDown(false)).toBe(false)

@@ -22,7 +22,7 @@ const minted: NewRecord[] = [
 const state = foldAll(minted)
 const stateAfter = (...records: NewRecord[]): State => foldAll(records, state)
 
-/** The code, the message and the hint of what is thrown. */
+/** The code, message and hint of the thrown error. */
 function refusal(act: () => unknown): SubstratError {
   try {
     act()
@@ -33,7 +33,7 @@ function refusal(act: () => unknown): SubstratError {
 }
 
 describe('a token', () => {
-  test('is its id and 192 bits that nobody can guess; only its hash is stored', () => {
+  test('has its id and a random secret of 192 bits; only the hash of the secret is stored', () => {
     expect(secret).toMatch(/^st_[0-9a-f-]{36}_[A-Za-z0-9_-]{32}$/)
     expect(secret).toContain(token_id)
     expect(token).toEqual({
@@ -45,7 +45,7 @@ describe('a token', () => {
     expect(mintToken(EXPIRY).secret).not.toBe(secret)
   })
 
-  test('has a secret that does not follow from its id', () => {
+  test('has a secret that is not derived from its id', () => {
     const { bytes } = random
     random.bytes = (size) => (size === 16 ? Buffer.alloc(16) : bytes(size))
     try {
@@ -57,7 +57,7 @@ describe('a token', () => {
     }
   })
 
-  test('is found by its secret, with the space around it that a paste leaves', () => {
+  test('is found by its secret, also with pasted whitespace around it', () => {
     for (const pasted of [secret, ` ${secret}\n`])
       expect(findToken(state, pasted)).toMatchObject({ token_id, status: 'minted' })
   })
@@ -72,7 +72,7 @@ describe('a token', () => {
   })
 })
 
-describe('refused, each by its own name, is', () => {
+describe('refused with its own code and message is', () => {
   test.each([
     '',
     'x',
@@ -82,11 +82,11 @@ describe('refused, each by its own name, is', () => {
     `${secret}x`,
     secret.toUpperCase(),
     secret.replace('st_', 'sk_'),
-  ])('what is no token: %j', (pasted) => {
+  ])('text that is not a token: %j', (pasted) => {
     expect(refusal(() => findToken(state, pasted))).toMatchObject({ code: 'TOKEN_MALFORMED', exitStatus: 13 })
   })
 
-  test('one of another agent, and one with the right id and a wrong secret', () => {
+  test('a token of another agent, and one with a wrong secret', () => {
     const last = secret.endsWith('A') ? 'B' : 'A'
     for (const foreign of [mintToken(EXPIRY).secret, secret.slice(0, -1) + last]) {
       const { code, message } = refusal(() => findToken(state, foreign))
@@ -101,14 +101,14 @@ describe('refused, each by its own name, is', () => {
     ['ended', 'TOKEN_REVOKED', /its run has ended/],
     ['expired', 'TOKEN_EXPIRED', /it has expired/],
   ]
-  test.each(REVOKED)('a revoked one: %s', (reason, code, why) => {
+  test.each(REVOKED)('a revoked token: %s', (reason, code, why) => {
     const revoked = stateAfter({ kind: 'token.revoked', run_id: RUN, token_id, reason })
     const error = refusal(() => checkToken(revoked, findToken(revoked, secret), reading(timeOf(10))))
     expect(error).toMatchObject({ code, exitStatus: 13, message: expect.stringMatching(why) })
     expect(error.hint).toContain('substrat token rotate a')
   })
 
-  test('a consumed one, with what it was used for', () => {
+  test('a consumed token, with the decision that used it', () => {
     const consumed = stateAfter({
       kind: 'token.consumed',
       run_id: RUN,
@@ -126,7 +126,7 @@ describe('refused, each by its own name, is', () => {
   })
 })
 
-test('a decision is the same only with the same words', () => {
+test('two decisions are the same only if their texts are', () => {
   const same = digestDecision('deny', 'no')
   expect(digestDecision('deny', 'no')).toBe(same)
   for (const [decision, text] of [

@@ -1,4 +1,4 @@
-/** What a tool or a tool server starts in a session of its own (`setsid`): what of it outlives the call, and the turn. */
+/** Processes that a tool or tool server starts in their own session (`setsid`): which of them outlive the call and the turn. */
 import { existsSync, readFileSync } from 'node:fs'
 import { join } from 'node:path'
 import { beforeEach, describe, expect, onTestFinished, test, vi } from 'vitest'
@@ -10,7 +10,7 @@ import { tempDirectory, tempStore } from '../support/temp.js'
 import { FakeStop, model, runTurn, says, toolboxAt } from '../support/turns.js'
 import { waitFor } from '../support/wait.js'
 
-/** The time of each call is over when the test says so. */
+/** A call times out when the test says so. */
 const times: AbortController[] = []
 vi.mock('../../src/timeout-signal.js', () => ({
   timeoutSignal: () => {
@@ -29,11 +29,11 @@ beforeEach(async () => {
   session = await newSession(tempStore(), { workspace })
 })
 
-/** Apart from its shell, which says its number in a file. */
+/** Starts a process outside of its shell's group, and writes its pid to a file. */
 const apart = (file: string): string => `setsid sh -c 'echo $$ > ${file}; exec sleep 3600' &`
 const WAIT = 'while :; do sleep 0.05; done'
 
-/** A model that runs these commands, one after the other. */
+/** A model that runs these commands in order. */
 function runs(...commands: string[]) {
   return model((request) => {
     const command = commands[request.messages().filter(({ role }) => role === 'assistant').length]
@@ -61,15 +61,15 @@ async function started(file: string): Promise<number> {
   return pid
 }
 
-describe('a process of its own that a tool has started', () => {
-  test('stays where the call came to its end', async () => {
+describe('a process that a tool started in its own session', () => {
+  test('survives a call that ended by itself', async () => {
     const run = await runTurn(session, runs(`${apart('left')} while [ ! -s left ]; do sleep 0.01; done`), {
       allow: ['shell'],
     })
     expect([run.status, isAlive(await started('left'))]).toEqual(['completed', true])
   })
 
-  test('is killed where the time of the call is over; what an earlier call has left stays', async () => {
+  test('is killed when its call times out; a process of an earlier call survives', async () => {
     const commands = [
       `${apart('left')} while [ ! -s left ]; do sleep 0.01; done`,
       `${apart('apart')} ${WAIT}`,
@@ -83,7 +83,7 @@ describe('a process of its own that a tool has started', () => {
   })
 
   test.each(['cancelled', 'shutdown', 'turn_timeout'] as const)(
-    'is killed with a turn that is stopped: %s',
+    'is killed when the turn is stopped: %s',
     async (why) => {
       const stop = new FakeStop()
       const turn = runTurn(session, runs(`${apart('apart')} ${WAIT}`), { allow: ['shell'], stop })
@@ -95,12 +95,12 @@ describe('a process of its own that a tool has started', () => {
   )
 })
 
-describe('a process of its own that a tool server has started', () => {
+describe('a process that a tool server started in its own session', () => {
   const servers = { notes: { command: '/bin/sh', args: ['-c', `${apart('browser')} exec cat`], env: {} } }
 
-  test('is killed with a turn that does not come to its end', async () => {
+  test('is killed with a turn that does not complete', async () => {
     const stop = new FakeStop()
-    // In a tool, so that the turn is under way when it is stopped.
+    // The stop comes during a tool, so that the turn is in flight.
     const toolbox = toolboxAt(session, { servers })
     const turn = runTurn(session, runs(WAIT), { allow: ['shell'], stop, toolbox })
     const pid = await started('browser')

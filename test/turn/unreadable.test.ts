@@ -1,4 +1,4 @@
-/** What of the home cannot be read, or written, in the middle of a turn: no failure of the provider, and no result of a tool. */
+/** Files of the home that cannot be read or written in mid-turn. This is neither a provider's failure nor a tool's result. */
 import { writeFileSync } from 'node:fs'
 import { dirname, join } from 'node:path'
 import { beforeEach, describe, expect, test } from 'vitest'
@@ -15,7 +15,7 @@ const END: ModelEvent = { type: 'stop', reason: 'end' }
 const large = 'x'.repeat(limits.inlineBytesMax + 1)
 let session: Session
 
-/** It reads what was said, whatever comes of that. */
+/** A provider that reads the conversation. `isCalm`: it catches the error. */
 function listening(isCalm: boolean): ModelProvider {
   return model((request) => {
     try {
@@ -40,23 +40,23 @@ function damageBlob(): void {
 }
 
 describe.each([
-  ['throws what it met', false],
-  ['passes over it', true],
+  ['rethrows the error', false],
+  ['ignores the error', true],
 ] as const)('a conversation that cannot be read, with a provider that %s', (_, isCalm) => {
-  test('for a damaged blob it is damage, and the run stays open', async () => {
+  test('is reported as damage for a damaged blob, and the run stays open', async () => {
     damageBlob()
     await expect(runTurn(session, listening(isCalm))).rejects.toMatchObject({ code: 'CORRUPT' })
     expect(session.state.run).toMatchObject({ status: 'open', phase: 'asked' })
   })
 
-  test('for a failing disk it is a failure of storage, and the run stays open', async () => {
+  test('is a storage failure for a failing disk, and the run stays open', async () => {
     withFaults(failing('EIO', ({ point }) => point === 'blob.read'))
     await expect(runTurn(session, listening(isCalm))).rejects.toMatchObject({ code: 'STORAGE_FAILED' })
     expect(session.state.run).toMatchObject({ status: 'open', phase: 'asked' })
   })
 })
 
-describe('a tool that writes in the home', () => {
+describe('a storage failure during a tool call', () => {
   const call = (name: string, input: object): ModelEvent => ({
     type: 'tool_call',
     call: { call_id: 'c1', name, input } as ToolCall,
@@ -72,13 +72,13 @@ describe('a tool that writes in the home', () => {
   test.each([
     ['EIO', 'mail.put.fsync', 'SYNC_FAILED'],
     ['ENOSPC', 'mail.put.write', 'STORAGE_FAILED'],
-  ])('and meets %s at %s has no result: what is there nobody knows', async (errno, point, code) => {
+  ])('with %s at %s, in the home, leaves the call without a result', async (errno, point, code) => {
     withFaults(failing(errno, (operation) => operation.point === point))
     await expect(runTurn(session, sending, { allow: ['all'] })).rejects.toMatchObject({ code })
     expect(session.state.run).toMatchObject({ status: 'open', calls: [{ status: 'started' }] })
   })
 
-  test('but a file of the workspace that cannot be read is a result', async () => {
+  test('in the workspace becomes the result of the call', async () => {
     withFaults(failing('EIO', ({ point }) => point.startsWith('workspace.')))
     const run = await runTurn(session, calling('read_file', { path: 'a.txt' }))
     expect(run.status).toBe('completed')

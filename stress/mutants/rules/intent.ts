@@ -177,6 +177,6 @@ export const INTENT: Mutant[] = [
     name: 'a command acts on an effect that the pure step does not name',
     place: 'turn/step/calls.ts proceed',
     edits: { 'binary:2.right': "'none'" },
-    suites: ['turn/drive-tools#of a tool that there is not'],
+    suites: ['turn/drive-tools#of a missing tool'],
   },
 ]
