@@ -58,9 +58,9 @@ export async function continueLatest(
     return { outcome: whyNot }
   }
   const isOpen = state.run?.status === 'open'
-  const begun = state.run === null ? '' : ` (begun ${readableTime(state.run.started_at)})`
-  const why = found?.wait == null ? 'was interrupted' : 'waited for its time'
-  ctx.reporter.note(`going on with the turn that ${why}${begun}`)
+  const started = state.run === null ? '' : ` (started ${readableTime(state.run.started_at)})`
+  const why = found?.wait == null ? 'interrupted' : 'rate-limited'
+  ctx.reporter.note(`continuing the ${why} turn${started}`)
   const run = await (isOpen ? resumeTurn : continueTurn)(ctx, session, auto, { isLast })
   return { outcome: 'ran', run }
 }
@@ -69,7 +69,7 @@ export async function continueLatest(
 async function tryAgain(ctx: Context, session: Session, isLast: () => boolean): Promise<ContinueResult> {
   const whyNot = reasonToLeave(ctx, turnObstacle(session.state, 'continuation'))
   if (whyNot !== undefined) return { outcome: whyNot }
-  ctx.reporter.note(`trying the turn of ${session.state.path} again`)
+  ctx.reporter.note(`retrying the turn of ${session.state.path}`)
   return { outcome: 'ran', run: await continueTurn(ctx, session, false, { isLast }) }
 }
 
@@ -121,7 +121,9 @@ export async function takeMail(ctx: Context, session: Session, budget: TurnBudge
     const [first] = messages
     if (first === undefined) break
     if (isTaken(session.store, session.state, first)) {
-      ctx.reporter.note(`dropping message ${first.message_id}: it was taken before, with the same key`)
+      ctx.reporter.note(
+        `dropping message ${first.message_id}: a message with the same key was delivered before`,
+      )
       session.store.mail.remove(session.id, first.message_id)
       continue
     }
@@ -146,7 +148,7 @@ export async function takeMail(ctx: Context, session: Session, budget: TurnBudge
     if (wasStopped(run) || run.status === 'open') break
   }
   for (const path of damagedMail(ctx.store, session.state))
-    ctx.reporter.note(`not delivered, because it is damaged: ${path}`)
+    ctx.reporter.note(`skipping a damaged message: ${path}`)
   return turns
 }
 
@@ -169,7 +171,8 @@ function deliveredFields(
 function noteTaken(ctx: Context, { state }: Session, messages: Delivery[]): void {
   const [{ kind, message_id, from_path, created_at }] = messages as [Delivery]
   const what = messages.length === 1 ? `${kind} ${message_id}` : `${messages.length} messages`
-  ctx.reporter.note(`${nameOf(state)} takes ${what} from ${from_path}, sent ${readableTime(created_at)}`)
+  const sentAt = readableTime(created_at)
+  ctx.reporter.note(`delivering ${what} from ${from_path} to ${nameOf(state)} (sent ${sentAt})`)
 }
 
 /** Whether nothing more is going to run in this visit. */

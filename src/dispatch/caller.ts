@@ -7,8 +7,8 @@ import { readState } from './read-state.js'
 /** For what only the person at the machine decides. `what` is the end of the sentence: `may not …`. Throws TREE_RULES. */
 export function refuseInTool(caller: string | null, what: string): void {
   if (caller === null) return
-  throw new SubstratError('TREE_RULES', `a tool of agent ${caller} may not ${what}: that is for a person`, {
-    hint: 'ask your parent, or as a root the person: ask_operator',
+  throw new SubstratError('TREE_RULES', `a tool of agent ${caller} may not ${what}: only a person may`, {
+    hint: 'ask your parent; a root asks a person with ask_operator',
     facts: { agent_id: caller },
   })
 }
@@ -18,8 +18,12 @@ export function checkReach(store: FileStore, caller: string | null, agentId: str
   if (caller === null) return
   const [from, to] = [readState(store, caller), readState(store, agentId)]
   if (isBelow(store, to, caller)) return
-  throw new SubstratError('TREE_RULES', `${from.path} may not ${verb} ${to.path}: that is not below it`, {
-    hint: 'see what is below it: substrat tree "$SUBSTRAT_AGENT"',
-    facts: { agent_id: from.id, to: to.id },
-  })
+  throw new SubstratError(
+    'TREE_RULES',
+    `${from.path} may not ${verb} ${to.path}, which is not below it in the tree`,
+    {
+      hint: 'list the agents below it: substrat tree "$SUBSTRAT_AGENT"',
+      facts: { agent_id: from.id, to: to.id },
+    },
+  )
 }

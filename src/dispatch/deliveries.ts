@@ -89,7 +89,7 @@ class CommandDeliveries implements Deliveries {
     this.left.clear()
     if (left.length === 0) return
     const agents = left.length === 1 ? `agent ${left[0]}` : `${left.length} agents`
-    this.ctx.reporter.note(`messages still wait for ${agents}: substrat deliver --all takes them`)
+    this.ctx.reporter.note(`messages are still pending for ${agents}; deliver them: substrat deliver --all`)
   }
 
   private take(agentId: string): void {
@@ -133,7 +133,8 @@ class CommandDeliveries implements Deliveries {
       // Who waits for the agent in whose tool we are has a turn, too.
       const isHeld = ['LOCKED', 'DEADLOCK'].includes(error.code)
       this.policy.onVisited?.(agentId, { turns: 0, isHeld, error: isHeld ? undefined : error })
-      if (!isHeld) this.ctx.reporter.note(`messages may still wait for agent ${agentId}: ${error.message}`)
+      if (!isHeld)
+        this.ctx.reporter.note(`messages may still be pending for agent ${agentId}: ${error.message}`)
       // Whoever has a turn there now looks at the inbox after it.
       else if (!this.hasTurn(agentId)) this.left.add(agentId)
     }
@@ -189,7 +190,7 @@ export async function withDrain(
     if (told?.wasStopped !== true) wakeIfPending(ctx, agentId)
   } catch (error) {
     if (told === undefined) throw error
-    ctx.reporter.note(`messages may still wait for agent ${agentId}: ${(error as Error).message}`)
+    ctx.reporter.note(`messages may still be pending for agent ${agentId}: ${(error as Error).message}`)
   } finally {
     await ctx.deliveries.untilIdle()
   }

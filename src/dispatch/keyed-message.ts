@@ -64,7 +64,9 @@ const ENDED = {
 function answerOf(ctx: Context, state: State, run: PastRun): Outcome {
   for (const record of run.records) ctx.reporter.record(record, state.id)
   const endedAt = readableTime(run.ended_at ?? run.started_at)
-  ctx.reporter.note(`this message was sent before, with the same key, and ${ENDED[run.status]} at ${endedAt}`)
+  ctx.reporter.note(
+    `this message was already sent with this key; its turn ${ENDED[run.status]} at ${endedAt}`,
+  )
   return {
     result: viewTurn(ctx.store, state, run, run.status === 'completed' ? run.reply : null),
     failure: isLeftBehind(state, run) ? leftBehind(state, run) : failureOf(nameOf(state), run, undefined),
@@ -79,7 +81,7 @@ function isLeftBehind(state: State, run: PastRun): boolean {
 function leftBehind(state: State, run: PastRun): SubstratError {
   return new SubstratError(
     'INTERRUPTED',
-    `the turn of ${nameOf(state)} was interrupted, and not gone on with: ${troubleOf(run)}`,
+    `the turn of ${nameOf(state)} was interrupted and cannot be continued: ${troubleOf(run)}`,
     { hint: ASK_AGAIN, facts: { agent: nameOf(state), run_id: run.run_id, reason: run.reason } },
   )
 }
@@ -135,9 +137,9 @@ function lostKey(state: State, key: string): SubstratError {
   const kept = state.lost?.kept.join(', ')
   return new SubstratError(
     'CORRUPT',
-    `what became of the message to ${nameOf(state)} with the key ${JSON.stringify(key)} was in a part of its log that was damaged`,
+    `cannot tell whether ${nameOf(state)} ran the message with key ${JSON.stringify(key)}: part of its log was damaged`,
     {
-      hint: `look for it in what was kept of that log (${kept}), or send it with another key`,
+      hint: `search the saved copy of that log (${kept}), or send the message with another key`,
       facts: { agent_id: state.id, key },
     },
   )
@@ -146,9 +148,9 @@ function lostKey(state: State, key: string): SubstratError {
 export function keyConflict(state: State, request: Pick<KeyedMessage, 'key'>): SubstratError {
   return new SubstratError(
     'KEY_CONFLICT',
-    `the key ${JSON.stringify(request.key)} was used with another message to ${nameOf(state)}`,
+    `key ${JSON.stringify(request.key)} was already used for a different message to ${nameOf(state)}`,
     {
-      hint: 'send it with a key of its own',
+      hint: 'send this message with a key of its own',
       facts: { agent_id: state.id, key: request.key },
     },
   )

@@ -23,7 +23,8 @@ async function end(ctx: Context, session: Session): Promise<void> {
   const { lock } = await lockChildren(ctx.store, session.id, ctx.command)
   try {
     if (!mayHaveLivingChild(ctx.store, session.id)) terminateSession(session, [])
-    else ctx.reporter.note(`${session.state.path} is done, but lives on for the children that it has`)
+    else
+      ctx.reporter.note(`${session.state.path} is done, but is not terminated because it has living children`)
   } finally {
     await lock.release()
   }

@@ -52,7 +52,7 @@ export function wordOf(state: State): string {
 }
 
 /** Of a message with a key, which is taken once, however its turn ended. */
-export const ASK_AGAIN = 'to ask it again: the same substrat send with --retry'
+export const ASK_AGAIN = 'to run it again, repeat the substrat send with --retry'
 
 /** Why a run that is over is no success; undefined where it is one. */
 export function failureOf(
@@ -75,7 +75,7 @@ export function failureOf(
         ? new SubstratError('TIMED_OUT', `the turn of ${agent} was stopped: ${troubleOf(run)}`, {
             hint:
               run.key === null
-                ? `allow it more: substrat send ${shellWord(agent)} --turn-timeout 1d '…'`
+                ? `allow more time: substrat send ${shellWord(agent)} --turn-timeout 1d '…'`
                 : `${ASK_AGAIN}, and --turn-timeout 1d`,
             facts,
           })
@@ -107,11 +107,11 @@ export function failureOfLatest(
 
 /** Of an agent whose latest turn is interrupted; undefined where the next command that may continue it does. */
 export function whyNotContinued(state: State): string | undefined {
-  if (!isInterrupted(state)) return `not continued before a person decides: ${troubleOf(state.run as Run)}`
+  if (!isInterrupted(state)) return `not continued until a person decides: ${troubleOf(state.run as Run)}`
   const obstacle = turnObstacle(state, 'continuation')
   switch (obstacle?.kind) {
     case 'exhausted':
-      return `not continued: ${limits.barrenAttemptsMax} attempts to continue it came to nothing`
+      return `not continued: ${limits.barrenAttemptsMax} attempts made no progress`
     case 'hold':
     case 'gate':
       return `not continued: the agent is ${obstacle.is}`
@@ -124,15 +124,15 @@ export function whyNotContinued(state: State): string | undefined {
 function waitingFor(agent: string, wait: Wait, facts: { agent: string; run_id: string }): SubstratError {
   const word = shellWord(agent)
   if (wait.kind === 'not_before') {
-    const message = `the provider limits ${agent}: its turn may go on at ${readableTime(wait.not_before ?? '')}`
+    const message = `${agent} is rate limited; its turn can continue at ${readableTime(wait.not_before ?? '')}`
     return new SubstratError('NOT_BEFORE', message, {
-      hint: `then: substrat resume ${word}, or substrat recover --all from cron`,
+      hint: `continue it then: substrat resume ${word}, or substrat recover --all from cron`,
       facts: { ...facts, not_before: wait.not_before },
     })
   }
   const isQuestion = wait.kind === 'input'
   const until = readableTime(wait.deadline_at ?? '')
-  const message = `the turn of ${agent} waits for ${isQuestion ? 'an answer' : 'approval'}, until ${until}`
+  const message = `the turn of ${agent} is waiting for ${isQuestion ? 'an answer' : 'approval'} until ${until}`
   return new SubstratError('WAITING', message, {
     hint: decisionCommands(word, wait),
     facts: { ...facts, token_id: wait.resume_token_id, deadline_at: wait.deadline_at },
@@ -171,7 +171,7 @@ function interruption(
   signal: StopSignal | undefined,
   facts: { agent: string; run_id: string },
 ): SubstratError {
-  const hint = `go on with it: substrat resume ${shellWord(agent)}`
+  const hint = `continue it: substrat resume ${shellWord(agent)}`
   if (run.reason === 'shutdown' && signal !== undefined) {
     return new SubstratError(
       `STOPPED_${signal}`,

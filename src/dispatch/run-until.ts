@@ -27,7 +27,7 @@ export async function runUntil(
     if (typeof turns === 'string') return turns
     // No turn is begun after a stop signal: what has ended here without an answer has none before the next command.
     if (turns !== undefined && ctx.shutdown.requested !== undefined)
-      return 'substrat was told to stop, and begins no turn'
+      return 'substrat received a stop signal and starts no turn'
     // Nothing was to be done, and still there is no answer: somebody has to do something first.
     if (turns === 0) {
       const why = whyNoTurn(openForRead(ctx.store, agentId)?.state)
@@ -66,7 +66,7 @@ function whyNoTurn(state: State | undefined): string | undefined {
     case 'gate':
       return `it is ${obstacle.is}`
     case 'program':
-      return 'a program of its latest turn may still run'
+      return 'a program of its latest turn may still be running'
     default:
       return undefined
   }
@@ -74,6 +74,7 @@ function whyNoTurn(state: State | undefined): string | undefined {
 
 /** Undefined where its time has come since. */
 function whyParked(wait: Wait): string | undefined {
-  if (wait.kind !== 'not_before') return `it waits for ${wait.kind === 'input' ? 'an answer' : 'approval'}`
-  return isDue(wait, readClock()) ? undefined : `it goes on at ${wait.not_before}`
+  if (wait.kind !== 'not_before')
+    return `it is waiting for ${wait.kind === 'input' ? 'an answer' : 'approval'}`
+  return isDue(wait, readClock()) ? undefined : `it can continue at ${wait.not_before}`
 }

@@ -34,7 +34,7 @@ async function checkProvider(
   if (isFree || isHarmless) return
   throw new SubstratError(
     'TREE_RULES',
-    `a child with the provider ${name} may do more than its parent: what it runs, and where its secrets go, its options say`,
-    { hint: 'leave provider and options as yours are; or allow the parent shell, or all' },
+    `provider ${name} could give the child more rights than its parent: its options choose what runs and where secrets go`,
+    { hint: 'use the provider and options of the parent; or allow the parent shell, or all' },
   )
 }

@@ -33,7 +33,7 @@ export interface Closure {
   code: 'ON_HOLD' | 'GATED'
   /** The agent is … */
   is: string
-  /** … until it is … */
+  /** … until you … it. */
   until: string
   next: string
 }
@@ -49,9 +49,9 @@ export function turnObstacle(state: State, turn: TurnKind, now = readClock): Obs
     return { kind: 'wait', wait, next: nextOfWait(wait, word) }
   if (turn === 'continuation' && isExhausted(state)) return { kind: 'exhausted', next: resume }
   if (turn === 'resume') return undefined
-  if (state.hold) return { kind: 'hold', code: 'ON_HOLD', is: 'on hold', until: 'resumed', next: resume }
+  if (state.hold) return { kind: 'hold', code: 'ON_HOLD', is: 'on hold', until: 'resume', next: resume }
   if (isGatedShut(state))
-    return { kind: 'gate', code: 'GATED', is: 'gated', until: 'let', next: `substrat ungate ${word}` }
+    return { kind: 'gate', code: 'GATED', is: 'gated', until: 'ungate', next: `substrat ungate ${word}` }
   return turn === 'mail' && isBesideProgram(state) ? { kind: 'program', next: resume } : undefined
 }
 

@@ -212,7 +212,7 @@ function stopOf(ctx: Context, session: Session): (run: Run) => TurnStop {
 function stoppedWaiting(signal: StopSignal): SubstratError {
   return new SubstratError(
     `STOPPED_${signal}`,
-    `stopped by ${signal} while waiting for a slot: no turn was begun`,
+    `stopped by ${signal} while waiting for a slot: no turn was started`,
     {
       hint: 'run the same command again later',
     },

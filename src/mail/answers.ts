@@ -1,10 +1,10 @@
 /**
- * What ended turns owe to others, sent: replies, errors, and notices to those who watch. And what a terminated agent can
- * no longer take, sent back.
+ * Sends the outbox of an agent: the replies and errors of its ended turns, and the notices to its watchers. Answers the
+ * mail that a terminated agent can no longer receive.
  *
- * What is on disk if we die: the run with what it owes in its own log, and some of the messages. Their ids follow from
- * what they answer, so the next visit sends the rest, and nothing twice; then `mail.answered` says that all are sent, but
- * for the errors of a turn that a later command continues.
+ * On disk after a crash: the ended run with its outbox in the log, and some of the messages. Each message id is derived
+ * from what it answers, so the next visit sends the rest and nothing twice. `mail.answered` then records that the
+ * outbox is empty, except for deferred errors: those of a turn that a later command continues.
  */
 import { SubstratError } from '../errors.js'
 import { OPERATOR } from '../format.js'
@@ -19,12 +19,12 @@ import { decodeMessage, type Message } from './message.js'
 import { type Draft, post } from './post.js'
 
 export interface AnswerOptions {
-  /** Whether a process that is gone may have sent some of it. */
+  /** True if a process that died may have sent part of the outbox. */
   isRepeat: boolean
   note(text: string): void
 }
 
-/** Whom something was sent to. What cannot be sent now stays owed, and is tried at the next visit. */
+/** Returns the recipients. A message that cannot be sent now stays in the outbox until the next visit. */
 export function sendOutbox(session: Session, { isRepeat, note }: AnswerOptions): string[] {
   const { store, state } = session
   const due = state.owes.filter((owed) => !isDeferred(state, owed))
@@ -37,9 +37,9 @@ export function sendOutbox(session: Session, { isRepeat, note }: AnswerOptions):
       recipients.push(owed.to)
     } catch (error) {
       if (!(error instanceof SubstratError) || isStorageFailure(error)) throw error
-      // Nobody is there to be told: it counts as told.
+      // The recipient no longer exists or is terminated: the message counts as sent.
       if (error.code === 'UNDELIVERABLE')
-        note(`the ${owed.kind} of ${state.path} reaches nobody: ${error.message}`)
+        note(`the ${owed.kind} from ${state.path} was dropped: ${error.message}`)
       else isAllSent = false
     }
   }
@@ -48,14 +48,16 @@ export function sendOutbox(session: Session, { isRepeat, note }: AnswerOptions):
 }
 
 /**
- * Of a terminated agent: each message that waits is answered with an error, and then gone. Says whom it told.
+ * Answers each pending message of a terminated agent with an error, then removes it. Returns the senders that received
+ * one.
  *
- * What is on disk if we die: the message under its own name, or under another by which only we can have it, and its answer
- * or not. Its sender, who may just find the agent terminated, takes it back by its own name: it is refused, or answered.
+ * Each message is renamed before it is answered. Its sender may find the agent terminated at the same moment and remove
+ * the message by its first name. Only one of the two succeeds, so the message is either refused or answered. On disk
+ * after a crash: the message under one of the two names, with or without its answer.
  */
 export function returnMail(store: FileStore, state: State, note: (text: string) => void): string[] {
   for (const message of messagesIn(store, state.id)) {
-    // The file of a message that was taken may still be there, or there again (row K).
+    // The file of a delivered message may not be removed yet, or a power cut restored it (row K).
     const isTaken = state.delivered.includes(message.message_id)
     if (!isTaken && isAnswerable(message)) store.mail.setToReturn(state.id, message.message_id)
     else store.mail.remove(state.id, message.message_id)
@@ -79,7 +81,7 @@ function messageToReturn(store: FileStore, agentId: string, messageId: string): 
 }
 
 function tell(store: FileStore, state: State, message: Message, note: (text: string) => void): boolean {
-  const content = `${state.path} was terminated before it took this ${message.kind}: ${message.content}`
+  const content = `${state.path} was terminated before it received this ${message.kind}: ${message.content}`
   try {
     post(
       store,
@@ -97,12 +99,12 @@ function tell(store: FileStore, state: State, message: Message, note: (text: str
     return true
   } catch (error) {
     if (!(error instanceof SubstratError) || isStorageFailure(error)) throw error
-    note(`a ${message.kind} to ${state.path} can be answered to nobody: ${error.message}`)
+    note(`the sender of a ${message.kind} to ${state.path} was not informed: ${error.message}`)
     return false
   }
 }
 
-/** An answer to an answer would have no end. */
+/** Answers are not answered: that would never end. */
 function isAnswerable({ kind }: Message): boolean {
   return kind === 'request' || kind === 'notification'
 }
@@ -125,7 +127,9 @@ function draftOf(session: Session, owed: OutboxEntry): Draft {
   }
 }
 
-/** The reply to a request is one, whichever run it comes from; anything else is of the moment that it tells of. */
+/**
+ * A request has one reply, so its id depends only on the request. Other messages also depend on their run and record.
+ */
 function idOf({ kind, reply_to, run_id, seq, to }: OutboxEntry): string {
   return kind === 'response' && reply_to !== null
     ? replyId(reply_to)
@@ -143,13 +147,15 @@ function contentOf(session: Session, { status, reply, trouble, to }: OutboxEntry
     const record = reply === null ? undefined : session.recordAt(reply)
     return record?.kind === 'message.agent' ? session.text(record.content) : ''
   }
-  const next = to === OPERATOR ? `substrat show ${path}` : 'inspect_agent shows it, and poke tries it again'
-  return `The turn of ${path} ${trouble.status === 'open' ? 'stopped' : `was ${VERBS[trouble.status]}`}: ${troubleOf(trouble) ?? 'nobody knows why'}. (${next})`
+  const next =
+    to === OPERATOR ? `substrat show ${path}` : 'inspect_agent shows the details; poke retries the turn'
+  return `The turn of ${path} ${VERBS[trouble.status]}: ${troubleOf(trouble) ?? 'the cause is unknown'}. (${next})`
 }
 
 const VERBS = {
+  open: 'stopped',
   completed: 'completed',
-  failed: 'a failure',
-  cancelled: 'cancelled',
-  interrupted: 'interrupted',
+  failed: 'failed',
+  cancelled: 'was cancelled',
+  interrupted: 'was interrupted',
 }

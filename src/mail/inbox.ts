@@ -1,9 +1,9 @@
 /**
  * The inbox of an agent: the messages that are pending.
  *
- * Invariants: a message is whole and synced before its sender is told so. It is delivered when its record is in the
- * recipient's log, and by nothing else. Its file is removed after that and may come back in a power cut, so an id that the
- * log has is never delivered again (row K).
+ * Invariants: a message is complete and synced before its sender receives an acknowledgement. A message is delivered
+ * exactly when its record is in the recipient's log. Its file is removed after that, and a power cut may restore it, so
+ * an id in the log is never delivered again (row K).
  */
 import { OPERATOR } from '../format.js'
 import { type ClockReading, readClock } from '../host/identity.js'
@@ -19,17 +19,17 @@ import { dueReminders, isRinging } from './reminders.js'
 
 type Recipient = Pick<State, 'id' | 'delivered'>
 
-/** How many messages wait for the agent. */
 export function countPending(store: FileStore, state: Recipient): number {
   return pendingIds(store, state).length
 }
 
-/** False where nothing waits for the agent, and its inbox need not be looked into. */
+/** False: the agent has no pending message, so its inbox need not be read. */
 export type MailIndex = (agentId: string) => boolean
 
 /**
- * For who looks at many agents: a message that is stored, acknowledged or not, has a marker of its agent until it is
- * delivered. After a start of the kernel nobody knows before each agent was looked at once. To be asked behind the list of agents.
+ * Saves reading every inbox when a command shows many agents. A stored message keeps its agent marked until delivery.
+ * Markers are not synced, so after a boot they prove nothing until every agent was visited once. Call this after the
+ * list of agents is read, so that a message to a listed agent is not missed.
  */
 export function mailIndexOf(store: FileStore): MailIndex {
   if (!store.boots.isScanned()) return () => true
@@ -37,13 +37,18 @@ export function mailIndexOf(store: FileStore): MailIndex {
   return (agentId) => marked.has(agentId)
 }
 
-/** What is known of a message while it is chosen. Its content is read again then: all that waits together may be 10 GiB. */
+/**
+ * A due message without its content. The content of the chosen messages is read again: all pending mail may be 10 GiB.
+ */
 interface Due extends Pick<Message, 'message_id' | 'from' | 'kind' | 'key' | 'sequence'> {
   size: number
   read(): Delivery | undefined
 }
 
-/** What is delivered together in the next turn: one that has it alone, or what asks for no reply; empty where nothing is due. */
+/**
+ * The messages of the next turn: one request or keyed message alone, or several that need no reply. Empty if none is
+ * due.
+ */
 export function nextMail(session: Session): Delivery[] {
   const now = readClock()
   const mails = dueMails(session, now)
@@ -52,7 +57,7 @@ export function nextMail(session: Session): Delivery[] {
   const [first, ...others] = [...dueReminders(session, now).map(asDue), ...mails]
   if (first === undefined || hasTurnAlone(first)) return first === undefined ? [] : readAll([first])
   const taken: Due[] = [first]
-  // Mail is first-in-first-out per sender: behind one that has its turn alone nothing of a sender is taken.
+  // Mail is first-in-first-out per sender: no message is taken after one of its sender that needs a turn of its own.
   const held = new Set<string>()
   let bytes = first.size
   for (const message of others) {
@@ -65,12 +70,15 @@ export function nextMail(session: Session): Delivery[] {
   return readAll(taken)
 }
 
-/** What became of a key is what became of its turn. */
+/** The outcome of a key is the outcome of its turn, so a keyed message shares its turn with no other. */
 function hasTurnAlone({ kind, key }: Due): boolean {
   return kind === 'request' || key !== null
 }
 
-/** After a turn that answered no request one has its turn: a reminder that is always due, or a flood, keeps none from it. */
+/**
+ * After a turn without a request, a request comes first. A reminder that is always due, or a flood, cannot starve
+ * requests.
+ */
 function requestInTurn({ run }: State, mails: Due[]): Due | undefined {
   if (run === null || run.requests.length > 0) return undefined
   const before = new Set<string>()
@@ -104,7 +112,7 @@ function readAll(chosen: Due[]): Delivery[] {
   return chosen.map(({ read }) => read()).filter((message) => message !== undefined)
 }
 
-/** Whether a message could be delivered now. Reads no more than it must. */
+/** Whether a message could be delivered now. Stops reading at the first one. */
 export function hasDueMail(store: FileStore, state: State): boolean {
   const now = readClock()
   if (state.reminders.some((reminder) => isRinging(reminder, now))) return true
@@ -112,13 +120,12 @@ export function hasDueMail(store: FileStore, state: State): boolean {
   return false
 }
 
-/** Whether something is asked of the agent that needs no turn. */
 export function hasControls(store: FileStore, state: State): boolean {
   for (const { kind } of eachMessage(store, state)) if (kind === 'control') return true
   return false
 }
 
-/** When the next of what waits for its time is due; null where nothing does. */
+/** The earliest due time of delayed messages and reminders; null if there are none. */
 export function nextDueAt(store: FileStore, state: State): string | null {
   const mails = [...eachMessage(store, state)].map(({ not_before }) => not_before)
   const times = [...mails, ...state.reminders.map(({ due_at }) => due_at)].filter((time) => time !== null)
@@ -126,8 +133,8 @@ export function nextDueAt(store: FileStore, state: State): string | null {
 }
 
 /**
- * What was asked of the agent that needs no turn, as records, oldest first; with `removeDelivered` afterwards. Not more than
- * the state remembers the ids of: what is left comes with the next call.
+ * The pending controls as records, oldest first. The caller appends them, then calls `removeDelivered`. One call
+ * returns at most as many as the state can remember ids; the next call returns the rest.
  */
 export function controlRecords(session: Session): NewRecord[] {
   const controls: Message[] = []
@@ -143,41 +150,46 @@ export function findPending(store: FileStore, recipient: State, messageId: strin
     : undefined
 }
 
-/** What waits, in the order of its delivery; also what waits for its time. Takes nothing. */
+/** Pending messages for a model, delayed ones included, in delivery order. Removes nothing. */
 export function listPending(store: FileStore, state: State): Message[] {
   return [...eachPending(store, state)].sort(inOrder)
 }
 
-/** Row K: removes the files of mail that the log has. */
+/** Row K: removes the files of messages that are in the log. */
 export function removeDelivered(session: Session): void {
   for (const id of session.store.mail.ids(session.id)) {
     if (session.state.delivered.includes(id)) session.store.mail.remove(session.id, id)
   }
 }
 
-/** Called before so many ids are added: others are forgotten only when their files can no longer come back. */
+/**
+ * Call before `count` ids are added. The oldest ids may be forgotten only after the removal of their files is synced.
+ */
 export function syncBeforeForgetting(session: Session, count: number): void {
   if (!forgetsDelivered(session.state, count)) return
   removeDelivered(session)
   session.store.mail.syncRemovals(session.id)
 }
 
-/** Mail that no crash of ours can have left: it is kept, named, and not delivered. */
+/**
+ * Paths of damaged messages, which no crash of substrat can leave. They are reported, and neither delivered nor
+ * removed.
+ */
 export function damagedMail(store: FileStore, state: State): string[] {
   return damagedIn(store, state.id, pendingIds(store, state))
 }
 
-/** The same of the operator's inbox. */
+/** The same for the operator's inbox. */
 export function damagedOperatorMail(store: FileStore): string[] {
   return damagedIn(store, OPERATOR, store.mail.ids(OPERATOR))
 }
 
-/** All that waits, also what is obeyed and never shown to a model; in the order of its delivery. Takes nothing. */
+/** All pending messages, controls included, in delivery order. Removes nothing. */
 export function listWaiting(store: FileStore, state: State): Message[] {
   return [...eachMessage(store, state)].sort(inOrder)
 }
 
-/** Every message in an inbox that can be read, whatever its recipient's log says. One at a time: together they are large. */
+/** Every intact message file of an inbox, delivered ones included. A generator, because together they may be large. */
 export function* messagesIn(store: FileStore, to: string): Generator<Message> {
   for (const id of store.mail.ids(to)) {
     const message = readMessage(store, to, id)
@@ -187,14 +199,14 @@ export function* messagesIn(store: FileStore, to: string): Generator<Message> {
 
 type InOrder = Pick<Message, 'message_id' | 'sequence'>
 
-/** By the counter of its sender; among senders as it comes. */
+/** By the sender's counter. The order between senders is arbitrary but stable. */
 function inOrder(a: InOrder, b: InOrder): number {
   return a.sequence - b.sequence || (a.message_id < b.message_id ? -1 : 1)
 }
 
 /**
- * The operator's, of each sender by its counter; among senders by when they say that they sent. What was sent before there
- * was that counter has a time in its place, and comes first.
+ * Order of the operator's inbox: by counter for one sender, by sending time between senders. Older versions stored a
+ * time instead of the counter; those messages come first.
  */
 export function sortForOperator(messages: Iterable<Message>): Message[] {
   const latest = new Map<string, string>()
@@ -203,7 +215,7 @@ export function sortForOperator(messages: Iterable<Message>): Message[] {
     .map((message) => {
       const { from, created_at } = message
       const before = latest.get(from) ?? ''
-      // A clock that was set back takes no message before an earlier one of its sender.
+      // A clock that was set back must not move a message before an earlier one of the same sender.
       const at = created_at > before ? created_at : before
       latest.set(from, at)
       return { message, at }
@@ -212,7 +224,7 @@ export function sortForOperator(messages: Iterable<Message>): Message[] {
     .map(({ message }) => message)
 }
 
-/** No log has as many records. */
+/** A larger `sequence` is a time in milliseconds: no log has as many records. */
 const EARLIEST_TIMED_PLACE = Date.parse('2020-01-01T00:00:00Z')
 
 function isTimed({ sequence }: Message): boolean {
@@ -238,7 +250,7 @@ function* eachMessage(store: FileStore, state: State): Generator<Message> {
   }
 }
 
-/** For a model, that is: no controls. */
+/** Without controls, which no model sees. */
 function* eachPending(store: FileStore, state: State): Generator<Message> {
   for (const message of eachMessage(store, state)) if (message.kind !== 'control') yield message
 }
@@ -247,7 +259,9 @@ function isDue({ not_before, clock }: Message, now: ClockReading): boolean {
   return not_before === null || isOver(not_before, clock, now)
 }
 
-/** What is left of a delay is counted anew where the clock was set back since: dying here leaves the old message or the new. */
+/**
+ * If the clock was set back, counts the rest of a delay from now. A crash leaves the old message file or the new one.
+ */
 function rebaseDelay(store: FileStore, message: Message, now: ClockReading): void {
   const { to, message_id, not_before, clock } = message
   if (not_before === null || clock === null || !isSetBack(clock, now)) return

@@ -1,4 +1,4 @@
-/** A message between agents, or between the operator and an agent, as it waits in an inbox: one framed line. */
+/** A message in an inbox, between agents or between the operator and an agent. Its file is one framed line. */
 
 import { isUuid } from '../format.js'
 import type { ClockReading } from '../host/identity.js'
@@ -8,7 +8,7 @@ import type { Unframed } from '../storage/store.js'
 
 type MailKind = 'request' | 'response' | 'notification' | 'error'
 
-/** What a parent, or the operator, asks of an agent that no turn is needed for. */
+/** A command from the parent or the operator that the agent carries out without a turn. */
 export type Control =
   | { verb: 'gate' | 'ungate' | 'permit' | 'poke' | 'unwatch' }
   | { verb: 'watch'; on: WatchedStatus[]; once: boolean }
@@ -17,10 +17,10 @@ export interface Message {
   message_id: string
   /** An agent's id, or `operator`. */
   from: string
-  /** What the sender is called. */
+  /** The sender's path, for display. */
   from_path: string
   to: string
-  /** `control` is obeyed, and never shown to a model. */
+  /** No model sees a `control`. */
   kind: MailKind | 'control'
   reply_to: string | null
   content: string
@@ -28,28 +28,28 @@ export interface Message {
   key: string | null
   /** sha256 of the content. */
   digest: string
-  /** It is delivered then, and not earlier. */
+  /** The message is not delivered before this time. */
   not_before: string | null
-  /** When a delay began; null where `not_before` was named as a time. */
+  /** The clock when a delay began; null if the sender gave `not_before` as a time. */
   clock: ClockReading | null
   turn_timeout_ms: number | null
   created_at: string
-  /** The sender's counter: mail is first-in-first-out per sender by this, and by nothing else. */
+  /** The sender's counter, which alone defines the first-in-first-out order per sender. */
   sequence: number
 }
 
-/** Undefined where what is stored is no whole message, or another one than its name says. */
+/** Undefined if the stored line is not a complete message, or has another id than its file name. */
 export function decodeMessage(line: Unframed, messageId: string): Message | undefined {
   if ('damage' in line) return undefined
   const stored = line.object as unknown as Partial<Message>
-  // With the fields that the first messages did not have.
+  // Messages of the first versions lack some fields.
   const message = { ...LATER_FIELDS, from_path: stored.from, ...stored } as Message
   return message.message_id === messageId && isWhole(message) ? message : undefined
 }
 
 const LATER_FIELDS = { reply_to: null, control: null, not_before: null, clock: null }
 
-/** Whether its delivery can be recorded: a message that no record takes would stand in the way of all others. */
+/** Whether its delivery can be recorded. A message that no record can hold would block all later ones. */
 function isWhole(message: Message): boolean {
   const { from, from_path, to, content, digest, created_at, sequence, kind, control } = message
   const { key, turn_timeout_ms, reply_to, not_before, clock } = message
@@ -83,7 +83,7 @@ function isControl(control: Control | null, from: string): boolean {
   )
 }
 
-/** A message that is to be delivered now. */
+/** A message to deliver now. A due reminder is delivered as a message to its own agent. */
 export interface Delivery extends Message {
   reminder_id?: string
 }

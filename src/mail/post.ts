@@ -1,8 +1,9 @@
 /**
- * A message on its way: stored in the inbox of its recipient before its sender is told so.
+ * Stores a message in the recipient's inbox, durably, before the sender receives an acknowledgement.
  *
- * What is on disk if we die: a temp or not; then the recipient's marker, and the message or not. Sending it again, by the same id, stores it
- * once: the inbox has it, or the log, or the operator took it.
+ * On disk after a crash: perhaps a temp file; then the recipient's marker, with or without the message. Posting again
+ * with the same id stores the message at most once: the id is in the inbox, in the recipient's log, or among the
+ * messages that the operator took.
  */
 import { clock } from '../clock.js'
 import { SubstratError, shellWord } from '../errors.js'
@@ -19,45 +20,49 @@ export type Draft = Pick<Message, 'message_id' | 'from' | 'from_path' | 'to' | '
   Partial<Pick<Message, 'reply_to' | 'control' | 'key' | 'not_before' | 'clock' | 'turn_timeout_ms'>>
 
 export interface PostOptions {
-  /** Whether it may have been sent before a crash: then an id that the recipient has forgotten is looked for in its log. */
+  /**
+   * True if the message may have been posted before a crash. An id that the state has forgotten is then searched in the
+   * log.
+   */
   isRepeat?: boolean
 }
 
 /**
- * False where it was sent before. Throws UNDELIVERABLE where there is no recipient, or that is terminated, and QUEUE_FULL;
- * then nothing is stored. Replies, errors and controls ignore the bound.
+ * Returns false if the message was posted before. Throws UNDELIVERABLE if the recipient does not exist or is
+ * terminated, and QUEUE_FULL; then nothing is stored. Replies, errors and controls ignore the inbox limit.
  */
 export function post(store: FileStore, draft: Draft, options: PostOptions = {}): boolean {
   const { to, message_id } = draft
   if (to === OPERATOR) return put(store, draft)
   const before = agentOf(store, to)
-  // First: it may have been taken, and its recipient terminated since.
+  // Check this first: the message may have been delivered before the recipient was terminated.
   if (before !== undefined && isKnown(store, before, message_id, options)) return false
   if (before === undefined || before.state === 'terminated') throw undeliverableError(store, draft)
   if (isBounded(draft)) checkRoom(store, before, message_id)
   store.syncNameOf(to)
-  // While it is being stored and after: see `FileStore.unmark`.
+  // Mark before and after the message is stored: see `FileStore.unmark`.
   const isNew = put(store, draft, () => store.mark(to))
   store.mark(to)
-  // Whoever terminates looks at the inbox after its record is there: one of us two sees the other.
+  // `terminate` writes its record and then reads the inbox; this function stores the message and then reads the state.
+  // So at least one of the two sees the other.
   if (isNew && isClosed(store, to) && takeBack(store, draft)) throw undeliverableError(store, draft)
   return isNew
 }
 
-/** On disk when it returns. False where whoever terminates has it, and answers it. */
+/** Removes the message, durably. False if the process that terminates the agent has it and answers it. */
 function takeBack(store: FileStore, { to, message_id }: Draft): boolean {
   if (!store.mail.remove(to, message_id)) return false
   store.mail.syncRemovals(to)
-  // It was sent before a crash, too.
+  // A copy that was posted before a crash may be among the messages to answer.
   return !store.mail.idsToReturn(to).includes(message_id)
 }
 
-/** An answer to a forged message may be for what is no id at all. */
+/** The sender of a forged message may not be a UUID; an answer to it has no recipient. */
 function agentOf(store: FileStore, to: string): State | undefined {
   return isUuid(to) && store.hasAgent(to) ? openForRead(store, to)?.state : undefined
 }
 
-/** Whether mail to it can be delivered at all. */
+/** Whether no mail can be delivered to the recipient: it is terminated or does not exist. */
 export function isClosed(store: FileStore, to: string): boolean {
   return to !== OPERATOR && (openForRead(store, to)?.state.state ?? 'terminated') === 'terminated'
 }
@@ -98,20 +103,20 @@ function put(store: FileStore, draft: Draft, beforeLink?: () => void): boolean {
   return store.mail.put(to, draft.message_id, message, beforeLink)
 }
 
-/** Behind what its sender has there. */
+/** One more than the highest counter of the sender's pending messages. */
 function placeOf(store: FileStore, { to, from }: Draft): number {
   if (to === OPERATOR) return placeForOperator(store, from)
   let highest = 0
   for (const pending of messagesIn(store, to)) {
     if (pending.from === from) highest = Math.max(highest, pending.sequence)
   }
-  // A forged message may have the last place there is: then those behind it share it.
+  // A forged message may have the largest counter; later ones then share it.
   return Math.min(highest + 1, Number.MAX_SAFE_INTEGER)
 }
 
 /**
- * The operator's inbox has no bound: to read all of it for each message would take ever longer. The counter of a sender is
- * how far its log has come, which its next process finds further on, and the number of the message from there.
+ * The operator's inbox is unbounded, so it is not read for each message. The counter is the sender's last `seq`,
+ * multiplied, plus the messages since then. A later process finds a larger `seq`, so the counter never decreases.
  */
 function placeForOperator(store: FileStore, from: string): number {
   const seq = agentOf(store, from)?.last_seq ?? 0
@@ -122,7 +127,7 @@ function placeForOperator(store: FileStore, from: string): number {
   return place
 }
 
-/** More than one agent has to send to the operator between two records of its own. */
+/** More than an agent sends to the operator between two of its own records. */
 const PLACES_PER_RECORD = 1024
 const placesGiven = new WeakMap<FileStore, Map<string, number>>()
 
@@ -130,25 +135,23 @@ function isBounded({ kind }: Draft): boolean {
   return kind === 'request' || kind === 'notification'
 }
 
-/** What is stored already has its room. */
+/** A message that is already stored needs no further room. */
 function checkRoom(store: FileStore, recipient: State, messageId: string): void {
   const ids = store.mail.ids(recipient.id)
   const waiting = ids.length
   if (waiting < limits.inboxMessagesMax || ids.includes(messageId)) return
-  throw new SubstratError('QUEUE_FULL', `${waiting} messages wait for agent ${recipient.path} already`, {
-    hint: `let it take them: substrat deliver ${shellWord(recipient.path)}`,
+  throw new SubstratError('QUEUE_FULL', `agent ${recipient.path} already has ${waiting} pending messages`, {
+    hint: `deliver them: substrat deliver ${shellWord(recipient.path)}`,
     facts: { agent_id: recipient.id, pending: waiting },
   })
 }
 
 function undeliverableError(store: FileStore, { to }: Draft): SubstratError {
   const state = agentOf(store, to)
-  const [who, why] =
-    state === undefined
-      ? [to, 'there is no such agent']
-      : [state.path, 'it is terminated: it takes no more messages']
-  return new SubstratError('UNDELIVERABLE', `nothing was sent to ${who}: ${why}`, {
-    hint: 'see which agents there are: substrat list --all',
+  const [recipient, why] =
+    state === undefined ? [to, 'there is no such agent'] : [state.path, 'the agent is terminated']
+  return new SubstratError('UNDELIVERABLE', `cannot send to ${recipient}: ${why}`, {
+    hint: 'list all agents: substrat list --all',
     facts: { agent_id: to },
   })
 }

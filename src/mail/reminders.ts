@@ -1,4 +1,4 @@
-/** What an agent has noted for itself: at its time it is mail to itself. */
+/** Reminders that an agent sets for itself. A due reminder is delivered as mail to itself. */
 import { clock } from '../clock.js'
 import type { ClockReading } from '../host/identity.js'
 import { isOver } from '../session/durations.js'
@@ -8,8 +8,8 @@ import type { Reminder } from '../session/state.js'
 import type { Delivery } from './message.js'
 
 /**
- * One that repeats rings once in a command: if it came again before its turn was over, the command would have no end, and
- * each turn costs money.
+ * A repeating reminder rings at most once per command. If it became due again during its own turn, the command would
+ * never end, and each turn costs money.
  */
 export function isRinging({ due_at, every_ms, clock: began }: Reminder, now: ClockReading): boolean {
   return isOver(due_at, began, now) && (every_ms === null || due_at <= new Date(clock.beganAt).toISOString())
@@ -20,7 +20,7 @@ export function dueReminders(session: Session, now: ClockReading): Delivery[] {
   return due.map((reminder) => reminderMail(session, reminder))
 }
 
-/** Its id follows from its time, so that a crash cannot make two of it. */
+/** The id is derived from the due time, so a crash cannot deliver one reminder twice. */
 function reminderMail(session: Session, { reminder_id, due_at, content }: Reminder): Delivery {
   const { state } = session
   return {

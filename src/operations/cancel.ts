@@ -1,6 +1,6 @@
 /**
- * `cancel`: the turn that an agent is in, is parked in, or was left in by a crash comes to an end. What is queued stays
- * queued. A later turn is never touched: what is asked for names the run that was found.
+ * `cancel`: ends the turn that an agent runs, is parked in, or was left in by a crash. Pending mail stays pending. The
+ * stop request names the run that was found, so a later turn is never cancelled.
  */
 import { clock, sleep } from '../clock.js'
 import { checkReach } from '../dispatch/caller.js'
@@ -24,22 +24,22 @@ import { revokedRecords } from '../turn/tokens.js'
 
 export interface CancelledAgent {
   agent: AgentView
-  /** Whether there was a turn to cancel. */
+  /** False if there was no turn, or if it ended before it was cancelled. */
   cancelled: boolean
 }
 
 export interface CancelWords {
-  /** Each that has a turn. */
+  /** Cancel every agent that has a turn. */
   all: boolean
   agents: string[]
-  /** And each below them that has a turn. */
+  /** Also cancel every agent below them that has a turn. */
   isRecursive: boolean
 }
 
-/** In a tool, only of agents below the caller. */
+/** In a tool, cancels only agents below the caller. */
 export async function cancelAgents(ctx: Context, words: CancelWords): Promise<CancelledAgent[]> {
   if (words.all === words.agents.length > 0) {
-    throw new SubstratError('USAGE', 'cancel takes the name of an agent, or --all', {
+    throw new SubstratError('USAGE', 'cancel needs the name of an agent, or --all', {
       hint: 'substrat cancel --all',
     })
   }
@@ -60,7 +60,7 @@ function withTurnsBelow(ctx: Context, agentId: string): string[] {
   return [agentId, ...others.map(({ id }) => id)]
 }
 
-/** The end of a run that nobody works on: its token is worth nothing any more, and each of its calls has a result. */
+/** Ends a run that no process works on: revokes its token and gives each of its calls a result. */
 export function cancelRecords(state: State, reason: NewRecord<'run.cancelled'>['reason']): NewRecord[] {
   const { run } = state
   if (run?.status !== 'open') return []
@@ -72,7 +72,9 @@ export function cancelRecords(state: State, reason: NewRecord<'run.cancelled'>['
   ]
 }
 
-/** A run that was interrupted has its end, but it would be gone on with: the run that does so is begun, and cancelled. */
+/**
+ * An interrupted run already has its end, but would be continued. So a run that continues it is started and cancelled.
+ */
 function endOfInterrupted(state: State): NewRecord[] {
   const { run } = state
   if (run === null || run.status === 'open' || !isUnfinished(state)) return []
@@ -93,7 +95,7 @@ function endOfInterrupted(state: State): NewRecord[] {
   return [...begun, ...left, { kind: 'run.cancelled', run_id, reason: 'cancelled' }]
 }
 
-/** A marker may stand where nothing runs, and an agent that cannot be read has no turn that could be cancelled. */
+/** A marked agent may have no turn. An agent that cannot be read has no turn that could be cancelled. */
 function hasTurn(ctx: Context, agentId: string): boolean {
   const state = readableState(ctx.store, agentId)
   return state !== undefined && isUnfinished(state)
@@ -110,7 +112,7 @@ async function cancel(ctx: Context, agentId: string): Promise<CancelledAgent> {
   return { agent: viewAgent(ctx.store, readState(ctx.store, agentId)), cancelled: isCancelled }
 }
 
-/** By its holder, who is asked to; or by us, where it waits or its holder is dead. */
+/** Asks the holder to end the turn. If the turn is parked or its holder is dead, ends it here. */
 async function end(ctx: Context, agentId: string, { run_id }: Run): Promise<void> {
   const until = clock.monotonic() + ctx.bounds.waitMs
   for (let isAsked = false; ; await sleep(20)) {

@@ -1,4 +1,4 @@
-/** `set`: another model, other instructions, another workspace; from the next turn on. */
+/** `set`: changes the settings of an agent, from its next turn on. */
 
 import { checkReach } from '../dispatch/caller.js'
 import type { Context } from '../dispatch/context.js'
@@ -13,7 +13,7 @@ import { checkWorkspace } from './spawn.js'
 
 export type Changes = Omit<NewRecord<'session.configured'>, 'kind' | 'hold'>
 
-/** Throws USAGE where nothing is to be changed, or what is wished cannot work, and TREE_RULES. */
+/** Throws USAGE if there is nothing to change or the new settings cannot work. Throws TREE_RULES. */
 export async function configure(ctx: Context, agentId: string, changes: Changes): Promise<AgentView> {
   if (Object.keys(changes).length === 0) {
     throw new SubstratError('USAGE', 'there is nothing to change', { hint: 'substrat set --help' })
@@ -22,7 +22,7 @@ export async function configure(ctx: Context, agentId: string, changes: Changes)
   return visit(ctx, agentId, { waitMs: ctx.bounds.waitMs, goesOn: false }, async (session) => {
     const { state } = session
     if (state.state === 'terminated') {
-      throw new SessionStateError(`${nameOf(state)} is terminated: it cannot be changed`, {
+      throw new SessionStateError(`${nameOf(state)} is terminated and cannot be changed`, {
         facts: { agent_id: state.id },
       })
     }
@@ -34,7 +34,7 @@ export async function configure(ctx: Context, agentId: string, changes: Changes)
       workspace: changes.workspace ?? settings.workspace,
       options: { ...settings.options, ...changes.options },
     })
-    // It was started with what was set before.
+    // The kept server was started with the old settings.
     if (changes.workspace !== undefined || changes.options !== undefined || changes.model !== undefined)
       await stopKeptServerOrThrow(session, (text) => ctx.reporter.note(text))
     session.append([{ kind: 'session.configured', ...changes }])

@@ -1,8 +1,8 @@
 /**
- * A person's decision about a parked run: with the token (`resume --token`), or at the machine (`approve`, `deny`).
+ * A decision about a parked run: with the token (`resume --token`), or by the operator (`approve`, `deny`).
  *
- * The consumption of the token, the decision and the going on are one batch, under the agent's lock: whoever is killed
- * before it has decided nothing, and whoever comes after it is told what came of it.
+ * One batch, under the agent's lock, consumes the token, records the decision and continues the run. A command that is
+ * killed before this batch has decided nothing. A command that repeats the decision after it returns the outcome.
  */
 import { clock } from '../clock.js'
 import { continueLatest, hasNoMoreTurns } from '../dispatch/advance.js'
@@ -36,18 +36,18 @@ import { cappedResult } from '../turn/tools/toolbox.js'
 
 export interface DecisionRequest {
   agentId: string
-  /** The secret; null for a person at the machine, who needs none. */
+  /** The secret; null for the operator, who needs none. */
   token: string | null
-  /** For a person at the machine: only if this is what is waited for. */
+  /** For the operator: decide only if the run waits for this token. */
   tokenId: string | null
   decision: Decision
-  /** Why not, or the input, or the result. */
+  /** The reason of a denial, the input, or the result. */
   text: string
 }
 
 /** `onOutcome` is called once, when the run has ended or is parked again. */
 export async function decide(ctx: Context, request: DecisionRequest, onOutcome: OnOutcome): Promise<void> {
-  refuseInTool(ctx.caller, 'decide what an agent is asked')
+  refuseInTool(ctx.caller, 'decide or answer for an agent')
   await visitAndDrain(ctx, request.agentId, onOutcome, (session, settled, told) =>
     decideIn(ctx, session, settled, request, told),
   )
@@ -70,12 +70,12 @@ async function decideIn(
   const asks = asked ?? []
   const { decision, text } = request
   if (request.token === null) {
-    // Not before it is so: there may be no slot to go on with.
+    // Report the decision only once it is durable: without a free slot, nothing is recorded.
     session.onceDurable('token.consumed', () => {
       for (const ask of asks) ctx.reporter.note(`${WORDS[decision]} ${callText(ask)}`)
     })
   }
-  // A person at the machine has no secret, and needs none: the token that was handed out is replaced in the same batch.
+  // The operator has no secret and needs none: the same batch replaces the token that was issued.
   const { records, token_id } =
     entry === undefined
       ? rotation(session.state, asked, wait.deadline_at as string)
@@ -85,7 +85,7 @@ async function decideIn(
   await runOwnTurn(ctx, session, onOutcome, (options) => decideTurn(ctx, session, decided, asks, options))
 }
 
-/** A result is as large for the model as one that a tool gave. */
+/** Limits a supplied result to the size of a tool's result. */
 function givenText(session: Session, { decision, text }: DecisionRequest): Pick<Decided, 'text' | 'output'> {
   if (decision !== 'result') return { text }
   const { content, whole } = cappedResult(Buffer.from(text), false)
@@ -96,10 +96,10 @@ const WORDS: Record<Decision, string> = {
   approve: 'approved',
   deny: 'denied',
   input: 'answered',
-  result: 'given the result of',
+  result: 'supplied the result of',
 }
 
-/** A new token in place of one that was lost; the old one is worth nothing any more. */
+/** Replaces a lost token; the old token stops working. */
 export async function rotateToken(
   ctx: Context,
   agentId: string,
@@ -115,7 +115,7 @@ export async function rotateToken(
   })
 }
 
-/** The same decision again is answered with what came of it; where its process was killed, the turn goes on. */
+/** Returns the outcome of a repeated decision. If the process of the first one was killed, continues the turn. */
 async function decidedBefore(
   ctx: Context,
   session: Session,
@@ -143,36 +143,37 @@ async function decidedBefore(
 function waitOf(state: State, tokenId: string | null): Wait {
   const wait = openWait(state)
   if (wait === null || wait.resume_token_id === null) {
-    throw new SessionStateError(`${nameOf(state)} waits for no decision`, {
-      hint: `see what it does: substrat show ${wordOf(state)}`,
+    throw new SessionStateError(`${nameOf(state)} is not waiting for a decision`, {
+      hint: `see its status: substrat show ${wordOf(state)}`,
       facts: { agent_id: state.id },
     })
   }
   if (tokenId === null || tokenId === wait.resume_token_id) return wait
-  throw new SubstratError('TOKEN_NOT_FOUND', `${nameOf(state)} does not wait for the token ${tokenId}`, {
-    hint: `it waits for ${wait.resume_token_id}: substrat show ${wordOf(state)}`,
+  throw new SubstratError('TOKEN_NOT_FOUND', `${nameOf(state)} is not waiting for token ${tokenId}`, {
+    hint: `its token is ${wait.resume_token_id}: substrat show ${wordOf(state)}`,
     facts: { agent_id: state.id, token_id: wait.resume_token_id },
   })
 }
 
 function checkDecision(state: State, wait: Wait, { decision }: DecisionRequest): void {
   const isQuestion = wait.kind === 'input'
-  // A program makes its results itself.
+  // An agent program makes its own tool results.
   const takesResult = state.run?.calls.length !== 0 && wait.call_ids.length === 1
   const others = `${isQuestion ? '--input' : '--approve'}${takesResult ? ', --deny or --result' : ' or --deny'}`
   if (isQuestion && decision === 'approve')
-    throw wrongDecision(state, wait, `it asks a question: answer it with ${others}`)
-  if (!isQuestion && decision === 'input') throw wrongDecision(state, wait, `it asks for approval: ${others}`)
+    throw wrongDecision(state, wait, `it asks a question; use ${others}`)
+  if (!isQuestion && decision === 'input')
+    throw wrongDecision(state, wait, `it asks for approval; use ${others}`)
   if (decision !== 'result' || takesResult) return
   const why =
     state.run?.calls.length === 0
-      ? 'an agent program makes its results itself'
-      : 'a result is for one call, and it asks about several'
-  throw wrongDecision(state, wait, `${why}: ${others}`)
+      ? 'an agent program makes its own tool results'
+      : 'a result is for one call, but it asks about several'
+  throw wrongDecision(state, wait, `${why}; use ${others}`)
 }
 
 function wrongDecision(state: State, wait: Wait, why: string): SubstratError {
-  return new SubstratError('USAGE', `that is no decision for ${nameOf(state)}: ${why}`, {
+  return new SubstratError('USAGE', `this decision does not apply to ${nameOf(state)}: ${why}`, {
     hint: decisionCommands(wordOf(state), wait),
     facts: { agent_id: state.id },
   })

@@ -1,6 +1,7 @@
 /**
- * `deliver`: what waits gets its turns, and what was interrupted goes on, also below other agents; for cron. Bounded by
- * nothing but what is due. Safe twice at once: an agent that another process holds is in good hands.
+ * `deliver`: runs turns for pending mail and continues interrupted turns, at every level of the tree; meant for cron.
+ * The number of turns is not limited. Two commands may run at once: each leaves an agent that another process holds to
+ * it.
  */
 
 import type { Context, VisitResult } from '../dispatch/context.js'
@@ -20,24 +21,27 @@ import { whyStuck } from './stuck.js'
 export interface DeliveredAgent extends ResultEnd {
   agent: string
   path: string | null
-  /** How many it was given. */
+  /** How many turns it ran. */
   turns: number
   status: Status | 'corrupt'
-  /** Messages that wait still. */
+  /** Messages that are still pending. */
   inbox: number
-  /** The latest. */
+  /** The latest run. */
   run: RunView | null
 }
 
 export interface DeliverRequest {
-  /** Every agent that something may be owed to. */
+  /** Every agent that may need a visit. */
   all: boolean
   agentIds: string[]
 }
 
 export type DeliverListener = (delivered: DeliveredAgent, failure: SubstratError | undefined) => void
 
-/** Calls back at the end: with the named agents, in order, or those that were owed something; then with those that their turns wrote to. */
+/**
+ * Calls back at the end: first with the named agents in order, or with those that needed a visit; then with the agents
+ * that received mail from their turns.
+ */
 export async function deliver(
   command: Context,
   { all, agentIds }: DeliverRequest,
@@ -70,13 +74,13 @@ export async function deliver(
   if (all) await withPendingAgents(ctx, work)
   else await work(agentIds)
   if (all) await limitKeptServers(ctx)
-  if (told === 0) ctx.reporter.note('nothing was due')
+  if (told === 0) ctx.reporter.note('nothing to deliver')
 }
 
-/** The ids of the agents that a person names, each once. Throws USAGE. */
+/** The ids of the named agents, without duplicates. Throws USAGE. */
 export function namedAgents(words: string[], all: boolean, resolve: (word: string) => string): string[] {
   if (all === words.length > 0)
-    throw new SubstratError('USAGE', 'deliver takes the names of agents, or --all', {
+    throw new SubstratError('USAGE', 'deliver needs the name of an agent, or --all', {
       hint: 'substrat deliver --all',
     })
   return [...new Set(words.map(resolve))]
@@ -91,7 +95,7 @@ interface Delivered {
   failure: SubstratError | undefined
 }
 
-/** Undefined where there is nothing to say of one that nobody named. */
+/** Undefined if the agent was not named and there is nothing to report about it. */
 function deliveredAgent(
   ctx: Context,
   agentId: string,

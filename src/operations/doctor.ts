@@ -1,6 +1,6 @@
 /**
- * `doctor`: what is wrong in a home, how bad it is, and what to run next. Read-only; with `--rebuild` what can be made again is
- * made again first, and what is told is what is left.
+ * `doctor`: reports what is wrong in a home, how severe it is, and what to run next. Read-only without `--rebuild`,
+ * which first rebuilds derived files and then reports the remaining findings.
  */
 
 import { type AuditReport, auditHome } from '../audit/audit.js'
@@ -18,35 +18,35 @@ import { FileStore, type Holder } from '../storage/store.js'
 
 export interface ReportedFinding {
   verdict: Verdict
-  /** By which the exit status is chosen; null where it asks for none. */
+  /** Determines the exit status; null if the finding does not affect it. */
   code: ErrorCode | null
   agent: string | null
   path: string | null
   /** The file or directory. */
   file: string | null
-  /** What should hold, and does not. */
+  /** The invariant that does not hold. */
   invariant: string
   detail: string
-  /** The next command to run; null where nothing is to be done. */
+  /** The next command to run; null if there is nothing to do. */
   remedy: string | null
 }
 
 export interface DoctorReport {
   home: string
   agents: number
-  /** How many of them were read to the last byte. */
+  /** How many of them were read completely. */
   whole: number
   held: { agent: string; path: string | null; holder: Holder | null }[]
   repairs: { agent: string | null; path: string | null; done: string; ok: boolean }[]
-  /** The worst first. */
+  /** Most severe first. */
   findings: ReportedFinding[]
 }
 
 export interface DoctorOptions {
-  /** Every agent to the last byte. */
+  /** Read every agent completely. */
   all: boolean
   plugins: PluginPlaces
-  /** Why config.json, or the environment, cannot be used. */
+  /** Why config.json or the environment cannot be used. */
   settingsTrouble: SubstratError | undefined
 }
 
@@ -55,14 +55,14 @@ export async function examine(root: string, options: DoctorOptions): Promise<Doc
   return tell(root, await lookAt(root, options), options, [])
 }
 
-/** `open` makes the home where it has no home.json; it is asked only where there is something to be made again. */
+/** `open` creates home.json if it is missing, so it is called only if there is something to rebuild. */
 export async function rebuild(root: string, options: DoctorOptions, open: () => Context): Promise<Rebuilt> {
   const before = await lookAt(root, options)
   const isThere = before.findings.some(({ invariant }) => INVARIANTS[invariant].rebuild !== undefined)
   if (!isThere || before.isUnreadable)
     return { examined: tell(root, before, options, []), failure: undefined }
   const ctx = open()
-  refuseInTool(ctx.caller, 'rebuild what is in a home')
+  refuseInTool(ctx.caller, 'rebuild a home')
   const rebuildOptions = { command: ctx.command, note: (text: string) => ctx.reporter.note(text) }
   const repairs = await rebuildHome(ctx.store, before.findings, rebuildOptions)
   const after = await lookAt(root, options)
@@ -72,7 +72,7 @@ export async function rebuild(root: string, options: DoctorOptions, open: () => 
     done,
     ok: isDone,
   }))
-  // A failed sync says more than any other: what stands there now may not stay.
+  // A failed sync comes before other failures: the repaired files may not be durable.
   const failures = repairs.flatMap(({ failure }) => failure ?? [])
   const failure = failures.find(({ code }) => code === 'SYNC_FAILED') ?? failures[0]
   return { examined: tell(root, after, options, told), failure }
@@ -80,11 +80,11 @@ export async function rebuild(root: string, options: DoctorOptions, open: () => 
 
 interface Rebuilt {
   examined: DoctorReport
-  /** Why a repair was not done, where the disk was in the way. */
+  /** Why a repair failed, if the disk caused it. */
   failure: SubstratError | undefined
 }
 
-/** What the exit status follows from; undefined where nothing asks for anybody. */
+/** The error that sets the exit status; undefined if no finding needs the user. */
 export function failureOfHome({ findings, home }: DoctorReport): SubstratError | undefined {
   const count = (verdict: Verdict): number => findings.filter((finding) => finding.verdict === verdict).length
   const worst = findings.find(({ code }) => code !== null)
@@ -100,7 +100,7 @@ export function failureOfHome({ findings, home }: DoctorReport): SubstratError |
 }
 
 interface Looked extends AuditReport {
-  /** Whether home.json cannot be read, so that nothing but the names could be looked at. */
+  /** True if home.json cannot be read, so that only file names could be checked. */
   isUnreadable: boolean
 }
 
@@ -108,7 +108,7 @@ async function lookAt(root: string, options: DoctorOptions): Promise<Looked> {
   const { store, trouble } = openLeniently(root)
   const looked = store === undefined ? namesAlone(root) : await auditOf(store, options.all)
   const found = addFindingTo(looked.findings, null)
-  // What the disk does not give is no damage: nobody shall move it away for that.
+  // Unreadable is not damaged: do not tell the user to move the file away.
   if (trouble?.code === 'CORRUPT') found('home.json is intact', trouble.message, FileStore.factsPath(root))
   else if (trouble !== undefined) reportUnreadable(trouble, root, found)
   const { settingsTrouble, plugins } = options
@@ -129,7 +129,7 @@ function openLeniently(root: string): { store?: FileStore | undefined; trouble?:
   }
 }
 
-/** Where not even the agents can be listed, the names say why. */
+/** If the agents cannot be listed, checks only the file names. */
 async function auditOf(store: FileStore, isWhole: boolean): Promise<AuditReport> {
   try {
     return await auditHome(store, isWhole)
@@ -140,7 +140,7 @@ async function auditOf(store: FileStore, isWhole: boolean): Promise<AuditReport>
   }
 }
 
-/** Of a home without a home.json that can be read. */
+/** Checks only the file names of a home whose home.json cannot be read. */
 function namesAlone(root: string): AuditReport {
   const findings: Finding[] = []
   const entries = [...FileStore.survey(root)]
@@ -149,7 +149,7 @@ function namesAlone(root: string): AuditReport {
   if (agents.size > 0 && !entries.some(({ path }) => path === FileStore.factsPath(root)))
     addFindingTo(findings, null)(
       'a home has its home.json',
-      'it is missing: the next command that writes makes one',
+      'it is missing; the next command that writes creates it',
     )
   return { findings, states: new Map(), agents: agents.size, whole: 0, held: [] }
 }

@@ -1,4 +1,4 @@
-/** The whole conversation of an agent, for use outside substrat. */
+/** `export`: the whole conversation of an agent, for use outside substrat. */
 
 import { readState } from '../dispatch/read-state.js'
 import { type AgentView, viewAgent } from '../dispatch/view.js'

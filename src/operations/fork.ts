@@ -1,4 +1,4 @@
-/** `fork`: another agent that goes on with the conversation of one, with the same provider or with another. */
+/** `fork`: copies the conversation of an agent into a new agent, with the same provider or another one. */
 
 import { checkReach } from '../dispatch/caller.js'
 import type { Context } from '../dispatch/context.js'
@@ -19,7 +19,7 @@ import { checkWorkspace } from './spawn.js'
 export interface ForkRequest {
   agentId: string
   name: string | null
-  /** Null for those of the agent that is forked. */
+  /** Null: the provider of the original agent. */
   provider: string | null
   model: string | null
   /** Absolute. */
@@ -27,9 +27,9 @@ export interface ForkRequest {
   options: Record<string, string>
 }
 
-/** On disk when it returns, beside the agent that it comes from; that one is left as it is. */
+/** Durable when it returns. The new agent is a sibling of the original, which does not change. */
 export async function fork(ctx: Context, request: ForkRequest): Promise<TurnResult> {
-  // It is spawned beside that one, which then is below the caller too.
+  // The new agent has the same parent. So it is below the caller if the original is.
   checkReach(ctx.store, ctx.caller, request.agentId, 'fork')
   const from = readState(ctx.store, request.agentId)
   const provider = request.provider ?? from.provider_name
@@ -45,7 +45,7 @@ export async function fork(ctx: Context, request: ForkRequest): Promise<TurnResu
   await ctx.providers.check(provider, settings)
   const content = conversationText(ctx.store, from.id, { goesOn: false })
   if (content === undefined) {
-    throw new SubstratError('SESSION_STATE', `${from.path} has no conversation to go on with yet`, {
+    throw new SubstratError('SESSION_STATE', `${from.path} has no conversation to continue yet`, {
       hint: `send it something first: substrat send ${wordOf(from)} '…'`,
       facts: { agent_id: from.id },
     })

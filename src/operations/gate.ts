@@ -1,4 +1,4 @@
-/** `gate` and `ungate`: whether an agent takes turns. Its mail is kept meanwhile. */
+/** `gate` and `ungate`: block and unblock the turns of an agent. A gated agent still accepts mail. */
 
 import type { Context } from '../dispatch/context.js'
 import { readState } from '../dispatch/read-state.js'
@@ -14,13 +14,13 @@ import { checkIsChild } from '../tree/relations.js'
 export interface GatedAgent {
   agent: AgentView
   gated: boolean
-  /** False while a turn runs: it is obeyed at the end of that. */
+  /** False while a turn runs: the command takes effect when that turn ends. */
   applied: boolean
 }
 
 /**
- * Stored in the agent's inbox first, and obeyed at once where nobody has the agent; else by its holder, before the next
- * turn. An agent, in a tool, may do it to its own children. Throws TREE_RULES, UNDELIVERABLE.
+ * Stores a control in the agent's inbox. It takes effect at once if the lock is free; otherwise the holder applies it
+ * before its next turn. In a tool, an agent may gate only its children. Throws TREE_RULES, UNDELIVERABLE.
  */
 export async function setGate(ctx: Context, agentId: string, verb: 'gate' | 'ungate'): Promise<GatedAgent> {
   const message_id = randomUuid()
@@ -35,7 +35,7 @@ export async function setGate(ctx: Context, agentId: string, verb: 'gate' | 'ung
   })
   const applied = await isObeyed(ctx, before)
   const state = readState(ctx.store, agentId)
-  if (!applied) ctx.reporter.note(`${state.path} has a turn: it obeys at the end of that`)
+  if (!applied) ctx.reporter.note(`${state.path} is running a turn; ${verb} takes effect when the turn ends`)
   if (verb === 'ungate') ctx.deliveries.wake(agentId)
   return { agent: viewAgent(ctx.store, state), gated: state.gate.isGated, applied }
 }
@@ -49,7 +49,7 @@ function senderOf(ctx: Context, agent: State, verb: string): { from: string; fro
 
 async function isObeyed(ctx: Context, state: State): Promise<boolean> {
   try {
-    // A visit obeys by itself.
+    // Each visit applies pending controls.
     await visit(ctx, state.id, { waitMs: deliveryWaitMs(state), goesOn: false }, async () => undefined)
     return true
   } catch (error) {

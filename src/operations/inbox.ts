@@ -1,4 +1,4 @@
-/** `inbox`: what waits for an agent or for the operator, looked at without taking it; and what the operator takes. */
+/** `inbox`: shows the pending messages of an agent or the operator, and removes those that the operator takes. */
 
 import { readState } from '../dispatch/read-state.js'
 import { SubstratError } from '../errors.js'
@@ -16,7 +16,7 @@ export interface MailView {
   from_path: string
   reply_to: string | null
   content: string
-  /** What is asked of the agent, where `kind` is `control`. */
+  /** Null unless `kind` is `control`. */
   control: Control | null
   key: string | null
   not_before: string | null
@@ -26,9 +26,9 @@ export interface MailView {
 export interface InboxView {
   /** An agent's id, or `operator`. */
   agent: string
-  /** In the order of delivery; the operator's by each sender's own order. */
+  /** In delivery order. The operator's messages keep each sender's own order. */
   messages: MailView[]
-  /** Files that hold no message: kept, and never delivered. */
+  /** Files that are not complete messages. They are neither delivered nor removed. */
   damaged: string[]
 }
 
@@ -46,7 +46,7 @@ export function viewInbox(store: FileStore | undefined, owner: string): InboxVie
   }
 }
 
-/** Only those messages; in the order of the inbox. Throws MESSAGE_NOT_FOUND for an id that is not there. */
+/** Only the messages with these ids, in inbox order. Throws MESSAGE_NOT_FOUND for any other id. */
 export function pick(inbox: InboxView, ids: string[]): InboxView {
   const missing = ids.find((id) => !inbox.messages.some(({ message_id }) => message_id === id))
   if (missing !== undefined) throw noMessage(missing)
@@ -57,38 +57,45 @@ export function pick(inbox: InboxView, ids: string[]): InboxView {
   }
 }
 
-/** The operator has them: they are moved aside, and the same messages are not delivered again. */
+/** Moves the messages aside. The ids stay known, so that a repeated post does not deliver them again. */
 export function takeMessages(store: FileStore, messages: MailView[]): void {
   for (const { message_id } of messages) store.mail.take(message_id)
 }
 
-/** An agent looks into its own inbox and those of its children; a person into any. Throws TREE_RULES. */
+/** An agent may read its own inbox and those of its children; the operator may read any. Throws TREE_RULES. */
 export function checkMayLook(store: FileStore, caller: string | null, owner: string): void {
   if (caller === null || owner === caller) return
   const from = readState(store, caller)
   if (owner !== OPERATOR) {
-    checkIsChild(from, readState(store, owner), 'look into the inbox of')
+    checkIsChild(from, readState(store, owner), 'read the inbox of')
     return
   }
-  throw new SubstratError('TREE_RULES', `${from.path} may not look into the inbox of the operator`, {
-    hint: 'its own: substrat inbox',
+  throw new SubstratError('TREE_RULES', `${from.path} may not read the inbox of the operator`, {
+    hint: 'read its own inbox: substrat inbox',
     facts: { agent_id: caller },
   })
 }
 
 export function noMessage(id: string): SubstratError {
-  return new SubstratError('MESSAGE_NOT_FOUND', `no message ${JSON.stringify(id.slice(0, 80))} waits here`, {
-    hint: 'see which do: substrat inbox',
-    facts: { message_id: id.slice(0, 200) },
-  })
+  return new SubstratError(
+    'MESSAGE_NOT_FOUND',
+    `no pending message has the id ${JSON.stringify(id.slice(0, 80))}`,
+    {
+      hint: 'list pending messages: substrat inbox',
+      facts: { message_id: id.slice(0, 200) },
+    },
+  )
 }
 
 export function damagedError({ damaged }: InboxView): SubstratError | undefined {
   if (damaged.length === 0) return undefined
   const [first] = damaged
-  const files = damaged.length === 1 ? `${first} holds` : `${damaged.length} files hold`
-  return new SubstratError('CORRUPT', `${files} no whole message: kept, and not delivered`, {
-    hint: 'look at it, and move it away: its sender can send the message again',
+  const files =
+    damaged.length === 1
+      ? `${first} is not a complete message`
+      : `${damaged.length} files are not complete messages`
+  return new SubstratError('CORRUPT', `${files}; nothing was delivered or removed`, {
+    hint: 'inspect the file and move it away; the sender can send the message again',
     facts: { paths: damaged },
   })
 }

@@ -1,4 +1,4 @@
-/** Looking at agents without their locks: `list`, `show`. Writes nothing. */
+/** `list` and `show`: take no locks and write nothing. */
 
 import { wordOf } from '../dispatch/outcome.js'
 import { missingLog, readState } from '../dispatch/read-state.js'
@@ -15,7 +15,7 @@ import { statusNow } from '../session/status-now.js'
 import { troubleOf } from '../session/trouble.js'
 import type { FileStore, Holder } from '../storage/store.js'
 
-/** An agent whose log cannot be read is in the list too, with what is wrong. */
+/** An agent whose log cannot be read is also listed, with the error. */
 export type ListedAgent =
   | AgentView
   | { id: string; status: 'corrupt'; error: { code: string; message: string } }
@@ -24,7 +24,7 @@ export interface ListFilter {
   status?: string | undefined
   state?: string | undefined
   roots: boolean
-  /** Terminated ones too. */
+  /** Include terminated agents. */
   all: boolean
 }
 
@@ -47,7 +47,7 @@ export function listAgents(store: FileStore | undefined, filter: ListFilter): Li
   return agents.filter((agent) => matches(agent, filter)).sort(byCreation)
 }
 
-/** The word for each agent, with its status, for the completion of a shell. */
+/** The path of each agent, with its status, for shell completion. */
 export function agentWords(store: FileStore | undefined): { word: string; description: string }[] {
   return listAgents(store, { roots: false, all: true }).map((agent) => ({
     word: 'path' in agent ? agent.path : agent.id,
@@ -61,16 +61,16 @@ export interface ShownAgent extends TurnResult {
   options: Record<string, string>
   hold: boolean
   gate: { gated: boolean; permits: number }
-  /** What it says of itself. */
+  /** Key-value pairs that the agent set about itself. */
   metadata: Record<string, string>
   reminders: { reminder_id: string; due_at: string; every_ms: number | null; content: string }[]
-  /** Who is told when it goes from running to one of these. */
+  /** Agents that receive a notice when the status changes from running to one of `on`. */
   watchers: { from: string; on: WatchedStatus[]; once: boolean }[]
-  /** Who has the agent's lock; null where nobody has. */
+  /** The process that holds the agent's lock; null if the lock is free. */
   holder: Holder | null
   /** Why the latest run did not complete. */
   trouble: string | null
-  /** The next command to run; null where nothing is owed. */
+  /** The next command to run; null for a terminated agent. */
   next: string | null
 }
 
@@ -99,7 +99,7 @@ export function showAgent(store: FileStore, agentId: string): ShownAgent {
   }
 }
 
-/** An open run without a living holder has no record yet of what became of it. */
+/** The log of an open run does not yet record that its holder died. */
 function whyUnfinished(store: FileStore, state: State): string | null {
   if (state.run === null) return null
   const isLeft = state.run.status === 'open' && statusNow(store, state) === 'interrupted_startup'

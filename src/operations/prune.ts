@@ -1,6 +1,6 @@
 /**
- * `prune`: every agent that was terminated long ago and is in nobody's way any more, the lowest first; and what the
- * operator took from its inbox before then.
+ * `prune`: removes old terminated agents that no other agent needs, the lowest first, and the old messages that the
+ * operator took.
  */
 import { clock } from '../clock.js'
 import { refuseInTool } from '../dispatch/caller.js'
@@ -18,11 +18,11 @@ interface Named {
 
 export interface PruneResult {
   dry_run: boolean
-  /** With a dry run: what would be. */
+  /** In a dry run: the agents that would be removed. */
   removed: Named[]
-  /** Terminated as long ago, and still needed. */
+  /** Old enough, but still needed. */
   kept: (Named & { why: string })[]
-  /** Messages that the operator had taken, forgotten for good. */
+  /** How many messages that the operator took were deleted. */
   messages: number
 }
 
@@ -45,7 +45,7 @@ export async function prune(ctx: Context, olderThanMs: number, isDryRun: boolean
   return result
 }
 
-/** Each after all that is below it. */
+/** Each agent comes after all agents below it. */
 function oldOnes(forest: Forest, beforeMs: number): State[] {
   const tops = [...forest.roots, ...forest.strays.keys()]
   const order = [...new Set(tops.flatMap((id) => lowestFirst(forest, id)))]
@@ -53,7 +53,7 @@ function oldOnes(forest: Forest, beforeMs: number): State[] {
   return states.filter(({ state, updated_at }) => state === 'terminated' && Date.parse(updated_at) < beforeMs)
 }
 
-/** Undefined where it is gone, or with a dry run would be. One that cannot go keeps no other from it. */
+/** Undefined if the agent was removed, or would be. An agent that cannot be removed does not stop the others. */
 async function whyNot(
   ctx: Context,
   forest: Forest,
@@ -78,8 +78,8 @@ async function whyNot(
 }
 
 /**
- * An agent that is not done with its turn may send a message of that turn again, by the same id: one that the operator
- * took since then must still be known.
+ * An agent with an unfinished turn may post a message of that turn again, with the same id. So the ids that the
+ * operator took since the start of that turn must not be forgotten.
  */
 function repeatsSince({ agents }: Forest): number {
   const times = [...agents.values()].flatMap(({ owes, run, created_at, recovery }) => {

@@ -1,4 +1,4 @@
-/** Reading a log as it stands, and as it grows. Takes no lock and writes nothing. */
+/** `log`: prints the records of a log, and new ones as they are appended. Takes no lock and writes nothing. */
 import { sleep } from '../clock.js'
 import { missingLog, readState } from '../dispatch/read-state.js'
 import { recordsFrom } from '../session/load.js'
@@ -9,14 +9,14 @@ import type { FileStore } from '../storage/store.js'
 
 export interface LogRequest {
   agentId: string
-  /** Only the last so many; undefined for all. */
+  /** Only this many records from the end; undefined for all. */
   last: number | undefined
-  /** Whether a record is one of those. */
+  /** Whether a record counts towards `last`. */
   counts(record: SessionRecord): boolean
   follow: boolean
-  /** Ends following once no turn runs and nothing waits. */
+  /** Stop following once no turn runs and no process holds the agent. */
   untilIdle: boolean
-  /** Whether there is anybody to print for; asked while following. */
+  /** Whether stdout still has a reader; checked while following. */
   isRead(): boolean
 }
 
@@ -29,7 +29,7 @@ export async function readLog(
 ): Promise<void> {
   let from = request.last === undefined ? { seq: 1, offset: 0 } : startOfLast(store, request, request.last)
   for (;;) {
-    // Looked at before the log: what was written until it was idle is then printed.
+    // Check before the log is read, so that everything written before the agent was idle is printed.
     const isIdle = request.untilIdle && isAtRest(store, readState(store, request.agentId))
     from = printFrom(store, request.agentId, from, onRecord)
     if (!request.follow || isIdle || !request.isRead()) return
@@ -52,7 +52,7 @@ function printFrom(
   from: Position,
   onRecord: (record: SessionRecord) => void,
 ): Position {
-  // Before the log: what is known to be written to its end is whole in it, or damaged.
+  // Read the state before the log: up to this size, an incomplete record is damage and not a write in progress.
   const completeBytes = readState(store, agentId).log_bytes
   const log = store.logs.openForRead(agentId)
   if (log === undefined) throw missingLog(store, agentId)
@@ -70,7 +70,7 @@ function printFrom(
   }
 }
 
-/** Where the last `count` records that count begin, found from the end. Damage is reported by whoever reads on from there. */
+/** The position of the last `count` records that count, searched from the end. Reading on from there reports damage. */
 function startOfLast(store: FileStore, { agentId, counts }: LogRequest, count: number): Position {
   const log = store.logs.openForRead(agentId)
   if (log === undefined) return { seq: 1, offset: 0 }

@@ -1,6 +1,6 @@
 /**
- * `recover`: every agent that may be owed something is repaired and marked, and its turn continued where no person need be
- * asked. Safe to run twice at once, and from cron at boot: an agent that another process holds is in good hands.
+ * `recover`: every agent that may be owed something is repaired and marked, and its turn continued where no person need
+ * be asked. Safe to run twice at once, and from cron at boot: an agent that another process holds is in good hands.
  */
 
 import { advance } from '../dispatch/advance.js'
@@ -60,7 +60,7 @@ export async function recover(
   onAgent: RecoverListener,
 ): Promise<void> {
   if (words.all === words.agents.length > 0) {
-    throw new SubstratError('USAGE', 'recover takes the names of agents, or --all', {
+    throw new SubstratError('USAGE', 'recover needs the name of an agent, or --all', {
       hint: 'substrat recover --all',
     })
   }
@@ -89,7 +89,7 @@ async function recoverEach(
   policy: ContinuePolicy,
   onAgent: RecoverListener,
 ): Promise<void> {
-  if (ids.length === 0) ctx.reporter.note('nothing was left to recover')
+  if (ids.length === 0) ctx.reporter.note('nothing to recover')
   const done: (Recovered | undefined)[] = new Array(ids.length)
   // As they are found: whom this command continues must not depend on which of them it visits first.
   const goesOn = ids.map((id) => policy === 'all' || (policy === 'roots' && !isLeft(ctx, id)))
@@ -131,7 +131,7 @@ async function recoverOne(ctx: Context, agentId: string, goesOn: boolean): Promi
     if (error.code !== 'LOCKED') markAgain(ctx, agentId)
     const outcome = error.code === 'LOCKED' ? 'held' : 'failed'
     const failure = outcome === 'held' ? undefined : error
-    const words = outcome === 'held' ? 'held by a living process' : 'cannot be recovered'
+    const words = outcome === 'held' ? 'another process is running it' : 'cannot be recovered'
     const facts = {
       agent: agentId,
       name: readableState(ctx.store, agentId)?.name ?? null,
@@ -172,7 +172,8 @@ async function recoverSession(
 
 /**
  * A sub-agent that works for another while that one is on hold or stopped until a person decides: the same decision is
- * about what it asked for. It continues as soon as anything asks for its reply, and nobody is told of an error until then.
+ * about what it asked for. It continues as soon as anything asks for its reply, and nobody is told of an error until
+ * then.
  */
 function isLeft(ctx: Context, agentId: string): boolean {
   const state = readableState(ctx.store, agentId)
@@ -196,6 +197,6 @@ function recoveredResult(
   failure: SubstratError | undefined,
   words: string,
 ): Recovered {
-  const found = facts.row === null ? 'not looked at' : RECOVERY_TABLE[facts.row].found
+  const found = facts.row === null ? 'not checked' : RECOVERY_TABLE[facts.row].found
   return { recovered: { ...facts, found, ...resultEnd(failure) }, failure, words }
 }

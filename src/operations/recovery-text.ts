@@ -1,24 +1,24 @@
-/** What `recover` found at an agent and what it did, in words for a person. */
+/** The text that `recover` prints: what it found at an agent, and what it did. */
 import { readableTime } from '../clock.js'
 import { whyNotContinued } from '../dispatch/outcome.js'
 import type { Row } from '../recovery/table.js'
 import type { Run, State } from '../session/state.js'
 import { troubleOf } from '../session/trouble.js'
 
-/** `state` is the one that it was left in. */
+/** `state` is the state after the recovery. */
 export function recoveryText(state: State, row: Row, outcome: 'clean' | 'marked' | 'continued'): string {
   const { run } = state
   if (outcome === 'clean' || run === null) return 'nothing to do'
-  if (outcome === 'continued') return `went on, ${endOf(run)}`
+  if (outcome === 'continued') return `continued, ${endOf(run)}`
   if (run.status === 'completed') return finishedSentence(state, row)
   if (run.status !== 'interrupted') return endOf(run)
-  return `interrupted, and ${whyNotContinued(state) ?? 'left for the next command to continue'}`
+  return `interrupted; ${whyNotContinued(state) ?? 'the next command continues it'}`
 }
 
 function finishedSentence({ provider_name }: State, row: Row): string {
   return row === 'J'
     ? `${provider_name} had finished; its reply was recovered`
-    : 'the reply was stored already; its turn is closed now'
+    : 'the reply was already stored; the turn is now closed'
 }
 
 function endOf(run: Run): string {

@@ -27,14 +27,14 @@ export function removalObstacle(store: FileStore, state: State): RemovalObstacle
     return { code: 'SESSION_STATE', why: 'it is not terminated', hint: `substrat terminate ${word}` }
   const hint = `substrat recover ${state.id}`
   const reason = reasonToVisit(store, state)
-  if (reason === 'outbox') return { code: 'SESSION_STATE', why: 'it still owes an answer', hint }
+  if (reason === 'outbox') return { code: 'SESSION_STATE', why: 'it still has an answer to send', hint }
   const [mail] = store.mail.ids(state.id)
   if (reason === 'mail' && mail !== undefined) {
     const why = `a message is still in its inbox: ${store.mail.pathOf(state.id, mail)}`
-    return { code: 'SESSION_STATE', why, hint: `${hint}; a damaged one is for a person to take away` }
+    return { code: 'SESSION_STATE', why, hint: `${hint}; move a damaged message away yourself` }
   }
   if (reason !== undefined || store.isMarked(state.id))
-    return { code: 'SESSION_STATE', why: 'it may still owe something', hint }
+    return { code: 'SESSION_STATE', why: 'it may still have work to finish', hint }
   return undefined
 }
 
@@ -51,7 +51,7 @@ export function childObstacle(
   const more = left.length === 1 ? '' : ` and ${left.length - 1} more`
   return {
     code: 'HAS_CHILDREN',
-    why: `there is a child of it: ${name}${more}`,
+    why: `it has the child ${name}${more}`,
     hint: `remove all together: substrat remove ${id} --recursive`,
   }
 }
@@ -62,13 +62,16 @@ export async function flushTerminated(ctx: Context, state: State): Promise<void>
   await visit(ctx, state.id, { waitMs: ctx.bounds.waitMs, goesOn: false }, async () => undefined)
 }
 
-/** Gone when it returns. Looked at once more under its lock. Throws what `removalObstacle` says, LOCKED, and what `isGone` knows. */
+/**
+ * Gone when it returns. Looked at once more under its lock. Throws what `removalObstacle` says, LOCKED, and what
+ * `isGone` knows.
+ */
 export async function removeAgent(ctx: Context, state: State): Promise<void> {
   const { store } = ctx
   const lease = await store.lockAgent(state.id, ctx.command, ctx.bounds.waitMs)
   if (lease === undefined) {
     throw new SubstratError('LOCKED', `agent ${state.path} is held by another process`, {
-      hint: `see who: substrat show ${wordOf(state)}`,
+      hint: `see which process: substrat show ${wordOf(state)}`,
       facts: { agent_id: state.id },
     })
   }
@@ -90,5 +93,8 @@ export function isGone(error: unknown): boolean {
 }
 
 export function keptError(state: State, { code, why, hint }: RemovalObstacle): SubstratError {
-  return new SubstratError(code, `${state.path} stays: ${why}`, { hint, facts: { agent_id: state.id } })
+  return new SubstratError(code, `${state.path} was not removed: ${why}`, {
+    hint,
+    facts: { agent_id: state.id },
+  })
 }

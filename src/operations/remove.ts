@@ -1,8 +1,8 @@
 /**
- * `remove`: a terminated agent taken away with its log, alone or with all below it, the lowest first.
+ * `remove`: deletes a terminated agent with its log, alone or with all agents below it, the lowest first.
  *
- * What is on disk if we die: some are gone, each with all that was below it; one may lie aside until `recover --all`
- * sweeps it. The next call takes the rest.
+ * On disk after a crash: some agents are deleted, each with all agents below it. One may be renamed but not deleted;
+ * `recover --all` deletes it. The next call removes the rest.
  */
 
 import { checkReach } from '../dispatch/caller.js'
@@ -22,7 +22,7 @@ import {
   removeAgent,
 } from './removable.js'
 
-/** Calls back with each agent once it is gone. Where one of them has to stay, nothing is taken away. */
+/** Calls back with each agent once it is deleted. If one of them cannot be removed, none is. */
 export async function remove(
   ctx: Context,
   agentId: string,

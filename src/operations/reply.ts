@@ -1,4 +1,4 @@
-/** `send --reply-to`: the operator answers a request that an agent has sent. */
+/** `send --reply-to`: the operator answers a request of an agent. */
 
 import type { Context } from '../dispatch/context.js'
 import { withDrain } from '../dispatch/deliveries.js'
@@ -13,14 +13,15 @@ import { noMessage } from './inbox.js'
 
 export interface Reply {
   agentId: string
-  /** The id of its request. */
+  /** The id of the request. */
   replyTo: string
   content: string
 }
 
 /**
- * The reply is stored before the request is moved aside: who dies in between and sends it again sends it once. Throws
- * MESSAGE_NOT_FOUND where the agent has no open request of that id.
+ * The reply is stored before the request is moved aside. After a crash in between, the same command stores no second
+ * reply, because its id is derived from the request. Throws MESSAGE_NOT_FOUND if the agent has no open request with
+ * that id.
  */
 export async function reply(
   ctx: Context,

@@ -1,4 +1,4 @@
-/** `resume`: the provider restored, the hold lifted, and whatever is pending gone on with, because a person asked for it. */
+/** `resume`: lifts a hold, continues the interrupted turn, and runs pending mail. */
 
 import { type ContinueResult, continueLatest, hasNoMoreTurns, takeMail } from '../dispatch/advance.js'
 import { checkReach } from '../dispatch/caller.js'
@@ -17,11 +17,11 @@ import type { State } from '../session/state.js'
 import { isUnfinished, openWait } from '../session/status.js'
 
 export interface ResumeOptions {
-  /** Begin the program's own conversation anew, with what our log has of it. */
+  /** Start a new session of the agent program from the conversation in the log. */
   reseed: boolean
 }
 
-/** `onOutcome` is called once: when the interrupted turn has ended; where there was none, when nothing waits any more. */
+/** Calls `onOutcome` once: when the interrupted turn has ended or, if there was none, when no mail is pending. */
 export async function resume(
   ctx: Context,
   agentId: string,
@@ -60,7 +60,7 @@ async function resumeSession(
   onOutcome({ result: viewTurn(ctx.store, session.state, null, null) })
 }
 
-/** What failed for that reason is tried again. */
+/** Retries a turn that failed with `session_lost`; otherwise continues the latest turn. */
 function goOnSeeded(
   ctx: Context,
   session: Session,
@@ -78,15 +78,18 @@ function isLost({ run }: State): boolean {
 function refuseSeed({ state }: Session, kind: Provider['kind']): void {
   const facts = { agent_id: state.id }
   if (kind === 'model') {
-    throw new SessionStateError(`${nameOf(state)} has no session to begin anew: its model is given the log`, {
-      hint: `go on with it: substrat resume ${wordOf(state)}`,
-      facts,
-    })
+    throw new SessionStateError(
+      `${nameOf(state)} has no session to reseed: its model receives the conversation from the log`,
+      {
+        hint: `continue it: substrat resume ${wordOf(state)}`,
+        facts,
+      },
+    )
   }
   const wait = openWait(state)
   if (wait === null || wait.kind === 'not_before') return
   throw new SessionStateError(
-    `${nameOf(state)} waits for a decision, which a new session would know nothing of`,
+    `${nameOf(state)} is waiting for a decision that a new session would not know about`,
     {
       hint: `decide first, or stop the turn: substrat cancel ${wordOf(state)}`,
       facts,
@@ -96,8 +99,8 @@ function refuseSeed({ state }: Session, kind: Provider['kind']): void {
 
 function refuseTerminated({ state }: Session): void {
   if (state.state !== 'terminated') return
-  throw new SessionStateError(`${nameOf(state)} is terminated: there is nothing to resume`, {
-    hint: `read what it said: substrat log ${wordOf(state)}; or start another: substrat spawn`,
+  throw new SessionStateError(`${nameOf(state)} is terminated and cannot be resumed`, {
+    hint: `read its log: substrat log ${wordOf(state)}; or start another agent: substrat spawn`,
     facts: { agent_id: state.id, state: state.state },
   })
 }

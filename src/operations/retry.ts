@@ -1,4 +1,4 @@
-/** `retry`: the prompt of the latest turn again, where that failed or was cancelled. */
+/** `retry`: repeats the prompt of the latest turn if that turn failed or was cancelled. */
 
 import { continueLatest } from '../dispatch/advance.js'
 import { checkReach } from '../dispatch/caller.js'
@@ -24,7 +24,7 @@ async function runAgain(
   settled: SettleResult,
   options: TurnOptions,
 ): Promise<Run> {
-  // What was interrupted is gone on with, which is the same wish.
+  // An interrupted turn is continued: the user asked for its outcome.
   const wentOn = await continueLatest(ctx, session, { auto: false, settled, ...options })
   if (wentOn.outcome === 'ran' || wentOn.outcome === 'waiting') return wentOn.run
   refuseWithoutFailure(session.state)

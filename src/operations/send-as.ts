@@ -1,6 +1,6 @@
 /**
- * `send` in the name of an agent: from a shell in one of its tools, or by a person with `--from`. The rules of the tree
- * hold, and the message goes through the inbox.
+ * `send` as an agent: in a shell that one of its tools started, or by the operator with `--from`. The rules of the tree
+ * apply, and the message goes through the inbox.
  */
 
 import type { Context } from '../dispatch/context.js'
@@ -24,8 +24,8 @@ import { beginWait } from '../tree/waits.js'
 import { replyIn } from '../turn/tools/tree/correspondence.js'
 
 /**
- * A request from a tool is waited for, and its reply is the outcome. What is queued, asks for no reply or is sent by a
- * person for the agent is only stored: the reply is then the agent's own mail.
+ * In a tool, a request waits for its reply, which is the outcome. The message is only stored if it is queued, delayed,
+ * no request, or sent by the operator with `--from`. A reply then goes to the agent's inbox.
  */
 export async function sendAs(
   ctx: Context,
@@ -58,10 +58,10 @@ function leave(ctx: Context, from: State, to: State, request: SendRequest): Outc
   return { result: viewTurn(ctx.store, to, null, null) }
 }
 
-/** Nobody would be there to take the reply. */
+/** A terminated agent cannot receive a reply. */
 function terminatedSenderError(from: State): SubstratError {
-  return new SubstratError('SESSION_STATE', `${from.path} is terminated: it sends no more messages`, {
-    hint: 'see which agents live: substrat tree',
+  return new SubstratError('SESSION_STATE', `${from.path} is terminated and cannot send messages`, {
+    hint: 'list the living agents: substrat tree',
     facts: { agent_id: from.id, state: from.state },
   })
 }
@@ -72,12 +72,12 @@ function answeredBefore(ctx: Context, from: State, to: State, request: SendReque
   return state === undefined ? undefined : findKeyedOutcome(ctx, state, { ...request, key }, isToContinue)
 }
 
-/** Keys are of their sender: what a person calls a message is not what an agent does. */
+/** Each sender has its own keys, so an agent cannot reuse a key of the operator or of another agent. */
 function keyOf(from: State, { key }: SendRequest): string | null {
   return key === null ? null : `${from.id} ${key}`
 }
 
-/** With the same key the same message is stored once. */
+/** Stores a message with the same key once. */
 function store(ctx: Context, from: State, to: State, request: SendRequest): string {
   const { content, kind, notBefore, turnTimeoutMs } = request
   const key = keyOf(from, request)
@@ -95,14 +95,16 @@ function store(ctx: Context, from: State, to: State, request: SendRequest): stri
     clock: notBefore?.clock ?? null,
     turn_timeout_ms: turnTimeoutMs,
   }
-  // What was taken with its key has another id by now: the log need not be asked for this one.
+  // A delivered message with this key has another id, so the log need not be searched for this one.
   const isNew = post(ctx.store, draft)
   const stored = isNew ? undefined : findPending(ctx.store, to, message_id)
   if (stored !== undefined && stored.digest !== digestOf(content)) throw keyConflict(to, request)
   return message_id
 }
 
-/** Its id, where its turn is not over, or is gone on with: the reply is to that one, and another of that key is dropped. */
+/**
+ * The id of the request, if its turn runs or will be continued. That turn sends the reply; a second message is dropped.
+ */
 function openRequest(
   from: State,
   to: State,
@@ -111,11 +113,14 @@ function openRequest(
   const isOpen = to.run?.status === 'open' || isToContinue(to)
   if (!isOpen || !isOwnTurn(to, message)) return undefined
   const asked = to.run?.requests.find((request) => request.from === from.id)?.message_id
-  // What asks for no reply was taken by the id of its first time, or by that of a later one: which, nobody waits for.
+  // A notification may have been delivered under another id of this key. That does not matter: it has no reply.
   return asked ?? idOfKey(to.id, message.key as string)
 }
 
-/** The reply is taken from the sender's inbox once it is told: what dies before that leaves it there, for a turn. */
+/**
+ * Removes the reply from the sender's inbox once it is reported. After a crash before that, a turn of the sender gets
+ * it.
+ */
 async function converse(
   ctx: Context,
   from: State,
@@ -125,7 +130,7 @@ async function converse(
 ): Promise<void> {
   const edge = await beginWait(ctx.store, from.id, to.id, ctx.command)
   try {
-    // That the turn was interrupted is no reply where it is gone on with.
+    // An earlier error about an interrupted turn is not the reply if that turn is continued.
     const earlier = isToContinue(to) ? ctx.store.mail.ids(from.id) : []
     const messageId = store(ctx, from, to, request)
     ctx.shutdown.listen()
@@ -139,7 +144,7 @@ async function converse(
     onOutcome(outcomeOf(ctx, readState(ctx.store, to.id), found, messageId, whyNot))
     if (found === undefined) return
     ctx.store.mail.remove(from.id, found.message_id)
-    // No log has its id: a power cut that brings the file back would bring the reply a second time.
+    // The reply's id is in no log, so a file that a power cut restores would be delivered a second time.
     ctx.store.mail.syncRemovals(from.id)
   } finally {
     await edge.release()

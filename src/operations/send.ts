@@ -30,7 +30,9 @@ import { troubleOf } from '../session/trouble.js'
 import { randomUuid } from '../start/random.js'
 import type { StopSignal } from '../turn/stop.js'
 
-/** `onOutcome` is called once, when the message's own run has ended (or is stored for later); mail is drained after it. */
+/**
+ * Calls `onOutcome` once, when the message's run has ended or the message is queued. Delivers other mail after that.
+ */
 export async function send(ctx: Context, request: SendRequest, onOutcome: OnOutcome): Promise<void> {
   const answered = answeredBefore(ctx, request)
   if (answered !== undefined) {
@@ -60,13 +62,15 @@ async function converseOrQueue(ctx: Context, request: SendRequest, onOutcome: On
   if (isLeft) onOutcome(queue(ctx, request))
 }
 
-/** Whether the error says that the log has nothing of the message. A lock that is lost during the visit does not say so. */
+/**
+ * Whether the error proves that the log does not have the message. A lock that is lost during the visit proves nothing.
+ */
 function isUntaken(error: unknown, hasAgent: boolean): boolean {
   if (!(error instanceof SubstratError)) return false
   return error.code === 'ON_HOLD' || error.code === 'GATED' || (error.code === 'LOCKED' && !hasAgent)
 }
 
-/** `left`: the agent waits, and the message is to be left for later. */
+/** `left`: an earlier turn is parked, and the caller must queue the message. */
 async function converse(
   ctx: Context,
   session: Session,
@@ -75,8 +79,8 @@ async function converse(
   onOutcome: OnOutcome,
 ): Promise<'left' | undefined> {
   refuseClosed(session.state)
-  // A key that is sent again asks for its own turn, as `resume` does: also where a person has to say so. Past the bound of
-  // what is tried by itself it does with `--retry`, for a loop in a script is no person.
+  // Repeating a key continues its turn, as `resume` does, also where only a person may decide that. After too many
+  // attempts without progress it needs `--retry`, so that a loop in a script does not continue the turn for ever.
   const isOwn = isOwnTurn(session.state, request)
   const { interruption } = session.state.recovery
   const isBeside = settled.hasSurvivor || isBesideProgram(session.state)
@@ -89,9 +93,7 @@ async function converse(
   }
   if (wentOn.outcome === 'ran' && isCutShort(wentOn.run)) throw notTaken(session.state, wentOn.run)
   if (wentOn.outcome === 'exhausted')
-    ctx.reporter.note(
-      'the interrupted turn was tried in vain too often: leaving it, and going on with this message',
-    )
+    ctx.reporter.note('the interrupted turn made no progress too often; leaving it and running this message')
   const answered = findKeyedOutcome(ctx, session.state, request)
   if (answered !== undefined) {
     onOutcome(answered)
@@ -118,21 +120,21 @@ async function converse(
   await runOwnTurn(ctx, session, onOutcome, (options) => startTurn(ctx, session, turn, options))
 }
 
-/** The exit status and the wait are those of the run that waits; that run is not this message's. */
+/** The exit status and the wait describe the parked run, which is not the run of this message. */
 function notTakenByWaiting(ctx: Context, session: Session, run: Run): Outcome {
   const { result, failure } = outcomeOf(ctx, session, run)
-  ctx.reporter.note('the message was not taken, because an earlier turn waits (--if-waiting)')
+  ctx.reporter.note('the message was not delivered: an earlier turn is waiting (--if-waiting)')
   return { result: { ...result, run: null, reply: null }, failure }
 }
 
-/** Without the lock: a key that was answered is answered also while the agent is busy. */
+/** Reads the outcome of a key without the lock, so that it is available while the agent is busy. */
 function answeredBefore(ctx: Context, request: SendRequest): Outcome | undefined {
   if (request.key === null) return undefined
   const state = openDurable(ctx.store, request.agentId)?.state
   return state === undefined ? undefined : findKeyedOutcome(ctx, state, request)
 }
 
-/** Stored when it returns; whoever holds the agent takes it after the turn that it is in. */
+/** The message is durable when it returns. A process that runs a turn of the agent delivers it after that turn. */
 export function queue(ctx: Context, request: SendRequest): Outcome {
   const { store } = ctx
   const open = request.key === null ? openForRead : openDurable
@@ -156,32 +158,32 @@ export function queue(ctx: Context, request: SendRequest): Outcome {
   const stored = isNew ? undefined : findPending(store, state, messageId)
   if (stored !== undefined && stored.digest !== digestOf(content)) throw keyConflict(state, request)
   ctx.reporter.note(
-    `queued as message ${messageId}: ${nameOf(state)} takes it ${whenDelivered(state, notBefore)}`,
+    `queued as message ${messageId}; ${nameOf(state)} will run it ${whenDelivered(state, notBefore)}`,
   )
   return { result: viewTurn(store, state, null, null) }
 }
 
 function whenDelivered(state: State, notBefore: SendRequest['notBefore']): string {
-  if (notBefore !== null) return `at ${readableTime(notBefore.at)}, with the next substrat deliver --all`
+  if (notBefore !== null) return `after ${readableTime(notBefore.at)}, at the next substrat deliver --all`
   const obstacle = turnObstacle(state, 'mail')
   switch (obstacle?.kind) {
     case 'wait':
-      return 'after the turn that waits'
+      return 'after the turn that is waiting'
     case 'hold':
     case 'gate':
-      return `once it is ${obstacle.until}`
+      return `once you ${obstacle.until} it`
     case 'program':
-      return 'once it is resumed'
+      return 'once you resume it'
     default:
-      return state.run?.status === 'open' ? 'after the turn that it is in' : 'in a turn of its own'
+      return state.run?.status === 'open' ? 'after its current turn' : 'in its next turn'
   }
 }
 
-/** The message is in the log already, and its turn is not over. */
+/** The outcome if the message is already in the log and its turn has not ended. */
 function beingAnswered(ctx: Context, state: State, request: SendRequest): Outcome | undefined {
   const { run } = state
   if (!isOwnTurn(state, request) || !isUnfinished(state)) return undefined
-  ctx.reporter.note(`this message was sent before, with the same key, and its turn is not over`)
+  ctx.reporter.note(`this message was already sent with this key; its turn has not ended`)
   return { result: viewTurn(ctx.store, state, run, null) }
 }
 
@@ -191,25 +193,23 @@ function refuseClosed(state: State): void {
   if (obstacle?.kind === 'hold' || obstacle?.kind === 'gate') throw closedError(state, obstacle)
 }
 
-const LEAD = { hold: 'let it go on', gate: 'let it' }
-
 const LEAVE = { hold: '--if-busy queue', gate: '--queue' }
 
 function closedError(state: State, { kind, code, is, until, next }: Closure): SubstratError {
-  return new SubstratError(code, `${nameOf(state)} is ${is}: it takes no turn until it is ${until}`, {
-    hint: `${LEAD[kind]}: ${next}; or leave the message for then: ${LEAVE[kind]}`,
+  return new SubstratError(code, `${nameOf(state)} is ${is} and will not run until you ${until} it`, {
+    hint: `${until} it: ${next}; or queue the message: ${LEAVE[kind]}`,
     facts: { agent_id: state.id },
   })
 }
 
 function terminatedError(state: State): SubstratError {
-  return new SessionStateError(`${nameOf(state)} is terminated: it takes no more messages`, {
-    hint: `read what it said: substrat log ${wordOf(state)}; or start another: substrat spawn`,
+  return new SessionStateError(`${nameOf(state)} is terminated and takes no messages`, {
+    hint: `read its log: substrat log ${wordOf(state)}; or start another agent: substrat spawn`,
     facts: { agent_id: state.id, state: state.state },
   })
 }
 
-/** A person, or what killed its program, comes before the message; a signal to substrat is told by `notBegun`. */
+/** The earlier turn was interrupted by a person or a dying program, not by a signal to substrat (see `notBegun`). */
 function isCutShort({ status, reason }: Run): boolean {
   return status === 'interrupted' && reason !== 'shutdown'
 }
@@ -217,7 +217,7 @@ function isCutShort({ status, reason }: Run): boolean {
 function notTaken(state: State, run: Run): SubstratError {
   const what =
     run.reason === 'suspended' ? 'was suspended' : `could not end its earlier turn (${troubleOf(run)})`
-  const message = `${nameOf(state)} ${what} before the message was taken: nothing of it was stored`
+  const message = `${nameOf(state)} ${what} before the message was delivered; the message was not stored`
   return new SubstratError('INTERRUPTED', message, {
     hint: `send it again: substrat send ${wordOf(state)} '…'`,
     facts: { agent_id: state.id },
@@ -225,7 +225,7 @@ function notTaken(state: State, run: Run): SubstratError {
 }
 
 function notBegun(state: State, signal: StopSignal): SubstratError {
-  const message = `stopped by ${signal} before the message was taken: nothing of it was stored`
+  const message = `stopped by ${signal} before the message was delivered; the message was not stored`
   return new SubstratError(`STOPPED_${signal}`, message, {
     hint: `send it again: substrat send ${wordOf(state)} '…'`,
     facts: { agent_id: state.id },

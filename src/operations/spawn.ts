@@ -1,4 +1,4 @@
-/** `spawn`: a new agent, and with a prompt its first turn. */
+/** `spawn`: creates an agent and, with a prompt, runs its first turn. */
 
 import { checkReach } from '../dispatch/caller.js'
 import type { Context } from '../dispatch/context.js'
@@ -25,7 +25,7 @@ import { send } from './send.js'
 
 export interface SpawnRequest {
   name: string | null
-  /** Its id; null for a root. */
+  /** The parent's id; null for a root. */
   parent: string | null
   provider: string
   model: string | null
@@ -35,16 +35,16 @@ export interface SpawnRequest {
   options: Record<string, string>
   prompt: string | null
   turnTimeoutMs: number | null
-  /** Tools that may change things without being asked about. */
+  /** Tools that need no approval. */
   allow: string[]
-  /** When an agent of that name lives. */
+  /** What to do if a living agent has the name. */
   ifExists: 'fail' | 'use'
 }
 
 export interface SpawnListener {
-  /** The agent is on disk, with its prompt: from now on its first turn happens, whatever dies. */
+  /** The agent and its prompt are durable: its first turn will run, even after a crash. */
   onAgent(agent: State): void
-  /** Its first turn has ended; called at once where there is none. */
+  /** The first turn has ended. Called at once if there is no prompt. */
   onOutcome(outcome: Outcome): void
 }
 
@@ -74,7 +74,7 @@ export async function spawn(ctx: Context, request: SpawnRequest, listener: Spawn
   } catch (error) {
     const isTaken = error instanceof SubstratError && error.code === 'NAME_TAKEN'
     if (!isTaken || request.ifExists !== 'use') throw error
-    // Another spawn of that name was quicker.
+    // Another command created an agent with this name first.
     return useExisting(ctx, String(error.facts.agent_id), request, listener)
   }
   listener.onAgent(session.state)
@@ -93,7 +93,7 @@ function livingOne(ctx: Context, parent: string | null, name: string): string | 
   return parent === null ? livingRoot(ctx.store, name) : livingChild(ctx.store, parent, name)
 }
 
-/** `--if-exists use`: the agent as it is; a prompt is a message to it. */
+/** `--if-exists use`: does not change the agent; sends the prompt to it as a message. */
 async function useExisting(
   ctx: Context,
   agentId: string,
@@ -130,8 +130,8 @@ async function checkSettings(ctx: Context, request: SpawnRequest): Promise<void>
 
 export function checkWorkspace(workspace: string): void {
   if (isDirectory(workspace)) return
-  throw new SubstratError('USAGE', `the workspace ${workspace} is no directory`, {
-    hint: 'make it first, or name another: --workspace <directory>',
+  throw new SubstratError('USAGE', `the workspace ${workspace} does not exist or is not a directory`, {
+    hint: 'create it first, or choose another: --workspace <directory>',
     facts: { workspace },
   })
 }

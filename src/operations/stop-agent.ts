@@ -1,6 +1,6 @@
 /**
- * `suspend`: an agent brought to rest. A turn that runs in another process is asked by a request file to stop cleanly, and
- * waited for; `terminate` does it by the same.
+ * `suspend`: pauses an agent. If another process runs a turn, a stop request asks it to end that turn cleanly, and the
+ * command waits. `terminate` uses the same functions.
  */
 import { clock, sleep } from '../clock.js'
 import { checkReach } from '../dispatch/caller.js'
@@ -16,14 +16,14 @@ import type { NewRecord } from '../session/records.js'
 import type { Session } from '../session/session.js'
 import type { RequestVerb } from '../storage/store.js'
 
-/** With `hold`, nothing is delivered until `resume`. Throws TREE_RULES. */
+/** With `hold`, the agent runs no turn until `resume`. Throws TREE_RULES. */
 export async function suspend(ctx: Context, agentId: string, hold: boolean): Promise<AgentView> {
   checkReach(ctx.store, ctx.caller, agentId, 'suspend')
   return stopAndVisit(ctx, agentId, 'suspend', async (session) => {
     const { state } = session
     if (state.state === 'terminated') {
-      throw new SessionStateError(`${nameOf(state)} is terminated: it cannot be suspended`, {
-        hint: `read what it said: substrat log ${wordOf(state)}`,
+      throw new SessionStateError(`${nameOf(state)} is terminated and cannot be suspended`, {
+        hint: `read its log: substrat log ${wordOf(state)}`,
         facts: { agent_id: state.id, state: state.state },
       })
     }
@@ -36,14 +36,14 @@ export async function suspend(ctx: Context, agentId: string, hold: boolean): Pro
   })
 }
 
-/** Asks the holder's turn to stop until the lock is ours, or the time is up. */
+/** Asks the holder to stop its turn, then waits for the lock and runs `work`. Throws LOCKED when the time is up. */
 export async function stopAndVisit(
   ctx: Context,
   agentId: string,
   verb: RequestVerb,
   work: (session: Session) => Promise<void>,
 ): Promise<AgentView> {
-  // What a dead process left open is ended with its agent, by its own record.
+  // `terminate` ends a run that a dead process left open with its own record, so settling must not interrupt that run.
   const goesOn = verb === 'terminate'
   const end = clock.monotonic() + ctx.bounds.waitMs
   for (let asked: string | undefined; ; await sleep(20)) {
@@ -60,18 +60,18 @@ export async function stopAndVisit(
   }
 }
 
-/** The request stands: what could not be waited for happens as soon as the holder looks. */
+/** The stop request stays on disk, so the holder still stops after this command has given up. */
 function stillBusy(error: SubstratError, asked: string | undefined): SubstratError {
   if (asked === undefined) return error
   const { code, message, facts, cause } = error
-  return new SubstratError(code, `${message}; it was asked to stop, and does so as soon as it can`, {
-    hint: 'wait for that with a longer --timeout, or look whether its holder still runs',
+  return new SubstratError(code, `${message}; it was asked to stop and will stop as soon as it can`, {
+    hint: 'wait with a longer --timeout, or check whether its holder still runs',
     facts,
     cause,
   })
 }
 
-/** The request names the run, so that one that comes too late stops no later turn. Says which run was asked last. */
+/** The request names the run, so that a late request cannot stop a later turn. Returns the run that was asked last. */
 export function requestStop(
   ctx: Context,
   agentId: string,

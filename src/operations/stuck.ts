@@ -1,4 +1,4 @@
-/** Why what waits for an agent gets no turn, though nobody works there. */
+/** Why pending mail of an agent is not delivered although no process holds the agent. */
 
 import type { Context } from '../dispatch/context.js'
 import { failureOf, nameOf } from '../dispatch/outcome.js'
@@ -7,7 +7,7 @@ import { SubstratError } from '../errors.js'
 import { hasDueMail } from '../mail/inbox.js'
 import type { Run, State } from '../session/state.js'
 
-/** Undefined where a turn may begin, or nothing waits that is due. */
+/** Undefined if a turn may start, or no mail is due. */
 export function whyStuck(ctx: Context, state: State): SubstratError | undefined {
   if (state.state === 'terminated' || !hasDueMail(ctx.store, state)) return undefined
   const agent = nameOf(state)
@@ -18,8 +18,8 @@ export function whyStuck(ctx: Context, state: State): SubstratError | undefined 
       return failureOf(agent, state.run as Run, undefined)
     case 'hold':
     case 'gate':
-      return new SubstratError(obstacle.code, `messages wait for ${agent}, which is ${obstacle.is}`, {
-        hint: `let it take them: ${obstacle.next}`,
+      return new SubstratError(obstacle.code, `messages are pending for ${agent}, which is ${obstacle.is}`, {
+        hint: `deliver them: ${obstacle.next}`,
         facts: { agent_id: state.id },
       })
     default:

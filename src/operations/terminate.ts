@@ -1,9 +1,10 @@
 /**
  * `terminate`: an agent ended for good, alone or with all below it, the lowest first.
  *
- * What is on disk if we die: some agents are terminated, each with none living below it, and the next call ends the rest.
- * That a parent has no living child is looked at, and its end is recorded, under the lock of its children: no agent is spawned
- * below it in between. Nobody waits for an agent's lock with that one in hand, so it can be waited for within the visit.
+ * What is on disk if we die: some agents are terminated, each with none living below it, and the next call ends the
+ * rest. That a parent has no living child is looked at, and its end is recorded, under the lock of its children: no
+ * agent is spawned below it in between. Nobody waits for an agent's lock with that one in hand, so it can be waited for
+ * within the visit.
  */
 import { clock } from '../clock.js'
 import { checkReach } from '../dispatch/caller.js'

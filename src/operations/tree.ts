@@ -1,4 +1,4 @@
-/** `tree`: who is below whom, and what each is doing. Takes no lock and writes nothing. */
+/** `tree`: the agents as a tree, with the status of each. Takes no lock and writes nothing. */
 
 import { type AgentView, viewAgent } from '../dispatch/view.js'
 import { SubstratError, shellWord } from '../errors.js'
@@ -11,12 +11,12 @@ import { branchOf, type Forest, forestOf } from '../tree/forest.js'
 export interface TreeNode extends AgentView {
   hold: boolean
   gated: boolean
-  /** How many it has set itself. */
+  /** How many reminders the agent has set. */
   reminders: number
   children: TreeNode[]
 }
 
-/** What hangs nowhere, with why; of one that cannot be read there is only its id. */
+/** An agent without a place in the tree, and why. If it cannot be read, only its id is known. */
 export type StrayNode = (TreeNode | { id: string; status: 'corrupt'; children: TreeNode[] }) & { why: string }
 
 export interface TreeView {
@@ -25,9 +25,9 @@ export interface TreeView {
 }
 
 export interface TreeRequest {
-  /** Only this one and what is below it. */
+  /** Only this agent and the agents below it. */
   agentId?: string | undefined
-  /** Terminated ones too. */
+  /** Include terminated agents. */
   all: boolean
 }
 
@@ -53,7 +53,7 @@ export function viewTree(store: FileStore | undefined, { agentId, all }: TreeReq
   const stray: StrayNode[] = []
   for (const [id, why] of forest.strays) {
     const parent = forest.agents.get(id)?.parent
-    // Of a branch only those that belong to it; whose child an unreadable one is nobody knows.
+    // A branch shows only its own strays, and those whose parent is unknown because they cannot be read.
     const isMeant = agentId === undefined || id === agentId || parent == null || shown.has(parent)
     if (!isMeant) continue
     const node = nodeOf(id) ?? { id, status: 'corrupt' as const, children: childrenOf(id) }
@@ -62,13 +62,13 @@ export function viewTree(store: FileStore | undefined, { agentId, all }: TreeReq
   return { agents, stray }
 }
 
-/** Undefined where every agent hangs where it should. */
+/** Undefined if every agent has its place in the tree. */
 export function damageOf({ stray }: TreeView): SubstratError | undefined {
   const [first] = stray
   if (first === undefined) return undefined
-  const what = stray.length === 1 ? 'one agent hangs' : `${stray.length} agents hang`
-  return new SubstratError('CORRUPT', `${what} nowhere in the tree: ${first.id}: ${first.why}`, {
-    hint: `the others are as they should be; look at it: substrat show ${shellWord(first.id)}`,
+  const count = stray.length === 1 ? 'one agent has' : `${stray.length} agents have`
+  return new SubstratError('CORRUPT', `${count} no place in the tree: ${first.id}: ${first.why}`, {
+    hint: `the other agents are intact; inspect this one: substrat show ${shellWord(first.id)}`,
     facts: { stray: stray.map(({ id }) => id) },
   })
 }
@@ -78,7 +78,7 @@ function isShown({ agents, strays }: Forest<AgentSummary>, id: string, all: bool
 }
 
 function viewNode(store: FileStore, state: AgentSummary, hasMail: MailIndex, children: TreeNode[]): TreeNode {
-  // Not by spreading: of very many agents that would take half the time.
+  // Assign instead of spreading: with very many agents, spreading would take half of the total time.
   const node = viewAgent(store, state, hasMail) as TreeNode
   node.hold = state.hold
   node.gated = state.gate.isGated

@@ -1,6 +1,7 @@
 /**
- * `unlock`: on a file system that is not local, the directory of a lock outlives a holder that was killed, and nobody else may
- * judge whether that one is dead or slow. A person may. A lock of the kernel needs none of this: it dies with its process.
+ * `unlock`: removes lock directories that outlived their holder. They exist only on file systems that are not local,
+ * where substrat cannot tell whether a holder is dead or slow, so a person decides. Kernel locks end with their
+ * process.
  */
 
 import { refuseInTool } from '../dispatch/caller.js'
@@ -8,19 +9,19 @@ import { SubstratError, shellWord } from '../errors.js'
 import { FileStore } from '../storage/store.js'
 
 export interface UnlockResult {
-  /** The directories that were taken away. */
+  /** The lock directories that were removed. */
   unlocked: string[]
 }
 
 export interface UnlockOptions {
   caller: string | null
-  /** Null for every lock of the home. */
+  /** Null: every lock of the home. */
   agentId: string | null
-  /** Also where the holder seems to live, elsewhere. */
+  /** Break a lock even if its holder seems to be alive on another machine. */
   isForced: boolean
 }
 
-/** Throws LOCKED where somebody is behind one of them, and then takes none away. */
+/** Throws LOCKED if a holder of one of the locks seems to be alive; then no lock is removed. */
 export function unlock(store: FileStore, { caller, agentId, isForced }: UnlockOptions): UnlockResult {
   refuseInTool(caller, 'break a lock')
   const directories = lockDirectories(store, agentId)
@@ -44,12 +45,13 @@ function lockDirectories(store: FileStore, agentId: string | null): string[] {
 
 function stillHeld(store: FileStore, directory: string, life: 'here' | 'elsewhere'): SubstratError {
   const holder = store.upkeep.holderOf(directory)
-  const who = holder === undefined ? 'somebody' : `pid ${holder.pid} on ${holder.host} (${holder.command})`
+  const who =
+    holder === undefined ? 'an unknown process' : `pid ${holder.pid} on ${holder.host} (${holder.command})`
   const hint =
     life === 'here'
-      ? 'it is alive on this machine: wait for it, or end it'
-      : 'wait for it; if you know that it is dead: the same command with --force'
-  return new SubstratError('LOCKED', `${directory} was touched just now: held by ${who}`, {
+      ? 'that process runs on this machine: wait for it, or end it'
+      : 'wait for it; if you know that it is dead, repeat the command with --force'
+  return new SubstratError('LOCKED', `${directory} is still in use by ${who}`, {
     hint,
     facts: { path: directory, ...(holder === undefined ? {} : { pid: holder.pid, host: holder.host }) },
   })
@@ -61,7 +63,7 @@ function ofTheKernel(store: FileStore, agentId: string): SubstratError {
     holder === undefined ? 'another process' : `pid ${holder.pid} on ${holder.host} (${holder.command})`
   return new SubstratError(
     'LOCKED',
-    `agent ${agentId} is held by ${who}, which lives: its lock ends with it`,
+    `agent ${agentId} is held by ${who}, which is alive; its lock ends with it`,
     {
       hint: `wait for it, or stop its turn: substrat suspend ${shellWord(agentId)}`,
       facts: { agent_id: agentId },

@@ -1,6 +1,6 @@
 /**
- * `wait`: until agents are at rest. What nobody works on is run here, side by side up to the slots; what another process
- * holds is watched.
+ * `wait`: until agents are at rest. What nobody works on is run here, side by side up to the slots; what another
+ * process holds is watched.
  */
 import { sleep } from '../clock.js'
 import type { Context, VisitResult } from '../dispatch/context.js'
@@ -22,7 +22,10 @@ import { whyStuck } from './stuck.js'
 
 export interface WaitRequest {
   agentIds: string[]
-  /** `idle`: also past a decision that somebody else makes. `waiting`: until it asks for one. `any`: whichever comes first. */
+  /**
+   * `idle`: also past a decision that somebody else makes. `waiting`: until it asks for one. `any`: whichever comes
+   * first.
+   */
   until: 'idle' | 'waiting' | 'any'
   /** Whether what nobody holds is run here. */
   drains: boolean
@@ -197,10 +200,10 @@ class Watch {
   private whyGivenUp(state: State): SubstratError {
     const agent = nameOf(state)
     const facts = { agent_id: state.id }
-    const hint = `wait on: substrat wait ${wordOf(state)}`
+    const hint = `keep waiting: substrat wait ${wordOf(state)}`
     const { requested } = this.ctx.shutdown
     return requested === undefined
-      ? new SubstratError('TIMED_OUT', `${agent} was not at rest in time`, { hint, facts })
+      ? new SubstratError('TIMED_OUT', `timed out waiting for ${agent}`, { hint, facts })
       : new SubstratError(`STOPPED_${requested}`, `stopped by ${requested} while waiting for ${agent}`, {
           hint,
           facts,
@@ -227,10 +230,14 @@ function unreadableAgent(
 }
 
 function neverWaits(state: State): SubstratError {
-  return new SubstratError('SESSION_STATE', `${nameOf(state)} is terminated: it asks for nothing any more`, {
-    hint: `read what it said: substrat log ${wordOf(state)}`,
-    facts: { agent_id: state.id },
-  })
+  return new SubstratError(
+    'SESSION_STATE',
+    `${nameOf(state)} is terminated and will not ask for a decision`,
+    {
+      hint: `read its log: substrat log ${wordOf(state)}`,
+      facts: { agent_id: state.id },
+    },
+  )
 }
 
 async function sleepUnless(signal: AbortSignal, ms: number): Promise<void> {

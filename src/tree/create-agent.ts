@@ -81,9 +81,9 @@ function checkParent(store: FileStore, parentId: string, index: NameIndex, bound
   if (parent === undefined || parent.state === 'terminated' || parent.isDone) {
     throw new SubstratError(
       'SESSION_STATE',
-      `${parent?.path ?? parentId} is terminated: nothing is born below it`,
+      `${parent?.path ?? parentId} is terminated and cannot have new children`,
       {
-        hint: 'see which agents live: substrat tree',
+        hint: 'list the living agents: substrat tree',
         facts: { agent_id: parentId },
       },
     )
@@ -91,9 +91,9 @@ function checkParent(store: FileStore, parentId: string, index: NameIndex, bound
   // Who relies on a name that another process made syncs it first (durability rule 3).
   store.syncNameOf(parentId)
   if (parent.path.split('/').length >= bounds.depthMax)
-    throw fullTreeError(parent, `the tree is ${bounds.depthMax} levels deep there already`, 'depth_max')
+    throw fullTreeError(parent, `the tree may not be deeper than ${bounds.depthMax} levels`, 'depth_max')
   if (index.count() >= bounds.childrenMax && forgetDead(store, parent, index) >= bounds.childrenMax)
-    throw fullTreeError(parent, `it has ${bounds.childrenMax} living children already`, 'children_max')
+    throw fullTreeError(parent, `it already has ${bounds.childrenMax} living children`, 'children_max')
   return parent
 }
 
@@ -106,8 +106,8 @@ function forgetDead(store: FileStore, parent: State, index: NameIndex): number {
 }
 
 function fullTreeError(parent: State, why: string, setting: string): SubstratError {
-  return new SubstratError('TREE_FULL', `nothing was born below ${parent.path}: ${why}`, {
-    hint: `allow more: substrat config set ${setting} <n>; or end what is done: substrat terminate <agent>`,
+  return new SubstratError('TREE_FULL', `cannot create a child of ${parent.path}: ${why}`, {
+    hint: `allow more: substrat config set ${setting} <n>; or terminate agents that are done: substrat terminate <agent>`,
     facts: { agent_id: parent.id, setting },
   })
 }
@@ -115,7 +115,7 @@ function fullTreeError(parent: State, why: string, setting: string): SubstratErr
 /** Its parent and its siblings could not write to it by its name, but would write to somebody else. */
 function meansParent(name: string): SubstratError {
   return new SubstratError('USAGE', `${JSON.stringify(name)} cannot be the name of a child`, {
-    hint: 'it is the word by which an agent names its own parent: choose another',
+    hint: 'each agent calls its own parent by this name; choose another',
     facts: { name },
   })
 }

@@ -113,7 +113,7 @@ function buildForest<A extends Kin>(store: FileStore, ids: string[], look: Look<
     if (store.hasAgent(parent)) next.push(parent)
   }
   for (const state of [...agents.values()]) nameStray(store, { agents, strays }, state, look)
-  for (const id of inCycles(agents)) strays.set(id, 'its parents go round in a cycle')
+  for (const id of inCycles(agents)) strays.set(id, 'its ancestors form a cycle')
   return { agents, strays, ...linkAgents(agents, strays, parents) }
 }
 
@@ -135,8 +135,9 @@ function nameStray<A extends Kin>(
     return
   }
   agents.set(id, now)
-  if (above === undefined) strays.set(id, `its parent ${parent} is not there`)
-  else if (now.state !== 'terminated') strays.set(id, `it lives, but its parent ${above.path} is terminated`)
+  if (above === undefined) strays.set(id, `its parent ${parent} does not exist`)
+  else if (now.state !== 'terminated')
+    strays.set(id, `it is alive, but its parent ${above.path} is terminated`)
 }
 
 /** Those whose ancestors lead back to themselves. */

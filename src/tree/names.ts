@@ -18,7 +18,7 @@ export function checkName(name: string): string {
   const why = whyNoName(normal)
   if (why === undefined) return normal
   throw new SubstratError('USAGE', `${shownWord(name)} cannot be the name of an agent: ${why}`, {
-    hint: `a name has 1 to ${limits.nameCharactersMax} characters, no slash, no control character, and is no uuid`,
+    hint: `a name has 1 to ${limits.nameCharactersMax} characters, no slash and no control character, and is not a UUID`,
   })
 }
 
@@ -173,8 +173,8 @@ function whyNoName(name: string): string | undefined {
   if (name.includes('/')) return 'it has a slash'
   if (/\p{C}|[\u2028\u2029]/u.test(name)) return 'it has a control character'
   if (name.startsWith('-')) return 'it begins with a dash'
-  if (isUuid(name.toLowerCase())) return 'it is a uuid'
-  if (foldName(name) === 'operator') return 'it is the word for the person at the machine'
+  if (isUuid(name.toLowerCase())) return 'it is a UUID'
+  if (foldName(name) === 'operator') return 'it is reserved for the user'
   return undefined
 }
 

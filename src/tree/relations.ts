@@ -23,17 +23,17 @@ export function checkMayWrite(from: State, to: State): Relation {
   if (relation !== undefined) return relation
   const why =
     from.id === to.id
-      ? 'an agent does not write to itself (remind_me does that)'
+      ? 'an agent cannot write to itself (use remind_me)'
       : from.parent === null && to.parent === null
-        ? 'two roots do not write to one another'
-        : 'only its parent, its children and its siblings are in reach'
+        ? 'roots cannot write to each other'
+        : 'it can write only to its parent, children and siblings'
   throw treeRulesError(`${from.path} may not write to ${to.path}: ${why}`, from, to)
 }
 
 /** Throws TREE_RULES where it is not the other's direct parent. */
 export function checkIsChild(from: State, to: State, verb: string): void {
   if (to.parent === from.id && to.id !== from.id) return
-  throw treeRulesError(`${from.path} may not ${verb} ${to.path}: that is no child of its own`, from, to)
+  throw treeRulesError(`${from.path} may not ${verb} ${to.path}, which is not its child`, from, to)
 }
 
 /**
@@ -68,7 +68,7 @@ export function relativesOf(store: FileStore, agent: State): { relation: Relatio
 
 function treeRulesError(message: string, from: State, to: State): SubstratError {
   return new SubstratError('TREE_RULES', message, {
-    hint: 'see who is what to whom: substrat tree',
+    hint: 'see the tree: substrat tree',
     facts: { agent_id: from.id, to: to.id },
   })
 }

@@ -36,9 +36,9 @@ export function checkNoCycle(store: FileStore, waiterId: string, to: string): vo
     if (id === waiterId) {
       throw new SubstratError(
         'DEADLOCK',
-        'that would be a deadlock: the other one waits for this agent already',
+        'this wait would be a deadlock: the other agent is already waiting for this one',
         {
-          hint: 'send it without waiting: its reply comes as a message',
+          hint: 'send without waiting; the reply arrives as a message',
           facts: { agent_id: waiterId, to },
         },
       )

@@ -120,7 +120,7 @@ describe.concurrent('a shell in a tool', () => {
     const id = await agent(house, 'a', [shell('substrat send kid x 2>/dev/null'), 'ok'], ...ALL)
     const kid = await agent(house, 'a/kid', [back, 'kid is done'], ...ALL)
     expect(await printed(house, id)).toEqual(['kid is done\n'])
-    expect(results(house, kid)[0]?.text).toContain('that would be a deadlock')
+    expect(results(house, kid)[0]?.text).toContain('this wait would be a deadlock')
     expect(house.inbox(id)).toEqual([])
   })
 
@@ -148,7 +148,7 @@ describe.concurrent('a shell in a tool', () => {
     const waited = command.startsWith('spawn')
       ? (await house.ok('show', 'a/kid', '--json')).json.agent.id
       : other
-    expect(results(house, waited)[0]?.text).toContain('that would be a deadlock')
+    expect(results(house, waited)[0]?.text).toContain('this wait would be a deadlock')
   })
 
   test('prints the same reply when it is killed and run again with its key', async () => {

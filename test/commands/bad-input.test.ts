@@ -56,7 +56,7 @@ const wrongWords: [string, string[], number, RegExp, RunOptions?][] = [
   ['a name with a newline', ['spawn', '--name', 'a\nb'], 2, /control character/],
   ['a name of 300 characters', ['spawn', '--name', long], 2, /longer than 64 characters/],
   ['an empty name', ['spawn', '--name', ''], 2, /it is empty/],
-  ['a name that is a uuid', ['spawn', '--name', '00000000-0000-4000-8000-000000000000'], 2, /it is a uuid/],
+  ['a name that is a uuid', ['spawn', '--name', '00000000-0000-4000-8000-000000000000'], 2, /it is a UUID/],
   ['a name that a living agent has', ['spawn', '--name', 'A'], 13, /the name "A" is taken by agent/],
   ['a lookup of 300 characters', ['show', long], 3, /no agent "n{80}…"/],
   ['an empty message', ['send', 'a', ''], 2, /the message is empty/],
@@ -84,7 +84,7 @@ const wrongWords: [string, string[], number, RegExp, RunOptions?][] = [
   ['an option without a value', ['spawn', '--option', 'x'], 2, /not name=value/],
   ['exec without a command', ['spawn', '--provider', 'exec'], 8, /needs a command/],
   ['a scenario that is not there', ['spawn', '-o', 'scenario=no.json'], 8, /no\.json cannot be read/],
-  ['a workspace that is not there', ['spawn', '--workspace', '/no/such'], 2, /is no directory/],
+  ['a workspace that is not there', ['spawn', '--workspace', '/no/such'], 2, /is not a directory/],
   [
     'a duration without a unit',
     ['send', 'a', 'x', '--timeout', '5'],

@@ -69,7 +69,7 @@ describe.concurrent('deliver', () => {
     expect(await house.run(['deliver', '--all'])).toMatchObject({
       exit: 0,
       stdout: '',
-      stderr: 'substrat: nothing was due\n',
+      stderr: 'substrat: nothing to deliver\n',
     })
   })
 
@@ -232,7 +232,7 @@ describe.concurrent('deliver', () => {
     running.child.kill('SIGTERM')
     await running.says('letting the turn finish')
     gate.open()
-    expect((await running.result).stderr).toContain(`messages still wait for agent ${b}`)
+    expect((await running.result).stderr).toContain(`messages are still pending for agent ${b}`)
     expect(house.count(a, 'run.completed')).toBe(1)
     expect(house.inbox(b)).toHaveLength(1)
   })

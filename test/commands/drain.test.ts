@@ -75,7 +75,7 @@ describe('the bound of a command', () => {
     expect(house.count(a, 'run.completed') + house.count(b, 'run.completed')).toBe(100)
     expect(house.inbox(a).length + house.inbox(b).length).toBeGreaterThan(0)
     expect(sent.stderr).toMatch(
-      /messages still wait for (agent \S+|2 agents): substrat deliver --all takes them\n$/,
+      /messages are still pending for (agent \S+|2 agents); deliver them: substrat deliver --all\n$/,
     )
     expect((await house.run(['deliver', '--all'])).exit).toBe(0)
     expect([...house.inbox(a), ...house.inbox(b)]).toEqual([])

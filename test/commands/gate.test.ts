@@ -47,7 +47,7 @@ describe.concurrent('gate', () => {
     await house.ok('send', 'a', 'two', '--queue')
     const gated = await house.ok('gate', 'a')
     expect(gated.stdout).toBe('a will be gated\n')
-    expect(gated.stderr).toBe('substrat: a has a turn: it obeys at the end of that\n')
+    expect(gated.stderr).toBe('substrat: a is running a turn; gate takes effect when the turn ends\n')
     gate.open()
     expect((await sender.result).exit).toBe(0)
     expect(house.count(id, 'run.started')).toBe(1)

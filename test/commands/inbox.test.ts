@@ -77,7 +77,7 @@ describe.concurrent('inbox of an agent', () => {
     const text = await house.run(['inbox', 'a'])
     expect(text).toMatchObject({ exit: 10, stdout: expect.stringContaining('whole') })
     expect(text.stdout).toContain(`damaged: ${file(half)}`)
-    expect(text.stderr).toMatch(/^substrat: 4 files hold no whole message/)
+    expect(text.stderr).toMatch(/^substrat: 4 files are not complete messages/)
     // The agent works on as if they were not there.
     expect((await house.run(['deliver', 'a'])).exit).toBe(0)
     expect(house.count(id, 'mail.delivered')).toBe(1)

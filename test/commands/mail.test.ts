@@ -209,7 +209,7 @@ describe.concurrent('refused mail', () => {
     const { asked, asker } = await family(house)
     await house.ok('terminate', asker)
     const { exit, stderr } = await house.run(['send', asked, 'hello', '--from', asker])
-    expect([exit, stderr]).toEqual([13, expect.stringContaining('it sends no more messages')])
+    expect([exit, stderr]).toEqual([13, expect.stringContaining('is terminated and cannot send messages')])
     expect([house.inbox(asked), house.kinds(asked)]).toEqual([[], ['session.created']])
   })
 

@@ -29,7 +29,7 @@ describe.concurrent('a program that needs the user', () => {
     expect({ exit, stdout }).toEqual({ exit: 5, stdout: '' })
     expect(stderr).toContain('the agent asks to run: Bash')
     expect(stderr).toMatch(/substrat: token st_/)
-    expect(stderr).toMatch(/waits for approval, until .*substrat approve a, or substrat deny a/)
+    expect(stderr).toMatch(/is waiting for approval until .*substrat approve a, or substrat deny a/)
     expect((await house.ok('show', 'a', '--json')).json.wait).toMatchObject({
       kind: 'approval',
       token: null,

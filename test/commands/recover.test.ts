@@ -78,7 +78,7 @@ describe.concurrent('recover', () => {
     await Promise.all([house.spawn('a'), house.spawn('b')])
     expect(lines(await house.run(['recover', '--all', '--json']))).toHaveLength(2)
     const nothing = await house.run(['recover', '--all'])
-    expect(nothing).toMatchObject({ exit: 0, stdout: '', stderr: 'substrat: nothing was left to recover\n' })
+    expect(nothing).toMatchObject({ exit: 0, stdout: '', stderr: 'substrat: nothing to recover\n' })
     for (const boot of readdirSync(`${house.home}/boots`)) rmSync(`${house.home}/boots/${boot}`)
     const logs = house.logs()
     const scanned = await house.run(['recover', '--all', '--json'])
@@ -142,7 +142,7 @@ describe.concurrent('recover', () => {
     expect(recovered.exit).toBe(0)
     expect(lines(recovered)).toMatchObject([{ agent: id, name: 'a', row: null, outcome: 'held', exit: 0 }])
     expect((await house.run(['recover', 'a'])).stdout).toBe(
-      `a (${id.slice(0, 8)}): held by a living process\n`,
+      `a (${id.slice(0, 8)}): another process is running it\n`,
     )
     expect(house.log(id)).toBe(log)
     gate.open()
@@ -189,12 +189,12 @@ describe.concurrent('recover', () => {
     const { gate, model, program } = await wreck(house)
     const marked = await house.run(['recover', 'model', 'program', '--continue', 'none'])
     expect(marked.stdout.split('\n')).toEqual([
-      `model (${model.slice(0, 8)}): interrupted, and left for the next command to continue [C: model asked, no response]`,
-      `program (${program.slice(0, 8)}): interrupted, and left for the next command to continue [J: agent provider in flight]`,
+      `model (${model.slice(0, 8)}): interrupted; the next command continues it [C: model asked, no response]`,
+      `program (${program.slice(0, 8)}): interrupted; the next command continues it [J: agent provider in flight]`,
       '',
     ])
     expect(marked.stderr).toContain(
-      'substrat: the turn of model was interrupted: its process is gone (go on with it: substrat resume model)\n',
+      'substrat: the turn of model was interrupted: its process is gone (continue it: substrat resume model)\n',
     )
     gate.open()
   })

@@ -40,7 +40,7 @@ describe.concurrent('remove', () => {
     expect(refused.exit).toBe(13)
     expect(refused.json.error).toMatchObject({
       code: 'SESSION_STATE',
-      message: 'a stays: it is not terminated',
+      message: 'a was not removed: it is not terminated',
       hint: 'substrat terminate a',
     })
     expect((await house.ok('send', 'a', 'hi')).stdout).toBe('echo: hi\n')
@@ -51,7 +51,7 @@ describe.concurrent('remove', () => {
     const { lead } = await ended(house)
     const refused = await house.run(['remove', lead])
     expect(refused).toMatchObject({ exit: 13, stdout: '' })
-    expect(refused.stderr).toContain('lead stays: there is a child of it: lead/a')
+    expect(refused.stderr).toContain('lead was not removed: it has the child lead/a')
     expect((await house.ok('remove', lead, '--recursive')).stdout).toBe(
       'lead/a/b is removed\nlead/a is removed\nlead is removed\n',
     )
@@ -191,7 +191,7 @@ describe.concurrent('prune', () => {
     expect(json.removed).toEqual([])
     expect(json.kept.map(({ path }: { path: string }) => path)).toEqual(['lead/a/b', 'lead/a', 'lead'])
     expect(json.kept[0].why).toContain(file)
-    expect(json.kept[1].why).toBe('there is a child of it: lead/a/b')
+    expect(json.kept[1].why).toBe('it has the child lead/a/b')
   })
 
   test('removes messages that the operator took before the age', async () => {

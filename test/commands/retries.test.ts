@@ -51,7 +51,7 @@ async function limited(house: House, forMs: number, ...flags: string[]): Promise
   const sent = await house.run(['send', 'a', 'go', ...flags])
   expect(sent).toMatchObject({ exit: 7, stdout: '' })
   expect(sent.stderr).toMatch(
-    /substrat: the provider limits a: its turn may go on at \S+ \S+Z \(then: substrat resume a, or substrat recover --all from cron\)\n$/,
+    /substrat: a is rate limited; its turn can continue at \S+ \S+Z \(continue it then: substrat resume a, or substrat recover --all from cron\)\n$/,
   )
   return id
 }
@@ -82,7 +82,7 @@ describe.concurrent('a rate limit past the retries', () => {
   test.each([
     ['resume', ['resume', 'a'], 'at last\n'],
     ['the same key', ['send', 'a', 'go', '--key', 'k'], 'at last\n'],
-    ['recover --all', ['recover', '--all'], /went on, completed \[H2: waiting for a time\]/],
+    ['recover --all', ['recover', '--all'], /continued, completed \[H2: waiting for a time\]/],
     ['another message, which is taken after it', ['send', 'a', 'next'], 'echo: next\n'],
   ] as const)('goes on once it is due, by %s', async (_, words, stdout) => {
     const house = new House({ SUBSTRAT_RETRY_DELAYS: 'none' })

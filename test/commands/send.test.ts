@@ -221,7 +221,7 @@ describe.concurrent('send to a busy agent', () => {
     await house.waitForRecord(id, 'provider.started', 2)
     const again = await house.run(['send', 'a', 'one', '--key', 'k'])
     expect(again).toMatchObject({ exit: 0, stdout: 'done: one\n' })
-    expect(again.stderr).toMatch(/this message was sent before, with the same key, and completed at/)
+    expect(again.stderr).toMatch(/this message was already sent with this key; its turn completed at/)
     gate.open()
     await busy.result
     expect(house.count(id, 'run.started')).toBe(2)

@@ -117,14 +117,14 @@ describe.concurrent('send_message', () => {
   test('is refused and stores nothing if the tree does not allow it', async () => {
     const house = new House()
     const refusals: [string, RegExp][] = [
-      ['top', /only its parent, its children and its siblings are in reach/],
-      ['top/a/b/c/d', /only its parent, its children and its siblings are in reach/],
-      ['top/a/b', /an agent does not write to itself/],
+      ['top', /it can write only to its parent, children and siblings/],
+      ['top/a/b/c/d', /it can write only to its parent, children and siblings/],
+      ['top/a/b', /an agent cannot write to itself/],
       ['other', /only its parent/],
       ['operator', /only a root may write to the operator/],
       ['nobody', /there is no agent "nobody"/],
       ['gone', /there is no agent "gone"/],
-      ['top/a/b/gone', /it is terminated: it takes no more messages/],
+      ['top/a/b/gone', /cannot send to top\/a\/b\/gone: the agent is terminated/],
     ]
     await agent(house, 'top')
     await agent(house, 'top/a')
@@ -142,8 +142,8 @@ describe.concurrent('send_message', () => {
     }
     await calling(house, root)
     expect(results(house, root).map(({ text }) => text)).toEqual([
-      expect.stringContaining('two roots do not write to one another'),
-      expect.stringContaining('an agent does not write to itself'),
+      expect.stringContaining('roots cannot write to each other'),
+      expect.stringContaining('an agent cannot write to itself'),
     ])
     for (const id of Object.keys(house.logs())) expect(house.inbox(id)).toEqual([])
   })
@@ -222,7 +222,7 @@ describe.concurrent('send_message with wait', () => {
     expect(results(house, c)[0]).toEqual({
       tool: 'send_message',
       isError: true,
-      text: 'that would be a deadlock: the other one waits for this agent already',
+      text: 'this wait would be a deadlock: the other agent is already waiting for this one',
     })
     expect(mails(house, id)).toHaveLength(1)
   })
@@ -239,7 +239,7 @@ describe.concurrent('send_message with wait', () => {
       /^No reply yet: it is gated\. The reply will arrive as a message \(request \S+\)\.$/,
     )
     await house.ok('ungate', 'a/kid')
-    expect((await calling(house, id)).text).toMatch(/^No reply yet: it waits for approval\./)
+    expect((await calling(house, id)).text).toMatch(/^No reply yet: it is waiting for approval\./)
     await house.ok('approve', 'a/kid')
     expect(mails(house, id)[0]).toBe('response: written')
   })
@@ -320,7 +320,7 @@ describe.concurrent('broadcast', () => {
     const isSent = sent.some((each) => each.startsWith('a/k11'))
     expect(mails(house, last)).toEqual([])
     const errors = mails(house, id).filter((mail) =>
-      mail.startsWith('error: a/k11 was terminated before it took'),
+      mail.startsWith('error: a/k11 was terminated before it received'),
     )
     expect(errors).toHaveLength(isSent ? 1 : 0)
     expect(mails(house, id).filter((mail) => mail.startsWith('response'))).toHaveLength(11)

@@ -117,7 +117,7 @@ describe.concurrent('spawn_agent', () => {
     for (let turn = 0; turn < 8; turn++) said.push((await calling(house, id)).text)
     expect(said[0]).toBe('a child may not have more rights than you, and you are not allowed shell')
     expect(said[1]).toBe('a child may not have more rights than you, and you are not allowed all')
-    expect(said[4]).toContain('a child with the provider exec may do more than its parent')
+    expect(said[4]).toContain('provider exec could give the child more rights than its parent')
     expect(said[5]).toContain('is outside of yours')
     expect(said[7]).toContain('there is no provider "nonsense"')
     const kids = agentsIn(house).filter((each) => each !== id)
@@ -178,7 +178,7 @@ describe.concurrent('spawn_agent', () => {
       ...TREE,
     )
     expect((await calling(house, id)).isError).toBe(false)
-    expect((await calling(house, id)).text).toContain('it has 1 living children already')
+    expect((await calling(house, id)).text).toContain('it already has 1 living children')
     const below = await house.run(['spawn', '--parent', 'a/one', '--name', 'deep'])
     expect([below.exit, below.stderr]).toEqual([13, expect.stringContaining('2 levels deep')])
     expect(agentsIn(house)).toHaveLength(2)
@@ -242,7 +242,7 @@ describe.concurrent('an agent can inspect its children', () => {
       for (const word of whom) {
         const { isError, text } = await calling(house, id)
         expect([word, isError]).toEqual([word, true])
-        expect(text).toMatch(word === 'nobody' ? /there is no agent/ : /no child of its own/)
+        expect(text).toMatch(word === 'nobody' ? /there is no agent/ : /which is not its child/)
       }
       for (const other of others) expect(house.inbox(other)).toEqual([])
     },

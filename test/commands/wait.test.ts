@@ -203,7 +203,9 @@ describe.concurrent('Ctrl-C while waiting', () => {
     waiting.child.kill('SIGINT')
     const { exit, stdout, stderr } = await waiting.result
     expect([exit, stdout]).toEqual([130, REST])
-    expect(stderr).toMatch(/^substrat: stopped by SIGINT while waiting for a \(wait on: substrat wait a\)\n$/)
+    expect(stderr).toMatch(
+      /^substrat: stopped by SIGINT while waiting for a \(keep waiting: substrat wait a\)\n$/,
+    )
     gate.open()
     expect(await sender.result).toMatchObject({ exit: 0, stdout: 'done: hi\n' })
     expect(house.count(id, 'run.completed')).toBe(1)

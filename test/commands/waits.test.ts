@@ -19,7 +19,7 @@ describe.concurrent('a tool that may change things', () => {
     expect(sent.stderr).toContain('substrat: the agent asks to run: shell: echo ran >> ran; echo done\n')
     expect(sent.stderr.match(TOKEN)).toHaveLength(1)
     expect(sent.stderr).toMatch(
-      /\nsubstrat: the turn of a waits for approval, until \S+ \S+Z \(substrat approve a, or substrat deny a\)\n$/,
+      /\nsubstrat: the turn of a is waiting for approval until \S+ \S+Z \(substrat approve a, or substrat deny a\)\n$/,
     )
     expect(ran(house)).toBe(0)
     // Another look tells what is asked, and no token.
@@ -278,7 +278,9 @@ describe.concurrent('without a token', () => {
     ]) {
       const refused = await house.run(words)
       expect(refused).toMatchObject({ exit: 13, stdout: '' })
-      expect(refused.stderr).toBe('substrat: a waits for no decision (see what it does: substrat show a)\n')
+      expect(refused.stderr).toBe(
+        'substrat: a is not waiting for a decision (see its status: substrat show a)\n',
+      )
     }
   })
 })

@@ -53,7 +53,9 @@ test('turns side by side spend from one budget, and an agent that came too late 
   await ctx.deliveries.untilIdle()
   const [left, ...others] = ids.filter((id) => store.mail.ids(id).length === 1)
   expect(others).toEqual([])
-  expect(notes.at(-1)).toBe(`messages still wait for agent ${left}: substrat deliver --all takes them`)
+  expect(notes.at(-1)).toBe(
+    `messages are still pending for agent ${left}; deliver them: substrat deliver --all`,
+  )
 })
 
 test('a part of a budget has no more than the whole, and spends from it', () => {

@@ -157,7 +157,7 @@ describe('a turn whose program is killed each time', () => {
       })
     end('echo fine')
     expect((await next()).result.reply).toBe('fine')
-    expect(notes).toContainEqual(expect.stringContaining('in vain too often'))
+    expect(notes).toContainEqual(expect.stringContaining('made no progress too often'))
     expect(asked().at(-1)).toBe('next')
   })
 })

@@ -129,10 +129,10 @@ describe('what needs a person', () => {
     [{ kind: 'session.configured', hold: true }],
   ]
   test.each<[string, (session: Session, run: string) => NewRecord[][], RegExp]>([
-    ['a tool cut short', inTool, /before a person decides: a tool was cut short/],
-    ['a program that lives on', ended('program_alive'), /before a person decides: a program of it may still/],
-    ['an approval that never came', ended('wait_timeout'), /before a person decides: what it waited for/],
-    ['two attempts in vain', inVain, /not continued: 2 attempts to continue it came to nothing/],
+    ['a tool cut short', inTool, /until a person decides: a tool was cut short/],
+    ['a program that lives on', ended('program_alive'), /until a person decides: a program of it may still/],
+    ['an approval that never came', ended('wait_timeout'), /until a person decides: what it waited for/],
+    ['two attempts in vain', inVain, /not continued: 2 attempts made no progress/],
     ['a hold', onHold, /not continued: the agent is on hold/],
   ])('is reported each time with exit 6, and says why: %s', async (_, records, words) => {
     const store = tempStore()

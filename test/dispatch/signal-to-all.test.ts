@@ -37,7 +37,7 @@ describe.concurrent('a signal to every process', () => {
       expect(house.records(id).findLast(({ kind }) => kind === 'run.interrupted')).toMatchObject({
         reason: 'shutdown',
       })
-      expect((await house.ok('recover', '--all')).stdout).toMatch(/went on, completed/)
+      expect((await house.ok('recover', '--all')).stdout).toMatch(/continued, completed/)
       const again = await house.ok('send', 'a', 'hello', '--key', 'k')
       expect(again.stdout).toMatch(/^Your previous turn was interrupted[\s\S]*\n\nhello\n$/)
       expect(house.findings(true)).toEqual([])
@@ -69,7 +69,7 @@ describe.concurrent('a signal to every process', () => {
     process.kill(await pidIn(house), 'SIGTERM')
     sender.child.kill('SIGTERM')
     expect((await sender.result).exit).toBe(143)
-    expect((await house.ok('recover', '--all')).stdout).toMatch(/went on, completed/)
+    expect((await house.ok('recover', '--all')).stdout).toMatch(/continued, completed/)
     expect((await house.ok('show', 'parent', '--reply')).stdout).toBe('finished\n')
     expect(house.records(parent).filter(({ kind }) => kind === 'tool.finished')).toMatchObject([
       { content: 'child', is_error: false },
@@ -91,7 +91,7 @@ describe.concurrent('a signal to every process', () => {
       is_error: true,
     })
     expect(house.count(id, 'model.requested')).toBe(1)
-    expect((await house.ok('recover', '--all')).stdout).toMatch(/went on, completed/)
+    expect((await house.ok('recover', '--all')).stdout).toMatch(/continued, completed/)
     expect((await house.ok('show', 'a', '--reply')).stdout).toBe('finished\n')
   })
 })

@@ -47,7 +47,7 @@ describe('once a session is closed', () => {
     expect(ctx.deliveries.hasWork(id)).toBe(true)
     ctx.deliveries.wake(id)
     await ctx.deliveries.untilIdle()
-    expect(notes.join()).toContain('still wait for')
+    expect(notes.join()).toContain('still be pending for')
   })
 })
 

@@ -59,7 +59,7 @@ describe.concurrent('a signal during a tool', () => {
         { content: 'Interrupted: the turn was stopped.', is_error: true },
       ])
       expect((await house.ok('list', '--json')).json.agents[0].status).toBe('interrupted_startup')
-      expect((await house.ok('recover', '--all')).stdout).toMatch(/went on, completed/)
+      expect((await house.ok('recover', '--all')).stdout).toMatch(/continued, completed/)
       expect(results(house, id)).toHaveLength(1)
       expect((await house.ok('show', 'a', '--reply')).stdout).toBe('finished\n')
       expect(house.findings(true)).toEqual([])
@@ -114,7 +114,7 @@ describe.concurrent('a turn that is killed during a tool', () => {
     const { id, sender } = await inTool(house, ENDLESS)
     await sender.kill()
     expect((await house.ok('recover', '--all')).stdout).toMatch(
-      /went on, completed \[E: tool started, no result\]/,
+      /continued, completed \[E: tool started, no result\]/,
     )
     expect(results(house, id)).toMatchObject([{ is_error: true }])
     expect(house.count(id, 'message.notice')).toBe(1)

@@ -106,7 +106,7 @@ describe('replies and failure notices of ended turns are sent', () => {
           kind: 'error',
           reply_to,
           content:
-            'The turn of top/a was a failure: it exited 3. (inspect_agent shows it, and poke tries it again)',
+            'The turn of top/a failed: it exited 3. (inspect_agent shows the details; poke retries the turn)',
         },
       ])
   })
@@ -117,7 +117,7 @@ describe('replies and failure notices of ended turns are sent', () => {
     ran(requestOf('operator'), failing3)
     expect(send()).toEqual(['operator'])
     expect(mailOf(store, 'operator').map(({ content }) => content)).toEqual([
-      'The turn of root was a failure: it exited 3. (substrat show root)',
+      'The turn of root failed: it exited 3. (substrat show root)',
     ])
   })
 
@@ -257,7 +257,7 @@ describe('what cannot be sent', () => {
     expect(send()).toEqual([parent])
     expect(notes).toEqual([
       expect.stringMatching(
-        /^the error of top\/a reaches nobody: nothing was sent to top\/b: it is terminated/,
+        /^the error from top\/a was dropped: cannot send to top\/b: the agent is terminated/,
       ),
     ])
     expect(isAnswered()).toBe(true)
@@ -315,11 +315,11 @@ describe('mail to one that is terminated', () => {
         kind: 'error',
         reply_to: (waits[0] as Message).message_id,
         from: session.id,
-        content: 'top/a was terminated before it took this request: one',
+        content: 'top/a was terminated before it received this request: one',
       },
     ])
     expect(mailOf(store, parent)).toMatchObject([
-      { kind: 'error', content: 'top/a was terminated before it took this notification: two' },
+      { kind: 'error', content: 'top/a was terminated before it received this notification: two' },
     ])
   })
 
@@ -420,7 +420,7 @@ describe('mail to one that is terminated', () => {
     for (const from of [sibling, randomUUID()]) forged(store, session.id, 'hi', { from })
     expect(sentBack()).toEqual([])
     expect(notes).toHaveLength(2)
-    for (const text of notes) expect(text).toMatch(/^a request to top\/a can be answered to nobody: /)
+    for (const text of notes) expect(text).toMatch(/^the sender of a request to top\/a was not informed: /)
     expect(store.mail.ids(session.id)).toEqual([])
   })
 

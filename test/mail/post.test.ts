@@ -269,7 +269,7 @@ describe('a message that nobody can take is refused, with nothing stored', () =>
       expect(() => post(store, draft(id, 'hi', { kind }))).toThrow(
         expect.objectContaining({
           ...NOTHING,
-          message: 'nothing was sent to dead: it is terminated: it takes no more messages',
+          message: 'cannot send to dead: the agent is terminated',
           facts: { agent_id: id },
         }),
       )

@@ -29,21 +29,16 @@ const failed: NewRecord = {
 test.each<[Parameters<typeof recoveryText>[1], Parameters<typeof recoveryText>[2], NewRecord[], RegExp]>([
   ['A', 'clean', begun.slice(0, 1), /^nothing to do$/],
   ['J', 'marked', done, /^claude-code had finished; its reply was recovered$/],
-  ['G', 'marked', done, /^the reply was stored already; its turn is closed now$/],
-  ['C', 'continued', done, /^went on, completed$/],
-  ['C', 'continued', [...begun, failed], /^went on, failed: .*it exited 3/],
-  ['C', 'marked', cut('process_exit'), /^interrupted, and left for the next command to continue$/],
-  [
-    'E',
-    'marked',
-    cut('unknown_tool'),
-    /^interrupted, and not continued before a person decides: a tool was cut/,
-  ],
+  ['G', 'marked', done, /^the reply was already stored; the turn is now closed$/],
+  ['C', 'continued', done, /^continued, completed$/],
+  ['C', 'continued', [...begun, failed], /^continued, failed: .*it exited 3/],
+  ['C', 'marked', cut('process_exit'), /^interrupted; the next command continues it$/],
+  ['E', 'marked', cut('unknown_tool'), /^interrupted; not continued until a person decides: a tool was cut/],
   [
     'A',
     'marked',
     [...begun, again, again, { kind: 'run.interrupted', run_id: RUN, reason: 'process_exit' }],
-    /^interrupted, and not continued: 2 attempts to continue it came to nothing$/,
+    /^interrupted; not continued: 2 attempts made no progress$/,
   ],
 ])('row %s, %s', (row, outcome, records, words) => {
   expect(recoveryText(foldAll(records), row, outcome)).toMatch(words)

@@ -82,8 +82,8 @@ test('what another process holds stays, and is named; prune goes on with the oth
   expect(pruned.removed).toEqual([{ id: gone, path: 'gone' }])
   expect(pruned.kept.map(({ why }) => why)).toEqual([
     'agent lead/a/b is held by another process',
-    'there is a child of it: lead/a/b',
-    'there is a child of it: lead/a',
+    'it has the child lead/a/b',
+    'it has the child lead/a',
   ])
   await other?.release()
   expect((await prune(ctx, -1, false)).removed.map(({ id }) => id)).toEqual(ids)

@@ -52,7 +52,7 @@ describe.concurrent('a send --key whose process is killed', () => {
     quicken({ say: 'one' }, { say: 'two' })
     const again = await house.run(['send', 'a', 'hello', '--key', 'k'])
     expect(again).toMatchObject({ exit: 0, stdout: 'one\n' })
-    expect(again.stderr).toMatch(/going on with the turn that was interrupted \(begun [-\d]+ [\d:]+Z\)/)
+    expect(again.stderr).toMatch(/continuing the interrupted turn \(started [-\d]+ [\d:]+Z\)/)
     expect(contents(house, id, 'message.user')).toEqual(['hello'])
     expect(house.kinds(id)).toContain('run.resumed')
     expect(house.count(id, 'run.completed')).toBe(1)
@@ -224,7 +224,7 @@ describe.concurrent('a turn that kills its own process', () => {
     house.write('turn.sh', 'cat')
     const sent = await house.run(['send', 'a', 'two'])
     expect(sent).toMatchObject({ exit: 0, stdout: 'two\n' })
-    expect(sent.stderr).toContain('tried in vain too often')
+    expect(sent.stderr).toContain('made no progress too often')
     expect(contents(house, id, 'message.agent')).toEqual(['two'])
     expect(house.count(id, 'run.interrupted')).toBe(3)
   })
@@ -241,7 +241,7 @@ test('a message that is queued while its recipient is terminated is not acknowle
   const request = sendRequest(session.id, { ifBusy: 'queue' })
   await expect(send(ctx, request, () => undefined)).rejects.toMatchObject({
     code: 'UNDELIVERABLE',
-    message: 'nothing was sent to a: it is terminated: it takes no more messages',
+    message: 'cannot send to a: the agent is terminated',
   })
   expect(store.mail.ids(session.id)).toEqual([])
 })

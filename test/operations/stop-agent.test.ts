@@ -19,7 +19,7 @@ describe.concurrent('suspend', () => {
     expect(sent.exit).toBe(6)
     expect(sent.json).toMatchObject({ run: { status: 'interrupted' }, reply: null, wait: null })
     expect(sent.stderr.trim().split('\n')).toEqual([
-      'substrat: the turn of a was interrupted: it was suspended by another command (go on with it: substrat resume a)',
+      'substrat: the turn of a was interrupted: it was suspended by another command (continue it: substrat resume a)',
     ])
     expect(house.kinds(id).slice(-2)).toEqual(['run.interrupted', 'session.suspended'])
     expect(processesWith(`SUBSTRAT_AGENT=${id}`)).toEqual([])
@@ -56,7 +56,7 @@ describe.concurrent('suspend', () => {
     const suspended = await house.run(['suspend', 'a', '--timeout', '100ms'])
     expect(suspended).toMatchObject({ exit: 4, stdout: '' })
     expect(suspended.stderr).toMatch(
-      /agent a is busy: .*; it was asked to stop, and does so as soon as it can/,
+      /agent a is busy: .*; it was asked to stop and will stop as soon as it can/,
     )
     sender.child.kill('SIGCONT')
     // The request still stands: a program that ignores SIGTERM is killed after its grace.
@@ -76,7 +76,7 @@ describe.concurrent('an agent on hold', () => {
     })
     expect(refused.json.error.hint).toContain('substrat resume a')
     const queued = await house.ok('send', 'a', 'two', '--if-busy', 'queue')
-    expect(queued.stderr).toContain('takes it once it is resumed')
+    expect(queued.stderr).toContain('will run it once you resume it')
     await house.ok('send', 'a', 'three', '--if-busy', 'queue')
     expect((await house.ok('show', 'a')).stdout).toMatch(/^status +idle, on hold$/m)
     expect((await house.run(['recover', '--all'])).exit).toBe(0)
@@ -159,7 +159,7 @@ describe.concurrent('a signal in mid-turn', () => {
     expect(sent.exit).toBe(exit)
     expect(sent.json.error).toMatchObject({
       code: `STOPPED_${signal}`,
-      hint: 'go on with it: substrat resume a',
+      hint: 'continue it: substrat resume a',
     })
     expect(house.records(id).at(-2)).toMatchObject({ kind: 'run.interrupted', reason: 'shutdown' })
     expect(processesWith(`SUBSTRAT_AGENT=${id}`)).toEqual([])
@@ -203,7 +203,9 @@ describe.concurrent('a signal in mid-turn', () => {
     gate.open()
     const sent = await next.result
     expect(sent).toMatchObject({ exit: 143, stdout: '' })
-    expect(sent.stderr).toContain('stopped by SIGTERM before the message was taken: nothing of it was stored')
+    expect(sent.stderr).toContain(
+      'stopped by SIGTERM before the message was delivered; the message was not stored',
+    )
     expect(house.log(id)).not.toContain('"two"')
     expect(house.findings(true)).toEqual([])
   })
@@ -229,11 +231,11 @@ describe('a recovery that is stopped by a signal', () => {
     gates[0]?.open()
     const recovered = await recovery.result
     expect(recovered.exit).toBe(6)
-    expect(recovered.stderr.match(/going on with/g)).toHaveLength(1)
+    expect(recovered.stderr.match(/continuing the/g)).toHaveLength(1)
     expect((await house.ok('list', '--status', 'interrupted_startup')).stdout).toContain('b ')
     // Only now, because the program of the sender that was killed waited there too.
     gates[1]?.open()
-    expect((await house.ok('recover', '--all')).stdout).toMatch(/^b .*went on, completed/m)
+    expect((await house.ok('recover', '--all')).stdout).toMatch(/^b .*continued, completed/m)
     expect(house.findings(true)).toEqual([])
   })
 })
@@ -264,7 +266,7 @@ describe.concurrent('what waits behind a turn', () => {
       expect.objectContaining({
         kind: 'error',
         from: id,
-        content: 'a was terminated before it took this request: two',
+        content: 'a was terminated before it received this request: two',
       }),
     ])
   })

@@ -14,12 +14,12 @@ test('npm run demo kills two turns for real, and shows each of them going on', a
     /^\$ kill -9 \d+\nthe command ended by SIGKILL$/m,
     /^thinker +\w+ +active +interrupted_startup /m,
     /^\{"seq":\d+,.*"kind":"model.requested"\}$/m,
-    /^substrat: going on with the turn that was interrupted/m,
+    /^substrat: continuing the interrupted turn/m,
     /^Forty-two\.$/m,
     /^\$ substrat send thinker --key q1 'What is the answer\?'$/m,
     /^Forty-two\.$/m,
     /^\$ substrat send worker 'Tidy up\.' &\n\$ kill -9 \d+\nthe command ended by SIGKILL$/m,
-    /^worker \(\w+\): went on, completed/m,
+    /^worker \(\w+\): continued, completed/m,
     /^status +idle$/m,
   ]
   let rest = stdout

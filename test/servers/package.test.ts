@@ -85,7 +85,7 @@ test('an agent is spawned, gets a message, is killed in the middle of a turn and
   person.write('go', '')
   const goneOn = await person.ok(...ask)
   expect(goneOn.stdout).toBe('Forty-two.\n')
-  expect(goneOn.stderr).toContain('going on with the turn that was interrupted')
+  expect(goneOn.stderr).toContain('continuing the interrupted turn')
   expect((await person.ok(...ask)).stdout).toBe('Forty-two.\n')
   expect(person.count(id, 'message.user')).toBe(2)
   expect(person.findings(true)).toEqual([])

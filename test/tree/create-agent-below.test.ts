@@ -158,7 +158,7 @@ describe('nothing is born', () => {
   const REFUSED = {
     code: 'SESSION_STATE',
     exitStatus: 13,
-    message: 'top is terminated: nothing is born below it',
+    message: 'top is terminated and cannot have new children',
   }
 
   test('below one that is terminated, and nothing of it is left', async () => {
@@ -194,7 +194,7 @@ describe('nothing is born', () => {
     await expect(born(below(b, 'c'), bounds)).rejects.toMatchObject({
       code: 'TREE_FULL',
       exitStatus: 13,
-      message: 'nothing was born below top/a/b: the tree is 3 levels deep there already',
+      message: 'cannot create a child of top/a/b: the tree may not be deeper than 3 levels',
       hint: expect.stringContaining('substrat config set depth_max'),
       facts: { agent_id: b, setting: 'depth_max' },
     })
@@ -207,7 +207,7 @@ describe('nothing is born', () => {
     const nameless = await newAgent(store, { parent: top })
     await expect(born(below(top, 'c'), bounds)).rejects.toMatchObject({
       code: 'TREE_FULL',
-      message: 'nothing was born below top: it has 2 living children already',
+      message: 'cannot create a child of top: it already has 2 living children',
       facts: { setting: 'children_max' },
     })
     await terminate(store, nameless)

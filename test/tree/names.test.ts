@@ -48,10 +48,10 @@ describe('a name', () => {
     ['--help', 'the form of a flag', /begins with a dash/],
     ['x'.repeat(65), '65 characters', /longer than 64 characters/],
     ['x'.repeat(300), '300 characters', /longer than 64 characters/],
-    [randomUUID(), 'a uuid', /it is a uuid/],
-    [randomUUID().toUpperCase(), 'a uuid in capitals', /it is a uuid/],
-    ['operator', 'the operator', /the person at the machine/],
-    ['Operator', 'the operator in capitals', /the person at the machine/],
+    [randomUUID(), 'a uuid', /it is a UUID/],
+    [randomUUID().toUpperCase(), 'a uuid in capitals', /it is a UUID/],
+    ['operator', 'the operator', /reserved for the user/],
+    ['Operator', 'the operator in capitals', /reserved for the user/],
   ]
 
   test.each(BAD)('%j is refused: %s', (name, _, why) => {
