@@ -1,4 +1,4 @@
-/** Going on with what was interrupted, and taking what waits in the inbox. */
+/** Continues interrupted turns and runs turns for pending mail. */
 import { readableTime } from '../clock.js'
 import { damagedMail, hasDueMail, nextMail, removeDelivered } from '../mail/inbox.js'
 import type { Delivery } from '../mail/message.js'
@@ -17,19 +17,20 @@ import { continueTurn, resumeTurn, startTurn } from './turns.js'
 import { applyControls, visit } from './visit.js'
 
 /**
- * `exhausted`: it stopped going on by itself; a person's `resume` tries again, a person's message goes past it.
- * `held`: a person put it on hold, so only that person's `resume` takes a turn. `stopped`: a signal came, so nothing more
- * is begun.
+ * `exhausted`: too many attempts made no progress; `resume` tries again, and a new message of the user replaces the
+ * turn.
+ * `survivor`: a process of the turn may still run. `held`: the agent is on hold or gated. `stopped`: a signal came, so
+ * no turn is started.
  */
 export type ContinueResult =
   | { outcome: 'nothing' }
   | { outcome: 'ran'; run: Run }
-  /** It waits for a decision, or for its time. */
+  /** The turn waits for a decision or a time. */
   | { outcome: 'waiting'; run: Run }
   | { outcome: 'exhausted' | 'survivor' | 'held' | 'stopped' }
 
 export interface ContinueOptions {
-  /** By itself, within the bound; false where a person asked for it. */
+  /** True: the command continues the turn unasked, up to the limit of attempts. False: the user asked for it. */
   auto: boolean
   settled: SettleResult
   isLast(): boolean
@@ -42,7 +43,7 @@ export async function continueLatest(
 ): Promise<ContinueResult> {
   const { state } = session
   const { isLast } = options
-  // Its parent, or a person, has asked for it since.
+  // The parent poked the agent: that counts as a request to continue.
   const { isPoked } = state
   const auto = options.auto && !isPoked
   if (isPoked && state.run?.status !== 'open' && !isUnfinished(state)) return tryAgain(ctx, session, isLast)
@@ -65,7 +66,7 @@ export async function continueLatest(
   return { outcome: 'ran', run }
 }
 
-/** The prompt of a turn that failed or was cancelled, once more. */
+/** Repeats the prompt of a turn that failed or was cancelled. */
 async function tryAgain(ctx: Context, session: Session, isLast: () => boolean): Promise<ContinueResult> {
   const whyNot = reasonToLeave(ctx, turnObstacle(session.state, 'continuation'))
   if (whyNot !== undefined) return { outcome: whyNot }
@@ -82,7 +83,7 @@ function reasonToLeave(
   return obstacle.kind === 'exhausted' ? 'exhausted' : 'held'
 }
 
-/** A visit for all that an agent has to do by itself. Throws LOCKED where another process has it for longer. */
+/** Visits the agent and runs all its due turns. Throws LOCKED if another process holds the agent for `waitMs`. */
 export function visitAndAdvance(
   ctx: Context,
   agentId: string,
@@ -93,7 +94,7 @@ export function visitAndAdvance(
   )
 }
 
-/** All that an agent has to do by itself: what was interrupted, then what waits. Says how many turns that was. */
+/** Continues the interrupted turn, then runs turns for pending mail. Returns the number of turns. */
 export async function advance(
   ctx: Context,
   session: Session,
@@ -111,7 +112,7 @@ export async function advance(
   return 1 + (await takeMail(ctx, session, budget))
 }
 
-/** Turns for what waits in the inbox, until it is empty or the command's bound is reached. Says how many it ran. */
+/** Runs turns for due mail until none is left or the budget is spent. Returns the number of turns. */
 export async function takeMail(ctx: Context, session: Session, budget: TurnBudget): Promise<number> {
   let turns = 0
   while (budget.left > 0) {
@@ -175,7 +176,7 @@ function noteTaken(ctx: Context, { state }: Session, messages: Delivery[]): void
   ctx.reporter.note(`delivering ${what} from ${from_path} to ${nameOf(state)} (sent ${sentAt})`)
 }
 
-/** Whether nothing more is going to run in this visit. */
+/** Whether no further turn will run in this visit. */
 export function hasNoMoreTurns(ctx: Context, session: Session): boolean {
   return !mayBegin(ctx, session) || !hasDueMail(ctx.store, session.state)
 }

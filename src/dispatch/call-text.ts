@@ -1,4 +1,4 @@
-/** What a parked call asks, as a person reads it: `shell: npm test`, `write_file: path=notes.md content="…"`. */
+/** A parked call as the user reads it: `shell: npm test`, `write_file: path=notes.md content="…"`. */
 export function callText({ tool, input }: { tool: string; input: { [key: string]: unknown } }): string {
   const fields = Object.entries(input)
   const [only] = fields
@@ -6,7 +6,7 @@ export function callText({ tool, input }: { tool: string; input: { [key: string]
   return `${tool}: ${fields.map(([field, value]) => `${field}=${quotedWord(value)}`).join(' ')}`.trimEnd()
 }
 
-/** A word as it is; what has spaces or lines in it is quoted, so that it is seen where it ends. */
+/** Quotes a value with spaces or line breaks, so that its end is visible. */
 function quotedWord(value: unknown): string {
   return typeof value === 'string' && /^[^\s"]+$/.test(value) ? value : JSON.stringify(value)
 }

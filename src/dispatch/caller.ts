@@ -1,10 +1,10 @@
-/** What a command may do that runs in a tool of an agent: the rules of the tree hold for it as they do for the agent's tools. */
+/** The rights of a command that runs in a tool of an agent: the same rules of the tree as for the agent's own tools. */
 import { SubstratError } from '../errors.js'
 import type { FileStore } from '../storage/store.js'
 import { isBelow } from '../tree/forest.js'
 import { readState } from './read-state.js'
 
-/** For what only the person at the machine decides. `what` is the end of the sentence: `may not …`. Throws TREE_RULES. */
+/** Refuses an operator's decision to a tool. `what` ends the sentence `may not …`. Throws TREE_RULES. */
 export function refuseInTool(caller: string | null, what: string): void {
   if (caller === null) return
   throw new SubstratError('TREE_RULES', `a tool of agent ${caller} may not ${what}: only a person may`, {
@@ -13,7 +13,7 @@ export function refuseInTool(caller: string | null, what: string): void {
   })
 }
 
-/** An agent has power over what is below it, and over nothing else. Throws TREE_RULES. */
+/** An agent may act only on agents below it. Throws TREE_RULES. */
 export function checkReach(store: FileStore, caller: string | null, agentId: string, verb: string): void {
   if (caller === null) return
   const [from, to] = [readState(store, caller), readState(store, agentId)]

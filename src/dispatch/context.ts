@@ -1,4 +1,4 @@
-/** What an operation is given: the store, the providers, the bounds, and where to tell what happens. */
+/** The context of an operation: the store, the providers, the limits, and the reporter. */
 import type { SubstratError } from '../errors.js'
 import type { ProviderRegistry } from '../provider/registry.js'
 import type { SessionRecord } from '../session/records.js'
@@ -9,91 +9,91 @@ import type { McpServer } from '../turn/tools/mcp.js'
 import type { TurnBudget } from './turn-budget.js'
 
 interface Bounds extends TreeBounds {
-  /** Provider calls at once, across processes. */
+  /** Concurrent provider calls of all processes. */
   slotsMax: number
-  /** How long a lock or a slot is waited for. */
+  /** How long to wait for a lock or a slot. */
   waitMs: number
-  /** The wall clock of one turn. */
+  /** The time limit of one turn. */
   turnTimeoutMs: number
-  /** How long one tool may take. */
+  /** The time limit of one tool call. */
   toolTimeoutMs: number
-  /** How long a resume token is good. */
+  /** The lifetime of a resume token. */
   tokenLifetimeMs: number
   /** The pause before each retry of a failed request. */
   retryDelaysMs: number[]
 }
 
 interface ToolRules {
-  /** Tools that may change things without being asked about, for every agent; `all` is every tool. */
+  /** Tools that need no approval, for every agent; `all` is every tool. */
   allow: string[]
   /** Tool servers, by name. */
   servers: Record<string, McpServer>
-  /** After a tool that was cut short by a crash: stop for a person, or let the model look for itself. */
+  /** After a crash during a tool call: stop for a person, or continue and let the model check the outcome. */
   unknownTool: 'stop' | 'continue'
 }
 
-/** Servers that agents' programs keep between turns. */
+/** Servers of agent programs that stay between turns. */
 interface KeptServerPolicy {
-  /** How many of the home may run; 0 for none at all. */
+  /** How many may run in the home; 0 for none. */
   max: number
-  /** Whether turns of this command may leave one. */
+  /** Whether a turn of this command may leave its server running. */
   keeps: boolean
 }
 
 export interface Reporter {
-  /** A durable record. */
+  /** A record that is now durable. */
   record(record: SessionRecord, agentId: string): void
-  /** A piece of a reply that is on its way, and may yet be lost. */
+  /** A piece of a streamed reply. It is not durable and may be lost. */
   text(text: string, agentId: string, runId: string): void
-  /** The secret of a resume token, once. */
+  /** The secret of a new resume token. It is reported only once. */
   token(secret: string, agentId: string): void
   /** Progress, in a sentence. */
   note(text: string): void
 }
 
-/** What a visit came to. */
+/** The result of a visit. */
 export interface VisitResult {
   turns: number
-  /** Whether another process has the agent, and looks after it. */
+  /** Whether another process holds the agent and will deliver its mail. */
   isHeld: boolean
   error: SubstratError | undefined
 }
 
 /** How a command delivers the mail that it causes. */
 export interface DeliveryPolicy {
-  /** Whether mail is delivered at all (`--no-drain`). */
+  /** False with `--no-drain`: no mail is delivered. */
   isOn: boolean
-  /** Turns for mail. */
+  /** Limit on turns for mail. */
   turnsMax: number
   onVisited: ((agentId: string, visited: VisitResult) => void) | undefined
-  /** Whether nobody is begun with before `untilIdle`. */
+  /** Whether no turn starts before `untilIdle`. */
   isPaused: boolean
 }
 
-/** Who else gets a turn, for the mail that the command causes. */
+/** Runs turns of agents that receive mail because of this command. */
 export interface Deliveries {
-  /** Turns for mail that may still be begun. */
+  /** How many turns for mail may still start. */
   readonly budget: TurnBudget
-  /** The context for a part of the command that has a policy of its own. `untilIdle` of this one waits for that too. */
+  /** A context for a part of the command with a different policy. `untilIdle` of the whole also waits for the part. */
   contextUnder(policy: Partial<DeliveryPolicy>, changes?: Partial<Omit<Context, 'deliveries'>>): Context
-  /** Mail was stored for the agent, or something else asks for a turn of it. */
+  /** Call when mail was stored for the agent, or it needs a turn for another reason. */
   wake(agentId: string): void
   /**
-   * Called when its lock is released after a turn; also with `--no-drain`: a sender that found it locked has left its
-   * message to us.
+   * Call after the agent's lock is released. Applies also with `--no-drain`: a sender that found the agent locked
+   * relies on this process to deliver its message.
    */
   lookAgain(agentId: string): void
-  /** Whether its turn comes, or runs, here. */
+  /** Whether a turn of the agent runs or is queued in this command. */
   has(agentId: string): boolean
-  /** Whether a turn could be begun there for what waits, or something is asked of it that needs none. */
+  /** Whether the agent may start a turn for pending mail, or has a pending control. */
   hasWork(agentId: string): boolean
   /** See `TreePorts`. */
   runUntil(agentId: string, isAnswered: () => boolean, signal: AbortSignal): Promise<string | undefined>
-  /** A turn that somebody here waits for is to be finished too before the command ends. */
+  /** Makes `untilIdle` wait for this turn too. */
   join<T>(turn: Promise<T>): Promise<T>
-  /** Begins nothing more. */
+  /** Starts no further turn. */
   stop(): void
-  /** Settles when nothing is under way any more; says what was left. */
+  /** Resolves when no turn runs, and notes the agents that still have pending mail. */
   untilIdle(): Promise<void>
 }
 
@@ -106,8 +106,8 @@ export interface Context {
   readonly reporter: Reporter
   readonly shutdown: Shutdown
   readonly deliveries: Deliveries
-  /** The agent in whose tool this command runs; null for a person. */
+  /** The agent whose tool runs this command; null for the operator. */
   readonly caller: string | null
-  /** What the lock file says of us: `substrat send`. */
+  /** The command as the lock file names it: `substrat send`. */
   readonly command: string
 }

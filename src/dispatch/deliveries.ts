@@ -1,7 +1,7 @@
 /**
- * Who gets a turn now: the agents that this command has caused mail for, side by side, up to the slots and the bound of
- * the command. It is also the other half of the lost-wake-up rule: after a lock is released the inbox is looked at again,
- * because a sender that found it locked has left its message to us.
+ * Runs turns of the agents that receive mail because of this command, in parallel, up to the slots and the turn budget.
+ * Also prevents lost wake-ups: the inbox is read again after a lock is released, because a sender that found the agent
+ * locked relies on the holder.
  */
 import { SubstratError } from '../errors.js'
 import { OPERATOR } from '../format.js'
@@ -17,21 +17,21 @@ import { TurnBudget } from './turn-budget.js'
 import { type TurnKind, turnObstacle } from './turn-obstacle.js'
 import { deliveryWaitMs } from './visit.js'
 
-/** Turns of one agent before the others that wait get theirs. */
+/** Turns of one agent in a row before other agents get theirs. */
 const TURNS_AT_ONCE = 10
 
 class CommandDeliveries implements Deliveries {
   readonly ctx: Context
   readonly budget: TurnBudget
   private isPaused: boolean
-  /** Those of the parts of the command, see `contextUnder`. */
+  /** The deliveries of parts of the command, see `contextUnder`. */
   private readonly parts: Deliveries[] = []
   private readonly waiting = new Set<string>()
   private readonly active = new Map<string, Promise<void>>()
   private readonly joined = new Set<Promise<void>>()
-  /** Woken while they were at it. */
+  /** Agents that were woken during their own visit. */
   private readonly again = new Set<string>()
-  /** What was left undone, for the note at the end. */
+  /** Agents without a turn here, for the note at the end. */
   private readonly left = new Set<string>()
 
   constructor(
@@ -126,16 +126,16 @@ class CommandDeliveries implements Deliveries {
       const budget = new TurnBudget(TURNS_AT_ONCE, this.budget)
       const turns = await visitAndAdvance(this.ctx, agentId, { waitMs, budget })
       this.policy.onVisited?.(agentId, { turns, isHeld: false, error: undefined })
-      // The last turn of the command may have gone to another.
+      // Another agent may have spent the last turn of the budget.
       if (this.budget.left <= 0) this.left.add(agentId)
     } catch (error) {
       if (!(error instanceof SubstratError)) throw error
-      // Who waits for the agent in whose tool we are has a turn, too.
+      // DEADLOCK: the agent waits for the agent whose tool runs this command, so it has a turn in another process.
       const isHeld = ['LOCKED', 'DEADLOCK'].includes(error.code)
       this.policy.onVisited?.(agentId, { turns: 0, isHeld, error: isHeld ? undefined : error })
       if (!isHeld)
         this.ctx.reporter.note(`messages may still be pending for agent ${agentId}: ${error.message}`)
-      // Whoever has a turn there now looks at the inbox after it.
+      // A process that runs a turn of the agent reads the inbox after it.
       else if (!this.hasTurn(agentId)) this.left.add(agentId)
     }
   }
@@ -154,14 +154,14 @@ class CommandDeliveries implements Deliveries {
       const isTurnOwed = (state.isPoked && mayTake('poke')) || (mayTake('mail') && hasDueMail(store, state))
       return isTurnOwed || hasControls(store, state)
     } catch (error) {
-      // What cannot be looked at may be owed: the visit says what is wrong with it.
+      // An inbox that cannot be read may have due mail. The visit reports the error.
       if (error instanceof SubstratError) return true
       throw error
     }
   }
 }
 
-/** The context of a command, with what delivers the mail that it causes. */
+/** Adds `deliveries` to the context of a command. */
 export function withDeliveries(
   parts: Omit<Context, 'deliveries'>,
   policy: Pick<DeliveryPolicy, 'isOn'> & Partial<DeliveryPolicy>,
@@ -171,8 +171,8 @@ export function withDeliveries(
 }
 
 /**
- * Runs the work of a command on one agent, and then delivers the mail that it caused, for that agent and for others. The exit
- * status is that of the command's own turn: what fails after its outcome, in the turns of messages, is only noted.
+ * Runs the work of a command on one agent, then delivers the mail that it caused. The exit status is that of the
+ * command's own turn. A failure after its outcome, in a turn for mail, is only noted.
  */
 export async function withDrain(
   ctx: Context,
@@ -186,7 +186,7 @@ export async function withDrain(
       told = outcome
       onOutcome(outcome)
     })
-    // Somebody who has stopped the turn wants the agent at rest.
+    // If a command stopped the turn, the agent gets no further turn.
     if (told?.wasStopped !== true) wakeIfPending(ctx, agentId)
   } catch (error) {
     if (told === undefined) throw error
@@ -196,7 +196,7 @@ export async function withDrain(
   }
 }
 
-/** After the lock is released: see `Deliveries`. */
+/** Call after the lock is released: see `Deliveries.lookAgain`. */
 function wakeIfPending(ctx: Context, agentId: string): void {
   if (ctx.deliveries.hasWork(agentId)) ctx.deliveries.wake(agentId)
 }

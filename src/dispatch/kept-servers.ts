@@ -1,9 +1,9 @@
 /**
- * Stops the kept servers above their number, the least recently used first, and each that was idle for half an hour.
- * There is no daemon, so commands do this: each one after a turn, `deliver --all` and `recover --all`.
+ * Stops kept servers above the limit, the least recently used first, and every server that was idle for half an hour.
+ * There is no daemon, so commands do this: each command after a turn, `deliver --all` and `recover --all`.
  *
- * Invariants: a server is stopped only with its agent's lock, and no command waits for that lock: a locked agent uses its
- * server. A `servers/` file without a server is removed only with that lock too.
+ * Invariants: a server is stopped only under its agent's lock. No command waits for that lock, because a locked agent
+ * uses its server. A `servers/` file without a server is also removed only under that lock.
  */
 
 import { clock } from '../clock.js'
@@ -23,13 +23,13 @@ import type { ServerUse } from '../storage/store.js'
 import type { Context } from './context.js'
 import { needsVisit } from './pending-visits.js'
 
-/** How long another command, which does the same, is waited for. */
+/** How long to wait for another command that does the same. */
 const LOCK_WAIT_MS = 2000
 
 /** Ignores every SubstratError: the next command stops what this one could not. */
 export async function limitKeptServers(ctx: Context, max = ctx.keptServers.max): Promise<void> {
   const { keptServers: servers } = ctx.store
-  // Used in the future is used before the clock was set back: how long ago, nothing says, and it is cheap to start again.
+  // A last use in the future means that the clock was set back. The age is then unknown, and a restart is cheap.
   const isIdle = ({ usedMs }: { usedMs: number }): boolean =>
     Math.abs(clock.now() - usedMs) > limits.serverIdleMs
   await unlessRefused(async () => {
@@ -51,7 +51,7 @@ export async function limitKeptServers(ctx: Context, max = ctx.keptServers.max):
   })
 }
 
-/** `recover --all`: none is left but those in use, and nothing of an agent that is gone. */
+/** `recover --all`: stops every server that is not in use, and kills the server processes of removed agents. */
 export async function stopAllKeptServers(ctx: Context): Promise<void> {
   await limitKeptServers(ctx, 0)
   for (const { pid, agentId } of keptServerProcesses(ctx.store.root))
@@ -67,7 +67,7 @@ async function isCounted(ctx: Context, agentId: string): Promise<boolean> {
   const known = readableState(ctx.store, agentId)?.warm
   if (isAliveHere(ctx, known)) return true
   if (known !== undefined && isServerElsewhere(ctx.store, agentId, known)) return false
-  // It may be about to be started: then its lock is held.
+  // A server may be about to start; then its agent is locked.
   await withFreeSession(ctx, agentId, async (session) => {
     const { warm } = session.state
     if (isAliveHere(ctx, warm)) return
@@ -81,7 +81,7 @@ function isAliveHere({ store }: Context, warm: RecordedServer | undefined): bool
   return warm !== undefined && isServerAlive(store.root, warm)
 }
 
-/** False where it is in use, or runs on. One that has ended meanwhile, by itself or by its agent, is gone as well. */
+/** False if the server is in use or survives. True also if it has ended meanwhile. */
 async function stopServerOf(ctx: Context, agentId: string): Promise<boolean> {
   let isStopped = false
   await withFreeSession(ctx, agentId, async (session) => {
@@ -90,7 +90,7 @@ async function stopServerOf(ctx: Context, agentId: string): Promise<boolean> {
   return isStopped
 }
 
-/** Nothing where somebody holds it, or it cannot be opened. */
+/** Does nothing if another process holds the agent, or if it cannot be opened. */
 async function withFreeSession(
   ctx: Context,
   agentId: string,
@@ -104,7 +104,7 @@ async function withFreeSession(
     } finally {
       await session.close((state) => needsVisit(ctx.store, state))
     }
-    // Who found it locked has left a message to us.
+    // A sender that found the agent locked relies on this process to deliver its message.
     ctx.deliveries.lookAgain(agentId)
   })
 }

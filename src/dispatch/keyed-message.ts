@@ -1,7 +1,7 @@
 /**
- * Messages with a key: whether one was taken before, and what became of it.
+ * Messages with a key: whether one was delivered before, and its outcome.
  *
- * Invariant: with the same key the same message is taken once, however its turn ended. Only `--retry` takes it anew.
+ * Invariant: a key is delivered at most once, however its turn ended. Only `--retry` delivers the message again.
  */
 import { readableTime } from '../clock.js'
 import { SubstratError } from '../errors.js'
@@ -20,13 +20,13 @@ import { viewTurn } from './view.js'
 export interface KeyedMessage {
   key: string | null
   content: string
-  /** Take it anew where the run of that key is over and did not complete. */
+  /** Run the message again if the run of the key ended without completing. */
   retry: boolean
 }
 
 /**
- * Undefined where the message has to run, or its turn is not over. `goesOn`: whether the caller goes on with that turn, where
- * it was interrupted and is the latest.
+ * Undefined if the message must run, or its turn has not ended. `goesOn`: whether the caller continues the turn of the
+ * key if that is the latest turn and was interrupted.
  */
 export function findKeyedOutcome(
   ctx: Context,
@@ -48,7 +48,7 @@ function isLatest(state: State, { run_id }: PastRun): boolean {
   return state.run?.run_id === run_id
 }
 
-/** Of the latest run, which was interrupted: not where the log was damaged since. */
+/** Whether the latest run, which was interrupted, can be continued. It cannot if the log was damaged since. */
 function isLeftOpen({ recovery }: State): boolean {
   return recovery.interruption !== null
 }
@@ -73,7 +73,9 @@ function answerOf(ctx: Context, state: State, run: PastRun): Outcome {
   }
 }
 
-/** No `resume` goes on with it: another message went past it. */
+/**
+ * Whether an interrupted run can no longer be continued, because a later message replaced it or the log was damaged.
+ */
 function isLeftBehind(state: State, run: PastRun): boolean {
   return run.status === 'interrupted' && !(isLatest(state, run) && isLeftOpen(state))
 }
@@ -90,12 +92,12 @@ export function isOwnTurn({ run }: State, { key, content }: Pick<KeyedMessage, '
   return key !== null && run?.key != null && isSameKey(run.key, key) && run.digest === digestOf(content)
 }
 
-/** Of a message that is stored with a key: the same message is stored once. */
+/** The message id of a key, so that the same message is stored once. */
 export function idOfKey(agentId: string, key: string): string {
   return deriveId(agentId, 'key', key)
 }
 
-/** The same, where it had its turn: to ask again is another message. */
+/** Like `idOfKey`; if the key already had a turn, a new id, because `--retry` sends another message. */
 export function nextIdOfKey(store: FileStore, state: State, key: string): string {
   const entry = findKey(store, state, key)
   if (entry === 'lost') throw lostKey(state, key)
@@ -103,8 +105,8 @@ export function nextIdOfKey(store: FileStore, state: State, key: string): string
 }
 
 /**
- * The run of that key, where an agent's program was launched for it: what is asked again then is not new to the program.
- * Also where the launch was another run's, which this one continues or repeats.
+ * The run of the key if an agent program was launched for it, or for a run that it continues or repeats. The program
+ * may then already know the message.
  */
 export function findLaunchedRun(store: FileStore, state: State, key: string | null): string | undefined {
   const entry = key === null ? undefined : findKey(store, state, key)
@@ -119,7 +121,7 @@ export function findLaunchedRun(store: FileStore, state: State, key: string | nu
   return isLaunched ? run_id : undefined
 }
 
-/** Whether it was taken by another call with its key while it waited in the inbox, and does not ask again. */
+/** Whether another command delivered a message with this key while this one was pending. False for a retry. */
 export function isTaken(
   store: FileStore,
   state: State,
@@ -132,7 +134,7 @@ export function isTaken(
   return run.status === 'completed' || message_id === idOfKey(state.id, key)
 }
 
-/** Whether it was answered nobody knows: it is not taken a second time. */
+/** The outcome of the key is unknown, so the message is not delivered a second time. */
 function lostKey(state: State, key: string): SubstratError {
   const kept = state.lost?.kept.join(', ')
   return new SubstratError(

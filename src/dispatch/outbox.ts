@@ -1,6 +1,6 @@
 /**
- * Sends what a session owes before its visit ends: the replies and errors of its ended runs (state field `owes`). It also
- * terminates an agent that is done, and returns the mail that a terminated agent can no longer take.
+ * Sends the outbox of a session before its visit ends: the replies and errors of its ended runs (state field `owes`).
+ * It also terminates an agent that is done, and answers the mail that a terminated agent can no longer receive.
  */
 import { returnMail, sendOutbox } from '../mail/answers.js'
 import { stopKeptServer, terminateSession } from '../provider/kept-server.js'
@@ -8,7 +8,7 @@ import type { Session } from '../session/session.js'
 import { lockChildren, mayHaveLivingChild } from '../tree/children.js'
 import type { Context } from './context.js'
 
-/** `isRepeat`: a dead process may have done a part of it. */
+/** `isRepeat`: a process that died may have sent part of the outbox. */
 export async function flushOutbox(ctx: Context, session: Session, isRepeat: boolean): Promise<void> {
   const note = (text: string): void => ctx.reporter.note(text)
   const told = sendOutbox(session, { isRepeat, note })
@@ -17,7 +17,7 @@ export async function flushOutbox(ctx: Context, session: Session, isRepeat: bool
   for (const agentId of told) ctx.deliveries.wake(agentId)
 }
 
-/** An agent that said `complete`. A child that was spawned since keeps it alive: there are no orphans. */
+/** Terminates an agent that called `complete`, unless it has a living child: there must be no orphans. */
 async function end(ctx: Context, session: Session): Promise<void> {
   await stopKeptServer(session, (text) => ctx.reporter.note(text))
   const { lock } = await lockChildren(ctx.store, session.id, ctx.command)

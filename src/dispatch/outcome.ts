@@ -1,4 +1,4 @@
-/** How an operation came out: what stdout shows, and why the exit status is not 0. */
+/** The outcome of an operation: the result for stdout, and the failure that sets a nonzero exit status. */
 import { readableTime } from '../clock.js'
 import { type ErrorCode, SubstratError, shellWord } from '../errors.js'
 import { limits } from '../limits.js'
@@ -17,14 +17,14 @@ import { type TurnResult, viewEndedRun } from './view.js'
 
 export interface Outcome {
   result: TurnResult
-  /** Undefined where all is well. */
+  /** Undefined on success. */
   failure?: SubstratError | undefined
   wasStopped?: boolean
 }
 
 export type OnOutcome = (outcome: Outcome) => void
 
-/** Of a run that has just ended in this process. */
+/** The outcome of a run that has just ended in this process. */
 export function outcomeOf(ctx: Context, session: Session, run: Run): Outcome {
   const said =
     run.said === undefined ? null : readRecordText(ctx.store, session.id, session.recordAt(run.said))
@@ -36,30 +36,30 @@ export function outcomeOf(ctx: Context, session: Session, run: Run): Outcome {
   }
 }
 
-/** Whoever has stopped this turn wants the agent at rest: what waits in the inbox stays there. */
+/** Whether a command or signal stopped the turn. Then the agent gets no further turn, and its mail stays pending. */
 export function wasStopped(run: Run): boolean {
   return run.status === 'interrupted' || run.reason === 'terminated' || run.reason === 'cancelled'
 }
 
-/** What a person calls the agent. */
+/** The agent's name for messages. */
 export function nameOf(state: State): string {
   return state.name ?? state.id
 }
 
-/** The agent in a command that a hint names: its path finds it. The name of a terminated one may be another's by now. */
+/** The agent as an argument in a hint: its path, or its id if it is terminated, because its name may be reused. */
 export function wordOf(state: State): string {
   return shellWord(state.state === 'terminated' ? state.id : state.path)
 }
 
-/** Of a message with a key, which is taken once, however its turn ended. */
+/** The hint for a keyed message, which does not run again without `--retry`. */
 export const ASK_AGAIN = 'to run it again, repeat the substrat send with --retry'
 
-/** Why a run that is over is no success; undefined where it is one. */
+/** Why a run did not succeed; undefined if it did. */
 export function failureOf(
   agent: string,
   run: Run | PastRun,
   signal: StopSignal | undefined,
-  /** What its model said before it refused. */
+  /** The text of the model before its refusal. */
   said = typeof run.said === 'string' ? run.said : null,
 ): SubstratError | undefined {
   const facts = { agent, run_id: run.run_id }
@@ -88,7 +88,7 @@ export function failureOf(
   }
 }
 
-/** The same of the latest run. Where it stays interrupted, the error says why no command continues it. */
+/** The same for the latest run. If it stays interrupted, the error says why no command continues it. */
 export function failureOfLatest(
   state: State,
   run: Run,
@@ -105,7 +105,7 @@ export function failureOfLatest(
   })
 }
 
-/** Of an agent whose latest turn is interrupted; undefined where the next command that may continue it does. */
+/** Why the interrupted latest turn is not continued; undefined if the next command continues it. */
 export function whyNotContinued(state: State): string | undefined {
   if (!isInterrupted(state)) return `not continued until a person decides: ${troubleOf(state.run as Run)}`
   const obstacle = turnObstacle(state, 'continuation')
@@ -120,7 +120,7 @@ export function whyNotContinued(state: State): string | undefined {
   }
 }
 
-/** A parked run is no failure, and no success yet. */
+/** A parked run has not failed, but has not succeeded yet, so it exits nonzero. */
 function waitingFor(agent: string, wait: Wait, facts: { agent: string; run_id: string }): SubstratError {
   const word = shellWord(agent)
   if (wait.kind === 'not_before') {

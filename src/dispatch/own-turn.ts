@@ -1,6 +1,6 @@
 /**
- * A command on one agent: its visit, the turn that it is for, the outcome, turns for pending mail, and then for the mail that
- * all this caused elsewhere.
+ * A command on one agent: its visit, the turn that it is for, the outcome, turns for pending mail, and then for the
+ * mail that all this caused elsewhere.
  */
 import type { SettleResult } from '../recovery/settle.js'
 import type { Session } from '../session/session.js'

@@ -1,8 +1,8 @@
 /**
  * A conversation in words, for a provider whose own store has none of it: after it was lost, or for another provider.
  *
- * Invariant: a native session is told it once. One that was begun with it, and of which nothing shows that it was told, is
- * given up for another, which is told all that was said by then.
+ * Invariant: a native session is told it once. One that was begun with it, and of which nothing shows that it was told,
+ * is given up for another, which is told all that was said by then.
  */
 import { limits } from '../limits.js'
 import { recordsFrom } from '../session/load.js'
@@ -28,8 +28,8 @@ export function seed(session: Session, options: SeedOptions): void {
 }
 
 /**
- * Where a turn that was to tell it has come to no end, and nobody knows whether its session has it; and where a turn begins
- * that is not the one it was made for.
+ * Where a turn that was to tell it has come to no end, and nobody knows whether its session has it; and where a turn
+ * begins that is not the one it was made for.
  */
 export function seedAgain(session: Session, options: SeedOptions): void {
   const { isSeedDue, seed: at, provider_state, run } = session.state
@@ -46,8 +46,8 @@ function isOutOfDate(session: Session, at: Location, options: SeedOptions): bool
 }
 
 /**
- * The newest of it, where it is longer than a prompt should be. Undefined where nothing was said yet. A turn that the model
- * refused is left out, as in `conversation`.
+ * The newest of it, where it is longer than a prompt should be. Undefined where nothing was said yet. A turn that the
+ * model refused is left out, as in `conversation`.
  */
 export function conversationText(
   store: FileStore,

@@ -1,8 +1,9 @@
 /**
- * Whether an agent may take a turn, and if not, why, and what a person can do next. Every command and tool asks this function.
+ * Whether an agent may take a turn, and if not, why, and what a person can do next. Every command and tool asks this
+ * function.
  *
- * It is pure: it reads the state, and the clock where a turn waits for a time. The reasons that belong to a command are not
- * here: a stop signal, its budget, the lock of the agent.
+ * It is pure: it reads the state, and the clock where a turn waits for a time. The reasons that belong to a command are
+ * not here: a stop signal, its budget, the lock of the agent.
  */
 import { shellWord } from '../errors.js'
 import { readClock } from '../host/identity.js'
@@ -10,9 +11,9 @@ import type { State, Wait } from '../session/state.js'
 import { isBesideProgram, isDue, isExhausted, openWait } from '../session/status.js'
 
 /**
- * `mail`: a turn of its own for a pending message. `message`: one for a message that a person sends now. `continuation`: the
- * latest turn, continued by a command that was not asked to. `poke`: the same, because the parent asked. `resume`: because a
- * person asked.
+ * `mail`: a turn of its own for a pending message. `message`: one for a message that a person sends now.
+ * `continuation`: the latest turn, continued by a command that was not asked to. `poke`: the same, because the parent
+ * asked. `resume`: because a person asked.
  */
 export type TurnKind = 'mail' | 'message' | 'continuation' | 'poke' | 'resume'
 

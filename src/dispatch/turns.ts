@@ -94,7 +94,9 @@ export function decideTurn(
   )
 }
 
-/** A new run that continues the interrupted one. Its key is the same, so that who sent with that key gets this reply. */
+/**
+ * A new run that continues the interrupted one. Its key is the same, so that who sent with that key gets this reply.
+ */
 export async function continueTurn(
   ctx: Context,
   session: Session,
@@ -195,7 +197,10 @@ function portsOf(
   }
 }
 
-/** The agent whose program runs this command, and holds a slot for as long as it waits for it. A model's tool holds none. */
+/**
+ * The agent whose program runs this command, and holds a slot for as long as it waits for it. A model's tool holds
+ * none.
+ */
 function lenderOf({ store, caller }: Context): string | undefined {
   if (caller === null) return undefined
   const run = openForRead(store, caller)?.state.run

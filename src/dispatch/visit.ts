@@ -1,7 +1,9 @@
 /**
- * A visit to an agent: lock, repair, settle, the work, rest, snapshot, unlock. Every command that writes goes through here.
+ * A visit to an agent: lock, repair, settle, the work, rest, snapshot, unlock. Every command that writes goes through
+ * here.
  *
- * What is on disk if we die inside: the marker, and whatever records the work had made durable; the next visit settles it.
+ * What is on disk if we die inside: the marker, and whatever records the work had made durable; the next visit settles
+ * it.
  */
 import { SubstratError } from '../errors.js'
 import { limits } from '../limits.js'
@@ -70,7 +72,9 @@ async function withSession<T>(
   })
 }
 
-/** How long a delivery waits for the agent's lock. A holder with a turn reads the inbox after it; any other does not. */
+/**
+ * How long a delivery waits for the agent's lock. A holder with a turn reads the inbox after it; any other does not.
+ */
 export function deliveryWaitMs(state: State | undefined): number {
   return state !== undefined && isAtWork(state) ? 0 : limits.shortLockWaitMs
 }
@@ -86,8 +90,8 @@ export function applyControls(session: Session): void {
 }
 
 /**
- * The work and the clean end of a session that is open already. `looksAgain`: at the inbox, after a turn and the release
- * of the lock, unless somebody has stopped that turn and wants the agent at rest.
+ * The work and the clean end of a session that is open already. `looksAgain`: at the inbox, after a turn and the
+ * release of the lock, unless somebody has stopped that turn and wants the agent at rest.
  */
 export async function finishAfter<T>(
   ctx: Context,
@@ -141,8 +145,8 @@ function isStorageFailure(error: unknown): boolean {
 }
 
 /**
- * In a tool of an agent a command holds up that agent's turn for as long as it works on another. That is a wait like any
- * other, also where nobody asked for a reply: no two may wait for one another. Throws DEADLOCK.
+ * In a tool of an agent a command holds up that agent's turn for as long as it works on another. That is a wait like
+ * any other, also where nobody asked for a reply: no two may wait for one another. Throws DEADLOCK.
  */
 export async function holdUpCaller(ctx: Context, agentId: string): Promise<{ release(): Promise<void> }> {
   const { store, caller, command } = ctx

@@ -1,6 +1,7 @@
 /**
- * `recover`: every agent that may be owed something is repaired and marked, and its turn continued where no person need
- * be asked. Safe to run twice at once, and from cron at boot: an agent that another process holds is in good hands.
+ * `recover`: repairs every agent that may need a visit, records interrupted turns, and continues those that need no
+ * decision of a person. It may run twice at once, and from cron at boot: it leaves an agent that another process holds
+ * to that process.
  */
 
 import { advance } from '../dispatch/advance.js'
@@ -30,29 +31,29 @@ export type ContinuePolicy = 'roots' | 'all' | 'none'
 export interface RecoveredAgent extends ResultEnd {
   agent: string
   name: string | null
-  /** The row of the recovery table that was found, and that row in words. */
+  /** The row of the recovery table that applied, and its description. */
   row: Row | null
   found: string
-  /** `held`: another process has it. `failed`: see the error. */
+  /** `held`: another process holds the agent. `failed`: see the error. */
   outcome: 'clean' | 'marked' | 'continued' | 'held' | 'failed'
   run: RunView | null
 }
 
 export interface RecoverWords {
-  /** Every agent that may be owed something: those that are marked, or each one after a new start of the kernel. */
+  /** Every agent that may need a visit: the marked ones or, after a boot, every agent. */
   all: boolean
-  /** As a person names them. */
+  /** The agents as the user named them. */
   agents: string[]
 }
 
-/** `words`: what was found and done, for a person. */
+/** `words`: a description of the finding and the repair, for text output. */
 export type RecoverListener = (
   recovered: RecoveredAgent,
   failure: SubstratError | undefined,
   words: string,
 ) => void
 
-/** Calls back with each agent as it is done, in order; up to the slots they run side by side. */
+/** Calls back with each finished agent, in order. At most `slots_max` agents run in parallel. */
 export async function recover(
   command: Context,
   words: RecoverWords,
@@ -64,7 +65,7 @@ export async function recover(
       hint: 'substrat recover --all',
     })
   }
-  // Each agent is looked at before mail that this causes gives any of them a turn. Nothing is left running after it.
+  // Visit every agent before mail from these visits starts a turn. No kept server remains after `recover`.
   const ctx = command.deliveries.contextUnder(
     { isPaused: true },
     { keptServers: { ...command.keptServers, keeps: false } },
@@ -91,7 +92,7 @@ async function recoverEach(
 ): Promise<void> {
   if (ids.length === 0) ctx.reporter.note('nothing to recover')
   const done: (Recovered | undefined)[] = new Array(ids.length)
-  // As they are found: whom this command continues must not depend on which of them it visits first.
+  // Decide before the first visit, so that the choice does not depend on the order of the visits.
   const goesOn = ids.map((id) => policy === 'all' || (policy === 'roots' && !isLeft(ctx, id)))
   let begun = 0
   let told = 0
@@ -113,7 +114,7 @@ interface Recovered {
   recovered: RecoveredAgent
   failure: SubstratError | undefined
   words: string
-  /** Whether somebody has stopped the turn that it went on with, and wants the agent at rest. */
+  /** Whether another command stopped the continued turn; then the agent gets no further turn. */
   isStopped?: boolean
 }
 
@@ -171,9 +172,9 @@ async function recoverSession(
 }
 
 /**
- * A sub-agent that works for another while that one is on hold or stopped until a person decides: the same decision is
- * about what it asked for. It continues as soon as anything asks for its reply, and nobody is told of an error until
- * then.
+ * Whether an interrupted child must not continue: an agent that asked for its reply is on hold or needs a person, whose
+ * decision also covers the request. The child continues once an agent asks for its reply again; until then, no error is
+ * sent.
  */
 function isLeft(ctx: Context, agentId: string): boolean {
   const state = readableState(ctx.store, agentId)
@@ -185,7 +186,7 @@ function isLeft(ctx: Context, agentId: string): boolean {
   })
 }
 
-/** A marker whose agent never came to be, or is gone. */
+/** Removes the marker of an agent that was never created or was removed. */
 function recoverAbsent(ctx: Context, agentId: string): Recovered {
   unmarkAbsent(ctx, agentId)
   const facts = { agent: agentId, name: null, row: 'A', outcome: 'clean', run: null } as const

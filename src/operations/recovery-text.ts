@@ -1,4 +1,4 @@
-/** The text that `recover` prints: what it found at an agent, and what it did. */
+/** The text of `recover`: its finding at an agent, and the repair. */
 import { readableTime } from '../clock.js'
 import { whyNotContinued } from '../dispatch/outcome.js'
 import type { Row } from '../recovery/table.js'

@@ -1,6 +1,6 @@
 /**
- * Whether a terminated agent may be taken away: not while it owes, or is owed, anything, nor while there is a child of
- * it, terminated or not: an agent's parent is there.
+ * Whether a terminated agent may be removed. It stays while its outbox or inbox is not empty, and while it has a child,
+ * terminated or not, because the parent of each agent must exist.
  */
 
 import type { Context } from '../dispatch/context.js'
@@ -13,14 +13,14 @@ import type { State } from '../session/state.js'
 import type { FileStore } from '../storage/store.js'
 import type { Forest } from '../tree/forest.js'
 
-/** Why it stays, for now: the end of a sentence, and the next command. */
+/** Why an agent cannot be removed now: the end of a sentence, and the next command. */
 export interface RemovalObstacle {
   code: ErrorCode
   why: string
   hint: string
 }
 
-/** By what is on disk now. Undefined where it may go. */
+/** Undefined if the state and the files allow the removal. */
 export function removalObstacle(store: FileStore, state: State): RemovalObstacle | undefined {
   const word = wordOf(state)
   if (state.state !== 'terminated')
@@ -38,7 +38,7 @@ export function removalObstacle(store: FileStore, state: State): RemovalObstacle
   return undefined
 }
 
-/** Those of its children that nothing takes away with it. */
+/** The obstacle that its children are, except those that are removed with it. */
 export function childObstacle(
   forest: Forest,
   id: string,
@@ -56,15 +56,15 @@ export function childObstacle(
   }
 }
 
-/** What a dead process left it owing goes out, so that it can go. */
+/** Sends what a dead process left in the agent's outbox, so that the agent can be removed. */
 export async function flushTerminated(ctx: Context, state: State): Promise<void> {
   if (state.state !== 'terminated' || removalObstacle(ctx.store, state) === undefined) return
   await visit(ctx, state.id, { waitMs: ctx.bounds.waitMs, goesOn: false }, async () => undefined)
 }
 
 /**
- * Gone when it returns. Looked at once more under its lock. Throws what `removalObstacle` says, LOCKED, and what
- * `isGone` knows.
+ * Removes the agent after a second check under its lock. Throws the `removalObstacle`, LOCKED, or an error
+ * that `isGone` recognizes.
  */
 export async function removeAgent(ctx: Context, state: State): Promise<void> {
   const { store } = ctx
@@ -87,7 +87,7 @@ export async function removeAgent(ctx: Context, state: State): Promise<void> {
   }
 }
 
-/** Whether it failed because another process has taken the agent away meanwhile: what was wanted is done. */
+/** Whether another process has removed the agent meanwhile: then there is nothing left to do. */
 export function isGone(error: unknown): boolean {
   return error instanceof SubstratError && error.code === 'AGENT_NOT_FOUND'
 }

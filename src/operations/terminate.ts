@@ -1,10 +1,10 @@
 /**
- * `terminate`: an agent ended for good, alone or with all below it, the lowest first.
+ * `terminate`: ends an agent for ever, alone or with all agents below it, the lowest first.
  *
- * What is on disk if we die: some agents are terminated, each with none living below it, and the next call ends the
- * rest. That a parent has no living child is looked at, and its end is recorded, under the lock of its children: no
- * agent is spawned below it in between. Nobody waits for an agent's lock with that one in hand, so it can be waited for
- * within the visit.
+ * On disk after a crash: some agents are terminated, each without a living agent below it. The next call ends the rest.
+ * One hold of the children lock covers both the check that a parent has no living child and the record of its end, so
+ * no agent is spawned below it in between. A process that holds the children lock never waits for an agent's lock, so
+ * waiting for the children lock within a visit cannot deadlock.
  */
 import { clock } from '../clock.js'
 import { checkReach } from '../dispatch/caller.js'
@@ -20,7 +20,7 @@ import { checkChildless, livingBelow, lockChildren } from '../tree/children.js'
 import { cancelRecords } from './cancel.js'
 import { requestStop, stopAndVisit } from './stop-agent.js'
 
-/** Calls back with each agent once it is terminated. Throws HAS_CHILDREN, TREE_RULES. */
+/** Calls back with each terminated agent. Throws HAS_CHILDREN, TREE_RULES. */
 export async function terminate(
   ctx: Context,
   agentId: string,
@@ -28,13 +28,13 @@ export async function terminate(
   onTerminated: (agent: AgentView) => void,
 ): Promise<void> {
   checkReach(ctx.store, ctx.caller, agentId, 'terminate')
-  // An error that a child's end sends up must not begin a turn of a parent that is about to end.
+  // A child that ends may send an error to its parent, which must not start a turn: the parent is about to end.
   const paused = ctx.deliveries.contextUnder({ isPaused: true })
   if (isRecursive) await terminateAll(paused, agentId, onTerminated)
   else onTerminated(await terminateOne(paused, agentId))
 }
 
-/** Rounds that found the same agents again. */
+/** Limit on consecutive rounds that find the same agents. */
 const REPEATS_MAX = 3
 
 async function terminateAll(
@@ -47,13 +47,14 @@ async function terminateAll(
   let repeats = 0
   for (;;) {
     const living = livingBelow(ctx.store, readState(ctx.store, agentId))
-    // From the top, so that those that could make more of them stop first; and all side by side.
+    // Ask from the top down and all at once, so that agents that could spawn more stop first.
     for (const { id } of living.toReversed()) askIfHeld(ctx, id)
     try {
       for (const { id } of living) onTerminated(await terminateOne(ctx, id))
       return
     } catch (error) {
-      // One was spawned meanwhile: once more, with that one. In a cycle that was forged on disk nobody is the lowest.
+      // If a child was spawned meanwhile, repeat with it. A forged cycle has no lowest agent, so the rounds are
+      // limited.
       const ids = living.map(({ id }) => id).join()
       repeats = ids === before ? repeats + 1 : 0
       before = ids
@@ -64,7 +65,7 @@ async function terminateAll(
 
 async function terminateOne(ctx: Context, agentId: string): Promise<AgentView> {
   const before = readState(ctx.store, agentId)
-  // Before its turn is asked to stop for nothing.
+  // Check before the stop request, which would otherwise end a turn without need.
   if (before.state !== 'terminated') checkChildless(ctx.store, before, 'terminate')
   return stopAndVisit(ctx, agentId, 'terminate', (session) => end(ctx, session))
 }

@@ -1,6 +1,6 @@
 /**
- * `wait`: until agents are at rest. What nobody works on is run here, side by side up to the slots; what another
- * process holds is watched.
+ * `wait`: waits until agents reach a condition. It runs agents that no process holds, in parallel up to `slots_max`,
+ * and watches the others.
  */
 import { sleep } from '../clock.js'
 import type { Context, VisitResult } from '../dispatch/context.js'
@@ -23,11 +23,11 @@ import { whyStuck } from './stuck.js'
 export interface WaitRequest {
   agentIds: string[]
   /**
-   * `idle`: also past a decision that somebody else makes. `waiting`: until it asks for one. `any`: whichever comes
-   * first.
+   * `idle`: no turn runs or is due, and no decision is outstanding. `waiting`: the agent asks for a decision. `any`:
+   * one of the two.
    */
   until: 'idle' | 'waiting' | 'any'
-  /** Whether what nobody holds is run here. */
+  /** Whether this process runs agents that no other process holds. */
   drains: boolean
   timeoutMs: number | null
 }
@@ -38,7 +38,7 @@ export interface WaitedAgent extends Omit<TurnResult, 'agent'>, ResultEnd {
 
 export type WaitListener = (waited: WaitedAgent, failure: SubstratError | undefined) => void
 
-/** Calls back with each agent as it is at rest, in order. */
+/** Calls back with each agent, in order, once it has reached the requested condition. */
 export async function waitForAgents(
   ctx: Context,
   request: WaitRequest,
@@ -64,7 +64,7 @@ export async function waitForAgents(
   }
 }
 
-/** Whoever waits in a tool of an agent makes that agent wait: no two may wait for one another. */
+/** A `wait` in a tool makes the tool's agent wait too. Throws DEADLOCK if agents would wait for each other. */
 async function edgesOf({ store, caller, command }: Context, agentIds: string[]): Promise<WaitEdge[]> {
   const edges: WaitEdge[] = []
   if (caller === null) return edges
@@ -79,14 +79,14 @@ async function edgesOf({ store, caller, command }: Context, agentIds: string[]):
 
 const PAUSE_MS_MAX = 100
 
-/** What became of an agent, and why that is no success. */
+/** The state of an agent when its wait ended, and the failure if there is one. */
 interface WaitResult {
   state: State | undefined
   failure: SubstratError | undefined
 }
 
 class Watch {
-  /** The latest visit of this process to each, and how far its log was then. */
+  /** The latest visit of this process to each agent, and the last `seq` of its log at that time. */
   private readonly visits = new Map<string, VisitResult & { seq: number | undefined }>()
 
   readonly ctx: Context
@@ -103,7 +103,7 @@ class Watch {
     })
   }
 
-  /** Says how many it has told. */
+  /** Returns how many agents it reported. */
   async reportUntilDone(signal: AbortSignal, onAgent: WaitListener): Promise<number> {
     const { agentIds } = this.request
     const rests = new Map<string, WaitResult>()
@@ -120,7 +120,7 @@ class Watch {
     }
   }
 
-  /** The turns that ran here have ended, or were stopped. */
+  /** Call when the turns that ran here have ended or were stopped. */
   giveUp(agentId: string, onAgent: WaitListener): void {
     const rest = this.restAt(agentId, false)
     if (rest !== undefined) {
@@ -131,7 +131,7 @@ class Watch {
     this.tell(agentId, { state, failure: this.whyGivenUp(state) }, onAgent)
   }
 
-  /** Undefined while somebody works on it, or will. */
+  /** Undefined while a process works on the agent or is about to. */
   private restAt(agentId: string, begins: boolean): WaitResult | undefined {
     try {
       const state = openForRead(this.ctx.store, agentId)?.state
@@ -155,7 +155,7 @@ class Watch {
       if (this.isWorkedOn(state, begins)) return undefined
       const { error } = this.visits.get(state.id) ?? {}
       if (error !== undefined) return { failure: error }
-      // Who only watches waits for others to take what is in the inbox.
+      // With `--no-drain`, another process must deliver the pending mail.
       if (!this.isUnfinished(state)) return undefined
     }
     const failure = run === null ? undefined : failureOfLatest(state, run, undefined)
@@ -178,7 +178,7 @@ class Watch {
     }
   }
 
-  /** Whether a visit goes on with its turn, or says why it cannot. */
+  /** Whether a visit would continue the turn or report why it cannot. */
   private isUnfinished(state: State): boolean {
     const { run } = state
     if (run?.status !== 'open') return isInterrupted(state)
@@ -186,7 +186,10 @@ class Watch {
     return run.wait === null || isDue(run.wait, now) || !waitIsGood(state, run.wait, now)
   }
 
-  /** By us, or by another process; it is begun with where nobody does, unless the last visit came to nothing. */
+  /**
+   * Whether this or another process works on the agent. If none does, this process starts a visit, unless its last
+   * visit ran no turn and the log has not grown since.
+   */
   private isWorkedOn({ id, last_seq }: State, begins: boolean): boolean {
     const { store, deliveries } = this.ctx
     if (deliveries.has(id) || store.isAgentHeld(id)) return true

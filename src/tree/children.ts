@@ -1,8 +1,9 @@
 /**
- * Who is below whom. A parent's `children/` has an entry for each child, by name or, where it has none, by id: that is an
- * index, the truth is the parent that each agent's own log names.
+ * The children of an agent. The parent's `children/` has an entry for each child, by name or, for a child without a
+ * name, by id. This is only an index: the truth is the parent in each agent's own log.
  *
- * Invariants: a living agent's parent lives. A living child has an entry, unless the index is not complete, or damaged.
+ * Invariants: the parent of a living agent is alive. A living child has an entry, unless the index is incomplete or
+ * damaged.
  */
 import { SubstratError } from '../errors.js'
 import { openForRead } from '../session/load.js'
@@ -16,7 +17,7 @@ export function livingChildren(store: FileStore, parentId: string): State[] {
   return childrenOf(store, parentId).filter(({ state }) => state !== 'terminated')
 }
 
-/** Also the terminated ones that no other of their name has followed. */
+/** Includes terminated children, except those whose name a later child has taken. */
 export function childrenOf(store: FileStore, parentId: string): State[] {
   const ids = store.childNames(parentId).ids() ?? store.agentIds()
   return ids
@@ -25,7 +26,7 @@ export function childrenOf(store: FileStore, parentId: string): State[] {
     .sort((a, b) => (a.created_at < b.created_at ? -1 : 1))
 }
 
-/** The agent, and below it everything that lives, the lowest first. A cycle that was forged on disk is gone round once. */
+/** The agent and all living agents below it, the lowest first. A forged cycle is followed once. */
 export function livingBelow(store: FileStore, agent: State): State[] {
   const seen = new Set<string>([agent.id])
   const visit = (parent: State): State[] => [
@@ -37,7 +38,10 @@ export function livingBelow(store: FileStore, agent: State): State[] {
   return visit(agent)
 }
 
-/** The index of a parent's children, locked and complete: until release no agent is spawned below it, and it does not end. */
+/**
+ * Locks the index of a parent's children, and completes it if all agents can be read. Until the release, no agent is
+ * spawned below the parent, and the parent does not end.
+ */
 export async function lockChildren(
   store: FileStore,
   parentId: string,
@@ -54,7 +58,7 @@ export async function lockChildren(
   }
 }
 
-/** The same for the roots, of which only those with a name are in the index. */
+/** The same for the roots. Only roots with a name are in their index. */
 export async function lockRoots(
   store: FileStore,
   command: string,
@@ -72,8 +76,8 @@ export async function lockRoots(
 }
 
 /**
- * Gives every living child, or root, its entry again and takes away the entries that lead nowhere, also in an index that says
- * it is complete. `candidates` may be out of date, but for those spawned since: they have their entries.
+ * Restores the entry of every living child or root and removes dangling entries, even if the index is marked complete.
+ * `candidates` may lack agents that were spawned since: those have their entries.
  */
 export async function mendIndex(
   store: FileStore,
@@ -98,7 +102,7 @@ export async function mendIndex(
   }
 }
 
-/** Of one that is gone: its entry leads nowhere, and would be counted as a child. */
+/** Removes the entry of a removed agent, which would otherwise count as a child. */
 export async function forgetName(
   store: FileStore,
   { id, name, parent }: Pick<State, 'id' | 'name' | 'parent'>,
@@ -110,24 +114,24 @@ export async function forgetName(
   try {
     lock = await index.lock(command)
   } catch (error) {
-    // Its parent was taken away meanwhile, and the index with it.
+    // The parent was removed meanwhile, with its index.
     if (parent !== null && !store.hasAgent(parent)) return
     throw error
   }
   try {
-    // Another of that name may have followed.
+    // A later agent may have taken the name.
     if (index.lookUp(name ?? id) === id) index.forget(name ?? id)
   } finally {
     await lock.release()
   }
 }
 
-/** Whether its parent may not end for it: also where nobody can read whether it lives. */
+/** Whether a child keeps its parent from ending: it is alive, or cannot be read and may be alive. */
 export function mayHaveLivingChild(store: FileStore, parentId: string): boolean {
   return livingChildren(store, parentId).length > 0 || damagedChild(store, parentId) !== undefined
 }
 
-/** Before a parent may end. Throws HAS_CHILDREN; CORRUPT where nobody can read whether a child of it lives. */
+/** Throws HAS_CHILDREN if the agent has a living child, CORRUPT if a child cannot be read and may be alive. */
 export function checkChildless(store: FileStore, parent: State, verb: string): void {
   const damaged = damagedChild(store, parent.id)
   if (damaged !== undefined) throw damaged
@@ -144,7 +148,9 @@ export function checkChildless(store: FileStore, parent: State, verb: string): v
   )
 }
 
-/** What is wrong with a child that cannot be read. Without its index only the beginning of its log says whose child it is. */
+/**
+ * The error of a child that cannot be read. Without a complete index, the first record or snapshot names its parent.
+ */
 function damagedChild(store: FileStore, parentId: string): SubstratError | undefined {
   const known = store.childNames(parentId).ids()
   const ids = known ?? store.agentIds().filter((id) => firstParent(store, id) === parentId)
@@ -166,8 +172,8 @@ function whyUnreadable(store: FileStore, id: string): SubstratError | undefined 
 }
 
 /**
- * Gives every living child its entry again, after the index was deleted. While an agent cannot be read nobody knows whose
- * child it is, so the index stays incomplete: misses are then looked for, not trusted.
+ * Restores the entry of every living child after the index was deleted. The parent of an agent that cannot be read is
+ * unknown, so then the index stays incomplete: a name that is missing from it is searched in all agents.
  */
 function rebuild(
   index: NameIndex,

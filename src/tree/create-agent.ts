@@ -1,4 +1,6 @@
-/** A new agent: its name reserved, its directory renamed into place, its first prompt already in its log. */
+/**
+ * Creates an agent: reserves its name, and renames its directory into place with the first prompt already in its log.
+ */
 import { SubstratError, shellWord } from '../errors.js'
 import { foldName } from '../format.js'
 import { encodeBatch } from '../session/batch.js'
@@ -12,7 +14,7 @@ import { childrenOf, lockChildren, lockRoots } from './children.js'
 import { livingChild, livingRoot } from './names.js'
 
 export interface TreeBounds {
-  /** Levels of the tree, the root's with it. */
+  /** Levels of the tree, including the root. */
   depthMax: number
   /** Living children of one agent. */
   childrenMax: number
@@ -21,16 +23,16 @@ export interface TreeBounds {
 export interface NewAgent {
   id: string
   name: string | null
-  /** Its id; null for a root. */
+  /** The parent's id; null for a root. */
   parent: string | null
-  /** session.created, and with a prompt the first run; given where in the tree it is. */
+  /** The first records, given the agent's path: `session.created` and, with a prompt, the first run. */
   records(place: { path: string }): NewRecord[]
   command: string
 }
 
 /**
- * The session, with its lock held. Order: the name, then the agent with its marker; so that whatever dies in between, a
- * name leads to its agent or to nothing, and an agent that is owed a turn is found. Its parent cannot end meanwhile.
+ * Returns the session with its lock held. The name is stored first, then the agent with its marker. So after a crash, a
+ * name leads to its agent or to nothing, and an agent with a first turn is found. The parent cannot end meanwhile.
  */
 export async function createAgent(store: FileStore, agent: NewAgent, bounds: TreeBounds): Promise<Session> {
   const { id, name, parent, command } = agent
@@ -75,7 +77,7 @@ async function createOnDisk(
   }
 }
 
-/** Under the lock of its children: while that is held it does not end. */
+/** Call with the children lock held, so that the parent cannot end. */
 function checkParent(store: FileStore, parentId: string, index: NameIndex, bounds: TreeBounds): State {
   const parent = openForRead(store, parentId)?.state
   if (parent === undefined || parent.state === 'terminated' || parent.isDone) {
@@ -88,7 +90,7 @@ function checkParent(store: FileStore, parentId: string, index: NameIndex, bound
       },
     )
   }
-  // Who relies on a name that another process made syncs it first (durability rule 3).
+  // Sync a directory name that another process created before relying on it (durability rule 3).
   store.syncNameOf(parentId)
   if (parent.path.split('/').length >= bounds.depthMax)
     throw fullTreeError(parent, `the tree may not be deeper than ${bounds.depthMax} levels`, 'depth_max')
@@ -97,7 +99,10 @@ function checkParent(store: FileStore, parentId: string, index: NameIndex, bound
   return parent
 }
 
-/** Says how many live. Entries of the dead are kept while there is room, so that their names lead to them. */
+/**
+ * Returns the number of living children. Entries of dead ones remain while there is room, so that names still find
+ * them.
+ */
 function forgetDead(store: FileStore, parent: State, index: NameIndex): number {
   const children = childrenOf(store, parent.id)
   const dead = children.filter(({ state }) => state === 'terminated')
@@ -112,7 +117,7 @@ function fullTreeError(parent: State, why: string, setting: string): SubstratErr
   })
 }
 
-/** Its parent and its siblings could not write to it by its name, but would write to somebody else. */
+/** A message that its parent or siblings address to `parent` would go to their own parent instead. */
 function meansParent(name: string): SubstratError {
   return new SubstratError('USAGE', `${JSON.stringify(name)} cannot be the name of a child`, {
     hint: 'each agent calls its own parent by this name; choose another',

@@ -15,7 +15,7 @@ export interface AgentFacts {
   /** Absolute. */
   workspace: string
   options: Record<string, string>
-  /** Tools that may change things without being asked about. */
+  /** Tools that need no approval. */
   allow: string[]
 }
 

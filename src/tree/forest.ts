@@ -1,7 +1,7 @@
 /**
- * The whole tree, or one branch of it, read without locks and without trusting an index: each agent hangs where its own
- * log says. What cannot hang anywhere (a cycle or a dangling parent that was forged on disk, a log that cannot be read)
- * is a stray: it is named, with why, and whatever hangs below it still does.
+ * The whole tree, or one branch, read without locks: each agent's own log names its parent. An agent without a place (a
+ * forged cycle or dangling parent, an unreadable log) is a stray. It is listed with the reason, and the agents below it
+ * stay below it.
  *
  * Invariant: each agent is in the forest once, as a root, below its parent, or as a stray.
  */
@@ -12,18 +12,18 @@ import { snapshotAlone } from '../session/snapshot.js'
 import type { State } from '../session/state.js'
 import type { FileStore } from '../storage/store.js'
 
-/** What a place in the tree takes. */
+/** The fields that decide an agent's place in the tree. */
 type Kin = Pick<State, 'id' | 'parent' | 'path' | 'state' | 'created_at'>
 
-/** How an agent is read: `peekState`, or less. */
+/** How an agent is read: with `peekState`, or a function that reads less. */
 type Look<A extends Kin> = (store: FileStore, agentId: string) => A | undefined
 
 export interface Forest<A extends Kin = State> {
-  /** Those that can be read. */
+  /** The readable agents. */
   agents: Map<string, A>
-  /** Of each parent, oldest first; strays and the terminated with them. */
+  /** The children of each parent, oldest first, including strays and terminated agents. */
   children: Map<string, string[]>
-  /** Why each of them hangs nowhere. */
+  /** The reason why each stray has no place. */
   strays: Map<string, string>
   /** Oldest first. */
   roots: string[]
@@ -34,14 +34,14 @@ export function readForest(store: FileStore): Forest {
   return forestOf(store, peekState)
 }
 
-/** The same of less than their whole states. */
+/** The same, but reads only part of each state. */
 export function forestOf<A extends Kin>(store: FileStore, look: Look<A>): Forest<A> {
   return buildForest(store, store.agentIds(), look)
 }
 
 /**
- * What is above and below one agent, found by the indexes; every agent where one of them is not whole. A terminated
- * agent may have lost its entry to another of its name, so with `isWhole` every agent is looked at.
+ * The agents above and below one agent, found by the indexes, or all agents if an index is incomplete. A terminated
+ * agent may have lost its entry to a later one of its name, so with `isWhole` every agent is read.
  */
 export function branchOf<A extends Kin>(
   store: FileStore,
@@ -53,7 +53,7 @@ export function branchOf<A extends Kin>(
   return buildForest(store, ids ?? store.agentIds(), look)
 }
 
-/** The agent and all below it, the lowest first; a cycle is gone round once. */
+/** The agent and all agents below it, the lowest first. A cycle is followed once. */
 export function lowestFirst({ children }: Pick<Forest, 'children'>, agentId: string): string[] {
   const order: string[] = []
   const seen = new Set([agentId])
@@ -65,7 +65,7 @@ export function lowestFirst({ children }: Pick<Forest, 'children'>, agentId: str
   return order
 }
 
-/** Whether the one is somewhere below the other. Reads the agents between them. */
+/** Whether an agent is below another at any depth. Reads the agents between them. */
 export function isBelow(store: FileStore, agent: State, ancestorId: string): boolean {
   const seen = new Set<string>()
   for (
@@ -100,7 +100,7 @@ function buildForest<A extends Kin>(store: FileStore, ids: string[], look: Look<
   const agents = new Map<string, A>()
   const strays = new Map<string, string>()
   const parents = new Map<string, string>()
-  // A parent that was not in the list, or was spawned since, is read too.
+  // Also read a parent that is not in the list or was spawned since.
   const next = [...ids]
   for (let id = next.pop(); id !== undefined; id = next.pop()) {
     if (agents.has(id) || strays.has(id)) continue
@@ -117,7 +117,7 @@ function buildForest<A extends Kin>(store: FileStore, ids: string[], look: Look<
   return { agents, strays, ...linkAgents(agents, strays, parents) }
 }
 
-/** Reads no lock, so what looks wrong may only be new: it is looked at again, the parent first. */
+/** Without locks, an agent that was just created can look like a stray, so it is read again after its parent. */
 function nameStray<A extends Kin>(
   store: FileStore,
   { agents, strays }: Pick<Forest<A>, 'agents' | 'strays'>,
@@ -140,7 +140,7 @@ function nameStray<A extends Kin>(
     strays.set(id, `it is alive, but its parent ${above.path} is terminated`)
 }
 
-/** Those whose ancestors lead back to themselves. */
+/** The agents that are their own ancestors. */
 function inCycles(agents: Map<string, Kin>): string[] {
   const done = new Set<string>()
   const found: string[] = []
@@ -185,19 +185,19 @@ function oldestFirst(a: { id: string; created_at: string }, b: typeof a): number
   return a.id < b.id ? -1 : 1
 }
 
-/** Neither where it is gone: removed since it was listed. */
+/** Returns neither field if the agent was removed since it was listed. */
 function read<A extends Kin>(store: FileStore, id: string, look: Look<A>): { state?: A; why?: string } {
   try {
     const state = look(store, id)
     if (state !== undefined) return { state }
     return store.hasAgent(id) ? { why: `${store.logPath(id)} is missing` } : {}
   } catch (error) {
-    // Of any kind: bytes that somebody forged may check, and still be nothing that we ever wrote.
+    // Catch any error: forged bytes may have a valid checksum and still break every assumption of the reader.
     return store.hasAgent(id) ? { why: (error as Error).message } : {}
   }
 }
 
-/** The parent of an agent whose log is damaged; where the log does not say it, as its snapshot has it. A parent never changes. */
+/** The parent of an agent whose log is damaged: from its first record, else its snapshot. A parent never changes. */
 export function firstParent(store: FileStore, id: string): string | null {
   return attempt(() => parentInLog(store, id)) ?? attempt(() => parentInSnapshot(store, id)) ?? null
 }
@@ -217,7 +217,7 @@ function parentInSnapshot(store: FileStore, id: string): string | null | undefin
   return snapshotAlone(store.snapshots.read(id), id)?.parent
 }
 
-/** Undefined where it cannot be read. */
+/** Undefined if the read fails with a `SubstratError`. */
 function attempt<T>(read: () => T): T | undefined {
   try {
     return read()

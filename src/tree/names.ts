@@ -1,5 +1,5 @@
 /**
- * Names of agents, and how a person's word for one is understood: uuid, path, name, or a unique prefix of the uuid.
+ * Names of agents. The user names an agent by UUID, path, name, or a unique prefix of the UUID.
  *
  * Invariant: a name is unique among living siblings.
  */
@@ -12,7 +12,7 @@ import { peekState } from '../session/peek-state.js'
 import type { State } from '../session/state.js'
 import type { FileStore } from '../storage/store.js'
 
-/** The name in the form that is stored. Throws USAGE for what cannot be one. */
+/** The name in its stored form (Unicode NFC). Throws USAGE for an invalid name. */
 export function checkName(name: string): string {
   const normal = name.normalize('NFC')
   const why = whyNoName(normal)
@@ -23,8 +23,8 @@ export function checkName(name: string): string {
 }
 
 /**
- * Throws AGENT_NOT_FOUND or AGENT_AMBIGUOUS. Reads one index entry for each name of a path; only a bare name that is no
- * root's is looked for in every agent.
+ * Throws AGENT_NOT_FOUND or AGENT_AMBIGUOUS. Reads one index entry for each name of a path. Only a bare name that is
+ * not the name of a root is searched in all agents.
  */
 export function resolveAgent(store: FileStore | undefined, word: string): string {
   if (store === undefined) throw notFound(word)
@@ -48,7 +48,7 @@ export function livingChild(store: FileStore, parentId: string, name: string): s
   return id !== undefined && isAlive(store, id) ? id : undefined
 }
 
-/** The living root that has the name; undefined where there is none. Trusts a miss only in an index that is whole. */
+/** The living root that has the name. A miss is trusted only if the index is complete. */
 export function livingRoot(store: FileStore, name: string): string | undefined {
   const id = findRoot(store, name)
   return id !== undefined && isAlive(store, id) ? id : undefined
@@ -58,7 +58,7 @@ function findRoot(store: FileStore, name: string): string | undefined {
   const index = store.rootNames()
   const id = index.lookUp(name)
   if (id !== undefined && store.hasAgent(id)) return id
-  // The entry of one that never came to be stands where that of a terminated one stood.
+  // An entry may lead to an agent that was never created. It may have replaced the entry of a terminated agent.
   return id === undefined && index.isMissTrusted(name)
     ? undefined
     : lookThrough(store, name, (agent) => agent.parent === null)
@@ -75,7 +75,7 @@ function findByPath(store: FileStore, path: string): string {
   return found
 }
 
-/** An agent without a name stands in its parent's index under its id. */
+/** A child without a name is in its parent's index by its id. */
 function childNamed(store: FileStore, parentId: string, name: string): string | undefined {
   const index = store.childNames(parentId)
   const id = index.lookUp(name)
@@ -85,7 +85,7 @@ function childNamed(store: FileStore, parentId: string, name: string): string | 
     : lookThrough(store, name, (agent) => agent.parent === parentId)
 }
 
-/** The living one of that name; else any that had it. */
+/** The living agent with the name, else a terminated one. */
 function lookThrough(store: FileStore, name: string, isMeant: (agent: State) => boolean): string | undefined {
   const wanted = foldName(name)
   const scan = new Scan(store)
@@ -99,7 +99,7 @@ function lookThrough(store: FileStore, name: string, isMeant: (agent: State) => 
   return dead
 }
 
-/** Living agents of that name, anywhere in the tree, and the names of the other living agents. */
+/** The ids of living agents with the name, anywhere in the tree, and the names of the other living agents. */
 function scanForName(store: FileStore, name: string): { ids: string[]; others: string[] } {
   const wanted = foldName(name)
   const scan = new Scan(store)
@@ -114,7 +114,7 @@ function scanForName(store: FileStore, name: string): { ids: string[]; others: s
   return { ids, others }
 }
 
-/** Every agent that can be read: one whose log is damaged, or that the disk does not give, does not hide the others. */
+/** Reads all agents. An agent that is damaged or cannot be read does not hide the others. */
 class Scan {
   private failure: SubstratError | undefined
 
@@ -127,7 +127,7 @@ class Scan {
     }
   }
 
-  /** Throws where the disk failed: an agent that was not read may be the one that was looked for. */
+  /** Throws if a read failed: the agent that could not be read may be the one that was searched. */
   assertWhole(): void {
     if (this.failure !== undefined) throw this.failure
   }
@@ -186,7 +186,7 @@ function notFound(word: string, names: string[] = []): SubstratError {
   })
 }
 
-/** As JSON writes it, with nothing in it that steers a terminal (JSON leaves C1 controls as they are), and not too long. */
+/** As a JSON string, shortened, with all control characters escaped: JSON itself does not escape C1 controls. */
 function shownWord(word: string): string {
   const json = JSON.stringify(word.length > 80 ? `${word.slice(0, 80)}…` : word)
   return json.replace(/[\p{C}\u2028\u2029]/gu, (char) => `\\u{${char.codePointAt(0)?.toString(16)}}`)

@@ -1,4 +1,4 @@
-/** Who may talk to whom: one hop up, down or to the side. The operator may talk to anyone. */
+/** An agent may write to its parent, children and siblings; the operator may write to any agent. */
 import { SubstratError } from '../errors.js'
 import { foldName, isUuid, OPERATOR } from '../format.js'
 import { readableState } from '../session/peek-state.js'
@@ -9,7 +9,7 @@ import { livingChild, resolveAgent } from './names.js'
 
 export type Relation = 'parent' | 'child' | 'sibling'
 
-/** Undefined where they are further apart, or one and the same. */
+/** Undefined if the agents are further apart, or the same. */
 export function relationOf(from: State, to: State): Relation | undefined {
   if (from.id === to.id) return undefined
   if (to.parent === from.id) return 'child'
@@ -17,7 +17,7 @@ export function relationOf(from: State, to: State): Relation | undefined {
   return from.parent !== null && from.parent === to.parent ? 'sibling' : undefined
 }
 
-/** Throws TREE_RULES where the one may not write to the other. */
+/** Throws TREE_RULES if `from` may not write to `to`. */
 export function checkMayWrite(from: State, to: State): Relation {
   const relation = relationOf(from, to)
   if (relation !== undefined) return relation
@@ -30,15 +30,15 @@ export function checkMayWrite(from: State, to: State): Relation {
   throw treeRulesError(`${from.path} may not write to ${to.path}: ${why}`, from, to)
 }
 
-/** Throws TREE_RULES where it is not the other's direct parent. */
+/** Throws TREE_RULES if `to` is not a child of `from`. */
 export function checkIsChild(from: State, to: State, verb: string): void {
   if (to.parent === from.id && to.id !== from.id) return
   throw treeRulesError(`${from.path} may not ${verb} ${to.path}, which is not its child`, from, to)
 }
 
 /**
- * The agent that another means: `parent`, `operator`, the name of a child or sibling, or what a person would write. Throws
- * AGENT_NOT_FOUND, AGENT_AMBIGUOUS.
+ * The agent that `from` names: `parent`, `operator`, the name of a child or sibling, or any word that a user may write.
+ * Throws AGENT_NOT_FOUND, AGENT_AMBIGUOUS.
  */
 export function resolveRelative(store: FileStore, from: State, word: string): string {
   if (word === OPERATOR) return OPERATOR
@@ -55,7 +55,7 @@ export function resolveRelative(store: FileStore, from: State, word: string): st
   return resolveAgent(store, word)
 }
 
-/** Living agents that it may write to, itself left out. */
+/** The living agents that it may write to. */
 export function relativesOf(store: FileStore, agent: State): { relation: Relation; state: State }[] {
   const parent = agent.parent === null ? undefined : readableState(store, agent.parent)
   const siblings = agent.parent === null ? [] : livingChildren(store, agent.parent)

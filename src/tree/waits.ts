@@ -1,7 +1,7 @@
 /**
- * Waits of one agent for another: no two may wait for one another, by way of however many others.
+ * Waits of one agent for another. Each wait is an edge on disk, and the edges may not form a cycle of any length.
  *
- * What is on disk if the process dies: the edge, without a living holder. It counts no more, and the next sweep removes it.
+ * On disk after a crash: the edge, without a living holder. It no longer counts, and the next sweep removes it.
  */
 import { SubstratError } from '../errors.js'
 import type { FileStore } from '../storage/store.js'
@@ -9,8 +9,8 @@ import type { FileStore } from '../storage/store.js'
 export type WaitEdge = Awaited<ReturnType<FileStore['waits']['add']>>
 
 /**
- * The edge of the wait, to be released at its end. It is on disk before the check for a cycle, so that of those who would wait
- * for one another at least one is refused. Throws DEADLOCK.
+ * Returns the edge, which the caller releases when the wait ends. The edge is on disk before the check for a cycle, so
+ * at least one of several agents that would wait for each other is refused. Throws DEADLOCK.
  */
 export async function beginWait(
   store: FileStore,
@@ -28,7 +28,7 @@ export async function beginWait(
   }
 }
 
-/** Throws DEADLOCK where the agent to be waited for waits, by way of however many others, for the waiter. */
+/** Throws DEADLOCK if `to` waits for the waiter, directly or through other agents. */
 export function checkNoCycle(store: FileStore, waiterId: string, to: string): void {
   const seen = new Set<string>()
   const next = [to]

@@ -166,7 +166,7 @@ describe.concurrent('nothing is left running', () => {
     await promptKnown(house, id)
     await sender.kill()
     const recovered = await house.run(['recover', 'a'])
-    expect(recovered.stdout).toContain('went on')
+    expect(recovered.stdout).toContain('continued, ')
     expect(house.running()).toEqual([])
     expect(house.findings(true)).toEqual([])
   })

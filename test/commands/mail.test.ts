@@ -115,7 +115,7 @@ describe.concurrent('a turn that did not complete sends an error to the requeste
     const ids = await family(house, '--provider', 'exec', '--option', 'command=exit 3')
     const request = sentId((await house.ok(...ask)).stderr)
     expect((await house.run(['deliver', '--all'])).exit).toBe(9)
-    expectErrors(house, ids, /a failure: the command exited 3/, request)
+    expectErrors(house, ids, /failed: the command exited 3/, request)
   })
 
   test('when it took too long', async () => {

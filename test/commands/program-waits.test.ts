@@ -83,7 +83,7 @@ describe.concurrent('a program that needs the user', () => {
     ]) {
       const { exit, stderr } = await house.run(flags)
       expect(exit).toBe(2)
-      expect(stderr).toMatch(/: (answer it with )?--input or --deny \(/)
+      expect(stderr).toMatch(/; use --input or --deny \(/)
       expect(stderr).toContain("substrat token rotate a | substrat resume a --token - --input '…'")
     }
     expect(await house.ok(...input)).toMatchObject({ stdout: 'installed\n' })
@@ -114,7 +114,7 @@ describe.concurrent('a program that needs the user', () => {
     ]) {
       const { exit, stderr } = await house.run(['resume', 'a', '--token', token, ...flags])
       expect(exit).toBe(2)
-      expect(stderr).toContain(': --approve or --deny (')
+      expect(stderr).toContain('; use --approve or --deny (')
       expect(stderr).toContain('substrat approve a, or substrat deny a')
     }
     expect(house.log(id)).toBe(log)

@@ -120,7 +120,7 @@ describe.concurrent('send_message', () => {
       ['top', /it can write only to its parent, children and siblings/],
       ['top/a/b/c/d', /it can write only to its parent, children and siblings/],
       ['top/a/b', /an agent cannot write to itself/],
-      ['other', /only its parent/],
+      ['other', /only to its parent/],
       ['operator', /only a root may write to the operator/],
       ['nobody', /there is no agent "nobody"/],
       ['gone', /there is no agent "gone"/],

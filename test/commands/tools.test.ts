@@ -180,7 +180,7 @@ describe.concurrent('spawn_agent', () => {
     expect((await calling(house, id)).isError).toBe(false)
     expect((await calling(house, id)).text).toContain('it already has 1 living children')
     const below = await house.run(['spawn', '--parent', 'a/one', '--name', 'deep'])
-    expect([below.exit, below.stderr]).toEqual([13, expect.stringContaining('2 levels deep')])
+    expect([below.exit, below.stderr]).toEqual([13, expect.stringContaining('deeper than 2 levels')])
     expect(agentsIn(house)).toHaveLength(2)
   })
 })

@@ -150,10 +150,10 @@ describe.concurrent('a forged parent or log', () => {
     expect(program.exit).toBe(10)
     expect(outline(program.json.agents)).toBe('lead(docs) solo')
     expect(outline(program.json.stray)).toBe('tests(a)')
-    expect(program.json.stray[0]).toMatchObject({ id: tests, why: `its parent ${nobody} is not there` })
+    expect(program.json.stray[0]).toMatchObject({ id: tests, why: `its parent ${nobody} does not exist` })
     const person = await house.run(['tree'])
     expect(person.exit).toBe(10)
-    expect(person.stdout).toContain(`not in the tree:\ntests: its parent ${nobody} is not there\n\n`)
+    expect(person.stdout).toContain(`not in the tree:\ntests: its parent ${nobody} does not exist\n\n`)
     expect(person.stdout).toMatch(/^└─ a /m)
     expect(person.stderr).toMatch(/^substrat: one agent has no place in the tree: .*\n$/)
     // The others take their turns.

@@ -162,7 +162,7 @@ describe.concurrent('resume with a token', () => {
     expect(told.stderr).toMatch(/substrat token rotate a \| substrat resume a --token - --input '…'/)
     const approved = await house.run(decides(token, '--approve'))
     expect(approved).toMatchObject({ exit: 2, stdout: '' })
-    expect(approved.stderr).toContain('it asks a question: answer it with --input')
+    expect(approved.stderr).toContain('it asks a question; use --input')
     expect((await house.run(decides(token, '--input', 'main'))).stdout).toBe('finished\n')
     expect(house.records(id).find(({ kind }) => kind === 'tool.finished')).toMatchObject({ content: 'main' })
     const other = new House()
@@ -377,7 +377,7 @@ describe.concurrent('a message to a waiting agent', () => {
       const refused = await house.run(['send', 'a', 'other', ...flags, '--json'])
       expect(refused.exit).toBe(5)
       expect(refused.json).toMatchObject({ run: null, reply: null, wait: { kind: 'approval', token: null } })
-      expect(refused.stderr).toContain('substrat: the message was not taken')
+      expect(refused.stderr).toContain('substrat: the message was not delivered')
     }
     expect(house.log(id)).toBe(log)
     expect(house.inbox(id)).toEqual([])
