@@ -177,7 +177,7 @@ describe.concurrent('a forged parent or log', () => {
     expect((await house.run(['terminate', lead])).exit).toBe(13)
     expect((await house.run(['cancel', lead, '--recursive'])).exit).toBe(0)
     expect((await house.ok('send', 'solo', 'hi')).stdout).toBe('echo: hi\n')
-    expect(house.findings().filter(({ invariant }) => invariant.includes('parent is there'))).toHaveLength(3)
+    expect(house.findings().filter(({ invariant }) => invariant.includes('parent exists'))).toHaveLength(3)
     // Where no index says so, the one is found below the other again and again: nobody is the lowest.
     const scanned = house.copy()
     rmSync(scanned.agentFile(a, 'children'), { recursive: true })
