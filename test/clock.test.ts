@@ -7,7 +7,7 @@ test.each([
   ['2026-11-20T10:00:00Z', '2026-11-20T10:00:00.000Z'],
   ['2026-11-20T10:00:00+02:00', '2026-11-20T08:00:00.000Z'],
   ['9999-12-31T23:59:59Z', '9999-12-31T23:59:59.000Z'],
-])('%s is a time that a record takes', (text, stored) => {
+])('%s is a valid time for a record', (text, stored) => {
   expect(parseTime(text)).toBe(stored)
   expect(isTime(stored)).toBe(true)
 })
@@ -23,6 +23,6 @@ test.each([
   '-000001-01-01T00:00:00Z',
   '9999-12-31T23:59:59-12:00',
   '0000-01-01T00:00:00+12:00',
-])('%j is none', (text) => {
+])('%j is not a valid time', (text) => {
   expect(parseTime(text)).toBeUndefined()
 })

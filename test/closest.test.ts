@@ -13,7 +13,7 @@ test.each([
   )
 })
 
-test('a word that resembles none has no suggestion', () => {
+test('a word without a similar one has no suggestion', () => {
   expect(suggestion('nonsense', ['send', 'wait'])).toBe('')
   expect(suggestion('ab', ['cd'])).toBe('')
   expect(suggestion('send', [])).toBe('')

@@ -2,7 +2,7 @@ import { readFileSync } from 'node:fs'
 import { expect, test } from 'vitest'
 import { type ErrorCode, EXIT_STATUS, SubstratError, shellWord } from '../src/errors.js'
 
-test('docs/errors.md has every code with its exit status and a meaning, and no other', () => {
+test('docs/errors.md has exactly the codes of the program, each with its exit status and a meaning', () => {
   const page = readFileSync('docs/errors.md', 'utf8')
   const documented = [...page.matchAll(/^- `([A-Z_]+)` (\d+): (.*)$/gm)]
   expect(Object.fromEntries(documented.map(([, code, exit]) => [code, Number(exit)]))).toEqual(EXIT_STATUS)
@@ -24,6 +24,6 @@ test.each([
   ['$HOME', "'$HOME'"],
   ['a;b', "'a;b'"],
   ['', "''"],
-])('%j in a command to be pasted is %s', (text, word) => {
+])('%j in a command to paste is %s', (text, word) => {
   expect(shellWord(text)).toBe(word)
 })

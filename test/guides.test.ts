@@ -1,4 +1,4 @@
-/** The pages for contributors name files, commands, layers and labs: each of them exists. */
+/** The files, commands, layers and labs in the pages for contributors exist. */
 import { existsSync, readdirSync, readFileSync } from 'node:fs'
 import { dirname, join } from 'node:path'
 import { describe, expect, test } from 'vitest'
@@ -6,7 +6,7 @@ import { LAYERS } from './support/layers.js'
 
 const LABS = 'stress/README.md'
 const ARCHITECTURE = 'docs/architecture.md'
-/** A name that the reader replaces. */
+/** A placeholder, such as `<name>`. */
 const PLACEHOLDER = /NAME|LAB/
 const scripts: Record<string, string> = JSON.parse(readFileSync('package.json', 'utf8')).scripts
 
@@ -65,7 +65,7 @@ describe(ARCHITECTURE, () => {
   })
 })
 
-/** The anchors of its headings, as GitHub makes them. */
+/** The anchors of the headings of a page, as GitHub computes them. */
 function headingsOf(page: string): string[] {
   const headings = [...readFileSync(page, 'utf8').matchAll(/^#+ (.*)$/gm)].map(([, heading = '']) => heading)
   return headings.map((heading) =>

@@ -48,12 +48,12 @@ function importsIn(folders: string[]): Map<string, Import[]> {
 }
 
 function layerOf(file: string): number {
-  // A folder within a layer is of that layer.
+  // A folder within a layer belongs to that layer.
   const folder = file.startsWith('commands/') ? 'commands' : dirname(file).split('/').slice(0, 2).join('/')
   return LAYERS.indexOf(folder)
 }
 
-test('the sources and their imports are seen', () => {
+test('the sources and their imports are found', () => {
   expect(files.length).toBeGreaterThan(60)
   expect([...imports.values()].flat().length).toBeGreaterThan(300)
   for (const file of files) expect(layerOf(file), `${file} is in a layer`).toBeGreaterThanOrEqual(0)
@@ -61,7 +61,7 @@ test('the sources and their imports are seen', () => {
   expect(importsOf('src/provider/registry.ts').map(({ file }) => file)).toContain('src/provider/exec.ts')
 })
 
-test('data goes one way: a file imports from its own layer and those before it', () => {
+test('a file imports only from its own layer and lower layers', () => {
   const upward = [...imports].flatMap(([file, found]) =>
     found
       .filter((target) => target.file?.startsWith('src/') || target.file?.startsWith('commands/'))
@@ -71,14 +71,14 @@ test('data goes one way: a file imports from its own layer and those before it',
   expect(upward).toEqual([])
 })
 
-test('every import within the repository leads to a file', () => {
+test('every import within the repository names an existing file', () => {
   for (const [file, found] of imports)
     for (const target of found)
       if (target.file !== undefined)
         expect(statSync(join(root, target.file)).isFile(), `${file}: ${target.file}`).toBe(true)
 })
 
-test('only src/host/disk has node:fs, and src/start, which touches no home', () => {
+test('only src/host/disk imports node:fs, and src/start, which uses no home', () => {
   const users = [...imports].filter(([, found]) =>
     found.some(({ specifier }) => /^(node:)?fs(\/promises)?$/.test(specifier)),
   )
@@ -86,7 +86,7 @@ test('only src/host/disk has node:fs, and src/start, which touches no home', () 
   expect(outside).toEqual(['src/host/disk/facts.ts', 'src/host/disk/io.ts', 'src/host/disk/operation.ts'])
 })
 
-test('no layer above storage reaches past the store, to its parts or to the disk', () => {
+test('no layer above storage imports parts of the store or the disk', () => {
   const above = [...imports].filter(([file]) => layerOf(file) > layerOf('src/storage/store.ts'))
   const isPast = (file: string | undefined): boolean =>
     file !== 'src/storage/store.ts' && /^src\/(storage|host\/disk)\//.test(file ?? '')
@@ -104,7 +104,7 @@ test('no layer above storage names a file of the home', () => {
   expect(found.filter((file) => !MESSAGES.includes(file))).toEqual([])
 })
 
-/** They only tell a person which file it is. */
+/** Allowed: messages that name a file for the user. */
 const MESSAGES = [
   'src/session/snapshot.ts',
   'src/operations/list-and-show.ts',
@@ -116,7 +116,7 @@ function withoutComments(text: string): string {
   return text.replace(/\/\*[\s\S]*?\*\//g, '').replace(/^\s*\/\/.*$/gm, '')
 }
 
-/** `spawn` sends its prompt, and `terminate` cancels; the others share a rule or a few words. */
+/** `spawn` sends its prompt, and `terminate` cancels. The others share a rule or a message. */
 const WITHIN_OPERATIONS = [
   'configure spawn',
   'deliver stuck',
@@ -132,7 +132,7 @@ const WITHIN_OPERATIONS = [
   'wait stuck',
 ]
 
-test('operations hardly import one another', () => {
+test('operations import one another only in listed cases', () => {
   const name = (file: string): string => basename(file, '.ts')
   const isOperation = (file: string | undefined): file is string =>
     file?.startsWith('src/operations/') === true
@@ -155,12 +155,12 @@ describe('plugins', () => {
     })),
   )
 
-  test('are seen', () => {
+  test('are found', () => {
     expect(plugins).toContain('shared')
     expect(named.length).toBeGreaterThan(200)
   })
 
-  test('import their own files and those of plugins/shared, which imports none of theirs', () => {
+  test('import only their own files and plugins/shared, which imports none of theirs', () => {
     const own = ({ plugin, target }: (typeof named)[number]): boolean =>
       target === undefined ||
       target.startsWith(`plugins/${plugin}/src/`) ||
@@ -168,7 +168,7 @@ describe('plugins', () => {
     expect(named.filter((found) => !own(found))).toEqual([])
   })
 
-  test('have nothing of substrat but types', () => {
+  test('import only types of substrat', () => {
     const substrat = named.filter(({ specifier }) => /^substrat(\/|$)/.test(specifier))
     expect(substrat.length).toBeGreaterThan(10)
     expect(substrat.filter(({ specifier, isType }) => specifier !== 'substrat/provider' || !isType)).toEqual(
@@ -177,7 +177,7 @@ describe('plugins', () => {
   })
 })
 
-test('the laboratories import the product, test/support and themselves; the product imports neither', () => {
+test('the labs import only the product, test/support and themselves; the product imports neither', () => {
   const strays = (graph: Map<string, Import[]>, allowed: RegExp): string[] =>
     [...graph].flatMap(([file, found]) =>
       found
@@ -188,16 +188,16 @@ test('the laboratories import the product, test/support and themselves; the prod
   expect(strays(imports, /^(src|commands)\/|^package\.json$/)).toEqual([])
 })
 
-test('the provider contract imports nothing that runs', () => {
+test('the provider contract imports only types', () => {
   expect(importsOf('src/provider/contract.ts').filter(({ isType }) => !isType)).toEqual([])
 })
 
 describe('cycles', () => {
-  test('there are none between files', () => {
+  test('do not exist between files', () => {
     expect(cyclesIn(new Map([...imports, ...pluginImports, ...labImports]))).toEqual([])
   })
 
-  test('would be found', () => {
+  test('would be detected', () => {
     const to = (file: string): Import => ({ specifier: './x.js', file, isType: false })
     const looped = new Map([
       ['a', [to('b')]],
@@ -208,7 +208,7 @@ describe('cycles', () => {
   })
 })
 
-/** Imports of types count too: who needs another's types to be read, depends on it. */
+/** Type imports count too: a file that needs the types of another depends on it. */
 function cyclesIn(graph: Map<string, Import[]>): string[] {
   const found = new Set<string>()
   const done = new Set<string>()
@@ -224,7 +224,7 @@ function cyclesIn(graph: Map<string, Import[]>): string[] {
   return [...found]
 }
 
-test('nobody relies on AbortSignal.timeout, which may never come (src/timeout-signal.ts)', () => {
+test('no file uses AbortSignal.timeout, which may never fire (src/timeout-signal.ts)', () => {
   const code = [...imports.keys(), ...pluginImports.keys()]
   const users = code.filter((file) =>
     withoutComments(readFileSync(join(root, file), 'utf8')).includes('AbortSignal.timeout'),

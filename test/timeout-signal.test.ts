@@ -8,10 +8,10 @@ import { pluginPart } from './plugins/plugin-part.js'
 const ofPlugins = await pluginPart<{ timeoutSignal: typeof timeoutSignal }>('shared/src/timeout-signal')
 
 test.each([
-  ['ours', timeoutSignal],
-  ['that of plugins', ofPlugins.timeoutSignal],
+  ['the signal of src', timeoutSignal],
+  ['the signal of plugins', ofPlugins.timeoutSignal],
 ])(
-  '%s comes also where only another signal knows of it, whatever is collected meanwhile',
+  '%s aborts although only another signal references it, even after garbage collection',
   async (_, timeoutSignal) => {
     setFlagsFromString('--expose-gc')
     const collect = runInNewContext('gc') as () => void

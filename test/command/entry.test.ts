@@ -1,4 +1,4 @@
-/** How the process ends, once its command has. */
+/** The end of the process after its command. */
 import { expect, test } from 'vitest'
 import { House } from '../support/cli.js'
 import { modelProvider } from '../support/plugin.js'
@@ -45,7 +45,7 @@ test('a slow reader gets the whole output', async () => {
   house.write('reply.txt', reply)
   await house.spawn('a', '--provider', 'exec', '--option', 'command=cat reply.txt')
   const running = house.start(['send', 'a', 'hi'], { stdout: 'unread' })
-  // The turn is over and the lock is free before the first byte is read: a full pipe holds nobody up.
+  // The turn is over and the lock is free before the first byte is read: a full pipe delays no other command.
   await waitFor(
     async () => (await house.run(['show', 'a', '--json'])).json.agent.state === 'suspended',
     'rest',

@@ -6,7 +6,7 @@ import { House, type Result } from '../support/cli.js'
 
 const house = new House()
 
-/** With that redirection, by a shell. */
+/** Runs the command in a shell with that redirection. */
 function redirected(redirection: string, ...args: string[]): Promise<Result> {
   return house.launch(['bash', '-c', `"$@" ${redirection}`, 'bash', ...house.command(...args)]).result
 }

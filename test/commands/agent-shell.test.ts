@@ -1,4 +1,4 @@
-/** The CLI in a shell of an agent's tool, or in the program of an agent: the agent is the one who asks. */
+/** The CLI inside an agent's tool or program acts as that agent. */
 import path from 'node:path'
 import { describe, expect, test } from 'vitest'
 import { House } from '../support/cli.js'
@@ -14,7 +14,7 @@ function shell(...commands: string[]): { name: string; input: object } {
   })
 }
 
-/** What the shells of its one turn printed. */
+/** The output of the shells of the agent's only turn. */
 async function printed(house: House, id: string): Promise<string[]> {
   const { exit, stderr } = await house.run(['send', id, 'go'])
   expect(exit, stderr).toBe(0)
@@ -32,7 +32,7 @@ describe.concurrent('a shell in a tool', () => {
       from_path: 'a',
       mail_kind: 'request',
     })
-    // It was given to the shell, and to nobody again.
+    // The shell got the reply, and no inbox got it again.
     expect([mails(house, id), house.inbox(id)]).toEqual([[], []])
     expect(house.findings()).toEqual([])
   })

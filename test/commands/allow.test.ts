@@ -1,4 +1,4 @@
-/** Tools that may change things without being asked about: who may say so, and for how long it holds. */
+/** Tools that run without approval: where they can be allowed, and for how long. */
 import { describe, expect, test } from 'vitest'
 import { House } from '../support/cli.js'
 import { MARKS, ran } from '../support/parked.js'

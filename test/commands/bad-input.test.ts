@@ -1,4 +1,4 @@
-/** What people, scripts and broken disks put in: an exit code, one sentence with the next step, and nothing lost. */
+/** Wrong input from people, scripts and broken disks: an exit code, one sentence with the next step, and no lost data. */
 import { spawnSync } from 'node:child_process'
 import {
   appendFileSync,
@@ -19,7 +19,7 @@ import { beforeAll, describe, expect, test } from 'vitest'
 import { frame, unframe } from '../../src/storage/log/frame.js'
 import { House, type Result, type RunOptions } from '../support/cli.js'
 
-/** A home with an agent `a` that has had two turns. Only copied, never changed. */
+/** A home with an agent `a` after two turns. The tests copy it and never change it. */
 const template = new House()
 let a = ''
 beforeAll(async () => {
@@ -34,7 +34,7 @@ function expectRefusal(result: Result, exit: number, why: RegExp): void {
   expectSentence(result)
 }
 
-/** One line: what is wrong, and in parentheses what to do. No stack. */
+/** One line: the problem, and in parentheses the next step. No stack. */
 function expectSentence({ stderr }: Result): void {
   expect(stderr).toMatch(/^substrat: [^\n]+ \([^\n]+\)\n$/)
   expect(stderr).not.toMatch(/\bat .*:\d+:\d+|node:internal|dist\/substrat/)
@@ -335,7 +335,7 @@ const leftovers: [string, (house: House) => void][] = [
     'temps of writers that died',
     (house) => {
       writeFileSync(path(house, 'session.json.4711-1abc.tmp'), 'half')
-      // Of a living sender, for all that anybody knows, while it is young.
+      // A young temporary file may belong to a living sender.
       const mail = path(house, 'inbox/00000000-0000-4000-8000-000000000000.json.4711-2abc.tmp')
       writeFileSync(mail, 'half')
       utimesSync(mail, 0, 0)

@@ -1,4 +1,4 @@
-/** `cancel` and `retry`: the turn that runs, waits or was left by a crash, ended from elsewhere, and asked again. */
+/** `cancel` ends a running, waiting or crashed turn from another process; `retry` repeats it. */
 import { describe, expect, test } from 'vitest'
 import { House, type Result, type Running } from '../support/cli.js'
 import { Gate } from '../support/gate.js'
@@ -6,7 +6,7 @@ import { parked, ran } from '../support/parked.js'
 import { processesWith } from '../support/processes.js'
 import { waitFor } from '../support/wait.js'
 
-/** A turn in the middle of a shell command that has children of its own. */
+/** A turn during a shell command that has children. */
 const TREE = 'sleep 3600 & (sleep 3600; true) & echo some output; : > started; wait'
 
 async function inTool(
@@ -33,7 +33,7 @@ async function toTool(
   return { id, sender: house.start(['send', 'a', 'go', '--json', ...flags]) }
 }
 
-/** A turn whose time ran out in its tool: on a machine that is too slow to get there, with twice the time. */
+/** A turn that times out in its tool. On a machine that is too slow to reach the tool, runs again with twice the time. */
 async function timedOut(
   begin: (seconds: number) => [House, ...string[]],
   isThere: (house: House) => boolean,
@@ -203,7 +203,7 @@ describe.concurrent('cancel --recursive', () => {
     ])
     expect((await house.ok('show', 'other', '--json')).json.agent.status).toBe('waiting')
     for (const id of [lead, deep]) expect(house.count(id, 'run.started')).toBe(1)
-    // The one in between is told, and takes that with the next command that delivers.
+    // The agent in between gets an error, which the next command delivers.
     expect((await house.ok('show', 'lead/idle', '--json')).json.agent.inbox).toBe(1)
     expect(house.findings(true)).toEqual([])
   })

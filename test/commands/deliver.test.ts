@@ -30,7 +30,7 @@ async function delivered(house: House, ...words: string[]): Promise<{ exit: numb
   }
 }
 
-/** As at the next start of the kernel: markers are not synced, and nobody has looked yet. */
+/** The state after a reboot: markers are not synced, and no command has checked the agents yet. */
 function restartKernel(house: House): void {
   for (const name of ['unclean', 'boots'])
     for (const file of readdirSync(path.join(house.home, name))) rmSync(path.join(house.home, name, file))
@@ -104,7 +104,7 @@ describe.concurrent('deliver', () => {
     house.scenario('s.json', { say: 'done' })
     const { exit, lines } = await delivered(house, '--all')
     expect(exit).toBe(0)
-    // The reply of the child has opened another turn of the root.
+    // The child's reply has started another turn of the root.
     expect(new Map(lines.map(({ path, turns }) => [path, turns]))).toEqual(
       new Map([
         ['root', 2],
@@ -245,7 +245,7 @@ describe.concurrent('a message for a time', () => {
     const at = Date.now() + 1500
     await house.ok('send', 'a', 'in two hours', '--not-before', '2h')
     await house.ok('send', 'a', 'soon', '--not-before', new Date(at).toISOString())
-    // Turns before that take neither, also where these come by before the time.
+    // Turns before that time deliver neither message.
     await house.ok('send', 'a', 'now')
     await delivered(house, '--all')
     await waitFor(() => Date.now() >= at, 'the time')

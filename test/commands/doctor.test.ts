@@ -1,4 +1,4 @@
-/** `doctor` and `unlock`, as a person and a program meet them. */
+/** `doctor` and `unlock`: their text and their JSON. */
 import { chmodSync, mkdirSync, readdirSync, readFileSync, writeFileSync } from 'node:fs'
 import path from 'node:path'
 import { describe, expect, test } from 'vitest'
@@ -90,7 +90,7 @@ describe.concurrent('doctor', () => {
     expect(new Set(json.findings.map(({ verdict }: { verdict: string }) => verdict))).toEqual(
       new Set(['harmless']),
     )
-    // Nothing goes on before a person says so, and no key is used twice.
+    // The rebuilt agent is on hold, and no key is delivered twice.
     expect((await house.run(['send', 'lead', 'more'])).exit).toBe(13)
     await house.ok('resume', 'lead')
     expect((await house.run(['send', 'lead', 'again', '--key', 'today'])).exit).toBe(10)

@@ -1,4 +1,4 @@
-/** What a command gives turns to besides its own: bounded, side by side, and said where it is left. */
+/** The turns that a command runs besides its own: limited, in parallel, and with a note about the rest. */
 import { describe, expect, test } from 'vitest'
 import { FileStore } from '../../src/storage/store.js'
 import { House } from '../support/cli.js'
@@ -8,7 +8,7 @@ import { waitFor } from '../support/wait.js'
 
 const ask = (to: string): object => ({ name: 'send_message', input: { to, content: 'work' } })
 
-/** A lead with one slow child and ten quick ones, whom its first turn writes to, the slow one first. */
+/** A lead with one slow child and ten quick ones. Its first turn writes to all of them, the slow one first. */
 async function team(house: House): Promise<{ lead: string; slow: string; quick: string[]; gate: Gate }> {
   const names = ['slow', ...Array.from({ length: 10 }, (_, n) => `quick${n}`)]
   const scenario = house.scenario('lead.json', { tools: names.map(ask) }, { say: 'asked' })
@@ -21,7 +21,7 @@ async function team(house: House): Promise<{ lead: string; slow: string; quick: 
   return { lead, slow, quick, gate }
 }
 
-/** The quick ones are done while the slow turn still runs; only then it may end. */
+/** Waits until the quick children are done while the slow turn runs, then lets the slow turn end. */
 async function expectUndelayed(
   house: House,
   { slow, quick, gate }: Awaited<ReturnType<typeof team>>,
@@ -52,7 +52,7 @@ describe('one slow turn delays no other agent', () => {
     const sending = house.run(['send', 'lead', 'go'])
     await expectUndelayed(house, all)
     expect(await sending).toMatchObject({ exit: 0, stdout: 'asked\n' })
-    // Each reply has come, the quick ones before the slow one.
+    // All replies have arrived, the slow one last.
     const replies = house
       .records(lead)
       .flatMap((record) => (record.kind === 'mail.delivered' ? [record] : []))
@@ -69,7 +69,7 @@ describe('the bound of a command', () => {
     const a = await house.spawn('a')
     const b = await house.spawn('b', '--parent', 'a')
     for (let n = 0; n < 70; n++) posted(store, b, `m${n}`, { from: a, from_path: 'a' })
-    // Each of the 70 turns of b has a reply, and each reply a turn of a.
+    // Each of the 70 turns of b gives a reply, and each reply starts a turn of a.
     const sent = await house.run(['send', 'b', 'go', '--queue'])
     expect(sent.exit).toBe(0)
     expect(house.count(a, 'run.completed') + house.count(b, 'run.completed')).toBe(100)

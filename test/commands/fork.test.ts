@@ -1,4 +1,4 @@
-/** `fork`: a conversation that goes on in another agent, with the same provider or another. */
+/** `fork`: a conversation continues in another agent, with the same provider or another. */
 import { describe, expect, test } from 'vitest'
 import { NativeHouse } from '../support/native.js'
 

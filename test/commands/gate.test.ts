@@ -1,4 +1,4 @@
-/** `gate` and `ungate`: an agent keeps its mail and takes no turn, until it is let. */
+/** `gate` and `ungate`: a gated agent starts no turn, and its mail stays pending. */
 import { describe, expect, test } from 'vitest'
 import { House } from '../support/cli.js'
 import { Gate } from '../support/gate.js'

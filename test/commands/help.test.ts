@@ -13,7 +13,7 @@ const commands = readdirSync(path.join(repository, 'commands'), { recursive: tru
   .filter((file) => file.endsWith('.ts'))
   .map((file) => file.slice(0, -'.ts'.length).split(path.sep))
 
-/** What `substrat help` prints of each command: a process for every page would take longer than all of them. */
+/** The help page of each command, printed in one process: a process for every page would take too long. */
 class Pages extends SubstratHelp {
   readonly lines: string[] = []
 
@@ -61,7 +61,7 @@ describe.concurrent('help', () => {
       expect(summary).toMatch(/^[A-Z].*[.;:]?/)
       expect(stdout).toContain(`$ substrat ${command}`)
       expect(stdout).toMatch(/^EXAMPLES$/m)
-      // Every line fits, but for an example that is pasted as it is.
+      // Every line fits, except an example, which must be pasted unchanged.
       const [described = ''] = stdout.split('\nEXAMPLES')
       for (const line of described.split('\n').slice(1)) expect(line.length, line).toBeLessThanOrEqual(80)
     },

@@ -6,14 +6,14 @@ import { House } from '../support/cli.js'
 const ID = /[0-9a-f]{8}-[0-9a-f-]{27}/
 const FOREIGN = '00000000-0000-4000-8000-000000000001'
 
-/** Leaves it in the inbox; its id. */
+/** Queues a message and returns its id. */
 async function queued(house: House, agent: string, content: string, ...flags: string[]): Promise<string> {
   const { exit, stderr } = await house.run(['send', agent, content, '--queue', '--no-drain', ...flags])
   expect(exit, stderr).toBe(0)
   return (ID.exec(stderr) as RegExpExecArray)[0]
 }
 
-/** An agent of whom two replies wait for the operator; their ids. */
+/** Puts two replies of an agent into the operator's inbox, and returns their ids. */
 async function withReplies(house: House): Promise<string[]> {
   await house.spawn('a')
   await queued(house, 'a', 'one')
@@ -78,7 +78,7 @@ describe.concurrent('inbox of an agent', () => {
     expect(text).toMatchObject({ exit: 10, stdout: expect.stringContaining('whole') })
     expect(text.stdout).toContain(`damaged: ${file(half)}`)
     expect(text.stderr).toMatch(/^substrat: 4 files are not complete messages/)
-    // The agent works on as if they were not there.
+    // The agent runs as if the damaged files did not exist.
     expect((await house.run(['deliver', 'a'])).exit).toBe(0)
     expect(house.count(id, 'mail.delivered')).toBe(1)
     expect(house.inbox(id)).toHaveLength(4)

@@ -1,4 +1,4 @@
-/** Servers that are kept between turns, through real processes: what is used again, what is killed, and that nothing is left. */
+/** Kept servers with real processes: which are reused, which are killed, and that no process is left. */
 import { existsSync, readdirSync, readFileSync, rmSync, statSync, writeFileSync } from 'node:fs'
 import path from 'node:path'
 import { describe, expect, test } from 'vitest'
@@ -18,7 +18,7 @@ describe.concurrent('a turn', () => {
     expect((await house.ok('send', 'a', 'two')).stdout).toBe('echo: two\n')
     expect(house.servers()).toEqual([first])
     expect(house.kept(id)).toHaveLength(1)
-    // Recorded as launched by each of the turns, before each was asked.
+    // Each turn records the launch before it sends its prompt.
     const kinds = house.kinds(id)
     expect(kinds.filter((kind) => kind === 'provider.started')).toHaveLength(2)
     expect(kinds.indexOf('server.kept')).toBeLessThan(kinds.indexOf('provider.state'))
@@ -175,7 +175,7 @@ describe.concurrent('nothing is left running', () => {
     const house = new ServerHouse()
     const id = await house.agent('a')
     const [server] = house.servers()
-    // As a person may who deletes it by hand.
+    // As a person might delete it.
     rmSync(path.dirname(house.agentFile(id, 'lock')), { recursive: true })
     expect(isAlive(server as number)).toBe(true)
     await house.ok('recover', '--all')
@@ -312,7 +312,7 @@ test('a copy of the home does not stop the servers of the original', async () =>
   expect(house.servers()).toEqual([server])
 })
 
-/** It works on something that nobody waits for, as after the death of who asked; its session. */
+/** Makes the server busy with an orphaned prompt, as after the death of the command that sent it. Returns the session. */
 async function makeBusy(house: ServerHouse, id: string): Promise<string> {
   const { url, password } = handleOf(house, id)
   const headers = { authorization: `Basic ${Buffer.from(`opencode:${password}`).toString('base64')}` }
@@ -326,7 +326,7 @@ async function makeBusy(house: ServerHouse, id: string): Promise<string> {
   return native
 }
 
-/** In the middle of the second turn: OpenCode has its prompt, and substrat knows by what name. */
+/** A moment in the second turn: OpenCode has its prompt, and substrat knows its id. */
 async function promptKnown(house: ServerHouse, id: string): Promise<void> {
   await house.waitForRecord(id, 'provider.state', 3)
   await waitFor(() => stored(house).match(/"role":"user"/g)?.length === 2, 'the prompt in its store')

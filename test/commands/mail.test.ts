@@ -1,4 +1,4 @@
-/** Requests, replies and errors between agents, as their logs and inboxes have them. */
+/** Requests, replies and errors between agents, in their logs and inboxes. */
 import { randomUUID } from 'node:crypto'
 import { describe, expect, test } from 'vitest'
 import { limits } from '../../src/limits.js'
@@ -17,7 +17,7 @@ const errorsOf = (house: House, id: string): Delivered[] =>
 
 const sentId = (stderr: string): string => /message ([0-9a-f-]{36})/.exec(stderr)?.[1] ?? ''
 
-/** A parent, the agent that is asked, and its sibling that asks. */
+/** A parent, the recipient, and its sibling, the sender. */
 async function family(
   house: House,
   ...flags: string[]
@@ -47,7 +47,7 @@ describe.concurrent('a request of one agent to another', () => {
       { message_id, mail_kind: 'response', from: asked, reply_to: id },
     ])
     expect(house.count(asker, 'run.completed')).toBe(1)
-    // The parent has nothing to do with it.
+    // The parent gets no mail.
     expect([mailOf(house, parent), house.inbox(parent)]).toEqual([[], []])
     expect(house.findings()).toEqual([])
   })
@@ -61,7 +61,7 @@ describe.concurrent('a request of one agent to another', () => {
     const sent = await house.ok('send', 'lead', 'go', '--queue')
     expect((await house.ok('show', 'lead', '--reply')).stdout).toBe('all done\n')
     const { messages } = (await house.ok('inbox', '--json')).json
-    // The person asked once, and is answered once: by the turn of that request.
+    // The operator sent one request and gets one reply, from the turn of that request.
     expect(messages).toMatchObject([{ kind: 'response', reply_to: sentId(sent.stderr), content: 'asked' }])
     expect(mailOf(house, lead).map(({ mail_kind }) => mail_kind)).toEqual(['request', 'response'])
   })
@@ -76,7 +76,7 @@ describe.concurrent('a request of one agent to another', () => {
     expect((await house.run(other)).exit).toBe(13)
     await house.ok('deliver', '--all')
     expect((await house.ok(...keyed)).stdout).toContain('how far?')
-    // In a tool of the agent it is the same message; with the key of a person it is another.
+    // Inside the agent's tool it is the same message. The same key of a person is another message.
     const env = { SUBSTRAT_AGENT: asker }
     expect((await house.run(['send', asked, 'how far?', '--key', 'k'], { env })).stdout).toContain('how far?')
     expect(mailOf(house, asked)).toHaveLength(1)

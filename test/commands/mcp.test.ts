@@ -1,4 +1,4 @@
-/** Agents' own programs call substrat's tools: by MCP, through `substrat mcp`, served by the holder of their agent. */
+/** Agent programs call substrat's tools by MCP, through `substrat mcp`. The holder of their agent serves the calls. */
 import { existsSync, readdirSync, statSync } from 'node:fs'
 import path from 'node:path'
 import { describe, expect, test } from 'vitest'
@@ -226,7 +226,7 @@ describe.concurrent('the program of an agent', () => {
     house.write('go', '')
     const { exit, stderr } = await turn.result
     expect(exit, stderr).toBe(0)
-    // Its program is gone with the turn: whichever of the two is seen first.
+    // The program dies with the turn, in either order.
     expect(recordedCalls(house, id)[0]?.result).toMatch(
       /^(Interrupted: the turn ended|Cancelled by the program) before the call finished\.$/,
     )
@@ -302,7 +302,7 @@ describe.concurrent('substrat mcp', () => {
     const { exit, stdout } = await bridge.result
     expect(exit).toBe(0)
     expect(answered(stdout)[1]).toMatchObject({ id: 1, error: { code: -32000 } })
-    // Nobody runs it again: the program that goes on knows best whether it is still wanted.
+    // substrat does not repeat the call: the program decides whether it still needs it.
     await house.run(['recover', 'a', '--continue', 'none'])
     expect(recordedCalls(house, id).map(({ result }) => result)).toEqual([
       expect.stringContaining('Interrupted, outcome unknown'),
@@ -346,7 +346,7 @@ describe.concurrent('substrat mcp', () => {
     bridge.child.stdin?.end()
     expect((await bridge.result).exit).toBe(0)
     await house.waitForRecord(kid, 'run.completed')
-    // The turn that is called back from, and then that of the reply.
+    // The turn that cancelled the call, then the turn of the reply.
     await waitFor(() => {
       end()
       return house.count(id, 'run.completed') === 2

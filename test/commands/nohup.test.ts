@@ -1,4 +1,4 @@
-/** SIGHUP where it was ignored when the command began. Node would set it to its default. */
+/** SIGHUP for a command that was started with SIGHUP ignored. Node would reset it to its default. */
 import { existsSync, readFileSync } from 'node:fs'
 import { join, resolve } from 'node:path'
 import { describe, expect, test } from 'vitest'
@@ -8,7 +8,7 @@ import { waitFor } from '../support/wait.js'
 
 const CLI = resolve('bin/run.js')
 
-/** The pid of the command itself stays that of the shell, which is replaced by it. */
+/** The shell execs the command, so the command has the shell's pid. */
 async function hangsUp(script: string): Promise<{ house: House; gate: Gate; sender: Running }> {
   const house = new House({ SUBSTRAT_SHUTDOWN_GRACE: '10ms' })
   const gate = new Gate(house, 'g')

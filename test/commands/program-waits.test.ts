@@ -1,4 +1,4 @@
-/** Turns of an agent's program that ask for a person, meet a limit, or find their conversation gone. */
+/** Turns of an agent program that need the user, are rate limited, or have lost their conversation. */
 import { describe, expect, test } from 'vitest'
 import { NativeHouse } from '../support/native.js'
 import { waitFor } from '../support/wait.js'
@@ -11,7 +11,7 @@ const WORKS = [
   { type: 'tool_finished', call_id: 'n0', tool: 'Read', output: 'text', is_error: false },
 ]
 
-/** Its turn is parked; its uuid and its token. */
+/** Parks a turn, and returns the agent's id and the token. */
 async function parked(house: NativeHouse, ...after: object[][]): Promise<{ id: string; token: string }> {
   house.turns([ASKING], ...after)
   const id = await house.spawn('a', '--provider', 'native')
@@ -107,7 +107,7 @@ describe.concurrent('a program that needs the user', () => {
     const { id, token } = await parked(house)
     const log = house.log(id)
     const file = house.write('result', 'x')
-    // Each refusal names commands that are taken.
+    // Each refusal names commands that work.
     for (const flags of [
       ['--result', file],
       ['--input', 'x'],
@@ -127,7 +127,7 @@ describe.concurrent('a program that needs the user', () => {
     const killed = house.start(decide)
     await waitFor(() => house.told().length === 2, 'the answer')
     await killed.kill()
-    // The same decision again, as whoever lost its outcome would give it.
+    // The same decision again, as a user would repeat it after losing the output.
     expect(await house.ok(...decide)).toMatchObject({ stdout: 'installed\n' })
     const [, ...answers] = house.told()
     expect(answers).toMatchObject([{ answer: { decision: 'approve' } }, { answer: { decision: 'approve' } }])
@@ -229,7 +229,7 @@ describe.concurrent('a program whose session', () => {
     expect(third?.session).not.toBe(first?.session)
     expect(third?.prompt).toMatch(/<conversation>\n\nUser: remember 17\n\nYou: noted\n\n<\/conversation>/)
     expect(third?.prompt.match(/which number\?/g)).toHaveLength(1)
-    // It has been told, and is not told again.
+    // The program has the conversation and does not get it again.
     expect(last).toEqual({ session: third?.session, prompt: 'thank you' })
     expect(house.count(id, 'session.seeded')).toBe(1)
     expect(house.findings(true)).toEqual([])

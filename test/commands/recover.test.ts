@@ -153,7 +153,7 @@ describe.concurrent('recover', () => {
     const house = new House()
     const { clean, model, gate } = await wreck(house)
     house.damage(clean, (log) => log.replace('"hello"', '"hellO"'))
-    // Without it the log is read from its beginning.
+    // Without the snapshot, the log is read from its beginning.
     rmSync(house.agentFile(clean, 'session.json'))
     gate.open()
     gate.open()
@@ -165,7 +165,7 @@ describe.concurrent('recover', () => {
       error: { code: 'CORRUPT' },
     })
     expect(house.count(model, 'run.completed')).toBe(1)
-    // It stays marked, so the next one tells of it again.
+    // It stays marked, so the next run reports it again.
     expect(lines(await house.run(['recover', '--all', '--json'])).map(({ agent }) => agent)).toEqual([clean])
   })
 

@@ -1,4 +1,4 @@
-/** A model that refuses: a turn that failed, what was said before it, and a conversation that goes on. */
+/** A model refuses: the turn fails, its text is shown, and the conversation continues without it. */
 import { describe, expect, test } from 'vitest'
 import { House } from '../support/cli.js'
 
@@ -36,7 +36,7 @@ describe.concurrent('a turn that the model refuses', () => {
     expect((await house.ok('retry', 'a')).stdout).toBe('gladly\n')
     house.scenario('s.json', { say: 'gladly' }, REFUSED)
     expect((await house.run(['send', 'a', 'and this?'])).exit).toBe(9)
-    // The scripted model answers by the place that its history has.
+    // The scripted model chooses its answer by the length of its history.
     house.scenario('s.json', { say: 'gladly' }, { say: 'of course' })
     expect((await house.ok('send', 'a', 'something else')).stdout).toBe('of course\n')
     expect(house.count(id, 'run.failed')).toBe(2)

@@ -1,4 +1,4 @@
-/** `remove` and `prune`: terminated agents taken away, none that owes or is owed anything, none whose children are there. */
+/** `remove` and `prune` delete terminated agents without pending answers and without children. */
 import { existsSync, mkdirSync, readdirSync, renameSync, utimesSync, writeFileSync } from 'node:fs'
 import { describe, expect, test } from 'vitest'
 import { sleep } from '../../src/clock.js'
@@ -89,7 +89,7 @@ describe.concurrent('remove', () => {
     const a = await house.spawn('a')
     await house.ok('suspend', 'a', '--hold')
     await house.ok('send', 'a', 'never taken', '--queue')
-    // Between the record of its end and the answer to what waits, its process was killed.
+    // Its process was killed between the record of its end and the answers to pending mail.
     const [file = ''] = house.inbox(a)
     const aside = `${house.root}/${file}`
     renameSync(house.agentFile(a, `inbox/${file}`), aside)

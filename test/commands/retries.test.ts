@@ -1,4 +1,4 @@
-/** Requests to a model that fail: tried again, put off until a time, made shorter, or the end of the turn. */
+/** Failed model requests: retried, delayed, compacted, or the end of the turn. */
 import { describe, expect, test } from 'vitest'
 import { House } from '../support/cli.js'
 
@@ -18,7 +18,7 @@ describe.concurrent('a request that fails', () => {
     const failures = house.records(id).filter(({ kind }) => kind === 'model.failed')
     expect(failures).toMatchObject([{ retry_in_ms: 10 }, { retry_in_ms: 20 }])
     expect((await house.ok('log', 'a')).stdout.match(/request failed: .*retrying in/g)).toHaveLength(2)
-    // What is for people is not in the model's history, nor in what it is asked next.
+    // Notes for the user are not in the model's history, and not in the next request.
     expect(house.count(id, 'model.requested')).toBe(3)
     expect((await house.ok('export', 'a', '--json')).json.messages).toHaveLength(2)
   })
@@ -44,7 +44,7 @@ describe.concurrent('a request that fails', () => {
   })
 })
 
-/** A rate limit that holds so long past the retries, and then no more. */
+/** A rate limit that ends some time after the last retry. */
 async function limited(house: House, forMs: number, ...flags: string[]): Promise<string> {
   const fail = { type: 'rate_limit', retry_after_ms: forMs, attempts: 1 }
   const id = await house.spawn('a', '--option', house.scenario('s.json', { fail, say: 'at last' }))
@@ -75,7 +75,7 @@ describe.concurrent('a rate limit past the retries', () => {
     expect(house.log(id)).toBe(log)
     expect((await house.ok('list', '--json')).json.agents[0].status).toBe('waiting')
     expect((await house.ok('show', 'a')).stdout).toMatch(/^waits until +\S+ \S+Z$/m)
-    // Nobody decides about it.
+    // No decision applies to it.
     expect((await house.run(['approve', 'a'])).exit).toBe(13)
   })
 

@@ -1,4 +1,4 @@
-/** The script of docs/agent-tree.md, as it stands there. */
+/** Runs the script of docs/agent-tree.md unchanged. */
 import { chmodSync, mkdirSync, readFileSync, writeFileSync } from 'node:fs'
 import path from 'node:path'
 import { expect, test } from 'vitest'
@@ -18,7 +18,7 @@ test('three reviewers work in parallel, and their replies are those of the guide
   house.write('change.diff', blockOf(page, 'diff'))
   const file = house.write('review.sh', script)
   const env = { PATH: `${bin}:${house.env.PATH}` }
-  // Twice: the second time the reviewers are there already.
+  // Runs twice: the second time the reviewers already exist.
   for (let n = 0; n < 2; n++) {
     const { exit, stdout, stderr } = await house.launch(['sh', file], { env }).result
     expect([exit, stdout, stderr]).toEqual([0, blockOf(page, 'text'), ''])

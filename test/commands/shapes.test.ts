@@ -1,4 +1,4 @@
-/** docs/commands.md shows the shapes that programs depend on: what the commands print has those fields, and no others. */
+/** The JSON of the commands has exactly the fields that docs/commands.md shows. */
 import { readFileSync, writeFileSync } from 'node:fs'
 import { beforeAll, expect, test } from 'vitest'
 import { House } from '../support/cli.js'
@@ -47,7 +47,7 @@ beforeAll(async () => {
     Object.entries(commands).map(async ([name, args]) => [name, (await house.ok(...args, '--json')).json]),
   )
   Object.assign(printed, Object.fromEntries(results))
-  // The half message that `stays` for.
+  // A truncated message, so that an agent cannot be removed.
   printed.doctor = (await house.run(['doctor', '--json'])).json
   gate.open()
   await sender.result
@@ -61,7 +61,7 @@ test.each(Object.keys(examples))('%s', (name) => {
   expect(fieldsOf(printed[name], examples[name])).toEqual(fieldsOf(examples[name], examples[name]))
 })
 
-/** The fields of an object in their order, deeply; of an array its first element. `{}` in the example is shown elsewhere. */
+/** The fields of an object in order, nested; for an array those of its first element. `{}` in an example matches any object. */
 function fieldsOf(value: unknown, example: unknown): unknown {
   if (Array.isArray(value)) return [fieldsOf(value[0], (example as unknown[] | undefined)?.[0])]
   if (typeof value !== 'object' || value === null) return null

@@ -97,7 +97,7 @@ describe.concurrent('show', () => {
     expect([interrupted.json.agents.length, running.json.agents.length]).toEqual([1, 0])
     expect(house.log(id)).toBe(log)
     house.scenario('s.json', { say: 'late' })
-    // The hint works as it is.
+    // The command in the hint works unchanged.
     expect((await house.ok('resume', 'a')).stdout).toBe('late\n')
   })
 

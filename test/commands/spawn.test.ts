@@ -160,7 +160,7 @@ describe.concurrent('spawn', () => {
     await spawning.kill()
     const id = spawning.stderr.trim()
     expect(id).toMatch(UUID)
-    // The program that is left may take the first.
+    // The orphaned program may take the first slot.
     gate.open()
     gate.open()
     expect((await house.run(['recover', '--all'])).exit).toBe(0)

@@ -1,4 +1,4 @@
-/** On a terminal: script(1) gives the commands one. */
+/** Commands on a terminal, which script(1) provides. */
 import { spawnSync } from 'node:child_process'
 import { describe, expect, test } from 'vitest'
 import { House, type Running } from '../support/cli.js'
@@ -8,7 +8,7 @@ import { waitFor } from '../support/wait.js'
 const hasScript = spawnSync('script', ['--version']).status === 0
 if (!hasScript) console.warn('skipped: tests on a terminal, because script(1) is not here')
 
-/** stdin, stdout and stderr are one terminal; what it shows is the stdout of the result. */
+/** stdin, stdout and stderr are one terminal. The result's stdout is everything that the terminal shows. */
 function onTerminal(house: House, ...args: string[]): Running {
   const words = house.command(...args).map((word) => `'${word}'`)
   return house.launch(['script', '-qefc', words.join(' '), '/dev/null'], { stdin: 'open' })

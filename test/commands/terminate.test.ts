@@ -1,4 +1,4 @@
-/** `terminate` of an agent with others below it: refused, or the lowest first; safe to kill anywhere and to run again. */
+/** `terminate` of an agent with children: refused, or the lowest first. A killed command can be run again. */
 import { readdirSync } from 'node:fs'
 import { describe, expect, test } from 'vitest'
 import { sleep } from '../../src/clock.js'

@@ -1,4 +1,4 @@
-/** What a resume token is good for: once, by name, whoever comes and whatever dies. */
+/** A resume token works once, also with several processes and after a kill. A refusal names its reason. */
 import { describe, expect, test } from 'vitest'
 import { House, type Result } from '../support/cli.js'
 import { decides, MARKS, parked, ran } from '../support/parked.js'
@@ -27,7 +27,7 @@ describe.concurrent('a token is refused with its reason', () => {
       expect(refused.stderr).toMatch(
         /\(see what the agent waits for: substrat show a; get a new token: substrat token rotate a\)\n$/,
       )
-      // Nothing of a secret is told again.
+      // No part of a secret is printed again.
       expect(refused.stderr + refused.stdout).not.toContain(token.slice(40, -4))
       told.push(refused.json.error.message)
     }
@@ -123,7 +123,7 @@ describe.concurrent('repeating a decision', () => {
     const first = house.start(decides(token, '--approve'))
     await waitFor(() => house.read('started') !== undefined, 'the tool')
     await first.kill()
-    // Outcome unknown: a person has to say so first, and says it by the same decision.
+    // The outcome of the tool is unknown, so a person must decide first. Repeating the decision does that.
     expect((await house.run(['recover', '--all'])).exit).toBe(6)
     const again = await house.run(decides(token, '--approve', '--json'))
     expect(again.json).toMatchObject({ run: { status: 'completed' }, reply: 'finished' })

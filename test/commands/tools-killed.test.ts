@@ -1,4 +1,4 @@
-/** A turn that calls the tools of the tree, killed before each of its steps: whatever goes on with it does nothing twice. */
+/** A turn that calls the tools of the tree is killed before each of its steps. The command that continues it repeats no effect. */
 import { once } from 'node:events'
 import { text } from 'node:stream/consumers'
 import { beforeAll, describe, expect, test } from 'vitest'
@@ -7,10 +7,10 @@ import { useScripts } from '../support/scripts.js'
 import { agent, call, mails, of, type Response, results } from '../support/tool-agents.js'
 
 const scripts = useScripts('killed-send-child.ts')
-/** Every so many steps; all of them with KILL_EVERY=1, and that one alone with KILL_AT=n. */
+/** Kills at every n-th step. KILL_EVERY=1 kills at all steps, KILL_AT=n only at step n. */
 const EVERY = Number(process.env.KILL_EVERY ?? 29)
 const AT = Number(process.env.KILL_AT ?? 0)
-/** Whether recovery or the same command is the first to go on: both in turn, unless KILL_FIRST says which. */
+/** Whether recovery or the same command continues first. Alternates, unless KILL_FIRST names one. */
 const FIRST = process.env.KILL_FIRST
 const JOBS = 3
 
@@ -20,7 +20,7 @@ interface Rehearsal {
   steps: number
 }
 
-/** The same home each time, and how many steps the turn takes there. */
+/** The home that each trial copies, and the number of steps of its turn. */
 async function rehearse(
   calls: Response[],
   more: (house: House) => Promise<Record<string, string>>,
@@ -42,7 +42,7 @@ async function sent(house: House, id: string, n: number | string): Promise<strin
   return said
 }
 
-/** Kills it before the steps, and goes on: by the same command again, or by recovery first. */
+/** Kills the turn before the steps, then continues it with the same command, or with recovery first. */
 async function sweep(
   { house, ids, steps }: Rehearsal,
   check: (house: House, at: string) => void,

@@ -1,4 +1,4 @@
-/** The tools by which agents write to one another: what is sent, what is refused, and the wait for a reply in place. */
+/** The tools for mail between agents: sent messages, refused messages, and waiting for a reply in place. */
 import { describe, expect, test } from 'vitest'
 import { House } from '../support/cli.js'
 import { agent, call, calling, mails, of, type Response, results, waiting } from '../support/tool-agents.js'
@@ -315,7 +315,7 @@ describe.concurrent('broadcast', () => {
     const said = results(house, id)[0]?.text.split('\n') ?? []
     const sent = said.filter((each) => each.includes(': sent as'))
     await house.ok('deliver', '--all')
-    // Whichever came first: it was not there any more, was refused, or its message came back as an error.
+    // Three orders are possible: the child no longer exists, its inbox refuses the message, or the message returns as an error.
     const last = kids[11] as string
     const isSent = sent.some((each) => each.startsWith('a/k11'))
     expect(mails(house, last)).toEqual([])

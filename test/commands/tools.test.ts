@@ -1,4 +1,4 @@
-/** The tools by which an agent makes children, looks at them, says when they may work, and notes things for itself. */
+/** The tools with which an agent creates, inspects and controls children, and sets reminders and metadata. */
 import { mkdirSync, readdirSync } from 'node:fs'
 import path from 'node:path'
 import { describe, expect, test } from 'vitest'
@@ -94,7 +94,7 @@ describe.concurrent('spawn_agent', () => {
 
   test('gives the child no right that its parent lacks', async () => {
     const house = new House()
-    // The child has the scenario of its parent, by the same name in its own workspace.
+    // The child has its parent's scenario option, which names a file in its own workspace.
     mkdirSync(path.join(house.workspace, 'part'))
     house.scenario('part/a.json')
     const makes = (name: string, more: object): Response[] => [call('spawn_agent', { name, ...more }), 'ok']
@@ -375,7 +375,7 @@ describe.concurrent('controls of a child', () => {
     await killed.kill()
     const turns = house.count(id, 'run.started')
     await house.run(['recover', '--all', '--continue', 'none'])
-    // Marked and told; no turn of anybody is begun.
+    // Marked, and the notification is sent; no turn starts.
     expect(house.count(id, 'run.started')).toBe(turns)
     await house.ok('deliver', 'a')
     const [waits, interrupted] = mails(house, id).filter((mail) => mail.startsWith('notification'))
@@ -461,7 +461,7 @@ describe.concurrent('reminders and metadata of an agent', () => {
     )
     const { text } = await calling(house, id)
     await house.ok('deliver', '--all')
-    // Years of hours were missed; the next is within the hour.
+    // Years of hourly reminders were missed; the next is due within the hour.
     expect(mails(house, id)).toEqual(['notification: tick'])
     const [reminder] = (await house.ok('show', 'a', '--json')).json.reminders
     expect(Date.parse(reminder.due_at) - Date.now()).toBeLessThanOrEqual(3_600_000)

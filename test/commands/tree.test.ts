@@ -1,4 +1,4 @@
-/** `tree`: who is below whom; and what was forged on disk, named and contained. */
+/** `tree`: parents and children, and forged files on disk, which it reports and which affect no other agent. */
 import { randomUUID } from 'node:crypto'
 import { readdirSync, rmSync, statSync } from 'node:fs'
 import path from 'node:path'
@@ -20,7 +20,7 @@ beforeAll(async () => {
   ids.solo = await first.spawn('solo')
 })
 
-/** Every file of the home, with its size and when it was changed. */
+/** Every file of the home, with its size and modification time. */
 function filesOf(home: string): string[] {
   return readdirSync(home, { recursive: true, encoding: 'utf8' })
     .map((name) => {
@@ -156,7 +156,7 @@ describe.concurrent('a forged parent or log', () => {
     expect(person.stdout).toContain(`not in the tree:\ntests: its parent ${nobody} does not exist\n\n`)
     expect(person.stdout).toMatch(/^└─ a /m)
     expect(person.stderr).toMatch(/^substrat: one agent has no place in the tree: .*\n$/)
-    // The others take their turns.
+    // The other agents still run.
     expect((await house.ok('send', 'lead/docs', 'hi')).stdout).toBe('echo: hi\n')
     expect((await house.run(['tree', 'lead'])).exit).toBe(0)
     expect((await house.run(['tree', tests])).exit).toBe(10)
@@ -178,11 +178,11 @@ describe.concurrent('a forged parent or log', () => {
     expect((await house.run(['cancel', lead, '--recursive'])).exit).toBe(0)
     expect((await house.ok('send', 'solo', 'hi')).stdout).toBe('echo: hi\n')
     expect(house.findings().filter(({ invariant }) => invariant.includes('parent exists'))).toHaveLength(3)
-    // Where no index says so, the one is found below the other again and again: nobody is the lowest.
+    // Without an index, each agent is found below the other without end, so none is the lowest.
     const scanned = house.copy()
     rmSync(scanned.agentFile(a, 'children'), { recursive: true })
     expect((await scanned.run(['terminate', lead, '--recursive'])).exit).toBe(13)
-    // The way out.
+    // The remedy.
     await house.ok('terminate', lead, '--recursive')
     await house.ok('remove', lead, '--recursive')
     expect((await house.ok('tree', '--json')).json.stray).toEqual([])

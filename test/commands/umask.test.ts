@@ -1,4 +1,4 @@
-/** Under a umask that takes its owner's rights from what is made, such as 277 or 777. */
+/** A umask that removes the owner's rights from new files, such as 277 or 777. */
 import { chmodSync, chownSync, lstatSync, mkdirSync, readdirSync } from 'node:fs'
 import path from 'node:path'
 import { describe, expect, test } from 'vitest'
@@ -10,7 +10,7 @@ function under(umask: string, house: House, ...args: string[]): Promise<Result> 
   return house.launch(['bash', '-c', `umask ${umask}; exec "$@"`, 'bash', ...house.command(...args)]).result
 }
 
-/** As `mode path`, of all that is not for its owner to use. */
+/** `mode path` of every file that its owner cannot use. */
 function closedIn(directory: string): string[] {
   return readdirSync(directory, { recursive: true, encoding: 'utf8' }).flatMap((name) => {
     const { mode } = lstatSync(path.join(directory, name))
@@ -52,7 +52,7 @@ describe.skipIf(!isRoot)('a home without rights for its owner (needs root)', () 
         stderr: `substrat: the home ${house.home} is closed to its owner: its mode is ${mode} (chmod -R u+rwX ${house.home})\n`,
       })
     }
-    // What is closed to writing alone can still be read.
+    // A home that is only closed to writing can still be read.
     expect((await house.launch(house.command('list'), { uid, cwd: '/' }).result).exit).toBe(0)
   })
 })

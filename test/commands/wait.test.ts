@@ -16,7 +16,7 @@ const lines = (stdout: string): { path: string; reply: string; exit: number; cod
     .map((line) => JSON.parse(line))
     .map(({ agent, reply, exit, error }) => ({ path: agent.path, reply, exit, code: error?.code }))
 
-/** A wait that has begun: it has told of an agent at rest, and waits for another. */
+/** A running wait: it has printed the reply of an idle agent and waits for another agent. */
 async function waitingFor(house: House, agent: string, ...flags: string[]): Promise<Running> {
   const { exit } = await house.run(['spawn', 'hi', '--name', 'rest'])
   expect([0, 13]).toContain(exit)
@@ -27,7 +27,7 @@ async function waitingFor(house: House, agent: string, ...flags: string[]): Prom
 
 const REST = '==> rest <==\necho: hi\n\n'
 
-/** When the runs of an agent began and ended. */
+/** The start and end times of an agent's runs. */
 function times(house: House, id: string): { begun: number; ended: number } {
   const at = (kind: string): number =>
     Date.parse(house.records(id).find((record) => record.kind === kind)?.ts ?? '')
@@ -71,7 +71,7 @@ describe.concurrent('wait', () => {
     const { json } = await house.ok('wait', 'a', '--json')
     const { agent, run } = (await house.ok('show', 'a', '--json')).json
     expect(json).toStrictEqual({ agent, run, reply: 'echo: hi', wait: null, exit: 0, error: null })
-    // At rest nothing is begun, and one that has never had a turn is at rest too.
+    // For idle agents no turn starts. An agent without turns is idle too.
     await house.spawn('b')
     const b = await house.ok('wait', 'b', '--json')
     expect(b.json).toMatchObject({ run: null, reply: null, exit: 0 })
@@ -141,7 +141,7 @@ describe.concurrent('wait exits', () => {
     expect(lines(told.stdout).map(({ exit }) => exit)).toEqual([0, 9, 5, 7, 13, 13, 12, 6, 14, 10])
     expect(told.exit).toBe(9)
     expect((await house.run(['wait', 'fine', 'gated', 'failed'])).exit).toBe(13)
-    // A line for each that failed, and nothing on stdout.
+    // One line for each failed agent, and nothing on stdout.
     const text = await house.run(['wait', 'gated', 'failed'])
     expect(text.stdout).toBe('')
     expect(text.stderr.match(/^substrat: /gm)).toHaveLength(2)
@@ -183,7 +183,7 @@ describe.concurrent('wait exits', () => {
     const house = new House({ SUBSTRAT_SHUTDOWN_GRACE: '100ms' })
     const id = await house.spawn('a', '--option', house.scenario('s.json', { delay_ms: 3_600_000 }))
     await queue(house, 'a')
-    // On a machine that is too slow to begin the turn in time, with twice the time.
+    // On a machine that is too slow to start the turn in time, run again with twice the time.
     for (let seconds = 1; house.count(id, 'model.requested') === 0; seconds *= 2)
       expect((await house.run(['wait', 'a', '--timeout', `${seconds}s`])).exit).toBe(12)
     expect(house.count(id, 'run.interrupted')).toBe(1)

@@ -1,4 +1,4 @@
-/** Turns that wait for a person: parked with exit 5, decided about with the token or at the machine. */
+/** Turns that wait for a person: parked with exit 5, and continued by a decision with or without the token. */
 import { execFileSync } from 'node:child_process'
 import { rmSync } from 'node:fs'
 import { describe, expect, test } from 'vitest'
@@ -22,7 +22,7 @@ describe.concurrent('a tool that may change things', () => {
       /\nsubstrat: the turn of a is waiting for approval until \S+ \S+Z \(substrat approve a, or substrat deny a\)\n$/,
     )
     expect(ran(house)).toBe(0)
-    // Another look tells what is asked, and no token.
+    // `show` prints the pending call, but not the token.
     const shown = await house.ok('show', 'a')
     expect(shown.stdout).toMatch(/^asks to run +shell: echo ran >> ran; echo done$/m)
     expect(shown.stdout).toMatch(/^next +substrat approve a$/m)
@@ -109,7 +109,7 @@ describe.concurrent('resume with a token', () => {
     const kinds = house.kinds(id)
     const at = kinds.indexOf('token.consumed')
     expect(kinds[at + 1]).toBe('run.resumed')
-    // One batch: consumed, decided, going on.
+    // One batch: the token is consumed, the decision recorded, the run resumed.
     const records = house.records(id)
     expect(records[at + 1]?.batch).toEqual(records[at]?.batch)
     expect(house.findings(true)).toEqual([])
@@ -148,7 +148,7 @@ describe.concurrent('resume with a token', () => {
     const record = house.records(id).find(({ kind }) => kind === 'tool.finished')
     expect(record).toMatchObject({ is_error: false, output: { bytes: 3_000_000 } })
     expect(house.log(id).length).toBeLessThan(50_000)
-    // Also where it is given again: it is told apart by the whole of it.
+    // Also when it is repeated: results are compared in full.
     expect((await house.run(decides(token, '--result', 'result'))).exit).toBe(0)
     house.write('result', `${'x'.repeat(2_000_000)}y${'x'.repeat(999_999)}`)
     expect((await house.run(decides(token, '--result', 'result'))).exit).toBe(13)
@@ -254,7 +254,7 @@ describe.concurrent('without a token', () => {
     expect(denied.stderr).not.toContain('denied')
     expect(house.log(id)).toBe(log)
     await slow.kill()
-    // The token that was handed out is worth what it was.
+    // The token that was handed out still works.
     expect(await house.run(decides(token, '--deny'))).toMatchObject({ exit: 0, stdout: 'finished\n' })
   })
 
@@ -305,7 +305,7 @@ describe.concurrent('a waiting turn', () => {
     await house.waitForRecord(id, 'run.waiting')
     await sender.kill()
     expect((await house.ok('list', '--json')).json.agents[0].status).toBe('waiting')
-    // Its token may be lost with it: another takes its place.
+    // Its token may be lost with the process, so a new one replaces it.
     const { stdout } = await house.ok('token', 'rotate', 'a')
     expect(await house.run(decides(stdout.trim(), '--approve'))).toMatchObject({ exit: 0, stdout: 'ok\n' })
     expect(house.findings(true)).toEqual([])
@@ -335,7 +335,7 @@ describe.concurrent('a waiting turn', () => {
     expect((await house.ok('list', '--json')).json.agents[0].status).toBe('interrupted_waiting')
     expect((await house.ok('show', 'a')).stdout).toMatch(/^next +substrat resume a$/m)
     expect(house.log(id)).toBe(log)
-    // Each time, until a person decides.
+    // It asks again each time, until a person decides.
     for (const of of [['--all'], ['--all'], ['a']]) expect((await house.run(['recover', ...of])).exit).toBe(6)
     const ends = house.records(id).filter(({ kind }) => kind === 'run.interrupted')
     expect(ends).toMatchObject([{ reason: 'wait_timeout' }])
@@ -390,7 +390,7 @@ describe.concurrent('a message to a waiting agent', () => {
     const queued = await house.run(['send', 'a', 'later', '--if-waiting', 'queue', '--json'])
     expect(queued.json).toMatchObject({ run: null, agent: { inbox: 1, status: 'waiting' } })
     expect(queued.exit).toBe(0)
-    // Mail never takes the place of a turn, whoever comes by.
+    // Mail never replaces a waiting turn, with any command.
     expect((await house.run(['recover', '--all'])).exit).toBe(5)
     expect((await house.run(['resume', 'a'])).exit).toBe(5)
     expect(house.count(id, 'mail.delivered')).toBe(0)

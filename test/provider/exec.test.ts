@@ -15,7 +15,7 @@ import { tempDirectory } from '../support/temp.js'
 import { holdClock, holdTimers } from '../support/time.js'
 import { waitFor } from '../support/wait.js'
 
-/** After the exit of a program its output is whole once nothing came for so long. */
+/** The pause after which the output of an exited program counts as complete. */
 const QUIET_MS = 200
 
 let directory: string
@@ -99,14 +99,14 @@ describe('the reply', () => {
     expect(texts.join('')).toBe('aüb')
   })
 
-  test('may have as many bytes as the bound, and not one more', async () => {
+  test('may have as many bytes as the limit, and not one more', async () => {
     const { reply } = await turn(`head -c ${limits.replyBytesMax} /dev/zero | tr '\\0' x`)
     expect(reply).toHaveLength(limits.replyBytesMax)
     const { message } = await failure(`head -c ${limits.replyBytesMax + 1} /dev/zero`)
     expect(message).toBe(`the command printed more than ${limits.replyBytesMax} bytes`)
   })
 
-  test('of a program that prints for ever ends at the bound, and the program with it', async () => {
+  test('stops at the limit if the program prints without end, and the program is killed', async () => {
     expect((await failure('echo $$ > pid; exec yes')).message).toMatch(/more than/)
     expect(isAlive(pidIn('pid'))).toBe(false)
   })
@@ -126,7 +126,7 @@ describe('the program', () => {
     },
   )
 
-  test('that does not read a huge prompt is not waited for', async () => {
+  test('that does not read a huge prompt does not block the turn', async () => {
     expect((await turn('echo done', 'x'.repeat(20 << 20))).reply).toBe('done')
     expect((await turn('exec <&-; sleep 0.1; echo done', 'x'.repeat(20 << 20))).reply).toBe('done')
   })
@@ -146,11 +146,11 @@ describe('a program that', () => {
   const FAILURES: [string, string, RegExp][] = [
     ['exits non-zero', 'exit 3', /^the command exited 3$/],
     ['exits non-zero after output', 'echo half; exit 1', /^the command exited 1$/],
-    ['says why on stderr', 'echo "no key" >&2; exit 3', /^the command exited 3: no key$/],
+    ['prints the reason on stderr', 'echo "no key" >&2; exit 3', /^the command exited 3: no key$/],
     ['is killed by a signal', 'kill -9 $$', /^the command was killed by SIGKILL$/],
-    ['kills itself otherwise', 'kill -TERM $$', /^the command was killed by SIGTERM$/],
+    ['kills itself with SIGTERM', 'kill -TERM $$', /^the command was killed by SIGTERM$/],
     ['reports a death by a real-time signal, as a shell does', 'exit 162', /^the command exited 162$/],
-    ['is not there', 'no-such-program-here', /^the command exited 127: .*no-such-program-here/],
+    ['does not exist', 'no-such-program-here', /^the command exited 127: .*no-such-program-here/],
   ]
   test.each(FAILURES)('%s fails its turn', async (_, command, message) => {
     const error = await failure(command)
@@ -158,14 +158,14 @@ describe('a program that', () => {
     expect(error.message).toMatch(message)
   })
 
-  test('gets a real-time signal, which Node could not tell from exit 0, goes on to its end', async () => {
+  test('gets a real-time signal, which Node could mistake for exit 0, runs to its end', async () => {
     const signals = 'for n in 34 35 50 63 64; do kill -$n $$ || exit 3; done'
     expect((await turn(`printf half; ${signals}; sh -c "${signals}"; echo ", whole"`)).reply).toBe(
       'half, whole',
     )
   })
 
-  test('says much on stderr: the end of it is in the sentence', async () => {
+  test('prints much on stderr fails its turn with the end of that text', async () => {
     const { message } = await failure(
       'i=0; while [ $i -lt 20000 ]; do echo line $i; i=$((i+1)); done >&2; exit 1',
     )
@@ -173,22 +173,22 @@ describe('a program that', () => {
     expect(message.length).toBeLessThan(2100)
   })
 
-  test('leaves something running that holds its stdout: the turn ends, and it is killed', async () => {
+  test('leaves an orphan that holds its stdout open: the turn ends, and the orphan is killed', async () => {
     const { reply } = await turn('sleep 3600 & echo $! > pid; echo done')
     expect(reply).toBe('done')
     expect(isAlive(pidIn('pid'))).toBe(false)
   })
 
-  test('leaves something that goes on printing: what comes soon after is the reply too, but not for ever', async () => {
+  test('leaves an orphan that keeps printing: output soon after the exit is in the reply, later output is not', async () => {
     const timers = holdTimers(QUIET_MS)
     const late = turn('(until [ -e go ]; do sleep 0.01; done; echo late; sleep 0.01; echo later) & echo done')
-    // The program has exited, and what it left running has said nothing yet.
+    // The program has exited, and its orphan has not printed yet.
     await waitFor(() => timers.pending(QUIET_MS) > 0, 'the exit')
     writeFileSync(join(directory, 'go'), '')
     expect((await late).reply).toBe('done\nlate\nlater')
   })
 
-  test('leaves something that prints without end: that is not read for ever', async () => {
+  test('leaves an orphan that prints without end: the turn still ends', async () => {
     const time = holdClock()
     let program: LaunchedProgram | undefined
     const launch: AgentHost['launch'] = async (...given) => {
@@ -203,7 +203,7 @@ describe('a program that', () => {
     expect((await endless).reply).toMatch(/^(tick\n)*done\n(tick\n?)*$/)
   })
 
-  test('ignores SIGTERM is killed two seconds after it was told to stop', async () => {
+  test('ignores SIGTERM is killed two seconds after the stop', async () => {
     const stop = new AbortController()
     const running = turn('trap "" TERM; echo $$ > pid; while :; do sleep 0.05; done', 'hi', stop.signal)
     await waitFor(() => isWritten('pid'), 'the program')
@@ -218,7 +218,7 @@ describe('a program that', () => {
     expect(isAlive(pid)).toBe(false)
   })
 
-  test('ends cleanly when it is told to stop has answered', async () => {
+  test('exits with status 0 after the stop has answered', async () => {
     const stop = new AbortController()
     const command = 'trap "echo cleaned up; exit 0" TERM; : > ready; while :; do sleep 0.02; done'
     const running = turn(command, 'hi', stop.signal)
@@ -228,20 +228,20 @@ describe('a program that', () => {
     expect((await running).reply).toBe('cleaned up')
   })
 
-  test('is to be stopped before it was started is not started', async () => {
+  test('is stopped before its start is not started', async () => {
     await expect(turn(': > ran', 'hi', AbortSignal.abort())).rejects.toThrow()
     expect(isThere('ran')).toBe(false)
     expect(recorded.groups).toEqual([])
   })
 
-  test('is not read to its end is ended with its turn', async () => {
+  test('is not read to its end is killed with its turn', async () => {
     const session = await exec.create(settings('echo $$ > pid; echo one; sleep 3600'), recorded.host)
     for await (const _ of session.send('hi', options())) break
     expect(isAlive(pidIn('pid'))).toBe(false)
   })
 })
 
-describe('what a program had said before its exit is read, although', () => {
+describe('output before the exit is read although', () => {
   function exited(code: number): LaunchedProgram & { stdout: PassThrough; stderr: PassThrough } {
     const [stdin, stdout, stderr] = [new PassThrough(), new PassThrough(), new PassThrough()]
     return {
@@ -268,14 +268,14 @@ describe('what a program had said before its exit is read, although', () => {
     await expect(failureOf(program)).rejects.toThrow('the command exited 3: no key')
   })
 
-  test('something that it left running holds its stderr open', async () => {
+  test('an orphan holds its stderr open', async () => {
     const program = exited(3)
     program.stdout.end()
     program.stderr.write('no key')
     await expect(failureOf(program)).rejects.toThrow('the command exited 3: no key')
   })
 
-  test('who reads the reply was held up for longer than late output is waited for', async () => {
+  test('the reader stalled for longer than the pause for late output', async () => {
     const { monotonic } = clock
     onTestFinished(() => void Object.assign(clock, { monotonic }))
     const program = exited(0)
@@ -293,7 +293,7 @@ describe('what a program had said before its exit is read, although', () => {
 })
 
 describe('a workspace', () => {
-  test('that is gone fails the turn with its path', async () => {
+  test('that was deleted fails the turn with its path', async () => {
     const workspace = join(directory, 'gone')
     const { message } = await failure('echo hi', 'hi', { workspace })
     expect(message).toContain(workspace)
@@ -318,12 +318,12 @@ test.each([{}, { command: '' }, { command: ' \n' }])(
   },
 )
 
-test('a command that is longer than the kernel takes fails the turn', async () => {
+test('a command that is too long for the kernel fails the turn', async () => {
   const { message } = await failure(`: ${'x'.repeat(3 << 20)}`)
   expect(message).toMatch(/^cannot start /)
 })
 
-test('it keeps no state, and knows nothing of a turn that died', async () => {
+test('exec has no state, and inspect of a dead turn is unknown', async () => {
   const session = await exec.create(settings('cat'), recorded.host)
   expect(await session.suspend()).toBeNull()
   const events: AgentEvent[] = []

@@ -1,4 +1,4 @@
-/** Servers that outlive a turn: what is taken for one, what is kept, and what a crash or a reboot leaves of them. */
+/** Kept servers: how they are identified, when they stay, and their state after a crash or a reboot. */
 import { execFileSync } from 'node:child_process'
 import { existsSync, readFileSync, writeFileSync } from 'node:fs'
 import { join } from 'node:path'
@@ -26,7 +26,7 @@ const OTHER_ID = '0b9f6c1e-6f0a-4c55-9a3b-2f1f5a3c7d10'
 const signal = new AbortController().signal
 const scripts = useScripts('kept-server-child.ts')
 
-/** An agent at rest with a server that runs, its lock held. */
+/** An idle agent with a running server. The test holds its lock. */
 async function withServer(): Promise<{ session: Session; server: RecordedServer; pid: number }> {
   const store = tempStore()
   const session = await reopen(store, await agentWithServer(store))
@@ -35,9 +35,9 @@ async function withServer(): Promise<{ session: Session; server: RecordedServer;
 }
 
 describe('a server', () => {
-  test('runs with its own tag, and without the run that has started it', async () => {
+  test('runs with its own tag, and without the tag of the run that started it', async () => {
     const { session, server, pid } = await withServer()
-    // It shows none while it becomes another program.
+    // A process has no visible environment during exec.
     await waitFor(() => environment(pid).includes(`SUBSTRAT_SERVER=${server.server_id}`), 'its environment')
     const entries = environment(pid)
     expect(entries).toContain(`SUBSTRAT_AGENT=${session.id}`)
@@ -48,15 +48,15 @@ describe('a server', () => {
 
   test.each<[string, (server: RecordedServer) => RecordedServer]>([
     [
-      'of another start of the kernel',
+      'from before a reboot',
       ({ group, ...rest }) => ({ ...rest, group: { ...group, kernel_boot_id: 'another' } }),
     ],
     [
-      'whose number another process has by now',
+      'whose number was reused',
       ({ group }) => ({ server_id: OTHER_ID, group: { ...group, start_time: group.start_time - 1 } }),
     ],
-    ['with the name of another', (server) => ({ ...server, server_id: OTHER_ID })],
-  ])('%s is none of ours: it is not used, not killed, and forgotten', async (_, changed) => {
+    ["with another server's id", (server) => ({ ...server, server_id: OTHER_ID })],
+  ])('%s is not ours: it is not used, not killed, and its record is removed', async (_, changed) => {
     const { session, server, pid } = await withServer()
     const stranger = changed(server)
     expect(isServerAlive(session.store.root, stranger)).toBe(false)
@@ -69,7 +69,7 @@ describe('a server', () => {
     expect(isAlive(pid)).toBe(true)
   })
 
-  test('that shows no environment is known by its start alone', async () => {
+  test('without a visible environment is identified by its start time', async () => {
     const store = tempStore()
     const session = await newSession(store)
     const held = keptServerHost(session)
@@ -88,7 +88,7 @@ describe('a server', () => {
     expect(isAlive(group.process_group)).toBe(false)
   })
 
-  test('in another pid namespace stays recorded while it runs, and nothing is begun beside it', async () => {
+  test('in another pid namespace stays recorded while it runs, and no turn runs beside it', async () => {
     const { session, server, pid } = await withServer()
     session.append([{ kind: 'server.kept', ...server, group: { ...server.group, pid_namespace: '1' } }])
     const notes: string[] = []
@@ -105,7 +105,7 @@ describe('a server', () => {
     expect(session.state.warm).toBeDefined()
     expect(session.store.keptServers.uses()).toHaveLength(1)
     expect(isAlive(pid)).toBe(true)
-    // Its open output says so, wherever it is looked at from.
+    // Its open output file shows that it runs, also from another pid namespace.
     process.kill(-pid, 'SIGKILL')
     await waitFor(() => !isAlive(pid), 'its end')
     expect(await stopKeptServer(session, note)).toBe(true)
@@ -113,9 +113,9 @@ describe('a server', () => {
   })
 
   test.each([
-    ['and has its output open stays recorded', '', false],
-    ['is forgotten where nothing has its output open: only its server had', '>/dev/null 2>&1', true],
-  ])('of which something is left that cannot be told from a stranger, %s', async (_, output, isGone) => {
+    ['stays recorded if a process has its output open', '', false],
+    ['loses its record if no process has its output open', '>/dev/null 2>&1', true],
+  ])('with a process that cannot be identified, %s', async (_, output, isGone) => {
     const session = await newSession(tempStore())
     const file = join(tempDirectory(), 'child')
     await launch(keptServerHost(session), `env -i sleep 3600 ${output} & echo $! > ${file}; kill -9 $$`)
@@ -129,7 +129,7 @@ describe('a server', () => {
     expect(isAlive(child)).toBe(true)
   })
 
-  test('is killed with all its group, also what has cleared its environment', async () => {
+  test('is killed with its whole group, including processes that have cleared their environment', async () => {
     const store = tempStore()
     const session = await newSession(store)
     const held = keptServerHost(session)
@@ -144,7 +144,7 @@ describe('a server', () => {
   test.each([
     ['runs', ''],
     ['has died', 'kill -9 $$;'],
-  ])('that %s leaves nothing that it had put into sessions of their own', async (_, then) => {
+  ])('that %s leaves no process in another session', async (_, then) => {
     const store = tempStore()
     const session = await newSession(store)
     const file = join(tempDirectory(), 'apart')
@@ -162,7 +162,7 @@ describe('a server', () => {
     expect(keptServerProcesses(store.root)).toEqual([])
   })
 
-  test('that does not end by itself is killed', async () => {
+  test('that ignores SIGTERM is killed', async () => {
     const store = tempStore()
     const session = await newSession(store)
     const server = await launch(keptServerHost(session), "trap '' TERM; while :; do sleep 0.01; done")
@@ -172,7 +172,7 @@ describe('a server', () => {
     expect(session.state.warm).toBeUndefined()
   })
 
-  test('that has died by itself is forgotten, its files too', async () => {
+  test('that has died by itself loses its record and its files', async () => {
     const { session, pid } = await withServer()
     process.kill(-pid, 'SIGKILL')
     await waitFor(() => !isAlive(pid), 'its end')
@@ -188,7 +188,7 @@ describe('a server', () => {
 })
 
 describe('a turn', () => {
-  test('has the server of the one before, and says so before it has it', async () => {
+  test('gets the server of the previous turn, after the log records that', async () => {
     const { session, pid } = await withServer()
     const held = keptServerHost(session)
     const { server } = await held.host.open()
@@ -199,7 +199,7 @@ describe('a turn', () => {
     expect(session.state.warm).toBeDefined()
   })
 
-  test('that does not come to its end keeps none, used or new', async () => {
+  test('that does not complete keeps no server, used or new', async () => {
     const { session, pid } = await withServer()
     const held = keptServerHost(session)
     await held.host.open()
@@ -213,7 +213,7 @@ describe('a turn', () => {
     expect(keptServerProcesses(session.store.root)).toEqual([])
   })
 
-  test('keeps only what it was told to keep', async () => {
+  test('keeps only the server that the provider keeps', async () => {
     const session = await newSession(tempStore())
     const held = keptServerHost(session)
     await launch(held)
@@ -223,13 +223,13 @@ describe('a turn', () => {
     expect(session.store.keptServers.uses()).toEqual([])
   })
 
-  test('has one at most: another takes the place of the first', async () => {
+  test('has at most one server: another replaces the first', async () => {
     const { session, pid } = await withServer()
     const held = keptServerHost(session)
     const { launchServer, server } = await held.host.open()
     const second = await launchServer?.({ argv: ['/bin/sleep', '3600'], cwd: '/' }, { signal })
     expect(isAlive(pid)).toBe(false)
-    // Of what is gone nothing is recorded any more.
+    // The log no longer has a server.
     await server?.kill(0)
     expect(held.events).toEqual(['launched', 'server_stopped', 'server_kept'])
     await second?.keep(Buffer.from('x'))
@@ -237,7 +237,7 @@ describe('a turn', () => {
     expect(keptServerProcesses(session.store.root)).toHaveLength(1)
   })
 
-  test('whose server nobody can reach kills it: its substrat died before it could say how', async () => {
+  test('kills a server without a handle: its substrat died before it stored one', async () => {
     const { session, pid } = await withServer()
     writeFileSync(join(session.store.root, 'agents', session.id, 'server.json'), 'half a li')
     const held = keptServerHost(session)
@@ -245,14 +245,14 @@ describe('a turn', () => {
     expect(isAlive(pid)).toBe(false)
   })
 
-  test('that may keep nothing is offered nothing, and kills what was kept', async () => {
+  test('that must not keep a server gets none, and kills the kept one', async () => {
     const { session, pid } = await withServer()
     const held = keptServerHost(session, false)
     expect(await held.host.open()).toEqual({ launchServer: null, server: null })
     expect(isAlive(pid)).toBe(false)
   })
 
-  test('that is over launches and records nothing any more, but still kills', async () => {
+  test('that has ended launches and records nothing, but can still kill', async () => {
     const session = await newSession(tempStore())
     const held = keptServerHost(session)
     const { launchServer } = await held.host.open()
@@ -266,7 +266,7 @@ describe('a turn', () => {
     expect(keptServerProcesses(session.store.root)).toEqual([])
   })
 
-  test('sees the end of what its server prints, which fills no disk', async () => {
+  test("gets the end of its server's output, which does not fill the disk", async () => {
     const session = await newSession(tempStore())
     const held = keptServerHost(session)
     const loud =
@@ -295,11 +295,11 @@ describe('a turn', () => {
 })
 
 describe('substrat killed', () => {
-  test('between the gate and the record leaves nothing that runs', async () => {
+  test('between the barrier and the record leaves no process', async () => {
     const directory = tempDirectory()
     const child = scripts.start('kept-server-child.ts', [directory, 'hold the record'])
     const file = join(directory, 'group')
-    // The file is there before the number in it is.
+    // The file exists before the number is written to it.
     await waitFor(() => existsSync(file) && readFileSync(file, 'utf8') !== '', 'the fork')
     const group = Number(readFileSync(file, 'utf8'))
     expect(isAlive(group)).toBe(true)
@@ -321,7 +321,7 @@ describe('substrat killed', () => {
   }
 
   test.each(['go on', 'in use again'])(
-    'in a turn (%s) takes its server along, which the log names',
+    'in a turn (%s) kills its server, which the log names',
     async (what) => {
       const { store, session, pid } = await killedBy(what)
       await waitFor(() => !isAlive(pid), 'the end of the server')
@@ -330,7 +330,7 @@ describe('substrat killed', () => {
     },
   )
 
-  test('after a turn that has kept it leaves the server, which the log names', async () => {
+  test('after a turn that kept the server leaves it running, and the log names it', async () => {
     const { store, session, pid } = await killedBy('at rest')
     await waitFor(() => watchersOf(pid).length === 0, 'the end of the watcher')
     expect(isAlive(pid)).toBe(true)

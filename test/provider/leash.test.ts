@@ -1,4 +1,4 @@
-/** A program dies with the process that started it, with no command of ours after that. */
+/** A program dies with the process that started it, without a later command. */
 import { type ChildProcess, spawn } from 'node:child_process'
 import { existsSync, readdirSync, readFileSync } from 'node:fs'
 import { join } from 'node:path'
@@ -22,7 +22,7 @@ beforeEach(() => {
   directory = tempDirectory()
 })
 
-/** Started by a process of its own, and running: its files `pids` say of which processes. */
+/** A running program with its own holder. The files `pids` have its process ids. */
 async function launched(
   command: string,
   ...names: string[]
@@ -59,7 +59,7 @@ function statOf(pid: number): { parent: number; group: number; session: number }
   return { parent: parent as number, group: group as number, session: session as number }
 }
 
-/** Without those that a shell has opened for itself. */
+/** The open descriptors of a process, without those that a shell opens for itself. */
 function descriptorsOf(pid: number): string[] {
   return readdirSync(`/proc/${pid}/fd`).filter((fd) => Number(fd) < 10)
 }
@@ -69,7 +69,7 @@ async function end(pids: number[], group: number): Promise<void> {
   await waitFor(() => watchersOf(group).length === 0, 'the end of the watcher')
 }
 
-describe('of a holder that is killed', () => {
+describe('when its holder is killed', () => {
   const ALL = [
     'sleep 3600 & echo $! > child',
     'setsid sh -c "echo \\$\\$ > apart; exec sleep 3600" &',
@@ -77,14 +77,14 @@ describe('of a holder that is killed', () => {
     'trap "" HUP INT TERM; echo $$ > self; sleep 3600; sleep 3600',
   ].join('\n')
 
-  test('the whole program dies, and what it has started in groups of its own', async () => {
+  test('the whole program dies, and its children in other groups', async () => {
     const { holder, pids } = await launched(ALL, 'self', 'child', 'apart', 'nameless')
     expect(pids.map(isAlive)).toEqual([true, true, true, true])
     holder.kill('SIGKILL')
     await end(pids, pids[0] as number)
   })
 
-  test('also where every process was told to stop before, as in a shutdown', async () => {
+  test('also if every process got SIGTERM before, as in a shutdown', async () => {
     const { holder, pids } = await launched(ALL, 'self', 'child', 'apart')
     const [group] = pids as [number]
     await waitFor(() => watchersOf(group).length === 1, 'the watcher')
@@ -96,7 +96,7 @@ describe('of a holder that is killed', () => {
     await end(pids, group)
   })
 
-  test('also where the watcher was killed: it is replaced', async () => {
+  test('also if the watcher was killed: it is replaced', async () => {
     const { holder, pids } = await launched(ALL, 'self')
     const [group] = pids as [number]
     const [first] = watchersOf(group) as [number]
@@ -106,7 +106,7 @@ describe('of a holder that is killed', () => {
     await end(pids, group)
   })
 
-  test('also where PATH leads to no program', async () => {
+  test('also if PATH has no programs', async () => {
     const command =
       'PATH=/usr/bin:/bin; setsid sh -c "echo \\$\\$ > apart; exec sleep 600" & echo $$ > self; wait'
     const { holder, pids } = await launchedUnder({ PATH: '/nowhere' }, command, 'self', 'apart')
@@ -114,8 +114,8 @@ describe('of a holder that is killed', () => {
     await end(pids, pids[0] as number)
   })
 
-  test('also where the name of the program is on several lines', async () => {
-    // It has left its environment: known by its group alone.
+  test('also if the name of the program has newlines', async () => {
+    // It has cleared its environment, so only its group identifies it.
     const named = 'ln -s "$(command -v sleep)" "a) S 1\n2"; echo $$ > self; exec env -i ./a* 600'
     const { holder, pids } = await launched(named, 'self')
     await waitFor(() => commandLine(pids[0] as number)[0]?.startsWith('./a') === true, 'the program')
@@ -123,19 +123,19 @@ describe('of a holder that is killed', () => {
     await end(pids, pids[0] as number)
   })
 
-  test('what has lost its leader dies too', async () => {
+  test('a group without its leader dies too', async () => {
     const { holder, pids } = await launched('(echo $$ > group; sleep 3600 & echo $! > child)', 'child')
     await waitFor(() => !isAlive(pidIn('group')), 'the exit of the leader')
     holder.kill('SIGKILL')
     await end(pids, pidIn('group'))
   })
 
-  test('recovery may come at once: it finds the group gone, or kills it, and no stranger', async () => {
+  test('recovery may run at once: it finds the group gone or kills it, and kills no other process', async () => {
     const { holder, pids } = await launched(ALL, 'self', 'child')
     const group = JSON.parse(readFileSync(join(directory, 'record'), 'utf8')) as ProcessGroup & {
       run: string
     }
-    // What shows no environment, as one of them, is the watcher's to kill, however long that takes.
+    // A process without a visible environment, such as one of these, is killed only by the watcher, without a time limit.
     holdClock()
     holder.kill('SIGKILL')
     expect(['gone', 'killed']).toContain(await killOrphanedGroup(group, group.run))
@@ -144,18 +144,18 @@ describe('of a holder that is killed', () => {
 })
 
 describe('the watcher', () => {
-  test('is gone with the program, and keeps nothing of it waiting', async () => {
+  test('exits with the program, and delays nothing', async () => {
     const { host, groups } = recordedHost()
     const command = 'trap "exit 0" TERM; echo > ready; while :; do sleep 0.02; done'
     const program = await host.launch({ argv: ['/bin/sh', '-c', command], cwd: directory }, { signal })
     const group = groups[0]?.process_group as number
     await waitFor(() => isThere('ready') && watchersOf(group).length === 1, 'the program and its watcher')
-    // A watcher that counted as the program would use this up, and the test's time with it.
+    // If the watcher counted as part of the program, `kill` would wait for the whole grace time.
     await program.kill(3_600_000)
     await waitFor(() => watchersOf(group).length === 0, 'the end of the watcher')
   })
 
-  test('is a child of the holder, not of the program, and has none of its pipes; the program has none but its own', async () => {
+  test('is a child of the holder, not of the program, and shares no pipe with the program', async () => {
     const { holder, pids } = await launched('sleep 3600 & echo $$ > self; wait', 'self')
     const [group] = pids as [number]
     await waitFor(() => watchersOf(group).length === 1, 'the watcher')
@@ -169,8 +169,8 @@ describe('the watcher', () => {
 
   test.each<[string, Partial<ProcessGroup>, Partial<ProcessTag>, boolean]>([
     ['kills a group by its leader', {}, { value: UNUSED }, false],
-    ['lets live a group that has the number of another by now', { start_time: 1 }, { value: UNUSED }, true],
-    ['kills what has lost its leader by its tag', { process_group: 2 ** 22 - 1 }, {}, false],
+    ['does not kill a group whose number was reused', { start_time: 1 }, { value: UNUSED }, true],
+    ['kills a group without its leader by its tag', { process_group: 2 ** 22 - 1 }, {}, false],
   ])('%s', async (_, changed, other, survives) => {
     const { group, tag } = await stranger()
     const given = [
@@ -187,7 +187,7 @@ describe('the watcher', () => {
     expect(isAlive(group.process_group)).toBe(survives)
   })
 
-  test('lets live what was released', async () => {
+  test('does not kill a released program', async () => {
     const { group, tag } = await stranger()
     const holder = scripts.start('leash-child.ts', [JSON.stringify(group), JSON.stringify(tag), 'release'])
     await new Promise((resolve) => holder.stdout?.once('data', resolve))
@@ -197,7 +197,7 @@ describe('the watcher', () => {
   })
 })
 
-/** A program that nobody holds. */
+/** A program without a holder. */
 async function stranger(): Promise<{ group: ProcessGroup; tag: ProcessTag }> {
   const tag: ProcessTag = { variable: 'SUBSTRAT_LAUNCH', value: crypto.randomUUID() }
   const child = spawn('/bin/sleep', ['3600'], {
@@ -215,7 +215,7 @@ async function stranger(): Promise<{ group: ProcessGroup; tag: ProcessTag }> {
   }
 }
 
-/** Whether the shell has come to its `trap`. */
+/** Whether the shell has run its `trap`. */
 function ignoresTerm(pid: number): boolean {
   const ignored = /SigIgn:\s*([0-9a-f]+)/.exec(readFileSync(`/proc/${pid}/status`, 'utf8'))?.[1]
   return ignored !== undefined && (BigInt(`0x${ignored}`) & (1n << 14n)) !== 0n

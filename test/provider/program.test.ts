@@ -33,7 +33,7 @@ function pidsOf(command: string): number[] {
   return pids.filter((pid) => commandLineOf(pid) === command)
 }
 
-/** Empty for one that has gone meanwhile. */
+/** Empty for a process that has exited meanwhile. */
 function commandLineOf(pid: number): string {
   try {
     return readFileSync(`/proc/${pid}/cmdline`, 'utf8').split('\0').slice(0, -1).join(' ')
@@ -42,13 +42,13 @@ function commandLineOf(pid: number): string {
   }
 }
 
-describe('the gate', () => {
+describe('the start barrier', () => {
   const touch: [string, ...string[]] = ['/bin/sh', '-c', 'echo ran > ran']
 
-  test('opens when the record of the group is durable, not before', async () => {
+  test('opens when the record of the group is durable, not earlier', async () => {
     let hadRun: boolean | undefined
     const { host, groups } = recordedHost(() => {
-      // Long enough for a program that does not wait to show itself.
+      // Long enough to notice a program that does not wait at the barrier.
       Atomics.wait(new Int32Array(new SharedArrayBuffer(4)), 0, 0, 50)
       hadRun = there('ran')
     })
@@ -59,7 +59,7 @@ describe('the gate', () => {
     expect(groups).toHaveLength(1)
   })
 
-  test('stays shut where the record cannot be written, and the one who waited is gone', async () => {
+  test('stays shut if the record cannot be written, and the shell exits', async () => {
     const { host, groups } = recordedHost(() => {
       throw new Error('the disk is full')
     })
@@ -68,19 +68,19 @@ describe('the gate', () => {
     expect(there('ran')).toBe(false)
   })
 
-  test('of a substrat that is killed before the record stays shut: nothing runs', async () => {
+  test('stays shut if substrat is killed before the record: the program does not run', async () => {
     const child = scripts.start('launch-child.ts', [directory, 'hold the record'])
     await waitFor(() => there('group'), 'the fork')
     const group = pidIn('group')
     expect(isAlive(group)).toBe(true)
     child.kill('SIGKILL')
-    await waitFor(() => !isAlive(group), 'the end of what waited at the gate')
+    await waitFor(() => !isAlive(group), 'the end of the shell at the barrier')
     expect(existsSync(join(directory, 'ran'))).toBe(false)
   })
 })
 
 describe('a launched program', () => {
-  test('settles its exit though what it started holds its output', async () => {
+  test('settles its exit although its children hold its output open', async () => {
     const { host } = recordedHost()
     const argv: [string, ...string[]] = ['/bin/sh', '-c', 'sleep 3600 & exit 3']
     const program = await host.launch({ argv, cwd: directory }, { signal })
@@ -88,7 +88,7 @@ describe('a launched program', () => {
     await program.kill(0)
   })
 
-  test('is killed with all its group; killed again, nothing happens', async () => {
+  test('is killed with its whole group; a second kill does nothing', async () => {
     const { host } = recordedHost()
     const command = 'sleep 3600 & echo $! > child; sh -c "sleep 3600 & wait" & echo $$ > self; wait'
     const program = await host.launch({ argv: ['/bin/sh', '-c', command], cwd: directory }, { signal })
@@ -99,7 +99,7 @@ describe('a launched program', () => {
     await program.kill(1000)
   })
 
-  test('gets SIGTERM first where there is grace, and is waited for', async () => {
+  test('gets SIGTERM first, and may exit within the grace time', async () => {
     const { host } = recordedHost()
     const command = 'trap "echo bye > bye; exit 0" TERM; echo > ready; while :; do sleep 0.02; done'
     const program = await host.launch({ argv: ['/bin/sh', '-c', command], cwd: directory }, { signal })
@@ -108,13 +108,13 @@ describe('a launched program', () => {
     expect(there('bye')).toBe(true)
   })
 
-  test('that is not there exits as a shell says it', async () => {
+  test('that does not exist exits as in a shell', async () => {
     const { host } = recordedHost()
     const program = await host.launch({ argv: ['/no/such/program'], cwd: directory }, { signal })
     expect((await program.exited).code).toBe(127)
   })
 
-  test('takes its arguments as they are', async () => {
+  test('gets its arguments unchanged', async () => {
     const { host } = recordedHost()
     const argv: [string, ...string[]] = ['/bin/echo', '$(id)', "it's", '-n', 'a  b']
     const program = await host.launch({ argv, cwd: directory, env: { X: '1' } }, { signal })
@@ -124,7 +124,7 @@ describe('a launched program', () => {
   })
 })
 
-test('a group whose number another program has by now is not signalled, not even without a tag', async () => {
+test('a group whose number was reused gets no signal, even without a tag', async () => {
   const { host, groups } = recordedHost()
   const program = await host.launch({ argv: ['/bin/sleep', '600'], cwd: directory }, { signal })
   const [group] = groups as [ProcessGroup]
@@ -135,10 +135,10 @@ test('a group whose number another program has by now is not signalled, not even
   expect(await program.exited).toEqual({ code: null, signal: 'SIGKILL' })
 })
 
-describe('recovery kills of a group', () => {
+describe('recovery kills in a group', () => {
   const runId = randomUUID()
 
-  /** A group of its own: `leader` with our SUBSTRAT_RUN unless `env` says otherwise. */
+  /** Starts a group whose leader has our SUBSTRAT_RUN, unless `env` overrides it. */
   async function group(
     command: string,
     env: Record<string, string> = { SUBSTRAT_RUN: runId },
@@ -156,20 +156,20 @@ describe('recovery kills of a group', () => {
     return { process_group: pid, start_time: processStartTime(pid) ?? 0, kernel_boot_id, pid_namespace }
   }
 
-  test('what carries our SUBSTRAT_RUN, all of it', async () => {
+  test('every process with our SUBSTRAT_RUN', async () => {
     const left = await group('sleep 3600 & echo $! > child')
     expect(await killOrphanedGroup(left, runId)).toBe('killed')
     expect([left.process_group, pidIn('child')].map(isAlive)).toEqual([false, false])
     expect(await killOrphanedGroup(left, runId)).toBe('gone')
   })
 
-  test('nothing that carries another run, as after a reuse of its number', async () => {
+  test('no process of another run, as after a reuse of the number', async () => {
     const left = await group('sleep 3600 & echo $! > child', { SUBSTRAT_RUN: randomUUID() })
     expect(await killOrphanedGroup(left, runId)).toBe('gone')
     expect([left.process_group, pidIn('child')].map(isAlive)).toEqual([true, true])
   })
 
-  test('not what cleared its environment, which it says is alive: that cannot be told from a stranger', async () => {
+  test('no process that cleared its environment, and reports it as alive: it may belong to another program', async () => {
     const left = await group('env -i sleep 3600 & echo $! > child')
     await waitFor(() => commandOf(pidIn('child')) === 'sleep', 'the exec of the child')
     expect(await killOrphanedGroup(left, runId)).toBe('alive')
@@ -179,10 +179,10 @@ describe('recovery kills of a group', () => {
     process.kill(pidIn('child'), 'SIGKILL')
   })
 
-  test('what shows no environment because it is dying is waited for, and is not said to be alive', async () => {
+  test('no exiting process, which has no environment; it waits for its end and does not report it as alive', async () => {
     const left = await group('env -i sleep 3600 & echo $! > child')
     await waitFor(() => commandOf(pidIn('child')) === 'sleep', 'the exec of the child')
-    // However long it takes.
+    // Without a time limit.
     holdClock()
     const killing = killOrphanedGroup(left, runId)
     await waitFor(() => !isAlive(left.process_group), 'the end of its leader')
@@ -191,13 +191,13 @@ describe('recovery kills of a group', () => {
     expect(isAlive(pidIn('child'))).toBe(false)
   })
 
-  test('and apart from it what an agent program has started in sessions of their own, but nothing of another run', async () => {
+  test('and also processes that an agent program started in other sessions, but none of another run', async () => {
     const left = await group('setsid sleep 3600 & SUBSTRAT_RUN=other setsid sleep 3601 & :')
     const strays = (): number[] =>
       pidsOf('sleep 3600').filter((pid) => environmentOf(pid, 'SUBSTRAT_RUN') === runId)
     const strangers = (): number[] =>
       pidsOf('sleep 3601').filter((pid) => environmentOf(pid, 'SUBSTRAT_RUN') === 'other')
-    // Until its exec it is a shell of our run.
+    // Until its exec, the process is a shell of our run.
     await waitFor(() => strangers().length === 1, 'the stranger')
     const [stranger] = strangers() as [number]
     onTestFinished(() => void process.kill(stranger, 'SIGKILL'))
@@ -211,7 +211,7 @@ describe('recovery kills of a group', () => {
     expect(await killEscaped(left, tagOfRun(runId))).toBe(0)
   })
 
-  test('not what left the group for a session of its own', async () => {
+  test('no process that left the group for its own session', async () => {
     const left = await group('setsid sleep 3600 & echo $! > child')
     await waitFor(() => commandOf(pidIn('child')) === 'sleep', 'the new session')
     expect(await killOrphanedGroup(left, runId)).toBe('killed')
@@ -219,7 +219,7 @@ describe('recovery kills of a group', () => {
     process.kill(pidIn('child'), 'SIGKILL')
   })
 
-  describe('in a home that may be a copy', () => {
+  describe('in a home that is a copy', () => {
     const homeOfRun = (name: string): Record<string, string> => ({
       SUBSTRAT_RUN: runId,
       SUBSTRAT_HOME: join(directory, name),
@@ -229,7 +229,7 @@ describe('recovery kills of a group', () => {
       symlinkSync('home', join(directory, 'link'))
     })
 
-    test('nothing of the first, whose run it is', async () => {
+    test('no process of the original home, whose run it is', async () => {
       const left = await group('setsid sleep 3600 & echo $! > child', homeOfRun('other'))
       const home = join(directory, 'home')
       await waitFor(() => commandOf(pidIn('child')) === 'sleep', 'the stray')
@@ -240,22 +240,22 @@ describe('recovery kills of a group', () => {
     })
 
     test.each([
-      ['that is reached by another path', 'link', 'link/log'],
-      ['that was moved', 'gone', 'gone/log'],
-      ['and works with another', 'other', 'home/agents/a/log'],
-    ])('what is of that home, %s', async (_, name, log) => {
+      ['which is reached by a symlink', 'link', 'link/log'],
+      ['which was moved', 'gone', 'gone/log'],
+      ['which use another home', 'other', 'home/agents/a/log'],
+    ])('processes of that home, %s', async (_, name, log) => {
       const left = await group('sleep 3600 &', { ...homeOfRun(name), SUBSTRAT_LOG: join(directory, log) })
       expect(await killOrphanedGroup(left, runId, join(directory, 'home'))).toBe('killed')
     })
   })
 
-  test('nothing that is older than the record', async () => {
+  test('no process that is older than the record', async () => {
     const left = await group('sleep 3600 &')
     expect(await killOrphanedGroup({ ...left, start_time: left.start_time + 1_000_000 }, runId)).toBe('gone')
     expect(isAlive(left.process_group)).toBe(true)
   })
 
-  test('nothing after a reboot, and nothing in another pid namespace', async () => {
+  test('no process after a reboot or in another pid namespace', async () => {
     const left = await group('sleep 3600 &')
     expect(await killOrphanedGroup({ ...left, kernel_boot_id: randomUUID() }, runId)).toBe('gone')
     expect(await killOrphanedGroup({ ...left, pid_namespace: '1' }, runId)).toBe('foreign')
@@ -271,6 +271,6 @@ function end(child: ChildProcess): void {
   try {
     process.kill(-(child.pid as number), 'SIGKILL')
   } catch {
-    // It is gone already.
+    // The process has exited already.
   }
 }

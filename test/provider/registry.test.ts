@@ -18,7 +18,7 @@ beforeEach(() => {
   directory = tempDirectory()
 })
 
-/** A plugin whose package names these providers, each with the source of its module. */
+/** Creates a plugin with these providers; the values are the sources of their modules. */
 function plugin(name: string, sources: Record<string, string>, declared?: unknown): PluginFacts {
   const root = join(directory, name)
   mkdirSync(root)
@@ -35,7 +35,7 @@ function registry(...plugins: PluginFacts[]): ProviderRegistry {
 
 const settings = { workspace: '/', model: null, instructions: null, options: {} }
 
-test('the built-in providers are there without asking for plugins', async () => {
+test('the built-in providers are available without reading the plugins', async () => {
   const alone = new ProviderRegistry(() => {
     throw new Error('the plugins were asked')
   })
@@ -43,7 +43,7 @@ test('the built-in providers are there without asking for plugins', async () => 
   expect(await alone.load('scripted')).toBe(scripted)
 })
 
-test('a provider of a plugin is imported when it is used, not before', async () => {
+test("a plugin's provider is imported when it is used, not earlier", async () => {
   const bad = plugin('plugin-bad', { bad: 'throw new Error("imported")' })
   const good = plugin('plugin-good', { good: GOOD })
   const both = registry(bad, good)
@@ -56,14 +56,14 @@ test('a provider of a plugin is imported when it is used, not before', async () 
   })
 })
 
-test('a name that nobody offers is not found, and those that are there are named', async () => {
+test('an unknown name is not found, and the error lists the available providers', async () => {
   await expect(registry(plugin('p', { mine: GOOD })).load('other')).rejects.toMatchObject({
     code: 'PROVIDER_NOT_FOUND',
     hint: expect.stringMatching(/scripted, exec, mine/),
   })
 })
 
-test('two plugins of one name: neither is used, both are named', async () => {
+test('if two plugins provide one name, neither is used and the error names both', async () => {
   const two = registry(plugin('plugin-a', { same: GOOD }), plugin('plugin-b', { same: GOOD }))
   const error = await two.load('same').catch((error: unknown) => error)
   expect(error).toMatchObject({ code: 'PROVIDER_MISCONFIGURED' })
@@ -74,7 +74,7 @@ test('a plugin cannot take the name of a built-in provider', async () => {
   expect(await registry(plugin('p', { exec: GOOD })).load('exec')).toBe(exec)
 })
 
-describe('a module whose default export is not a provider is told so', () => {
+describe('a module whose default export is not a provider is refused', () => {
   const CASES: [string, string][] = [
     ['nothing', 'export const x = 1'],
     ['null', 'export default null'],
@@ -99,7 +99,7 @@ describe('a module whose default export is not a provider is told so', () => {
   })
 })
 
-test('a module that throws what is no error, or is not there, is told too', async () => {
+test('a module that is missing, or that throws a value that is not an error, is refused', async () => {
   await expect(registry(plugin('p', { odd: 'throw null' })).load('odd')).rejects.toMatchObject({
     code: 'PROVIDER_MISCONFIGURED',
   })
@@ -116,7 +116,7 @@ test.each([undefined, null, 'x', 7, {}, { providers: null }, { providers: 'x' },
 )
 
 describe('the check of settings', () => {
-  test('refuses an option that the provider does not have, with those that it has', async () => {
+  test('refuses an unknown option, and lists the known ones', async () => {
     const all = registry(plugin('p', { good: GOOD }))
     await all.check('good', { ...settings, options: { level: '1' } })
     await expect(all.check('good', { ...settings, options: { lvl: '1' } })).rejects.toMatchObject({
@@ -129,7 +129,7 @@ describe('the check of settings', () => {
     })
   })
 
-  test('says what the provider says of settings that cannot work', async () => {
+  test("gives the provider's reason against settings that cannot work", async () => {
     const all = registry(plugin('p', { good: GOOD }))
     await expect(all.check('good', { ...settings, options: { level: '0' } })).rejects.toMatchObject({
       code: 'PROVIDER_MISCONFIGURED',
@@ -139,7 +139,7 @@ describe('the check of settings', () => {
   })
 })
 
-test('the list for people has each provider, the broken ones with why', async () => {
+test('the list has every provider, and the reason for each broken one', async () => {
   const listed = await listProviders(
     registry(
       plugin('plugin-good', { good: GOOD }),

@@ -18,7 +18,7 @@ function scenario(content: unknown, name = 'scenario.json'): string {
   return name
 }
 
-/** The request that follows so many answers. */
+/** The request after a number of answers. */
 function request(over: Partial<ModelRequest> & { answers?: number; scenario?: string } = {}): ModelRequest {
   const history: ModelMessage[] = Array.from({ length: over.answers ?? 0 }).flatMap(() => [
     { role: 'user', content: 'earlier' },
@@ -72,7 +72,7 @@ describe('without a scenario', () => {
 })
 
 describe('with a scenario', () => {
-  test('its place is what the conversation says: asked again after a crash, it answers the same', async () => {
+  test('the history decides its place: a request repeated after a crash gets the same answer', async () => {
     const file = scenario({ responses: [{ say: 'one' }, {}, { say: 'three' }] })
     expect(await answer(request({ scenario: file }))).toBe('one')
     expect(await answer(request({ scenario: file, attempt: 2 }))).toBe('one')
@@ -81,7 +81,7 @@ describe('with a scenario', () => {
     expect(await answer(request({ scenario: file, answers: 3 }))).toBe('echo: hi there')
   })
 
-  test('it is found in the workspace or where its absolute path says, and read anew each time', async () => {
+  test('its path is absolute or relative to the workspace, and it is read for each request', async () => {
     mkdirSync(join(directory, 'sub'))
     const file = scenario({ responses: [{ say: 'one' }] })
     expect(await answer(request({ scenario: join(directory, file), workspace: '/' }))).toBe('one')
@@ -90,7 +90,7 @@ describe('with a scenario', () => {
     expect(await answer(request({ scenario: file }))).toBe('changed')
   })
 
-  test.each(PROVIDER_FAILURE_TYPES)('an entry fails with %s, as often as it says', async (type) => {
+  test.each(PROVIDER_FAILURE_TYPES)('an entry fails with %s as often as attempts says', async (type) => {
     const file = scenario({ responses: [{ say: 'at last', fail: { type, attempts: 2 } }] })
     for (const attempt of [1, 2]) {
       const error = await answer(request({ scenario: file, attempt })).catch((error: unknown) => error)
@@ -99,13 +99,13 @@ describe('with a scenario', () => {
     expect(await answer(request({ scenario: file, attempt: 3 }))).toBe('at last')
   })
 
-  test('an entry that fails without a number fails once', async () => {
+  test('an entry that fails without attempts fails once', async () => {
     const file = scenario({ responses: [{ fail: { type: 'overloaded' } }] })
     await expect(answer(request({ scenario: file }))).rejects.toThrow('overloaded')
     expect(await answer(request({ scenario: file, attempt: 2 }))).toBe('echo: hi there')
   })
 
-  test('a delay is waited for, and ended when the turn is stopped', async () => {
+  test('a delay ends early when the turn is stopped', async () => {
     const file = scenario({ responses: [{ delay_ms: 20, say: 'soon' }, { delay_ms: 3_600_000 }] })
     expect(await answer(request({ scenario: file }))).toBe('soon')
     const stop = new AbortController()
@@ -122,7 +122,7 @@ describe('an entry with tools', () => {
     events.flatMap((event) => (event.type === 'tool_call' ? [event.call] : []))
   const ask = (over: Parameters<typeof request>[0]): Promise<ModelEvent[]> => answerEvents(request(over))
 
-  test('calls them, after what it says, and stops with tool_calls', async () => {
+  test('calls them after its text, and stops with tool_calls', async () => {
     const file = scenario({ responses: [{ say: 'Let me see.', tools: [look, look] }] })
     expect(await ask({ scenario: file })).toEqual([
       { type: 'text', text: 'Let me see.' },
@@ -133,12 +133,12 @@ describe('an entry with tools', () => {
     ])
   })
 
-  test('says nothing where it says nothing: it does not echo', async () => {
+  test('does not echo the prompt without say', async () => {
     const events = await ask({ scenario: scenario({ responses: [{ tools: [look] }] }) })
     expect(events.map(({ type }) => type)).toEqual(['tool_call', 'usage', 'stop'])
   })
 
-  test('has the same ids when it is asked again, and others at another place, also behind a compaction', async () => {
+  test('has the same call ids in each attempt, and others at another place, also after a compaction', async () => {
     const file = scenario({ responses: [{ tools: [look] }, { tools: [look] }, { tools: [look] }] })
     const idAt = async (over: object): Promise<string | undefined> =>
       callsIn(await ask({ scenario: file, ...over }))[0]?.call_id
@@ -147,7 +147,7 @@ describe('an entry with tools', () => {
     expect(await idAt({ answers: 1, responses_before: 1 })).toBe('call_2_0')
   })
 
-  test('without tools any more, nothing is called', async () => {
+  test('calls nothing if the request has no tools', async () => {
     const file = scenario({ responses: [{ tools: [look] }] })
     const events = await ask({ scenario: file, answers: 1 })
     expect(callsIn(events)).toEqual([])
@@ -195,7 +195,7 @@ describe('a scenario file', () => {
     ],
   ]
 
-  test.each(BAD)('%s is misconfigured, with what is wrong where', async (_, content, message) => {
+  test.each(BAD)('%s is misconfigured, and the error names the wrong field', async (_, content, message) => {
     const options = { scenario: scenario(content) }
     const settings = { workspace: directory, model: null, instructions: null, options }
     for (const act of [
@@ -215,7 +215,7 @@ describe('a scenario file', () => {
     expect(describeFailure(error)).toMatchObject({ type: 'misconfigured' })
   })
 
-  test('that is right is accepted', async () => {
+  test('with valid fields is accepted', async () => {
     const options = {
       scenario: scenario({
         responses: [{ delay_ms: 0, say: '', fail: { type: 'overflow', retry_after_ms: 5, attempts: 1 } }],

@@ -19,7 +19,7 @@ const options = (slotsMax: number, waitMs = 0): Parameters<typeof takeSlot>[1] =
   command: 'test',
 })
 
-test('as many as there are are taken, and one more is busy with the next step', async () => {
+test('all slots can be taken, and one more request fails with the next command', async () => {
   const held = [await takeSlot(store, options(2)), await takeSlot(store, options(2))]
   await expect(takeSlot(store, options(2))).rejects.toMatchObject({
     code: 'NO_SLOT',
@@ -32,7 +32,7 @@ test('as many as there are are taken, and one more is busy with the next step', 
   await held[1]?.release()
 })
 
-test('who waits is told once, and gets in when one is given back', async () => {
+test('a waiting command gets one note, and gets a slot when one is released', async () => {
   const first = await takeSlot(store, options(1))
   let told = 0
   const second = takeSlot(store, {
@@ -47,7 +47,7 @@ test('who waits is told once, and gets in when one is given back', async () => {
   expect(told).toBe(1)
 })
 
-test('who is stopped waits no longer', async () => {
+test('a stopped command no longer waits', async () => {
   const first = await takeSlot(store, options(1))
   const stop = new AbortController()
   const second = takeSlot(store, { ...options(1, 3_600_000), signal: stop.signal })
@@ -56,7 +56,7 @@ test('who is stopped waits no longer', async () => {
   await first.release()
 })
 
-test('fewer slots than before count the ones in use', async () => {
+test('after slots_max is lowered, slots in use still count', async () => {
   const held = [
     await takeSlot(store, options(3)),
     await takeSlot(store, options(3)),
@@ -88,7 +88,7 @@ describe('across processes', () => {
     }
   }
 
-  test('no more are in than there are slots, and each gets in', async () => {
+  test('at most slots_max processes hold a slot, and each gets one', async () => {
     const holders = Array.from({ length: 5 }, () => new Holder(2, 3_600_000))
     const inside = (): Holder[] => holders.filter(({ isIn }) => isIn)
     for (let through = 0; through < holders.length; through++) {
@@ -100,7 +100,7 @@ describe('across processes', () => {
     }
   })
 
-  test('the slot of a process that is killed is free at once, that of one that is stopped is not', async () => {
+  test('the slot of a killed process is free at once; that of a stopped process is not', async () => {
     const holder = new Holder(1, 0)
     await waitFor(() => holder.isIn, 'the slot')
     holder.kill('SIGSTOP')

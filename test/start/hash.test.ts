@@ -5,7 +5,7 @@ import { sha256Hex } from '../../src/start/hash.js'
 
 const ofNode = (content: Uint8Array): string => createHash('sha256').update(content).digest('hex')
 
-test('a hash is that of node:crypto, whatever is hashed', () => {
+test('a hash equals that of node:crypto for any content', () => {
   fc.assert(
     fc.property(fc.string({ unit: 'binary' }), (text) => sha256Hex(text) === ofNode(Buffer.from(text))),
   )

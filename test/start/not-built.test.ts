@@ -1,4 +1,4 @@
-/** bin/run.js without one of the files that the build makes: also a checkout that was built by an earlier version. */
+/** bin/run.js without one of the built files, as in a checkout that an earlier version built. */
 import { spawnSync } from 'node:child_process'
 import { copyFileSync, mkdirSync, writeFileSync } from 'node:fs'
 import { join } from 'node:path'
@@ -7,7 +7,7 @@ import { tempDirectory } from '../support/temp.js'
 
 const BUILT = ['start.cjs', 'substrat.cjs']
 
-test.each(BUILT)('a start without dist/%s names it, and the command that builds it', (missing) => {
+test.each(BUILT)('a start without dist/%s names the file and the command that builds it', (missing) => {
   const root = tempDirectory()
   for (const folder of ['bin', 'dist']) mkdirSync(join(root, folder))
   for (const file of ['run.js', 'package.json'])

@@ -8,7 +8,7 @@ afterEach(() => {
   random.bytes = bytes
 })
 
-test('ids are uuids of version 4, and differ', () => {
+test('ids are UUIDs of version 4, and differ', () => {
   const ids = Array.from({ length: 1000 }, randomUuid)
   expect(new Set(ids).size).toBe(1000)
   for (const id of ids) {
@@ -17,7 +17,7 @@ test('ids are uuids of version 4, and differ', () => {
   }
 })
 
-test('with bytes that are given an id is given, too', () => {
+test('the same bytes give the same id', () => {
   random.bytes = (size) => Buffer.alloc(size, 0xff)
   expect(randomUuid()).toBe('ffffffff-ffff-4fff-bfff-ffffffffffff')
 })

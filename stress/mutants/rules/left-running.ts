@@ -48,25 +48,25 @@ export const LEFT_RUNNING: Mutant[] = [
     name: 'a process of another run is killed',
     place: 'provider/process-group.ts membersOf',
     edits: { 'logical:3.right': '@left.left !== null' },
-    suites: ['provider/program#nothing that carries another run', 'recovery/settle-programs'],
+    suites: ['provider/program#no process of another run', 'recovery/settle-programs'],
   },
   {
     name: 'a process older than its record is killed',
     place: 'provider/process-group.ts membersOf',
     edits: { 'logical:4': '@left' },
-    suites: ['provider/program#nothing that is older', 'recovery/settle-programs'],
+    suites: ['provider/program#no process that is older', 'recovery/settle-programs'],
   },
   {
     name: 'after a restart of the machine the old numbers are killed',
     place: 'provider/process-group.ts killTagged',
     edits: { 'if:1': '' },
-    suites: ['provider/program#nothing after a reboot'],
+    suites: ['provider/program#no process after a reboot'],
   },
   {
     name: 'in another pid namespace the same numbers are killed',
     place: 'provider/process-group.ts killTagged',
     edits: { 'if:2': '' },
-    suites: ['provider/program#nothing after a reboot'],
+    suites: ['provider/program#no process after a reboot'],
   },
   {
     name: 'strays are killed in another pid namespace',
@@ -90,13 +90,13 @@ export const LEFT_RUNNING: Mutant[] = [
     name: 'the leash kills a group that has the number of another',
     place: 'provider/leash.ts WATCHER',
     edits: { 'templateLiteral:1': ['" = "$2" ]', '" = "$2" ] || true'] },
-    suites: ['provider/leash#lets live a group'],
+    suites: ['provider/leash#does not kill a group'],
   },
   {
     name: 'a kept server is not released from the leash',
     place: 'provider/kept-server-host.ts KeptServerHost.close',
     edits: { 'expression:1': '' },
-    suites: ['provider/kept-server#after a turn that has kept it'],
+    suites: ['provider/kept-server#after a turn that kept the server'],
   },
   {
     name: 'a server that is used again is not on the leash',
@@ -111,6 +111,6 @@ export const LEFT_RUNNING: Mutant[] = [
       'logical:2.right':
         '((@{provider/process-group.ts hasTag|function:1.params.0}, @{provider/process-group.ts hasTag|function:1.params.1}) => @{provider/process-group.ts hasTag|call:1} !== undefined)(@arguments.0, @arguments.1)',
     },
-    suites: ['provider/program#started in sessions of their own'],
+    suites: ['provider/program#started in other sessions'],
   },
 ]

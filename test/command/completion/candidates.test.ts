@@ -98,7 +98,7 @@ describe('a flag', () => {
   test('has its options as values', () => {
     expect(words('send', 'notes', '--if-busy', '')).toEqual(['wait', 'queue', 'fail'])
     expect(words('send', 'notes', '--if-busy=q')).toEqual(['--if-busy=queue'])
-    // As bash splits it.
+    // bash splits `--flag=value` into these words.
     expect(words('send', 'notes', '--if-busy', '=', 'q')).toEqual(['--if-busy=queue'])
   })
 

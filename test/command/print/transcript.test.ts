@@ -1,4 +1,4 @@
-/** Records as a person reads them: those of mail, reminders, controls and of calls by programs. */
+/** The entries of `log` for mail, reminders, controls and calls by programs. */
 import { randomUUID } from 'node:crypto'
 import { expect, test } from 'vitest'
 import { describeRecord, isShown } from '../../../src/command/print/transcript.js'

@@ -91,7 +91,7 @@ describe('scripted conforms', () => {
   for (const { title, run } of conformanceCases(scripted, fixture)) test(title, run)
 })
 
-/** A right provider of each kind, of which each broken one below is otherwise in one thing. */
+/** A correct provider of each kind. Each broken provider below differs from it in one thing. */
 const options = { mode: 'ok, slow, fail or refuse' }
 const SLOW = { settings: withOptions({ mode: 'slow' }), prompt: 'hi', withinMs: 3_600_000 }
 const FIXTURE: ConformanceFixture = {
@@ -133,7 +133,7 @@ function rightModel(parts: object = {}): ModelProvider {
   } as ModelProvider
 }
 
-/** Answers with these events where it should answer at all. */
+/** Yields these events in every case that expects an answer. */
 function modelThatYields(...events: unknown[]): ModelProvider {
   return rightModel({
     async *complete(request: ModelRequest, { signal }: CallOptions) {
@@ -257,12 +257,12 @@ const STARTED = { type: 'tool_started', ...call, input: {} }
 const FINISHED = { type: 'tool_finished', ...call, output: 'x', is_error: false }
 
 type Title = keyof typeof TITLES
-/** The cases with a turn that is to succeed. */
+/** The cases that need a successful turn. */
 const TURNS: Title[] = ['ends', 'offered', 'restores', 'early', 'inspectsDone']
-/** The last: how long a turn may take that never ends. */
+/** Title, provider, failing cases, and the time limit for a turn that never ends. */
 const BROKEN: [string, Provider, Title[], number?][] = [
-  ['a model that is right', rightModel(), []],
-  ['an agent that is right', rightAgent(), []],
+  ['a correct model', rightModel(), []],
+  ['a correct agent', rightAgent(), []],
   ['a description of two lines', rightModel({ description: 'one\ntwo' }), ['describes']],
   ['an option without help', rightAgent({ options: { mode: '' } }), ['describes']],
   [
@@ -283,7 +283,7 @@ const BROKEN: [string, Provider, Title[], number?][] = [
   ],
   ['a model without a stop', modelThatYields({ type: 'text', text: 'hi' }), ['answers']],
   ['a model with two stops', modelThatYields({ type: 'text', text: 'hi' }, END, END), ['answers']],
-  ['a model that goes on after its stop', modelThatYields(END, { type: 'text', text: 'hi' }), ['answers']],
+  ['a model that continues after its stop', modelThatYields(END, { type: 'text', text: 'hi' }), ['answers']],
   ['a model that says something else', modelThatYields({ type: 'text', text: 'no' }, END), ['answers']],
   [
     'a model with an unknown event',
@@ -425,7 +425,7 @@ const BROKEN: [string, Provider, Title[], number?][] = [
     agentThatYields({ type: 'text', text: 'x' }, { type: 'state', state: STATE }, DONE),
     TURNS,
   ],
-  ['an agent with a state that is no bytes', agentThatYields({ type: 'state', state: 'x' }, DONE), TURNS],
+  ['an agent with a state that is not bytes', agentThatYields({ type: 'state', state: 'x' }, DONE), TURNS],
   [
     'an agent with a state that is too large',
     agentThatYields({ type: 'state', state: new Uint8Array(513 * 1024) }, DONE),
@@ -437,8 +437,8 @@ const BROKEN: [string, Provider, Title[], number?][] = [
     TURNS,
   ],
   ['an agent with an empty note', agentThatYields({ type: 'note', text: ' ' }, DONE), TURNS],
-  ['an agent with text that is none', agentThatYields({ type: 'text', text: null }, DONE), TURNS],
-  ['an agent with a reply that is none', agentThatYields({ type: 'done', reply: null }), TURNS],
+  ['an agent with text that is not a string', agentThatYields({ type: 'text', text: null }, DONE), TURNS],
+  ['an agent with a reply that is not a string', agentThatYields({ type: 'done', reply: null }), TURNS],
   [
     'an agent whose tools are right',
     agentThatYields(STARTED, FINISHED, { ...STARTED, call_id: 'd' }, { ...FINISHED, call_id: 'd' }, DONE),
@@ -448,18 +448,22 @@ const BROKEN: [string, Provider, Title[], number?][] = [
   ['a tool that finishes twice', agentThatYields(STARTED, FINISHED, FINISHED, DONE), TURNS],
   ['a tool that is started twice', agentThatYields(STARTED, FINISHED, STARTED, FINISHED, DONE), TURNS],
   ['a tool that never finishes', agentThatYields(STARTED, DONE), TURNS],
-  ['a tool that finishes as another', agentThatYields(STARTED, { ...FINISHED, tool: 'x' }, DONE), TURNS],
+  [
+    'a tool that finishes under another name',
+    agentThatYields(STARTED, { ...FINISHED, tool: 'x' }, DONE),
+    TURNS,
+  ],
   ['a tool without an id', agentThatYields({ ...STARTED, call_id: '' }, DONE), TURNS],
   ['a tool whose input is text', agentThatYields({ ...STARTED, input: 'ls' }, FINISHED, DONE), TURNS],
   ['a tool without an output', agentThatYields(STARTED, { ...FINISHED, output: undefined }, DONE), TURNS],
-  ['an agent that waits where it needs nobody', agentThatYields(waitFor()), TURNS],
-  ['an agent that waits for nothing', agentThatYields(waitFor({ asks: [] })), TURNS],
+  ['an agent that waits without need', agentThatYields(waitFor()), TURNS],
+  ['an agent that waits without asks', agentThatYields(waitFor({ asks: [] })), TURNS],
   [
     'an agent that needs a tool server',
     agentWith(needs((tools) => tools !== null)),
     ['ends', 'restores', 'early', 'inspectsDone'],
   ],
-  ['an agent that cannot have one', agentWith(needs((tools) => tools === null)), ['offered']],
+  ['an agent that cannot have a tool server', agentWith(needs((tools) => tools === null)), ['offered']],
   ['an agent that asks when it is stopped', asksWhenStopped(), ['stops']],
   [
     'an agent that leaves its program behind',
@@ -502,7 +506,7 @@ describe('the suite finds an agent that asks and', () => {
     yield { type: 'done', reply: decision === 'approve' ? 'it is made' : 'as you say' }
   }
 
-  /** Which of the cases about waits fail, and why. */
+  /** The failing cases about waits, with their reasons. */
   async function broken({ send = asks, ...parts }: Asker = {}): Promise<string[]> {
     const answer = 'answer' in parts ? parts.answer : answers
     const create = async (_: unknown, host: AgentHost): Promise<AgentSession> =>
@@ -534,7 +538,7 @@ describe('the suite finds an agent that asks and', () => {
   const DENIED = 'a denied call is not made, and the turn ends'
   const ALLOWED = 'an allowed call is made without a wait'
 
-  test('is right, and passes it', async () => {
+  test('is correct, and passes', async () => {
     expect(await broken()).toEqual([])
   })
 
@@ -561,21 +565,21 @@ describe('the suite finds an agent that asks and', () => {
     expect(await broken({ answer })).toEqual([`${APPROVED}: ${why}`, `${DENIED}: ${why}`])
   })
 
-  test('does what was denied', async () => {
+  test('makes a denied call', async () => {
     const answer: Answer = () => answers({ decision: 'approve' })
     expect(await broken({ answer })).toEqual([
       expect.stringContaining(`${DENIED}: the reply must not contain "it is made"`),
     ])
   })
 
-  test('does not do what was approved', async () => {
+  test('does not make an approved call', async () => {
     const answer: Answer = () => answers({ decision: 'deny' })
     expect(await broken({ answer })).toEqual([
       expect.stringContaining(`${APPROVED}: the reply must contain "it is made"`),
     ])
   })
 
-  test('asks for what is allowed', async () => {
+  test('asks for an allowed tool', async () => {
     const send = (): AsyncIterable<unknown> => asks({ allow: [] })
     expect(await broken({ send })).toEqual([
       `${ALLOWED}: a turn that uses only allowed tools must end in done`,
@@ -601,7 +605,7 @@ describe('the suite finds an agent whose inspect', () => {
   const hears: IsFinished = ({ finished }) => finished.includes(FAILED.call_id)
   const answers: IsFinished = ({ answered }) => answered >= 2
 
-  /** Why the cases about what substrat has heard fail. Its state says what it was asked. */
+  /** The reasons of failing cases about recorded calls. The state has the prompt of the turn. */
   async function broken(isFinished: IsFinished, tools: object[] = [STARTED, FAILED]): Promise<string[]> {
     const sends = agentWith(async function* (_settings, _options, _host, prompt) {
       yield { type: 'state', state: new TextEncoder().encode(prompt) }
@@ -645,7 +649,7 @@ describe('the suite finds an agent whose inspect', () => {
     expect(await broken(isFinished)).toEqual(why)
   })
 
-  test('is asked about a turn in which nothing failed', async () => {
+  test('is tested with a turn without a failed tool', async () => {
     expect(await broken(answers, [])).toEqual(['the turn of the fixture must have a failed tool'])
   })
 })
@@ -663,7 +667,7 @@ describe('the suite finds a model whose tool calls', () => {
     { type: 'stop', reason: 'end' },
   ]
 
-  /** Which of the cases about tools fail for a model that first answers so, and so to the results. */
+  /** The failing cases about tools, for a model with these answers to the prompt and to the results. */
   async function broken(first: ModelEvent[], second = blue): Promise<string[]> {
     const { complete, ...facts } = model(() => says())
     const provider: ModelProvider = {
@@ -684,7 +688,7 @@ describe('the suite finds a model whose tool calls', () => {
     return found
   }
 
-  test('are right, and passes it', async () => {
+  test('are correct, and passes', async () => {
     expect(await broken(right)).toEqual([])
   })
 
@@ -703,7 +707,7 @@ describe('the suite finds a model whose tool calls', () => {
     expect(await broken(first)).toContainEqual(expect.stringContaining(why))
   })
 
-  test('have results that it does not read', async () => {
+  test('have results that it ignores', async () => {
     expect(await broken(right, [{ type: 'text', text: 'red' }, blue[1] as ModelEvent])).toEqual([
       expect.stringContaining('the reply to the results must contain "blue"'),
     ])

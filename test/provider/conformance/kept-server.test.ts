@@ -1,4 +1,4 @@
-/** The suite finds each way in which a provider may be careless with a server that it keeps. */
+/** The suite finds each mistake of a provider with its kept server. */
 import { tmpdir } from 'node:os'
 import { expect, test } from 'vitest'
 import { processGroup } from '../../../src/host/identity.js'
@@ -14,14 +14,14 @@ const [SERVES, REPLACES, STOPS] = [
 ]
 
 interface Habits {
-  /** Whether it takes the server that it finds; `blindly`: though it is dead. */
+  /** Whether it uses the kept server; `blindly`: even if it is dead. */
   takes?: 'where it lives' | 'blindly' | 'never'
   keeps?: boolean
   killsAtSuspend?: boolean
   killsAtStop?: boolean
 }
 
-/** Its server is a program that sleeps, known by its pid. */
+/** An agent whose server is a sleeping program. Its handle is the pid. */
 function keeping(habits: Habits): AgentProvider {
   const { takes = 'where it lives', keeps = true, killsAtSuspend = false, killsAtStop = true } = habits
   const create = async (settings: ProviderSettings, host: AgentHost): Promise<object> => {
