@@ -17,7 +17,7 @@ export async function flushOutbox(ctx: Context, session: Session, isRepeat: bool
   for (const agentId of told) ctx.deliveries.wake(agentId)
 }
 
-/** Terminates an agent that called `complete`, unless it has a living child: there must be no orphans. */
+/** Terminates an agent that called `complete`, unless it has a living child, which would become an orphan. */
 async function end(ctx: Context, session: Session): Promise<void> {
   await stopKeptServer(session, (text) => ctx.reporter.note(text))
   const { lock } = await lockChildren(ctx.store, session.id, ctx.command)

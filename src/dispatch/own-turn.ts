@@ -1,6 +1,6 @@
 /**
- * A command on one agent: its visit, the turn that it is for, the outcome, turns for pending mail, and then for the
- * mail that all this caused elsewhere.
+ * A command on one agent: a visit, the command's own turn and its outcome, turns for pending mail, then turns of other
+ * agents that received mail because of it.
  */
 import type { SettleResult } from '../recovery/settle.js'
 import type { Session } from '../session/session.js'
@@ -12,7 +12,7 @@ import { type OnOutcome, outcomeOf, wasStopped } from './outcome.js'
 import type { TurnOptions } from './turns.js'
 import { visit } from './visit.js'
 
-/** The agent is waited for while another process holds it. */
+/** Waits up to `waitMs` while another process holds the agent. */
 export function visitAndDrain(
   ctx: Context,
   agentId: string,
@@ -26,7 +26,7 @@ export function visitAndDrain(
   )
 }
 
-/** `begin` says which run it was. Where somebody stopped it, pending mail stays where it is. */
+/** `begin` returns the run. If that run was stopped, pending mail stays pending. */
 export async function runOwnTurn(
   ctx: Context,
   session: Session,

@@ -1,18 +1,18 @@
-/** Which agents need a visit: for commands that cron or the boot starts. */
+/** The agents that need a visit, for commands that cron or a boot script runs. */
 import { reasonToVisit } from '../recovery/visit-reason.js'
 import type { State } from '../session/state.js'
 import type { FileStore } from '../storage/store.js'
 import { lockRoots } from '../tree/children.js'
 import type { Context } from './context.js'
 
-/** Whether the agent needs another visit, so that its marker stays. */
+/** Whether the agent needs another visit; then its marker stays. */
 export function needsVisit(store: FileStore, state: State): boolean {
   return reasonToVisit(store, state) !== undefined
 }
 
 /**
- * The marked agents; after a new start of the kernel every one, because markers are not synced. `work` says whether it
- * has looked at each: from then on the markers tell all.
+ * Passes the marked agents to `work` or, after a boot, every agent, because markers are not synced. `work` returns
+ * whether it visited every agent; from then on the markers are complete.
  */
 export async function withPendingAgents(
   ctx: Context,
@@ -31,16 +31,16 @@ async function repairNames(ctx: Context): Promise<void> {
   await lock.release()
 }
 
-/** Removes the marker of an agent that was never created, or is gone. */
+/** Removes the marker of an agent that was never created or was removed. */
 export function unmarkAbsent({ store }: Context, agentId: string): void {
   store.unmark(agentId, () => store.isSpawning(agentId) || store.hasAgent(agentId))
 }
 
-/** A marker brings the next command back to an agent that this one could not look at. */
+/** Marks an agent that this command could not visit, so that the next one does. */
 export function markAgain({ store }: Context, agentId: string): void {
   try {
     store.mark(agentId)
   } catch {
-    // The error that is told already says what is wrong with the disk.
+    // The command already reports an error of the disk.
   }
 }

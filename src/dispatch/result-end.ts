@@ -1,4 +1,4 @@
-/** How the line ends that `wait`, `deliver` and `recover` print of each agent. */
+/** The last fields of each JSON line that `wait`, `deliver` and `recover` print. */
 import type { ErrorCode, SubstratError } from '../errors.js'
 
 export interface ResultEnd {

@@ -1,4 +1,4 @@
-/** Another agent's turns, for whoever waits for its answer: run here, where nobody else does it. */
+/** Runs turns of another agent until it answers. If another process holds that agent, waits for that process. */
 import { sleep } from '../clock.js'
 import { SubstratError } from '../errors.js'
 import { readClock } from '../host/identity.js'
@@ -12,7 +12,7 @@ import { turnObstacle } from './turn-obstacle.js'
 
 const PAUSE_MS_MAX = 100
 
-/** Undefined once `isAnswered`; else why the answer does not come for now. */
+/** Returns undefined once `isAnswered`, or the reason why there is no answer yet. */
 export async function runUntil(
   ctx: Context,
   agentId: string,
@@ -25,10 +25,10 @@ export async function runUntil(
     const turns = await unlessStopped(ctx.deliveries.join(tryTurn(ctx, agentId)), signal)
     if (isAnswered()) return undefined
     if (typeof turns === 'string') return turns
-    // No turn is begun after a stop signal: what has ended here without an answer has none before the next command.
+    // No turn starts after a stop signal, so an answer can come only from a later command.
     if (turns !== undefined && ctx.shutdown.requested !== undefined)
       return 'substrat received a stop signal and starts no turn'
-    // Nothing was to be done, and still there is no answer: somebody has to do something first.
+    // There was no work and there is no answer: report what the agent needs.
     if (turns === 0) {
       const why = whyNoTurn(openForRead(ctx.store, agentId)?.state)
       if (why !== undefined) return why
@@ -37,7 +37,7 @@ export async function runUntil(
   }
 }
 
-/** A turn that has begun goes on to its end, whether or not somebody still waits for it. */
+/** A turn that has started runs to its end, even if the wait for it is stopped. */
 function unlessStopped<T>(turn: Promise<T>, signal: AbortSignal): Promise<T | undefined> {
   return new Promise((resolve, reject) => {
     const onStop = (): void => resolve(undefined)
@@ -46,7 +46,7 @@ function unlessStopped<T>(turn: Promise<T>, signal: AbortSignal): Promise<T | un
   })
 }
 
-/** How many turns it took, one at most; undefined where another process has it; else what went wrong. */
+/** Returns the number of turns, at most one; undefined if another process holds the agent; or an error message. */
 async function tryTurn(ctx: Context, agentId: string): Promise<number | undefined | string> {
   try {
     return await visitAndAdvance(ctx, agentId, { waitMs: 0, budget: new TurnBudget(1) })
@@ -72,7 +72,7 @@ function whyNoTurn(state: State | undefined): string | undefined {
   }
 }
 
-/** Undefined where its time has come since. */
+/** Undefined if the time of the wait has come. */
 function whyParked(wait: Wait): string | undefined {
   if (wait.kind !== 'not_before')
     return `it is waiting for ${wait.kind === 'input' ? 'an answer' : 'approval'}`

@@ -1,8 +1,9 @@
 /**
- * A conversation in words, for a provider whose own store has none of it: after it was lost, or for another provider.
+ * The conversation as one text (the seed), for a program whose own store does not have it: after a loss, or after a
+ * change of provider.
  *
- * Invariant: a native session is told it once. One that was begun with it, and of which nothing shows that it was told,
- * is given up for another, which is told all that was said by then.
+ * Invariant: a native session receives a seed once. If nothing proves that a session received its seed, it is replaced
+ * by a new session with a new seed.
  */
 import { limits } from '../limits.js'
 import { recordsFrom } from '../session/load.js'
@@ -14,12 +15,12 @@ import type { FileStore } from '../storage/store.js'
 import { refusedNotice } from '../turn/prompt/history.js'
 import { cappedResult } from '../turn/tools/toolbox.js'
 
-/** `goesOn`: with the latest turn, whose prompt is told after it. */
+/** `goesOn`: the next turn continues the latest one, so the seed excludes that turn. */
 export interface SeedOptions {
   goesOn: boolean
 }
 
-/** From the next turn on the program has a session of its own that begins with what our log has of the conversation. */
+/** From the next turn on, the program has a new session that begins with the conversation of the log. */
 export function seed(session: Session, options: SeedOptions): void {
   const { provider_state, id } = session.state
   const content = conversationText(session.store, id, options)
@@ -28,8 +29,7 @@ export function seed(session: Session, options: SeedOptions): void {
 }
 
 /**
- * Where a turn that was to tell it has come to no end, and nobody knows whether its session has it; and where a turn
- * begins that is not the one it was made for.
+ * Replaces a seed that may not have arrived, because its turn was cut short, or that was made for another kind of turn.
  */
 export function seedAgain(session: Session, options: SeedOptions): void {
   const { isSeedDue, seed: at, provider_state, run } = session.state
@@ -38,7 +38,7 @@ export function seedAgain(session: Session, options: SeedOptions): void {
   if (wasTried || (run !== null && isOutOfDate(session, at, options))) seed(session, options)
 }
 
-/** It was made to go on with the latest turn, which was given up instead; or the other way round. */
+/** The seed was made to continue the latest turn but that turn was given up, or the reverse. */
 function isOutOfDate(session: Session, at: Location, options: SeedOptions): boolean {
   const record = session.recordAt(at)
   const told = record.kind === 'session.seeded' ? session.text(record.content) : ''
@@ -46,8 +46,8 @@ function isOutOfDate(session: Session, at: Location, options: SeedOptions): bool
 }
 
 /**
- * The newest of it, where it is longer than a prompt should be. Undefined where nothing was said yet. A turn that the
- * model refused is left out, as in `conversation`.
+ * The newest part of the conversation, up to `seedBytesMax`. Undefined if it is empty. Omits a turn that the model
+ * refused, as `conversation` does.
  */
 export function conversationText(
   store: FileStore,
@@ -65,11 +65,11 @@ export function conversationText(
 interface Said {
   words: string
   runId: string | undefined
-  /** What was said before a fork: a conversation in itself. */
+  /** An earlier seed: a whole conversation in one entry. */
   isEarlier: boolean
 }
 
-/** What fits. As it is read: a conversation may be larger than memory. */
+/** The newest entries that fit. Filled while the log is read, because a conversation may be larger than memory. */
 class Newest {
   private readonly kept: Said[] = []
   private bytes = 0
@@ -86,13 +86,13 @@ class Newest {
     return [...begin, ...this.kept.map(({ words }) => words)]
   }
 
-  /** By the oldest message; of an earlier conversation, which stands for many, by no more than is needed. */
+  /** Drops the oldest entry. An earlier seed stands for many messages, so it loses no more bytes than needed. */
   private shorten(bytes: number): void {
     const oldest = this.kept.shift() as Said
     this.bytes -= sizeOf(oldest)
     const rest = sizeOf(oldest) - bytes - Buffer.byteLength(EARLIER_CUT)
     if (oldest.isEarlier && rest > 0) {
-      // No half character at its beginning.
+      // Drop a partial UTF-8 character at the beginning.
       const end = Buffer.from(oldest.words)
         .subarray(-rest)
         .toString('utf8')
@@ -110,7 +110,7 @@ function sizeOf({ words }: Said): number {
   return Buffer.byteLength(words)
 }
 
-/** The latest run, and those that it continues. What was said in them is in `newest` once another turn has begun. */
+/** The entries of the latest run and the runs that it continues. They move to `newest` when another turn starts. */
 class LatestTurn {
   private readonly runs = new Set<string>()
   private readonly tools = new Set<string>()
@@ -126,7 +126,7 @@ class LatestTurn {
       this.tools.clear()
     }
     this.runs.add(run_id)
-    // Where somebody tries a refused turn again, it is in.
+    // A retry of a refused turn includes it.
     this.isRefused = false
   }
 
@@ -156,7 +156,7 @@ class LatestTurn {
 }
 
 const HEAD =
-  'This conversation was begun elsewhere. What was said so far, word for word, between <conversation> and </conversation>; go on from there, and do not do again what was done.\n\n<conversation>'
+  'This conversation began elsewhere. Its exact text so far is between <conversation> and </conversation>. Continue from there, and do not repeat work that is already done.\n\n<conversation>'
 const FOOT = '</conversation>'
 
 function readWords(store: FileStore, agentId: string, latest: LatestTurn): void {
@@ -179,7 +179,7 @@ function readWords(store: FileStore, agentId: string, latest: LatestTurn): void 
   }
 }
 
-/** One that alone is too long is there with its beginning and its end. */
+/** Shortens a single entry that is too long to its beginning and its end. */
 function fittingText(words: string): string {
   return Buffer.byteLength(words) <= limits.seedBytesMax
     ? words
@@ -189,10 +189,10 @@ function fittingText(words: string): string {
 function speakerOf(record: SessionRecord, agentId: string): string | undefined {
   switch (record.kind) {
     case 'session.seeded':
-      // What it was told of itself is all here already.
+      // A seed from the agent's own log repeats records that are read here anyway.
       return record.from === agentId ? undefined : 'Earlier'
     case 'message.user':
-      // What substrat says to a program that was interrupted is no part of the conversation.
+      // The notice of substrat to an interrupted program is not part of the conversation.
       return record.origin === 'continuation' ? undefined : 'User'
     case 'mail.delivered':
       return record.call_id === undefined ? `Message from ${record.from_path ?? record.from}` : undefined

@@ -1,23 +1,23 @@
 import type { DueTime } from '../session/durations.js'
 
-/** A person's message to an agent, or one that an agent sends by the CLI. */
+/** A message of the operator to an agent, or of an agent that uses the CLI. */
 export interface SendRequest {
   agentId: string
   content: string
-  /** With the same key the same message is taken once, and told the same outcome. */
+  /** Idempotency key: the message is delivered at most once, and repeating the key returns the first outcome. */
   key: string | null
-  /** Take it anew where the run of that key did not complete. */
+  /** Run the message again if the run of its key did not complete. */
   retry: boolean
   ifBusy: 'wait' | 'queue' | 'fail'
   turnTimeoutMs: number | null
-  /** When the agent waits for a decision or a time: take its place, refuse, or leave the message for later. */
+  /** If a turn is parked: replace it, refuse the message, or queue the message. */
   ifWaiting: 'supersede' | 'fail' | 'queue'
-  /** Tools that may change things without being asked about. */
+  /** Tools that need no approval. */
   allow: string[]
   stepsMax: number | null
-  /** Through the inbox, whatever the agent does; see `queue`. */
+  /** Always send through the inbox; see `queue`. */
   isQueued: boolean
   kind: 'request' | 'notification'
-  /** Through the inbox, and not delivered before. */
+  /** Send through the inbox; do not deliver before this time. */
   notBefore: DueTime | null
 }

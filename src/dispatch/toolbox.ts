@@ -1,4 +1,4 @@
-/** The tools of an agent, by the settings; and for those of the tree, what only dispatch can do. */
+/** Builds the toolbox of an agent from the settings, and gives the tree tools the functions of this layer. */
 import { SubstratError } from '../errors.js'
 import type { ProviderSettings } from '../provider/contract.js'
 import type { Session } from '../session/session.js'

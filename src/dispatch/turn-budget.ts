@@ -1,11 +1,11 @@
-/** How many turns may still be begun for what waits in inboxes; side by side they spend from the same. */
+/** How many turns for pending mail may still start. Parallel visits share one budget. */
 export class TurnBudget {
   private spent = 0
   private isClosed = false
 
   constructor(
     private readonly turnsMax: number,
-    /** Of which this one is a part. */
+    /** The budget that this one is a part of. */
     private readonly whole?: TurnBudget,
   ) {}
 
@@ -19,7 +19,7 @@ export class TurnBudget {
     this.whole?.spend()
   }
 
-  /** Nothing more is begun. */
+  /** Lets no further turn start. */
   close(): void {
     this.isClosed = true
   }

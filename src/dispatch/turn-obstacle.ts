@@ -2,8 +2,8 @@
  * Whether an agent may take a turn, and if not, why, and what a person can do next. Every command and tool asks this
  * function.
  *
- * It is pure: it reads the state, and the clock where a turn waits for a time. The reasons that belong to a command are
- * not here: a stop signal, its budget, the lock of the agent.
+ * It is pure: it reads only the state, and the clock for a turn that waits for a time. It does not cover the reasons of
+ * a command: a stop signal, its turn budget, the agent's lock.
  */
 import { shellWord } from '../errors.js'
 import { readClock } from '../host/identity.js'
@@ -17,18 +17,18 @@ import { isBesideProgram, isDue, isExhausted, openWait } from '../session/status
  */
 export type TurnKind = 'mail' | 'message' | 'continuation' | 'poke' | 'resume'
 
-/** `next`: the command that a person runs; null where none helps. */
+/** `next`: the command to run; null if none helps. */
 export type Obstacle =
   | { kind: 'terminated'; next: null }
   /** The latest turn is parked: for a decision or an answer, or for a time. */
   | { kind: 'wait'; wait: Wait; next: string }
-  /** Commands continued the latest turn as often as they do without being asked. */
+  /** Automatic attempts to continue the latest turn are used up. */
   | { kind: 'exhausted'; next: string }
   | Closure
   /** A program of the latest turn may still run. */
   | { kind: 'program'; next: string }
 
-/** A person, or its parent, closed the agent to turns. Other files put these words into their sentences. */
+/** The operator or the parent blocked the agent's turns. Other files use these words in their messages. */
 export interface Closure {
   kind: 'hold' | 'gate'
   code: 'ON_HOLD' | 'GATED'
@@ -39,13 +39,13 @@ export interface Closure {
   next: string
 }
 
-/** Where there are several, the one that a person removes first. Undefined: the agent may take the turn. */
+/** The obstacle to remove first. Undefined: the agent may run the turn. */
 export function turnObstacle(state: State, turn: TurnKind, now = readClock): Obstacle | undefined {
   if (state.state === 'terminated') return { kind: 'terminated', next: null }
   const word = shellWord(state.path)
   const resume = `substrat resume ${word}`
   const wait = openWait(state)
-  // Mail has its turn after the one that is parked, also where that may be continued by now.
+  // Mail never runs before a parked turn, even if that turn may be continued now.
   if (wait !== null && turn !== 'message' && (turn === 'mail' || !isDue(wait, now())))
     return { kind: 'wait', wait, next: nextOfWait(wait, word) }
   if (turn === 'continuation' && isExhausted(state)) return { kind: 'exhausted', next: resume }
@@ -66,12 +66,12 @@ function nextOfWait({ kind }: Wait, word: string): string {
   return kind === 'input' ? answerCommand(word) : `substrat approve ${word}`
 }
 
-/** What a person at the machine runs about what is waited for: each of them is taken, whoever asks. */
+/** The commands with which the operator decides a parked turn. */
 export function decisionCommands(word: string, { kind }: Wait): string {
   return kind === 'input' ? answerCommand(word) : `substrat approve ${word}, or substrat deny ${word}`
 }
 
-/** A person at the machine has no token, and gets one by rotation. */
+/** The operator has no token, so the command first rotates it. */
 function answerCommand(word: string): string {
   return `substrat token rotate ${word} | substrat resume ${word} --token - --input '…'`
 }

@@ -1,4 +1,4 @@
-/** One turn of an agent whose lock we hold: a slot, its provider, its tools, and the loop. */
+/** Runs one turn of an agent that this process holds: takes a slot, and drives the provider and the tools. */
 import { clock } from '../clock.js'
 import { SubstratError } from '../errors.js'
 import { bootId } from '../host/identity.js'
@@ -29,17 +29,17 @@ import { seedAgain } from './seed.js'
 import { toolboxOf } from './toolbox.js'
 
 export interface TurnOptions {
-  /** Whether the session comes to rest with this turn; asked when it ends. */
+  /** Whether no other turn follows in this visit; called when the turn ends. */
   isLast(): boolean
 }
 
 export type TurnRequest = Pick<RunRequest, 'prompt' | 'key' | 'digest' | 'turn_timeout_ms' | 'steps_max'> & {
-  /** Besides what the agent and the settings allow. */
+  /** Tools that need no approval, in addition to those of the agent and the settings. */
   allow: string[]
   repeats?: string | undefined
 }
 
-/** A new run. Nothing of it is stored where no slot becomes free. */
+/** Starts a new run. If no slot becomes free, nothing is stored. */
 export function startTurn(
   ctx: Context,
   session: Session,
@@ -56,12 +56,12 @@ export function startTurn(
   )
 }
 
-/** The turn of the prompt that an agent was spawned with. */
+/** Runs the turn of the prompt that the agent was spawned with. */
 export function firstTurn(ctx: Context, session: Session, options: TurnOptions): Promise<Run> {
   return runTurn(ctx, session, (provider, sources) => ({ type: 'ask', provider, sources }), options)
 }
 
-/** The open run of a process that is gone, taken up again; or one whose time has come. */
+/** Resumes an open run whose process died, or one that waited for a time that has come. */
 export function resumeTurn(
   ctx: Context,
   session: Session,
@@ -78,7 +78,7 @@ export function resumeTurn(
   )
 }
 
-/** The parked run, with a person's decision. */
+/** Continues a parked run with a decision. */
 export function decideTurn(
   ctx: Context,
   session: Session,
@@ -95,7 +95,7 @@ export function decideTurn(
 }
 
 /**
- * A new run that continues the interrupted one. Its key is the same, so that who sent with that key gets this reply.
+ * Starts a run that continues the interrupted one, with the same key, so that the sender of the key gets this reply.
  */
 export async function continueTurn(
   ctx: Context,
@@ -104,13 +104,13 @@ export async function continueTurn(
   options: TurnOptions,
 ): Promise<Run> {
   const { run_id, key, digest, turn_timeout_ms, steps_max, allow, hasLaunched } = session.state.run as Run
-  // A model has the conversation, with the question at its end; a program that was launched for it must be told.
+  // A model receives the conversation, which ends with the prompt. A program that was launched for it needs a notice.
   const content = hasLaunched ? recoveryPrompt(session) : null
   const prompt: Continuation = { origin: 'continuation', continues: run_id, auto, content }
   return startTurn(ctx, session, { prompt, key, digest, turn_timeout_ms, steps_max, allow }, options)
 }
 
-/** What the run may do without being asked about: frozen when it begins. */
+/** The tools that need no approval in a run. They are fixed when the run starts. */
 export function allowedTools(ctx: Context, session: Session | undefined, more: string[]): string[] {
   return [...new Set([...(session?.state.allow ?? []), ...ctx.tools.allow, ...more])]
 }
@@ -123,10 +123,10 @@ async function runTurn(
 ): Promise<Run> {
   const settings = settingsOf(session)
   const provider = await ctx.providers.check(session.state.provider_name, settings)
-  // From the first record on, so that no signal finds a turn that nobody ends.
+  // Handle signals from the first record on, so that a signal never leaves the run open.
   ctx.shutdown.listen()
   const run = await driveRun(ctx, session, provider, settings, first, options)
-  // Who asked is told before this agent does anything else.
+  // Send the reply before this agent does anything else.
   await flushOutbox(ctx, session, false)
   return run
 }
@@ -151,7 +151,7 @@ async function driveRun(
   return drive(session, first('model', sources), ports, stopOf(ctx, session))
 }
 
-/** Nothing of the turn is stored yet. One that runs here is the turn's, to use or to end. */
+/** Call before anything of the turn is stored. The turn itself uses or ends a kept server that is alive. */
 async function refuseBesideServer(ctx: Context, session: Session): Promise<void> {
   const { warm } = session.state
   if (warm !== undefined && !isServerAlive(ctx.store.root, warm))
@@ -198,8 +198,7 @@ function portsOf(
 }
 
 /**
- * The agent whose program runs this command, and holds a slot for as long as it waits for it. A model's tool holds
- * none.
+ * The agent whose program runs this command and holds a slot meanwhile, which it lends. A model's tool holds no slot.
  */
 function lenderOf({ store, caller }: Context): string | undefined {
   if (caller === null) return undefined
@@ -224,7 +223,7 @@ function stoppedWaiting(signal: StopSignal): SubstratError {
   )
 }
 
-/** `substrat mcp`, as the program may start it: its environment may be another's than ours. */
+/** The command that starts `substrat mcp`. The environment is complete, because the program may not pass on its own. */
 function programTools(root: string, session: Session, run: Run): McpStdioServer {
   const [command, script = ''] = [process.execPath, process.argv[1]]
   return { name: TOOL_SERVER, command, args: [script, 'mcp'], env: environmentOf(root, session, run) }

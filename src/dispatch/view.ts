@@ -1,4 +1,4 @@
-/** The published JSON shapes: what `--json` prints of an agent and a run (docs/commands.md). */
+/** The JSON output for an agent and a run. These shapes are published in docs/commands.md. */
 import { countPending, type MailIndex } from '../mail/inbox.js'
 import type { Usage } from '../session/fields.js'
 import type { PastRun } from '../session/past-run.js'
@@ -23,7 +23,7 @@ export interface AgentView {
   created_at: string
   updated_at: string
   last_seq: number
-  /** Messages that wait. */
+  /** The number of pending messages. */
   inbox: number
 }
 
@@ -44,16 +44,16 @@ export interface TurnResult {
 
 export interface WaitView {
   kind: Wait['kind']
-  /** The secret, only where it was minted by this very command; nobody else can know it. */
+  /** The secret, if this command created it; otherwise null, because only a digest is stored. */
   token: string | null
   token_id: string | null
   deadline_at: string | null
-  /** When a run that waits for a time goes on. */
+  /** When a run that waits for a time can continue. */
   not_before: string | null
   asks: { tool: string; input: { [key: string]: unknown } }[]
 }
 
-/** `hasMail`: for who looks at many. */
+/** `hasMail` saves reading the inbox; for commands that show many agents. */
 export function viewAgent(store: FileStore, state: AgentSummary, hasMail?: MailIndex): AgentView {
   return {
     id: state.id,
@@ -77,7 +77,7 @@ export function viewRun(run: Run | PastRun): RunView {
   return { id: run_id, status, started_at, ended_at, usage }
 }
 
-/** Of an agent that was just visited, or is only looked at. */
+/** The result of a command on one agent, with or without a visit. */
 export function viewTurn(
   store: FileStore,
   state: State,
@@ -93,7 +93,7 @@ export function viewTurn(
   }
 }
 
-/** Where records are read: a session that is open has its log at hand, also where the home was moved meanwhile. */
+/** Reads records. An open session reads from its open log, which works even if the home was moved meanwhile. */
 export interface LogAccess {
   recordAt(at: Location): SessionRecord | undefined
 }
@@ -102,7 +102,7 @@ function logOf(store: FileStore, agentId: string): LogAccess {
   return { recordAt: (at) => readRecord(store, agentId, at) }
 }
 
-/** What the run waits for; null where it waits for nothing. */
+/** Null if the run is not parked. */
 function viewWait(state: State, run: Run | PastRun | null, log: LogAccess): WaitView | null {
   const wait = run?.run_id === state.run?.run_id ? openWait(state) : null
   if (wait === null) return null
@@ -119,7 +119,7 @@ function viewWait(state: State, run: Run | PastRun | null, log: LogAccess): Wait
   }
 }
 
-/** A run that was just ended, with its reply. */
+/** The result of a run that has ended, with its reply. */
 export function viewEndedRun(
   store: FileStore,
   state: State,

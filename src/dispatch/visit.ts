@@ -1,9 +1,8 @@
 /**
- * A visit to an agent: lock, repair, settle, the work, rest, snapshot, unlock. Every command that writes goes through
- * here.
+ * A visit to an agent: lock, repair, settle, work, snapshot, unlock. Every command that writes to an existing agent
+ * goes through here.
  *
- * What is on disk if we die inside: the marker, and whatever records the work had made durable; the next visit settles
- * it.
+ * On disk after a crash: the marker, and the records that the work had made durable. The next visit settles them.
  */
 import { SubstratError } from '../errors.js'
 import { limits } from '../limits.js'
@@ -23,9 +22,9 @@ import { toolboxOf } from './toolbox.js'
 
 export interface VisitOptions {
   waitMs: number
-  /** Whether the work goes on with an open run that it finds; else settling marks it as interrupted. */
+  /** True: the work continues an open run that it finds. False: settling marks that run as interrupted. */
   goesOn: boolean
-  /** Whether nobody has to be asked about a tool that was cut short: the run ends with it. */
+  /** The work ends the run, so a tool that was cut short needs no decision of a person. */
   endsRun?: boolean
 }
 
@@ -64,9 +63,9 @@ async function withSession<T>(
       givesUp: options.endsRun === true,
       note,
     })
-    // What a dead process owed goes out before anything new is done, but for the errors of a turn that is gone on with.
+    // Send the outbox of a dead process first. If the work continues the interrupted turn, its error must not be sent.
     if (!options.goesOn || !isInterrupted(session.state)) await flushOutbox(ctx, session, true)
-    // What was asked of the agent holds for what is done now.
+    // Pending controls apply to the work that follows.
     applyControls(session)
     return work(session, settled)
   })
@@ -79,7 +78,7 @@ export function deliveryWaitMs(state: State | undefined): number {
   return state !== undefined && isAtWork(state) ? 0 : limits.shortLockWaitMs
 }
 
-/** Carries out what needs no turn. */
+/** Applies pending controls, which need no turn. */
 export function applyControls(session: Session): void {
   if (session.state.state === 'terminated') return
   for (let records = controlRecords(session); records.length > 0; records = controlRecords(session)) {
@@ -90,8 +89,8 @@ export function applyControls(session: Session): void {
 }
 
 /**
- * The work and the clean end of a session that is open already. `looksAgain`: at the inbox, after a turn and the
- * release of the lock, unless somebody has stopped that turn and wants the agent at rest.
+ * Runs the work in an open session and closes the session. `looksAgain`: after a turn, read the inbox again once the
+ * lock is released, unless a command stopped that turn.
  */
 export async function finishAfter<T>(
   ctx: Context,
@@ -105,7 +104,7 @@ export async function finishAfter<T>(
     ctx.reporter.record(record, session.id)
   })
   const result = await toItsEnd(ctx, session, work)
-  // The session is closed: what fails from here on must not close it again, when its descriptors may be another's.
+  // The session is closed. A failure from here on must not close it again: its file descriptors may be reused by now.
   if (hadTurn) await limitKeptServers(ctx)
   if (looksAgain && hadTurn && !wasStopped(session.state.run as Run)) ctx.deliveries.lookAgain(session.id)
   return result
@@ -115,7 +114,7 @@ async function toItsEnd<T>(ctx: Context, session: Session, work: () => Promise<T
   try {
     const result = await work()
     await flushOutbox(ctx, session, true)
-    // Also a reply that a call found there, as the one that it was run again for: no marker brings anybody back for it.
+    // A call that was repeated may have found its reply in the inbox. No marker leads a later command to that file.
     removeDelivered(session)
     session.append(restRecords(session.state, 'idle'))
     await session.close((state) => needsVisit(ctx.store, state))
@@ -127,7 +126,7 @@ async function toItsEnd<T>(ctx: Context, session: Session, work: () => Promise<T
   }
 }
 
-/** The error that is on its way says more than any that the clean end could add. */
+/** Closes the session after an error. That error is reported, so a failure to close is ignored. */
 async function closeAfter(ctx: Context, session: Session): Promise<void> {
   try {
     session.append(restRecords(session.state, 'idle'))
@@ -145,8 +144,8 @@ function isStorageFailure(error: unknown): boolean {
 }
 
 /**
- * In a tool of an agent a command holds up that agent's turn for as long as it works on another. That is a wait like
- * any other, also where nobody asked for a reply: no two may wait for one another. Throws DEADLOCK.
+ * A command in a tool of an agent holds up that agent's turn while it works on another agent. This counts as a wait of
+ * the one agent for the other, even without a request. Throws DEADLOCK if it would close a cycle.
  */
 export async function holdUpCaller(ctx: Context, agentId: string): Promise<{ release(): Promise<void> }> {
   const { store, caller, command } = ctx
