@@ -15,7 +15,7 @@ import type { Run } from './bench/run.js'
 import { homeRows, logRows } from './bench/scale.js'
 import { sizeRows } from './bench/size.js'
 import { startRows } from './bench/start.js'
-import { print, type Row, skipped } from './bench/table.js'
+import { print, type Row, skippedRow } from './bench/table.js'
 import { appendRows, parallelRows } from './bench/together.js'
 import { treeRows } from './bench/tree.js'
 import { Lab } from './support/lab.js'
@@ -77,7 +77,7 @@ for (const name of names) {
     rows.push(...found)
   } catch (error) {
     // Continue with the other parts, because each of them takes long.
-    rows.push(skipped(name, `failed: ${(error as Error).message}`))
+    rows.push(skippedRow(name, `failed: ${(error as Error).message}`))
     process.exitCode = 1
   } finally {
     // For a million files Node alone takes twice as long.

@@ -48,19 +48,19 @@ async function compare(): Promise<Comparison> {
   const clis = CLIS.filter(({ name }) => only?.includes(name) ?? true)
   // Most CLIs retry for minutes, so all of them run in parallel.
   const failures = clis.map((cli) => ({
-    limited: attempt(() => measure.failing(cli, 'rate_limit')),
-    wrongKey: attempt(() => measure.failing(cli, 'authentication')),
+    limited: attempt(() => measure.failingModel(cli, 'rate_limit')),
+    wrongKey: attempt(() => measure.failingModel(cli, 'authentication')),
   }))
   const rows: Row[] = []
   for (const [i, cli] of clis.entries()) {
-    const row = await measured(cli, failures[i] as (typeof failures)[number])
+    const row = await measureAll(cli, failures[i] as (typeof failures)[number])
     rows.push(row)
     console.log(JSON.stringify(row, null, 1))
   }
   return { date: new Date().toISOString().slice(0, 10), rows }
 }
 
-async function measured(
+async function measureAll(
   cli: Cli,
   failing: { [Name in 'limited' | 'wrongKey']: Promise<Row[Name]> },
 ): Promise<Row> {

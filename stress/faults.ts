@@ -76,7 +76,9 @@ async function onMachine(): Promise<void> {
           part === 'machine' ? [scenario] : await nestedOf(lab, empty, scenario, Number(values.nested))
         for (const each of nested) {
           if (values.canary !== undefined && isBroken) break
-          reports.push(told(await sweep(lab, empty, each, { ...options, isRotated: part === 'nested' })))
+          reports.push(
+            printReport(await sweep(lab, empty, each, { ...options, isRotated: part === 'nested' })),
+          )
         }
       }
       console.log(`\n${part}\n${summary(reports)}\n\n${coverage(reports)}`)
@@ -104,7 +106,7 @@ async function whileInUse(): Promise<void> {
   }
 }
 
-function told(report: ScenarioReport): ScenarioReport {
+function printReport(report: ScenarioReport): ScenarioReport {
   console.log(summary([report]).split('\n')[1])
   for (const text of violationsInShort(report.violations)) console.log(text)
   count(report.cases, report.violations)

@@ -5,7 +5,7 @@ import { availableParallelism } from 'node:os'
 import { parseArgs } from 'node:util'
 import { coverage, describeViolation, headLine, moments, scenarioLine, summary } from './kill/report.js'
 import { whyNoStrace } from './kill/strace.js'
-import { pointsOf, prepared, sweep } from './kill/sweep.js'
+import { pointsOf, prepareTemplate, sweep } from './kill/sweep.js'
 import type { ScenarioReport } from './kill/swept.js'
 import { scenariosOf } from './scenarios/all.js'
 import type { Scenario } from './scenarios/scenario.js'
@@ -99,7 +99,7 @@ function end(code: number): never {
 }
 
 async function listPoints(lab: Lab, scenario: Scenario): Promise<string[]> {
-  const template = await prepared(lab, scenario)
+  const template = await prepareTemplate(lab, scenario)
   const points = await pointsOf(lab, template)
   template.stage.end()
   return points.map(({ syscall, n, what, named = '' }) => `${scenario.name} ${syscall}:${n} ${what} ${named}`)

@@ -32,7 +32,7 @@ const results = new Map<string, Result>()
 const kept =
   json !== undefined && existsSync(json) ? (JSON.parse(readFileSync(json, 'utf8')) as Result[]) : []
 for (const result of kept) results.set(result.name, result)
-const known = (): Result[] =>
+const knownResults = (): Result[] =>
   MUTANTS.flatMap(({ name, rule }) => {
     const result = results.get(name)
     return result === undefined ? [] : [{ ...result, rule }]
@@ -51,9 +51,9 @@ if (MUTANTS.filter(isMeant).length === 0) {
 await tryAll(chosen, Number(values.jobs), (result) => {
   results.set(result.name, result)
   console.log(line(result))
-  if (json !== undefined) writeFileSync(json, `${JSON.stringify(known(), null, 2)}\n`)
+  if (json !== undefined) writeFileSync(json, `${JSON.stringify(knownResults(), null, 2)}\n`)
 })
-const all = known()
+const all = knownResults()
 console.log(`\n${summary(all)}`)
 for (const result of all.filter(isBad)) console.log(line(result))
 recordResult({

@@ -5,7 +5,7 @@ import { writeFileSync } from 'node:fs'
 import { parseArgs } from 'node:util'
 import { brokenSources } from './mutants/canaries.js'
 import { Desk } from './powercut/desk.js'
-import { type Dropped, dropped, HARMLESS, syncPointsOf } from './powercut/drops.js'
+import { type Dropped, dropSync, HARMLESS, syncPointsOf } from './powercut/drops.js'
 import { FILE_SYSTEMS } from './powercut/loop-disk.js'
 import { cutReally, type RealReport } from './powercut/real.js'
 import { describeCommand, describeDrop, describeReal, describeViolation, summary } from './powercut/report.js'
@@ -85,7 +85,7 @@ async function tryDrops(): Promise<void> {
   const results: Dropped[] = []
   for (const [point, scenarios] of points) {
     if (named?.includes(point) === false) continue
-    const result = await dropped(desk, scenarios, point, { seed, every: Number(values.every) })
+    const result = await dropSync(desk, scenarios, point, { seed, every: Number(values.every) })
     console.log(describeDrop(result))
     results.push(result)
   }

@@ -35,15 +35,15 @@ const KILLS = 40
 const tried = { ok: 0, FAILED: 0, cannot: 0 }
 
 if (values.kills !== undefined || values.kill !== undefined) {
-  const names = chosen(values.only, nameOfEach(KILLED_PROGRAMS))
+  const names = choose(values.only, nameOfEach(KILLED_PROGRAMS))
   const kills = await killAll(
     KILLED_PROGRAMS.filter(({ name }) => names.includes(name)),
     {
       kills: Number(values.kills ?? KILLS),
       seed: Number(values.seed),
       lanes: Number(values.lanes),
-      modes: chosen(values.modes, nameOfEach(MODES)),
-      phases: chosen(values.phases, PHASES),
+      modes: choose(values.modes, nameOfEach(MODES)),
+      phases: choose(values.phases, PHASES),
       range: values.kill === undefined ? undefined : rangeOf(values.kill),
       json: values.json,
     },
@@ -58,8 +58,8 @@ if (values.kills !== undefined || values.kill !== undefined) {
   })
   process.exitCode = failed > 0 ? 1 : 0
 } else {
-  const names = chosen(values.only, [...nameOfEach(PROGRAMS), TREE])
-  const cases = chosen(values.cases, CASE_NAMES) as CaseName[]
+  const names = choose(values.only, [...nameOfEach(PROGRAMS), TREE])
+  const cases = choose(values.cases, CASE_NAMES) as CaseName[]
   for (const program of PROGRAMS.filter(({ name }) => names.includes(name))) await tryCases(program, cases)
   if (names.includes(TREE)) await tryTree()
   recordResult({
@@ -133,7 +133,7 @@ function nameOfEach(all: { name: string }[]): string[] {
   return all.map(({ name }) => name)
 }
 
-function chosen(words: string | undefined, all: readonly string[]): string[] {
+function choose(words: string | undefined, all: readonly string[]): string[] {
   const wanted = words?.split(',') ?? [...all]
   const unknown = wanted.find((word) => !all.includes(word))
   if (unknown === undefined) return wanted

@@ -6,7 +6,7 @@ import { HomePaths } from '../../src/storage/paths.js'
 import { FileStore, type LogReader } from '../../src/storage/store.js'
 import { resolveAgent } from '../../src/tree/names.js'
 import { homeOf, lengthenLog, MESSAGE } from './homes.js'
-import { measured, type Subject, sampleInTurn } from './measure.js'
+import { medianAndLeast, type Subject, sampleInTurn } from './measure.js'
 import { fewRounds, type Run } from './run.js'
 import { type Measured, type Row, ratio, row } from './table.js'
 
@@ -116,7 +116,7 @@ function foldRow(what: string, keyed: string, unkeyed: string, rounds: number): 
       if (round >= 0) taken[index as 0 | 1].push(ms)
     }
   }
-  const [a, b] = taken.map(measured) as [Measured, Measured]
+  const [a, b] = taken.map(medianAndLeast) as [Measured, Measured]
   return ratio(`fold of the whole log of ${what} / without keys, CPU time`, a, b, 'ms', OF_UNKEYED)
 }
 

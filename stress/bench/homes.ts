@@ -115,10 +115,10 @@ export function multiply(home: string, name: string, count: number): Kept[] {
     const names = agent.childNames()
     for (const directory of [agent.root, agent.inbox, agent.blobs, agent.requests, names.directory])
       mkdirSync(directory, 0o700)
-    const changed = (bytes: Buffer): Buffer => renamed(bytes, { id, name }, to)
+    const withIdentityOf = (bytes: Buffer): Buffer => withOtherName(bytes, { id, name }, to)
     const files: Kept['files'] = [
-      [agent.log, changed(log)],
-      [agent.snapshot, changed(snapshot)],
+      [agent.log, withIdentityOf(log)],
+      [agent.snapshot, withIdentityOf(snapshot)],
     ]
     for (const [path, bytes] of files) write(path, bytes)
     write(agent.lock, lock)
@@ -132,12 +132,12 @@ export function multiply(home: string, name: string, count: number): Kept[] {
 }
 
 /** Replaces the named agent in framed lines by another. */
-function renamed(lines: Buffer, from: Named, to: Named): Buffer {
+function withOtherName(lines: Buffer, from: Named, to: Named): Buffer {
   const texts = lines.toString('utf8').split('\n').slice(0, -1)
   return Buffer.concat(
     texts.map((text) => {
-      const changed = text.replaceAll(from.id, to.id).replaceAll(`"${from.name}"`, `"${to.name}"`)
-      const { crc: _, ...object } = JSON.parse(changed) as { crc: string }
+      const withIdentityOf = text.replaceAll(from.id, to.id).replaceAll(`"${from.name}"`, `"${to.name}"`)
+      const { crc: _, ...object } = JSON.parse(withIdentityOf) as { crc: string }
       return frame(object)
     }),
   )

@@ -6,7 +6,7 @@ import { resolveAgent } from '../../src/tree/names.js'
 import { waitFor } from '../../test/support/wait.js'
 import type { Lab, Started } from '../support/lab.js'
 import { homeOf, multiply, putBack } from './homes.js'
-import { measured, type Subject, sampleInTurn } from './measure.js'
+import { medianAndLeast, type Subject, sampleInTurn } from './measure.js'
 import { fewRounds, type Run } from './run.js'
 import { type Row, ratio, row } from './table.js'
 
@@ -42,7 +42,7 @@ export async function waitRows(run: Run): Promise<Row[]> {
   const waits: number[] = []
   for (let round = 0; round < fewRounds(run) * 2; round++)
     waits.push(await waitedFor(lab, home, `a-${round}`))
-  const { median } = measured(waits)
+  const { median } = medianAndLeast(waits)
   const said = `${median.toFixed(1)} ms (longest ${Math.max(...waits).toFixed(1)})`
   return [row('wait of a send after kill -9 of the holder', median, said, OF_WAIT)]
 }

@@ -13,7 +13,7 @@ export function describeMachine(directory: string): Record<string, string> {
     cpu: `${cpus().length} x ${cpu?.model.trim()}`,
     memory: `${Math.round(totalmem() / 2 ** 30)} GB`,
     load: `load ${loadavg()[0]?.toFixed(1)} before it`,
-    file_system: said('df', '--output=fstype', directory)?.split('\n').at(-1) ?? 'unknown file system',
+    file_system: outputOf('df', '--output=fstype', directory)?.split('\n').at(-1) ?? 'unknown file system',
     disk: diskOf(directory),
     syncs: `${syncsPerSecond(directory).toFixed(0)} syncs a second`,
   }
@@ -37,7 +37,7 @@ export function syncsPerSecond(directory: string, forMs = 1000): number {
 }
 
 function diskOf(directory: string): string {
-  const device = said('df', '--output=source', directory)?.split('\n').at(-1) ?? 'unknown disk'
+  const device = outputOf('df', '--output=source', directory)?.split('\n').at(-1) ?? 'unknown disk'
   const facts = `/sys/class/block/${basename(device)}`
   const isVirtual = basename(device).startsWith('vd')
   const spins = read(`${facts}/queue/rotational`) === '1' && !isVirtual
@@ -45,7 +45,7 @@ function diskOf(directory: string): string {
   return [device, model].filter(Boolean).join(' ')
 }
 
-function said(program: string, ...argv: string[]): string | undefined {
+function outputOf(program: string, ...argv: string[]): string | undefined {
   try {
     return execFileSync(program, argv, { encoding: 'utf8' }).trim()
   } catch {

@@ -43,7 +43,7 @@ export class Samples {
   }
 
   private of({ name }: Subject, key: keyof Sample, divisor: number): Measured {
-    return measured((this.taken.get(name) ?? []).map((sample) => sample[key] / divisor))
+    return medianAndLeast((this.taken.get(name) ?? []).map((sample) => sample[key] / divisor))
   }
 }
 
@@ -65,7 +65,7 @@ export function sampleInTurn(lab: Lab, subjects: Subject[], rounds: number): Sam
   return samples
 }
 
-export function measured(values: number[]): Measured {
+export function medianAndLeast(values: number[]): Measured {
   return { median: median(values), least: Math.min(...values) }
 }
 

@@ -11,32 +11,42 @@ import { Lab } from '../support/lab.js'
 import { LoopbackModel, providerFlags } from '../support/model.js'
 import { type Subject, sampleInTurn } from './measure.js'
 import { fewRounds, type Run } from './run.js'
-import { type Row, ratio, skipped } from './table.js'
+import { type Row, ratio, skippedRow } from './table.js'
 
 interface Peer {
   program: Pick<RealProgram, 'name' | 'packages' | 'executable' | 'configure' | 'bare'>
   /** A turn that continues a conversation; `first` is the stdout of the first turn. */
-  again(first: string): string[]
+  continueArgv(first: string): string[]
 }
 
 const PEERS: Peer[] = [
   {
     program: codex,
-    again: (first) => [
+    continueArgv: (first) => [
       'exec',
       '--json',
       '--skip-git-repo-check',
       'resume',
-      found(first, 'thread_id'),
+      fieldIn(first, 'thread_id'),
       'hello',
     ],
   },
   {
     program: claudeCode,
-    again: (first) => ['-p', '--output-format', 'json', '--resume', found(first, 'session_id'), 'hello'],
+    continueArgv: (first) => [
+      '-p',
+      '--output-format',
+      'json',
+      '--resume',
+      fieldIn(first, 'session_id'),
+      'hello',
+    ],
   },
-  { program: opencode, again: () => ['run', '--format', 'json', '-m', 'loop/m', '--continue', 'hello'] },
-  { program: pi, again: () => ['-p', '--provider', 'loop', '--model', 'm', '--continue', 'hello'] },
+  {
+    program: opencode,
+    continueArgv: () => ['run', '--format', 'json', '-m', 'loop/m', '--continue', 'hello'],
+  },
+  { program: pi, continueArgv: () => ['-p', '--provider', 'loop', '--model', 'm', '--continue', 'hello'] },
 ]
 const CODEX = { atMost: 0.35 }
 
@@ -54,15 +64,15 @@ export async function modelRows(run: Run, withPeers: boolean): Promise<Row[]> {
     const alone = sampleInTurn(lab, [node, send], run.rounds)
     const ours = 'send through provider-openai'
     const rows = [ratio(`${ours} / node -e 0`, alone.wallMs(send), alone.wallMs(node), 'ms')]
-    if (!withPeers) return [...rows, skipped(`${ours} / codex exec resume`, 'asked for by --peers', CODEX)]
+    if (!withPeers) return [...rows, skippedRow(`${ours} / codex exec resume`, 'asked for by --peers', CODEX)]
     const peers: Subject[] = []
     for (const peer of PEERS) {
       const target = peer.program === codex ? CODEX : {}
       const what = `${ours} / ${peer.program.name}, going on`
       try {
-        peers.push(await prepared(lab, home, model.url, peer))
+        peers.push(await afterFirstTurn(lab, home, model.url, peer))
       } catch (error) {
-        rows.push(skipped(what, (error as Error).message.split('\n')[0] as string, target))
+        rows.push(skippedRow(what, (error as Error).message.split('\n')[0] as string, target))
       }
     }
     const beside = sampleInTurn(lab, [send, ...peers], fewRounds(run))
@@ -79,11 +89,11 @@ export async function modelRows(run: Run, withPeers: boolean): Promise<Row[]> {
 }
 
 /** An agent after its first turn. */
-async function prepared(
+async function afterFirstTurn(
   lab: Lab,
   home: string,
   modelUrl: string,
-  { program, again }: Peer,
+  { program, continueArgv: again }: Peer,
 ): Promise<Subject> {
   const executable = await install(program)
   const place = placeIn(lab, modelUrl, executable)
@@ -122,7 +132,7 @@ function resumeWord(argv: string[]): string {
 }
 
 /** A field of the JSON that a program printed. */
-function found(output: string, field: string): string {
+function fieldIn(output: string, field: string): string {
   const value = new RegExp(`"${field}":"([^"]+)"`).exec(output)?.[1]
   if (value === undefined) throw new Error(`no ${field} in the output of the first turn`)
   return value

@@ -26,14 +26,14 @@ export function plot(log: Point[], home: Point[], machine: string): string {
     `<svg xmlns="http://www.w3.org/2000/svg" viewBox="0 0 ${WIDTH} ${HEIGHT}" font-family="sans-serif" font-size="11">`,
     `<title>the time of a send over the length of its log and over the size of its home</title>`,
     `<rect width="${WIDTH}" height="${HEIGHT}" fill="#fff"/>`,
-    `<text x="12" y="20" font-size="13">one durable send, in ms: ${escaped(machine)}</text>`,
-    ...panels.flatMap((panel) => drawn(panel, top)),
+    `<text x="12" y="20" font-size="13">one durable send, in ms: ${escapeXml(machine)}</text>`,
+    ...panels.flatMap((panel) => panelLines(panel, top)),
     `</svg>`,
     ``,
   ].join('\n')
 }
 
-function drawn({ title, points, left }: Panel, top: number): string[] {
+function panelLines({ title, points, left }: Panel, top: number): string[] {
   const decades = points.map(({ x }) => Math.log10(x))
   const [least, most] = [Math.min(...decades), Math.max(...decades)]
   const toX = (x: number): number => left + ((Math.log10(x) - least) / (most - least || 1)) * PANEL
@@ -58,6 +58,6 @@ function drawn({ title, points, left }: Panel, top: number): string[] {
   ]
 }
 
-function escaped(text: string): string {
+function escapeXml(text: string): string {
   return text.replaceAll('&', '&amp;').replaceAll('<', '&lt;')
 }

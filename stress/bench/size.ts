@@ -4,7 +4,7 @@ import { existsSync, mkdtempSync, readdirSync, rmSync, writeFileSync } from 'nod
 import { createRequire } from 'node:module'
 import { dirname, join } from 'node:path'
 import type { Run } from './run.js'
-import { type Row, row, skipped } from './table.js'
+import { type Row, row, skippedRow } from './table.js'
 
 const repository = dirname(createRequire(import.meta.url).resolve('substrat/package.json'))
 const WHAT = 'installed size of the packed package, in MB'
@@ -37,7 +37,7 @@ export async function sizeRows({ lab }: Run): Promise<Row[]> {
     ]
   } catch (error) {
     const { stderr, message } = error as { stderr?: string; message: string }
-    return [skipped(WHAT, (stderr?.trim() || message).split('\n')[0] as string, TARGET)]
+    return [skippedRow(WHAT, (stderr?.trim() || message).split('\n')[0] as string, TARGET)]
   } finally {
     rmSync(folder, { recursive: true, force: true })
   }

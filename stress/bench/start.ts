@@ -2,7 +2,7 @@
 import { homeOf } from './homes.js'
 import { countSyncs, type Subject, sampleInTurn } from './measure.js'
 import type { Run } from './run.js'
-import { type Row, ratio, row, skipped } from './table.js'
+import { type Row, ratio, row, skippedRow } from './table.js'
 
 const IS_NODE_20 = process.versions.node.startsWith('20.')
 const START = { atMost: IS_NODE_20 ? 2.0 : 2.2, floor: '1.0' }
@@ -29,7 +29,7 @@ export async function startRows({ lab, rounds }: Run): Promise<Row[]> {
     toNode('show / node -e 0', show, START),
     toNode('list of 10 agents / node -e 0', list, START),
     toNode('send, scripted / node -e 0', send, SEND),
-    syncs === undefined ? skipped(what, 'no strace', SYNCS) : row(what, syncs, String(syncs), SYNCS),
+    syncs === undefined ? skippedRow(what, 'no strace', SYNCS) : row(what, syncs, String(syncs), SYNCS),
     ratio('peak memory of send / of node -e 0', samples.peakMb(send), samples.peakMb(node), 'MB', PEAK),
   ]
 }

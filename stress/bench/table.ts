@@ -51,7 +51,7 @@ export function ratio(what: string, a: Measured, b: Measured, unit: string, targ
 }
 
 /** A row for a measurement that is not available here, with the reason. */
-export function skipped(what: string, why: string, target: Target = NONE): Row {
+export function skippedRow(what: string, why: string, target: Target = NONE): Row {
   return row(what, null, `skipped: ${why}`, target)
 }
 

@@ -5,7 +5,7 @@ import { openForAppend } from '../../src/session/session.js'
 import { FileStore } from '../../src/storage/store.js'
 import { resolveAgent } from '../../src/tree/names.js'
 import { homeOf } from './homes.js'
-import { measured } from './measure.js'
+import { medianAndLeast } from './measure.js'
 import { fewRounds, type Run } from './run.js'
 import { type Row, ratio, row } from './table.js'
 
@@ -22,16 +22,16 @@ export async function parallelRows(run: Run): Promise<Row[]> {
   const send = (name: string): Promise<string> => lab.do(home, 'send', name, 'hello')
   const times = { together: [] as number[], inTurn: [] as number[] }
   for (let round = -1; round < fewRounds(run); round++) {
-    const inTurn = await timed(async () => {
+    const inTurn = await timeOf(async () => {
       for (const name of names) await send(name)
     })
-    const together = await timed(() => Promise.all(names.map(send)))
+    const together = await timeOf(() => Promise.all(names.map(send)))
     if (round < 0) continue
     times.inTurn.push(inTurn)
     times.together.push(together)
   }
   const what = `${SENDERS} parallel sends to ${SENDERS} agents / in a row`
-  return [ratio(what, measured(times.together), measured(times.inTurn), 'ms', PARALLEL)]
+  return [ratio(what, medianAndLeast(times.together), medianAndLeast(times.inTurn), 'ms', PARALLEL)]
 }
 
 /** Writes the same bytes, each followed by a sync: as records of a session, and as plain writes. */
@@ -60,13 +60,13 @@ export async function appendRows({ lab }: Run): Promise<Row[]> {
   }
   closeSync(raw)
   await session.close(() => false)
-  const share = measured(shares).median
+  const share = medianAndLeast(shares).median
   const perSecond = (ms: number): string => ((1000 * CHUNKS * CHUNK) / ms).toFixed(0)
   const said = `${share.toFixed(2)}x its rate (${perSecond(appendMs)} : ${perSecond(rawMs)} a second)`
   return [row('append of records in one process / raw write and fdatasync', share, said, APPEND)]
 }
 
-async function timed(act: () => Promise<unknown>): Promise<number> {
+async function timeOf(act: () => Promise<unknown>): Promise<number> {
   const begin = performance.now()
   await act()
   return performance.now() - begin

@@ -36,7 +36,7 @@ export async function treeRows({ lab, rounds, agents }: Run): Promise<Row[]> {
     ...single.map((subject) =>
       ratio(`tree of 200, ${whatOf(subject)} / node -e 0`, wall(subject), wall(node), 'ms'),
     ),
-    await drained(lab, 1000, 100),
+    await deliveryRow(lab, 1000, 100),
     ...large.map((subject, index) => {
       const what = `tree of ${size}, ${whatOf(subject)} / of 10`
       return ratio(what, wall(subject), wall(small[index] as Subject), 'ms', OF_TEN)
@@ -83,7 +83,7 @@ async function familiesOf(lab: Lab, parents: number, childrenEach: number): Prom
 }
 
 /** One `deliver --all` of pending requests from the operator: each gets a turn and a reply. */
-async function drained(lab: Lab, messages: number, agents: number): Promise<Row> {
+async function deliveryRow(lab: Lab, messages: number, agents: number): Promise<Row> {
   const home = await familiesOf(lab, agents / 10, 9)
   const store = FileStore.openForWrite(home)
   const ids = store.agentIds().slice(0, agents)

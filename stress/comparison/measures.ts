@@ -61,7 +61,7 @@ export function kill(cli: Cli, phase: Phase, then: 'next' | 'again'): Promise<Ki
     const work = new Work(cli, phase, join(setup.place.workspace, 'work.txt'))
     setup.model.answer = (asked) => work.answer(asked)
     const turn = setup.start(cli.ask(work.prompt))
-    await Promise.race([work.reached(), turn.finished.then(tooEarly)])
+    await Promise.race([work.waitForPhase(), turn.finished.then(throwTooEarly)])
     if (work.isWarned) throw new Error('its own prompt mentions an interruption')
     await setup.killAll()
     await turn.finished
@@ -128,7 +128,7 @@ export function permission(cli: Cli): Promise<Permission> {
 }
 
 /** The model answers every request with this error. */
-export function failing(cli: Cli, error: 'rate_limit' | 'authentication'): Promise<Outcome> {
+export function failingModel(cli: Cli, error: 'rate_limit' | 'authentication'): Promise<Outcome> {
   return inSetup(cli, async (setup) => {
     const headers: Record<string, string> = error === 'rate_limit' ? { 'retry-after': '3600' } : {}
     setup.model.answer = () => ({ fault: { error, headers } })
@@ -148,10 +148,10 @@ export async function key(cli: Cli): Promise<Key> {
   const lines = help
     .split('\n')
     .filter((line) => /idempot|dedup|at most once|--key\b|--request-id/i.test(line))
-  return { help: lines.map((line) => line.trim()), keyed: await keyed(cli) }
+  return { help: lines.map((line) => line.trim()), keyed: await measureKey(cli) }
 }
 
-function keyed(cli: Cli): Promise<Keyed> | null {
+function measureKey(cli: Cli): Promise<Keyed> | null {
   const { keyed: argvOf } = cli
   if (argvOf === undefined) return null
   return inSetup(cli, async (setup) => {
@@ -179,7 +179,7 @@ function outcomeOf({ command, exit, seconds, says }: Finished): Outcome {
   return { command, exit, seconds, says }
 }
 
-function tooEarly({ exit, says }: Finished): never {
+function throwTooEarly({ exit, says }: Finished): never {
   throw new Error(`the turn ended before its phase: ${exit} ${says}`)
 }
 

@@ -118,7 +118,13 @@ export class Setup {
         const exit = isLate ? 'running' : (code ?? SIGNALS[signal ?? 'SIGKILL'] ?? 1)
         // The last bytes may still be in the pipes.
         setImmediate(() =>
-          resolve({ command: shown(argv), exit, seconds, says: lastLine(text.stderr, text.stdout), ...text }),
+          resolve({
+            command: shellWords(argv),
+            exit,
+            seconds,
+            says: lastLine(text.stderr, text.stdout),
+            ...text,
+          }),
         )
       })
     })
@@ -145,7 +151,7 @@ export class Setup {
 
   private async succeed(argv: string[]): Promise<void> {
     const { exit, says } = await this.run(argv)
-    if (exit !== 0) throw new Error(`${shown(argv)} exited ${exit}: ${says}`)
+    if (exit !== 0) throw new Error(`${shellWords(argv)} exited ${exit}: ${says}`)
   }
 }
 
@@ -157,7 +163,7 @@ const LINE_CHARACTERS_MAX = 200
 const COLOURS = /\x1b\[[\d;]*[A-Za-z]/g
 
 /** As a person types it. */
-function shown(argv: string[]): string {
+function shellWords(argv: string[]): string {
   return argv
     .map((word) => (/^[\w@%+=:,./-]+$/.test(word) ? word : `'${word.replaceAll("'", `'\\''`)}'`))
     .join(' ')

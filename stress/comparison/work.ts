@@ -48,7 +48,7 @@ export class Work {
     return { tool_calls: [this.cli.runCall(this.command())] }
   }
 
-  async reached(): Promise<void> {
+  async waitForPhase(): Promise<void> {
     const isThere = (): boolean => (this.phase === 'tool' ? this.timesDone() > 0 : this.isReached)
     await waitFor(isThere, `the phase ${this.phase}`, REACHED_MS_MAX)
   }

@@ -51,9 +51,9 @@ function* atByte(home: DamagedHome, place: Place, { allBits }: DamageOptions): G
   const bits = allBits ? [0, 1, 2, 3, 4, 5, 6, 7] : [at % 8]
   for (const bit of bits) yield damage(`bit ${bit} flipped`, withByte(bytes, at, byte ^ (1 << bit)))
   if (byte !== 0) yield damage('byte set to 0', withByte(bytes, at, 0))
-  yield damage('byte deleted', spliced(bytes, at, at + 1))
+  yield damage('byte deleted', splice(bytes, at, at + 1))
   // The extra byte: after the last byte it is a tail that belongs to no record.
-  yield { ...damage('byte doubled', spliced(bytes, at, at, Buffer.of(byte))), range: [at + 1, at + 1] }
+  yield { ...damage('byte doubled', splice(bytes, at, at, Buffer.of(byte))), range: [at + 1, at + 1] }
   yield { ...damage('cut off', bytes.subarray(0, at)), range: [at, bytes.length] }
 }
 
@@ -78,13 +78,13 @@ function* ofWhole(home: DamagedHome, file: string, name: string, bytes: Buffer):
     yield whole('NUL run at the end', length, [bytes.length, bytes.length], Buffer.concat([bytes, run]))
     if (length >= bytes.length) continue
     const from = bytes.length - length
-    yield whole('end turned to NUL', length, [from, bytes.length], spliced(bytes, from, bytes.length, run))
+    yield whole('end turned to NUL', length, [from, bytes.length], splice(bytes, from, bytes.length, run))
     const middle = Math.floor(from / 2)
     yield whole(
       'NUL run in the middle',
       length,
       [middle, middle + length],
-      spliced(bytes, middle, middle + length, run),
+      splice(bytes, middle, middle + length, run),
     )
   }
 }
@@ -95,12 +95,12 @@ function* ofLines(home: DamagedHome, file: string, name: string, bytes: Buffer):
     const end = starts[at + 1] as number
     const line = (kind: string, range: [number, number], changed: Buffer): Damage =>
       damageOf(home, { file, name, at }, kind, range, changed)
-    yield line('line removed', [from, end], spliced(bytes, from, end))
-    yield line('line doubled', [end, end], spliced(bytes, end, end, bytes.subarray(from, end)))
+    yield line('line removed', [from, end], splice(bytes, from, end))
+    yield line('line doubled', [end, end], splice(bytes, end, end, bytes.subarray(from, end)))
     const next = starts[at + 2]
     if (next === undefined) continue
     const swapped = Buffer.concat([bytes.subarray(end, next), bytes.subarray(from, end)])
-    yield line('lines swapped', [from, next], spliced(bytes, from, next, swapped))
+    yield line('lines swapped', [from, next], splice(bytes, from, next, swapped))
   }
 }
 
@@ -111,7 +111,7 @@ function* amongFiles(home: DamagedHome): Generator<Damage> {
   const [twin, otherTwin] = TWINS.map((each) => `agents/${each}`) as [string, string]
   const bytesOf = (from: Image, file: string): Buffer => from.entries.get(nameOf(file)) as Buffer
   const nameOf = (file: string): string => files.get(file) as string
-  const mixed = (kind: string, file: string, parts: Record<string, Buffer>): Damage => ({
+  const mixOf = (kind: string, file: string, parts: Record<string, Buffer>): Damage => ({
     kind,
     file,
     files: Object.keys(parts),
@@ -125,11 +125,11 @@ function* amongFiles(home: DamagedHome): Generator<Damage> {
     [twin, otherTwin],
   ] as const) {
     const [log, snapshot] = [`${one}/events.jsonl`, `${one}/session.json`]
-    yield mixed('log of another agent', log, { [log]: bytesOf(image, `${other}/events.jsonl`) })
-    yield mixed('snapshot of another agent', snapshot, {
+    yield mixOf('log of another agent', log, { [log]: bytesOf(image, `${other}/events.jsonl`) })
+    yield mixOf('snapshot of another agent', snapshot, {
       [snapshot]: bytesOf(image, `${other}/session.json`),
     })
-    yield mixed('log and snapshot of another agent', log, {
+    yield mixOf('log and snapshot of another agent', log, {
       [log]: bytesOf(image, `${other}/events.jsonl`),
       [snapshot]: bytesOf(image, `${other}/session.json`),
     })
@@ -138,14 +138,14 @@ function* amongFiles(home: DamagedHome): Generator<Damage> {
     [`${a}/events.jsonl`, `${b}/events.jsonl`],
     [`${twin}/events.jsonl`, `${otherTwin}/events.jsonl`],
   ] as const)
-    yield mixed('two logs swapped', one, { [one]: bytesOf(image, other), [other]: bytesOf(image, one) })
+    yield mixOf('two logs swapped', one, { [one]: bytesOf(image, other), [other]: bytesOf(image, one) })
   const mail = 'agents/kid/inbox/id.json'
-  yield mixed('mail of another', mail, { [mail]: bytesOf(image, 'operator/inbox/id.json') })
-  yield mixed('older snapshot', `${a}/session.json`, {
+  yield mixOf('mail of another', mail, { [mail]: bytesOf(image, 'operator/inbox/id.json') })
+  yield mixOf('older snapshot', `${a}/session.json`, {
     [`${a}/session.json`]: bytesOf(earlier, `${a}/session.json`),
   })
-  yield mixed('older key index', `${b}/keys`, { [`${b}/keys`]: bytesOf(earlier, `${b}/keys`) })
-  yield mixed('older log under a newer snapshot', `${a}/events.jsonl`, {
+  yield mixOf('older key index', `${b}/keys`, { [`${b}/keys`]: bytesOf(earlier, `${b}/keys`) })
+  yield mixOf('older log under a newer snapshot', `${a}/events.jsonl`, {
     [`${a}/events.jsonl`]: bytesOf(earlier, `${a}/events.jsonl`),
   })
 }
@@ -161,7 +161,7 @@ function withByte(bytes: Buffer, at: number, byte: number): Buffer {
   return changed
 }
 
-function spliced(bytes: Buffer, from: number, to: number, between: Buffer = Buffer.alloc(0)): Buffer {
+function splice(bytes: Buffer, from: number, to: number, between: Buffer = Buffer.alloc(0)): Buffer {
   return Buffer.concat([bytes.subarray(0, from), between, bytes.subarray(to)])
 }
 

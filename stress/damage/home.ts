@@ -68,11 +68,11 @@ export async function makeHome(lab: MachineLab, seed: number = SEED): Promise<Da
   const image = lab.image()
   // From now on every command runs at the same time, so its answer is always the same.
   clock.now = () => BEGAN + 60_000
-  return { seed, image, earlier, files: named(image) }
+  return { seed, image, earlier, files: namesIn(image) }
 }
 
 /** Names files by their content, since their real names are ids. */
-function named(image: Image): Map<string, string> {
+function namesIn(image: Image): Map<string, string> {
   const files = new Map<string, string>()
   const ids = new Map<string, string>()
   for (const [name, bytes] of image.entries) {

@@ -18,14 +18,14 @@ export function summary({ counts, violations }: Trials, seconds: number): string
 export function describeViolations({ violations, seed }: Trials): string[] {
   const kinds = new Map<string, Violation[]>()
   for (const violation of violations) {
-    const { damage, command, broken } = violation
+    const { damage, command, report: broken } = violation
     const kind = `${damage.kind} ${damage.file} ${command} ${broken.replaceAll(/\d+/g, '#').slice(0, 60)}`
     kinds.set(kind, [...(kinds.get(kind) ?? []), violation])
   }
   return [...kinds.values()].map((alike) => describe(alike[0] as Violation, alike.length, seed))
 }
 
-function describe({ damage, command, broken }: Violation, count: number, seed: number): string {
+function describe({ damage, command, report: broken }: Violation, count: number, seed: number): string {
   const { kind, file, at } = damage
   return [
     `${file}, ${kind} (${at}): ${command}${count > 1 ? `; and ${count - 1} more like it` : ''}`,

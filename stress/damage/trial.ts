@@ -17,7 +17,7 @@ export type Verdict = 'as before' | 'detected'
 export interface Violation {
   damage: Damage
   command: string
-  broken: string
+  report: string
 }
 
 const CORRUPT = 10
@@ -57,7 +57,7 @@ export class Trials {
     this.lab.restore(image)
     for (const argv of READING) {
       const ended = await this.lab.run(argv, ({ name, point }) => {
-        if (!['open', 'read'].includes(name)) this.broken(damage, argv, `it changes nothing, but ${point}`)
+        if (!['open', 'read'].includes(name)) this.report(damage, argv, `it changes nothing, but ${point}`)
         return undefined
       })
       this.judge(damage, argv, ended, answerOf(ended, this.lab, false))
@@ -78,9 +78,9 @@ export class Trials {
       if (ended.status === CORRUPT) return this.count(damage.kind, 'detected')
     }
     const before = this.before.get(argv.join(' ')) as Answer
-    if (ended.isHung) return this.broken(damage, argv, 'it ends')
+    if (ended.isHung) return this.report(damage, argv, 'it ends')
     if (ended.status === 1 || /\n {4}at /.test(ended.stderr))
-      return this.broken(damage, argv, `it ends in an expected way: ${ended.stderr.slice(0, 500)}`)
+      return this.report(damage, argv, `it ends in an expected way: ${ended.stderr.slice(0, 500)}`)
     const isSeen = argv !== DOCTOR || !(this.isTruth(damage) || isIndexDamaged(damage))
     if (
       isSeen &&
@@ -98,7 +98,7 @@ export class Trials {
       ...now.filter((line) => !then.includes(line)).map((line) => `+ ${line}`),
       ...then.filter((line) => !now.includes(line)).map((line) => `- ${line}`),
     ].join('; ')
-    return this.broken(
+    return this.report(
       damage,
       argv,
       `it answers as before (exit ${before.status}), or names ${named ?? 'the file'}; not exit ${answer.status}: ${ended.stderr.trim() || ended.stdout.slice(0, 300)} ${differs}`,
@@ -137,11 +137,11 @@ export class Trials {
     const damaged = damage.make().entries.get(name) as Buffer
     const now = this.lab.image().entries.get(name) as Buffer
     if (!now.equals(damaged) && verdict !== undefined)
-      this.broken({ kind, file, ...damage }, argv, 'nothing is appended to a damaged log')
+      this.report({ kind, file, ...damage }, argv, 'nothing is appended to a damaged log')
   }
 
-  private broken(damage: Damage, argv: string[], broken: string): undefined {
-    this.violations.push({ damage, command: argv.join(' '), broken })
+  private report(damage: Damage, argv: string[], broken: string): undefined {
+    this.violations.push({ damage, command: argv.join(' '), report: broken })
   }
 
   private count(kind: string, what: 'damages' | Verdict): Verdict | undefined {
@@ -174,9 +174,9 @@ function isEntryGone({ kind, file }: Damage): boolean {
 /** The view lacks the damaged part. The rest must be unchanged. */
 function isSameFor({ files }: Damage, { view: after }: Answer, { view: before }: Answer): boolean {
   const hidden = files.flatMap((file) => HIDDEN.find(([beginning]) => file.startsWith(beginning))?.[1] ?? [])
-  const seen = (view: string[] | undefined): string[] =>
+  const visibleLines = (view: string[] | undefined): string[] =>
     (view ?? []).filter((line) => !hidden.some((beginning) => line.startsWith(beginning)))
-  const [a, b] = [seen(after), seen(before)]
+  const [a, b] = [visibleLines(after), visibleLines(before)]
   return after === undefined || (a.length === b.length && a.every((line, index) => line === b[index]))
 }
 

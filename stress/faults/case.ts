@@ -184,7 +184,7 @@ export class Case {
 /** Restores the files of the home, and adds what the image cannot hold. */
 export function putBack(lab: MachineLab, { scenario, facts, image }: Template): void {
   lab.restore(image)
-  scenario.restored?.(lab.home, facts)
+  scenario.restore?.(lab.home, facts)
 }
 
 /** The reading commands; those of one agent if there is one. */

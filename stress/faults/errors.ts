@@ -41,25 +41,25 @@ export interface Condition {
 }
 
 export const CONDITIONS: Condition[] = [
-  { name: 'full', fault: (operation) => fails('ENOSPC', needsSpace(operation)) },
-  { name: 'over quota', fault: (operation) => fails('EDQUOT', needsSpace(operation)) },
-  { name: 'read-only', fault: (operation) => fails('EROFS', changes(operation)) },
+  { name: 'full', fault: (operation) => failIf('ENOSPC', needsSpace(operation)) },
+  { name: 'over quota', fault: (operation) => failIf('EDQUOT', needsSpace(operation)) },
+  { name: 'read-only', fault: (operation) => failIf('EROFS', changes(operation)) },
   {
     name: 'failing writes and syncs',
-    fault: (operation) => fails('EIO', changes(operation) || isSync(operation)),
+    fault: (operation) => failIf('EIO', changes(operation) || isSync(operation)),
   },
-  { name: 'failing syncs', fault: (operation) => fails('EIO', isSync(operation)) },
+  { name: 'failing syncs', fault: (operation) => failIf('EIO', isSync(operation)) },
   { name: 'dead', fault: () => ({ errno: 'EIO' }) },
-  { name: 'no descriptors', fault: (operation) => fails('EMFILE', needsDescriptor(operation)) },
+  { name: 'no descriptors', fault: (operation) => failIf('EMFILE', needsDescriptor(operation)) },
 ]
 
 /** The disk fills up in the middle of a write: half of the data is written, and later writes fail. */
 export const FILLING: Condition = {
   name: 'filling up',
-  fault: (operation) => fails('ENOSPC', needsSpace(operation)),
+  fault: (operation) => failIf('ENOSPC', needsSpace(operation)),
 }
 
-function fails(errno: Errno, isHit: boolean): Fault {
+function failIf(errno: Errno, isHit: boolean): Fault {
   return isHit ? { errno } : undefined
 }
 

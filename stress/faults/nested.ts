@@ -8,7 +8,7 @@ import type { MachineLab } from '../machine/lab.js'
 import { RECOVER } from '../scenarios/contract.js'
 import { type Scenario, wordsOf } from '../scenarios/scenario.js'
 import { changes } from './errors.js'
-import { prepared } from './sweep.js'
+import { prepareTemplate } from './sweep.js'
 
 /** The kill comes before every k-th changing step. */
 export async function nestedOf(
@@ -18,7 +18,7 @@ export async function nestedOf(
   every: number,
 ): Promise<Scenario[]> {
   if (scenario.meanwhile !== undefined) return []
-  const { argv, stage } = await prepared(lab, empty, scenario)
+  const { argv, stage } = await prepareTemplate(lab, empty, scenario)
   stage.end()
   const steps: Operation[] = []
   await lab.run(argv, (operation) => {
@@ -28,17 +28,17 @@ export async function nestedOf(
   const points = steps.map((step, index) => ({ step, n: index + 1 })).filter(({ step }) => changes(step))
   return points
     .filter((_, index) => index % every === every - 1)
-    .map(({ step, n }) => killed(lab, scenario, n, step.point))
+    .map(({ step, n }) => recoveryAfterKill(lab, scenario, n, step.point))
 }
 
-function killed(lab: MachineLab, scenario: Scenario, n: number, point: string): Scenario {
+function recoveryAfterKill(lab: MachineLab, scenario: Scenario, n: number, point: string): Scenario {
   return {
     ...scenario,
     name: `${scenario.name}, killed before step ${n} (${point}), then on`,
     argv: scenario.isDamaged === true ? scenario.argv : RECOVER,
     async prepare(stage) {
       const facts = (await scenario.prepare(stage)) ?? {}
-      scenario.restored?.(stage.home, facts)
+      scenario.restore?.(stage.home, facts)
       let count = 0
       await lab.run(wordsOf(scenario.argv, facts), () => (++count === n ? { kill: true } : undefined))
       return facts

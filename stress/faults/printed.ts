@@ -47,7 +47,7 @@ interface Printed extends Ended {
 }
 
 /** `every`: each k-th case. `words`: only commands that begin with these words. */
-export async function printed(lab: Lab, every = 1, words?: string[]): Promise<Experiment> {
+export async function failOutput(lab: Lab, every = 1, words?: string[]): Promise<Experiment> {
   const report: Experiment = { name: 'stdout and stderr fail', cases: 0, exits: {}, broken: [] }
   const template = lab.newHome()
   await lab.do(template, 'spawn', '--name', 'a')
@@ -110,7 +110,7 @@ async function run(
 }
 
 /** Ids and times are new in each run. */
-function masked(text: string): string {
+function mask(text: string): string {
   return text
     .replace(/[0-9a-f]{8}(-[0-9a-f]{4}){3}-[0-9a-f]{12}/g, '<id>')
     .replace(/\d{4}-\d\d-\d\d[T ][\d:.]+Z/g, '<time>')
@@ -128,16 +128,16 @@ function* wrongIn({ target, errno, when }: Case, usual: Printed, met: Printed): 
   if (isLost && target === 'stdout' && (says.length !== 1 || !says[0]?.includes(errno)))
     yield `it reports the failure once: ${met.stderr.slice(0, 300)}`
   if (met.stderr.length > usual.stderr.length + 1000) yield `it prints ${met.stderr.length} bytes on stderr`
-  if (target === 'stderr' && masked(met.stdout) !== masked(usual.stdout)) yield 'its result is complete'
+  if (target === 'stderr' && mask(met.stdout) !== mask(usual.stdout)) yield 'its result is complete'
   // After a failed write there is no further write.
   const isOnce = !when.endsWith('+')
-  const isBeginning = masked(usual.stdout).startsWith(masked(met.stdout).trimEnd())
+  const isBeginning = mask(usual.stdout).startsWith(mask(met.stdout).trimEnd())
   if (target === 'stdout' && isOnce && errno !== 'EPIPE' && !isBeginning)
     yield `it prints a prefix of its result: ${met.stdout.slice(0, 300)}`
 }
 
 /** The turn is the same as without the fault, and its reply can be read. */
-async function* afterwards(lab: Lab, home: string, { argv }: Case): AsyncIterable<string> {
+async function* wrongAfterwards(lab: Lab, home: string, { argv }: Case): AsyncIterable<string> {
   if (argv[0] !== 'send') return
   const shown = await lab.run(home, ['show', 'a', '--reply'])
   if (shown.stdout !== `${REPLY}\n`) yield `show --reply prints the reply: ${shown.stdout}${shown.stderr}`
@@ -151,6 +151,6 @@ async function* afterwards(lab: Lab, home: string, { argv }: Case): AsyncIterabl
 
 async function wrongAfter(lab: Lab, home: string, each: Case): Promise<string[]> {
   const wrong: string[] = []
-  for await (const text of afterwards(lab, home, each)) wrong.push(text)
+  for await (const text of wrongAfterwards(lab, home, each)) wrong.push(text)
   return wrong
 }

@@ -9,22 +9,22 @@ import { STRACE } from '../kill/strace.js'
 import { HomeView } from '../support/home-view.js'
 import type { Ended, Lab } from '../support/lab.js'
 import { failure, fill, onMount, remount, tmpfs } from './mounts.js'
-import { printed } from './printed.js'
+import { failOutput } from './printed.js'
 import { type Experiment, REPLY, SEND, Trials } from './real-trial.js'
 
 /** `every`: each k-th case of an experiment with very many. */
 export const EXPERIMENTS: Record<string, (lab: Lab, every: number) => Promise<Experiment>> = {
   'a full tmpfs': fullTmpfs,
   'a read-only file system': readOnly,
-  'a file system that turns read-only in mid-turn': aborted,
+  'a file system that turns read-only in mid-turn': abortMidTurn,
   'ulimit -f, its signal ignored': (lab) => fileSizes(lab, true),
   'ulimit -f': (lab) => fileSizes(lab, false),
   'ulimit -n': (lab) => descriptors(lab),
-  'fsync fails once': (lab) => injected(lab, 'fsync', 'EIO'),
-  'fdatasync fails once': (lab) => injected(lab, 'fdatasync', 'EIO'),
-  'pwrite64 finds no space once': (lab) => injected(lab, 'pwrite64', 'ENOSPC'),
+  'fsync fails once': (lab) => injectEach(lab, 'fsync', 'EIO'),
+  'fdatasync fails once': (lab) => injectEach(lab, 'fdatasync', 'EIO'),
+  'pwrite64 finds no space once': (lab) => injectEach(lab, 'pwrite64', 'ENOSPC'),
   'config set on a full tmpfs': fullConfig,
-  'stdout and stderr fail': printed,
+  'stdout and stderr fail': failOutput,
 }
 
 /** From 64 KiB to 1 MiB, filled except for 0 to 12 pages. */
@@ -88,7 +88,7 @@ async function readOnly(lab: Lab): Promise<Experiment> {
 }
 
 /** Acts like ext4 after a disk error: from one moment on every write fails, also to open files. */
-async function aborted(lab: Lab): Promise<Experiment> {
+async function abortMidTurn(lab: Lab): Promise<Experiment> {
   const trials = new Trials('a file system that turns read-only in mid-turn', lab)
   const image = join(lab.root, 'ext4.img')
   const make = (place: string): string[][] => [
@@ -128,7 +128,7 @@ async function fileSizes(lab: Lab, isIgnored: boolean): Promise<Experiment> {
   const trials = new Trials(isIgnored ? 'ulimit -f, its signal ignored' : 'ulimit -f', lab)
   const ignore = isIgnored ? "trap '' XFSZ; " : ''
   for (const blocks of [0, 1, 2, 4, 6, 8, 10, 12, 14, 16, 24]) {
-    const home = await prepared(lab)
+    const home = await prepareHome(lab)
     const under = ['bash', '-c', `ulimit -f ${blocks}; ${ignore}exec "$0" "$@"`]
     const told = await lab.run(home, SEND.command, { under })
     await trials.judge(`${blocks} KiB`, home, told)
@@ -142,7 +142,7 @@ const LIMITS = Array.from({ length: 18 }, (_, index) => 15 + index)
 export async function descriptors(lab: Lab, limits = LIMITS): Promise<Experiment> {
   const trials = new Trials('ulimit -n', lab)
   for (const limit of limits) {
-    const home = await prepared(lab)
+    const home = await prepareHome(lab)
     const under = ['bash', '-c', `ulimit -n ${limit}; exec "$0" "$@"`]
     const told = await lab.run(home, SEND.command, { under })
     // With fewer descriptors Node itself cannot start.
@@ -157,16 +157,16 @@ function isNodes({ code, signal, stderr }: Ended): boolean {
 }
 
 /** Each call of that kind fails once, with that error. */
-async function injected(lab: Lab, syscall: string, errno: string): Promise<Experiment> {
+async function injectEach(lab: Lab, syscall: string, errno: string): Promise<Experiment> {
   const trials = new Trials(`${syscall} fails once with ${errno}`, lab)
   const trace = join(lab.root, 'calls')
-  const home = await prepared(lab)
+  const home = await prepareHome(lab)
   const count = [...STRACE, '-o', trace, '-e', `trace=${syscall}`]
   const { code, stderr } = await lab.run(home, SEND.command, { under: count })
   if (code !== 0) return trials.skip(stderr.trim().split('\n')[0] ?? 'strace may trace no process here')
   const calls = linesOf(trace)
   for (let n = 1; n <= calls; n++) {
-    const again = await prepared(lab)
+    const again = await prepareHome(lab)
     const inject = `inject=${syscall}:error=${errno}:when=${n}`
     const under = [...STRACE, '-o', '/dev/null', '-e', `trace=${syscall}`, '-e', inject]
     const told = await lab.run(again, SEND.command, { under })
@@ -181,7 +181,7 @@ function linesOf(file: string): number {
   return Number.parseInt(count, 10)
 }
 
-async function prepared(lab: Lab): Promise<string> {
+async function prepareHome(lab: Lab): Promise<string> {
   const home = lab.newHome()
   await lab.do(home, ...SEND.prepare)
   return home

@@ -50,20 +50,20 @@ export async function sweep(
   options: SweepOptions,
 ): Promise<ScenarioReport> {
   const start = performance.now()
-  const template = await prepared(lab, empty, scenario)
+  const template = await prepareTemplate(lab, empty, scenario)
   try {
-    return { ...(await swept(lab, template, options)), seconds: (performance.now() - start) / 1000 }
+    return { ...(await sweepScenario(lab, template, options)), seconds: (performance.now() - start) / 1000 }
   } finally {
     template.stage.end()
   }
 }
 
 /** Prepares the home that each case starts from. */
-export async function prepared(lab: MachineLab, empty: Image, scenario: Scenario): Promise<Template> {
+export async function prepareTemplate(lab: MachineLab, empty: Image, scenario: Scenario): Promise<Template> {
   lab.restore(empty)
   const stage = new MachineStage('faults', lab, envOf(scenario, lab.root))
   const facts = (await scenario.prepare(stage)) ?? {}
-  scenario.restored?.(lab.home, facts)
+  scenario.restore?.(lab.home, facts)
   const doctor = scenario.isDamaged === true ? await lab.run(['doctor', '--all']) : undefined
   const [argv, next] = [scenario.argv, scenario.next.argv].map((words) => wordsOf(words, facts)) as [
     string[],
@@ -73,7 +73,11 @@ export async function prepared(lab: MachineLab, empty: Image, scenario: Scenario
   return { scenario, stage, facts, argv, next, image: lab.image(), damagedStatus }
 }
 
-async function swept(lab: MachineLab, template: Template, options: SweepOptions): Promise<ScenarioReport> {
+async function sweepScenario(
+  lab: MachineLab,
+  template: Template,
+  options: SweepOptions,
+): Promise<ScenarioReport> {
   const { scenario } = template
   const baseline = await withoutFault(lab, template)
   const report: ScenarioReport = {
@@ -84,7 +88,11 @@ async function swept(lab: MachineLab, template: Template, options: SweepOptions)
     violations: [],
     seconds: 0,
   }
-  for (const [index, plan] of chosen(baseline.steps, scenario.faults?.isKilled === true, options).entries()) {
+  for (const [index, plan] of choosePlans(
+    baseline.steps,
+    scenario.faults?.isKilled === true,
+    options,
+  ).entries()) {
     const order = ORDERS[index % ORDERS.length] as Order
     const run = new Case(lab, template, baseline, plan)
     await run.run(order)
@@ -105,7 +113,7 @@ async function swept(lab: MachineLab, template: Template, options: SweepOptions)
   return report
 }
 
-function chosen(
+function choosePlans(
   steps: Operation[],
   isKilled: boolean,
   { every, isRotated, step, fault, point }: SweepOptions,
@@ -113,14 +121,14 @@ function chosen(
   const all = steps.flatMap((operation, index) => {
     if (operation.point !== (point ?? operation.point)) return []
     const plans = plansAt(index + 1, operation, isKilled)
-    return isRotated ? rotated(plans, index) : plans
+    return isRotated ? rotatePlans(plans, index) : plans
   })
   if (step !== undefined)
     return all.filter((plan) => plan.step === step && (fault === undefined || plan.name === fault))
   return all.filter((plan, index) => (fault === undefined || plan.name === fault) && index % every === 0)
 }
 
-function rotated(plans: Plan[], turn: number): Plan[] {
+function rotatePlans(plans: Plan[], turn: number): Plan[] {
   const [once, lasting] = [true, false].map((isOnce) =>
     plans.filter(({ condition }) => (condition === undefined) === isOnce),
   )

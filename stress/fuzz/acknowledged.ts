@@ -4,7 +4,7 @@
 import type { Done, Story } from './story.js'
 import type { AgentInWorld, World } from './world.js'
 
-export function* acknowledged(world: World, story: Story): Iterable<string> {
+export function* checkAcknowledged(world: World, story: Story): Iterable<string> {
   const done = story.steps.flatMap((step) => step.done)
   for (const each of done) {
     yield* agentIsThere(world, story, each)

@@ -20,20 +20,20 @@ export function actionsOf(places: readonly Place[], { commuting, calm, wild }: P
   const [managing, bringing, looking] = [managingAt(at), bringingAt(at), lookingAt(at)]
   return {
     commuting: fc.oneof(
-      { weight: 8, arbitrary: sending(at, commuting, commuting) },
+      { weight: 8, arbitrary: sendAction(at, commuting, commuting) },
       { weight: 3, arbitrary: bringing },
       { weight: 1, arbitrary: looking },
     ),
     calm: fc.oneof(
-      { weight: 12, arbitrary: sending(at, calm, commuting) },
-      { weight: 5, arbitrary: spawning(at, commuting) },
+      { weight: 12, arbitrary: sendAction(at, calm, commuting) },
+      { weight: 5, arbitrary: spawnAction(at, commuting) },
       { weight: 7, arbitrary: managing },
       { weight: 3, arbitrary: bringing },
       { weight: 1, arbitrary: looking },
     ),
     wild: fc.oneof(
-      { weight: 12, arbitrary: sending(at, wild, wild) },
-      { weight: 5, arbitrary: spawning(at, wild) },
+      { weight: 12, arbitrary: sendAction(at, wild, wild) },
+      { weight: 5, arbitrary: spawnAction(at, wild) },
       { weight: 7, arbitrary: managing },
       { weight: 4, arbitrary: bringing },
       { weight: 1, arbitrary: looking },
@@ -42,7 +42,7 @@ export function actionsOf(places: readonly Place[], { commuting, calm, wild }: P
   }
 }
 
-function sending(at: At, direct: Arbitrary<Program>, mailed: Arbitrary<Program>): Arbitrary<Action> {
+function sendAction(at: At, direct: Arbitrary<Program>, mailed: Arbitrary<Program>): Arbitrary<Action> {
   const facts = {
     do: fc.constant('send' as const),
     at,
@@ -61,7 +61,7 @@ function sending(at: At, direct: Arbitrary<Program>, mailed: Arbitrary<Program>)
   )
 }
 
-function spawning(at: At, prompt: Arbitrary<Program>): Arbitrary<Action> {
+function spawnAction(at: At, prompt: Arbitrary<Program>): Arbitrary<Action> {
   return fc.record({
     do: fc.constant('spawn' as const),
     at,

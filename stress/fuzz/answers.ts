@@ -4,7 +4,7 @@ import { OPERATOR } from '../../src/format.js'
 import type { Message } from '../../src/mail/message.js'
 import type { AgentInWorld, Taken, World } from './world.js'
 
-export function* answered(world: World): Iterable<string> {
+export function* checkAnswers(world: World): Iterable<string> {
   for (const agent of world.agents)
     for (const request of agent.taken)
       if (request.kind === 'request' && !request.isDirect) yield* answerTo(world, agent, request)

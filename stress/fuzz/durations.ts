@@ -25,7 +25,7 @@ export class Durations {
     this.sentAt.clear()
   }
 
-  jumped(ms: number): void {
+  noteJump(ms: number): void {
     if (ms < 0) this.restart()
   }
 

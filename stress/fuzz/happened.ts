@@ -76,9 +76,9 @@ function each(
 }
 
 function isSpawned(at: Place, before: World, after: World): boolean {
-  const living = (world: World): string | undefined =>
+  const livingId = (world: World): string | undefined =>
     world.agents.find(({ state }) => state.path === at && state.state !== 'terminated')?.state.id
-  return living(after) !== undefined && living(after) !== living(before)
+  return livingId(after) !== undefined && livingId(after) !== livingId(before)
 }
 
 /** Counts the copies of the message in logs and inboxes. */

@@ -172,13 +172,13 @@ class HarmDone {
     const { harm } = this
     if (harm?.harm === 'kill_persisting' && !this.isDone) {
       if (harm.isAfter ? !isAfter : this.persisting < this.persistingMax) return undefined
-      this.done('kills')
+      this.noteDone('kills')
       return { kill: true }
     }
     if (harm === null || this.isDone || !('at' in harm) || this.changes < harm.at) return undefined
     switch (harm.harm) {
       case 'kill':
-        this.done('kills')
+        this.noteDone('kills')
         return { kill: true }
       case 'cut':
         this.isDone = true
@@ -186,7 +186,7 @@ class HarmDone {
         return { kill: true }
       case 'fault':
         if (harm.errno !== 'EIO' && !NEEDS_SPACE.has(name)) return undefined
-        this.done('faults')
+        this.noteDone('faults')
         return { errno: harm.errno }
       case 'short_write':
         if (bytes === undefined || bytes.length < 2) return undefined
@@ -210,16 +210,16 @@ class HarmDone {
     return after(harm.ms, () => {
       if (!process.isAlive) return
       if (harm.harm === 'kill_later') {
-        this.done('kills')
+        this.noteDone('kills')
         process.kill()
       } else {
-        this.done('signals')
+        this.noteDone('signals')
         process.signal(harm.name)
       }
     })
   }
 
-  private done(what: 'kills' | 'faults' | 'signals'): void {
+  private noteDone(what: 'kills' | 'faults' | 'signals'): void {
     this.isDone = true
     this.counts[what] += 1
   }

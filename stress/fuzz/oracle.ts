@@ -5,9 +5,9 @@ import { limits } from '../../src/limits.js'
 import { isOver } from '../../src/session/durations.js'
 import { rebasedField } from '../../src/session/fold/clock.js'
 import type { SessionRecord } from '../../src/session/records.js'
-import { grouped } from '../tree/seen.js'
-import { acknowledged } from './acknowledged.js'
-import { answered } from './answers.js'
+import { groupBy } from '../tree/seen.js'
+import { checkAcknowledged } from './acknowledged.js'
+import { checkAnswers } from './answers.js'
 import type { Person } from './person.js'
 import type { Done, Story } from './story.js'
 import type { AgentInWorld, Taken, World } from './world.js'
@@ -16,8 +16,8 @@ export function* judge(story: Story, world: World, person: Person): Iterable<str
   const done = story.steps.flatMap((step) => step.done)
   yield* deliveredOnce(world, person)
   yield* sentToThem(world, done)
-  yield* acknowledged(world, story)
-  yield* answered(world)
+  yield* checkAcknowledged(world, story)
+  yield* checkAnswers(world)
   yield* inOrder(world, done)
   for (const agent of world.agents) {
     yield* goneOnWith(agent)
@@ -36,10 +36,10 @@ function* goneOnWith({ state, fates }: AgentInWorld): Iterable<string> {
 
 function* deliveredOnce({ agents }: World, { contents }: Person): Iterable<string> {
   const mails = agents.flatMap(({ taken }) => taken.filter(({ isDirect }) => !isDirect))
-  for (const [id, found] of grouped(mails, ({ message_id }) => message_id))
+  for (const [id, found] of groupBy(mails, ({ message_id }) => message_id))
     if (found.length > 1) yield `a message is delivered once: ${id} came ${found.length} times`
   for (const { state, taken } of agents) {
-    for (const [id, found] of grouped(
+    for (const [id, found] of groupBy(
       taken.filter((each) => each.id !== undefined),
       (each) => each.id as string,
     )) {
@@ -74,7 +74,7 @@ interface Place {
  * first.
  */
 function* inOrder({ agents }: World, done: Done[]): Iterable<string> {
-  const places = new Map(agents.flatMap(sendings))
+  const places = new Map(agents.flatMap(sendPlaces))
   const steps = new Map(
     done.flatMap(({ command: { action }, words, told }) => {
       const isInLine =
@@ -87,7 +87,7 @@ function* inOrder({ agents }: World, done: Done[]): Iterable<string> {
     const mails = taken.filter(
       ({ isDirect, kind }) => !isDirect && (kind === 'request' || kind === 'notification'),
     )
-    for (const [from, ofSender] of grouped(mails, (mail) => mail.from)) {
+    for (const [from, ofSender] of groupBy(mails, (mail) => mail.from)) {
       const placeOf = (mail: Taken): Place | undefined =>
         from === OPERATOR ? steps.get(mail.id) : places.get(mail.message_id)
       const placed = ofSender.flatMap((mail) =>
@@ -102,7 +102,7 @@ function* inOrder({ agents }: World, done: Done[]): Iterable<string> {
 }
 
 /** For each message id, the records of its sender between which it was sent. Scheduled messages are left out. */
-function sendings({ records, text }: AgentInWorld): [string, Place][] {
+function sendPlaces({ records, text }: AgentInWorld): [string, Place][] {
   const begun = new Map<string, number>()
   return records.flatMap((record): [string, Place][] => {
     if (record.kind === 'tool.started') begun.set(record.call_id, record.seq)

@@ -53,7 +53,7 @@ export class Person {
 
   /** `id` becomes the id of the message in the action. */
   words(given: Action, id: string): Words {
-    const action = this.aimed(given)
+    const action = this.aim(given)
     const agentId = 'at' in action && typeof action.at === 'string' ? this.agentAt(action.at) : undefined
     const message = this.messageIn(action, id)
     const { workspace, pace } = this.host
@@ -63,7 +63,7 @@ export class Person {
   }
 
   /** If an action needs an agent in a certain state, it goes to one in that state, if there is one. */
-  private aimed(action: Action): Action {
+  private aim(action: Action): Action {
     const fits = FITS[action.do]
     const store = FileStore.openForRead(this.home)
     if (fits === undefined || store === undefined || !('at' in action)) return action
@@ -80,7 +80,7 @@ export class Person {
     for (const [, agent, secret] of stderr.matchAll(/agent (\S+) waits for a decision; token (st_\S+)/g))
       this.learn(agent as string, secret as string)
     for (const text of [stdout, ...stdout.split('\n')]) {
-      const { agent, wait } = parsed(text)
+      const { agent, wait } = parse(text)
       if (typeof agent?.id === 'string' && typeof wait?.token === 'string') this.learn(agent.id, wait.token)
     }
   }
@@ -105,7 +105,7 @@ export class Person {
   }
 
   private messageIn(action: Action, id: string): Brought | undefined {
-    if (action.do === 'spawn') return this.written(id, action.prompt)
+    if (action.do === 'spawn') return this.write(id, action.prompt)
     if (action.do !== 'send') return undefined
     const key = keyOf(action)
     const earlier = key === 'again' ? this.keyed.get(action.at) : undefined
@@ -113,14 +113,14 @@ export class Person {
     const { program } = action
     // Past the turn's time limit, but soon enough for the messages queued behind it.
     const late = { delay: 2 * this.host.pace.turnTimeoutMs, rounds: program.rounds ?? [] }
-    const message = this.written(id, isTimed(action) ? late : program) as Brought
+    const message = this.write(id, isTimed(action) ? late : program) as Brought
     if (key === 'none') return message
     const keyed = { ...message, key: `key ${id}` }
     this.keyed.set(action.at, keyed)
     return keyed
   }
 
-  private written(id: string, program: Program | null): Brought | undefined {
+  private write(id: string, program: Program | null): Brought | undefined {
     if (program === null) return undefined
     const content = messageOf(id, program, (each, text) => this.contents.set(each, text))
     return { id, content, key: null }
@@ -151,7 +151,7 @@ interface Result {
   wait?: { token?: unknown } | null
 }
 
-function parsed(text: string): Result {
+function parse(text: string): Result {
   try {
     return (JSON.parse(text) as Result | null) ?? {}
   } catch {

@@ -26,12 +26,12 @@ export function placesOf(agents: number | undefined, seed: number): readonly Pla
     const isRoot = free.length === 0 || random.chance(ROOTS_SHARE)
     const place = isRoot ? `a${roots++}` : (free.splice(random.below(free.length), 1)[0] as Place)
     places.push(place)
-    if (place.split('/').length < LEVELS_MAX) free.push(...below(place))
+    if (place.split('/').length < LEVELS_MAX) free.push(...childPlaces(place))
   }
   return places
 }
 
-function below(place: Place): Place[] {
+function childPlaces(place: Place): Place[] {
   const name = place.split('/').at(-1) as string
   const names = place.includes('/') ? (BELOW[name] ?? []) : ['x', 'y']
   return names.map((each) => `${place}/${each}`)

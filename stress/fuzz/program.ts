@@ -29,7 +29,7 @@ export interface Call {
 /** The message text that carries a program. `sent` is called with the id and content of every message within it. */
 export function messageOf(id: string, program: Program, sent: (id: string, content: string) => void): string {
   let inner = 0
-  const written = (call: Call): Omit<Call, 'sends'> => {
+  const inputOf = (call: Call): Omit<Call, 'sends'> => {
     const { name, input, sends } = call
     if (sends === undefined) return { name, input }
     const field = name === 'spawn_agent' ? 'prompt' : 'content'
@@ -38,7 +38,7 @@ export function messageOf(id: string, program: Program, sent: (id: string, conte
   const { rounds, pad = 0, ...rest } = program
   const text = JSON.stringify({
     ...rest,
-    ...(rounds && { rounds: rounds.map((round) => round.map(written)) }),
+    ...(rounds && { rounds: rounds.map((round) => round.map(inputOf)) }),
     pad,
   })
   const content = pad === 0 ? `#${id} ${text}` : `#${id} ${text}\n${'x'.repeat(pad)}`

@@ -33,16 +33,16 @@ export function programsAt(pace: Pace): Programs {
   const commuting = fc.oneof(
     { weight: 4, arbitrary: leaf },
     { weight: 6, arbitrary: acting },
-    { weight: 1, arbitrary: failing(delay) },
+    { weight: 1, arbitrary: failureProgram(delay) },
   )
   const calm = fc.oneof(
     { weight: 9, arbitrary: commuting },
-    { weight: 1, arbitrary: broadcasting(delay) },
-    { weight: 4, arbitrary: asking(delay) },
+    { weight: 1, arbitrary: broadcastProgram(delay) },
+    { weight: 4, arbitrary: approvalProgram(delay) },
   )
   const wild = fc.oneof(
     { weight: 10, arbitrary: calm },
-    { weight: 1, arbitrary: limited(pace) },
+    { weight: 1, arbitrary: limitProgram(pace) },
     { weight: 1, arbitrary: overflowing },
     { weight: 2, arbitrary: controlling },
   )
@@ -57,21 +57,21 @@ export function delayAt({ delayMsMax }: Pace): Arbitrary<number> {
 }
 
 /** The number of failures before an answer. A permanently invalid request fails every time. */
-function failing(delay: Arbitrary<number>): Arbitrary<Program> {
+function failureProgram(delay: Arbitrary<number>): Arbitrary<Program> {
   return fc.oneof(
     fc.record({ delay, fail: fc.constant('overloaded' as const), times: fc.integer({ min: 1, max: 3 }) }),
     fc.record({ delay, fail: fc.constant('invalid' as const), times: fc.constant(1_000_000) }),
   )
 }
 
-function limited({ retryAfterMs }: Pace): Arbitrary<Program> {
+function limitProgram({ retryAfterMs }: Pace): Arbitrary<Program> {
   return fc.constantFrom(1, 5).map((times) => ({ fail: 'rate_limit' as const, times, retryAfterMs }))
 }
 
 /** Whether the conversation can be shortened depends on what came before. */
 const overflowing: Arbitrary<Program> = fc.constant({ fail: 'overflow' as const })
 
-function broadcasting(delay: Arbitrary<number>): Arbitrary<Program> {
+function broadcastProgram(delay: Arbitrary<number>): Arbitrary<Program> {
   return fc.record({ delay, kind }).map((of) => ({
     delay: of.delay,
     rounds: [[{ name: 'broadcast', input: { kind: of.kind }, sends: {} }]],
@@ -79,7 +79,7 @@ function broadcasting(delay: Arbitrary<number>): Arbitrary<Program> {
 }
 
 /** No agent here may run `set_metadata` by itself: the operator has to approve it. */
-function asking(delay: Arbitrary<number>): Arbitrary<Program> {
+function approvalProgram(delay: Arbitrary<number>): Arbitrary<Program> {
   const metadata: Call = { name: 'set_metadata', input: { metadata: { a: 'b' } } }
   const question: Call = { name: 'ask_operator', input: { question: 'which?' } }
   return fc
@@ -97,21 +97,21 @@ const controlling: Arbitrary<Program> = fc
 function callAt(pace: Pace, leaf: Arbitrary<Program>): Arbitrary<Call> {
   const relative = fc.oneof(fc.constant('parent'), child, fc.constantFrom(...pace.places))
   const passing = fc
-    .record({ delay: delayAt(pace), call: sending(fc.oneof(fc.constant('parent'), child), leaf) })
+    .record({ delay: delayAt(pace), call: sendCall(fc.oneof(fc.constant('parent'), child), leaf) })
     .map((of): Program => ({ delay: of.delay, rounds: [[of.call]] }))
   const nested = fc.oneof({ weight: 4, arbitrary: leaf }, { weight: 2, arbitrary: passing })
   return fc.oneof(
-    { weight: 8, arbitrary: sending(relative, nested) },
-    { weight: 4, arbitrary: waiting(leaf) },
+    { weight: 8, arbitrary: sendCall(relative, nested) },
+    { weight: 4, arbitrary: waitCall(leaf) },
     { weight: 4, arbitrary: reading },
-    { weight: 2, arbitrary: remembering(pace) },
-    { weight: 3, arbitrary: bearing(leaf) },
+    { weight: 2, arbitrary: reminderCall(pace) },
+    { weight: 3, arbitrary: spawnCall(leaf) },
     // Tool programs are not part of the bundle, so the machine cannot run them.
     ...(pace.mode === 'processes' ? [{ weight: 4, arbitrary: running }] : []),
   )
 }
 
-function sending(to: Arbitrary<string>, sends: Arbitrary<Program>): Arbitrary<Call> {
+function sendCall(to: Arbitrary<string>, sends: Arbitrary<Program>): Arbitrary<Call> {
   return fc
     .record({ to, kind, sends })
     .map((of) => ({ name: 'send_message', input: { to: of.to, kind: of.kind }, sends: of.sends }))
@@ -123,13 +123,13 @@ function sending(to: Arbitrary<string>, sends: Arbitrary<Program>): Arbitrary<Ca
  */
 const waitedFor = child.map((name) => (name === 'x' || name === 'p' ? 'p' : 'y'))
 
-function waiting(leaf: Arbitrary<Program>): Arbitrary<Call> {
+function waitCall(leaf: Arbitrary<Program>): Arbitrary<Call> {
   return fc
     .record({ to: waitedFor, sends: leaf })
     .map(({ to, sends }) => ({ name: 'send_message', input: { to, wait: true }, sends }))
 }
 
-function remembering({ reminderSeconds }: Pace): Arbitrary<Call> {
+function reminderCall({ reminderSeconds }: Pace): Arbitrary<Call> {
   return fc
     .constantFrom(...reminderSeconds)
     .map((delay_seconds) => ({ name: 'remind_me', input: { delay_seconds }, sends: {} }))
@@ -149,7 +149,7 @@ const running: Arbitrary<Call> = fc
   .constantFrom('echo done', 'sleep 0.3', 'sleep 0.1; echo done; exit 3')
   .map((command) => ({ name: 'shell', input: { command } }))
 
-function bearing(leaf: Arbitrary<Program>): Arbitrary<Call> {
+function spawnCall(leaf: Arbitrary<Program>): Arbitrary<Call> {
   const completing: Program = { rounds: [[{ name: 'complete', input: { result: 'all is done' } }]] }
   return fc
     .record({

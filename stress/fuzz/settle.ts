@@ -17,7 +17,7 @@ export type Heard = (told: Told) => void
  * Runs the commands that recover an interruption. The recoveries may themselves be interrupted, next to one that is
  * not.
  */
-export async function recovered(host: Host, harms: Harm[], heard: Heard): Promise<string[]> {
+export async function recoverHome(host: Host, harms: Harm[], heard: Heard): Promise<string[]> {
   const broken: string[] = []
   for (const harm of harms) {
     const together = [
@@ -26,30 +26,30 @@ export async function recovered(host: Host, harms: Harm[], heard: Heard): Promis
     ]
     const told = await host.run(together)
     for (const each of told) heard(each)
-    broken.push(...audit(host.home, false), ...told.flatMap((each) => [...wrong(each)]))
+    broken.push(...audit(host.home, false), ...told.flatMap((each) => [...wrongExit(each)]))
   }
-  broken.push(...wrong(await one(host, RECOVER, heard)), ...audit(host.home, true))
-  broken.push(...wrong(await one(host, DELIVER, heard)))
+  broken.push(...wrongExit(await one(host, RECOVER, heard)), ...audit(host.home, true))
+  broken.push(...wrongExit(await one(host, DELIVER, heard)))
   // After its bound of attempts recovery leaves a turn to the operator.
   for (const { state } of World.read(host.home).agents)
     if (state.recovery.interruption !== null && !state.hold && state.state !== 'terminated')
-      broken.push(...wrong(await one(host, ['resume', state.id, '--json'], heard)))
+      broken.push(...wrongExit(await one(host, ['resume', state.id, '--json'], heard)))
   return broken
 }
 
 /** Ends every wait: for a time, for the operator, or for a turn. */
-export async function settled(host: Host, backMs: number, heard: Heard): Promise<string[]> {
+export async function settleHome(host: Host, backMs: number, heard: Heard): Promise<string[]> {
   const broken: string[] = []
   host.jump(backMs + 2 * host.pace.laterMs)
   for (let round = 0; round < ROUNDS_MAX; round++) {
-    for (const argv of [RECOVER, DELIVER]) broken.push(...wrong(await one(host, argv, heard)))
+    for (const argv of [RECOVER, DELIVER]) broken.push(...wrongExit(await one(host, argv, heard)))
     const left = leftToPerson(World.read(host.home))
-    for (const argv of left) broken.push(...wrong(await one(host, argv, heard)))
+    for (const argv of left) broken.push(...wrongExit(await one(host, argv, heard)))
     if (broken.length > 0) return broken
     if (World.read(host.home).agents.some(waitsForTime)) host.jump(2 * host.pace.laterMs)
     else if (left.length === 0)
       return [
-        ...(await again(host, heard)),
+        ...(await recoverAgain(host, heard)),
         ...audit(host.home, true),
         ...stillOwed(host),
         ...leftBehind(host),
@@ -64,13 +64,13 @@ function waitsForTime({ state }: AgentInWorld): boolean {
 }
 
 /** A second recovery must find nothing to do. */
-async function again(host: Host, heard: Heard): Promise<string[]> {
+async function recoverAgain(host: Host, heard: Heard): Promise<string[]> {
   const before = World.read(host.home)
   const told = await one(host, RECOVER, heard)
   const after = World.read(host.home)
   const changed = before.agents.filter(({ state, log }) => after.agent(state.id)?.log.equals(log) !== true)
   return [
-    ...wrong(told),
+    ...wrongExit(told),
     ...changed.map(({ state }) => `a second recovery changes nothing: it did in ${state.path}`),
   ]
 }
@@ -105,7 +105,7 @@ function leftBehind(host: Host): string[] {
 /** Exit statuses that report the result of a turn, not a failure of these commands. */
 const FINE = [0, 5, 6, 7, 9, 12, 13, 14]
 
-function* wrong({ argv, status, stderr, isHarmed }: Told): Iterable<string> {
+function* wrongExit({ argv, status, stderr, isHarmed }: Told): Iterable<string> {
   if (isHarmed || (typeof status === 'number' && FINE.includes(status))) return
   yield `substrat ${argv.join(' ')} brings the home to rest, and ended with ${status}: ${stderr.trim().slice(0, 500)}`
 }

@@ -8,7 +8,7 @@
 import { OPERATOR } from '../../src/format.js'
 import type { Host } from './host.js'
 import { Person } from './person.js'
-import { recovered, settled } from './settle.js'
+import { recoverHome, settleHome } from './settle.js'
 import type { StepDone, Story } from './story.js'
 import { inWords, type Lived } from './victim.js'
 import { type AgentInWorld, World } from './world.js'
@@ -23,9 +23,9 @@ export async function differences(host: Host, lived: Lived): Promise<string[]> {
   const broken = await twin.rest().catch(inWords)
   if (broken.length > 0) return broken.map((each) => `idle, in the twin: ${each}`)
   return [
-    ...compared('before rest', ...inBoth(stateOf(lived.atEnd), stateOf(atEnd))),
-    ...compared('at rest', stateOf(lived.atRest), stateOf(World.read(host.home))),
-    ...compared('at rest', mailOf(lived.atRest, lived.story), mailOf(World.read(host.home), lived.story)),
+    ...compareViews('before rest', ...inBoth(stateOf(lived.atEnd), stateOf(atEnd))),
+    ...compareViews('at rest', stateOf(lived.atRest), stateOf(World.read(host.home))),
+    ...compareViews('at rest', mailOf(lived.atRest, lived.story), mailOf(World.read(host.home), lived.story)),
   ]
 }
 
@@ -65,11 +65,11 @@ class Twin {
         exits.push(...differentEnd(done[0], told[0]))
     }
     if (exits.length > 0) return exits
-    return isHarmed ? recovered(this.host, [], (told) => this.person.hear(told)) : []
+    return isHarmed ? recoverHome(this.host, [], (told) => this.person.hear(told)) : []
   }
 
   rest(): Promise<string[]> {
-    return settled(this.host, this.behindMs, (told) => this.person.hear(told))
+    return settleHome(this.host, this.behindMs, (told) => this.person.hear(told))
   }
 }
 
@@ -96,7 +96,7 @@ function differentEnd(
 
 type View = Map<string, string>
 
-function compared(when: string, here: View, there: View): string[] {
+function compareViews(when: string, here: View, there: View): string[] {
   const keys = [...new Set([...here.keys(), ...there.keys()])].sort()
   return keys
     .filter((key) => here.get(key) !== there.get(key))
@@ -110,7 +110,7 @@ function inBoth(here: View, there: View): [View, View] {
 }
 
 /** Keys each agent by its path and its number among the agents that had that path. */
-function named({ agents }: World): [string, AgentInWorld][] {
+function agentsByPath({ agents }: World): [string, AgentInWorld][] {
   const sorted = [...agents].sort((a, b) => (a.state.created_at < b.state.created_at ? -1 : 1))
   const seen = new Map<string, number>()
   return sorted.map((agent) => {
@@ -123,7 +123,7 @@ function named({ agents }: World): [string, AgentInWorld][] {
 
 function stateOf(world: World): View {
   return new Map(
-    named(world).map(([name, { state }]) => {
+    agentsByPath(world).map(([name, { state }]) => {
       const life =
         state.state === 'terminated'
           ? 'terminated'
@@ -143,7 +143,7 @@ function mailOf(world: World, story: Story): View {
       done.filter(({ words }) => words.message?.key != null).map(({ words }) => words.message?.id),
     ),
   )
-  for (const [name, { state, taken, fates }] of named(world)) {
+  for (const [name, { state, taken, fates }] of agentsByPath(world)) {
     if (state.state === 'terminated') continue
     for (const { id, content, kind, run_id, from } of taken) {
       if (kind === 'error' || (id === undefined && kind !== 'response')) continue

@@ -7,7 +7,7 @@ import { inTwin } from './happened.js'
 import type { Host, Told } from './host.js'
 import { judge } from './oracle.js'
 import { Person } from './person.js'
-import { recovered, settled } from './settle.js'
+import { recoverHome, settleHome } from './settle.js'
 import type { Command, Sequence, Step } from './steps.js'
 import { type Done, exitsAreOfTheContract, type StepDone, type Story } from './story.js'
 import { World } from './world.js'
@@ -52,7 +52,7 @@ class Life {
     switch (step.kind) {
       case 'clock':
         this.host.jump(step.ms)
-        this.durations.jumped(step.ms)
+        this.durations.noteJump(step.ms)
         this.behindMs = Math.max(0, this.behindMs - step.ms)
         this.story.steps.push({ step, done: [], isHarmed: false })
         return []
@@ -68,7 +68,8 @@ class Life {
     const atEnd = World.read(this.host.home)
     const early = [...this.durations.tooEarly(atEnd)]
     const broken =
-      violations ?? (await settled(this.host, this.behindMs, (told) => this.person.hear(told)).catch(inWords))
+      violations ??
+      (await settleHome(this.host, this.behindMs, (told) => this.person.hear(told)).catch(inWords))
     const atRest = World.read(this.host.home)
     const judged =
       broken.length > 0
@@ -108,7 +109,7 @@ class Life {
 
   private async after(done: StepDone, before?: World): Promise<string[]> {
     const harms = done.step.kind === 'commands' ? done.step.recoveryHarms : []
-    const broken = done.isHarmed ? await recovered(this.host, harms, (told) => this.person.hear(told)) : []
+    const broken = done.isHarmed ? await recoverHome(this.host, harms, (told) => this.person.hear(told)) : []
     const removes = done.done.some(({ command }) => ['remove', 'prune'].includes(command.action.do))
     if (removes) this.noteRemoved()
     if (done.isHarmed && before !== undefined) {

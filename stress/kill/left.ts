@@ -13,7 +13,7 @@ import type { Ended } from '../support/lab.js'
 
 export function digestOfLeft(home: string, { code, stdout, stderr }: Ended, known: Set<string>): string {
   const steady = (text: string): string => withoutChance(text, home, known)
-  const files = [...entriesBelow(home).filter(isState), ...besides(home)].map((file) => {
+  const files = [...entriesBelow(home).filter(isState), ...filesBeside(home)].map((file) => {
     const name = steady(relative(dirname(home), file).replace(basename(home), 'home'))
     return `${name} ${steady(contentOf(file))}`
   })
@@ -52,7 +52,7 @@ function contentOf(file: string): string {
   return lstatSync(file).isFile() && basename(file) !== 'lock' ? readFileSync(file, 'latin1') : ''
 }
 
-function besides(home: string): string[] {
+function filesBeside(home: string): string[] {
   const names = readdirSync(dirname(home)).filter((name) => name.startsWith(`${basename(home)}.`))
   return names.map((name) => join(dirname(home), name))
 }

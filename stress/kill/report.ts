@@ -45,7 +45,7 @@ function byCommand(reports: ScenarioReport[]): Map<string, ScenarioReport[]> {
 export function coverage(reports: ScenarioReport[]): string {
   const syscalls = [...new Set(reports.flatMap(({ bySyscall }) => Object.keys(bySyscall)))].sort()
   const rows = [...byCommand(reports)].map(([command, its]) =>
-    row([command, ...syscalls.map((name) => added(its, ({ bySyscall }) => bySyscall[name]))]),
+    row([command, ...syscalls.map((name) => sumOf(its, ({ bySyscall }) => bySyscall[name]))]),
   )
   return [row(['command', ...syscalls]), ...rows].join('\n')
 }
@@ -54,14 +54,14 @@ export function coverage(reports: ScenarioReport[]): string {
 export function moments(reports: ScenarioReport[]): string {
   const names = new Set([...MOMENTS.map(({ name }) => name), 'in mid-inference'])
   const lines = [...names].map((name) => {
-    const kills = added(reports, ({ named }) => named[name])
+    const kills = sumOf(reports, ({ named }) => named[name])
     const broken = reports.flatMap(({ violations }) => violations).filter(({ point }) => point.named === name)
     return `${name.padEnd(44)}${String(kills).padStart(8)}${String(broken.length).padStart(12)}`
   })
   return [`${'moment'.padEnd(44)}${'killed'.padStart(8)}${'violations'.padStart(12)}`, ...lines].join('\n')
 }
 
-function added(reports: ScenarioReport[], of: (report: ScenarioReport) => number | undefined): number {
+function sumOf(reports: ScenarioReport[], of: (report: ScenarioReport) => number | undefined): number {
   return reports.reduce((total, report) => total + (of(report) ?? 0), 0)
 }
 

@@ -14,7 +14,7 @@ import type { ScenarioReport, Sweep, SweepOptions, Template } from './swept.js'
 
 export async function sweep(lab: Lab, scenario: Scenario, options: SweepOptions): Promise<ScenarioReport> {
   const start = performance.now()
-  const template = await prepared(lab, scenario)
+  const template = await prepareTemplate(lab, scenario)
   const { home } = template.stage
   try {
     const points = await choosePoints(lab, template, options)
@@ -32,7 +32,7 @@ export async function sweep(lab: Lab, scenario: Scenario, options: SweepOptions)
 }
 
 /** Prepares the home that each run starts from. */
-export async function prepared(lab: Lab, scenario: Scenario): Promise<Template> {
+export async function prepareTemplate(lab: Lab, scenario: Scenario): Promise<Template> {
   const env = envOf(scenario, lab.root)
   const stage = new ProcessStage(lab, lab.newHome(), env)
   const facts = (await scenario.prepare(stage)) ?? {}

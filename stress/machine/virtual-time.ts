@@ -90,12 +90,12 @@ export class VirtualTime {
   async until<T>(promise: Promise<T>, maxMs: number): Promise<T> {
     const end = this.sinceStartMs + maxMs
     let isSettled = false
-    const settled = (): void => {
+    const noteSettled = (): void => {
       isSettled = true
     }
-    promise.then(settled, settled)
+    promise.then(noteSettled, noteSettled)
     for (;;) {
-      await drained()
+      await drain()
       if (isSettled) return promise
       const next = this.next()
       if (next === undefined) throw new Stuck('no process can go on')
@@ -143,7 +143,7 @@ export class VirtualTime {
 }
 
 /** Resolves when nothing can run without a timer. */
-async function drained(): Promise<void> {
+async function drain(): Promise<void> {
   for (let round = 0; round < 2; round++) await new Promise((resolve) => real.setImmediate(resolve))
 }
 

@@ -6,7 +6,7 @@ import { readFileSync } from 'node:fs'
 import { dirname, join } from 'node:path'
 import { pathToFileURL } from 'node:url'
 import { build, type Plugin } from 'esbuild'
-import { type Mutant, mutated } from './mutant.js'
+import { type Mutant, mutate } from './mutant.js'
 import { sourcesIn } from './place.js'
 import { shapesOf } from './shapes.js'
 
@@ -28,7 +28,7 @@ export async function bundleSuite(
       format: 'esm',
       logLevel: 'silent',
       banner: { js: banner(title) },
-      plugins: [changing(root, mutant)],
+      plugins: [mutantPlugin(root, mutant)],
     })
     return undefined
   } catch (error) {
@@ -37,8 +37,8 @@ export async function bundleSuite(
 }
 
 /** The sources report their original location. */
-function changing(root: string, mutant: Mutant | undefined): Plugin {
-  const changed = mutant === undefined ? undefined : mutated(sourcesIn(root), mutant, shapesOf(mutant))
+function mutantPlugin(root: string, mutant: Mutant | undefined): Plugin {
+  const changed = mutant === undefined ? undefined : mutate(sourcesIn(root), mutant, shapesOf(mutant))
   return {
     name: 'mutant',
     setup({ onLoad }) {

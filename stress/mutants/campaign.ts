@@ -100,24 +100,24 @@ async function runBatch(suites: Suites, batch: Open[], round: number): Promise<[
   const pairs: [Open, Run][] = []
   for (const [index, run] of others.entries()) {
     const trial = trials[index] as Trial
-    pairs.push([batch[index] as Open, await certain(suites, trial, run)])
+    pairs.push([batch[index] as Open, await confirm(suites, trial, run)])
   }
   return pairs
 }
 
-async function certain(suites: Suites, trial: Trial, run: Run): Promise<Run> {
-  if (run.verdict === 'timed_out') return hanging((await suites.runTogether([trial]))[0] as Run)
+async function confirm(suites: Suites, trial: Trial, run: Run): Promise<Run> {
+  if (run.verdict === 'timed_out') return verdictOfHang((await suites.runTogether([trial]))[0] as Run)
   // Some suites start processes from the sources on disk.
   if (run.verdict !== 'passed' || !startsSources(trial.suite)) return run
   const first = await suites.runInCopy(trial, false)
-  return first.verdict === 'timed_out' ? hanging(await suites.runInCopy(trial, false)) : first
+  return first.verdict === 'timed_out' ? verdictOfHang(await suites.runInCopy(trial, false)) : first
 }
 
 /**
  * A test may time out on a busy machine. If it times out twice, it waits for an event that the mutant prevents: the
  * unchanged program has passed.
  */
-function hanging(again: Run): Run {
+function verdictOfHang(again: Run): Run {
   return again.verdict === 'timed_out' && again.title !== null ? { ...again, verdict: 'failed' } : again
 }
 

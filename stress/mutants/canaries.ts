@@ -4,7 +4,7 @@
  */
 import { repository } from '../support/lab.js'
 import { MUTANTS } from './all.js'
-import { type Mutant, mutated } from './mutant.js'
+import { type Mutant, mutate } from './mutant.js'
 import { type Sources, sourcesIn } from './place.js'
 import { shapesOf } from './shapes.js'
 
@@ -17,7 +17,7 @@ export interface Canary {
 
 /** For the labs that take --canary. The test of the kill sweep has its own. */
 export const CANARIES = {
-  damage: named(
+  damage: canariesOf(
     'a wrong checksum is ignored',
     'a snapshot is trusted although the log before its end is damaged',
     'the log of another agent is accepted',
@@ -25,7 +25,7 @@ export const CANARIES = {
     'a damaged blob is returned',
     'a page of the key index is not checked',
   ),
-  faults: named(
+  faults: canariesOf(
     'a batch with a failed sync counts as written',
     'a failed batch counts as written',
     'a temporary file that could not be written takes its name',
@@ -33,7 +33,7 @@ export const CANARIES = {
     'an unreadable conversation counts as a failure of the provider',
     'a lock file that was removed while it is held still writes',
   ),
-  fuzz: named(
+  fuzz: canariesOf(
     'a key is not looked up before its message is taken',
     'an appended batch is not synced',
     'any secret with the right id opens a token',
@@ -45,7 +45,7 @@ export const CANARIES = {
     'a duration ends when the clock is set back',
     'mail is due by the clock of the log',
   ),
-  security: named('a linked directory of the home is followed', 'a read follows a link in the home'),
+  security: canariesOf('a linked directory of the home is followed', 'a read follows a link in the home'),
   tree: [
     { name: 'messages of one sender have one place' },
     { name: 'a message is removed before its record is made', dies: { before: 'log.append', share: 0.05 } },
@@ -59,7 +59,7 @@ export const CANARIES = {
   ],
 } satisfies Record<string, Canary[]>
 
-function named(...names: string[]): Canary[] {
+function canariesOf(...names: string[]): Canary[] {
   return names.map((name) => ({ name }))
 }
 
@@ -73,7 +73,7 @@ export function brokenSources({ name, dies }: Canary): Sources {
     dies === undefined ? [] : [{ name, step: dies.before, dies: dies.share, suites: [] }]
   return new Map(
     [mutant, ...death].map((each) => {
-      const { file, source } = mutated(sources, each, shapesOf(each))
+      const { file, source } = mutate(sources, each, shapesOf(each))
       return [file, source]
     }),
   )

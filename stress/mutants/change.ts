@@ -29,7 +29,7 @@ interface Piece {
   text: string
 }
 
-export function changed(source: string, root: Node, edits: Edits, find: Find): string {
+export function applyEdits(source: string, root: Node, edits: Edits, find: Find): string {
   const places = new Map([...placesIn(root)].map((place) => [place.node, place]))
   const pieces = Object.entries(edits).map(([address, edit]) =>
     pieceOf(source, places.get(find(address).node) as Place, edit, find),

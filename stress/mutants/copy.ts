@@ -16,7 +16,7 @@ import {
 import { tmpdir } from 'node:os'
 import { basename, join } from 'node:path'
 import { repository } from '../support/lab.js'
-import { type Mutant, mutated } from './mutant.js'
+import { type Mutant, mutate } from './mutant.js'
 import { sourcesIn } from './place.js'
 import { shapesOf } from './shapes.js'
 
@@ -48,7 +48,7 @@ export class Copy {
 
   /** Returns the changed file. */
   apply(mutant: Mutant): string {
-    const { file, source } = mutated(sourcesIn(this.root), mutant, shapesOf(mutant))
+    const { file, source } = mutate(sourcesIn(this.root), mutant, shapesOf(mutant))
     const path = join(this.root, 'src', file)
     const original = readFileSync(path, 'utf8')
     writeFileSync(path, source)

@@ -1,5 +1,5 @@
 /** A mutant is the program with one barrier, check or order taken out. It names no line of the source. */
-import { addressesIn, changed, type Edits } from './change.js'
+import { addressesIn, applyEdits, type Edits } from './change.js'
 import { finder, findUnit, learnShapes, type Shapes, type Sources } from './place.js'
 
 interface Defect {
@@ -32,11 +32,11 @@ export interface CodeMutant extends Defect {
 export type Mutant = StepMutant | CodeMutant
 
 /** The changed file of src/. Throws if the code at the mutant's place is gone or has another shape. */
-export function mutated(sources: Sources, mutant: Mutant, shapes: Shapes): { file: string; source: string } {
+export function mutate(sources: Sources, mutant: Mutant, shapes: Shapes): { file: string; source: string } {
   const { place, edits } = codeOf(mutant)
   try {
     const { file, source, unit } = findUnit(sources, place, shapes)
-    return { file, source: changed(source, unit.root, edits, finder(sources, place, shapes)) }
+    return { file, source: applyEdits(source, unit.root, edits, finder(sources, place, shapes)) }
   } catch (error) {
     throw new Error(`the mutant "${mutant.name}": ${(error as Error).message}`)
   }

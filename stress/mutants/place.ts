@@ -65,8 +65,8 @@ function allUnits(sources: Sources): Map<string, Found[]> {
   const all = new Map<string, Found[]>()
   for (const [file, source] of sources)
     for (const unit of unitsIn(source)) {
-      const alike = all.get(shapeOfUnit(unit)) ?? []
-      all.set(shapeOfUnit(unit), [...alike, { file, source, unit }])
+      const hasSameShape = all.get(shapeOfUnit(unit)) ?? []
+      all.set(shapeOfUnit(unit), [...hasSameShape, { file, source, unit }])
     }
   unitsBySources.set(sources, all)
   return all
@@ -74,11 +74,11 @@ function allUnits(sources: Sources): Map<string, Found[]> {
 
 /** Searches all files for the shape. If several units have it, the name and the file's name decide. */
 function movedUnit(sources: Sources, place: string, shape: string | undefined): Found {
-  const alike = allUnits(sources).get(`${shape} -`) ?? []
+  const hasSameShape = allUnits(sources).get(`${shape} -`) ?? []
   const [path = '', name] = place.split(' ')
-  const named = alike.filter(({ unit }) => unit.name === name)
+  const named = hasSameShape.filter(({ unit }) => unit.name === name)
   const inFile = named.filter(({ file }) => basename(file) === basename(path))
-  const [found, other] = [inFile, named].find(({ length }) => length > 0) ?? alike
+  const [found, other] = [inFile, named].find(({ length }) => length > 0) ?? hasSameShape
   if (found !== undefined && other === undefined) return found
   throw new Error(`src/ has no ${place}, and nothing of its shape: correct "place" in stress/mutants/rules/`)
 }
@@ -120,7 +120,7 @@ export function learnShapes(sources: Sources, place: string, addresses: string[]
   const ofUnits = places.map((each) => {
     const { source, unit } = findUnit(sources, each, known)
     const shapes = unitsIn(source).map(shapeOfUnit)
-    return [each, ranked(shapes, unitsIn(source).indexOf(unit))]
+    return [each, rankingOf(shapes, unitsIn(source).indexOf(unit))]
   })
   const ofNodes = addresses.map((address) => {
     const [first = '', second] = address.split('|')
@@ -134,21 +134,21 @@ function shapeAt({ name, root }: Unit, address: string): string {
   const node = nodeAt(root, address)
   if (node === undefined) throw new Error(`${name} has no ${address}`)
   const contexts = contextsOf(root)
-  return ranked([...contexts.values()], [...contexts.keys()].indexOf(node))
+  return rankingOf([...contexts.values()], [...contexts.keys()].indexOf(node))
 }
 
-function ranked(all: string[], index: number): string {
+function rankingOf(all: string[], index: number): string {
   const own = all[index] as string
-  const alike = (each: string): boolean => each.split(' ')[0] === own.split(' ')[0]
-  return `${own} ${all.slice(0, index + 1).filter(alike).length}/${all.filter(alike).length}`
+  const hasSameShape = (each: string): boolean => each.split(' ')[0] === own.split(' ')[0]
+  return `${own} ${all.slice(0, index + 1).filter(hasSameShape).length}/${all.filter(hasSameShape).length}`
 }
 
 /** If code of this shape was added or removed, the neighbours decide. Undefined if they do not. */
 function pick<T>(all: Map<T, string>, ranking: string): T | undefined {
   const [shape, around, rank = ''] = ranking.split(' ')
   const [k, n] = rank.split('/').map(Number) as [number, number]
-  const alike = [...all].filter(([, each]) => each.split(' ')[0] === shape)
-  if (alike.length === n) return alike[k - 1]?.[0]
-  const [found, other] = alike.filter(([, each]) => each === `${shape} ${around}`)
+  const hasSameShape = [...all].filter(([, each]) => each.split(' ')[0] === shape)
+  if (hasSameShape.length === n) return hasSameShape[k - 1]?.[0]
+  const [found, other] = hasSameShape.filter(([, each]) => each === `${shape} ${around}`)
   return other === undefined ? found?.[0] : undefined
 }

@@ -35,12 +35,12 @@ export class Suites {
 
   /** Runs all of them in one process. */
   async runTogether(trials: Trial[]): Promise<Run[]> {
-    const files = await Promise.all(trials.map((trial) => this.bundled(trial)))
+    const files = await Promise.all(trials.map((trial) => this.bundle(trial)))
     const whole = files.filter((file) => !('broken' in file)).map(({ path }) => path)
     const modules = await this.modulesOf(whole)
     return trials.map(({ suite }, index) => {
       const file = files[index] as { path: string; broken?: string }
-      if (file.broken !== undefined) return broken(suite, file.broken)
+      if (file.broken !== undefined) return brokenRun(suite, file.broken)
       const module = modules?.find(({ moduleId }) => moduleId === file.path)
       return module === undefined ? timedOut(suite) : verdictOf(suite, module)
     })
@@ -60,7 +60,7 @@ export class Suites {
       if (run.verdict === 'broken') await this.close()
       return run
     } catch (error) {
-      return broken(suite, (error as Error).message)
+      return brokenRun(suite, (error as Error).message)
     } finally {
       this.copy.restore()
       if (changed !== undefined) this.vitest?.invalidateFile(changed)
@@ -70,10 +70,10 @@ export class Suites {
   async close(): Promise<void> {
     const { vitest } = this
     this.vitest = undefined
-    if (vitest !== undefined) await within(vitest.close(), 20_000)
+    if (vitest !== undefined) await withinLimit(vitest.close(), 20_000)
   }
 
-  private async bundled({ suite, mutant }: Trial): Promise<{ path: string; broken?: string }> {
+  private async bundle({ suite, mutant }: Trial): Promise<{ path: string; broken?: string }> {
     this.bundles += 1
     const path = join(this.copy.root, 'test', `bundle-${this.bundles}.test.js`)
     const bundle = path.replace('.test.js', '.bundle.mjs')
@@ -87,12 +87,12 @@ export class Suites {
   private async modulesOf(paths: string[], title = ''): Promise<readonly TestModule[] | undefined> {
     this.vitest ??= await open(this.copy.root)
     const { vitest } = this
-    vitest.setGlobalTestNamePattern(new RegExp(escaped(title)))
+    vitest.setGlobalTestNamePattern(new RegExp(escapePattern(title)))
     const project = vitest.getRootProject()
     // Discards the earlier result of the suite.
     vitest.state.clearFiles(project, paths)
     const specifications = paths.map((path) => project.createSpecification(path))
-    const result = await within(vitest.runTestSpecifications(specifications), RUN_MS_MAX)
+    const result = await withinLimit(vitest.runTestSpecifications(specifications), RUN_MS_MAX)
     if (result === undefined) await this.close()
     return result?.testModules
   }
@@ -128,7 +128,7 @@ function verdictOf(suite: string, module: TestModule): Run {
     return { verdict: 'failed', suite, title: '(before or after its tests)', error: error.message, seconds }
   if (module.ok() && [...module.children.allTests('passed')].length > 0)
     return { verdict: 'passed', suite, title: null, error: null, seconds }
-  return broken(suite, module.errors()[0]?.message ?? 'no test ran')
+  return brokenRun(suite, module.errors()[0]?.message ?? 'no test ran')
 }
 
 function ofTest(suite: string, test: TestCase): Omit<Run, 'seconds'> {
@@ -140,7 +140,7 @@ function ofTest(suite: string, test: TestCase): Omit<Run, 'seconds'> {
   return { verdict: /timed out in \d+ms/.test(message) ? 'timed_out' : 'failed', ...facts }
 }
 
-function broken(suite: string, error: string): Run {
+function brokenRun(suite: string, error: string): Run {
   return { verdict: 'broken', suite, title: null, error: error.slice(0, 500), seconds: 0 }
 }
 
@@ -149,7 +149,7 @@ function timedOut(suite: string): Run {
 }
 
 /** Undefined after the limit. */
-async function within<T>(work: Promise<T>, limitMs: number): Promise<T | undefined> {
+async function withinLimit<T>(work: Promise<T>, limitMs: number): Promise<T | undefined> {
   let timer: NodeJS.Timeout | undefined
   const late = new Promise<undefined>((resolve) => {
     timer = setTimeout(() => resolve(undefined), limitMs)
@@ -161,6 +161,6 @@ async function within<T>(work: Promise<T>, limitMs: number): Promise<T | undefin
   }
 }
 
-function escaped(text: string): string {
+function escapePattern(text: string): string {
   return text.replaceAll(/[.*+?^${}()|[\]\\]/g, '\\$&')
 }

@@ -53,7 +53,7 @@ export async function killPeer(acpx: Acpx, mode: PeerMode, phase: Phase, number:
   trial.model.answer = (asked) => job.answer(asked)
   await acpx.begin()
   const sender = acpx.prompt(job.prompt)
-  await Promise.race([job.reached(), sender.ended.then(({ code }) => ended(code))])
+  await Promise.race([job.waitForPhase(), sender.ended.then(({ code }) => throwTooEarly(code))])
   const pids =
     mode.to === 'client' ? [sender.child.pid as number] : targetsOf(mode.to, acpx.own(), acpx.all())
   strike(pids, mode.signal)
@@ -77,7 +77,7 @@ export async function killPeer(acpx: Acpx, mode: PeerMode, phase: Phase, number:
   return { ...result, struck: String(struck.code ?? struck.signal), bare, told }
 }
 
-function ended(code: number | null): never {
+function throwTooEarly(code: number | null): never {
   throw new Error(`the prompt ended before its phase, with ${code}`)
 }
 

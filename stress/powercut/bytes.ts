@@ -34,13 +34,13 @@ export function optionsOf(change: DataChange, before: Buffer): DataOption[] {
   ]
 }
 
-export function written(before: Buffer, change: DataChange, option: DataOption): Buffer {
+export function applyChange(before: Buffer, change: DataChange, option: DataOption): Buffer {
   if (option === 'lost') return before
-  if (change.kind === 'truncate') return resized(before, change.size)
+  if (change.kind === 'truncate') return resize(before, change.size)
   const { offset, bytes } = change
   const half = Math.ceil(bytes.length / 2)
   const end = offset + (option === 'cut' ? half : bytes.length)
-  const after = resized(before, Math.max(before.length, end))
+  const after = resize(before, Math.max(before.length, end))
   for (const [from, to] of pieces(option, offset, bytes.length, half))
     bytes.copy(after, offset + from, from, to)
   return after
@@ -73,7 +73,7 @@ function everyOtherPage(offset: number, length: number): [number, number][] {
 }
 
 /** Never returns the same buffer. */
-function resized(bytes: Buffer, size: number): Buffer {
+function resize(bytes: Buffer, size: number): Buffer {
   const after = Buffer.alloc(size)
   bytes.copy(after, 0, 0, Math.min(bytes.length, size))
   return after

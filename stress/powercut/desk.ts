@@ -6,7 +6,7 @@ import type { Operation } from '../../src/host/disk/operation.js'
 import { Machine } from '../machine/machine.js'
 import { withoutWatches } from '../machine/patches.js'
 import type { Ended, Fault, LabProcess, OnStep } from '../machine/process.js'
-import { beside } from '../support/lab.js'
+import { pathBeside } from '../support/lab.js'
 import { type Image, readImage, writeImage } from './image.js'
 
 /** A scenario takes less than a hundredth of this. */
@@ -60,7 +60,7 @@ export class Desk {
   /** Commands run in the workspace. Notes of their tools outside the home are files there, not on the disk. */
   private enter(): void {
     process.chdir(this.workspace)
-    symlinkSync(join(this.workspace, 'effects'), beside(this.home, 'effects'))
+    symlinkSync(join(this.workspace, 'effects'), pathBeside(this.home, 'effects'))
   }
 
   /** Writes the image to the disk and changes the boot id. */
@@ -77,15 +77,15 @@ export class Desk {
 
   start(argv: string[], onStep?: OnStep): LabProcess {
     this.commands += 1
-    return this.machine.start(argv, this.tracing(onStep))
+    return this.machine.start(argv, this.withTrace(onStep))
   }
 
   /** Runs product code as a process. */
   act(work: () => Promise<void>): Promise<Ended> {
-    return this.machine.startWork(['act'], work, this.tracing()).ended
+    return this.machine.startWork(['act'], work, this.withTrace()).ended
   }
 
-  private tracing(onStep: OnStep = () => undefined): OnStep {
+  private withTrace(onStep: OnStep = () => undefined): OnStep {
     return (operation, process) => {
       const fault = onStep(operation, process)
       const done = whatHappens(operation, fault)

@@ -8,7 +8,7 @@
  */
 import { basename, dirname } from 'node:path'
 import { assert } from '../../src/errors.js'
-import { type DataChange, type DataOption, optionsOf, written } from './bytes.js'
+import { applyChange, type DataChange, type DataOption, optionsOf } from './bytes.js'
 import type { Image } from './image.js'
 
 /** One step below the root of the model; paths are relative to it. `make` is an open that may create the file. */
@@ -102,7 +102,7 @@ export class Disk {
       const option = chosen(pending)
       const { change } = pending
       if ('file' in change)
-        bytes.set(change.file, written(bytes.get(change.file) ?? change.file.kept, change.data, option))
+        bytes.set(change.file, applyChange(bytes.get(change.file) ?? change.file.kept, change.data, option))
       else if (option === 'whole')
         for (const { directory, name, node } of change.entries) {
           const names = entries.get(directory) ?? new Map(directory.kept)
@@ -184,7 +184,7 @@ export class Disk {
     const file = this.find(path)
     assert(file?.kind === 'file', `${point} writes to ${path}, which the model does not know`)
     const options = optionsOf(data, file.now)
-    file.now = written(file.now, data, 'whole')
+    file.now = applyChange(file.now, data, 'whole')
     this.waiting.push({ point, what: `${name} ${path}`, isOld: false, options, change: { file, data } })
   }
 

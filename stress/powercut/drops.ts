@@ -42,7 +42,7 @@ export async function violationWithout(
 }
 
 /** Tries the scenarios that have the sync until one of them fails. */
-export async function dropped(
+export async function dropSync(
   desk: Desk,
   scenarios: Scenario[],
   point: string,

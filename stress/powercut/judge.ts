@@ -32,7 +32,7 @@ export async function judge(
   const crash: Crash = { scenario, facts, crashes: cuts, told: cuts > 1 ? { ...told, isLater: true } : told }
   const comeUp = (): void => {
     desk.comeUp(disk, told.workspace)
-    scenario.restored?.(desk.home, facts)
+    scenario.restore?.(desk.home, facts)
   }
   comeUp()
   const violations: Violation[] = [...rightAfter(crash, desk.home)].map((broken) => ({

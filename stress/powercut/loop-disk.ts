@@ -48,7 +48,7 @@ export class LoopDisk {
     mkdirSync(disk.directory)
     closeSync(openSync(disk.image, 'w'))
     truncateSync(disk.image, IMAGE_BYTES)
-    const problem = tried(`mkfs.${kind}`, '-q', disk.image) ?? disk.mounted() ?? disk.probed()
+    const problem = tryProgram(`mkfs.${kind}`, '-q', disk.image) ?? disk.mount() ?? disk.probe()
     if (problem === undefined) return disk
     disk.remove()
     return problem
@@ -61,19 +61,19 @@ export class LoopDisk {
 
   /** Later writes do not reach the disk: the writers get errors, or are dead. Returns the reason if the cut failed. */
   cutPower(): string | undefined {
-    if (this.isCutByCopy) return this.copied()
-    return tried('perl', '-e', SHUT_DOWN, join(this.directory, 'probe'))
+    if (this.isCutByCopy) return this.copyImage()
+    return tryProgram('perl', '-e', SHUT_DOWN, join(this.directory, 'probe'))
   }
 
   /** Mounts the disk as after a reboot. */
   comeUp(): void {
-    const problem = this.unmounted() ?? this.asItWas() ?? this.mounted()
+    const problem = this.unmount() ?? this.asItWas() ?? this.mount()
     if (problem !== undefined) throw new Error(problem)
   }
 
   /** Works even while processes use it. */
   remove(): void {
-    if (this.isMounted) tried('umount', '--lazy', this.directory)
+    if (this.isMounted) tryProgram('umount', '--lazy', this.directory)
     this.isMounted = false
     for (const file of [this.image, this.copy]) rmSync(file, { force: true })
   }
@@ -83,12 +83,12 @@ export class LoopDisk {
   }
 
   /** The image lacks what the file system holds in memory. Unmounting writes that to the image, but not to the copy. */
-  private copied(): string | undefined {
+  private copyImage(): string | undefined {
     const device = spawnSync('losetup', ['-n', '-O', 'NAME', '-j', this.image], { encoding: 'utf8' })
     const counts = `/sys/block/${basename(device.stdout.trim())}/stat`
     for (let n = 0; n < COPIES_MAX; n++) {
       const before = readFileSync(counts, 'utf8')
-      const problem = tried('cp', '--sparse=auto', this.image, this.copy)
+      const problem = tryProgram('cp', '--sparse=auto', this.image, this.copy)
       if (problem !== undefined) return problem
       if (isStill(before) && readFileSync(counts, 'utf8') === before) return undefined
     }
@@ -99,24 +99,24 @@ export class LoopDisk {
     if (existsSync(this.copy)) renameSync(this.copy, this.image)
   }
 
-  private mounted(): string | undefined {
-    const problem = tried('mount', '-o', 'loop', this.image, this.directory)
+  private mount(): string | undefined {
+    const problem = tryProgram('mount', '-o', 'loop', this.image, this.directory)
     this.isMounted = problem === undefined
     return problem
   }
 
-  private unmounted(): string | undefined {
-    const problem = this.isMounted ? tried('umount', this.directory) : undefined
+  private unmount(): string | undefined {
+    const problem = this.isMounted ? tryProgram('umount', this.directory) : undefined
     if (problem === undefined) this.isMounted = false
     return problem
   }
 
-  private probed(): string | undefined {
+  private probe(): string | undefined {
     writeFileSync(join(this.directory, 'probe'), '')
     spawnSync('sync', ['-f', this.directory])
     const unsynced = join(this.directory, 'unsynced')
     writeFileSync(unsynced, '')
-    const problem = this.cutPower() ?? this.unmounted() ?? this.asItWas() ?? this.mounted()
+    const problem = this.cutPower() ?? this.unmount() ?? this.asItWas() ?? this.mount()
     return problem ?? (existsSync(unsynced) ? 'a power cut removes nothing here' : undefined)
   }
 }
@@ -127,7 +127,7 @@ function isStill(counts: string): boolean {
 }
 
 /** The error message; undefined on success. */
-function tried(program: string, ...words: string[]): string | undefined {
+function tryProgram(program: string, ...words: string[]): string | undefined {
   const { status, error, stderr } = spawnSync(program, words, { encoding: 'utf8' })
   if (error !== undefined) return `${program} is not installed`
   return status === 0 ? undefined : `${program}: ${stderr.trim().split('\n').at(-1)}`

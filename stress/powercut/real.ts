@@ -34,9 +34,9 @@ export interface RealOptions {
 interface Command {
   argv: string[]
   /** The broken promises on the disk that came up. */
-  kept(ended: Ended, home: HomeView): Iterable<string>
+  brokenPromises(ended: Ended, home: HomeView): Iterable<string>
   /** Whether it acknowledged anything. */
-  told(ended: Ended): boolean
+  hasAcknowledged(ended: Ended): boolean
 }
 
 /** The power cut comes within the time that this many commands take. */
@@ -124,12 +124,12 @@ class Trial {
     report.cuts += 1
     // Recovery has not scanned the home since this boot.
     forgetScan(home)
-    const told = done.filter(([command, ended]) => command.told(ended))
+    const told = done.filter(([command, ended]) => command.hasAcknowledged(ended))
     this.bound.push(...told)
     report.acknowledged += told.length
     report.unacknowledged += done.length - told.length
     this.note(number, audit(home, false))
-    this.note(number, this.broken())
+    this.note(number, this.brokenByCut())
     const began = performance.now()
     const recovered = await lab.run(home, ['recover', '--all'])
     this.usualMs = (this.usualMs + performance.now() - began) / 2
@@ -141,13 +141,13 @@ class Trial {
       if (again.code !== 0)
         this.note(number, [`the same key again exits 0, not ${again.code}: ${again.stderr}`])
     }
-    this.note(number, this.broken())
+    this.note(number, this.brokenByCut())
     this.note(number, audit(home, true))
   }
 
-  private *broken(): Iterable<string> {
+  private *brokenByCut(): Iterable<string> {
     const home = HomeView.read(this.home)
-    for (const [command, ended] of this.bound) yield* command.kept(ended, home)
+    for (const [command, ended] of this.bound) yield* command.brokenPromises(ended, home)
   }
 
   private note(cut: number, broken: Iterable<string>): void {
@@ -157,21 +157,21 @@ class Trial {
   private next(agent: string): Command {
     this.count += 1
     const text = `message ${this.count}`
-    return this.random.weighted({ send: 5, queue: 2, spawn: 2, set: 1 }) === 'send'
-      ? sending(agent, text)
+    return this.random.pickWeighted({ send: 5, queue: 2, spawn: 2, set: 1 }) === 'send'
+      ? sendCommand(agent, text)
       : this.random.chance(0.4)
-        ? queueing(agent, text)
+        ? queueCommand(agent, text)
         : this.random.chance(0.6)
-          ? spawning(`n${this.count}`)
-          : setting(agent, text)
+          ? spawnCommand(`n${this.count}`)
+          : setCommand(agent, text)
   }
 }
 
-function sending(agent: string, text: string): Command {
+function sendCommand(agent: string, text: string): Command {
   return {
     argv: ['send', agent, '--key', text, text],
-    told: ({ stdout }) => stdout === `echo: ${text}\n`,
-    *kept(_ended, home) {
+    hasAcknowledged: ({ stdout }) => stdout === `echo: ${text}\n`,
+    *brokenPromises(_ended, home) {
       const seen = home.agent(agent)
       const { asked, completed } = seen === undefined ? { asked: 0, completed: 0 } : conversation(seen, text)
       if (asked !== 1 || completed !== 1)
@@ -182,11 +182,11 @@ function sending(agent: string, text: string): Command {
 
 const QUEUED = /queued as message ([0-9a-f-]{36})/
 
-function queueing(agent: string, text: string): Command {
+function queueCommand(agent: string, text: string): Command {
   return {
     argv: ['send', agent, '--queue', '--no-drain', text],
-    told: ({ stderr }) => QUEUED.test(stderr),
-    *kept({ stderr }, home) {
+    hasAcknowledged: ({ stderr }) => QUEUED.test(stderr),
+    *brokenPromises({ stderr }, home) {
       const id = QUEUED.exec(stderr)?.[1] as string
       const seen = home.agent(agent)
       if (seen === undefined || deliveriesOf(seen, id) + (seen.pending.includes(id) ? 1 : 0) !== 1)
@@ -199,21 +199,21 @@ function deliveriesOf({ records }: AgentSeen, id: string): number {
   return records.filter((record) => record.kind === 'mail.delivered' && record.message_id === id).length
 }
 
-function spawning(name: string): Command {
+function spawnCommand(name: string): Command {
   return {
     argv: ['spawn', '--name', name],
-    told: ({ stdout }) => /^[0-9a-f-]{36}\n$/.test(stdout),
-    *kept({ stdout }, home) {
+    hasAcknowledged: ({ stdout }) => /^[0-9a-f-]{36}\n$/.test(stdout),
+    *brokenPromises({ stdout }, home) {
       if (home.agent(stdout.trim()) === undefined) yield `the agent ${name} was acknowledged and must exist`
     },
   }
 }
 
-function setting(agent: string, title: string): Command {
+function setCommand(agent: string, title: string): Command {
   return {
     argv: ['set', agent, '--title', title],
-    told: ({ stdout }) => stdout.includes('is changed'),
-    *kept(_ended, home) {
+    hasAcknowledged: ({ stdout }) => stdout.includes('is changed'),
+    *brokenPromises(_ended, home) {
       const titles = home
         .agent(agent)
         ?.records.filter((record) => 'title' in record && record.title === title)

@@ -16,16 +16,16 @@ export async function record(
   const stage = new MachineStage('powercut', desk, envOf(scenario, desk.root))
   let main: LabProcess | undefined
   let status: Told['status']
-  const told = (): Told => ({
+  const toldNow = (): Told => ({
     ...{ lab: 'powercut', stdout: main?.stdout ?? '', stderr: main?.stderr ?? '', status },
     workspace: readImage(desk.workspace),
   })
-  const trace = new Trace(desk.disk, told)
+  const trace = new Trace(desk.disk, toldNow)
   desk.onStep = trace.onStep
   try {
     const facts = (await scenario.prepare(stage)) ?? {}
     const plan = { scenario, stage, facts, argv: wordsOf(scenario.argv, facts) }
-    scenario.restored?.(desk.home, facts)
+    scenario.restore?.(desk.home, facts)
     trace.preparedSteps = trace.steps.length
     const others = await scenario.meanwhile?.(stage)
     main = desk.start(plan.argv)
@@ -36,7 +36,7 @@ export async function record(
     // Otherwise the lab would cut the power under a refused command.
     if (![scenario.exit ?? 0].flat().includes(status as number))
       throw new Error(`${scenario.name} exits ${status}, not ${scenario.exit ?? 0}: ${main.stderr}`)
-    return { plan, trace, last: told() }
+    return { plan, trace, last: toldNow() }
   } finally {
     desk.onStep = () => undefined
   }
@@ -44,12 +44,12 @@ export async function record(
 
 /** The command's acknowledgements still hold. The output of the recovery is not read. */
 export async function recordRecovery(desk: Desk, before: Told): Promise<{ trace: Trace; last: Told }> {
-  const told = (): Told => ({ ...before, workspace: readImage(desk.workspace) })
-  const trace = new Trace(desk.disk, told, false)
+  const toldNow = (): Told => ({ ...before, workspace: readImage(desk.workspace) })
+  const trace = new Trace(desk.disk, toldNow, false)
   desk.onStep = trace.onStep
   try {
     await desk.run(RECOVER)
-    return { trace, last: told() }
+    return { trace, last: toldNow() }
   } finally {
     desk.onStep = () => undefined
   }

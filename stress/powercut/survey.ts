@@ -162,10 +162,10 @@ class Survey {
   }
 
   private async try(plan: Plan, state: State): Promise<void> {
-    for (const { order, broken } of await this.judged(plan, state, 1)) this.note(state, { order, broken })
+    for (const { order, broken } of await this.judgeState(plan, state, 1)) this.note(state, { order, broken })
   }
 
-  private async judged(plan: Plan, { image, told }: State, cuts: number): ReturnType<typeof judge> {
+  private async judgeState(plan: Plan, { image, told }: State, cuts: number): ReturnType<typeof judge> {
     try {
       return await judge(this.desk, plan, image, told, cuts)
     } catch (error) {
@@ -177,7 +177,7 @@ class Survey {
   private async cutRecovery(plan: Plan, state: State): Promise<void> {
     const { desk } = this
     desk.comeUp(state.image, state.told.workspace)
-    plan.scenario.restored?.(desk.home, plan.facts)
+    plan.scenario.restore?.(desk.home, plan.facts)
     const { trace, last } = await recordRecovery(desk, state.told)
     const all: State[] = []
     const disk = Disk.of(state.image)
@@ -196,7 +196,7 @@ class Survey {
     }
     for (const cut of this.nestedOf(all)) {
       this.report.nestedStates += 1
-      for (const { order, broken } of await this.judged(plan, cut, 2))
+      for (const { order, broken } of await this.judgeState(plan, cut, 2))
         this.note(state, { order, broken, nested: cut })
     }
   }

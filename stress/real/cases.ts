@@ -61,14 +61,14 @@ export const CASES: Record<CaseName, (trial: Trial) => Promise<string | undefine
   },
 
   async permission(trial) {
-    const file = await parked(trial, 'b')
+    const file = await parkForApproval(trial, 'b')
     await trial.ok('approve', 'b')
     must(existsSync(file), 'the approved call ran')
     await trial.nothingRuns()
   },
 
   async denial(trial) {
-    const file = await parked(trial, 'c')
+    const file = await parkForApproval(trial, 'c')
     await trial.ok('deny', 'c')
     must(!existsSync(file), 'the denied call did not run')
     await trial.replies(['send', 'c', 'this is mark-five'], 'mark-five')
@@ -122,9 +122,9 @@ export const CASES: Record<CaseName, (trial: Trial) => Promise<string | undefine
     const times = { bare: [] as number[], substrat: [] as number[] }
     const [program, ...argv] = bare.argv(trial.place, 'hello')
     for (let turn = 0; turn < TURNS_COMPARED; turn++) {
-      times.bare.push(await timed(() => runBare(trial, program, argv)))
+      times.bare.push(await timeOf(() => runBare(trial, program, argv)))
       times.substrat.push(
-        await timed(async () => {
+        await timeOf(async () => {
           const { code, stderr } = await trial.spawn(`timed-${turn}`, 'hello')
           must(code === 0, oneLine(stderr))
         }),
@@ -144,20 +144,20 @@ export const CASES: Record<CaseName, (trial: Trial) => Promise<string | undefine
     if (trial.program.isWarm !== true) return 'keeps no server'
     const times = { cold: [] as number[], warm: [] as number[] }
     const send = (words: string): Promise<number> =>
-      timed(() => trial.replies(['send', 'warm', words], 'mark-seven'))
+      timeOf(() => trial.replies(['send', 'warm', words], 'mark-seven'))
     try {
       must((await trial.spawn('warm', '--allow', 'all', 'this is mark-seven')).code === 0, 'it begins')
       for (let turn = 0; turn < TURNS_COMPARED; turn++) times.cold.push(await send('what is there?'))
       await trial.nothingRuns()
       trial.env.SUBSTRAT_WARM_MAX = '1'
       await send('and now?')
-      const server = trial.left()
+      const server = trial.leftProcesses()
       must(server.length > 0, 'the server is kept')
       for (let turn = 0; turn < TURNS_COMPARED; turn++) times.warm.push(await send('what is there?'))
-      must(trial.left().includes(server[0] as number), 'the server is the same in all of them')
+      must(trial.leftProcesses().includes(server[0] as number), 'the server is the same in all of them')
       await trial.replies(['send', 'warm', 'list your children'], 'the tool said')
       await trial.replies(['send', 'warm', 'list your children again'], 'the tool said')
-      for (const pid of trial.left()) process.kill(pid, 'SIGKILL')
+      for (const pid of trial.leftProcesses()) process.kill(pid, 'SIGKILL')
       await send('what is there?')
       const sender = await trial.startSlow('warm', 'this is mark-eight')
       sender.child.kill('SIGKILL')
@@ -179,7 +179,7 @@ const TURNS_COMPARED = 9
 const ORPHAN_MS = 10_000
 
 /** An agent whose turn waits for approval, and the file that it wants to create. */
-async function parked(trial: Trial, name: string): Promise<string> {
+async function parkForApproval(trial: Trial, name: string): Promise<string> {
   const file = join(trial.place.workspace, `${name}.txt`)
   trial.file = file
   const { code, stdout, stderr } = await trial.spawn(name, '--json', 'use the tool')
@@ -198,7 +198,7 @@ function runBare(trial: Trial, program: string, argv: string[]): Promise<void> {
   })
 }
 
-async function timed(act: () => Promise<void>): Promise<number> {
+async function timeOf(act: () => Promise<void>): Promise<number> {
   const started = performance.now()
   await act()
   return performance.now() - started

@@ -3,7 +3,7 @@ import { mkdirSync } from 'node:fs'
 import { join } from 'node:path'
 import { processesWith } from '../../test/support/processes.js'
 import { waitFor } from '../../test/support/wait.js'
-import { beside, type Ended, Lab, repository, type Started } from '../support/lab.js'
+import { type Ended, Lab, pathBeside, repository, type Started } from '../support/lab.js'
 import { type Asked, type LooseModel, startLooseModel } from './model.js'
 import { placeIn } from './place.js'
 import type { Place, RealProgram } from './program.js'
@@ -33,7 +33,7 @@ export class Trial {
   /** From now on commands use a new home and a new temporary directory. */
   beginHome(): void {
     this.substratHome = this.lab.newHome()
-    this.env.TMPDIR = beside(this.substratHome, 'tmp')
+    this.env.TMPDIR = pathBeside(this.substratHome, 'tmp')
     mkdirSync(this.env.TMPDIR)
   }
 
@@ -165,12 +165,12 @@ export class Trial {
     return this.model.asked.filter(({ latest }) => latest.includes(words)).length
   }
 
-  left(): number[] {
+  leftProcesses(): number[] {
     return processesWith(`SUBSTRAT_HOME=${this.substratHome}`)
   }
 
   async nothingRuns(timeoutMs = 5000): Promise<void> {
-    await waitFor(() => this.left().length === 0, 'the last process to go', timeoutMs)
+    await waitFor(() => this.leftProcesses().length === 0, 'the last process to go', timeoutMs)
   }
 }
 

@@ -29,7 +29,7 @@ export interface Crash {
 export function* rightAfter({ scenario, facts, told }: Crash, home: string): Broken {
   if (scenario.isDamaged !== true) yield* audit(home, false)
   yield* scenario.always?.(home, facts) ?? []
-  yield* scenario.acknowledged(told, HomeView.read(home))
+  yield* scenario.checkAcknowledged(told, HomeView.read(home))
 }
 
 /** Runs recovery and the next command in one order until all is done, then the operator's commands. */
@@ -44,7 +44,7 @@ export async function goOn(stage: Stage, crash: Crash, order: Order): Promise<st
     ...nothingRewritten(before, after, mayGo(scenario, stage.lab)),
     ...interruptedOnce(after),
     ...(scenario.always?.(stage.home, facts) ?? []),
-    ...scenario.acknowledged({ ...told, isLater: true }, after),
+    ...scenario.checkAcknowledged({ ...told, isLater: true }, after),
     ...scenario.finally(after, told),
   )
   return broken

@@ -10,20 +10,20 @@ import type { Scenario } from './scenario.js'
 const TASK = { from: 'lead', to: 'kid', content: 'task', answer: 'kid did it' }
 
 export const DELIVER: Scenario[] = [
-  delivering('deliver', ['deliver', 'kid']),
-  delivering('deliver-all', ['deliver', '--all']),
-  delivering(
+  deliverScenario('deliver', ['deliver', 'kid']),
+  deliverScenario('deliver-all', ['deliver', '--all']),
+  deliverScenario(
     'wait',
     ['wait', 'lead', 'kid'],
     [calls(['send_message', { to: 'kid', content: 'more' }]), { say: 'asked' }],
   ),
-  forgetting(),
+  forgetScenario(),
   takingMail(),
-  replying(),
+  replyScenario(),
 ]
 
 /** `lead` is the script of the parent's model. */
-function delivering(name: string, argv: string[], lead: ScriptedEntry[] = []): Scenario {
+function deliverScenario(name: string, argv: string[], lead: ScriptedEntry[] = []): Scenario {
   return {
     name,
     argv,
@@ -36,7 +36,7 @@ function delivering(name: string, argv: string[], lead: ScriptedEntry[] = []): S
       await stage.do('send', 'lead', '--queue', '--no-drain', '--not-before', '1ms', 'due')
       return undefined
     },
-    acknowledged: () => [],
+    checkAcknowledged: () => [],
     next: { argv, check: (ended) => exits(ended, 0) },
     afterwards: [{ argv: ['deliver', '--all'], check: (ended) => exits(ended, 0) }],
     *finally(home) {
@@ -49,7 +49,7 @@ function delivering(name: string, argv: string[], lead: ScriptedEntry[] = []): S
 }
 
 /** The state remembers only the last few deliveries, so it forgets one while others are still pending. */
-function forgetting(): Scenario {
+function forgetScenario(): Scenario {
   const texts = ['one', 'two', 'three', 'four']
   const bounds = limits as { deliveredIdsKeptMin: number }
   const argv = ['deliver', '--all']
@@ -67,7 +67,7 @@ function forgetting(): Scenario {
       for (const text of texts) await stage.do('send', 'a', '--queue', '--no-drain', text)
       return undefined
     },
-    acknowledged: () => [],
+    checkAcknowledged: () => [],
     next: { argv, check: (ended) => exits(ended, 0) },
     *finally(home) {
       for (const text of texts) yield* takenOnce(home.agent('a'), text, `echo: ${text}`)
@@ -89,7 +89,7 @@ function takingMail(): Scenario {
       await stage.killedBefore('log.append', 3, ['send', 'a', '--queue', 'two'])
       return undefined
     },
-    *acknowledged({ stdout, status, isLater }, home) {
+    *checkAcknowledged({ stdout, status, isLater }, home) {
       const left = operatorMail(home)
       for (const text of ['one', 'two'])
         if (isLater !== true && !stdout.includes(text) && !left.some((mail) => mail.includes(text)))
@@ -112,7 +112,7 @@ function takingMail(): Scenario {
 }
 
 /** Replies to the request of a root. If the reply was stored before the crash, the request is no longer open. */
-function replying(): Scenario {
+function replyScenario(): Scenario {
   const argv: Scenario['argv'] = ({ request }) => [
     'send',
     'a',
@@ -130,7 +130,7 @@ function replying(): Scenario {
       const [request = ''] = UUID.exec(JSON.stringify(Seen.read(stage.home).arrivals.at(-1))) ?? []
       return { request }
     },
-    acknowledged: () => [],
+    checkAcknowledged: () => [],
     next: { argv, check: (ended) => exits(ended, [0, 3]) },
     afterwards: [{ argv: ['deliver', '--all'], check: (ended) => exits(ended, 0) }],
     *finally(home) {

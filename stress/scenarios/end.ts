@@ -15,7 +15,7 @@ const AGAIN: Act = {
 }
 
 export const END: Scenario[] = [
-  terminating(),
+  terminateScenario(),
   terminatingARunningTurn(),
   terminatingWithMail(),
   terminatingAll(),
@@ -27,7 +27,7 @@ function idOf({ home }: Stage, name: string): { id: string } {
 }
 
 function isTerminated(home: HomeView, name: string): boolean {
-  return home.living(name).length === 0
+  return home.livingNamed(name).length === 0
 }
 
 function* saidToBeTerminated(stdout: string, home: HomeView, names: string[]): Broken {
@@ -36,7 +36,7 @@ function* saidToBeTerminated(stdout: string, home: HomeView, names: string[]): B
       yield `the agent ${name} was acknowledged as terminated and is`
 }
 
-function terminating(): Scenario {
+function terminateScenario(): Scenario {
   return {
     name: 'terminate',
     argv: ['terminate', 'a'],
@@ -47,7 +47,7 @@ function terminating(): Scenario {
       await leaveOpen(stage, 'a', 'C', { content: 'interrupted' })
       return idOf(stage, 'a')
     },
-    acknowledged: (told, home) => saidToBeTerminated(told.stdout, home, ['a']),
+    checkAcknowledged: (told, home) => saidToBeTerminated(told.stdout, home, ['a']),
     next: AGAIN,
     *finally(home) {
       if (!isTerminated(home, 'a')) yield 'the agent is terminated'
@@ -65,7 +65,7 @@ function terminatingARunningTurn(): Scenario {
       await withRunningTurn.prepare(stage)
       return idOf(stage, 'a')
     },
-    acknowledged: (told, home) => saidToBeTerminated(told.stdout, home, ['a']),
+    checkAcknowledged: (told, home) => saidToBeTerminated(told.stdout, home, ['a']),
     next: AGAIN,
     *finally(home) {
       if (!isTerminated(home, 'a')) yield 'the agent is terminated'
@@ -84,7 +84,7 @@ function terminatingWithMail(): Scenario {
       await stage.do('send', 'kid', '--from', 'lead', '--no-drain', 'task')
       return idOf(stage, 'kid')
     },
-    acknowledged: (told, home) => saidToBeTerminated(told.stdout, home, ['kid']),
+    checkAcknowledged: (told, home) => saidToBeTerminated(told.stdout, home, ['kid']),
     next: AGAIN,
     afterwards: [{ argv: ['deliver', '--all'], check: (ended) => exits(ended, 0) }],
     *finally(home) {
@@ -141,7 +141,7 @@ function terminatingRecursively(
       await prepare(stage)
       return idOf(stage, 'lead')
     },
-    acknowledged: (told, home) => saidToBeTerminated(told.stdout, home, names),
+    checkAcknowledged: (told, home) => saidToBeTerminated(told.stdout, home, names),
     next: {
       argv: ({ id }) => ['terminate', id as string, '--recursive'],
       check: (ended) => exits(ended, 0),

@@ -41,7 +41,7 @@ export const INFERENCE: Scenario[] = [
       syscalls: ['epoll_wait', 'epoll_pwait', 'read', 'recvfrom', 'sendto', 'connect'],
       isMomentOnly: true,
     },
-    acknowledged: (told, home) => replyIsKept(told, home.agent('a'), MESSAGE, REPLY),
+    checkAcknowledged: (told, home) => replyIsKept(told, home.agent('a'), MESSAGE, REPLY),
     next: { argv: ARGV, check: (ended) => exits(ended, 0, `${REPLY}\n`) },
     finally: (home) => takenOnce(home.agent('a'), MESSAGE, REPLY),
   },

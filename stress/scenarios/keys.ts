@@ -15,18 +15,18 @@ const MANY = 2 * limits.keysInStateMax
 
 export const KEYS: Scenario[] = [
   // The turn that writes the index for the first time.
-  keyed('send-key-first-index', async (stage) => {
+  keyScenario('send-key-first-index', async (stage) => {
     await addTurns(stage, 'minute', limits.keysLateMax)
     await stage.do('recover', '--all')
   }),
   // The state no longer holds the oldest keys, and the turn replaces the index.
-  keyed('send-key-index', async (stage) => {
+  keyScenario('send-key-index', async (stage) => {
     await addTurns(stage, 'minute', limits.keysInStateMax + 10)
     await stage.do('send', 'a', '--key', 'latest', 'latest')
     await addTurns(stage, 'late', limits.keysLateMax - 1)
   }),
   // The state no longer holds most keys, so they must be found in the log.
-  keyed('send-key-gone-index', async (stage) => {
+  keyScenario('send-key-gone-index', async (stage) => {
     await addTurns(stage, 'minute', MANY)
     await stage.do('send', 'a', '--key', 'latest', 'latest')
     await stage.do('recover', '--all')
@@ -34,7 +34,7 @@ export const KEYS: Scenario[] = [
   }),
 ]
 
-function keyed(name: string, prepare: (stage: Stage) => Promise<void>): Scenario {
+function keyScenario(name: string, prepare: (stage: Stage) => Promise<void>): Scenario {
   const argv = ['send', 'a', '--key', 'k', 'hello']
   const reply = 'echo: hello'
   return {
@@ -45,7 +45,7 @@ function keyed(name: string, prepare: (stage: Stage) => Promise<void>): Scenario
       await prepare(stage)
       return undefined
     },
-    acknowledged: (told, home) => replyIsKept(told, home.agent('a'), 'hello', reply),
+    checkAcknowledged: (told, home) => replyIsKept(told, home.agent('a'), 'hello', reply),
     next: { argv, check: (ended) => exits(ended, 0, `${reply}\n`) },
     afterwards: [
       {

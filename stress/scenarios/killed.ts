@@ -44,8 +44,8 @@ export const KILLED: Scenario[] = [
     ['spawn', '--name', 'b', 'hello'],
     1,
     function* (home) {
-      if (home.living('b').length > 1) yield 'one agent has the name'
-      yield* takenOnceOrNot(home.living('b')[0], 'hello', 'echo: hello')
+      if (home.livingNamed('b').length > 1) yield 'one agent has the name'
+      yield* takenOnceOrNot(home.livingNamed('b')[0], 'hello', 'echo: hello')
     },
     'spawn.rename',
   ),
@@ -80,7 +80,7 @@ function killedIn(
       await stage.killedBefore(step, n, argv)
       return undefined
     },
-    acknowledged: () => [],
+    checkAcknowledged: () => [],
     next: { argv: recover, check: (ended) => exits(ended, [0, 6]) },
     afterwards: [
       // If the outcome of a tool is unknown, the operator must continue the turn.

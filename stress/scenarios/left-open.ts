@@ -33,12 +33,12 @@ export async function leaveOpen(
   { content, from }: LeftOpen,
 ): Promise<void> {
   await leaveUnclean(stage, name, (session) => {
-    const happens = (event: TurnEvent): void => {
+    const appendStep = (event: TurnEvent): void => {
       session.append(step(session.state, event, POLICY).records)
     }
     const provider = row === 'J' || row === 'B' || row === 'G' ? 'agent' : 'model'
-    happens({ type: 'begin', provider, run: runRequest(content, from) })
-    for (const event of EVENTS[row]) happens(event)
+    appendStep({ type: 'begin', provider, run: runRequest(content, from) })
+    for (const event of EVENTS[row]) appendStep(event)
     if (row === 'G') session.append([reply({ run_id: runId(session), steps: 0 }, `answered: ${content}`)])
     if (row === 'F') session.append([resultOfShell(session)])
   })
@@ -78,8 +78,8 @@ const GROUP = {
 }
 /** The call ids of the rehearsal model. */
 const CALL_ID = 'call_1_0'
-const SHELL: TurnEvent = responded({ call_id: CALL_ID, name: 'shell', input: { command: effect() } })
-const READ: TurnEvent = responded({ call_id: CALL_ID, name: 'read_file', input: { path: 'missing.txt' } })
+const SHELL: TurnEvent = responseEvent({ call_id: CALL_ID, name: 'shell', input: { command: effect() } })
+const READ: TurnEvent = responseEvent({ call_id: CALL_ID, name: 'read_file', input: { path: 'missing.txt' } })
 const LAUNCHED: TurnEvent = { type: 'tool_launched', call_id: CALL_ID, group: GROUP }
 const LIMITED: TurnEvent = {
   type: 'model_failed',
@@ -95,17 +95,17 @@ const EVENTS: Record<OpenRow, TurnEvent[]> = {
   'E reading': [READ],
   F: [SHELL, LAUNCHED],
   G: [],
-  H: [SHELL, parked('2099-01-01T00:00:00.000Z')],
+  H: [SHELL, parkEvent('2099-01-01T00:00:00.000Z')],
   H2: [LIMITED],
-  I: [SHELL, parked('2026-01-01T00:00:00.000Z')],
+  I: [SHELL, parkEvent('2026-01-01T00:00:00.000Z')],
   J: [{ type: 'launched', group: GROUP }],
 }
 
-function responded(call: { call_id: string; name: string; input: Record<string, unknown> }): TurnEvent {
+function responseEvent(call: { call_id: string; name: string; input: Record<string, unknown> }): TurnEvent {
   return { type: 'model_responded', reply: '', stop: 'tool_calls', usage: null, calls: [call] }
 }
 
-function parked(expiresAt: string): TurnEvent {
+function parkEvent(expiresAt: string): TurnEvent {
   const asks = [{ call_id: CALL_ID, tool: 'shell', input: { command: effect() } }]
   return { type: 'parked', token: mintToken(expiresAt).token, asks }
 }

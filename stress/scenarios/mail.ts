@@ -16,11 +16,11 @@ const KID = [{ say: TASK.answer }]
 const LATER: FaultExtras = { later: /^lead: .*"asked":\["response from/ }
 
 export const MAIL: Scenario[] = [
-  leading('send-mail', {
+  leadScenario('send-mail', {
     lead: [calls(['send_message', { to: 'kid', content: 'task' }]), { say: 'all done' }],
     kid: KID,
   }),
-  leading(
+  leadScenario(
     'send-mail-wait',
     {
       lead: [calls(['send_message', { to: 'kid', content: 'task', wait: true }]), { say: 'all done' }],
@@ -29,12 +29,12 @@ export const MAIL: Scenario[] = [
     undefined,
     LATER,
   ),
-  leading(
+  leadScenario(
     'send-broadcast',
     { lead: [calls(['broadcast', { content: 'note' }]), { say: 'all done' }] },
     (home) => notifiedOnce(home, 'kid', 'note'),
   ),
-  leading(
+  leadScenario(
     'send-spawn-wait',
     {
       lead: [
@@ -48,7 +48,7 @@ export const MAIL: Scenario[] = [
     (home) => answeredByMail(home, { ...TASK, to: 'new' }),
     LATER,
   ),
-  leading(
+  leadScenario(
     'send-spawn',
     {
       lead: [
@@ -58,7 +58,7 @@ export const MAIL: Scenario[] = [
     },
     (home) => answeredByMail(home, { ...TASK, to: 'new' }),
   ),
-  leading(
+  leadScenario(
     'send-complete',
     {
       lead: [calls(['send_message', { to: 'kid', content: 'task', wait: true }]), { say: 'all done' }],
@@ -68,7 +68,7 @@ export const MAIL: Scenario[] = [
     LATER,
   ),
   {
-    ...leading(
+    ...leadScenario(
       'send-controls',
       {
         lead: [
@@ -93,7 +93,7 @@ export const MAIL: Scenario[] = [
   sendingFrom(),
 ]
 
-function leading(
+function leadScenario(
   name: string,
   scripts: FamilyScripts,
   always: (home: HomeView) => Broken = (home) => answeredByMail(home, TASK),
@@ -108,7 +108,7 @@ function leading(
       writeFileSync(join(stage.workspace, 'new.json'), JSON.stringify({ responses: KID }))
       return withFamily(stage, scripts)
     },
-    acknowledged: (told, home) => replyIsKept(told, home.agent('lead'), 'go', 'all done'),
+    checkAcknowledged: (told, home) => replyIsKept(told, home.agent('lead'), 'go', 'all done'),
     next: { argv, check: (ended) => exits(ended, 0, 'all done\n') },
     afterwards: [{ argv: ['deliver', '--all'], check: (ended) => exits(ended, 0) }],
     *finally(home) {
@@ -126,7 +126,7 @@ function sendingFrom(): Scenario {
     name: 'send-from',
     argv,
     prepare: (stage) => withFamily(stage, { kid: KID }),
-    *acknowledged(told, home) {
+    *checkAcknowledged(told, home) {
       if (/sent to kid/.test(told.stderr)) yield* storedOrTaken(home)
     },
     next: { argv, check: (ended) => exits(ended, 0) },

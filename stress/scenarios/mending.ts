@@ -14,45 +14,47 @@ const HOUR_MS = 3_600_000
 
 export const MENDING: Scenario[] = [
   {
-    ...rebuilding('rebuild-log', threeTurns, (stage, folder) => spoil(stage, join(folder, LOG), 'damaged')),
+    ...rebuildScenario('rebuild-log', threeTurns, (stage, folder) =>
+      spoil(stage, join(folder, LOG), 'damaged'),
+    ),
     finally: (home) => takenOnce(home.agent('a'), 'whole', 'echo: whole'),
   },
-  rebuilding('rebuild-log-asked', withMailAndWait, (stage, folder) =>
+  rebuildScenario('rebuild-log-asked', withMailAndWait, (stage, folder) =>
     spoil(stage, join(folder, LOG), 'may I'),
   ),
-  rebuilding('rebuild-log-first', threeTurns, (stage, folder) =>
+  rebuildScenario('rebuild-log-first', threeTurns, (stage, folder) =>
     spoil(stage, join(folder, LOG), 'session.created'),
   ),
-  rebuilding('rebuild-log-gone', threeTurns, (stage, folder) => stage.put(join(folder, LOG), undefined)),
-  rebuilding('rebuild-snapshot', threeTurns, (stage, folder) =>
+  rebuildScenario('rebuild-log-gone', threeTurns, (stage, folder) => stage.put(join(folder, LOG), undefined)),
+  rebuildScenario('rebuild-snapshot', threeTurns, (stage, folder) =>
     spoil(stage, join(folder, 'session.json'), '"last_seq"'),
   ),
-  rebuilding('rebuild-visit', torn, () => undefined),
-  rebuilding('rebuild-names', withKid, spoilNames),
-  rebuilding('rebuild-marker', withKid, (stage) => {
+  rebuildScenario('rebuild-visit', torn, () => undefined),
+  rebuildScenario('rebuild-names', withKid, spoilNames),
+  rebuildScenario('rebuild-marker', withKid, (stage) => {
     for (const file of filesIn(join(stage.home, 'unclean'))) stage.put(file, undefined)
   }),
-  rebuilding('rebuild-mail', withKid, (stage) => {
+  rebuildScenario('rebuild-mail', withKid, (stage) => {
     for (const folder of foldersOf(stage.home))
       for (const file of filesIn(join(folder, 'inbox'))) spoil(stage, file, 'for the')
   }),
   {
-    ...rebuilding('rebuild-sweep', withKid, (stage, folder) => {
+    ...rebuildScenario('rebuild-sweep', withKid, (stage, folder) => {
       for (const path of leftoversIn(stage.home, folder)) stage.put(path, Buffer.from('x'))
     }),
-    restored: (home, { id }) => leftoversIn(home, folderOf(home, id)).forEach(makeOld),
+    restore: (home, { id }) => leftoversIn(home, folderOf(home, id)).forEach(makeOld),
   },
   {
-    ...rebuilding('rebuild-mode', withKid, () => undefined),
+    ...rebuildScenario('rebuild-mode', withKid, () => undefined),
     not: { powercut: 'the disk model has no file modes' },
-    restored(home, { id }) {
+    restore(home, { id }) {
       chmodSync(join(home, 'agents'), 0o755)
       chmodSync(join(folderOf(home, id), LOG), 0o644)
     },
   },
 ]
 
-function rebuilding(
+function rebuildScenario(
   name: string,
   make: (stage: Stage) => Promise<void>,
   damage: (stage: Stage, folder: string) => void,
@@ -69,7 +71,7 @@ function rebuilding(
       // No command acknowledged the truncated tail.
       return { id, logs: make === torn ? '[]' : JSON.stringify(textsOfLogs(stage.home)) }
     },
-    *acknowledged({ status, isLater }, home) {
+    *checkAcknowledged({ status, isLater }, home) {
       if (status === 0 && isLater !== true) yield* audit(home.path, false)
     },
     next: { argv: REBUILD, check: (ended) => exits(ended, 0) },

@@ -3,7 +3,7 @@ import { existsSync, readFileSync } from 'node:fs'
 import { OPERATOR } from '../../src/format.js'
 import { FileStore } from '../../src/storage/store.js'
 import type { AgentSeen, HomeView } from '../support/home-view.js'
-import { beside } from '../support/lab.js'
+import { pathBeside } from '../support/lab.js'
 import { type Broken, UUID } from '../support/promises.js'
 import { Seen } from '../tree/seen.js'
 import type { Answer } from './stage.js'
@@ -70,7 +70,7 @@ export function* effectsOnce(home: HomeView, agentName: string, name = 'done'): 
 }
 
 export function effectsOf(home: string): string[] {
-  const file = beside(home, 'effects')
+  const file = pathBeside(home, 'effects')
   return existsSync(file)
     ? readFileSync(file, 'utf8')
         .split('\n')

@@ -9,12 +9,12 @@ import type { Scenario } from './scenario.js'
 import type { Stage } from './stage.js'
 
 export const RECOVER_ALL: Scenario[] = [
-  recovering('recover', { B: 'exec', C: 'scripted', G: 'exec', J: 'exec' }, { torn: true }),
-  recovering('recover-tools', { D: 'scripted', E: 'scripted', 'E reading': 'scripted', F: 'scripted' }),
-  recovering('recover-waits', { H: 'scripted', H2: 'scripted', I: 'scripted' }),
+  recoverScenario('recover', { B: 'exec', C: 'scripted', G: 'exec', J: 'exec' }, { torn: true }),
+  recoverScenario('recover-tools', { D: 'scripted', E: 'scripted', 'E reading': 'scripted', F: 'scripted' }),
+  recoverScenario('recover-waits', { H: 'scripted', H2: 'scripted', I: 'scripted' }),
   recoveringAChild(),
-  resuming(),
-  retrying(),
+  resumeScenario(),
+  retryScenario(),
   recoveringAtBoot(),
   ...KILLED,
 ]
@@ -54,7 +54,7 @@ interface Recovering {
   torn?: boolean
 }
 
-function recovering(
+function recoverScenario(
   name: string,
   open: Partial<Record<OpenRow, 'scripted' | 'exec'>>,
   { torn = false }: Recovering = {},
@@ -77,7 +77,7 @@ function recovering(
       await leaveDeliveredAndPending(stage, 'mail')
       return undefined
     },
-    acknowledged: (told, home) => runsAsTold(told.stdout, home),
+    checkAcknowledged: (told, home) => runsAsTold(told.stdout, home),
     recoverExits: 'H' in open ? [5] : [],
     next: {
       argv: ['recover', '--all'],
@@ -144,7 +144,7 @@ function recoveringAChild(): Scenario {
       await leaveOpen(stage, 'kid', 'C', { content: task.content, from })
       return undefined
     },
-    acknowledged: () => [],
+    checkAcknowledged: () => [],
     next: { argv: ['recover', '--all'], check: (ended) => exits(ended, [0, 6]) },
     afterwards: [{ argv: ['deliver', '--all'], check: (ended) => exits(ended, 0) }],
     *finally(home) {
@@ -155,7 +155,7 @@ function recoveringAChild(): Scenario {
   }
 }
 
-function resuming(): Scenario {
+function resumeScenario(): Scenario {
   return {
     name: 'resume',
     argv: ['resume', 'a'],
@@ -166,7 +166,7 @@ function resuming(): Scenario {
       await stage.do('send', 'a', '--if-busy', 'queue', 'queued')
       return undefined
     },
-    acknowledged: (told, home) => replyIsKept(told, home.agent('a'), 'interrupted', 'echo: interrupted'),
+    checkAcknowledged: (told, home) => replyIsKept(told, home.agent('a'), 'interrupted', 'echo: interrupted'),
     next: { argv: ['resume', 'a'], check: (ended) => exits(ended, 0) },
     *finally(home) {
       yield* takenOnce(home.agent('a'), 'interrupted', 'echo: interrupted')
@@ -177,7 +177,7 @@ function resuming(): Scenario {
 }
 
 /** Retries the prompt of a failed turn. If that retry completed before the kill, there is nothing left to retry. */
-function retrying(): Scenario {
+function retryScenario(): Scenario {
   return {
     name: 'retry',
     argv: ['retry', 'a'],
@@ -187,7 +187,7 @@ function retrying(): Scenario {
       await stage.do(...scriptedAnew(stage))
       return undefined
     },
-    acknowledged: (told, home) => replyIsKept(told, home.agent('a'), 'hello', 'this time'),
+    checkAcknowledged: (told, home) => replyIsKept(told, home.agent('a'), 'hello', 'this time'),
     next: { argv: ['retry', 'a'], check: (ended) => exits(ended, [0, 13]) },
     finally: (home) => takenOnce(home.agent('a'), 'hello', 'this time'),
   }
@@ -215,7 +215,7 @@ function recoveringAtBoot(): Scenario {
       stage.boot()
       return undefined
     },
-    *acknowledged({ stdout }, home) {
+    *checkAcknowledged({ stdout }, home) {
       if (/^a .*completed/m.test(stdout)) yield* takenOnce(home.agent('a'), 'asked', 'echo: asked')
     },
     next: {

@@ -41,7 +41,7 @@ export interface Scenario {
   /** The exit status of the command without a crash; 0 by default. */
   exit?: number | number[]
   /** The output of the command is true. */
-  acknowledged(told: Told, home: HomeView): Broken
+  checkAcknowledged(told: Told, home: HomeView): Broken
   /** The next command, which does not know of the crash. */
   next: Act
   /** Exit statuses of `recover --all` besides 0 and 6: 5 or 7 if it leaves a turn waiting. */
@@ -55,7 +55,7 @@ export interface Scenario {
   /** The home is damaged until the next command has repaired it. Only then the rest of the contract holds. */
   isDamaged?: boolean
   /** Restores what a copy of the home's bytes lacks: modes and times. */
-  restored?(home: string, facts: Facts): void
+  restore?(home: string, facts: Facts): void
   /** Holds at any time, even for a damaged home. */
   always?(home: string, facts: Facts): Broken
   kill?: KillExtras

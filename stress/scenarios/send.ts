@@ -17,16 +17,16 @@ import type { Scenario, Told } from './scenario.js'
 import type { Stage } from './stage.js'
 
 export const SEND: Scenario[] = [
-  sending('send', ['hello'], { next: ['send', 'a', 'next'], nextReply: 'echo: next' }),
-  sending('send-key', ['--key', 'k', 'hello']),
-  sending('send-large', ['--key', 'k', LARGE], { message: LARGE }),
-  sending('send-exec', ['--key', 'k', 'hello'], {
+  sendScenario('send', ['hello'], { next: ['send', 'a', 'next'], nextReply: 'echo: next' }),
+  sendScenario('send-key', ['--key', 'k', 'hello']),
+  sendScenario('send-large', ['--key', 'k', LARGE], { message: LARGE }),
+  sendScenario('send-exec', ['--key', 'k', 'hello'], {
     reply: 'done',
     programs: 'short',
     prepare: (stage) => withAgent(stage, ...EXEC),
   }),
   {
-    ...sending('send-flock', ['--key', 'k', 'hello'], {
+    ...sendScenario('send-flock', ['--key', 'k', 'hello'], {
       prepare: async (stage) => {
         makeFlockHome(stage.home)
         return withAgent(stage)
@@ -37,7 +37,7 @@ export const SEND: Scenario[] = [
       faults: 'the kind of the lock changes no file: the steps are those of send-key',
     },
   },
-  sending('send-after-kill', ['--key', 'k', 'hello'], {
+  sendScenario('send-after-kill', ['--key', 'k', 'hello'], {
     prepare: async (stage) => {
       await withAgent(stage)
       await leaveAsked(stage, 'a', 'interrupted')
@@ -46,7 +46,7 @@ export const SEND: Scenario[] = [
     // After three kills the turn is left to the operator. A send of another message then continues without it.
     always: (home) => takenOnceOrLeft(home.agent('a'), 'interrupted', 'echo: interrupted'),
   }),
-  sending('send-after-tear', ['--key', 'k', 'hello'], {
+  sendScenario('send-after-tear', ['--key', 'k', 'hello'], {
     prepare: async (stage) => {
       await withAgent(stage)
       await tear(stage, 'a')
@@ -54,20 +54,20 @@ export const SEND: Scenario[] = [
     },
   }),
   // The acknowledged data may be only in the page cache: the writer died before its fsync.
-  sending('send-after-unsynced', ['--key', 'k', 'hello'], {
+  sendScenario('send-after-unsynced', ['--key', 'k', 'hello'], {
     prepare: (stage) => leaveUnsynced(stage, 1, ['--key', 'k', 'hello']),
     wasKilled: true,
   }),
-  sending('send-key-unsynced', ['--key', 'k', 'hello'], {
+  sendScenario('send-key-unsynced', ['--key', 'k', 'hello'], {
     prepare: (stage) => leaveUnsynced(stage, 2, ['--key', 'k', 'hello']),
   }),
-  sending('send-plain-unsynced', ['hello'], {
+  sendScenario('send-plain-unsynced', ['hello'], {
     prepare: (stage) => leaveUnsynced(stage, 1, ['unsynced']),
     next: ['send', 'a', 'next'],
     nextReply: 'echo: next',
     always: (home) => takenOnceOrNot(home.agent('a'), 'unsynced', 'echo: unsynced'),
   }),
-  sending('send-name-unsynced', ['--key', 'k', 'hello'], {
+  sendScenario('send-name-unsynced', ['--key', 'k', 'hello'], {
     prepare: async (stage) => {
       await stage.do('spawn', '--name', 'other')
       await stage.do('recover', '--all')
@@ -77,13 +77,13 @@ export const SEND: Scenario[] = [
     // No command acknowledges the agent before its reply is printed.
     mayBeGone: true,
   }),
-  failing(),
-  limited(),
+  failScenario(),
+  limitScenario(),
   limitedForAnHour(),
   queueingBehindATurn(),
-  queueing('send-queue', ['--queue']),
-  queueing('send-queue-no-drain', ['--queue', '--no-drain']),
-  notifying(),
+  queueScenario('send-queue', ['--queue']),
+  queueScenario('send-queue-no-drain', ['--queue', '--no-drain']),
+  notifyScenario(),
 ]
 
 interface Sending {
@@ -101,7 +101,7 @@ interface Sending {
   wasKilled?: boolean
 }
 
-function sending(name: string, words: string[], options: Sending = {}): Scenario {
+function sendScenario(name: string, words: string[], options: Sending = {}): Scenario {
   const message = options.message ?? 'hello'
   const reply = options.reply ?? `echo: ${message}`
   const argv = ['send', 'a', ...words]
@@ -112,7 +112,7 @@ function sending(name: string, words: string[], options: Sending = {}): Scenario
     argv,
     ...(options.programs === undefined ? {} : { programs: options.programs }),
     prepare: options.prepare ?? ((stage) => withAgent(stage)),
-    acknowledged: (told, home) => replyIsKept(told, home.agent('a'), message, reply),
+    checkAcknowledged: (told, home) => replyIsKept(told, home.agent('a'), message, reply),
     next: {
       argv: options.next ?? argv,
       check: (ended, told, crashes) =>
@@ -137,7 +137,7 @@ async function leaveUnsynced(stage: Stage, n: number, words: string[]): Promise<
 }
 
 /** The model refuses: the turn fails once, and the same key returns that failure. */
-function failing(): Scenario {
+function failScenario(): Scenario {
   const argv = ['send', 'a', '--key', 'k', 'hello']
   const failures = (home: HomeView): number =>
     home.agent('a')?.records.filter(({ kind }) => kind === 'run.failed').length ?? 0
@@ -147,7 +147,7 @@ function failing(): Scenario {
     exit: 9,
     prepare: (stage) => withScript(stage, [{ fail: { type: 'invalid', attempts: 99 } }]),
     recoverExits: [9],
-    *acknowledged(told, home) {
+    *checkAcknowledged(told, home) {
       if (/failed/.test(told.stderr) && failures(home) !== 1) yield 'a turn reported as failed has failed'
     },
     next: { argv, check: (ended) => exits(ended, 9) },
@@ -159,7 +159,7 @@ function failing(): Scenario {
 }
 
 /** The provider's retry time is now. */
-function limited(): Scenario {
+function limitScenario(): Scenario {
   const argv = ['send', 'a', '--key', 'k', 'hello']
   const fail = { type: 'rate_limit', retry_after_ms: 1, attempts: 1 }
   return {
@@ -173,7 +173,7 @@ function limited(): Scenario {
     env: { SUBSTRAT_RETRY_DELAYS: 'none' },
     prepare: (stage) => withScript(stage, [{ fail, say: 'in time' }]),
     recoverExits: [7],
-    acknowledged: (told, home) => replyIsKept(told, home.agent('a'), 'hello', 'in time'),
+    checkAcknowledged: (told, home) => replyIsKept(told, home.agent('a'), 'hello', 'in time'),
     next: { argv, check: (ended) => exits(ended, [0, 7]) },
     afterwards: [
       { argv: ['recover', '--all'], check: (ended) => exits(ended, [0, 7]) },
@@ -192,7 +192,7 @@ function limitedForAnHour(): Scenario {
     exit: 7,
     prepare: (stage) => withScript(stage, [{ fail }]),
     recoverExits: [7],
-    acknowledged: () => [],
+    checkAcknowledged: () => [],
     next: { argv, check: (ended) => exits(ended, 7) },
     *finally(home) {
       const { run } = home.agent('a')?.state ?? {}
@@ -233,7 +233,7 @@ function queueingBehindATurn(): Scenario {
       }
     },
     // The next command uses the same key, and so removes the message from the inbox.
-    acknowledged: (told, home) => (told.isLater === true ? [] : queuedIsKept(told, home)),
+    checkAcknowledged: (told, home) => (told.isLater === true ? [] : queuedIsKept(told, home)),
     next: { argv, check: (ended) => exits(ended, 0, 'echo: hello\n') },
     *finally(home) {
       yield* takenOnce(home.agent('a'), 'hello', 'echo: hello')
@@ -243,13 +243,13 @@ function queueingBehindATurn(): Scenario {
 }
 
 /** Sends through the inbox. The reply goes to the operator's inbox. */
-function queueing(name: string, flags: string[]): Scenario {
+function queueScenario(name: string, flags: string[]): Scenario {
   const argv = ['send', 'a', '--key', 'k', ...flags, 'hello']
   return {
     name,
     argv,
     prepare: (stage) => withScript(stage, [{ say: 'heard' }]),
-    acknowledged: queuedIsKept,
+    checkAcknowledged: queuedIsKept,
     next: { argv, check: (ended) => exits(ended, 0) },
     afterwards: [{ argv: ['deliver', '--all'], check: (ended) => exits(ended, 0) }],
     *finally(home) {
@@ -260,13 +260,13 @@ function queueing(name: string, flags: string[]): Scenario {
   }
 }
 
-function notifying(): Scenario {
+function notifyScenario(): Scenario {
   const argv = ['send', 'a', '--key', 'k', '--kind', 'notification', 'hello']
   return {
     name: 'send-notification',
     argv,
     prepare: (stage) => withAgent(stage),
-    acknowledged: () => [],
+    checkAcknowledged: () => [],
     next: { argv, check: (ended) => exits(ended, 0) },
     afterwards: [{ argv: ['deliver', '--all'], check: (ended) => exits(ended, 0) }],
     *finally(home) {

@@ -7,12 +7,12 @@ import { exits } from './promises.js'
 import type { Scenario } from './scenario.js'
 
 export const SETTINGS: Scenario[] = [
-  setting(),
-  configuring('config-set', '2'),
-  configuring('config-set-first', undefined),
+  setScenario(),
+  configScenario('config-set', '2'),
+  configScenario('config-set-first', undefined),
 ]
 
-function setting(): Scenario {
+function setScenario(): Scenario {
   const argv = ['set', 'a', '--title', 'new', '--model', 'other', '--system', LARGE]
   const isSet = (home: HomeView): boolean => {
     const { title, model } = home.agent('a')?.state ?? {}
@@ -22,7 +22,7 @@ function setting(): Scenario {
     name: 'set',
     argv,
     prepare: (stage) => withAgent(stage),
-    *acknowledged(told, home) {
+    *checkAcknowledged(told, home) {
       if (/is changed/.test(told.stdout) && !isSet(home)) yield 'an acknowledged change of an agent is there'
     },
     next: { argv, check: (ended) => exits(ended, 0) },
@@ -33,7 +33,7 @@ function setting(): Scenario {
 }
 
 /** `before` is the existing setting. */
-function configuring(name: string, before: string | undefined): Scenario {
+function configScenario(name: string, before: string | undefined): Scenario {
   const argv = ['config', 'set', 'slots_max', '8']
   return {
     name,
@@ -46,7 +46,7 @@ function configuring(name: string, before: string | undefined): Scenario {
       if (before !== undefined) await stage.do('config', 'set', 'slots_max', before)
       return undefined
     },
-    *acknowledged(told, home) {
+    *checkAcknowledged(told, home) {
       if (slotsIn(home) !== '8' && slotsIn(home) !== String(before))
         yield `a setting is the old one or the new one, not ${slotsIn(home)}`
       if (/is 8/.test(told.stdout) && slotsIn(home) !== '8') yield 'an acknowledged setting is there'

@@ -8,21 +8,21 @@ import type { Stage } from './stage.js'
 
 export const SPAWN: Scenario[] = [
   {
-    ...spawning('spawn-first', ['--name', 'b', 'hello']),
+    ...spawnScenario('spawn-first', ['--name', 'b', 'hello']),
     // The very first command also creates the home.
     prepare: async () => undefined,
   },
-  spawning('spawn', []),
-  spawning('spawn-named', ['--name', 'b']),
-  spawning('spawn-prompt', ['--name', 'b', 'hello']),
-  spawning('spawn-child', ['--parent', 'a', '--name', 'b']),
-  spawning('spawn-child-prompt', ['--parent', 'a', '--name', 'b', 'hello']),
+  spawnScenario('spawn', []),
+  spawnScenario('spawn-named', ['--name', 'b']),
+  spawnScenario('spawn-prompt', ['--name', 'b', 'hello']),
+  spawnScenario('spawn-child', ['--parent', 'a', '--name', 'b']),
+  spawnScenario('spawn-child-prompt', ['--parent', 'a', '--name', 'b', 'hello']),
   // First rebuilds the index of the names below the parent.
-  { ...spawning('spawn-child-index', ['--parent', 'a', '--name', 'b']), prepare: withoutIndex },
-  spawning('spawn-large', ['--parent', 'a', '--name', 'b', '--system', LARGE, LARGE]),
+  { ...spawnScenario('spawn-child-index', ['--parent', 'a', '--name', 'b']), prepare: withoutIndex },
+  spawnScenario('spawn-large', ['--parent', 'a', '--name', 'b', '--system', LARGE, LARGE]),
 ]
 
-function spawning(name: string, words: string[]): Scenario {
+function spawnScenario(name: string, words: string[]): Scenario {
   const isNamed = words.includes('--name')
   const prompt = ['hello', LARGE].find((text) => words.at(-1) === text)
   const parent = words.includes('--parent') ? ['--parent', 'a'] : []
@@ -32,7 +32,7 @@ function spawning(name: string, words: string[]): Scenario {
     name,
     argv: ['spawn', ...words],
     prepare: (stage) => withAgent(stage),
-    *acknowledged(told, home) {
+    *checkAcknowledged(told, home) {
       const id = idIn(told)
       if (id === undefined) return
       const agent = home.agent(id)
@@ -49,7 +49,7 @@ function spawning(name: string, words: string[]): Scenario {
       },
     },
     *finally(home, told) {
-      const named = home.living('b')
+      const named = home.livingNamed('b')
       if (isNamed && named.length !== 1) yield `one agent has the name, not ${named.length}`
       const above = parent.length === 0 ? null : home.agent('a')?.state.id
       if (isNamed && named[0]?.state.parent !== above)

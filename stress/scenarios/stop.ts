@@ -14,14 +14,14 @@ const CANCELLED_OR_DONE = {
 
 export const STOP: Scenario[] = [
   suspendingAtRest(),
-  suspending('suspend', []),
-  suspending('suspend-hold', ['--hold']),
+  suspendScenario('suspend', []),
+  suspendScenario('suspend-hold', ['--hold']),
   suspendingARunningTurn(),
   cancellingARunningTurn(),
-  cancelling('cancel-waiting', 'H'),
-  cancelling('cancel-interrupted', 'C'),
-  stopped('send-suspended', ['suspend', 'a']),
-  stopped('send-cancelled', ['cancel', 'a']),
+  cancelScenario('cancel-waiting', 'H'),
+  cancelScenario('cancel-interrupted', 'C'),
+  stopScenario('send-suspended', ['suspend', 'a']),
+  stopScenario('send-cancelled', ['cancel', 'a']),
 ]
 
 function suspendingAtRest(): Scenario {
@@ -33,7 +33,7 @@ function suspendingAtRest(): Scenario {
       await stage.do('spawn', '--name', 'a')
       return undefined
     },
-    acknowledged: (told, home) => saidToBeSuspended(told, home, true),
+    checkAcknowledged: (told, home) => saidToBeSuspended(told, home, true),
     next: { argv: ['suspend', 'a', '--hold'], check: (ended) => exits(ended, 0) },
     *finally(home) {
       if (home.agent('a')?.state.hold !== true) yield 'the agent is on hold'
@@ -41,7 +41,7 @@ function suspendingAtRest(): Scenario {
   }
 }
 
-function suspending(name: string, flags: string[]): Scenario {
+function suspendScenario(name: string, flags: string[]): Scenario {
   const argv = ['suspend', 'a', ...flags]
   const isHeld = flags.includes('--hold')
   return {
@@ -52,7 +52,7 @@ function suspending(name: string, flags: string[]): Scenario {
       await leaveAsked(stage, 'a', 'interrupted')
       return undefined
     },
-    acknowledged: (told, home) => saidToBeSuspended(told, home, isHeld),
+    checkAcknowledged: (told, home) => saidToBeSuspended(told, home, isHeld),
     next: { argv, check: (ended) => exits(ended, 0) },
     *finally(home) {
       const agent = home.agent('a')
@@ -85,7 +85,7 @@ function suspendingARunningTurn(): Scenario {
     name: 'suspend-running',
     argv: ['suspend', 'a'],
     ...withRunningTurn,
-    *acknowledged(told, home) {
+    *checkAcknowledged(told, home) {
       const { state, run } = home.agent('a')?.state ?? {}
       if (told.isLater === true || !told.stdout.includes('suspended')) return
       if (state !== 'suspended' || run?.status === 'open')
@@ -105,7 +105,7 @@ function cancellingARunningTurn(): Scenario {
     name: 'cancel-running',
     argv: ['cancel', 'a'],
     ...withRunningTurn,
-    acknowledged: (told, home) => saidToBeCancelled(told.stdout, home),
+    checkAcknowledged: (told, home) => saidToBeCancelled(told.stdout, home),
     next: { argv: ['cancel', 'a'], check: (ended) => exits(ended, 0) },
     recoverExits: [14],
     *finally(home, { lab }) {
@@ -118,7 +118,7 @@ function cancellingARunningTurn(): Scenario {
 }
 
 /** A parked turn, or one left by a dead process. If the command dies first, recovery continues the latter. */
-function cancelling(name: string, row: 'H' | 'C'): Scenario {
+function cancelScenario(name: string, row: 'H' | 'C'): Scenario {
   return {
     name,
     argv: ['cancel', 'a'],
@@ -128,7 +128,7 @@ function cancelling(name: string, row: 'H' | 'C'): Scenario {
       return undefined
     },
     recoverExits: row === 'H' ? [5, 14] : [14],
-    acknowledged: (told, home) => saidToBeCancelled(told.stdout, home),
+    checkAcknowledged: (told, home) => saidToBeCancelled(told.stdout, home),
     next: { argv: ['cancel', 'a'], check: (ended) => exits(ended, 0) },
     *finally(home, told) {
       const { status } = home.agent('a')?.state.run ?? {}
@@ -152,7 +152,7 @@ function* saidToBeCancelled(stdout: string, home: HomeView): Broken {
 }
 
 /** The kill hits the process that runs the turn, while another one asks it to stop. */
-function stopped(name: string, request: string[]): Scenario {
+function stopScenario(name: string, request: string[]): Scenario {
   const argv = ['send', 'a', '--key', 'k', 'slow']
   const isCancelled = request[0] === 'cancel'
   return {
@@ -173,7 +173,7 @@ function stopped(name: string, request: string[]): Scenario {
       }
     },
     recoverExits: [14],
-    acknowledged: (told, home) => replyIsKept(told, home.agent('a'), 'slow', 'late'),
+    checkAcknowledged: (told, home) => replyIsKept(told, home.agent('a'), 'slow', 'late'),
     // The key of a cancelled turn starts a new turn.
     next: {
       argv: isCancelled ? ['cancel', 'a'] : argv,

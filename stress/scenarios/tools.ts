@@ -9,12 +9,12 @@ import type { Scenario } from './scenario.js'
 const SAYS: ScriptedEntry = { say: 'all done' }
 
 export const TOOLS: Scenario[] = [
-  calling('send-tool-read', [calls(['read_file', { path: 'missing.txt' }]), SAYS]),
-  calling('send-tool-shell', [calls(['shell', { command: effect() }]), SAYS], {
+  toolScenario('send-tool-read', [calls(['read_file', { path: 'missing.txt' }]), SAYS]),
+  toolScenario('send-tool-shell', [calls(['shell', { command: effect() }]), SAYS], {
     programs: 'short',
     always: (home) => effectsOnce(home, 'a'),
   }),
-  calling(
+  toolScenario(
     'send-tool-hung',
     [calls(['shell', { command: `${effect()}; sleep 0.4; ${effect('late')}` }]), SAYS],
     {
@@ -26,8 +26,8 @@ export const TOOLS: Scenario[] = [
       },
     },
   ),
-  calling('send-tool-write', [calls(['write_file', { path: 'written.txt', content: 'text' }]), SAYS]),
-  calling(
+  toolScenario('send-tool-write', [calls(['write_file', { path: 'written.txt', content: 'text' }]), SAYS]),
+  toolScenario(
     'send-tools',
     [
       calls(['read_file', { path: 'missing.txt' }], ['shell', { command: effect() }], ['list_children', {}]),
@@ -42,7 +42,7 @@ export const TOOLS: Scenario[] = [
       },
     },
   ),
-  calling(
+  toolScenario(
     'send-tool-twice',
     [calls(['shell', { command: effect() }], ['shell', { command: effect('other') }]), SAYS],
     {
@@ -54,12 +54,12 @@ export const TOOLS: Scenario[] = [
       },
     },
   ),
-  calling(
+  toolScenario(
     'send-tool-child',
     [calls(['spawn_agent', { name: 'kid' }], ['remind_me', { content: 'later', delay_seconds: 3600 }]), SAYS],
     {
       *always(home) {
-        const kids = home.living('kid')
+        const kids = home.livingNamed('kid')
         if (kids.length !== 1) yield `spawn_agent creates one child, not ${kids.length}`
         const reminders = home.agent('a')?.state.reminders ?? []
         if (reminders.length !== 1) yield `remind_me sets one reminder, not ${reminders.length}`
@@ -77,7 +77,7 @@ interface Calling {
 /**
  * If an external effect was interrupted, the operator decides. The same key, like `resume`, then continues the turn.
  */
-function calling(
+function toolScenario(
   name: string,
   responses: ScriptedEntry[],
   { programs, always, not }: Calling = {},
@@ -89,7 +89,7 @@ function calling(
     ...(programs === undefined ? {} : { programs }),
     ...(not === undefined ? {} : { not }),
     prepare: (stage) => withScript(stage, responses, '--allow', 'all'),
-    *acknowledged(told, home) {
+    *checkAcknowledged(told, home) {
       yield* replyIsKept(told, home.agent('a'), 'go', 'all done')
       const effects = effectsOf(home.path).filter((line) => line === 'done').length
       if (effects > 1) yield 'a tool has its effect once'

@@ -8,15 +8,15 @@ import type { Scenario } from './scenario.js'
 const TASK = { from: 'lead', to: 'kid', content: 'task', answer: 'kid did it' }
 
 export const TREE: Scenario[] = [
-  gating(),
-  ungating(),
-  forking(),
-  removing('remove', ['remove', 'a']),
-  removing('remove-recursive', ['remove', 'lead', '--recursive']),
-  removing('prune', ['prune', '--older-than', '1ms']),
+  gateScenario(),
+  ungateScenario(),
+  forkScenario(),
+  removeScenario('remove', ['remove', 'a']),
+  removeScenario('remove-recursive', ['remove', 'lead', '--recursive']),
+  removeScenario('prune', ['prune', '--older-than', '1ms']),
 ]
 
-function gating(): Scenario {
+function gateScenario(): Scenario {
   const argv = ['gate', 'kid']
   const isGated = (home: HomeView): boolean => home.agent('kid')?.state.gate.isGated === true
   return {
@@ -27,7 +27,7 @@ function gating(): Scenario {
       await stage.do('send', 'kid', 'earlier')
       return undefined
     },
-    *acknowledged(told, home) {
+    *checkAcknowledged(told, home) {
       if (/is gated/.test(told.stdout) && !isGated(home)) yield 'an agent reported as gated is'
     },
     next: { argv, check: (ended) => exits(ended, 0) },
@@ -39,7 +39,7 @@ function gating(): Scenario {
 }
 
 /** The mail that was pending meanwhile is delivered. */
-function ungating(): Scenario {
+function ungateScenario(): Scenario {
   return {
     name: 'ungate',
     argv: ['ungate', 'kid'],
@@ -49,7 +49,7 @@ function ungating(): Scenario {
       await stage.do('send', 'kid', '--from', 'lead', TASK.content)
       return undefined
     },
-    *acknowledged(told, home) {
+    *checkAcknowledged(told, home) {
       if (/turns again/.test(told.stdout) && home.agent('kid')?.state.gate.isGated === true)
         yield 'an agent reported as ungated is'
     },
@@ -62,7 +62,7 @@ function ungating(): Scenario {
   }
 }
 
-function forking(): Scenario {
+function forkScenario(): Scenario {
   const argv = ['fork', 'a', '--name', 'b']
   return {
     name: 'fork',
@@ -72,14 +72,14 @@ function forking(): Scenario {
       await stage.do('send', 'a', LARGE)
       return undefined
     },
-    *acknowledged(told, home) {
+    *checkAcknowledged(told, home) {
       const id = told.stdout.trim()
       if (id !== '' && home.agent(id) === undefined) yield `the agent ${id} was acknowledged and is on disk`
     },
     // Refused if the first attempt already took the name.
     next: { argv, check: (ended) => exits(ended, [0, 13]) },
     *finally(home) {
-      const made = home.living('b')
+      const made = home.livingNamed('b')
       if (made.length !== 1) yield `one agent has the name, not ${made.length}`
       if (made[0]?.records.some(({ kind }) => kind === 'session.seeded') !== true)
         yield 'a fork has the conversation that it continues'
@@ -88,7 +88,7 @@ function forking(): Scenario {
 }
 
 /** A removed agent is gone with all its data. If the command dies first, the next one removes it. */
-function removing(name: string, argv: string[]): Scenario {
+function removeScenario(name: string, argv: string[]): Scenario {
   const doomed = ['a', 'lead', 'kid']
   const removed = name === 'remove' ? ['a'] : name === 'prune' ? doomed : ['lead', 'kid']
   return {
@@ -104,7 +104,7 @@ function removing(name: string, argv: string[]): Scenario {
       await stage.do('terminate', 'lead', '--recursive')
       return undefined
     },
-    *acknowledged(told, home) {
+    *checkAcknowledged(told, home) {
       for (const each of removed)
         if (
           new RegExp(`^(lead/)?${each} is removed`, 'm').test(told.stdout) &&

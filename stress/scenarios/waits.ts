@@ -15,12 +15,12 @@ const QUESTION: ScriptedEntry[] = [calls(['ask_operator', { question: 'Which?' }
 const WORKS: (home: HomeView) => Broken = (home) => effectsOnce(home, 'a')
 
 export const WAITS: Scenario[] = [
-  parking('send-wait', ASKS),
-  parking('send-ask', QUESTION),
-  deciding('resume-approve', ASKS, ['--approve'], WORKS),
-  deciding('resume-deny', ASKS, ['--deny', '--reason', 'no'], refused),
-  deciding('resume-input', QUESTION, ['--input', 'the blue one'], () => []),
-  deciding('resume-result', ASKS, ['--result', 'result.txt'], refused),
+  parkScenario('send-wait', ASKS),
+  parkScenario('send-ask', QUESTION),
+  decideScenario('resume-approve', ASKS, ['--approve'], WORKS),
+  decideScenario('resume-deny', ASKS, ['--deny', '--reason', 'no'], deniedDoesNotRun),
+  decideScenario('resume-input', QUESTION, ['--input', 'the blue one'], () => []),
+  decideScenario('resume-result', ASKS, ['--result', 'result.txt'], deniedDoesNotRun),
   decidingAtTheMachine('approve', ASKS, ['approve', 'a'], WORKS),
   decidingAtTheMachine(
     'approve-token',
@@ -28,9 +28,9 @@ export const WAITS: Scenario[] = [
     ({ token }) => ['approve', 'a', token?.split('_')[1] as string],
     WORKS,
   ),
-  decidingAtTheMachine('deny', ASKS, ['deny', 'a'], refused),
-  rotating(),
-  superseding(),
+  decidingAtTheMachine('deny', ASKS, ['deny', 'a'], deniedDoesNotRun),
+  rotateScenario(),
+  supersedeScenario(),
 ]
 
 function park(stage: Stage, responses: ScriptedEntry[]): Promise<undefined> {
@@ -53,12 +53,12 @@ function isWaiting(home: HomeView): boolean {
   return run?.status === 'open' && run.wait !== null
 }
 
-function* refused(home: HomeView): Broken {
+function* deniedDoesNotRun(home: HomeView): Broken {
   if (effectsOf(home.path).length > 0) yield 'a denied call does not run'
 }
 
 /** A printed token continues the turn. If none was printed, the operator at the machine needs none. */
-function parking(name: string, responses: ScriptedEntry[]): Scenario {
+function parkScenario(name: string, responses: ScriptedEntry[]): Scenario {
   const isQuestion = responses === QUESTION
   const decision = isQuestion ? ['--input', 'the blue one'] : ['--approve']
   return {
@@ -68,7 +68,7 @@ function parking(name: string, responses: ScriptedEntry[]): Scenario {
     programs: 'short',
     prepare: (stage) => park(stage, responses),
     recoverExits: [5],
-    *acknowledged(told, home) {
+    *checkAcknowledged(told, home) {
       const token = tokenIn(told.stdout)
       if (token === undefined) return
       if (told.isLater !== true && !isWaiting(home)) yield 'a turn reported as waiting does'
@@ -95,7 +95,7 @@ function parking(name: string, responses: ScriptedEntry[]): Scenario {
 }
 
 /** The same decision again, with the same token, gets the same outcome. */
-function deciding(
+function decideScenario(
   name: string,
   responses: ScriptedEntry[],
   decision: string[],
@@ -108,7 +108,7 @@ function deciding(
     programs: 'short',
     recoverExits: [5],
     prepare: (stage) => parkWithToken(stage, responses),
-    acknowledged: (told, home) => replyIsKept(told, home.agent('a'), 'go', 'all done'),
+    checkAcknowledged: (told, home) => replyIsKept(told, home.agent('a'), 'go', 'all done'),
     next: { argv, check: (ended) => exits(ended, 0, 'all done\n') },
     *finally(home) {
       yield* takenOnce(home.agent('a'), 'go', 'all done')
@@ -133,7 +133,7 @@ function decidingAtTheMachine(
     programs: 'short',
     recoverExits: [5],
     prepare: (stage) => parkWithToken(stage, responses),
-    *acknowledged(told, home) {
+    *checkAcknowledged(told, home) {
       yield* replyIsKept(told, home.agent('a'), 'go', 'all done')
       if (/approved|denied/.test(told.stderr)) yield* consumedOnce(home)
     },
@@ -147,7 +147,7 @@ function decidingAtTheMachine(
   }
 }
 
-function rotating(): Scenario {
+function rotateScenario(): Scenario {
   const token = (told?: Told): string | undefined => tokenIn(told?.stdout ?? '')
   return {
     name: 'token-rotate',
@@ -155,7 +155,7 @@ function rotating(): Scenario {
     programs: 'short',
     recoverExits: [5],
     prepare: (stage) => parkWithToken(stage, ASKS),
-    *acknowledged(told, home) {
+    *checkAcknowledged(told, home) {
       const id = token(told)?.slice(3, 39)
       if (id === undefined) return
       if (home.agent('a')?.state.tokens.some(({ token_id }) => token_id === id) !== true)
@@ -185,18 +185,18 @@ function rotating(): Scenario {
 }
 
 /** The operator's next message replaces the wait and revokes its token. */
-function superseding(): Scenario {
+function supersedeScenario(): Scenario {
   const argv = ['send', 'a', '--key', 'other', '--if-waiting', 'supersede', 'instead']
   return {
     name: 'send-supersede',
     argv,
     recoverExits: [5],
     prepare: (stage) => parkWithToken(stage, ASKS),
-    acknowledged: (told, home) => replyIsKept(told, home.agent('a'), 'instead', 'all done'),
+    checkAcknowledged: (told, home) => replyIsKept(told, home.agent('a'), 'instead', 'all done'),
     next: { argv, check: (ended) => exits(ended, 0, 'all done\n') },
     *finally(home) {
       yield* takenOnce(home.agent('a'), 'instead', 'all done')
-      yield* refused(home)
+      yield* deniedDoesNotRun(home)
       const { records = [], state } = home.agent('a') ?? {}
       if (records.filter(({ kind }) => kind === 'run.cancelled').length !== 1)
         yield 'the superseded turn has ended once'

@@ -41,7 +41,7 @@ export async function runHostileAgents(
   let turn = 0
   const add = (plugin: Plugin, each: Case): void => {
     turn += 1
-    if (turn % every === 0 && findings.begins(KIND, `${plugin}: ${each.name}`))
+    if (turn % every === 0 && findings.begin(KIND, `${plugin}: ${each.name}`))
       waiting.push(() => ground.run(plugin, each, findings))
   }
   for (const plugin of plugins) {
@@ -108,7 +108,7 @@ class Ground {
     const say = (what: string): void => findings.add(KIND, `${plugin}: ${name}`, ['send'], what)
     try {
       await this.spawn(plugin, place)
-      const { ended, ms, mb } = await this.measured(place, hostile, isEndless)
+      const { ended, ms, mb } = await this.measure(place, hostile, isEndless)
       const limit = ms > MS_MAX ? 'hangs' : mb > MEMORY_MB_MAX ? 'grows' : undefined
       if (limit !== undefined)
         say(`it ${limit}: ${Math.round(ms)} ms, ${Math.round(mb)} MB, exit ${ended.code}`)
@@ -116,7 +116,7 @@ class Ground {
       if (hostile.trick === 'a question' && plugin !== 'codex' && ![5, 9].includes(ended.code as number))
         say(`exit ${ended.code} of a question`)
       if (isEndless && ended.code === 0) say('it has a reply although the program gave none')
-      const left = running(place.mark)
+      const left = processesWithMark(place.mark)
       if (left.length > 0) say(`it leaves running: ${left.join(' ')}`)
       await this.look(place, hostile, say)
       await this.goOn(place, say)
@@ -174,7 +174,7 @@ class Ground {
     }
   }
 
-  private async measured(
+  private async measure(
     place: Place,
     hostile: Hostile,
     isEndless: boolean,
@@ -256,7 +256,7 @@ function highWater(pid: number): number {
   }
 }
 
-function running(mark: string): string[] {
+function processesWithMark(mark: string): string[] {
   return readdirSync('/proc').filter((pid) => {
     try {
       return /^\d+$/.test(pid) && readFileSync(`/proc/${pid}/environ`, 'latin1').includes(mark)

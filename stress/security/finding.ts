@@ -18,7 +18,7 @@ export class Findings {
   constructor(private readonly only: string | undefined) {}
 
   /** Counts the case. Returns false if it was not selected. */
-  begins(kind: string, name: string): boolean {
+  begin(kind: string, name: string): boolean {
     if (this.only !== undefined && !`${kind}: ${name}`.includes(this.only)) return false
     this.counts.set(kind, (this.counts.get(kind) ?? 0) + 1)
     return true

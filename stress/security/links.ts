@@ -86,7 +86,7 @@ export async function plantLinks(lab: MachineLab, findings: Findings, every = 1)
           turn += 1
           if (turn % every !== 0) continue
           const name = `${place.slice(lab.root.length + 1)} to ${target}`
-          if (!findings.begins(KIND, name)) continue
+          if (!findings.begin(KIND, name)) continue
           lab.restore(home.image)
           decoy.reset()
           if (target === 'copy' && !existsSync(place)) continue

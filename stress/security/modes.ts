@@ -48,7 +48,7 @@ export async function lookAtModes(lab: Lab, findings: Findings): Promise<void> {
     ]
     for (const command of COMMANDS) {
       const name = `umask ${umask}, ${command.slice(0, 3).join(' ')}`
-      if (!findings.begins(KIND, name)) continue
+      if (!findings.begin(KIND, name)) continue
       const shell = ['sh', '-c', `umask ${umask}; exec "$@"`, 'sh', ...under]
       const { code, stdout, stderr } = await lab.run(home, command, { under: shell })
       if (code !== 0 && code !== 5) findings.add(KIND, name, command, `exit ${code}: ${stderr}`)

@@ -85,7 +85,7 @@ export async function tryWords(lab: MachineLab, findings: Findings, every = 1): 
       for (const word of words) {
         turn += 1
         const name = `${line} with ${JSON.stringify(word).slice(0, 60)}`
-        if (turn % every !== 0 || !findings.begins(KIND, name)) continue
+        if (turn % every !== 0 || !findings.begin(KIND, name)) continue
         lab.restore(home.image)
         const argv = line.split(' ').map((part) => part.replace('@', () => word))
         const { ended, say } = await runExplained({ lab, decoy, findings, kind: KIND, name }, argv)

@@ -44,8 +44,7 @@ export async function lookAtOwners(lab: Lab, findings: Findings): Promise<void> 
       for (const change of CHANGES) {
         for (const argv of COMMANDS) {
           const name = `${kind}, ${level} above, ${change.name}, ${argv.join(' ')}`
-          if (findings.begins(KIND, name))
-            await look(lab, findings, { home, kind, level, change, argv, name })
+          if (findings.begin(KIND, name)) await look(lab, findings, { home, kind, level, change, argv, name })
         }
       }
     }
@@ -72,10 +71,10 @@ async function look(
   mkdirSync(directory, { recursive: true, mode: 0o755 })
   const env = { [kind === 'code' ? 'SUBSTRAT_CACHE_DIR' : 'SUBSTRAT_DATA_DIR']: directory }
   const plugin = join(root, 'other', 'deep', 'plugin')
-  const list = kind === 'code' ? undefined : listed(directory, plugin)
+  const list = kind === 'code' ? undefined : writeList(directory, plugin)
   const file =
     list === undefined
-      ? await compiled(lab, home, directory, env, argv)
+      ? await compileInto(lab, home, directory, env, argv)
       : kind === 'plugins'
         ? list
         : join(plugin, 'package.json')
@@ -91,7 +90,7 @@ async function look(
   if (isReplaced && level > 0) findings.add(KIND, name, argv, 'it writes where others could redirect it')
 }
 
-async function compiled(
+async function compileInto(
   lab: Lab,
   home: string,
   directory: string,
@@ -105,7 +104,7 @@ async function compiled(
 }
 
 /** A list with a plugin that prints a line when it is loaded. */
-function listed(directory: string, root: string): string {
+function writeList(directory: string, root: string): string {
   mkdirSync(root, { recursive: true, mode: 0o755 })
   writeFileSync(
     join(root, 'package.json'),

@@ -84,7 +84,7 @@ export async function plantFields(lab: MachineLab, findings: Findings, every = 1
           if (turn % every !== 0) continue
           const command = COMMANDS[Math.floor(turn / every) % COMMANDS.length] as string[]
           const told = `${what} in ${field} of ${label}`
-          if (!findings.begins(KIND, told)) continue
+          if (!findings.begin(KIND, told)) continue
           lab.restore(home.image)
           writeFileSync(join(lab.root, name), withValue(raw), { mode: 0o600 })
           await tryCommand({ lab, decoy, findings, kind: KIND, name: told }, command)
@@ -107,7 +107,7 @@ function* placesIn(name: string, text: string): Iterable<Place> {
       yield {
         name,
         field: lines.length > 2 ? `${field} of line ${index + 1}` : field,
-        withValue: (raw) => lines.with(index, reframed(object, field, raw)).join('\n'),
+        withValue: (raw) => lines.with(index, reframe(object, field, raw)).join('\n'),
       }
     }
   }
@@ -123,7 +123,7 @@ function objectOf(line: string): Record<string, unknown> | undefined {
 }
 
 /** With a new checksum, if the line had one. */
-function reframed({ crc, ...object }: Record<string, unknown>, field: string, raw: string): string {
+function reframe({ crc, ...object }: Record<string, unknown>, field: string, raw: string): string {
   const fields = Object.entries(object).map(
     ([key, value]) => `${JSON.stringify(key)}:${key === field ? raw : JSON.stringify(value)}`,
   )

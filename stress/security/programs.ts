@@ -36,7 +36,7 @@ export async function runHostilePrograms(lab: Lab, findings: Findings): Promise<
   const home = lab.newHome()
   let count = 0
   for (const { name, command, codes, flags = [] } of PROGRAMS) {
-    if (!findings.begins(KIND, name)) continue
+    if (!findings.begin(KIND, name)) continue
     count += 1
     const agent = `p${count}`
     const id = await lab.do(

@@ -92,14 +92,14 @@ export async function lookForSecrets(lab: MachineLab, findings: Findings): Promi
     for (const variant of VARIANTS) {
       for (const [name, answer] of ANSWERS) {
         count += 1
-        if (findings.begins(KIND, `${variant.api}: ${name}`))
+        if (findings.begin(KIND, `${variant.api}: ${name}`))
           await ask(lab, server, { variant, name, answer, agent: `a${count}` }, findings)
       }
     }
-    if (findings.begins(KIND, 'key file')) await askWithKeyFile(lab, server, findings)
-    if (findings.begins(KIND, 'programs')) await runPrograms(lab, findings)
-    if (findings.begins(KIND, 'token')) await park(lab, findings)
-    if (findings.begins(KIND, 'the search itself')) await control(lab, findings)
+    if (findings.begin(KIND, 'key file')) await askWithKeyFile(lab, server, findings)
+    if (findings.begin(KIND, 'programs')) await runPrograms(lab, findings)
+    if (findings.begin(KIND, 'token')) await park(lab, findings)
+    if (findings.begin(KIND, 'the search itself')) await control(lab, findings)
   } finally {
     await server.close()
     delete process.env.SUBSTRAT_RETRY_DELAYS
@@ -203,7 +203,7 @@ async function control(lab: MachineLab, findings: Findings): Promise<void> {
   const spawn = spawnExec('prints', 'printenv SUBSTRAT_CANARY')
   await lab.run(spawn)
   await lab.run(['send', 'prints', 'hello'])
-  if (found(lab, [secretOf('SUBSTRAT_CANARY')]).length === 0)
+  if (leaksIn(lab, [secretOf('SUBSTRAT_CANARY')]).length === 0)
     findings.add(KIND, 'the search itself', spawn, 'it does not find what a program has printed')
 }
 
@@ -225,14 +225,14 @@ function tell(
   secrets: string[],
   findings: Findings,
 ): void {
-  for (const { where, secret } of found(lab, secrets))
+  for (const { where, secret } of leaksIn(lab, secrets))
     findings.add(KIND, name, command, `${secret} is in ${where}`)
   for (const secret of secrets)
     if (formsOf(secret).some((form) => said.includes(form)))
       findings.add(KIND, name, command, `${secret} is printed`)
 }
 
-function found(lab: MachineLab, secrets: string[]): { where: string; secret: string }[] {
+function leaksIn(lab: MachineLab, secrets: string[]): { where: string; secret: string }[] {
   return filesBelow(lab.home).flatMap((file) => {
     const text = `${file}\n${readFileSync(file, 'latin1')}`
     return secrets

@@ -67,18 +67,18 @@ export async function lookAtTerminal(lab: Lab, findings: Findings): Promise<void
     scenario,
   )
   await lab.do(home, 'spawn', '--name', 'p', '--provider', 'exec', '--option', 'command=cat >&2; exit 3')
-  if (findings.begins(KIND, 'in JSON it is exact')) {
+  if (findings.begin(KIND, 'in JSON it is exact')) {
     const sent = await lab.run(home, ['send', 'a', 'hello', '--allow', 'tree', '--json'])
     if ((JSON.parse(sent.stdout) as { reply: string }).reply !== HOSTILE)
       findings.add(KIND, 'in JSON it is exact', ['send'], sent.stdout)
   }
-  if (findings.begins(KIND, 'in a pipe it is exact')) {
+  if (findings.begin(KIND, 'in a pipe it is exact')) {
     const shown = await lab.run(home, ['show', 'a', '--reply'])
     if (shown.stdout !== `${HOSTILE}\n`) findings.add(KIND, 'in a pipe it is exact', ['show'], shown.stdout)
   }
   for (const argv of [['send', 'a', 'ask'], ...SHOWN]) {
     const name = argv.slice(0, 3).join(' ').slice(0, 40)
-    if (!findings.begins(KIND, name)) continue
+    if (!findings.begin(KIND, name)) continue
     const seen = await onTerminal(lab, home, argv)
     if (seen === '') findings.add(KIND, name, argv, 'it shows nothing')
     const steering = STEERING.exec(seen.replaceAll('\r\u001b[K', '').replaceAll(/\r\n/g, '\n'))

@@ -8,7 +8,7 @@
 import { existsSync, readFileSync, writeFileSync } from 'node:fs'
 import { processesWith, watchersOf } from '../../test/support/processes.js'
 import { waitFor } from '../../test/support/wait.js'
-import { beside, type Ended, type Lab } from '../support/lab.js'
+import { type Ended, type Lab, pathBeside } from '../support/lab.js'
 import type { SignalEffects } from './effects.js'
 
 export const TARGETS = ['substrat', 'program', 'all'] as const
@@ -145,7 +145,7 @@ class Trial {
   private async judge(): Promise<void> {
     for (const what of ['the same key', 'the same key again']) {
       const { code, stdout } = await this.command('send', 'a', 'go', ...KEY)
-      this.holds(code === 0 && stdout === 'whole\n', `${what} has the complete reply: ${code} ${stdout}`)
+      this.expect(code === 0 && stdout === 'whole\n', `${what} has the complete reply: ${code} ${stdout}`)
     }
     // A recovery prompt is a message too, with different text.
     for (const [kind, text] of [
@@ -153,12 +153,12 @@ class Trial {
       ['message.agent', 'whole'],
     ]) {
       const times = this.records().filter((record) => record.kind === kind && record.content === text).length
-      this.holds(times === 1, `${kind} "${text}" is in the log once: ${times} times`)
+      this.expect(times === 1, `${kind} "${text}" is in the log once: ${times} times`)
     }
     const [first, ...others] = this.read('work').trim().split('\n')
     const isTold =
       this.it.turn === 'exec' && others.every((line) => line.startsWith('Your previous turn was'))
-    this.holds(
+    this.expect(
       first === 'go' && (others.length === 0 || isTold),
       `the work is done once, or the interruption is reported: ${others}`,
     )
@@ -167,9 +167,9 @@ class Trial {
   }
 
   private async nothingRuns(): Promise<void> {
-    const left = (): number[] => processesWith(`SUBSTRAT_AGENT=${this.id}`)
-    await waitFor(() => left().length === 0, 'the end of its processes', LEFT_MS_MAX).catch(() => {
-      this.violations.push(`no process of the turn is left: ${left()}`)
+    const leftProcesses = (): number[] => processesWith(`SUBSTRAT_AGENT=${this.id}`)
+    await waitFor(() => leftProcesses().length === 0, 'the end of its processes', LEFT_MS_MAX).catch(() => {
+      this.violations.push(`no process of the turn is left: ${leftProcesses()}`)
     })
   }
 
@@ -184,13 +184,13 @@ class Trial {
   }
 
   private must({ code, stderr }: Ended, exits: number[], what: string): void {
-    this.holds(
+    this.expect(
       exits.includes(code ?? -1),
       `${what} ends with ${exits.join(' or ')}: ${code} ${stderr.slice(-300)}`,
     )
   }
 
-  private holds(does: boolean, sentence: string): void {
+  private expect(does: boolean, sentence: string): void {
     if (!does) this.violations.push(sentence)
   }
 
@@ -203,7 +203,7 @@ class Trial {
   }
 
   private file(name: string): string {
-    return beside(this.home, name)
+    return pathBeside(this.home, name)
   }
 
   private read(name: string): string {

@@ -43,7 +43,7 @@ export class HomeView {
     )
   }
 
-  living(name: string): AgentSeen[] {
+  livingNamed(name: string): AgentSeen[] {
     return this.agents.filter(({ state }) => state.name === name && state.state !== 'terminated')
   }
 

@@ -43,7 +43,7 @@ export interface RunOptions {
 }
 
 /** A file outside the home that belongs to it: the effects of its tools, or a printed token. */
-export function beside(home: string, name: string): string {
+export function pathBeside(home: string, name: string): string {
   return `${home}.${name}`
 }
 
@@ -111,14 +111,14 @@ export class Lab {
     // A killed holder leaves its socket, which Node cannot copy.
     const filter = (file: string): boolean => !lstatSync(file).isSocket()
     if (existsSync(home)) cpSync(home, copy, { recursive: true, preserveTimestamps: true, filter })
-    for (const name of this.namesBeside(home)) cpSync(beside(home, name), beside(copy, name))
+    for (const name of this.namesBeside(home)) cpSync(pathBeside(home, name), pathBeside(copy, name))
     return copy
   }
 
   /** Includes the files beside it. */
   removeHome(home: string): void {
     rmSync(home, { recursive: true, force: true })
-    for (const name of this.namesBeside(home)) rmSync(beside(home, name))
+    for (const name of this.namesBeside(home)) rmSync(pathBeside(home, name))
   }
 
   private namesBeside(home: string): string[] {

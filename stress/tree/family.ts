@@ -102,7 +102,7 @@ function entriesOf(
       name: 'send_message',
       input: { to: wordFor(agent, random.pick(kin)), content: text(call), kind },
     })
-    switch (random.weighted(WEIGHTS)) {
+    switch (random.pickWeighted(WEIGHTS)) {
       case 'request':
         return { tools: [message(0, 'request')] }
       case 'notification':

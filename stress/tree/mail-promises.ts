@@ -1,16 +1,16 @@
 /** Promises about messages: delivered once, answered once, in the order of their sender. */
 import { OPERATOR } from '../../src/format.js'
 import type { Broken, Home } from './home.js'
-import { type Arrival, grouped, type Seen } from './seen.js'
+import { type Arrival, groupBy, type Seen } from './seen.js'
 import { callsOf, type Sent } from './sent.js'
 
 export function* deliveredOnce({ seen, sent }: Home, count: (what: string) => void): Broken {
-  for (const [id, found] of grouped(
+  for (const [id, found] of groupBy(
     seen.arrivals.filter(({ isDirect }) => !isDirect),
     ({ message_id }) => message_id,
   ))
     if (found.length > 1) yield `a message is delivered once: ${id} came ${found.length} times`
-  const arrived = grouped(seen.messages, ({ content, to }) => `${content} -> ${to}`)
+  const arrived = groupBy(seen.messages, ({ content, to }) => `${content} -> ${to}`)
   const known = new Map(sent.map((message) => [`${message.content} -> ${message.to}`, message]))
   for (const [place, message] of known) {
     const found = (arrived.get(place) ?? []).length
@@ -109,7 +109,7 @@ export function* firstInFirstOut({ seen, sent }: Home): Broken {
   const inLine = sent.filter(
     ({ isOutOfLine, fate, to }) => !isOutOfLine && fate === 'acknowledged' && to !== OPERATOR,
   )
-  for (const [pair, messages] of grouped(inLine, ({ from, to }) => `${from} to ${to}`)) {
+  for (const [pair, messages] of groupBy(inLine, ({ from, to }) => `${from} to ${to}`)) {
     const placed = messages.flatMap((message) => {
       const seq = seqs.get(`${message.content} -> ${message.to}`)
       return seq === undefined ? [] : [{ ...message, seq }]

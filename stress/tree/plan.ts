@@ -62,7 +62,7 @@ export function makePlan(random: Random, options: PlanOptions): Plan {
   return {
     family,
     first: spawns.slice(0, upper),
-    afterwards: mixed(random, spawns.slice(upper), posts, born),
+    afterwards: mix(random, spawns.slice(upper), posts, born),
   }
 }
 
@@ -86,7 +86,7 @@ export function spawnOf(
 }
 
 /** Leaves are spawned early and terminated late. Messages to leaves that do not exist are refused. */
-function mixed(random: Random, spawns: Operation[], posts: Operation[], born: PlannedAgent[]): Operation[] {
+function mix(random: Random, spawns: Operation[], posts: Operation[], born: PlannedAgent[]): Operation[] {
   const ends = born
     .filter(({ isDoomed }) => isDoomed)
     .map(({ path }): Operation => {
@@ -104,7 +104,7 @@ function mixed(random: Random, spawns: Operation[], posts: Operation[], born: Pl
 function postOf(random: Random, family: PlannedAgent[], index: number): Operation {
   const to = random.pick(family)
   const content = `post ${index}`
-  switch (random.weighted({ send: 14, queue: 50, from: 30, forbidden: 3, delayed: 3 })) {
+  switch (random.pickWeighted({ send: 14, queue: 50, from: 30, forbidden: 3, delayed: 3 })) {
     case 'send':
       return sendOf(random, to, content)
     case 'from': {
@@ -195,7 +195,7 @@ function plain(to: PlannedAgent, content: string): Post {
 
 /** A repeated background command: cron, or a script that waits. */
 export function meanwhile(random: Random, family: PlannedAgent[]): Operation {
-  const verb = random.weighted({ deliver: 60, recover: 25, wait: 15 })
+  const verb = random.pickWeighted({ deliver: 60, recover: 25, wait: 15 })
   const argv = {
     deliver: ['deliver', '--all'],
     recover: ['recover', '--all', '--continue', random.pick(['roots', 'all', 'none'])],

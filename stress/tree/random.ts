@@ -27,7 +27,7 @@ export class Random {
   }
 
   /** Picks one of the words by weight. */
-  weighted<K extends string>(weights: Record<K, number>): K {
+  pickWeighted<K extends string>(weights: Record<K, number>): K {
     const entries = Object.entries(weights) as [K, number][]
     let left = this.next() * entries.reduce((sum, [, weight]) => sum + weight, 0)
     for (const [word, weight] of entries) {

@@ -31,8 +31,8 @@ export class Seen {
     readonly agents: AgentSeen[],
   ) {
     this.arrivals = [...agents.flatMap(arrivalsIn), ...arrivalsAtOperator(store)]
-    this.byPath = grouped(agents, ({ state }) => state.path)
-    this.byReply = grouped(this.arrivals, ({ reply_to }) => reply_to ?? '')
+    this.byPath = groupBy(agents, ({ state }) => state.path)
+    this.byReply = groupBy(this.arrivals, ({ reply_to }) => reply_to ?? '')
   }
 
   static read(home: string): Seen {
@@ -75,7 +75,7 @@ export class Seen {
   }
 }
 
-export function grouped<T>(items: T[], keyOf: (item: T) => string): Map<string, T[]> {
+export function groupBy<T>(items: T[], keyOf: (item: T) => string): Map<string, T[]> {
   const groups = new Map<string, T[]>()
   for (const item of items) {
     const key = keyOf(item)

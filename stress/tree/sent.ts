@@ -22,8 +22,8 @@ export interface Sent {
 
 export function allSent(seen: Seen, ledger: Entry[]): Sent[] {
   return [
-    ...ledger.flatMap((entry) => posted(seen, entry)),
-    ...seen.agents.flatMap((agent) => called(seen, agent)),
+    ...ledger.flatMap((entry) => sentByCommand(seen, entry)),
+    ...seen.agents.flatMap((agent) => sentByTools(seen, agent)),
   ]
 }
 
@@ -32,7 +32,7 @@ const NAMED = /as message [0-9a-f-]{36}/
 /** Nothing is stored: no such agent, busy, refused. */
 const REFUSED = [3, 4, 13]
 
-function posted(seen: Seen, { operation, told, kills, begun, ended }: Entry): Sent[] {
+function sentByCommand(seen: Seen, { operation, told, kills, begun, ended }: Entry): Sent[] {
   const { post } = operation
   if (post === undefined) return []
   const [from, to] = [seen.idOf(post.from), seen.idOf(post.to)]
@@ -79,7 +79,7 @@ export function callsOf({ records, text }: AgentSeen): Call[] {
   return [...calls.values()]
 }
 
-function called(seen: Seen, agent: AgentSeen): Sent[] {
+function sentByTools(seen: Seen, agent: AgentSeen): Sent[] {
   return callsOf(agent).flatMap((call) => sentBy(seen, agent, call))
 }
 
@@ -88,19 +88,19 @@ function sentBy(seen: Seen, agent: AgentSeen, call: Call): Sent[] {
   const content = String(input.content)
   switch (name) {
     case 'send_message':
-      return [sent(seen, agent, call, content, pathOf(agent, String(input.to)), fateOf(call))]
+      return [sentOf(seen, agent, call, content, pathOf(agent, String(input.to)), fateOf(call))]
     case 'broadcast': {
       const lines = (result?.content ?? '').split('\n')
       const children = seen.agents.filter(({ state }) => state.parent === agent.state.id)
       return children.map(({ state }) => {
         const isSent = lines.some((line) => line.startsWith(`${state.path}: sent as `))
-        return sent(seen, agent, call, content, state.path, isSent ? 'acknowledged' : 'unknown')
+        return sentOf(seen, agent, call, content, state.path, isSent ? 'acknowledged' : 'unknown')
       })
     }
     case 'shell': {
       const [, to, said] = / send (\S+) '([^']+)'/.exec(String(input.command)) ?? []
       if (to === undefined || said === undefined) return []
-      return [sent(seen, agent, call, said, to, fateOf(call))]
+      return [sentOf(seen, agent, call, said, to, fateOf(call))]
     }
     default:
       return []
@@ -112,7 +112,7 @@ function fateOf({ result }: Call): Sent['fate'] {
   return result !== null && !result.isError ? 'acknowledged' : 'unknown'
 }
 
-function sent(
+function sentOf(
   seen: Seen,
   { state }: AgentSeen,
   { seq, at, result }: Call,

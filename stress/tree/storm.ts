@@ -63,7 +63,7 @@ export class Storm {
   ) {}
 
   /** One command after another, without kills. */
-  async calmly(operations: Operation[]): Promise<void> {
+  async runCalmly(operations: Operation[]): Promise<void> {
     for (const operation of operations) await this.perform(operation, false)
   }
 

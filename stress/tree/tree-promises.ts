@@ -1,7 +1,7 @@
 /** Promises about the tree: it matches the acknowledged commands, and has no orphans. */
 import { resolveAgent } from '../../src/tree/names.js'
 import type { Broken, Home } from './home.js'
-import { grouped, type Seen } from './seen.js'
+import { groupBy, type Seen } from './seen.js'
 
 /** Holds even if the command was killed after it printed the id. */
 const PRINTED = /^[0-9a-f-]{36}$/m
@@ -25,7 +25,7 @@ export function* treeIsAsAcknowledged({ seen, ledger, family }: Home): Broken {
     if (idAt(seen, state.path) !== state.id) yield `a living agent is found by its path: ${state.path}`
   }
   const living = seen.agents.filter(({ state }) => state.state !== 'terminated')
-  for (const [place, found] of grouped(living, ({ state }) => `${state.name} below ${state.parent}`))
+  for (const [place, found] of groupBy(living, ({ state }) => `${state.name} below ${state.parent}`))
     if (found.length > 1) yield `a name is unique among living siblings: ${found.length} are called ${place}`
   for (const { path, isDoomed } of family)
     if (seen.at(path).length !== 1 && !(isDoomed && seen.at(path).length > 0))

@@ -38,7 +38,7 @@ export async function runTrial(lab: Lab, options: TrialOptions): Promise<TrialRe
   const storm = new Storm(lab, home, new Random(seed + 1), { kills, shells })
   const tops = shape.roots
   try {
-    await storm.calmly(first.slice(0, tops))
+    await storm.runCalmly(first.slice(0, tops))
     note(`${first.length + afterwards.length} commands in ${shells} shells`)
     await storm.rage([...first.slice(tops), ...afterwards], family)
     await settleAll(storm, home)
@@ -59,7 +59,7 @@ export async function runTrial(lab: Lab, options: TrialOptions): Promise<TrialRe
       const missing = Math.min(messages - seen.messages.length, 500)
       if (unborn.length === 0 && missing <= 0 && storm.kills >= kills) return
       note(`after ${storm.kills} kills: ${unborn.length} agents and ${Math.max(missing, 0)} messages to go`)
-      await storm.calmly(unborn.map((agent) => spawnOf(random, agent, planOptions)))
+      await storm.runCalmly(unborn.map((agent) => spawnOf(random, agent, planOptions)))
       await storm.rage(morePosts(random, family, messages * round, Math.max(missing, 20)), family)
       await settleAll(storm, home)
     }
@@ -71,12 +71,12 @@ async function settleAll(storm: Storm, home: string): Promise<void> {
   await storm.killDeliveries(() => Seen.read(home).owed().length > 0)
   const recover = commandOf('recover', ['recover', '--all', '--continue', 'all'])
   for (let round = 0; round < ROUNDS_MAX; round++) {
-    await storm.calmly([recover])
-    await storm.calmly([commandOf('deliver', ['deliver', '--all'])])
+    await storm.runCalmly([recover])
+    await storm.runCalmly([commandOf('deliver', ['deliver', '--all'])])
     const seen = Seen.read(home)
-    await storm.calmly(leftToPerson(seen).map((id) => commandOf('resume', ['resume', id])))
+    await storm.runCalmly(leftToPerson(seen).map((id) => commandOf('resume', ['resume', id])))
     // A sender in a tool marks its recipient again after the mail is stored, which may have been delivered by then.
-    if (seen.owed().length === 0) return storm.calmly([recover])
+    if (seen.owed().length === 0) return storm.runCalmly([recover])
     await new Promise((resolve) => setTimeout(resolve, 500))
   }
 }

@@ -20,7 +20,7 @@ export async function cancelTimes(lab: Lab, runs: number): Promise<number[]> {
     await agent.waitForRecord('tool.started', run)
     const tree = (): number[] => processesWith(`SUBSTRAT_AGENT=${agent.id}`)
     await waitFor(() => tree().length >= 4, 'the tool with its children')
-    const ms = await timed(agent, tree())
+    const ms = await timeCancel(agent, tree())
     if (ms !== undefined) times.push(ms)
     await sender.ended
   }
@@ -28,7 +28,7 @@ export async function cancelTimes(lab: Lab, runs: number): Promise<number[]> {
 }
 
 /** Undefined if this process stalled: the programs were gone before it handled the event of the request. */
-async function timed(agent: Agent, pids: number[]): Promise<number | undefined> {
+async function timeCancel(agent: Agent, pids: number[]): Promise<number | undefined> {
   const requests = join(dirname(agent.logPath), 'requests')
   let requestedAt: number | undefined
   const watcher = watch(requests, () => {

@@ -37,7 +37,7 @@ export async function killedConversation(
   const [responses] = agentOf(lab, 'reference', calls)
   const model = through === 'scripted' ? undefined : await LoopbackModel.start(lab, scenarioOf(responses))
   try {
-    const report = await killed(lab, unknownTool, calls, through, model)
+    const report = await runKilled(lab, unknownTool, calls, through, model)
     const { refused } = (await model?.requests()) ?? { refused: [] }
     return { ...report, differences: [...report.differences, ...refused] }
   } finally {
@@ -54,7 +54,7 @@ function scenarioOf(responses: ScriptedEntry[]): Scenario {
   return { responses: answers }
 }
 
-async function killed(
+async function runKilled(
   lab: Lab,
   unknownTool: UnknownTool,
   calls: number,

@@ -1,7 +1,7 @@
 /** Runs a sample of `npm run stress:faults`, and shows that the lab catches a broken program. */
 import { spawnSync } from 'node:child_process'
 import { expect, test } from 'vitest'
-import { printed } from '../../stress/faults/printed.js'
+import { failOutput } from '../../stress/faults/printed.js'
 import { descriptors } from '../../stress/faults/real.js'
 import { describeViolation } from '../../stress/faults/report.js'
 import { sweep } from '../../stress/faults/sweep.js'
@@ -40,7 +40,7 @@ test('failing writes to stdout or stderr end no turn, and exit 11 with one line'
   const lab = Lab.open()
   try {
     lab.runInProcess()
-    const { cases, broken, skipped } = await printed(lab, 45, ['send', 'log', '--version', 'help'])
+    const { cases, broken, skipped } = await failOutput(lab, 45, ['send', 'log', '--version', 'help'])
     expect(broken).toEqual([])
     if (skipped === undefined) expect(cases).toBeGreaterThan(2)
   } finally {

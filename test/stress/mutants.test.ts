@@ -11,7 +11,7 @@ import { describe, expect, test } from 'vitest'
 import { MUTANTS } from '../../stress/mutants/all.js'
 import { brokenSources, CANARIES } from '../../stress/mutants/canaries.js'
 import { REFERENCE } from '../../stress/mutants/change.js'
-import { type Mutant, mutated } from '../../stress/mutants/mutant.js'
+import { type Mutant, mutate } from '../../stress/mutants/mutant.js'
 import { type Sources, sourcesIn } from '../../stress/mutants/place.js'
 import { shapesOf } from '../../stress/mutants/shapes.js'
 import { placesIn, programOf } from '../../stress/mutants/syntax.js'
@@ -20,7 +20,7 @@ import { repository } from '../../stress/support/lab.js'
 const sources = sourcesIn(repository)
 
 function mutatedIn(program: Sources, mutant: Mutant): { file: string; source: string } {
-  return mutated(program, mutant, shapesOf(mutant))
+  return mutate(program, mutant, shapesOf(mutant))
 }
 
 /** Words of JavaScript and Node, and variables that a mutant declares itself. */

@@ -51,7 +51,7 @@ test('the model continues after a prompt that quotes the approved command', asyn
 test('the wait for a phase ends if the turn will not reach it', async () => {
   const job = new Job('mark-2', 'thinking', execAgent, join(tempDirectory(), 'made.txt'))
   job.release()
-  await expect(job.reached()).resolves.toBeUndefined()
+  await expect(job.waitForPhase()).resolves.toBeUndefined()
 })
 
 function asked(text: string): Asked {

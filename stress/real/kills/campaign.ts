@@ -70,14 +70,17 @@ function randomOf(seed: number, number: number): Random {
   return new Random(seed * 7919 + number)
 }
 
-function say({ program, number, mode, phase, story, told, violations }: Kill, choice: Choice): void {
+function say(
+  { program, number, mode, phase, story, warningSeen: told, violations }: Kill,
+  choice: Choice,
+): void {
   console.log(`${program} ${number}: ${mode}, ${phase}: ${story.join('; ')}; ${told}`)
   for (const violation of violations) console.log(`    must hold: ${violation}`)
-  if (violations.length > 0) console.log(`    again: ${again(program, number, choice)}`)
+  if (violations.length > 0) console.log(`    again: ${repeatCommand(program, number, choice)}`)
 }
 
 /** A number refers to the plan, which depends on the selected modes and phases. */
-function again(program: string, number: number, { seed, modes, phases }: Choice): string {
+function repeatCommand(program: string, number: number, { seed, modes, phases }: Choice): string {
   const chosen = [
     ...(modes.length < MODES.length ? [`--modes '${modes.join()}'`] : []),
     ...(phases.length < PHASES.length ? [`--phases '${phases.join()}'`] : []),

@@ -58,7 +58,7 @@ export class Job {
   }
 
   /** Resolves when the turn is in the middle of its phase; rejects if it never gets there. */
-  async reached(): Promise<void> {
+  async waitForPhase(): Promise<void> {
     const isThere = (): boolean =>
       this.isReleased || (this.phase === 'tool' ? this.timesDone() > 0 : this.isReached)
     await waitFor(isThere, `the phase ${this.phase}`, REACHED_MS_MAX)

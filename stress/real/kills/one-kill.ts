@@ -22,7 +22,7 @@ export interface Kill {
   /**
    * Whether the model was informed of the interruption. `kept`: it was not asked again, because the turn had finished.
    */
-  told: 'told' | 'kept' | 'untold' | 'undisturbed'
+  warningSeen: 'told' | 'kept' | 'untold' | 'undisturbed'
   violations: string[]
 }
 
@@ -66,7 +66,7 @@ export class OneKill {
       story,
       isContinued: this.isContinued,
       timesDone: job.timesDone(),
-      told: this.told(),
+      warningSeen: this.warningSeen(),
       violations,
     }
   }
@@ -87,13 +87,13 @@ export class OneKill {
     this.isUndisturbed = ended.code === 0
     await sleep(this.random.below(1500))
     this.continuedAt = performance.now()
-    await this.continued(ended)
+    await this.continueTurn(ended)
     this.judgeWork()
     await this.judgeHome()
   }
 
   /** Continues as a user would: the same command, `recover --all` or `resume`, and a decision where one is requested. */
-  private async continued({ code }: Ended): Promise<void> {
+  private async continueTurn({ code }: Ended): Promise<void> {
     const first = this.random.pick<Route>(['key', 'recover', 'resume'])
     const again = this.random.pick<Route>(['retry', 'retry key'])
     // A turn that was already waiting for a decision is cancelled too.
@@ -165,11 +165,11 @@ export class OneKill {
     if (job.timesDone() !== 1) this.violations.push(`the work is done once: ${job.timesDone()} times`)
     const bare = Math.max(...job.deliveries.map((each) => each.bare))
     if (bare > 1) this.violations.push(`the bare prompt is in a native session once: ${bare} times`)
-    if (this.told() === 'untold')
+    if (this.warningSeen() === 'untold')
       this.violations.push('a model that is asked again is informed of the interruption')
   }
 
-  private told(): Kill['told'] {
+  private warningSeen(): Kill['warningSeen'] {
     if (this.isUndisturbed) return 'undisturbed'
     // Later requests of an earlier program follow a tool result; they are not prompts.
     const asked = this.job.deliveries.filter(({ at, isNew }) => isNew && at > this.continuedAt)
@@ -185,7 +185,9 @@ export class OneKill {
   private async judgeHome(): Promise<void> {
     if (this.trial.program.isWarm === true) await this.turn.command('suspend', ['suspend', AGENT], [0])
     await this.trial.nothingRuns(LEFT_MS_MAX).catch(() => {
-      const left = this.trial.left().map((pid) => `${pid} ${commandOf(pid).slice(0, LEFT_CHARACTERS)}`)
+      const left = this.trial
+        .leftProcesses()
+        .map((pid) => `${pid} ${commandOf(pid).slice(0, LEFT_CHARACTERS)}`)
       this.violations.push(`no process of the turn is left: ${left.join('; ')}`)
     })
     const temps = readdirSync(this.trial.env.TMPDIR as string).filter((name) => name.startsWith('substrat-'))

@@ -76,7 +76,7 @@ export class StruckTurn {
   /** Kills everything that still runs. */
   async clearAway(): Promise<void> {
     this.job.release()
-    for (const pid of this.trial.left()) strike([pid], 'SIGKILL')
+    for (const pid of this.trial.leftProcesses()) strike([pid], 'SIGKILL')
     await this.trial.nothingRuns(LEFT_MS_MAX).catch(() => undefined)
   }
 
@@ -103,9 +103,9 @@ export class StruckTurn {
     const hasTimeout = this.mode.endedBy === 'timeout'
     const timeout = hasTimeout ? ['--turn-timeout', `${TIMEOUT_SECONDS * 2 ** tried}s`] : []
     const sender = this.trial.start(...this.sending, ...timeout)
-    await Promise.race([this.job.reached(), sender.ended])
+    await Promise.race([this.job.waitForPhase(), sender.ended])
     if (isRunning(sender)) await sleep(pauseMs)
-    const all = this.trial.left()
+    const all = this.trial.leftProcesses()
     if (isRunning(sender) && targets('program', sender, all).length > 0) return { sender, all }
     if (isRunning(sender) && this.phase !== 'permission')
       throw new Error(`no program runs in the phase ${this.phase}`)
@@ -126,7 +126,7 @@ export class StruckTurn {
     for (const [index, { signal, to }] of strikes.entries()) {
       if (index > 0) await sleep(STOPPED_MS)
       // The processes found before: until the signal is sent, the turn may leave its phase.
-      const pids = targets(to, sender, index === 0 ? all : this.trial.left())
+      const pids = targets(to, sender, index === 0 ? all : this.trial.leftProcesses())
       if (this.random.chance(0.5)) pids.reverse()
       strike(pids, signal)
       this.story.push(`${signal} to ${to} (${pids.length})`)

@@ -1,12 +1,12 @@
 /** The kills of a campaign, counted by program, mode and phase. */
-import { grouped } from '../../tree/seen.js'
+import { groupBy } from '../../tree/seen.js'
 import type { Kill } from './one-kill.js'
 
 const HEAD = ['program', 'mode', 'phase', 'kills', 'continued', 'done once', 'told', 'kept', 'violations']
 
 export function tableOf(kills: Kill[]): string {
-  const cells = [...grouped(kills, ({ program, mode, phase }) => [program, mode, phase].join('\t'))]
-  const programs = [...grouped(kills, ({ program }) => `${program}\tall\tall`)]
+  const cells = [...groupBy(kills, ({ program, mode, phase }) => [program, mode, phase].join('\t'))]
+  const programs = [...groupBy(kills, ({ program }) => `${program}\tall\tall`)]
   const rows = [
     HEAD,
     ...[...cells, ...programs].map(([name, those]) => [...name.split('\t'), ...counts(those)]),
@@ -21,8 +21,8 @@ function counts(kills: Kill[]): string[] {
     String(kills.length),
     many(({ isContinued }) => isContinued),
     many(({ timesDone }) => timesDone === 1),
-    many(({ told }) => told === 'told'),
-    many(({ told }) => told === 'kept' || told === 'undisturbed'),
+    many(({ warningSeen: told }) => told === 'told'),
+    many(({ warningSeen: told }) => told === 'kept' || told === 'undisturbed'),
     many(({ violations }) => violations.length > 0),
   ]
 }
