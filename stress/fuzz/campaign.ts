@@ -135,7 +135,7 @@ function unlike(one: Trial, other: Trial): string[] {
   const ids = new Set([...first.keys(), ...second.keys()])
   return [...ids]
     .filter((id) => first.get(id)?.equals(second.get(id) ?? Buffer.alloc(0)) !== true)
-    .map((id) => `the same sequence comes to the same bytes: the log of ${id} does not`)
+    .map((id) => `the same sequence produces the same bytes: the log of ${id} does not`)
 }
 
 function report(

@@ -55,7 +55,7 @@ export class Durations {
     const isExpired = action.do === 'decide' && /TOKEN_EXPIRED/.test(told.stdout)
     if (!isExpired || from === undefined || now - from >= TOKEN_MS) return []
     return [
-      `a token lives ${TOKEN_MS} ms: ${used.slice(0, 12)} of ${action.at} was told ${now - from} ms ago`,
+      `a token lives ${TOKEN_MS} ms: ${used.slice(0, 12)} of ${action.at} was printed ${now - from} ms ago`,
     ]
   }
 

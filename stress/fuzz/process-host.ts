@@ -54,7 +54,7 @@ export class ProcessHost implements Host {
   }
 
   powerCut(): void {
-    throw new Error('real processes are not cut off from their disk here')
+    throw new Error('this host cannot cut the power')
   }
 
   leftBehind(): number[] {
@@ -75,8 +75,7 @@ export class ProcessHost implements Host {
       }, later.ms)
     const { code, signal, stdout, stderr } = await ended
     clearTimeout(timer)
-    if (signal === 'SIGKILL' && !isHarmed)
-      throw new Error(`substrat ${argv.join(' ')} did not come to an end`)
+    if (signal === 'SIGKILL' && !isHarmed) throw new Error(`substrat ${argv.join(' ')} did not end`)
     if (signal === 'SIGKILL') this.counts.kills += 1
     else if (isHarmed) this.counts.signals += 1
     else this.times.push(performance.now() - began)

@@ -94,12 +94,12 @@ function stillOwed(host: Host): string[] {
     .owed()
     .map(
       ({ state, waiting }) =>
-        `nothing is owed at the end: ${state.path} has ${waiting.length} messages, owes ${state.owes.length}, run ${state.run?.status}`,
+        `nothing is owed at the end: ${state.path} has ${waiting.length} pending messages, owes ${state.owes.length}, run ${state.run?.status}`,
     )
 }
 
 function leftBehind(host: Host): string[] {
-  return host.leftBehind().map((pid) => `no program of a turn outlives it: process ${pid}`)
+  return host.leftBehind().map((pid) => `no program outlives its turn: process ${pid}`)
 }
 
 /** Exit statuses that report the result of a turn, not a failure of these commands. */
@@ -107,7 +107,7 @@ const FINE = [0, 5, 6, 7, 9, 12, 13, 14]
 
 function* wrongExit({ argv, status, stderr, isHarmed }: Told): Iterable<string> {
   if (isHarmed || (typeof status === 'number' && FINE.includes(status))) return
-  yield `substrat ${argv.join(' ')} brings the home to rest, and ended with ${status}: ${stderr.trim().slice(0, 500)}`
+  yield `substrat ${argv.join(' ')} makes the home idle, and ended with ${status}: ${stderr.trim().slice(0, 500)}`
 }
 
 async function one(host: Host, argv: string[], heard: Heard): Promise<Told> {

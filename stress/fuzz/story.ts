@@ -34,7 +34,7 @@ export function* exitsAreOfTheContract({ command, told }: Done, isAlone: boolean
   const { action } = command
   const { status, isHarmed, stderr } = told
   const what = `substrat ${told.argv.join(' ').slice(0, 200)} ended with ${status}: ${stderr.trim().slice(0, 500)}`
-  if (/^\s+at .+:\d+:\d+\)?$/m.test(stderr)) yield `no command ends with a stack: ${what}`
+  if (/^\s+at .+:\d+:\d+\)?$/m.test(stderr)) yield `no command prints a stack trace: ${what}`
   if (typeof status !== 'number') {
     if (!isHarmed) yield `only a killed command dies by a signal: ${what}`
     return

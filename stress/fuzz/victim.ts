@@ -130,7 +130,7 @@ class Life {
       return [
         now === undefined
           ? `an agent stays until it is removed: ${id} is gone`
-          : `a log keeps the ${log.length} bytes that it had: that of ${id} does not`,
+          : `a log keeps its first ${log.length} bytes: that of ${id} does not`,
       ]
     })
   }

@@ -59,7 +59,7 @@ export class ProcessStage implements Stage {
     const found = points.filter((point) => syscall.test(point.syscall) && what.test(point.what))[n - 1]
     const killed = found && (await runKilled(processes, home, { argv, env }, found))
     if (killed?.signal !== 'SIGKILL')
-      throw new Error(`substrat ${argv.join(' ')} has no ${n}. ${step} to die before`)
+      throw new Error(`substrat ${argv.join(' ')} has no step ${n} of kind ${step} to die before`)
   }
 
   private async onCopy<T>(work: (copy: string) => Promise<T>): Promise<T> {

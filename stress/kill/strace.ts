@@ -53,7 +53,7 @@ export function whyNoStrace(): string | undefined {
   const [program, ...words] = STRACE
   const probe = spawnSync(program, [...words, '-o', '/dev/null', '-e', 'trace=fsync', 'true'])
   if (probe.error !== undefined) return 'strace is not installed'
-  return probe.status === 0 ? undefined : 'strace may trace no process here, or is too old for -b'
+  return probe.status === 0 ? undefined : 'strace may not trace processes here, or is too old for -b'
 }
 
 /** Runs the command once without a kill, and lists its kill points. */

@@ -44,7 +44,7 @@ export function withoutBarriers(): void {
 /** The kernel reports changes at any time, so every watcher must also poll. */
 export function withoutWatches(): void {
   fs.watch = (() => {
-    throw new Error('nothing is watched here')
+    throw new Error('the machine watches no files')
   }) as unknown as typeof fs.watch
   syncBuiltinESMExports()
 }

@@ -65,7 +65,8 @@ export class MachineStage implements Stage {
     const { status } = await this.place.run(argv, ({ point }) =>
       point === step && ++count === n ? { kill: true } : undefined,
     )
-    if (status !== 'killed') throw new Error(`substrat ${argv.join(' ')} has no ${n}. ${step} to die before`)
+    if (status !== 'killed')
+      throw new Error(`substrat ${argv.join(' ')} has no step ${n} of kind ${step} to die before`)
   }
 
   async act(work: () => Promise<void>): Promise<void> {

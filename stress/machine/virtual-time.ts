@@ -98,8 +98,8 @@ export class VirtualTime {
       await drain()
       if (isSettled) return promise
       const next = this.next()
-      if (next === undefined) throw new Stuck('no process can go on')
-      if (next.dueAt > end) throw new Stuck(`not at its end after ${maxMs} ms`)
+      if (next === undefined) throw new Stuck('no process can continue')
+      if (next.dueAt > end) throw new Stuck(`not done after ${maxMs} ms`)
       this.fire(next)
     }
   }

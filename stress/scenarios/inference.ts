@@ -19,8 +19,8 @@ export const INFERENCE: Scenario[] = [
   {
     name: 'send-inference',
     not: {
-      powercut: 'a read from a socket changes no disk: the disks are those of send-key',
-      faults: 'a read from a socket is no step on the disk: the steps are those of send-key',
+      powercut: 'reads from a socket change no disk: the disks are those of send-key',
+      faults: 'a read from a socket is not a disk step: the steps are those of send-key',
     },
     argv: ARGV,
     // The plugin is linked for this scenario only.

@@ -75,6 +75,6 @@ function* noneTwice(home: HomeView): Broken {
     record.kind === 'run.started' && /^(minute|late) /.test(record.key ?? '') ? [record.key] : [],
   )
   const twice = keys.filter((key, index) => keys.indexOf(key) !== index)
-  if (twice.length > 0) yield `each key has one run, but ${twice.join(', ')} more`
-  if (conversation(agent, MESSAGE).asked !== keys.length) yield 'each message is taken with its key'
+  if (twice.length > 0) yield `each key has one run, but ${twice.join(', ')} have more`
+  if (conversation(agent, MESSAGE).asked !== keys.length) yield 'each message is recorded with its key'
 }

@@ -49,7 +49,7 @@ function configScenario(name: string, before: string | undefined): Scenario {
     *checkAcknowledged(told, home) {
       if (slotsIn(home) !== '8' && slotsIn(home) !== String(before))
         yield `a setting is the old one or the new one, not ${slotsIn(home)}`
-      if (/is 8/.test(told.stdout) && slotsIn(home) !== '8') yield 'an acknowledged setting is there'
+      if (/is set to 8/.test(told.stdout) && slotsIn(home) !== '8') yield 'an acknowledged setting is there'
     },
     next: { argv, check: (ended) => exits(ended, 0) },
     *finally(home) {

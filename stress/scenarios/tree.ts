@@ -50,7 +50,7 @@ function ungateScenario(): Scenario {
       return undefined
     },
     *checkAcknowledged(told, home) {
-      if (/turns again/.test(told.stdout) && home.agent('kid')?.state.gate.isGated === true)
+      if (/is ungated/.test(told.stdout) && home.agent('kid')?.state.gate.isGated === true)
         yield 'an agent reported as ungated is'
     },
     next: { argv: ['ungate', 'kid'], check: (ended) => exits(ended, 0) },

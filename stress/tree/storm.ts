@@ -134,7 +134,7 @@ export class Storm {
       clearTimeout(timer)
       if (told.signal === null) this.took(verb, performance.now() - startMs)
       if (told.signal === 'SIGKILL') {
-        if (!isDue) throw new Error(`substrat ${operation.argv.join(' ')} did not come to an end`)
+        if (!isDue) throw new Error(`substrat ${operation.argv.join(' ')} did not end`)
         kills += 1
         this.kills += 1
         this.killsOf[operation.verb] = (this.killsOf[operation.verb] ?? 0) + 1
