@@ -485,7 +485,7 @@ describe('a private file of a program', () => {
   })
 })
 
-describe('a record that cannot be written in mid-turn', () => {
+describe('in mid-turn a full disk', () => {
   const FULL = { code: 'STORAGE_FAILED', facts: { errno: 'ENOSPC' } }
   let directory: string
 
@@ -507,7 +507,7 @@ describe('a record that cannot be written in mid-turn', () => {
   })
   const options = { signal: new AbortController().signal }
 
-  test('of the program to start: the program never runs, and the turn throws', async () => {
+  test('before the record of a launch keeps the program from running, and the turn throws', async () => {
     withFaults(failing('ENOSPC', isRecord('provider.started')))
     const provider = launching(async function* (host) {
       await host.launch(command(), options)
@@ -529,7 +529,7 @@ describe('a record that cannot be written in mid-turn', () => {
   })
 
   test.each(['provider.state', 'message.agent', 'run.completed'])(
-    'of %s: the turn throws, the run stays open, the provider is stopped',
+    'at %s makes the turn throw, leaves the run open, and stops the provider',
     async (kind) => {
       withFaults(failing('ENOSPC', isRecord(kind)))
       const ended: string[] = []
@@ -548,7 +548,7 @@ describe('a record that cannot be written in mid-turn', () => {
     },
   )
 
-  test('of the reply of a program: the program is dead when the turn throws', async () => {
+  test('at the reply of a program kills the program before the turn throws', async () => {
     withFaults(failing('ENOSPC', isRecord('message.agent')))
     session = await newSession(session.store, {
       provider: 'exec',

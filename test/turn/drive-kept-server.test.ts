@@ -16,7 +16,7 @@ beforeEach(async () => {
   session = await newSession(tempStore())
 })
 
-/** Starts a server if none is kept, then yields `events`. It never stops the server. */
+/** Starts a server if no kept one exists, then yields `events`. It never stops the server. */
 function keeping(...events: object[]): AgentProvider {
   const create = async (_: unknown, host: AgentHost): Promise<object> => ({
     async *send(_: string, { signal }: { signal: AbortSignal }) {

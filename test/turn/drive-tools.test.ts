@@ -84,7 +84,7 @@ describe('a tool call', () => {
     ])
   })
 
-  test('of a program is recorded with its process group, any other call without one', async () => {
+  test('is recorded with its process group if it is a program, else without one', async () => {
     const calls = [
       call('shell', { command: 'true' }, 'a'),
       call('write_file', { path: 'x', content: '' }, 'b'),
@@ -123,7 +123,7 @@ describe('a tool call', () => {
     expect([seen, held]).toEqual([[1, 0, 1], 0])
   })
 
-  test('of a program receives neither what the provider keeps to itself nor the token of a person', async () => {
+  test('passes to its program neither the secrets that the provider keeps to itself nor the token of a person', async () => {
     vi.stubEnv('CANARY_KEY', 'canary')
     vi.stubEnv('SUBSTRAT_TOKEN', 'canary')
     onTestFinished(() => void vi.unstubAllEnvs())
@@ -179,7 +179,7 @@ describe('a tool call', () => {
     expect(heard[1]?.at(-1)).toMatchObject({ content: '[exit status 3]', is_error: true })
   })
 
-  test('of a missing tool has an error as its result', async () => {
+  test('for a missing tool has an error as its result', async () => {
     const { provider, heard } = script([call('teleport', {}), CALLS])
     expect((await runTurn(session, provider)).status).toBe('completed')
     expect(heard[1]?.at(-1)).toMatchObject({ content: 'There is no tool teleport.', is_error: true })
@@ -296,7 +296,7 @@ describe('a call that may change things and is not allowed', () => {
     expect(records('tool.finished')[0]).toMatchObject({ content: 'wrote 100000 bytes', is_error: false })
   })
 
-  test('of a tool server is run once approved: the server is started for it', async () => {
+  test('starts its tool server and runs once approved', async () => {
     const { provider } = script([call('notes__add', { a: 1, b: 2 }), CALLS])
     const servers = { notes: serverThat('well') }
     const parked = await runTurn(session, provider, { toolbox: toolboxAt(session, { servers }) })

@@ -1,4 +1,4 @@
-/** One agent, its processes, its tools and its people, without a disk: everything that is pure, taken as it is used. */
+/** A model of one agent with its processes, tools and people, without a disk. It uses the pure functions of the product. */
 import { createHash } from 'node:crypto'
 import { expect } from 'vitest'
 import type { ModelMessage } from '../../src/provider/contract.js'
@@ -27,7 +27,7 @@ import { POLICY } from '../support/turns.js'
 
 const AGENT = idOf('agent')
 const GROUP = { process_group: 10, start_time: 20, kernel_boot_id: 'k', pid_namespace: '1' }
-/** When tokens expire: later than any record, until the clock is set past it. */
+/** Expiry of tokens: later than any record, until a script sets the clock past it. */
 const EXPIRY = timeOf(1_000_000)
 const NOT_BEFORE = timeOf(900_000)
 
@@ -35,7 +35,7 @@ export class World {
   readonly log: SessionRecord[] = []
   readonly rows = new Set<Row>()
   state = undefined as unknown as State
-  /** What the living process has to do next; undefined where there is none. */
+  /** The next effect of the living process; undefined if there is none. */
   private effect: Effect | undefined
   private provider: ProviderKind | undefined
   private now = timeOf(0)
@@ -46,7 +46,7 @@ export class World {
     this.append([createdRecord(AGENT)])
   }
 
-  /** `flag` is whatever else is undecided about a word. */
+  /** `flag` decides any detail that the word leaves open. */
   take(word: string, flag: boolean): void {
     if (word === 'the time has come') this.now = NOT_BEFORE
     if (word === 'the token expires') this.now = EXPIRY
@@ -57,7 +57,7 @@ export class World {
     else this.goesItsWay(word, flag)
   }
 
-  /** Something comes to the process that runs the turn, or to the run that waits. */
+  /** An event reaches the process that runs the turn, or the parked run. */
   private goesItsWay(word: string, flag: boolean): void {
     this.doWhatIsOwn(word)
     const run = this.open
@@ -68,7 +68,7 @@ export class World {
     else if (this.effect?.type === 'ask') this.program(word, run, flag)
   }
 
-  /** The last process: it finds what there is, and marks it; a run that waits is cancelled. */
+  /** The last process marks the run that it finds. A parked run is cancelled. */
   end(): void {
     this.effect = undefined
     this.settle(false, 'stop', undefined)
@@ -80,7 +80,7 @@ export class World {
     return this.state.run?.status === 'open' ? this.state.run : undefined
   }
 
-  // What is looked at
+  // Observations
 
   records<K extends SessionRecord['kind']>(kind: K): SessionRecord<K>[] {
     return this.log.filter((record) => record.kind === kind) as unknown as SessionRecord<K>[]
@@ -100,12 +100,12 @@ export class World {
     return ends
   }
 
-  /** Each history that a model was given. */
+  /** Each conversation that a model received. */
   checkAsked(): void {
     for (const messages of this.history) expectWhole(messages)
   }
 
-  /** Calls that were taken for answered when the model was asked again, and had no result. */
+  /** Calls without a result although the model was asked again. */
   unanswered(): string[] {
     const missing: string[] = []
     for (const messages of this.history) {
@@ -128,7 +128,7 @@ export class World {
     return twice
   }
 
-  /** Requests of the runs that have a bound. */
+  /** Number of requests, and its limit, of each run that has a limit. */
   bounded(): { asked: number; max: number }[] {
     return this.records('run.started')
       .filter(({ steps_max }) => steps_max !== undefined)
@@ -155,7 +155,7 @@ export class World {
       .join('\n')
   }
 
-  // What happens
+  // Events
 
   private append(records: NewRecord[]): void {
     if (records.length === 0) return
@@ -207,7 +207,7 @@ export class World {
     }
   }
 
-  /** What the process does by itself, without being told by anything outside. */
+  /** A step of the process without an event from outside. */
   private doWhatIsOwn(word: string): void {
     const { effect } = this
     if (effect?.type === 'park') this.park(effect.call_ids)
@@ -221,7 +221,7 @@ export class World {
     this.persist({ type: 'parked', token, asks })
   }
 
-  /** As `compact` does: all but the last exchange is left out. */
+  /** Like `compact`, but leaves out all exchanges except the last. */
   private compact(word: string): void {
     const all = exchanges(this.session)
     const kept = all.at(-1)
@@ -285,7 +285,7 @@ export class World {
         ...this.asking(),
       })
     else if (word === 'fail, rate limit' && !isAnswered) this.limit()
-    // The program goes on, until its run is over or waits.
+    // The program continues until its run is over or parked.
     this.effect = this.open === undefined || this.open.wait !== null ? undefined : effect
   }
 
@@ -320,7 +320,7 @@ export class World {
       const provider = this.provider as ProviderKind
       this.persist({ type: 'decided', provider, boot_id: 'b', decided, asks: ASKS, sources: [] })
     } catch (error) {
-      // A batch is written whole or not at all.
+      // A batch is written completely or not at all.
       this.log.length = before[0]
       this.state = before[1]
       throw error
@@ -358,7 +358,7 @@ export class World {
     this.persist({ type: 'stopped', reason, state: null, result })
   }
 
-  /** The process is gone, and another comes, which may be gone again at once. */
+  /** The process dies, and another process recovers. It may die at once too. */
   private crash(word: string, flag: boolean): void {
     this.effect = undefined
     const goesOn = !word.includes('only mark')
@@ -389,7 +389,7 @@ export class World {
       this.persist(this.beginning('', this.state.recovery.interruption?.run_id, true))
   }
 
-  /** A person's, to an agent whose turn does not go on by itself any more. */
+  /** A person's message to an agent whose turn no longer continues automatically. */
   private message(): void {
     const run = this.open
     if (run !== undefined && run.wait === null) this.append(interruptedRecords(run))
@@ -424,7 +424,7 @@ export class World {
   }
 }
 
-/** What a program asks. */
+/** The questions of a program. */
 const ASKS: Ask[] = [{ call_id: 'native', tool: 'bash', input: {} }]
 
 const NO_MORE: RetryPlan = { retryInMs: null, notBefore: null }
@@ -436,7 +436,7 @@ const FAILURES: Record<string, ['crashed' | 'overloaded' | 'rate_limit' | 'overf
   'fail, too long': ['overflow', NO_MORE],
 }
 
-/** For each call the tools that it may be of. */
+/** The possible tools of each call. */
 const CALLS: Record<string, string[][]> = {
   'answer with a call': [['shell', 'read_file', 'write_file', 'nonsense']],
   'answer with three calls': [
@@ -448,7 +448,7 @@ const CALLS: Record<string, string[][]> = {
   'answer with the same ids again': [['read_file'], ['shell', 'write_file']],
 }
 
-/** What a strict API asks of a history. */
+/** The rules that a strict API has for a conversation. */
 function expectWhole(messages: ModelMessage[]): void {
   for (let index = 0; index < messages.length; index++) {
     const message = messages[index] as ModelMessage

@@ -54,7 +54,7 @@ export const FAILED_SYNC: Mutant[] = [
     name: 'the failure to record is a failure of the program',
     place: 'turn/ask/storage-guard.ts StorageGuard.guard',
     edits: { 'expression:2': '' },
-    suites: ['turn/drive-agent#of the program to start', 'turn/drive-agent'],
+    suites: ['turn/drive-agent#before the record of a launch', 'turn/drive-agent'],
   },
   {
     name: 'after a failure of storage a visit ends as if it were clean',

@@ -43,13 +43,13 @@ export const INTENT: Mutant[] = [
     name: 'the group of a tool is not recorded',
     place: 'turn/tool-runs.ts ToolRuns.run',
     edits: { 'expression:3': '' },
-    suites: ['turn/drive-tools#of a program is recorded'],
+    suites: ['turn/drive-tools#is recorded with its process group'],
   },
   {
     name: 'the group of a tool server is not recorded',
     place: 'turn/tool-runs.ts ToolRuns.startToolServers',
     edits: { 'expression:2': '' },
-    suites: ['turn/drive-tools#of a tool server is run', 'commands/tools'],
+    suites: ['turn/drive-tools#starts its tool server', 'commands/tools'],
   },
   {
     name: 'a model is asked without a record',
@@ -70,7 +70,7 @@ export const INTENT: Mutant[] = [
     name: 'a tool of ours is run without a record',
     place: 'turn/step/calls.ts proceed',
     edits: { 'expression:2.expression': 'void 0' },
-    suites: ['turn/drive-tools#of a program is recorded'],
+    suites: ['turn/drive-tools#is recorded with its process group'],
   },
   {
     name: 'a call of a program is recorded once it is carried out',
@@ -177,6 +177,6 @@ export const INTENT: Mutant[] = [
     name: 'a command acts on an effect that the pure step does not name',
     place: 'turn/step/calls.ts proceed',
     edits: { 'binary:2.right': "'none'" },
-    suites: ['turn/drive-tools#of a missing tool'],
+    suites: ['turn/drive-tools#for a missing tool'],
   },
 ]

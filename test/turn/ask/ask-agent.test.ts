@@ -1,4 +1,4 @@
-/** What an agent's program does within its turn, and what it asks. */
+/** An agent program during its turn: its tools, notes, questions and failures. */
 import { randomUUID } from 'node:crypto'
 import { beforeEach, describe, expect, test } from 'vitest'
 import { bootId } from '../../../src/host/identity.js'
@@ -32,11 +32,11 @@ interface Program {
   provider: AgentProvider
   prompts: string[]
   answers: WaitAnswer[]
-  /** How its sessions were let go of. */
+  /** How each of its sessions was released. */
   ends: string[]
 }
 
-/** Its turns yield these, one after the other, whether it is prompted or answered. */
+/** A provider whose turns yield these in order, for prompts and answers alike. */
 function program(...turns: unknown[][]): Program {
   const told: Omit<Program, 'provider'> = { prompts: [], answers: [], ends: [] }
   const next = (): AsyncIterable<unknown> => yields(...(turns.shift() ?? [DONE]))
@@ -74,7 +74,7 @@ function decision(run: Run, decision: 'approve' | 'deny' | 'input', text = ''): 
   }
 }
 
-/** The next command, once a time has come or after a kill. */
+/** The next command, after a parked time has come or after a kill. */
 function goesOn(): TurnFacts {
   const event = { type: 'go_on', provider: 'agent', boot_id: bootId(), auto: false, notice: null } as const
   return { first: { ...event, sources: [] } }
@@ -84,7 +84,7 @@ describe('a tool of the program', () => {
   const started = { type: 'tool_started', call_id: 'n1', tool: 'Bash', input: { command: 'make' } }
   const finished = { type: 'tool_finished', call_id: 'n1', tool: 'Bash', output: 'made', is_error: false }
 
-  test('is recorded when it starts and when it ends, in order', async () => {
+  test('is recorded at its start and at its end', async () => {
     await turn([started, { ...finished, is_error: true }, DONE])
     expect(kindsOf(session)).toContain('program.tool_started')
     expect(records('program.tool_started')).toMatchObject([
@@ -96,7 +96,7 @@ describe('a tool of the program', () => {
     expect(records('tool.started')).toEqual([])
   })
 
-  test('with an output that is too long for a line is in the log in short, and whole in a blob', async () => {
+  test('with output too long for a line has an excerpt in the log, and the whole output in a blob', async () => {
     const output = 'x'.repeat(300_000)
     await turn([started, { ...finished, output }, DONE])
     const [record] = records('program.tool_finished')
@@ -104,7 +104,7 @@ describe('a tool of the program', () => {
     expect(session.text(record?.output as { blob: string; bytes: number })).toBe(output)
   })
 
-  test('with an input that is too long for a line has it in a blob', async () => {
+  test('with an input too long for a line has its input in a blob', async () => {
     await turn([{ ...started, input: { text: 'x'.repeat(300_000) } }, DONE])
     const [record] = records('program.tool_started')
     expect(record?.input).toBeUndefined()
@@ -113,9 +113,9 @@ describe('a tool of the program', () => {
 
   test.each([
     ['without a name', { ...started, tool: '' }],
-    ['whose name is no text', { ...started, tool: 7 }],
+    ['whose name is not a string', { ...started, tool: 7 }],
     ['without an id', { ...started, call_id: undefined }],
-    ['whose name is endless', { ...started, tool: 'x'.repeat(limits.callNameCharactersMax + 1) }],
+    ['whose name is too long', { ...started, tool: 'x'.repeat(limits.callNameCharactersMax + 1) }],
     ['that ends without a name', { ...finished, tool: undefined }],
   ])('%s fails the turn', async (_, event) => {
     const run = await turn([event, DONE])
@@ -127,14 +127,18 @@ describe('a tool of the program', () => {
     ['nothing', undefined, {}],
     ['a list', ['a'], { value: ['a'] }],
     ['a word', 'a', { value: 'a' }],
-    ['what JSON cannot say', { at: new Date(0), f: () => 0 }, { at: '1970-01-01T00:00:00.000Z' }],
+    [
+      'an object that JSON cannot express',
+      { at: new Date(0), f: () => 0 },
+      { at: '1970-01-01T00:00:00.000Z' },
+    ],
   ])('whose input is %s is recorded with an object', async (_, input, stored) => {
     await turn([{ ...started, input }, DONE])
     expect(records('program.tool_started')).toMatchObject([{ input: stored }])
   })
 })
 
-test('a note is told, and is not in the log', async () => {
+test('a note is shown, but is not in the log', async () => {
   const notes: string[] = []
   const before = kindsOf(session).length
   await turn([DONE])
@@ -147,7 +151,7 @@ test('a note is told, and is not in the log', async () => {
 })
 
 describe('a program that asks', () => {
-  test('is let go with its state, and its run waits with a token', async () => {
+  test('is released with its state, and its run is parked with a token', async () => {
     const secrets: string[] = []
     const { provider, ends } = program([WAIT])
     const run = await runTurn(session, provider, {
@@ -160,7 +164,7 @@ describe('a program that asks', () => {
     expect(secrets).toHaveLength(1)
   })
 
-  test('is answered with what was decided about what it asked, and the answer is given once', async () => {
+  test('receives the decision about its question, once', async () => {
     const { provider, prompts, answers } = program([WAIT], [DONE], [DONE])
     const parked = await runTurn(session, provider)
     const run = await runTurn(session, provider, decision(parked, 'deny', 'no'))
@@ -170,7 +174,7 @@ describe('a program that asks', () => {
     expect(prompts).toEqual(['hi', 'next'])
   })
 
-  test('and is limited before it acts on the answer is given it again', async () => {
+  test('and is limited before it acts on the answer receives the answer again', async () => {
     const { provider, prompts, answers } = program([WAIT], [LIMITED], [DONE])
     const parked = await runTurn(session, provider)
     const limited = await runTurn(session, provider, decision(parked, 'approve'))
@@ -180,7 +184,7 @@ describe('a program that asks', () => {
     expect(prompts).toEqual(['hi'])
   })
 
-  test('and is limited when it has acted on the answer is told that it was interrupted', async () => {
+  test('and is limited after it acted on the answer receives the recovery prompt', async () => {
     const acts = { type: 'tool_started', call_id: 'n1', tool: 'Bash', input: { command: 'make' } }
     const { provider, prompts, answers } = program([WAIT], [acts, LIMITED], [DONE])
     const parked = await runTurn(session, provider)
@@ -190,7 +194,7 @@ describe('a program that asks', () => {
     expect(prompts).toEqual(['hi', expect.stringMatching(/interrupted.*hi/s)])
   })
 
-  test('with large inputs has them shortened, so that the line holds what it asks', async () => {
+  test('about large inputs has them shortened to fit a line', async () => {
     const asks = Array.from({ length: 20 }, (_, index) => ({
       call_id: `n${index}`,
       tool: 'Write',
@@ -205,9 +209,9 @@ describe('a program that asks', () => {
 
   test.each([
     ['for nothing', { ...WAIT, asks: [] }, /a wait that asks for nothing$/],
-    ['without saying what', { type: 'wait', kind: 'approval' }, /a wait that asks for nothing$/],
+    ['without questions', { type: 'wait', kind: 'approval' }, /a wait that asks for nothing$/],
     ['about no tool', { ...WAIT, asks: [{ call_id: 'n1' }] }, /a question \{ call_id: 'n1' \}$/],
-    ['about nothing at all', { ...WAIT, asks: [null] }, /a question null$/],
+    ['about null', { ...WAIT, asks: [null] }, /a question null$/],
   ])('%s fails its turn', async (_, event, sentence) => {
     const run = await turn([event])
     expect(run.error?.message).toMatch(sentence)
@@ -216,13 +220,13 @@ describe('a program that asks', () => {
 
   test.each([
     ['replies', [WAIT, DONE]],
-    ['asks once more', [WAIT, WAIT]],
+    ['asks again', [WAIT, WAIT]],
     ['had replied', [DONE, WAIT]],
   ])('and %s fails its turn', async (_, events) => {
     expect((await turn(events)).error?.message).toMatch(/an event after its end$/)
   })
 
-  test('and cannot be answered fails when it is', async () => {
+  test('but has no method `answer` fails at the answer', async () => {
     const deaf = agent({
       create: async () => ({
         send: () => yields(WAIT),
@@ -248,7 +252,7 @@ describe('a program that fails', () => {
       }),
     })
 
-  test('with a limit waits until its time, and for a minute where it names none', async () => {
+  test('with a rate limit is parked until its time, or for a minute without one', async () => {
     for (const [retry_after_ms, ms] of [
       [7_200_000, 7_200_000],
       [undefined, 60_000],
@@ -257,14 +261,14 @@ describe('a program that fails', () => {
       const { wait } = await runTurn(session, failing({ type: 'rate_limit', retry_after_ms }))
       const off = Date.parse(wait?.not_before ?? '') - begun - (ms as number)
       expect(off).toBeGreaterThanOrEqual(0)
-      // As long as the turn took, and no longer.
+      // The tolerance is the duration of the turn.
       expect(off).toBeLessThanOrEqual(Date.now() - begun)
     }
     expect(records('run.waiting')).toMatchObject([{ why: 'no more today' }, { why: 'no more today' }])
   })
 
   test.each(['overloaded', 'unreachable', 'timeout', 'crashed', 'session_lost', 'busy'])(
-    'as %s is not asked again by us: it has tried itself',
+    'as %s is not retried: it has its own retries',
     async (type) => {
       const run = await runTurn(session, failing({ type }))
       expect(run).toMatchObject({ status: 'failed', error: { type, message: 'no more today' } })
@@ -276,7 +280,7 @@ describe('a conversation that was seeded', () => {
   const seed = (): void =>
     void session.append([{ kind: 'session.seeded', from: randomUUID(), content: 'SEED' }])
 
-  test('is told with the first prompt that completes, and in no later one', async () => {
+  test('precedes the prompt until a turn completes, and no later prompt', async () => {
     const { provider, prompts } = program([], [DONE], [DONE])
     seed()
     expect((await runTurn(session, provider)).status).toBe('failed')
@@ -285,7 +289,7 @@ describe('a conversation that was seeded', () => {
     expect(prompts).toEqual(['SEED\n\nhi', 'SEED\n\nhi', 'hi'])
   })
 
-  test('begins a session of its own: what the program had kept is forgotten', async () => {
+  test('begins a new native session: the earlier native state is dropped', async () => {
     await turn([{ type: 'state', state: Buffer.from('lost') }, DONE])
     seed()
     expect(session.state.provider_state).toBeNull()

@@ -1,4 +1,4 @@
-/** What programs and their tool calls may nest, and no more: deeper values could be written in one place and not in another. */
+/** The nesting limit of inputs. A deeper value could be written at one place and fail at another. */
 import { Duplex, PassThrough } from 'node:stream'
 import { describe, expect, test } from 'vitest'
 import { limits } from '../../../src/limits.js'
@@ -10,12 +10,12 @@ import { agent, runTurn } from '../../support/turns.js'
 
 const nested = (levels: number): string => `${'{"a":'.repeat(levels)}1${'}'.repeat(levels)}`
 
-describe('the input of a tool that a program starts', () => {
+describe('a tool of a program with an input', () => {
   test.each([
     [limits.inputLevelsMax, 'completed'],
     [limits.inputLevelsMax + 1, 'failed'],
     [100_000, 'failed'],
-  ])('of %i levels leaves the turn %s', async (levels, status) => {
+  ])('of %i levels leaves its turn %s', async (levels, status) => {
     async function* told(): AsyncIterable<unknown> {
       yield { type: 'tool_started', call_id: 'n1', tool: 'Bash', input: JSON.parse(nested(levels)) }
       yield { type: 'tool_finished', call_id: 'n1', tool: 'Bash', output: '', is_error: false }
@@ -28,11 +28,11 @@ describe('the input of a tool that a program starts', () => {
   })
 })
 
-describe('the arguments of a call by MCP', () => {
+describe('an MCP call with arguments', () => {
   test.each([
     [limits.inputLevelsMax, true],
     [limits.inputLevelsMax + 1, false],
-  ])('of %i levels are taken: %s', async (levels, isTaken) => {
+  ])('of %i levels is accepted: %s', async (levels, isTaken) => {
     const [toServer, fromServer] = [new PassThrough(), new PassThrough()]
     const connection = Duplex.from({ readable: toServer, writable: fromServer })
     let calls = 0

@@ -1,4 +1,4 @@
-/** Calls by an agent's program: the slot that it lends while it waits, and what its end does to them. */
+/** Calls by an agent program: the slot that its turn releases during a wait, and the end of the turn during a call. */
 import { describe, expect, test } from 'vitest'
 import { SubstratError } from '../../../src/errors.js'
 import type { NewRecord } from '../../../src/session/records.js'
@@ -6,10 +6,10 @@ import { ProgramCalls, type ProgramTurn } from '../../../src/turn/ask/program-ca
 import type { TurnEvent } from '../../../src/turn/step/turn-event.js'
 import type { Toolbox, ToolResult } from '../../../src/turn/tools/toolbox.js'
 
-/** A turn whose tools and slots answer when the test lets them. */
+/** A turn whose tools and slots respond when the test says so. */
 class FakeTurn {
   slots = 1
-  /** How many slots this turn holds: more than one would be a leak. */
+  /** Number of slots that the turn holds: more than one would be a leak. */
   held = 1
   readonly events: TurnEvent[] = []
   readonly stop = new AbortController()
@@ -83,7 +83,7 @@ function begun(): { fake: FakeTurn; calls: ProgramCalls; call(name: string): Pro
   return { fake, calls, call: (name) => calls.call(name, {}, new AbortController().signal) }
 }
 
-test('a call is recorded before it is carried out, and its result before the program has it', async () => {
+test('a call is recorded before it runs, and its result before the program receives it', async () => {
   const { fake, call } = begun()
   const told = call('quick')
   await settled()
@@ -97,14 +97,14 @@ test('a call is recorded before it is carried out, and its result before the pro
 })
 
 describe('the slot', () => {
-  test('is kept by a call that waits for nobody', async () => {
+  test('stays with the turn during a call that does not wait', async () => {
     const { fake, call } = begun()
     const told = call('quick')
     await fake.end('quick')
     expect([(await told).content, fake.held]).toEqual(['quick', 1])
   })
 
-  test('is lent by one that waits, and taken back before the program has the result', async () => {
+  test('is released during a wait, and taken again before the program receives the result', async () => {
     const { fake, call } = begun()
     let isTold = false
     const told = call('wait').then(() => {
@@ -119,7 +119,7 @@ describe('the slot', () => {
     expect(fake.held).toBe(1)
   })
 
-  test('is taken back once where two waits end together', async () => {
+  test('is taken again once if two waits end together', async () => {
     const { fake, call } = begun()
     const told = [call('wait 1'), call('wait 2')]
     await fake.end('wait 1')
@@ -130,7 +130,7 @@ describe('the slot', () => {
     expect(fake.held).toBe(1)
   })
 
-  test('is lent again where another wait has begun while it was taken back', async () => {
+  test('is released again if another wait began while it was taken', async () => {
     const { fake, call } = begun()
     const first = call('wait 1')
     await fake.end('wait 1')
@@ -145,7 +145,7 @@ describe('the slot', () => {
     expect(fake.held).toBe(1)
   })
 
-  test('that cannot be had costs no result', async () => {
+  test('that cannot be taken again loses no result', async () => {
     const { fake, call } = begun()
     const told = call('wait')
     await fake.end('wait')
@@ -155,8 +155,8 @@ describe('the slot', () => {
   })
 })
 
-describe('the end', () => {
-  test('of the turn refuses what comes, and records no result of what is under way', async () => {
+describe('a call', () => {
+  test('after the end of the turn is refused, and one in flight at that end has no result recorded', async () => {
     const { fake, calls, call } = begun()
     const under = call('quick')
     await settled()
@@ -167,7 +167,7 @@ describe('the end', () => {
     expect(fake.events.map(({ type }) => type)).toEqual(['program_called'])
   })
 
-  test('of substrat is the end of a wait in vain, and of its turn: the program is told of no such result', async () => {
+  test('that still waits when substrat is stopped ends its turn, and the program receives no result', async () => {
     const { fake, call } = begun()
     const vain = call('quick')
     await fake.end('quick', { isOpen: true })
@@ -179,7 +179,7 @@ describe('the end', () => {
     expect(fake.finished()).toEqual(['quick'])
   })
 
-  test('of the agent, by complete, refuses every further call', async () => {
+  test('after `complete` is refused', async () => {
     const { fake, calls, call } = begun()
     const done = call('complete')
     await fake.end('complete', { ends: 'the result' })
@@ -188,7 +188,7 @@ describe('the end', () => {
     expect((await call('later')).content).toBe('Refused: the turn of this agent is over.')
   })
 
-  test('of the connection makes a call one that did not happen', async () => {
+  test('whose connection closes is cancelled, and its effects on the agent are dropped', async () => {
     const { fake, calls } = begun()
     const gone = new AbortController()
     const told = calls.call('complete', {}, gone.signal)

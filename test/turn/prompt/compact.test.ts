@@ -18,13 +18,13 @@ beforeEach(async () => {
 const answer = (text: string): AsyncIterable<ModelEvent> => says({ type: 'text', text }, END)
 
 interface Asked {
-  /** Of the conversation, in order. */
+  /** Requests of the conversation, in order. */
   histories: ModelMessage[][]
-  /** Of summaries. */
+  /** Requests for summaries. */
   summaries: ModelRequest[]
 }
 
-/** A model whose context holds so many characters. */
+/** A model whose context holds that many characters. */
 function narrow(
   charactersMax: number,
   summarise: () => AsyncIterable<ModelEvent> = () => answer('the gist'),
@@ -46,7 +46,7 @@ function narrow(
   return { provider, asked }
 }
 
-test('a conversation that is too long is summarised, once, and asked again', async () => {
+test('a conversation that is too long is summarised once, and sent again', async () => {
   for (const n of [1, 2, 3, 4]) appendTurn(session, `question ${n}`, LONG)
   const { provider, asked } = narrow(8000)
   const run = await runTurn(session, provider, { prompt: 'and now?' })
@@ -62,12 +62,12 @@ test('a conversation that is too long is summarised, once, and asked again', asy
   })
   expect(rest.at(-1)).toEqual({ role: 'user', content: 'and now?' })
   expect(JSON.stringify(rest)).not.toContain('question 1')
-  // What is kept is kept word for word, the latest third.
+  // The latest third stays word for word.
   expect(rest).toEqual(asked.histories[0]?.slice(-rest.length))
   expect(kindsOf(session).filter((kind) => kind === 'context.compacted')).toHaveLength(1)
 })
 
-test('the log keeps everything, and the next process has the summary', async () => {
+test('the log still has everything, and the next process sends the summary', async () => {
   for (const n of [1, 2, 3]) appendTurn(session, `question ${n}`, LONG)
   await runTurn(session, narrow(6000).provider, { prompt: 'and now?' })
   const given = conversation(session)
@@ -78,7 +78,7 @@ test('the log keeps everything, and the next process has the summary', async () 
   expect(given[0]?.content).toContain('the gist')
 })
 
-/** A response with two calls, and its results, as a turn that was asked `prompt`. */
+/** A turn with the prompt `prompt`, a response with two calls, and their results. */
 async function turnWithCalls(prompt: string, rounds: number, size: number): Promise<void> {
   let round = 0
   await runTurn(
@@ -96,7 +96,7 @@ async function turnWithCalls(prompt: string, rounds: number, size: number): Prom
   )
 }
 
-test('calls are never parted from their results', async () => {
+test('calls are never separated from their results', async () => {
   for (const size of [10, 500, 2000]) {
     await turnWithCalls(`look ${size}`, 5, size)
     const { provider, asked } = narrow(JSON.stringify(conversation(session)).length - 100)
@@ -106,7 +106,7 @@ test('calls are never parted from their results', async () => {
   expect(kindsOf(session)).toContain('context.compacted')
 })
 
-test('a turn that is too long again after the model has answered is compacted again', async () => {
+test('a turn that is too long again after another response is compacted again', async () => {
   let calls = 0
   const provider = model((request) => {
     if (request.prompt.startsWith('Summarise')) return answer('the gist')
@@ -124,8 +124,8 @@ test('a turn that is too long again after the model has answered is compacted ag
   expect(conversation(session)[0]?.content).toMatch(/Your current task, word for word:\n\ngo$/)
 })
 
-describe('what the turn is about is kept word for word', () => {
-  test('though its message was left out', async () => {
+describe('the prompt of the turn stays word for word', () => {
+  test('even if its message was left out', async () => {
     let asked = 0
     const given: ModelMessage[][] = []
     const provider = model((request) => {
@@ -144,7 +144,7 @@ describe('what the turn is about is kept word for word', () => {
     expect(JSON.stringify(given[5]?.slice(1))).not.toContain('rename every foo')
   })
 
-  test('and not said twice where its message is kept', async () => {
+  test('and is not repeated if its message stays', async () => {
     for (const n of [1, 2, 3]) appendTurn(session, `question ${n}`, LONG)
     const { provider, asked } = narrow(6000)
     await runTurn(session, provider, { prompt: 'and now?' })
@@ -152,7 +152,7 @@ describe('what the turn is about is kept word for word', () => {
   })
 })
 
-describe('where there is no way to make it shorter', () => {
+describe('a conversation that cannot be made shorter', () => {
   async function failsWhole(provider: ModelProvider): Promise<void> {
     const run = await runTurn(session, provider, { prompt: 'and now?' })
     expect(run).toMatchObject({ status: 'failed', error: { type: 'overflow' } })
@@ -173,20 +173,20 @@ describe('where there is no way to make it shorter', () => {
         throw providerFailure('overflow', 'too long')
       },
     ],
-  ])('because %s, the full context is kept and the run fails', async (_, summarise) => {
+  ])('because %s fails the run and stays complete', async (_, summarise) => {
     for (const n of [1, 2, 3]) appendTurn(session, `question ${n}`, LONG)
     await failsWhole(narrow(6000, summarise).provider)
     expect(kindsOf(session)).not.toContain('context.compacted')
     expect(conversation(session)).toHaveLength(7)
   })
 
-  test('because there is but one message, the run fails without a summary', async () => {
+  test('because it is one message fails the run without a summary', async () => {
     const { provider, asked } = narrow(10)
     await failsWhole(provider)
     expect(asked.summaries).toEqual([])
   })
 
-  test('because it is too long again, the run fails: it is compacted once', async () => {
+  test('because it is too long again fails the run after one compaction', async () => {
     for (const n of [1, 2, 3]) appendTurn(session, `question ${n}`, LONG)
     const { provider, asked } = narrow(10)
     await failsWhole(provider)
@@ -201,7 +201,7 @@ describe('a model that cannot summarise', () => {
     return { ...made, provider: { ...made.provider, summarises: false } }
   }
 
-  test('loses the beginning, by a rule that is said, without being asked', async () => {
+  test('receives a notice in place of the beginning, and no request for a summary', async () => {
     for (const n of [1, 2, 3, 4]) appendTurn(session, `question ${n}`, LONG)
     const { provider, asked } = dropping(8000)
     expect((await runTurn(session, provider, { prompt: 'and now?' })).status).toBe('completed')
@@ -212,7 +212,7 @@ describe('a model that cannot summarise', () => {
     )
   })
 
-  test('is told of all that was left out, also by an earlier compaction', async () => {
+  test('receives the number of all messages left out, earlier compactions included', async () => {
     for (const n of [1, 2, 3, 4]) appendTurn(session, `question ${n}`, LONG)
     await runTurn(session, dropping(8000).provider, { prompt: 'and now?' })
     for (const n of [5, 6, 7]) appendTurn(session, `question ${n}`, LONG)
@@ -225,7 +225,7 @@ describe('a model that cannot summarise', () => {
     expect(first?.content).toContain(`The first ${all.length + 1 - rest.length} messages`)
   })
 
-  test('is still told how many of its responses came before, so that a scenario goes on where it was', async () => {
+  test('still receives the number of its earlier responses, so that a scenario continues at its place', async () => {
     for (const n of [1, 2, 3, 4]) appendTurn(session, `question ${n}`, LONG)
     const places: number[] = []
     let isFirst = true

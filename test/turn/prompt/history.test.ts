@@ -27,7 +27,7 @@ beforeEach(async () => {
   session = await newSession(tempStore())
 })
 
-test('a conversation is what was said, also by mail and through blobs, in order; without failures', () => {
+test('a conversation has all messages in order, mail and blobs included, but no failures', () => {
   const large = 'x'.repeat(limits.inlineBytesMax + 1)
   appendTurn(session, 'one', large)
   const failed: string = randomUUID()
@@ -57,7 +57,7 @@ test('a conversation is what was said, also by mail and through blobs, in order;
   expect(promptOf(session)).toBe('three')
 })
 
-test('where nothing was asked there is no prompt', () => {
+test('an agent without a message has no prompt', () => {
   expect(promptOf(session)).toBe('')
   expect(conversation(session)).toEqual([])
 })
@@ -78,14 +78,14 @@ describe('a turn that the model refused', () => {
     session.append([...beginning(session, run, 'how is it made?'), { kind: 'model.requested', run_id: run }])
   })
 
-  test('is left out, from its question on, with what was said before it refused', () => {
+  test('is left out, with its prompt and the text before the refusal', () => {
     session.append([refuse(run, 'To begin with')])
     expect(told()).toEqual(['user: one', 'assistant: first'])
     appendTurn(session, 'two', 'second')
     expect(told()).toEqual(['user: one', 'assistant: first', 'user: two', 'assistant: second'])
   })
 
-  test('is in, where somebody tries that very turn again; and out, where that is refused too', () => {
+  test('is included if the turn is tried again, and left out if that is refused too', () => {
     session.append([refuse(run)])
     const again: string = randomUUID()
     session.append([{ ...startedRun(again), origin: 'continuation', continues: run, auto: false }])
@@ -95,7 +95,7 @@ describe('a turn that the model refused', () => {
     expect(told()).toEqual(['user: one', 'assistant: first'])
   })
 
-  test('leaves a notice of the tools that it had run, which a second try takes the place of', () => {
+  test('leaves a notice of the tools that it ran, which a retry replaces', () => {
     const calls: CallRecord[] = [{ call_id: 'a', name: 'shell', input: {} }]
     session.append([
       replied(run, 'looking'),
@@ -113,7 +113,7 @@ describe('a turn that the model refused', () => {
     expect(told().slice(2)).toEqual(['user: how is it made?', 'assistant: looking', 'tool: ok'])
   })
 
-  test('that failed in another way is in', () => {
+  test('differs from a turn that failed in another way, which is included', () => {
     session.append([
       { kind: 'run.failed', run_id: run, error: { type: 'invalid_response', message: 'no sense' } },
     ])
@@ -147,12 +147,12 @@ describe('calls and their results', () => {
     session.append([replied(run, 'looking'), responded(call('a'), call('b'))])
   })
 
-  test('are in the order of the calls, whichever was done first', () => {
+  test('are in the order of the calls, not of their ends', () => {
     session.append([finished('b'), finished('a')])
     expect(told()).toEqual(['go', 'looking', 'a', 'b'])
   })
 
-  test('are not parted by a notice or a message that came in between', () => {
+  test('are not separated by a notice or message that arrived in between', () => {
     session.append([finished('a'), notice, finished('b')])
     expect(told()).toEqual(['go', 'looking', 'a', 'b', 'interrupted'])
     const next: string = randomUUID()
@@ -160,7 +160,7 @@ describe('calls and their results', () => {
     expect(told()).toEqual(['go', 'looking', 'a', 'b', 'interrupted', 'and?'])
   })
 
-  test('that are not there yet are said not to be, so that no history lacks one', () => {
+  test('that are missing have a placeholder, so that each call has a result', () => {
     session.append([finished('b')])
     expect(conversation(session)).toMatchObject([
       {},
@@ -170,7 +170,7 @@ describe('calls and their results', () => {
     ])
   })
 
-  test('of one response are not those of another with the same ids', () => {
+  test('in one response are not confused with those in another with the same ids', () => {
     session.append([finished('a', 'first'), finished('b'), { kind: 'model.requested', run_id: run }])
     session.append([responded(call('a'))])
     session.append([finished('a', 'second')])
@@ -178,7 +178,7 @@ describe('calls and their results', () => {
     expect(results.map(({ content }) => content)).toEqual(['first', 'b', 'second'])
   })
 
-  test('belong to one exchange, a message to its own', () => {
+  test('are one exchange; each message is its own', () => {
     session.append([finished('a'), finished('b'), notice])
     expect(exchanges(session).map(({ messages, isPrompt }) => [messages.length, isPrompt])).toEqual([
       [1, true],
@@ -187,7 +187,7 @@ describe('calls and their results', () => {
     ])
   })
 
-  test('of the open run are found with their inputs, from the line or a blob', () => {
+  test('in the open run are found with their inputs, from the line or a blob', () => {
     const input = { command: 'x'.repeat(limits.inlineBytesMax) }
     const input_blob = session.writeBlob(Buffer.from(JSON.stringify(input)))
     session.append([finished('a'), finished('b'), { kind: 'model.requested', run_id: run }])
@@ -196,7 +196,7 @@ describe('calls and their results', () => {
   })
 })
 
-test('a final response that was written before its reply, as logs were before there were tools, is one message', () => {
+test('a final response recorded before its reply, as in logs from before there were tools, is one message', () => {
   const run: string = randomUUID()
   session.append([...beginning(session, run, 'hi'), { kind: 'model.requested', run_id: run }])
   session.append([{ kind: 'model.responded', run_id: run, stop: 'end' }, replied(run, 'hello')])
@@ -206,7 +206,7 @@ test('a final response that was written before its reply, as logs were before th
   ])
 })
 
-test('a model is told that its turn was interrupted where it had begun to act, and not before', () => {
+test('a model receives the notice of an interruption only after it has called a tool', () => {
   const run: string = randomUUID()
   expect(recoveryNotice(session.state)).toBeNull()
   session.append([...beginning(session, run, 'hi'), { kind: 'model.requested', run_id: run }])

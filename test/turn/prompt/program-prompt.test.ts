@@ -1,4 +1,4 @@
-/** What a program is told of a turn that it may have in its own store: all of it, and nothing as done or undone. */
+/** The prompt for a program that may already have the turn in its own store. It says neither that work is done nor that it is not. */
 import { randomUUID } from 'node:crypto'
 import { beforeEach, describe, expect, test } from 'vitest'
 import type { NewRecord } from '../../../src/session/records.js'
@@ -27,13 +27,13 @@ const launched = (run_id: string): NewRecord => ({
 })
 const CALL = { call_id: 'n', tool: 'Bash', input: {} }
 
-/** A person's decision; the program is started for it. */
+/** A person's decision, for which the program is started. */
 function decide(run_id: string, decision: 'approve' | 'deny' | 'input', content: string): void {
   const asks = [{ call_id: 'n', tool: 'Bash', input: { command: 'make install' } }]
   session.append([{ kind: 'wait.answered', run_id, decision, content, asks }, launched(run_id)])
 }
 
-/** The run that goes on with the latest, as its program is told of it. */
+/** The prompt of a run that continues the latest one. */
 function goOn(): string {
   const told = recoveryPrompt(session)
   const before = session.state.run?.run_id as string
@@ -45,31 +45,31 @@ function goOn(): string {
   return next
 }
 
-test('of an interruption it is told that, and what it was asked', () => {
+test('after an interruption the program receives a notice and its prompt', () => {
   session.append([ended(run)])
   expect(recoveryPrompt(session)).toMatch(/^Your previous turn was interrupted.*\n.*\n\nbuild it$/)
 })
 
-test('after a second interruption it is told the same, not a quote of a quote', () => {
+test('after a second interruption it receives the same text, not a quote of a quote', () => {
   session.append([ended(run)])
   const told = recoveryPrompt(session)
   session.append([ended(goOn())])
   expect(recoveryPrompt(session)).toBe(told)
 })
 
-describe('a decision that it may not have had', () => {
+describe('a decision that the program may not have received', () => {
   test.each([
     ['approve', '', /granted it once, for this:\n- Bash \{"command":"make install"\}\n\nCheck whether/],
     ['deny', 'not today', /denied it for this:\n- Bash .*\n\nDo not do it.*\n\nThe person said: not today$/],
     ['input', 'the left one', /asked this, and answered:\n- Bash .*\n\nThe person said: the left one$/],
-  ] as const)('is told with the turn: %s', (decision, said, words) => {
+  ] as const)('is repeated with the prompt: %s', (decision, said, words) => {
     decide(run, decision, said)
     session.append([ended(run)])
     expect(recoveryPrompt(session)).toMatch(/\n\nbuild it\n\nDuring that turn a person/)
     expect(recoveryPrompt(session)).toMatch(words)
   })
 
-  test('is told once, however often it is interrupted; and beside it that of a later question', () => {
+  test('is in the prompt once after any number of interruptions, and a later decision is added to it', () => {
     decide(run, 'approve', '')
     session.append([ended(run)])
     const told = recoveryPrompt(session)
@@ -82,7 +82,7 @@ describe('a decision that it may not have had', () => {
     expect(recoveryPrompt(session)).toContain('the left one')
   })
 
-  test('is told where the turn was cancelled after it, and is tried again', () => {
+  test('is repeated if the turn was cancelled after it and is tried again', () => {
     decide(run, 'approve', '')
     session.append([ended(run)])
     const told = recoveryPrompt(session)
@@ -97,13 +97,13 @@ describe('a decision that it may not have had', () => {
   test.each<[string, () => NewRecord]>([
     ['a tool of its own', () => ({ kind: 'program.tool_started', run_id: run, ...CALL })],
     ['one of ours', () => ({ kind: 'tool.started', run_id: run, ...CALL })],
-  ])('is not said again to a program that has begun to act, with %s', (_, record) => {
+  ])('is not repeated to a program that began to act, with %s', (_, record) => {
     decide(run, 'approve', '')
     session.append([record(), ended(run)])
     expect(recoveryPrompt(session)).not.toContain('person')
   })
 
-  test('is nothing to another message', () => {
+  test('is not part of the prompt of another message', () => {
     decide(run, 'approve', '')
     session.append([ended(run), ...beginning(session, randomUUID(), 'test it').slice(-2)])
     expect(recoveryPrompt(session)).not.toContain('person')

@@ -30,12 +30,12 @@ describe('without any file', () => {
     expect(assemblePrompt(places, 'Be brief.')).toEqual({ instructions: 'Be brief.', sources: [] })
   })
 
-  test('and without instructions there is none', () => {
+  test('and without instructions, the prompt is empty', () => {
     expect(assemblePrompt(places, null)).toEqual({ instructions: null, sources: [] })
   })
 })
 
-test('AGENTS.md is taken from the root of the repository down to the workspace, and not from above it', () => {
+test('AGENTS.md is read from the root of the repository down to the workspace, and not from above the root', () => {
   write(join(repository, '.git', 'HEAD'), 'ref: refs/heads/main\n')
   const root = write(join(repository, 'AGENTS.md'), 'of the root')
   const middle = write(join(repository, 'packages', 'AGENTS.md'), 'of the packages')
@@ -59,9 +59,9 @@ test('a worktree, where .git is a file, is a repository', () => {
   expect(assemblePrompt(places, null).sources.map(({ path }) => path)).toEqual([own])
 })
 
-test('outside of any repository only the AGENTS.md of the workspace is taken', () => {
+test('outside of any repository only the AGENTS.md of the workspace is read', () => {
   write(join(repository, 'AGENTS.md'), 'above')
-  // Some sandboxes make one over whatever they run in.
+  // Some sandboxes create an empty .git above the directory in which they run.
   mkdirSync(join(repository, '.git'))
   const own = inWorkspace('AGENTS.md', 'own')
   expect(assemblePrompt(places, null)).toEqual({
@@ -70,7 +70,7 @@ test('outside of any repository only the AGENTS.md of the workspace is taken', (
   })
 })
 
-test('identity and memory are taken from the home, then from the workspace', () => {
+test('identity.md and memory.md are read from the home, then from the workspace', () => {
   const paths = [
     inHome('identity.md', 'a'),
     inHome('memory.md', 'b'),
@@ -81,7 +81,7 @@ test('identity and memory are taken from the home, then from the workspace', () 
 })
 
 describe('skills', () => {
-  test('are listed by name and description; their bodies are not in the prompt, but recorded as left out', () => {
+  test('are listed by name and description; their text is recorded as left out of the prompt', () => {
     const deploy = inHome(
       'skills/deploy/SKILL.md',
       '---\nname: deploy\ndescription: How to deploy.\n---\nsecret body',
@@ -97,14 +97,14 @@ describe('skills', () => {
     ])
   })
 
-  test('of the workspace hide those of the same name in the home', () => {
+  test('in the workspace override those of the same name in the home', () => {
     inHome('skills/deploy/SKILL.md', 'the old way')
     inWorkspace('.substrat/skills/deploy/SKILL.md', 'the new way')
     expect(assemblePrompt(places, null).instructions).toContain('- deploy: the new way')
     expect(findSkill(places, 'deploy', 100)).toBe('the new way')
   })
 
-  test('without a SKILL.md are none', () => {
+  test('need a SKILL.md', () => {
     inHome('skills/empty/README.md', 'x')
     inHome('skills/file', 'x')
     expect(assemblePrompt(places, null)).toEqual({ instructions: null, sources: [] })
@@ -121,12 +121,12 @@ describe('skills', () => {
     },
   )
 
-  test('of an endless description are listed with its beginning', () => {
+  test('with a very long description are listed with its beginning', () => {
     inHome('skills/long/SKILL.md', `description: ${'x'.repeat(10_000)}`)
     expect(assemblePrompt(places, null).instructions).toMatch(/- long: x{500}$/)
   })
 
-  test('too many to list are said to be', () => {
+  test('over the limit are counted in the prompt', () => {
     const bytes = limits.promptFileBytesMax
     for (const folder of [places.home, join(places.workspace, '.substrat')])
       for (const name of ['identity.md', 'memory.md']) write(join(folder, name), 'x'.repeat(bytes - 250))
@@ -137,8 +137,8 @@ describe('skills', () => {
   })
 })
 
-describe('sizes are bounded:', () => {
-  test('of a file the beginning is taken, and what is cut is said to the model and recorded', () => {
+describe('the prompt', () => {
+  test('has the beginning of a file that is too long, and the cut is marked and recorded', () => {
     const path = inWorkspace('AGENTS.md', 'x'.repeat(limits.promptFileBytesMax + 5))
     const { instructions, sources } = assemblePrompt(places, null)
     expect(instructions).toContain(
@@ -147,7 +147,7 @@ describe('sizes are bounded:', () => {
     expect(sources).toEqual([{ path, bytes: limits.promptFileBytesMax + 5, cut: 5 }])
   })
 
-  test('of all files together no more than the bound', () => {
+  test('has a bound for all files together', () => {
     write(join(repository, '.git', 'HEAD'), 'ref: refs/heads/main\n')
     for (const folder of [repository, dirname(places.workspace), places.workspace])
       write(join(folder, 'AGENTS.md'), 'x'.repeat(limits.promptFileBytesMax))
@@ -158,26 +158,26 @@ describe('sizes are bounded:', () => {
   })
 })
 
-test('a FIFO in the place of a file is left out, and nobody waits at it', () => {
+test('a FIFO in place of a file is skipped and does not block', () => {
   execFileSync('mkfifo', [join(places.workspace, 'AGENTS.md'), join(places.home, 'memory.md')])
   mkdirSync(join(places.home, 'identity.md'))
   expect(assemblePrompt(places, 'Be brief.')).toEqual({ instructions: 'Be brief.', sources: [] })
 })
 
-test('what people changed is read anew each time', () => {
+test('files are read again each time', () => {
   const path = inHome('memory.md', 'one')
   expect(assemblePrompt(places, null).instructions).toContain('one')
   writeFileSync(path, 'two')
   expect(assemblePrompt(places, null).instructions).toBe(part(path, 'two'))
 })
 
-describe('a link', () => {
+describe('a symlink', () => {
   const linked = (file: string, target: string): void => {
     mkdirSync(dirname(file), { recursive: true })
     symlinkSync(target, file)
   }
 
-  test('of the workspace that leads out of its repository is left out: it may lead to a secret', () => {
+  test('in the workspace that leads out of its repository is skipped: it may lead to a secret', () => {
     write(join(repository, '.git', 'HEAD'), 'ref: refs/heads/main\n')
     const secret = write(join(tempDirectory(), 'id_rsa'), 'secret')
     const names = ['AGENTS.md', '.substrat/identity.md', '.substrat/memory.md', '.substrat/skills/a/SKILL.md']
@@ -196,7 +196,7 @@ describe('a link', () => {
     expect(assemblePrompt(places, null).instructions).toContain('of the docs')
   })
 
-  test('in the home is followed wherever it leads: its owner made it', () => {
+  test('in the home is followed anywhere, because its owner made it', () => {
     linked(join(places.home, 'memory.md'), write(join(tempDirectory(), 'notes.md'), 'of the owner'))
     expect(assemblePrompt(places, null).instructions).toContain('of the owner')
   })

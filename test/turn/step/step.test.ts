@@ -52,7 +52,7 @@ const step = (state: State, event: TurnEvent): Step => stepWith(state, event, PO
 const kinds = (records: NewRecord[]): string[] => records.map(({ kind }) => kind)
 
 describe('a turn begins', () => {
-  test('with the session activated, the run and its prompt; a model is named as asked, a program is not', () => {
+  test('by activating the session and recording the run with its prompt; only a model also has a request recorded', () => {
     const model = step(born, beginning('model'))
     expect(kinds(model.records)).toEqual([
       'session.activated',
@@ -66,12 +66,12 @@ describe('a turn begins', () => {
     expect(agent.effect).toEqual({ type: 'ask' })
   })
 
-  test('in a session that is active already without activating it', () => {
+  test('without an activation in a session that is active already', () => {
     const active = foldAll([completedRecord(RUN, null)], open)
     expect(kinds(step(active, beginning('agent')).records)).toEqual(['run.started', 'message.user'])
   })
 
-  test('freezing what it was asked with', () => {
+  test('with its settings recorded in the run', () => {
     const { records } = step(born, beginning('agent', { key: 'k', digest: 'd', turn_timeout_ms: 5 }))
     expect(records[1]).toMatchObject({
       key: 'k',
@@ -101,7 +101,7 @@ describe('a turn begins', () => {
     )
   })
 
-  test('as the continuation of another: a model needs no new message, a program gets one', () => {
+  test('as the continuation of another: without a new message for a model, with one for a program', () => {
     const going = (content: string | null): NewRecord[] =>
       step(
         born,
@@ -202,7 +202,7 @@ describe('in an open run', () => {
   })
 })
 
-test('a tool that was recorded, and stopped before it ran, has a result; one that can run again has none', () => {
+test('a call stopped between its record and its run has a result, unless it can run again', () => {
   const calls = ['shell', 'read_file', 'write_file'].map((name, n) => ({ call_id: `c${n}`, name, input: {} }))
   const calling = foldAll(
     [
@@ -220,7 +220,7 @@ test('a tool that was recorded, and stopped before it ran, has a result; one tha
   ])
 })
 
-test('a session comes to rest with the end of its run, in one batch, and with nothing else', () => {
+test('only the end of a run suspends its session, in the same batch', () => {
   const end = step(open, { type: 'failed', error: { type: 'crashed', message: 'm' } }).records
   expect(kinds(withSuspension(open, end))).toEqual(['run.failed', 'session.suspended'])
   expect(withSuspension(open, [replied(RUN, 'x')])).toEqual([replied(RUN, 'x')])

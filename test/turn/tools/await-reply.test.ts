@@ -1,4 +1,4 @@
-/** What the tools that write to other agents have in common: whom they may mean, what is sent once, and the wait for a reply. */
+/** Shared parts of the tools that write to other agents: allowed recipients, sending once, and the wait for a reply. */
 import { randomUUID } from 'node:crypto'
 import { describe, expect, test } from 'vitest'
 import type { FileStore } from '../../../src/storage/store.js'
@@ -32,7 +32,7 @@ async function family(): Promise<Family> {
   return { store, lead, child, grandchild, other: await newAgent(store, { name: 'other' }) }
 }
 
-/** Of a call in a turn of that agent; it lets the agent go when it is over. */
+/** The context of a call in a turn of that agent, which is closed after the test. */
 async function inCallOf<T>(
   store: FileStore,
   id: string,
@@ -50,8 +50,8 @@ async function inCallOf<T>(
   }
 }
 
-describe('an agent writes', () => {
-  test('to its parent, its children and its siblings; a root to the operator', async () => {
+describe('an agent', () => {
+  test('may write to its parent, children and siblings; a root to the operator', async () => {
     const { store, lead, child } = await family()
     await inCallOf(store, lead, (context) => {
       expect(recipientOf({ to: 'child' }, context)).toBe(child)
@@ -65,7 +65,7 @@ describe('an agent writes', () => {
     ['lead', 'other', 'TREE_RULES'],
     ['lead', 'lead', 'TREE_RULES'],
     ['child', 'operator', undefined],
-  ] as const)('from %s to %s it does not', async (from, to, code) => {
+  ] as const)('named %s may not write to %s', async (from, to, code) => {
     const house = await family()
     await inCallOf(house.store, house[from], (context) => {
       expect(() => recipientOf({ to }, context)).toThrow(
@@ -74,7 +74,7 @@ describe('an agent writes', () => {
     })
   })
 
-  test('its commands to its direct children alone', async () => {
+  test('may send controls only to its direct children', async () => {
     const { store, lead, child } = await family()
     await inCallOf(store, lead, (context) => {
       expect(childOf({ agent: 'child' }, context, 'gate').id).toBe(child)
@@ -86,7 +86,7 @@ describe('an agent writes', () => {
   })
 })
 
-test('a call that is made again after a crash sends its message once', async () => {
+test('a call made again after a crash sends its message once', async () => {
   const { store, lead, child } = await family()
   const message = { to: child, kind: 'request', content: 'hi' } as const
   const first = await inCallOf(store, lead, (context) => sendFrom(context, message))
@@ -96,7 +96,7 @@ test('a call that is made again after a crash sends its message once', async () 
 })
 
 describe('a wait for a reply', () => {
-  test('is on disk before anybody looks for a cycle: of two that begin at once one sees the other', async () => {
+  test('is on disk before the search for a cycle: of two that begin at once, one sees the other', async () => {
     const { store, lead, child } = await family()
     await inCallOf(store, lead, async (context) => {
       const operations = recordOperations()
@@ -112,7 +112,7 @@ describe('a wait for a reply', () => {
     expect(store.waits.edgesOf(lead)).toEqual([])
   })
 
-  test('for one that waits for the waiter is refused, before anything is sent', async () => {
+  test('for an agent that waits for the caller is refused before the request is sent', async () => {
     const { store, lead, child } = await family()
     const edge = await store.waits.add(child, lead, 'test')
     let isSent = false
@@ -127,7 +127,7 @@ describe('a wait for a reply', () => {
     await edge.release()
   })
 
-  test('has the reply with the record of its delivery, for one batch with the result', async () => {
+  test('returns the reply with the record of its delivery, for one batch with the result', async () => {
     const { store, lead, child } = await family()
     await inCallOf(store, lead, async (context) => {
       const request = randomUUID()
@@ -140,7 +140,7 @@ describe('a wait for a reply', () => {
     })
   })
 
-  test('that a crash cut short finds the reply that came meanwhile; a first call looks for none', async () => {
+  test('that a crash interrupted finds a reply that arrived meanwhile; a first call does not search', async () => {
     const { store, lead, child } = await family()
     const request = await inCallOf(store, lead, (context) =>
       sendFrom(context, { to: child, kind: 'request', content: 'hi' }),

@@ -30,7 +30,7 @@ test('a file is read as it is', async () => {
   })
 })
 
-test('a file is written whole, with the directories above it, and said to be', async () => {
+test('a file is written whole, with its parent directories', async () => {
   const made = bench()
   expect(await made.run('write_file', { path: 'deep/er/a.txt', content: 'é' })).toMatchObject({
     content: 'wrote 2 bytes',
@@ -41,7 +41,7 @@ test('a file is written whole, with the directories above it, and said to be', a
   expect(readFileSync(join(made.workspace, 'deep/er/a.txt'), 'utf8')).toBe('')
 })
 
-test('a file that is written again keeps its mode, and a link stays a link', async () => {
+test('a file that is written again keeps its mode, and a symlink stays a symlink', async () => {
   const made = bench()
   chmodSync(write(made, 'run.sh', 'old'), 0o755)
   symlinkSync('run.sh', join(made.workspace, 'link.sh'))
@@ -52,7 +52,7 @@ test('a file that is written again keeps its mode, and a link stays a link', asy
 })
 
 describe('an edit', () => {
-  test('replaces a piece of text that is there once, and nothing else', async () => {
+  test('replaces text that occurs once, and nothing else', async () => {
     const made = bench()
     const file = write(made, 'a.txt', 'one two three')
     expect(await edit(made, 'two', '$& $1 2')).toMatchObject({ content: 'edited', is_error: false })
@@ -64,14 +64,14 @@ describe('an edit', () => {
     ['', 'the old text is not in the file'],
     ['o', 'the old text is in the file more than once: include more of the text around it'],
     ['aa', 'the old text is in the file more than once: include more of the text around it'],
-  ])('of %j is refused, and changes nothing', async (old, why) => {
+  ])('of %j is refused and changes nothing', async (old, why) => {
     const made = bench()
     const file = write(made, 'a.txt', 'one two aaa')
     expect(await edit(made, old, 'x')).toMatchObject({ content: why, is_error: true })
     expect(readFileSync(file, 'utf8')).toBe('one two aaa')
   })
 
-  test('of what is no text is refused: it would come back changed where nobody edited it', async () => {
+  test('in a file that is not UTF-8 is refused, because other bytes would change too', async () => {
     const made = bench()
     const bytes = Buffer.from([0x61, 0xff, 0xfe, 0x62])
     const file = write(made, 'a.txt', bytes)
@@ -79,7 +79,7 @@ describe('an edit', () => {
     expect(readFileSync(file)).toEqual(bytes)
   })
 
-  test('of a file that is not there is refused', async () => {
+  test('in a missing file is refused', async () => {
     expect(await edit(bench(), 'a', 'b')).toMatchObject({ content: 'a.txt does not exist', is_error: true })
   })
 })
@@ -89,7 +89,7 @@ test.each([
   ['write_file', { path: 'a' }, 'content'],
   ['write_file', { path: 'a', content: 7 }, 'content'],
   ['edit_file', { path: 'a', old_text: 'x' }, 'new_text'],
-])('%s %j is an error that says what is missing', async (name, input, field) => {
+])('%s %j is an error that names the missing field', async (name, input, field) => {
   const made = bench()
   expect(await made.run(name, input)).toMatchObject({
     content: `the input needs ${field}, as text`,
@@ -98,7 +98,7 @@ test.each([
   expect(existsSync(join(made.workspace, 'a'))).toBe(false)
 })
 
-test('where a file is in the way of a directory it is an error', async () => {
+test('a path with a file in place of a directory is an error', async () => {
   const made = bench()
   write(made, 'a.txt', 'x')
   mkdirSync(join(made.workspace, 'folder'))

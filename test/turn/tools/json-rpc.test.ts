@@ -1,4 +1,4 @@
-/** What comes over a line of JSON-RPC: each line that asks is passed on, or answered. */
+/** Lines of JSON-RPC. Each line with a request is passed on or answered. */
 import { Readable } from 'node:stream'
 import { JSONRPCMessageSchema } from '@modelcontextprotocol/sdk/types.js'
 import fc from 'fast-check'
@@ -27,7 +27,7 @@ describe('a line', () => {
     },
   )
 
-  test.each(['', '  ', '\r'])('of %j says nothing', (text) => {
+  test.each(['', '  ', '\r'])('of %j is ignored', (text) => {
     expect(answerTo(whole(text))).toBe('nothing')
   })
 
@@ -49,7 +49,7 @@ describe('a line', () => {
     expect(answerTo(json(value))).toEqual(refusal(id, -32600))
   })
 
-  test('with a request, a notification or an answer is passed on', () => {
+  test('with a request, a notification or a response is passed on', () => {
     const request = { jsonrpc: '2.0', id: 'x', method: 'ping' }
     expect(parseMessage(json(request))).toEqual({ kind: 'message', message: request, id: '"x"' })
     const others = [
@@ -73,7 +73,7 @@ test('a batch is answered with a list, in which each request has its error', () 
   expect(answerTo(json([ping]))).toEqual(refusal(null, -32600))
 })
 
-test('whatever MCP takes is passed on, and every other object that asks is answered by its id', () => {
+test('a message that MCP accepts is passed on, and any other request is answered by its id', () => {
   const field = fc.oneof(fc.constantFrom('2.0', 'ping', 1, null, {}), fc.jsonValue({ maxDepth: 2 }))
   fc.assert(
     fc.property(
@@ -103,17 +103,17 @@ describe('a line that is too long', () => {
   test.each([
     ['first', `{"jsonrpc":"2.0","id":7,"method":"${long}"}`],
     ['last', `{"method":"${long}","params":{"id":3},"jsonrpc":"2.0","id":7}`],
-  ])('is answered by the id that stands %s in it', async (_, text) => {
+  ])('is answered by the id that is %s in it', async (_, text) => {
     const [line] = await read(`${text}\n`, 4000)
     expect(answerTo(line as Line)).toEqual(refusal(7, -32600))
   })
 
-  test('is answered without an id where none stands at an end of it', async () => {
+  test('is answered without an id if neither end has one', async () => {
     const [line] = await read(`{"a":"${long}","id":7,"b":"${long}"}\n`, 4000)
     expect(answerTo(line as Line)).toEqual(refusal(null, -32600))
   })
 
-  test('is not held, and the lines around it are whole', async () => {
+  test('is not kept in memory, and the lines around it are whole', async () => {
     const lines = await read(`one\n${'y'.repeat(100_000)}\ntwo`, 4000)
     expect(lines.map(({ left }) => left)).toEqual([0, 100_001, 0])
     expect(lines.map(({ bytes }) => bytes.length)).toEqual([4, expect.any(Number), 4])

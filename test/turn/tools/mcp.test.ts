@@ -12,7 +12,7 @@ afterEach(async () => {
   await started?.toolbox.stop()
 })
 
-/** With one server, named `notes`. */
+/** A toolbox with one server, named `notes`. */
 async function withServer(how: string, ready?: string): Promise<Bench> {
   started = bench({ servers: { notes: serverThat(how, ready) } })
   await started.startServers()
@@ -23,7 +23,7 @@ const namesOf = ({ toolbox }: Bench): string[] =>
   toolbox.definitions.map(({ name }) => name).filter((name) => name.includes('__'))
 
 describe('a tool server', () => {
-  test('gives its tools, of every page of its list, named server__tool, with their descriptions and schemas', async () => {
+  test('adds the tools of every page of its list, named server__tool, with descriptions and schemas', async () => {
     const made = await withServer('well')
     expect(namesOf(made)).toEqual([
       'notes__add',
@@ -40,7 +40,7 @@ describe('a tool server', () => {
     expect(made.groups).toHaveLength(1)
   })
 
-  test('has tools left out that no model takes, or that are there already, and that is said', async () => {
+  test('adds a note for each tool left out: one with a name that no model accepts, or a name in use', async () => {
     const { notes } = await withServer('well')
     expect(notes).toEqual([
       'the tool notes__no model takes this is left out: no model accepts such a name',
@@ -53,24 +53,24 @@ describe('a tool server', () => {
     expect(await run('notes__add', { a: 1, b: 2 })).toEqual({ content: '3', is_error: false, whole: null })
   })
 
-  test('answers with an error, which is told to the model', async () => {
+  test('that answers with an error returns it to the model', async () => {
     const { run } = await withServer('well')
     expect(await run('notes__fail', {})).toMatchObject({ content: 'no such note', is_error: true })
   })
 
-  test('answers with what is no text: it is named; the text of a resource is given', async () => {
+  test('that answers with other content has its type named, and the text of a resource returned', async () => {
     const { run } = await withServer('well')
     expect((await run('notes__picture', {})).content).toBe('look:\n[image image/png]\na note')
   })
 
-  test('that dies in mid-call fails that call and those after it, and nothing else', async () => {
+  test('that dies in mid-call fails that call and later ones, and nothing else', async () => {
     const { run } = await withServer('well')
     for (const name of ['notes__die', 'notes__add'])
       expect(await run(name, { a: 1, b: 2 })).toMatchObject({ is_error: true })
     expect(await run('shell', { command: 'echo fine' })).toMatchObject({ content: 'fine\n' })
   })
 
-  test('that never answers a call is not waited for when the turn is stopped', async () => {
+  test('that never answers a call does not delay the stop of the turn', async () => {
     const { run } = await withServer('well')
     const controller = new AbortController()
     const result = run('notes__hang', {}, controller.signal)
@@ -78,7 +78,7 @@ describe('a tool server', () => {
     expect(await result).toMatchObject({ content: 'Interrupted: the turn was stopped.', is_error: true })
   })
 
-  test('may say what is no JSON-RPC between its messages', async () => {
+  test('may write other text between its messages', async () => {
     const { run } = await withServer('garbage')
     expect((await run('notes__add', { a: 2, b: 2 })).content).toBe('4')
   })
@@ -93,14 +93,14 @@ describe('a tool server', () => {
     },
   )
 
-  test('that is not there has no tools, and that is said', async () => {
+  test('that is missing adds a note and no tools', async () => {
     started = bench({ servers: { notes: { command: '/nonexistent/server', args: [], env: {} } } })
     await started.startServers()
     expect(namesOf(started)).toEqual([])
     expect(started.notes).toEqual([expect.stringMatching(/^the tool server notes does not start/)])
   })
 
-  test('that never answers does not hold up a turn that is stopped', async () => {
+  test('that never answers at its start does not delay the stop of the turn', async () => {
     const ready = join(tempDirectory(), 'pid')
     started = bench({ servers: { notes: serverThat('never answers', ready) } })
     const controller = new AbortController()
@@ -111,7 +111,7 @@ describe('a tool server', () => {
     expect(isAlive(pidIn(ready))).toBe(false)
   })
 
-  test.each(['well', 'clings to life'])('is gone when the turn is over (%s)', async (how) => {
+  test.each(['well', 'clings to life'])('is dead when the turn is over (%s)', async (how) => {
     const ready = join(tempDirectory(), 'pid')
     const { toolbox } = await withServer(how, ready)
     expect(isAlive(pidIn(ready))).toBe(true)
@@ -120,14 +120,14 @@ describe('a tool server', () => {
   })
 })
 
-test('one server that does not start leaves the others alone', async () => {
+test('a server that does not start does not affect the others', async () => {
   started = bench({ servers: { broken: serverThat('dies at once'), notes: serverThat('well') } })
   await started.startServers()
   expect(namesOf(started)).toContain('notes__add')
   expect(started.notes[0]).toContain('the tool server broken does not start')
 })
 
-test('servers are started once, however often the model is asked', async () => {
+test('servers start once, for any number of requests to the model', async () => {
   const made = await withServer('well')
   await made.startServers()
   expect(made.groups).toHaveLength(1)

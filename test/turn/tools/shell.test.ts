@@ -15,7 +15,7 @@ import { waitFor } from '../../support/wait.js'
 
 const TOOL_TIMEOUT_MS = 3_600_000
 
-test('a command gives what it printed, in the workspace', async () => {
+test('a command runs in the workspace and returns its output', async () => {
   const { run, workspace } = bench()
   expect(await run('shell', { command: 'echo hi; pwd -P' })).toEqual({
     content: `hi\n${workspace}\n`,
@@ -24,7 +24,7 @@ test('a command gives what it printed, in the workspace', async () => {
   })
 })
 
-test('stderr is with stdout, as they came', async () => {
+test('stdout and stderr are in order of arrival', async () => {
   const [stdin, stdout, stderr] = [new PassThrough(), new PassThrough(), new PassThrough()]
   const kill = async (): Promise<void> => undefined
   const ended = Promise.all([once(stdout, 'end'), once(stderr, 'end')])
@@ -45,7 +45,7 @@ test('stderr is with stdout, as they came', async () => {
   expect(String(await output)).toBe('one\ntwo\nthree\n')
 })
 
-test('an exit status other than 0 is an error that says it, after what was printed', async () => {
+test('an exit status other than 0 is an error with the output and the status', async () => {
   const { run } = bench()
   expect(await run('shell', { command: 'echo no oil >&2; exit 3' })).toMatchObject({
     content: 'no oil\n\n[exit status 3]',
@@ -57,7 +57,7 @@ test('an exit status other than 0 is an error that says it, after what was print
   })
 })
 
-test('a command that a signal killed is an error that names it', async () => {
+test('a command killed by a signal is an error that names the signal', async () => {
   const { run } = bench()
   expect(await run('shell', { command: 'kill -USR1 $$' })).toMatchObject({
     content: '[killed by SIGUSR1]',
@@ -65,12 +65,12 @@ test('a command that a signal killed is an error that names it', async () => {
   })
 })
 
-test('stdin is empty, so that what asks does not hang', async () => {
+test('stdin is empty, so that a command that reads it does not hang', async () => {
   const { run } = bench()
   expect((await run('shell', { command: 'cat; echo end' })).content).toBe('end\n')
 })
 
-test('what is too long for the model is given as its beginning and its end, and whole beside it', async () => {
+test('output too long for the model is cut to its beginning and end; the whole is returned beside it', async () => {
   const { run } = bench()
   const { content, whole } = await run('shell', { command: 'echo first; yes | head -c 100000; echo last' })
   expect(content.length).toBeLessThan(limits.toolResultBytesMax + 100)
@@ -78,7 +78,7 @@ test('what is too long for the model is given as its beginning and its end, and 
   expect(whole?.length).toBe('first\n'.length + 100_000 + 'last\n'.length)
 })
 
-test('output without end does not fill the memory, and does not hold the command up', async () => {
+test('endless output does not fill the memory and does not block the command', async () => {
   const { run } = bench()
   const { whole, is_error } = await run('shell', {
     command: `yes | head -c ${limits.toolOutputBytesMax + 5_000_000}`,
@@ -87,7 +87,7 @@ test('output without end does not fill the memory, and does not hold the command
   expect(whole?.length).toBe(limits.toolOutputBytesMax)
 })
 
-test('what the command left running is gone with it, the whole group', async () => {
+test('processes that the command left in its group are killed with it', async () => {
   const { run, workspace, groups } = bench()
   const command =
     '(sleep 3600 & echo $! > left; sleep 3600) & while [ ! -s left ]; do sleep 0.01; done; echo done'
@@ -98,7 +98,7 @@ test('what the command left running is gone with it, the whole group', async () 
   expect(groups).toHaveLength(1)
 })
 
-test('a command that is stopped is dead when its result is there, though it ignores SIGTERM', async () => {
+test('a stopped command is dead when its result arrives, even if it ignores SIGTERM', async () => {
   const { run, workspace } = bench()
   const controller = new AbortController()
   holdTimers(GRACE_MS)
@@ -110,7 +110,7 @@ test('a command that is stopped is dead when its result is there, though it igno
   expect(isAlive(pidIn(workspace))).toBe(false)
 })
 
-test('a command over its time is killed, and its result says so, with what it had printed', async () => {
+test('a command that times out is killed, and its result says so after the output', async () => {
   const { run, workspace } = bench({ timeoutMs: TOOL_TIMEOUT_MS })
   holdClock()
   const timers = holdTimers(GRACE_MS)
@@ -123,7 +123,7 @@ test('a command over its time is killed, and its result says so, with what it ha
   expect(isAlive(pidIn(workspace))).toBe(false)
 })
 
-test('without a command it is an error, and nothing is started', async () => {
+test('a call without a command is an error and starts nothing', async () => {
   const { run, groups } = bench()
   for (const input of [{}, { command: 7 }, { command: null }])
     expect(await run('shell', input)).toMatchObject({
@@ -133,7 +133,7 @@ test('without a command it is an error, and nothing is started', async () => {
   expect(groups).toEqual([])
 })
 
-test('in a workspace that is gone it is an error', async () => {
+test('a missing workspace is an error', async () => {
   const { run } = bench({ workspace: '/nonexistent/w' })
   expect(await run('shell', { command: 'echo hi' })).toMatchObject({ is_error: true })
 })

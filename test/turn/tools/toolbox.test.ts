@@ -7,7 +7,7 @@ import type { Tool } from '../../../src/turn/tools/tool.js'
 import type { Toolbox } from '../../../src/turn/tools/toolbox.js'
 import { bench, serverThat } from '../../support/toolboxes.js'
 
-test('each tool has a name that a model takes, a description and a schema of an object', () => {
+test('each tool has a name that models accept, a description and an object schema', () => {
   for (const { name, description, input_schema } of bench().toolbox.definitions) {
     expect(name).toMatch(/^[a-zA-Z0-9_-]{1,64}$/)
     expect(description).not.toBe('')
@@ -15,7 +15,7 @@ test('each tool has a name that a model takes, a description and a schema of an 
   }
 })
 
-test('what a tool may do is known by its name', () => {
+test('the kind of a tool is known by its name', () => {
   const { policy } = bench({ servers: { notes: serverThat('well') } }).toolbox
   const kinds = ['read_file', 'read_skill', 'write_file', 'edit_file', 'shell', 'ask_operator', 'notes__add']
   expect(kinds.map(policy.kindOf)).toEqual([
@@ -43,7 +43,7 @@ test.each(['', 'Shell', 'toString', '__proto__', 'other__add', 'constructor__x',
 )
 
 describe('a tool that', () => {
-  /** Put in the place of `read_skill`. */
+  /** Replaces `read_skill`. */
   function withTool(tool: Tool['run'], timeoutMs = 3_600_000, its?: Partial<Tool>): ReturnType<typeof bench> {
     const made = bench({ timeoutMs })
     const { tools } = made.toolbox as unknown as { tools: Map<string, Tool> }
@@ -51,20 +51,20 @@ describe('a tool that', () => {
     return made
   }
 
-  test('throws what is no error is an error all the same', async () => {
+  test('throws a value that is not an Error has an error as its result', async () => {
     for (const thrown of ['text', new Error('m'), undefined, null, {}, Object.create(null)]) {
       const { run } = withTool(() => Promise.reject(thrown))
       expect((await run('read_skill', {})).is_error).toBe(true)
     }
   })
 
-  test('writes in the home, and meets a failure of storage, ends the turn: the model has no result', async () => {
+  test('writes to the home and meets a storage failure ends the turn without a result', async () => {
     const error = new SubstratError('STORAGE_FAILED', 'the disk is full')
     const { run } = withTool(() => Promise.reject(error), 3_600_000, { kind: 'own' })
     await expect(run('read_skill', {})).rejects.toBe(error)
   })
 
-  test('gives more than the model is given has it whole beside it, also where it is an error', async () => {
+  test('returns more than the model may receive has its whole output beside the excerpt, for errors too', async () => {
     const { run } = withTool(() => Promise.reject(new Error('x'.repeat(limits.toolResultBytesMax + 1))))
     const { content, whole, is_error } = await run('read_skill', {})
     expect(is_error).toBe(true)
@@ -72,12 +72,12 @@ describe('a tool that', () => {
     expect(whole?.length).toBe(limits.toolResultBytesMax + 1)
   })
 
-  test('gives just as much as the model is given is not cut', async () => {
+  test('returns exactly the limit is not cut', async () => {
     const { run } = withTool(async () => 'x'.repeat(limits.toolResultBytesMax))
     expect(await run('read_skill', {})).toMatchObject({ whole: null, is_error: false })
   })
 
-  test('ignores that it is stopped is left to itself after 3 s', async () => {
+  test('ignores a stop is abandoned after 3 s', async () => {
     vi.useFakeTimers({ toFake: ['setTimeout', 'clearTimeout'] })
     try {
       const { run } = withTool(() => new Promise(() => undefined))
@@ -96,14 +96,14 @@ describe('a tool that', () => {
     }
   })
 
-  test('ignores that its time is over is left to itself, and its result says that it was its time', async () => {
+  test('ignores its timeout is abandoned, and its result names the timeout', async () => {
     const { run } = withTool(() => new Promise(() => undefined), 10)
     const { content, is_error } = await run('read_skill', {})
     expect(is_error).toBe(true)
     expect(content).toMatch(/^Timed out/)
   })
 
-  test('is told that its time is over', async () => {
+  test('times out has its signal aborted', async () => {
     const { run } = withTool(
       (_, { signal }) =>
         new Promise((_resolve, reject) => {
@@ -122,7 +122,7 @@ describe('read_skill', () => {
     writeFileSync(join(folder, 'skills', name, 'SKILL.md'), text)
   }
 
-  test('gives the whole text of a skill, from the home or the workspace', async () => {
+  test('returns the whole text of a skill, from the home or the workspace', async () => {
     const { run, home, workspace } = bench()
     skill(home, 'deploy', '# Deploy\nfrom the home')
     skill(join(workspace, '.substrat'), 'review', '# Review\nfrom the workspace')
@@ -130,22 +130,25 @@ describe('read_skill', () => {
     expect((await run('read_skill', { name: 'review' })).content).toBe('# Review\nfrom the workspace')
   })
 
-  test.each(['..', '../skills/deploy', 'nothing', '', 'deploy/SKILL.md'])('%j is no skill', async (name) => {
-    const { run, home } = bench()
-    skill(home, 'deploy', 'x')
-    expect(await run('read_skill', { name })).toMatchObject({
-      content: `there is no skill ${name}`,
-      is_error: true,
-    })
-  })
+  test.each(['..', '../skills/deploy', 'nothing', '', 'deploy/SKILL.md'])(
+    'refuses %j, which is not a skill',
+    async (name) => {
+      const { run, home } = bench()
+      skill(home, 'deploy', 'x')
+      expect(await run('read_skill', { name })).toMatchObject({
+        content: `there is no skill ${name}`,
+        is_error: true,
+      })
+    },
+  )
 })
 
-test('ask_operator is never run', async () => {
+test('ask_operator never runs', async () => {
   const { run } = bench()
   expect(await run('ask_operator', { question: 'why?' })).toMatchObject({ is_error: true })
 })
 
-test('servers are started once, and not where there are none', async () => {
+test('without configured servers no program starts', async () => {
   const { toolbox, startServers, groups } = bench()
   await startServers()
   await (toolbox as Toolbox).stop()

@@ -1,4 +1,4 @@
-/** The tools of the tree as a whole: what they are offered as, and what docs/tools.md says of them. */
+/** The tree tools as a whole: their definitions, and their page docs/tools.md. */
 import { readFileSync } from 'node:fs'
 import { expect, test } from 'vitest'
 import { Toolbox } from '../../../src/turn/tools/toolbox.js'
@@ -14,7 +14,7 @@ const documented = new Map(
   ),
 )
 
-test('docs/tools.md has every one of them, and no other', () => {
+test('docs/tools.md lists each tree tool, and no other', () => {
   expect([...documented.keys()].sort()).toEqual(tools.map(({ name }) => name).sort())
 })
 
@@ -23,7 +23,7 @@ test.each(tools)('docs/tools.md has the input of $name', ({ name, input_schema }
   expect([...fields].sort()).toEqual(Object.keys(input_schema.properties ?? {}).sort())
 })
 
-test('what only reads is free; anything else is allowed by its name, by tree and by all, and by nothing else', () => {
+test('a tool that only reads needs no right; any other is allowed by its name, by `tree` and by `all` only', () => {
   const free = tools.filter(({ name }) => toolbox.whyNot(name, []) === undefined)
   expect(free.map(({ name }) => name).sort()).toEqual(['check_inbox', 'inspect_agent', 'list_children'])
   for (const { name } of tools) {
@@ -35,7 +35,7 @@ test('what only reads is free; anything else is allowed by its name, by tree and
     expect(toolbox.whyNot(name, ['all'])).toBe(`There is no tool ${name}.`)
 })
 
-test('every input names what it needs among what it has', () => {
+test('each required field of an input is one of its properties', () => {
   for (const { input_schema } of tools) {
     const {
       properties,
