@@ -70,7 +70,7 @@ const failing3 = (run: string): NewRecord => ({
 })
 
 describe('replies and failure notices of ended turns are sent', () => {
-  test('the reply to who asked, with the id that follows from the request; then it is said to be sent', () => {
+  test('the reply to the sender of the request, with an id derived from it; then the outbox is recorded as sent', () => {
     const request = randomUUID()
     ran(requestOf(sibling, request))
     expect(send()).toEqual([sibling])
@@ -93,7 +93,7 @@ describe('replies and failure notices of ended turns are sent', () => {
     expect(session.state.last_seq).toBe(seq)
   })
 
-  test('an error with why, and what to do about it, to who asked and to the parent', () => {
+  test('an error with the cause and the next step, to the sender and to the parent', () => {
     const request = randomUUID()
     ran(requestOf(sibling, request), failing3)
     expect(send()).toEqual([sibling, parent])
@@ -111,7 +111,7 @@ describe('replies and failure notices of ended turns are sent', () => {
       ])
   })
 
-  test('to the operator with the command that shows it', async () => {
+  test('to the operator, with the command that shows the turn', async () => {
     await session.abandon()
     session = await newSession(store, { name: 'root' })
     ran(requestOf('operator'), failing3)
@@ -132,20 +132,20 @@ describe('replies and failure notices of ended turns are sent', () => {
       (run) => ({ kind: 'run.interrupted', run_id: run, reason: 'unknown_tool' }),
       'The turn of top/a was interrupted: a tool was cut short',
     ],
-  ])('in words, where the turn was %s', (_, end, words) => {
+  ])('in words, for a turn that was %s', (_, end, words) => {
     ran(requestOf(parent), end)
     send()
     expect(mailOf(store, parent)).toMatchObject([{ kind: 'error', content: expect.stringContaining(words) }])
   })
 
-  test('not while a later command continues the interrupted turn, which has the reply', () => {
+  test('not while a later command may continue the interrupted turn, which sends the reply', () => {
     ran(requestOf(parent), (run) => ({ kind: 'run.interrupted', run_id: run, reason: 'process_exit' }))
     const before = session.state.last_seq
     expect([send(), mailOf(store, parent), session.state.last_seq]).toEqual([[], [], before])
     expect(isAnswered()).toBe(false)
   })
 
-  test('as a notice that names the status, to who watches', () => {
+  test('as a notice with the status, to watchers', () => {
     const watch: string = randomUUID()
     session.append([{ kind: 'agent.watched', message_id: watch, from: parent, on: ['idle'], once: false }])
     ran(requestOf(sibling))
@@ -159,13 +159,13 @@ describe('replies and failure notices of ended turns are sent', () => {
     expect(new Set(notices.map(({ message_id }) => message_id)).size).toBe(2)
   })
 
-  test('empty, where nothing was said', () => {
+  test('empty, for an empty reply', () => {
     ran(requestOf(sibling), (run) => completedRecord(run, null))
     send()
     expect(mailOf(store, sibling)).toMatchObject([{ kind: 'response', content: '' }])
   })
 
-  test('whole, where it is large', () => {
+  test('complete, for a large reply', () => {
     const large = 'long '.repeat(50_000)
     const run: string = randomUUID()
     session.append([
@@ -179,7 +179,7 @@ describe('replies and failure notices of ended turns are sent', () => {
     expect(mailOf(store, sibling).map(({ content }) => content.length)).toEqual([large.length])
   })
 
-  test('the last words of one that is done, to its parent', () => {
+  test('the last message of an agent that is done, to its parent', () => {
     const run: string = randomUUID()
     session.append([
       { kind: 'session.activated', boot_id: bootId() },
@@ -193,8 +193,8 @@ describe('replies and failure notices of ended turns are sent', () => {
   })
 })
 
-describe('once, also where it is sent again', () => {
-  test('killed at any step: the next visit sends the rest, and nothing twice', async () => {
+describe('a message of the outbox is sent once', () => {
+  test('after a kill at any step: the next visit sends the rest, and nothing twice', async () => {
     for (let at = 1; ; at++) {
       const receiver = await newAgent(store, { name: `b${at}`, parent })
       await session.abandon()
@@ -219,7 +219,7 @@ describe('once, also where it is sent again', () => {
     }
   })
 
-  test('the reply to a request is one, whichever run it comes from', () => {
+  test('also if two runs reply to the same request', () => {
     const request = randomUUID()
     const run = ran(requestOf(sibling, request))
     send()
@@ -233,7 +233,7 @@ describe('once, also where it is sent again', () => {
     expect(mailOf(store, sibling).map(({ content }) => content)).toEqual(['hello'])
   })
 
-  test('of two troubles with one request both are told', () => {
+  test('but two failures of one request are both reported', () => {
     const request = randomUUID()
     const run = ran(requestOf(sibling, request), failing3)
     send()
@@ -250,8 +250,8 @@ describe('once, also where it is sent again', () => {
   })
 })
 
-describe('what cannot be sent', () => {
-  test('to one that is gone counts as sent, and is said; the others get theirs', async () => {
+describe('a message that cannot be sent', () => {
+  test('to a removed agent counts as sent and is noted; the others are sent', async () => {
     ran(requestOf(sibling), failing3)
     await terminate(store, sibling)
     expect(send()).toEqual([parent])
@@ -271,7 +271,7 @@ describe('what cannot be sent', () => {
     expect(isAnswered()).toBe(true)
   })
 
-  test('to one whose log is damaged stays owed, and is tried at the next visit', async () => {
+  test('to an agent with a damaged log stays in the outbox until the next visit', async () => {
     ran(requestOf(sibling), failing3)
     const log = store.logPath(sibling)
     const bytes = readFileSync(log)
@@ -286,7 +286,7 @@ describe('what cannot be sent', () => {
     expect(mailOf(store, sibling)).toHaveLength(1)
   })
 
-  test('because the disk fails is an error, and stays owed', () => {
+  test('because the disk fails is an error, and stays in the outbox', () => {
     ran(requestOf(sibling))
     withFaults(failing('ENOSPC', ({ point }) => point === 'mail.put.write'))
     expect(() => send()).toThrow(expect.objectContaining({ code: 'STORAGE_FAILED' }))
@@ -296,13 +296,13 @@ describe('what cannot be sent', () => {
   })
 })
 
-describe('mail to one that is terminated', () => {
+describe('mail to a terminated agent', () => {
   beforeEach(() => {
     session.append([{ kind: 'session.terminated' }])
   })
   const sentBack = (): string[] => returnMail(store, session.state, note)
 
-  test('is answered by an error, and gone', () => {
+  test('is answered with an error and removed', () => {
     const waits = [
       stored(session.id, 'one', { from: sibling }),
       stored(session.id, 'two', { from: parent, kind: 'notification' }),
@@ -323,20 +323,20 @@ describe('mail to one that is terminated', () => {
     ])
   })
 
-  test('by the operator is answered to the operator', () => {
+  test('from the operator is answered to the operator', () => {
     forged(store, session.id, 'hi')
     expect(sentBack()).toEqual(['operator'])
     expect(mailOf(store, 'operator')).toMatchObject([{ kind: 'error', from: session.id }])
   })
 
-  test('that was taken is answered by its run alone: a file of it that is back is only gone', () => {
+  test('that was delivered is answered only by its run: a restored file is just removed', () => {
     const taken = forged(store, session.id, 'hi', { from: sibling })
     const state = { ...session.state, delivered: [taken] }
     expect(returnMail(store, state, note)).toEqual([])
     expect([store.mail.ids(session.id), mailOf(store, sibling)]).toEqual([[], []])
   })
 
-  test('that is an answer, or asks nothing of a model, is answered by nothing: that would have no end', () => {
+  test('that is an answer or a control is not answered', () => {
     const control = { verb: 'gate' } as const
     for (const over of [{ kind: 'response' }, { kind: 'error' }, { kind: 'control', control }])
       forged(store, session.id, 'x', { from: sibling, ...over })
@@ -345,7 +345,7 @@ describe('mail to one that is terminated', () => {
     expect(mailOf(store, sibling)).toEqual([])
   })
 
-  test('is answered once, whichever step the process dies at', async () => {
+  test('is answered once after a kill at any step', async () => {
     for (let at = 1; ; at++) {
       const id = forged(store, session.id, 'hi', { from: sibling })
       const died = await killedAt(at, async () => sentBack())
@@ -359,7 +359,7 @@ describe('mail to one that is terminated', () => {
     }
   })
 
-  describe('that its sender takes back in the very moment', () => {
+  describe('that its sender removes at the same moment', () => {
     /** What the sender does, who finds the agent terminated; false where it is too late. */
     const takesBack = (id: string): boolean => store.mail.remove(session.id, id)
     const answersTo = (id: string): unknown[] =>
@@ -395,7 +395,7 @@ describe('mail to one that is terminated', () => {
     )
   })
 
-  test('is owed a visit, and its agent not removed, as long as it is on its way back', () => {
+  test('makes its agent need a visit, and not removable, until it is answered', () => {
     const id = forged(store, session.id, 'hi', { from: sibling })
     withFaults(failing('ENOSPC', ({ point }) => point === 'mail.put.write'))
     expect(sentBack).toThrow(expect.objectContaining({ code: 'STORAGE_FAILED' }))
@@ -407,7 +407,7 @@ describe('mail to one that is terminated', () => {
     ])
   })
 
-  test('and has become unreadable on its way back is there again, for a person to look at', () => {
+  test('that became unreadable while it is returned is back in the inbox, for the user to inspect', () => {
     const id = forged(store, session.id, 'hi', { from: sibling })
     store.mail.setToReturn(session.id, id)
     writeFileSync(store.mail.pathOf(session.id, id).replace('.json', '.returned'), Buffer.alloc(100))
@@ -415,7 +415,7 @@ describe('mail to one that is terminated', () => {
     expect([store.mail.ids(session.id), store.mail.idsToReturn(session.id)]).toEqual([[id], []])
   })
 
-  test('from a sender that is gone, or never was, is said, and gone', async () => {
+  test('from a sender that does not exist is noted and removed', async () => {
     await terminate(store, sibling)
     for (const from of [sibling, randomUUID()]) forged(store, session.id, 'hi', { from })
     expect(sentBack()).toEqual([])
@@ -424,7 +424,7 @@ describe('mail to one that is terminated', () => {
     expect(store.mail.ids(session.id)).toEqual([])
   })
 
-  test('is kept, where the disk fails before it is answered', () => {
+  test('stays if the disk fails before it is answered', () => {
     const id = forged(store, session.id, 'hi', { from: sibling })
     withFaults(failing('ENOSPC', ({ point }) => point === 'mail.put.write'))
     expect(sentBack).toThrow(expect.objectContaining({ code: 'STORAGE_FAILED' }))
@@ -433,7 +433,7 @@ describe('mail to one that is terminated', () => {
     expect(sentBack()).toEqual([sibling])
   })
 
-  test('that is damaged is left for a person to look at', () => {
+  test('that is damaged stays, for the user to inspect', () => {
     const id = posted(store, parent, 'x')
     const path = store.mail.pathOf(session.id, id)
     writeFileSync(path, Buffer.alloc(100))

@@ -86,7 +86,7 @@ function atTime(iso: string): void {
 }
 
 describe('mail is delivered first-in-first-out', () => {
-  test('whatever its ids and the clock', () => {
+  test('regardless of its ids and the clock', () => {
     const contents = Array.from({ length: 20 }, (_, i) => `message ${i}`)
     for (const [index, content] of contents.entries()) {
       atTime(new Date(Date.UTC(2026, 0, 31 - index)).toISOString())
@@ -96,7 +96,7 @@ describe('mail is delivered first-in-first-out', () => {
     expect(deliverAll()).toEqual(contents)
   })
 
-  test('for two senders at the same place in their order by id, so always alike', () => {
+  test('for two senders with equal counters, always in the same order', () => {
     const [first, second] = [randomUUID(), randomUUID()].sort() as [string, string]
     put('of b', { from: 'b', message_id: second })
     put('of a', { from: 'a', message_id: first })
@@ -104,7 +104,7 @@ describe('mail is delivered first-in-first-out', () => {
     expect(contentsOf(listPending(store, session.state))).toEqual(['of a', 'of b'])
   })
 
-  test('and a reminder that is due at once, or a flood, keeps no request from its turn', () => {
+  test('and neither a reminder that is always due nor a flood starves a request', () => {
     session.append([
       {
         kind: 'reminder.set',
@@ -124,7 +124,7 @@ describe('mail is delivered first-in-first-out', () => {
     expect(turns).toEqual(['flood,tick', 'one', 'flood,flood', 'two', 'flood,flood', 'flood'])
   })
 
-  test('and a reminder that repeats rings once in a command, however short its time', () => {
+  test('and a repeating reminder rings once per command, however short its interval', () => {
     const began = clock.beganAt
     const due_at = new Date(began - 1000).toISOString()
     session.append([
@@ -141,7 +141,7 @@ describe('mail is delivered first-in-first-out', () => {
     expect([hasDueMail(store, session.state), deliver()]).toEqual([true, ['tick']])
   })
 
-  test('for each sender, and once, whatever is asked, when it is delivered and which files come back', async () => {
+  test('for each sender, and once, for any kinds, delivery times and restored files', async () => {
     const seed = Number(process.env.SEED ?? Date.now() % 2 ** 31)
     console.info(`mail is delivered once and in order: SEED=${seed}`)
     const senders = ['operator', 'a', 'b']
@@ -199,13 +199,13 @@ describe('one turn takes', () => {
     expect(nextMail(session)).toEqual([])
   })
 
-  test('together what asks for no reply: notifications, responses, errors', () => {
+  test('messages without a reply together: notifications, responses, errors', () => {
     const kinds = ['notification', 'response', 'error'] as const
     for (const [index, kind] of kinds.entries()) put(kind, { kind, from: `sender ${index}` })
     expect(deliver().sort()).toEqual([...kinds].sort())
   })
 
-  test('nothing of a sender that stands behind a request of its own, but what others sent', () => {
+  test('no message that follows a request of the same sender, but messages of others', () => {
     notification('a 1', { from: 'a' })
     put('a asks', { from: 'a' })
     notification('a 3', { from: 'a' })
@@ -216,7 +216,7 @@ describe('one turn takes', () => {
     expect(deliver()).toEqual(['a 3'])
   })
 
-  test('one with a key, and nothing with it: what becomes of its turn is what became of it', () => {
+  test('a keyed message alone, because its outcome is that of its turn', () => {
     notification('a 1', { from: 'a' })
     notification('a 2', { from: 'a', key: 'k' })
     notification('a 3', { from: 'a' })
@@ -232,7 +232,7 @@ describe('one turn takes', () => {
     expect(deliver()).toEqual([`${limits.mailsTakenMax + 1}`])
   })
 
-  test('a large one alone, and no more than fit together', () => {
+  test('a large message alone, and only as many as fit', () => {
     const half = 'x'.repeat(limits.mailsTakenBytesMax / 2)
     for (const content of [half + half + half, half, half, half]) notification(content)
     expect(contentsOf(nextMail(session)).map(({ length }) => length)).toEqual([half.length * 3])
@@ -245,7 +245,7 @@ describe('one turn takes', () => {
 describe('mail for a time', () => {
   const LATER = '2026-11-20T11:00:00.000Z'
 
-  test('waits until then, in sight, and holds nothing up', async () => {
+  test('is listed as pending until then, and delays no other mail', async () => {
     atTime('2026-11-20T10:00:00.000Z')
     session = await newSession(store)
     put('later', { not_before: LATER })
@@ -258,7 +258,7 @@ describe('mail for a time', () => {
     expect(contentsOf(listPending(store, session.state))).toEqual(['later', 'now'])
   })
 
-  test('is delivered at it, and not a moment before', async () => {
+  test('is delivered at that time and not before', async () => {
     atTime('2026-11-20T10:00:00.000Z')
     session = await newSession(store)
     put('later', { not_before: LATER })
@@ -271,7 +271,7 @@ describe('mail for a time', () => {
     expect(nextDueAt(store, session.state)).toBeNull()
   })
 
-  test('that a person named waits for that time, also where the log is ahead of the clock', async () => {
+  test('with a time from the user is pending until then, also if the log is ahead of the clock', async () => {
     atTime('2027-12-25T10:00:00.000Z')
     session = await newSession(store)
     atTime('2026-11-20T10:00:00.000Z')
@@ -295,7 +295,7 @@ describe('a reminder', () => {
     session = await newSession(store, { name: 'sleeper' })
   })
 
-  test('comes back at its time, from the agent itself, by an id that follows from its time', () => {
+  test('is delivered at its time, from the agent itself, with an id derived from the time', () => {
     const reminder_id = set(null)
     expect(nextMail(session)).toEqual([])
     expect(hasDueMail(store, session.state)).toBe(false)
@@ -318,7 +318,7 @@ describe('a reminder', () => {
     expect(nextMail(session)).toEqual([])
   })
 
-  test('that repeats is due again at its next time; what was missed comes once', () => {
+  test('that repeats is due again at its next time; missed times count once', () => {
     set(60_000)
     atTime('2026-11-20T10:05:30.000Z')
     expect(deliver()).toEqual(['stretch'])
@@ -328,7 +328,7 @@ describe('a reminder', () => {
     expect(deliver()).toEqual(['stretch'])
   })
 
-  test('comes with what else asks for no reply, and before it; a request waits for the next turn', () => {
+  test('is delivered with other messages without a reply, before them; a request gets the next turn', () => {
     set(null)
     notification('news')
     put('question')
@@ -350,7 +350,7 @@ describe('a message of control', () => {
   const control = (verb: 'gate' | 'ungate' | 'permit' | 'poke' | 'unwatch'): string =>
     put('', { from: parent, kind: 'control', control: { verb } })
 
-  test('is never shown to a model, but the agent is visited for it', () => {
+  test('is never shown to a model, but makes the agent need a visit', () => {
     control('gate')
     expect(nextMail(session)).toEqual([])
     expect(listPending(store, session.state)).toEqual([])
@@ -358,7 +358,7 @@ describe('a message of control', () => {
     expect(countPending(store, session.state)).toBe(1)
   })
 
-  test('becomes a record, in the order of sending, which takes its file away', () => {
+  test('becomes a record, in sending order, and its file is removed', () => {
     const verbs = ['gate', 'permit', 'ungate', 'poke', 'unwatch'] as const
     const ids = verbs.map(control)
     const on = ['idle' as const]
@@ -375,7 +375,7 @@ describe('a message of control', () => {
     expect(store.mail.ids(session.id)).toEqual([])
   })
 
-  test('holds no mail of its sender up', () => {
+  test('delays no mail of its sender', () => {
     control('gate')
     put('hello', { from: parent })
     expect(contentsOf(nextMail(session))).toEqual(['hello'])
@@ -383,7 +383,7 @@ describe('a message of control', () => {
 })
 
 describe('an id', () => {
-  test('that was delivered is never delivered again, though its file is back; then the file goes', () => {
+  test('that was delivered is never delivered again if its file is restored; the file is removed', () => {
     const id = put('hi')
     const message = messageIn(id)
     deliver()
@@ -404,7 +404,7 @@ describe('an id', () => {
     expect(deliver()).toEqual([])
   })
 
-  test('is forgotten only after its file was synced away, and that costs one sync in 1,000', () => {
+  test('is forgotten only after the removal of its file is synced: one sync per 1,000 messages', () => {
     const points: string[] = []
     const state = { ...session.state, delivered: Array.from({ length: 2000 }, () => randomUUID()) }
     withFaults(({ point }) => {
@@ -424,7 +424,7 @@ describe('an id', () => {
   })
 })
 
-describe('damaged mail is kept, named, and not delivered:', () => {
+describe('damaged mail is reported, and neither delivered nor removed:', () => {
   const DAMAGES: [string, (bytes: Buffer) => Buffer][] = [
     ['empty', () => Buffer.alloc(0)],
     ['cut short', (bytes) => bytes.subarray(0, 40)],
@@ -473,13 +473,13 @@ describe('damaged mail is kept, named, and not delivered:', () => {
     expect(nextMail(session)).toEqual([])
   })
 
-  test('a control that no record takes', () => {
+  test('a control that no record can hold', () => {
     const id = forged(store, session.id, '', { kind: 'control', control: { verb: 'explode' } })
     expect(damagedMail(store, session.state)).toEqual([store.mail.pathOf(session.id, id)])
     expect(controlRecords(session)).toEqual([])
   })
 
-  test('what is no mail at all is not looked at', () => {
+  test('files that are not mail are ignored', () => {
     const directory = dirname(store.mail.pathOf(session.id, randomUUID()))
     for (const name of ['notes.txt', 'x.json', `${randomUUID()}.json.1-abc.tmp`])
       writeFileSync(`${directory}/${name}`, 'x')
@@ -489,14 +489,14 @@ describe('damaged mail is kept, named, and not delivered:', () => {
   })
 })
 
-test('a message from an agent that does not exist is delivered as it stands: only its answer reaches nobody', () => {
+test('a message from an agent that does not exist is delivered; only its answer is dropped', () => {
   const ghost = randomUUID()
   forged(store, session.id, 'boo', { from: ghost, from_path: 'ghost' })
   expect(nextMail(session)).toMatchObject([{ from: ghost, from_path: 'ghost', content: 'boo' }])
   expect(deliver()).toEqual(['boo'])
 })
 
-test('every message that can be read is in the inbox of whoever has it, also what the log has', () => {
+test('every intact message file is in the inbox, also one that the log has', () => {
   put('one')
   deliver({ isRemoved: false })
   put('two')
@@ -504,7 +504,7 @@ test('every message that can be read is in the inbox of whoever has it, also wha
   expect([...messagesIn(store, session.id)].map(({ content }) => content).sort()).toEqual(['one', 'two'])
 })
 
-test('an inbox that was deleted by hand is empty, and takes mail again', () => {
+test('an inbox that was deleted by hand is empty, and accepts mail again', () => {
   put('lost')
   rmSync(dirname(store.mail.pathOf(session.id, randomUUID())), { recursive: true })
   expect(countPending(store, session.state)).toBe(0)

@@ -38,12 +38,12 @@ describe('a message', () => {
     expect(bytes.toString()).not.toContain('\u2028')
   })
 
-  test('of the first version has its sender for its path, and none of the later fields', () => {
+  test('of the first version has its sender as its path, and defaults for the later fields', () => {
     const { from_path: _, reply_to: __, control: ___, not_before: ____, ...old } = stored(TO, 'hi')
     expect(decodeMessage(unframeFile(frame(old)), old.message_id)).toEqual(stored(TO, 'hi', old))
   })
 
-  test('of a later version keeps what this one does not know', () => {
+  test('of a later version keeps its unknown fields', () => {
     expect(decoded({ mood: 'good' })).toMatchObject({ mood: 'good' })
   })
 })
@@ -109,7 +109,7 @@ describe('no message is', () => {
     }
   })
 
-  test('one of another id than its name says', () => {
+  test('with another id than its file name', () => {
     expect(decodeMessage(unframeFile(bytes), randomUUID())).toBeUndefined()
   })
 

@@ -53,18 +53,18 @@ function deliverAll(): void {
 }
 
 describe('a message', () => {
-  test.each(['../../etc', 'b', ''])('to %j reaches nobody', (to) => {
+  test.each(['../../etc', 'b', ''])('to %j is refused', (to) => {
     expect(codeOf(() => post(store, draft(to, 'hi')))).toBe('UNDELIVERABLE')
   })
 
-  test('behind a forged one that has the last place there is can be read', () => {
+  test('after a forged one with the largest counter can be read', () => {
     const last = stored(session.id, 'x', { sequence: Number.MAX_SAFE_INTEGER })
     store.mail.put(session.id, last.message_id, last)
     const id = posted(store, session.id, 'hi')
     expect(findPending(store, session.state, id)?.content).toBe('hi')
   })
 
-  test('is stored whole and synced, with its directory, marked while it is being stored and after, before its sender is told', () => {
+  test('is complete, synced and marked before its sender receives an acknowledgement', () => {
     const points: string[] = []
     withFaults(({ point }) => {
       points.push(point)
@@ -83,7 +83,7 @@ describe('a message', () => {
     expect(findPending(store, session.state, id)).toMatchObject({ content: 'hi', sequence: 1 })
   })
 
-  test('is marked from the moment that it is there, whichever step its sender dies at, and the holder closes at', () => {
+  test('is marked as soon as it exists, at any step where its sender dies or the holder closes', () => {
     for (let closesAt = 1; ; closesAt++) {
       for (let diesAt = closesAt; ; diesAt++) {
         store.mark(session.id)
@@ -117,7 +117,7 @@ describe('a message', () => {
     }
   })
 
-  test('has all that it was given, its digest, its time and its place', () => {
+  test('has the fields of its draft, its digest, its time and its counter', () => {
     vi.spyOn(clock, 'now').mockReturnValue(Date.UTC(2026, 10, 20))
     const given = draft(session.id, 'hi', {
       from: randomUUID(),
@@ -139,7 +139,7 @@ describe('a message', () => {
     })
   })
 
-  test('stands behind what its sender has there already, whatever others have', () => {
+  test('has a counter above those of its sender’s pending messages', () => {
     for (const [from, content] of [
       ['b', 'b 1'],
       ['c', 'c 1'],
@@ -152,7 +152,7 @@ describe('a message', () => {
     expect(places).toEqual({ 'b 1': 1, 'b 2': 2, 'b 3': 3, 'c 1': 1, 'c 2': 2 })
   })
 
-  test('stands behind what was delivered and is not removed yet', () => {
+  test('has a counter above that of a delivered message whose file remains', () => {
     posted(store, session.id, 'one')
     const [first] = mailOf(store, session.id) as [Message]
     deliverAll()
@@ -161,14 +161,14 @@ describe('a message', () => {
     expect(findPending(store, session.state, second)?.sequence).toBe(2)
   })
 
-  test('is not kept from its place by damaged ones', () => {
+  test('gets its counter in spite of damaged messages', () => {
     writeFileSync(store.mail.pathOf(session.id, randomUUID()), 'garbage')
     posted(store, session.id, 'hi')
     expect(nextMail(session).map(({ content }) => content)).toEqual(['hi'])
   })
 
   test.each(['ENOSPC', 'EIO'])(
-    'that cannot be stored (%s), at whichever step, leaves nothing half',
+    'that cannot be stored (%s), at any step, leaves no partial message',
     (errno) => {
       for (const point of ['open', 'write', 'fsync', 'link'].map((step) => `mail.put.${step}`)) {
         withFaults(failing(errno, (operation) => operation.point === point))
@@ -191,7 +191,7 @@ describe('a message', () => {
 })
 
 describe('an id', () => {
-  test('is stored once: the second post says so and changes nothing', () => {
+  test('is stored once: the second post returns false and changes nothing', () => {
     const id = posted(store, session.id, 'hi')
     expect(post(store, draft(session.id, 'hi', { message_id: id }))).toBe(false)
     expect(post(store, draft(session.id, 'other', { message_id: id }))).toBe(false)
@@ -231,7 +231,7 @@ describe('an id', () => {
       return first
     }
 
-    test('is looked for in its log by whoever repeats itself after a crash', async () => {
+    test('is searched in the log if the post repeats one before a crash', async () => {
       const message_id = await forgotten()
       const again = draft(session.id, 'hi', { message_id })
       expect(post(store, again, { isRepeat: true })).toBe(false)
@@ -239,7 +239,7 @@ describe('an id', () => {
       expect(post(store, draft(session.id, 'new'), { isRepeat: true })).toBe(true)
     })
 
-    test('is not looked for by anybody else: a new id is new', async () => {
+    test('is not searched for a new message', async () => {
       await forgotten()
       const read = vi.spyOn(store.logs, 'openForRead')
       posted(store, session.id, 'hi')
@@ -250,7 +250,7 @@ describe('an id', () => {
   })
 })
 
-describe('a message that nobody can take is refused, with nothing stored', () => {
+describe('an undeliverable message is refused, with nothing stored', () => {
   const NOTHING = { code: 'UNDELIVERABLE', hint: expect.stringContaining('substrat list') }
 
   test('to an agent that is not there', () => {
@@ -262,7 +262,7 @@ describe('a message that nobody can take is refused, with nothing stored', () =>
     expect(store.markedIds()).toEqual([session.id])
   })
 
-  test('to a terminated one, of whatever kind', async () => {
+  test('to a terminated agent, of any kind', async () => {
     const id = await newAgent(store, { name: 'dead' })
     await terminate(store, id)
     for (const kind of ['request', 'notification', 'response', 'error'] as const)
@@ -282,14 +282,14 @@ describe('a message that nobody can take is refused, with nothing stored', () =>
     ])
   })
 
-  test('to one whose log cannot be read: that is named', () => {
+  test('to an agent whose log cannot be read: the error names the log', () => {
     writeFileSync(store.logPath(session.id), 'garbage\n')
     rmSync(join(dirname(store.logPath(session.id)), 'session.json'))
     expect(codeOf(() => post(store, draft(session.id, 'hi')))).toBe('CORRUPT')
     expect(readdirSync(inbox())).toEqual([])
   })
 
-  test('to one that is terminated at whichever step of the post: either it is told, or the message waits there', async () => {
+  test('to an agent that is terminated at any step of the post: the sender receives an error, or the message is pending', async () => {
     let steps = 0
     withFaults(() => {
       steps += 1
@@ -333,13 +333,13 @@ describe('a message that nobody can take is refused, with nothing stored', () =>
     }
     afterEach(() => void withFaults(() => undefined))
 
-    test('is taken back for good before that is told', () => {
+    test('is removed durably before its sender receives the error', () => {
       terminating()
       expect(codeOf(() => post(store, draft(session.id, 'hi')))).toBe('UNDELIVERABLE')
       expect(points.slice(points.indexOf('mail.remove'))).toContain('mail.sync_removals')
     })
 
-    test('is not refused where it is on its way back from a call before a crash: that is answered', () => {
+    test('is not refused if a copy from before a crash is being returned: that copy is answered', () => {
       const id = posted(store, session.id, 'hi')
       store.mail.setToReturn(session.id, id)
       terminating()
@@ -358,7 +358,7 @@ describe('a full inbox', () => {
     }
   }
 
-  test('takes no more requests and notifications, and says what to do', () => {
+  test('refuses requests and notifications, and names the next command', () => {
     fill()
     const [known] = store.mail.ids(session.id) as [string]
     for (const kind of ['request', 'notification'] as const)
@@ -377,7 +377,7 @@ describe('a full inbox', () => {
     posted(store, session.id, 'one more')
   })
 
-  test('still takes answers and what its parent asks of it', () => {
+  test('still accepts answers and controls', () => {
     fill()
     const control = { verb: 'ungate' } as const
     const drafts = [{ kind: 'response' }, { kind: 'error' }, { kind: 'control', control }] as const
@@ -387,14 +387,14 @@ describe('a full inbox', () => {
 })
 
 describe('the operator', () => {
-  test('may be written to without any agent, and as often as one likes', () => {
+  test('receives any number of messages, also in a home without agents', () => {
     for (let n = 1; n <= 3; n++) posted(store, 'operator', `${n}`, { from: session.id, kind: 'notification' })
     const mails = mailOf(store, 'operator')
     expect(mails.map(({ content }) => content).sort()).toEqual(['1', '2', '3'])
     expect(mails.every(({ to }) => to === 'operator')).toBe(true)
   })
 
-  test('is told once, also when it has taken the message since', () => {
+  test('receives a repeated message once, also after taking it', () => {
     const id = posted(store, 'operator', 'hi', { from: session.id })
     const again = draft('operator', 'hi', { from: session.id, message_id: id })
     expect(post(store, again)).toBe(false)
@@ -405,7 +405,7 @@ describe('the operator', () => {
     expect(store.mail.ids('operator')).toEqual([])
   })
 
-  test('has an inbox also where that was deleted by hand', () => {
+  test('has an inbox again after it was deleted by hand', () => {
     posted(store, 'operator', 'lost', { from: session.id })
     rmSync(join(store.root, 'operator'), { recursive: true })
     expect(store.mail.ids('operator')).toEqual([])
@@ -419,7 +419,7 @@ describe('the marker', () => {
   const isMarked = (): boolean => store.markedIds().includes(session.id)
   const needsVisit = (): boolean => countPending(store, session.state) > 0
 
-  test('is there when mail is stored, whatever the holder does at whichever step meanwhile', () => {
+  test('exists when mail is stored, at any step of a holder meanwhile', () => {
     const steps: string[] = []
     withFaults(({ point }) => {
       steps.push(point)
@@ -435,7 +435,7 @@ describe('the marker', () => {
     }
   })
 
-  test('is there after the holder closed, whatever a sender does at whichever of its steps', () => {
+  test('exists after the holder closed, at any step of a sender meanwhile', () => {
     for (let at = 1; at <= 12; at++) {
       store.mark(session.id)
       withOtherAt(at, () => void posted(store, session.id, 'meanwhile'))
@@ -463,7 +463,7 @@ describe('the inbox of the operator', () => {
     post(store, { ...draft('operator', content), from: session.id, from_path: 'a', kind: 'notification' })
   const at = (time: string): void => void vi.spyOn(clock, 'now').mockReturnValue(Date.parse(time))
 
-  test('has the messages of an agent in the order that it sent them, whatever the clock said', async () => {
+  test('has the messages of an agent in sending order, also if the clock was set back', async () => {
     at('2026-11-20T10:00:00Z')
     toOperator('one')
     at('2026-11-20T09:00:00Z')
@@ -482,7 +482,7 @@ describe('the inbox of the operator', () => {
     session = await reopen(store, session.id)
   })
 
-  test('has those of several agents as they were sent, where the clock is right', async () => {
+  test('has the messages of several agents in sending order if the clock is right', async () => {
     const other = await newAgent(store, { name: 'b' })
     at('2026-11-20T10:00:00Z')
     toOperator('first')
@@ -493,7 +493,7 @@ describe('the inbox of the operator', () => {
     expect(read()).toEqual(['first', 'second', 'third'])
   })
 
-  test('has what an older version put there, with a time for its place, before what came since', () => {
+  test('lists messages of older versions, which have a time as counter, first', () => {
     toOperator('new')
     for (const [content, sequence] of [
       ['older', 1_780_000_000_000],

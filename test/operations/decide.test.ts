@@ -75,7 +75,7 @@ const statusOf = (agent: Parked, tokenId = agent.tokenId): string | undefined =>
 const recordsOf = ({ store, id }: Parked): number => store.logs.openForRead(id)?.size() ?? 0
 
 describe('a token', () => {
-  test('is used once: the same decision again is told what came of it, and changes nothing', async () => {
+  test('is used once: repeating the decision returns its outcome and changes nothing', async () => {
     const agent = await parked()
     const first = await decided(agent)
     expect([first.result.run?.status, statusOf(agent)]).toEqual(['completed', 'consumed'])
@@ -93,12 +93,12 @@ describe('a token', () => {
     await expect(decided(agent, over)).rejects.toMatchObject({ code: 'TOKEN_CONSUMED' })
   })
 
-  test('that has expired is refused, and its run goes on waiting for another', async () => {
+  test('that has expired is refused, and its run waits for another', async () => {
     const agent = await parked('read_skill', '2001-01-01T00:00:00.000Z')
     await expect(decided(agent)).rejects.toMatchObject({ code: 'TOKEN_EXPIRED' })
   })
 
-  test('that was replaced is worthless, and the new one is good', async () => {
+  test('that was replaced stops working, and the new one works', async () => {
     const agent = await parked()
     const { ctx } = contextAt(agent.store, { bounds })
     const { secret } = await rotateToken(ctx, agent.id)
@@ -107,7 +107,7 @@ describe('a token', () => {
     expect((await decided({ ...agent, secret })).result.run?.status).toBe('completed')
   })
 
-  test('of another wait is not what is meant', async () => {
+  test('from another wait does not match', async () => {
     const agent = await parked()
     await expect(decided(agent, { token: null, tokenId: randomUUID() })).rejects.toMatchObject({
       code: 'TOKEN_NOT_FOUND',
@@ -115,14 +115,14 @@ describe('a token', () => {
     expect(stateOf(agent).run?.wait).not.toBeNull()
   })
 
-  test('of a turn that is cancelled is worthless', async () => {
+  test('stops working if its turn is cancelled', async () => {
     const agent = await parked()
     const { ctx } = contextAt(agent.store, { bounds })
     await cancelAgents(ctx, { all: false, agents: [agent.id], isRecursive: false })
     expect([stateOf(agent).run?.status, statusOf(agent)]).toEqual(['cancelled', 'revoked'])
   })
 
-  test('of a turn that a message takes the place of is worthless', async () => {
+  test('stops working if a message supersedes its turn', async () => {
     const agent = await parked()
     const { ctx } = contextAt(agent.store, { bounds })
     await send(ctx, sendRequest(agent.id), () => undefined)
@@ -134,13 +134,13 @@ describe('a decision', () => {
   test.each<[string, string, Partial<DecisionRequest>]>([
     ['that approves a question', 'ask_operator', { decision: 'approve', text: '' }],
     ['that answers what asks for approval', 'read_skill', { decision: 'input' }],
-  ])('%s is none', async (_, tool, over) => {
+  ])('%s is refused', async (_, tool, over) => {
     const agent = await parked(tool)
     await expect(decided(agent, over)).rejects.toMatchObject({ code: 'USAGE' })
     expect(statusOf(agent)).toBe('minted')
   })
 
-  test('is for a person, not for an agent', async () => {
+  test('is made by a person, not by an agent', async () => {
     const agent = await parked()
     await expect(decided(agent, {}, agent.id)).rejects.toMatchObject({ code: 'TREE_RULES' })
     expect(statusOf(agent)).toBe('minted')

@@ -56,7 +56,7 @@ async function withTurnOf(store: FileStore, key: string, others = 0): Promise<st
   return session.id
 }
 
-test('--key takes it in either form as one', () => {
+test('--key treats both forms as the same key', () => {
   expect(KEYS.map((key) => checkKey(key))).toEqual([COMPOSED, COMPOSED])
 })
 
@@ -134,7 +134,7 @@ function ofEarlierVersion(bytes: Buffer): Buffer {
   return Buffer.concat([head, pages])
 }
 
-test('of two runs that an older version took for two keys the latest counts', async () => {
+test('the latest of two runs counts if an older version took their keys for different ones', async () => {
   const store = tempStore()
   const session = await newSession(store)
   session.append([{ kind: 'session.activated', boot_id: 'b' }])

@@ -42,7 +42,7 @@ function looks(act: () => void): number {
   return count
 }
 
-test('mail that waits is counted, before and after each agent was looked at once', () => {
+test('pending mail is counted, before and after every agent was visited once', () => {
   posted(ids[1] as string)
   expect(inboxes()).toEqual([0, 1])
   expect(looks(list)).toBe(2)
@@ -51,7 +51,7 @@ test('mail that waits is counted, before and after each agent was looked at once
   expect(viewTree(store, { all: false }).agents.map(({ inbox }) => inbox)).toEqual([0, 1])
 })
 
-test('where the markers tell all, only the inboxes of marked agents are looked into', () => {
+test('once markers are complete, only the inboxes of marked agents are read', () => {
   store.boots.markScanned()
   expect(looks(list)).toBe(0)
   expect(looks(() => viewTree(store, { all: false }))).toBe(0)

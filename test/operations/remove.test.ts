@@ -61,7 +61,7 @@ test.each(['remove', 'prune'])(
   },
 )
 
-test('what came for it since it was looked at is seen under its lock: it stays', async () => {
+test('an agent that received mail since the first check stays: the check repeats under its lock', async () => {
   const { first, ids } = await family()
   const [lowest = ''] = ids
   const state = openForRead(first, lowest)?.state as State
@@ -70,7 +70,7 @@ test('what came for it since it was looked at is seen under its lock: it stays',
   expect([first.hasAgent(lowest), first.isAgentHeld(lowest)]).toEqual([true, false])
 })
 
-test('what another process holds stays, and is named; prune goes on with the others', async () => {
+test('an agent that another process holds stays and is named; prune continues with the others', async () => {
   const { first: store, lead, ids } = await family()
   const [b = ''] = ids
   const other = await store.lockAgent(b, 'somebody', 0)

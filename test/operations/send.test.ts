@@ -43,7 +43,7 @@ describe.concurrent('a send --key whose process is killed', () => {
     expect(house.findings(true)).toEqual([])
   })
 
-  test('in mid-turn: the second call goes on with that turn and prints its reply', async () => {
+  test('in mid-turn: the second call continues that turn and prints its reply', async () => {
     const house = new House()
     const { id, quicken } = await standingModel(house)
     const first = house.start(['send', 'a', 'hello', '--key', 'k'])
@@ -177,7 +177,7 @@ describe.concurrent('a message with a key that meets another call with that key'
 })
 
 describe.concurrent('a turn that kills its own process', () => {
-  test('is not gone on with for ever; resume tries again, and a new message goes past it', async () => {
+  test('is not continued for ever; resume tries again, and a new message replaces it', async () => {
     const house = House.ofProcesses()
     const id = await house.spawn('a', '--provider', 'exec', '--option', 'command=kill -9 $PPID; sleep 3600')
     const sent = await house.run(['send', 'a', 'one', '--key', 'k'])
@@ -205,7 +205,7 @@ describe.concurrent('a turn that kills its own process', () => {
     expect(house.findings(true)).toEqual([])
   })
 
-  test('leaves the way to a new message free once it is given up', async () => {
+  test('does not block a new message once it is given up', async () => {
     const house = House.ofProcesses()
     house.write('turn.sh', 'kill -9 $PPID; sleep 3600')
     const id = await house.spawn('a', '--provider', 'exec', '--option', 'command=sh turn.sh')

@@ -6,7 +6,7 @@ import { Gate } from '../support/gate.js'
 import { processesWith } from '../support/processes.js'
 
 describe.concurrent('suspend', () => {
-  test('asks the turn of another process to stop: its sender exits 6, and resume goes on with it', async () => {
+  test('asks the turn of another process to stop: its sender exits 6, and resume continues it', async () => {
     const house = new House()
     const gate = new Gate(house, 'g')
     const id = await house.spawn('a', ...gate.flags)
@@ -36,7 +36,7 @@ describe.concurrent('suspend', () => {
     expect(house.findings(true)).toEqual([])
   })
 
-  test('of an agent at rest is recorded once, and changes nothing the second time', async () => {
+  test('records once that an idle agent is suspended, and changes nothing the second time', async () => {
     const house = new House()
     const id = await house.spawn('a')
     await house.ok('suspend', 'a')
@@ -46,7 +46,7 @@ describe.concurrent('suspend', () => {
     expect((await house.run(['send', 'a', 'hello'])).stdout).toBe('echo: hello\n')
   })
 
-  test('gives up after --timeout where the turn does not stop', async () => {
+  test('gives up after --timeout if the turn does not stop', async () => {
     const house = new House()
     const gate = new Gate(house, 'g')
     await house.spawn('a', '--provider', 'exec', '--option', `command=trap '' TERM; ${gate.command}`)
@@ -150,25 +150,28 @@ describe.concurrent('a signal in mid-turn', () => {
     expect(house.kinds(id).slice(-2)).toEqual(['run.completed', 'session.suspended'])
   })
 
-  test.each(signals)('%s twice stops it: interrupted, to be gone on with, exit %i', async (signal, exit) => {
-    const { house, id, gate, sender } = await standing('--json')
-    sender.child.kill(signal)
-    await sender.says('again to stop now')
-    sender.child.kill(signal)
-    const sent = await sender.result
-    expect(sent.exit).toBe(exit)
-    expect(sent.json.error).toMatchObject({
-      code: `STOPPED_${signal}`,
-      hint: 'continue it: substrat resume a',
-    })
-    expect(house.records(id).at(-2)).toMatchObject({ kind: 'run.interrupted', reason: 'shutdown' })
-    expect(processesWith(`SUBSTRAT_AGENT=${id}`)).toEqual([])
-    expect((await house.ok('list', '--json')).json.agents[0].status).toBe('interrupted_startup')
-    gate.open()
-    expect((await house.run(['recover', '--all'])).exit).toBe(0)
-    expect(house.count(id, 'run.completed')).toBe(1)
-    expect(house.findings(true)).toEqual([])
-  })
+  test.each(signals)(
+    '%s twice interrupts it; a later command continues it; exit %i',
+    async (signal, exit) => {
+      const { house, id, gate, sender } = await standing('--json')
+      sender.child.kill(signal)
+      await sender.says('again to stop now')
+      sender.child.kill(signal)
+      const sent = await sender.result
+      expect(sent.exit).toBe(exit)
+      expect(sent.json.error).toMatchObject({
+        code: `STOPPED_${signal}`,
+        hint: 'continue it: substrat resume a',
+      })
+      expect(house.records(id).at(-2)).toMatchObject({ kind: 'run.interrupted', reason: 'shutdown' })
+      expect(processesWith(`SUBSTRAT_AGENT=${id}`)).toEqual([])
+      expect((await house.ok('list', '--json')).json.agents[0].status).toBe('interrupted_startup')
+      gate.open()
+      expect((await house.run(['recover', '--all'])).exit).toBe(0)
+      expect(house.count(id, 'run.completed')).toBe(1)
+      expect(house.findings(true)).toEqual([])
+    },
+  )
 
   test('past the grace period stops the turn by itself', async () => {
     const { house, id, sender } = await standingIn(new House({ SUBSTRAT_SHUTDOWN_GRACE: '200ms' }), [])
@@ -178,7 +181,7 @@ describe.concurrent('a signal in mid-turn', () => {
     expect(processesWith(`SUBSTRAT_AGENT=${id}`)).toEqual([])
   })
 
-  test('takes nothing new: what is queued waits, and the marker stays', async () => {
+  test('starts no new turn: queued mail stays pending, and the marker stays', async () => {
     const { house, id, gate, sender } = await standing()
     await house.ok('send', 'a', 'two', '--if-busy', 'queue')
     sender.child.kill('SIGTERM')
@@ -212,7 +215,7 @@ describe.concurrent('a signal in mid-turn', () => {
 })
 
 describe('a recovery that is stopped by a signal', () => {
-  test('finishes the turn that it is in, and begins no other', async () => {
+  test('finishes the current turn and starts no other', async () => {
     const house = new House()
     const gates = ['a', 'b'].map((name) => new Gate(house, name))
     const ids: string[] = []
@@ -240,7 +243,7 @@ describe('a recovery that is stopped by a signal', () => {
   })
 })
 
-describe.concurrent('what waits behind a turn', () => {
+describe.concurrent('mail that is pending behind a turn', () => {
   test('is not taken by a sender whose turn was suspended', async () => {
     const { house, id, gate, sender } = await standing()
     await house.ok('send', 'a', 'two', '--if-busy', 'queue')
@@ -332,7 +335,7 @@ describe.concurrent('a reader that goes away', () => {
     expect(house.findings(true)).toEqual([])
   })
 
-  test('a stdout that is full is exit 11, and the reply is kept', async () => {
+  test('a full stdout is exit 11, and the reply is stored', async () => {
     const house = new House()
     await house.spawn('a')
     const sender = house.launch([

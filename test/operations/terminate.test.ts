@@ -24,7 +24,7 @@ function ended(store: FileStore, id: string, isRecursive: boolean): Promise<stri
   return terminate(ctx, id, isRecursive, ({ path }) => paths.push(path)).then(() => paths)
 }
 
-test('an agent does not end while somebody is being born below it', async () => {
+test('an agent does not end while a child is created below it', async () => {
   const store = tempStore()
   const lead = await newAgent(store, { name: 'lead' })
   const { lock } = await lockChildren(store, lead, 'a spawn')

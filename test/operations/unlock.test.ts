@@ -47,7 +47,7 @@ describe('a lock that outlives its holder', () => {
     expect((await auditHome(store, false, 0)).findings).toEqual([])
   })
 
-  test('of the whole home', () => {
+  test('covers the whole home', () => {
     leave(3_600_000)
     expect(unlocked(false, null)).toEqual([directory])
   })

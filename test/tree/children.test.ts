@@ -51,14 +51,14 @@ describe('the children of an agent', () => {
     expect(childrenOf(store, a)).toEqual([])
   })
 
-  test('of one name are the latest: it has taken the entry of the dead one', async () => {
+  test('include only the latest of one name, which took the entry of the dead one', async () => {
     const first = await child('a')
     await terminate(store, first)
     const second = await child('A')
     expect(childrenOf(store, top).map(({ id }) => id)).toEqual([second])
   })
 
-  test('are found without a look at any other agent', async () => {
+  test('are found without reading any other agent', async () => {
     for (let n = 0; n < 5; n++) await newAgent(store, { name: `other ${n}` })
     const id = await child('a')
     const scan = vi.spyOn(store, 'agentIds')
@@ -68,7 +68,7 @@ describe('the children of an agent', () => {
     expect(read.mock.calls.map(([agentId]) => agentId)).toEqual([id])
   })
 
-  test('are not those that an entry names, but that never came to be, are gone, or are another’s', async () => {
+  test('exclude entries of agents that were never created, were removed, or have another parent', async () => {
     const id = await child('a')
     const stranger = await newAgent(store, { name: 'stranger' })
     const index = store.childNames(top)
@@ -78,13 +78,13 @@ describe('the children of an agent', () => {
     expect(childrenOf(store, top).map((agent) => agent.id)).toEqual([id])
   })
 
-  test('that cannot be read are left out, and keep no other from being found', async () => {
+  test('that cannot be read are omitted, and do not hide the others', async () => {
     const [a, b] = [await child('a'), await child('b')]
     spoil(store, a)
     expect(livingChildren(store, top).map(({ id }) => id)).toEqual([b])
   })
 
-  test('of an agent that is not there are none', () => {
+  test('are none for an agent that does not exist', () => {
     expect(childrenOf(store, randomUUID())).toEqual([])
   })
 })
@@ -92,14 +92,14 @@ describe('the children of an agent', () => {
 describe('an index of children that was deleted by hand', () => {
   const forget = (): void => rmSync(childrenDirectory(store, top), { recursive: true })
 
-  test('is not trusted: every agent is looked at', async () => {
+  test('is not trusted: every agent is read', async () => {
     const [a, b] = [await child('a'), await child(null)]
     forget()
     expect(livingChildren(store, top).map(({ id }) => id)).toEqual([a, b])
     expect(isComplete(top)).toBe(false)
   })
 
-  test('has the living again when it is next locked, and is complete', async () => {
+  test('is rebuilt with the living when it is next locked, and is complete', async () => {
     const [a, nameless, dead] = [await child('a'), await child(null), await child('dead')]
     await child('deeper', a)
     await terminate(store, dead)
@@ -120,7 +120,7 @@ describe('an index of children that was deleted by hand', () => {
     expect(livingChildren(store, top).map(({ id }) => id)).toEqual([a])
   })
 
-  test('or has an entry damaged, loses nobody', async () => {
+  test('or that has a damaged entry, loses no agent', async () => {
     const [a, b] = [await child('a'), await child('b')]
     writeFileSync(new HomePaths(store.root).agent(top).childNames().entry('a'), 'garbage')
     expect(livingChildren(store, top).map(({ id }) => id)).toEqual([a, b])
@@ -141,7 +141,7 @@ describe('an index of children that was deleted by hand', () => {
 })
 
 describe('the index of roots that was deleted by hand', () => {
-  test('has the living ones with a name again, and no child', async () => {
+  test('is rebuilt with the living named roots, and no child', async () => {
     const other = await newAgent(store, { name: 'other' })
     const dead = await newAgent(store, { name: 'dead' })
     await newAgent(store)
@@ -155,8 +155,8 @@ describe('the index of roots that was deleted by hand', () => {
   })
 })
 
-describe('what is below an agent', () => {
-  test('comes lowest first, with the agent itself at the end', async () => {
+describe('the agents below an agent', () => {
+  test('come lowest first, with the agent itself at the end', async () => {
     const a = await child('a')
     const [aa, ab] = [await child('aa', a), await child('ab', a)]
     await child('aaa', aa)
@@ -173,7 +173,7 @@ describe('what is below an agent', () => {
     expect(pathsOf(livingBelow(store, stateOf(a)))).toEqual(['top/a/aa/aaa', 'top/a/aa', 'top/a'])
   })
 
-  test('in a cycle that was forged on disk is gone round once', async () => {
+  test('in a forged cycle are listed once', async () => {
     const a = await child('a')
     const b = await child('b', a)
     // `a` is below its own child now.
@@ -187,7 +187,7 @@ describe('what is below an agent', () => {
     expect(livingBelow(store, stateOf(top)).map(({ id }) => id)).toEqual([top])
   })
 
-  test('of one that is its own parent is that one', async () => {
+  test('include it once if it is its own parent', async () => {
     const a = await child('a')
     rewriteBirth(store, a, { name: 'a', parent: a, path: 'a' })
     store.childNames(a).reserve('a', a)
@@ -196,7 +196,7 @@ describe('what is below an agent', () => {
 })
 
 describe('a parent may end', () => {
-  test('when nobody lives below it; else its children are named, and what to do', async () => {
+  test('without living children; otherwise the error names them and the next command', async () => {
     expect(() => checkChildless(store, stateOf(top), 'terminate')).not.toThrow()
     const names = ['a', 'b', 'c', 'd', 'e', 'f']
     const ids: string[] = []
@@ -217,8 +217,8 @@ describe('a parent may end', () => {
   })
 })
 
-describe('the entry of one that is gone', () => {
-  test('is forgotten, unless another has it since', async () => {
+describe('the entry of a removed agent', () => {
+  test('is removed, unless a later agent has taken it', async () => {
     const first = await child('a')
     await terminate(store, first)
     await forgetName(store, stateOf(first), 'test')
@@ -228,7 +228,7 @@ describe('the entry of one that is gone', () => {
     expect(store.childNames(top).lookUp('a')).toBe(second)
   })
 
-  test('is that of its id, where it has no name; of a nameless root, or below one that is gone, there is none', async () => {
+  test('has its id if it has no name; a nameless root, or a child of a removed parent, has none', async () => {
     const nameless = await child(null)
     expect(store.childNames(top).lookUp(nameless)).toBe(nameless)
     await forgetName(store, stateOf(nameless), 'test')

@@ -76,12 +76,12 @@ describe('an agent below another', () => {
     await session.close(() => true)
   })
 
-  test('is not called parent, in whatever case: that is somebody else to its relatives', async () => {
+  test('cannot be named parent, in any case, because its relatives mean another agent by that', async () => {
     await expect(born(below(top, 'Parent'))).rejects.toMatchObject({ code: 'USAGE' })
     expect(pathOf(await newAgent(store, { name: 'parent' }))).toBe('parent')
   })
 
-  test('shares its name with nobody among its living siblings, and with anyone else', async () => {
+  test('has a name that is unique among its living siblings only', async () => {
     const a = await born(below(top, 'a'))
     await expect(born(below(top, 'A'))).rejects.toMatchObject({
       code: 'NAME_TAKEN',
@@ -107,7 +107,7 @@ describe('an agent below another', () => {
     expect(livingChildren(store, top).map(({ id }) => id)).toEqual([second])
   })
 
-  test('is one of several of that name that are born at once', async () => {
+  test('is the only one if several of its name are created at once', async () => {
     const outcomes = await Promise.allSettled(['a', 'A', 'a', 'A'].map((name) => born(below(top, name))))
     expect(outcomes.filter(({ status }) => status === 'fulfilled')).toHaveLength(1)
     for (const outcome of outcomes)
@@ -154,21 +154,21 @@ test('a child of a parent whose spawn died has its name behind that of its paren
   expect(points.indexOf('agents.sync_directory')).toBeLessThan(points.indexOf('spawn.rename'))
 })
 
-describe('nothing is born', () => {
+describe('no agent is created', () => {
   const REFUSED = {
     code: 'SESSION_STATE',
     exitStatus: 13,
     message: 'top is terminated and cannot have new children',
   }
 
-  test('below one that is terminated, and nothing of it is left', async () => {
+  test('below a terminated agent, and nothing of it remains', async () => {
     await terminate(store, top)
     await expect(born(below(top, 'a'))).rejects.toMatchObject(REFUSED)
     expect(store.agentIds()).toEqual([top])
     expect(store.childNames(top).count()).toBe(0)
   })
 
-  test('below one that has said that it is done', async () => {
+  test('below an agent that called complete', async () => {
     const session = await reopen(store, top)
     const run: string = randomUUID()
     session.append([
@@ -181,14 +181,14 @@ describe('nothing is born', () => {
     await expect(born(below(top, 'a'))).rejects.toMatchObject(REFUSED)
   })
 
-  test('below one that is not there', async () => {
+  test('below an agent that does not exist', async () => {
     const ghost = randomUUID()
     await expect(born(below(ghost, 'a'))).rejects.toBeInstanceOf(Error)
     expect(store.agentIds()).toEqual([top])
     expect(store.hasAgent(ghost)).toBe(false)
   })
 
-  test('deeper than the bound', async () => {
+  test('deeper than the limit', async () => {
     const bounds = { depthMax: 3, childrenMax: 10 }
     const b = await born(below(await born(below(top, 'a'), bounds), 'b'), bounds)
     await expect(born(below(b, 'c'), bounds)).rejects.toMatchObject({

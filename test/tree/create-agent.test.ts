@@ -101,7 +101,7 @@ describe('a disk that fails at any step', () => {
   )
 })
 
-test('a recovery beside it, at whichever step, leaves the marker of the agent that comes', async () => {
+test('a recovery at any step of a spawn leaves the marker of the new agent', async () => {
   let steps = Number.POSITIVE_INFINITY
   for (let at = 1; at <= steps; at++) {
     store = tempStore()

@@ -31,7 +31,7 @@ const idOf = (name: string): string => ids[name] as string
 const stateOf = (name: string): State => openForRead(store, idOf(name))?.state as State
 const names = ['top', 'other', 'a', 'b', 'aa', 'bb']
 
-describe('who is what to whom', () => {
+describe('the relation of one agent to another', () => {
   const RELATED: Record<string, Record<string, string>> = {
     top: { a: 'child', b: 'child' },
     other: {},
@@ -41,7 +41,7 @@ describe('who is what to whom', () => {
     bb: { b: 'parent' },
   }
 
-  test.each(names)('%s, to everybody', (from) => {
+  test.each(names)('%s, to every agent', (from) => {
     for (const to of names) {
       const relation = RELATED[from]?.[to]
       expect(relationOf(stateOf(from), stateOf(to)), `${from} to ${to}`).toBe(relation)
@@ -58,7 +58,7 @@ describe('who is what to whom', () => {
     }
   })
 
-  test('the refusal says why', () => {
+  test('the refusal names the reason', () => {
     const why =
       (from: string, to: string): (() => unknown) =>
       () =>
@@ -70,11 +70,11 @@ describe('who is what to whom', () => {
     expect(why('aa', 'other')).toThrow(/only to its parent/)
   })
 
-  test('roots are no siblings, though both have no parent', () => {
+  test('roots are not siblings, although both have no parent', () => {
     expect(relationOf(stateOf('top'), stateOf('other'))).toBeUndefined()
   })
 
-  test('one that is its own parent, by a forged log, is nothing to itself', () => {
+  test('an agent that is its own parent, by a forged log, has no relation to itself', () => {
     rewriteBirth(store, idOf('aa'), { name: 'aa', parent: idOf('aa'), path: 'aa' })
     expect(relationOf(stateOf('aa'), stateOf('aa'))).toBeUndefined()
     expect(() => checkIsChild(stateOf('aa'), stateOf('aa'), 'gate')).toThrow(/may not gate/)
@@ -95,13 +95,13 @@ describe('who is what to whom', () => {
   })
 })
 
-describe('the word of an agent for another', () => {
+describe('the name by which an agent means another', () => {
   const found = (from: string, word: string): string => {
     const id = resolveRelative(store, stateOf(from), word)
     return Object.entries(ids).find(([, known]) => known === id)?.[0] ?? id
   }
 
-  test('is `parent`, in any case; of a root that is the operator', () => {
+  test('is `parent`, in any case; for a root that is the operator', () => {
     expect([found('aa', 'parent'), found('a', 'PARENT'), found('top', 'parent')]).toEqual([
       'a',
       'top',
@@ -122,18 +122,18 @@ describe('the word of an agent for another', () => {
     expect(found('other', 'a')).toBe('rootA')
   })
 
-  test('may be an id, a path, or a bare name anywhere: what may be done is another matter', () => {
+  test('may be an id, a path, or a bare name anywhere, whether or not it may write to that agent', () => {
     expect(found('top', idOf('bb'))).toBe('bb')
     expect(found('other', 'top/a/aa')).toBe('aa')
     expect(found('other', 'bb')).toBe('bb')
   })
 
-  test('that names nobody is not found', () => {
+  test('that names no agent is not found', () => {
     for (const word of ['nobody', 'top/nobody', randomUUID(), '', '../a'])
       expect(() => found('a', word), word).toThrow(expect.objectContaining({ code: 'AGENT_NOT_FOUND' }))
   })
 
-  test('does not mean a terminated child where a sibling of that name lives', async () => {
+  test('does not mean a terminated child if a living sibling has the name', async () => {
     ids.ownB = await newAgent(store, { name: 'b', parent: idOf('a') })
     await terminate(store, idOf('ownB'))
     expect(found('a', 'b')).toBe('b')
