@@ -119,7 +119,7 @@ describe('a key whose turn came to an end without a reply', () => {
     ['cancelled', 'CANCELLED'],
     ['superseded', 'CANCELLED'],
     ['turn_timeout', 'TIMED_OUT'],
-  ] as const)('is told the same where it was %s: taken again by --retry alone', async (reason, code) => {
+  ] as const)('returns the same outcome if it was %s: only --retry runs it again', async (reason, code) => {
     const store = tempStore()
     const id = await answeredAgent(store, cancelled(reason))
     const again = [request(id), request(id, { isQueued: true }), request(id, { ifWaiting: 'fail' })]
@@ -140,7 +140,7 @@ describe('a key whose turn came to an end without a reply', () => {
   test.each([
     ['a person was to decide, and did not', 'wait_timeout'],
     ['a tool was cut short', 'unknown_tool'],
-  ] as const)('%s: once another message has gone past it, it is told so', async (_, reason) => {
+  ] as const)('%s: after another message replaced it, the error says so', async (_, reason) => {
     const store = tempStore()
     const id = await answeredAgent(store, (run) => [{ kind: 'run.interrupted', run_id: run, reason }])
     await sent(store, request(id, { content: 'another', key: null }))
@@ -154,7 +154,7 @@ describe('a key whose turn came to an end without a reply', () => {
     expect((await sent(store, request(id, { retry: true }))).result.reply).toBe('echo: hi')
   })
 
-  test('and one that was tried in vain twice is gone on with by --retry', async () => {
+  test('but --retry continues one after two attempts without progress', async () => {
     const store = tempStore()
     const again = (run: string, attempt: number): NewRecord[] => [
       { kind: 'model.requested', run_id: run },
@@ -168,7 +168,7 @@ describe('a key whose turn came to an end without a reply', () => {
   })
 
   test.each(['shutdown', 'process_exit', 'wait_timeout'] as const)(
-    'but for one that can be gone on with (%s), which is',
+    'but one that can be continued (%s) is continued',
     async (reason) => {
       const store = tempStore()
       const id = await answeredAgent(store, (run) => [{ kind: 'run.interrupted', run_id: run, reason }])
@@ -212,7 +212,7 @@ describe('a key whose turn came to an end without a reply', () => {
       (run: string) => [{ kind: 'run.interrupted' as const, run_id: run, reason: 'unknown_tool' as const }],
       'INTERRUPTED',
     ],
-  ])('is told to an agent that sent it, too, where it %s', async (_, end, code) => {
+  ])('is also returned to an agent that sent it, if it %s', async (_, end, code) => {
     const store = tempStore()
     const { from, to, run, session } = await askedChild(store)
     session.append(end(run))
@@ -258,7 +258,7 @@ async function delivered(store: FileStore, id: string): Promise<void> {
 describe('a key whose turn was cut short', () => {
   const nothing = (run: string): NewRecord[] => [{ kind: 'model.requested', run_id: run }]
 
-  test('goes on with that turn, and keeps its key: the message is asked once', async () => {
+  test('continues that turn with its key: the message is asked once', async () => {
     const store = tempStore()
     const id = await answeredAgent(store, nothing)
     expect((await sent(store, request(id))).result.reply).toBe('echo: hi')
@@ -358,7 +358,7 @@ describe('an agent that sends by the command line', () => {
     expect(store.mail.ids(to)).toEqual([])
   })
 
-  test('has the reply once: it leaves the inbox, on disk, when it is told', async () => {
+  test('has the reply once: it is removed from the inbox, durably, when it is reported', async () => {
     const store = tempStore()
     const from = await newAgent(store, { name: 'lead' })
     const to = await newAgent(store, { name: 'child', parent: from })
@@ -378,7 +378,7 @@ describe('an agent that sends by the command line', () => {
 test.each([
   ['that another spawn has made', true, 'agents.sync_directory'],
   ['that is new', false, 'spawn.sync_agents'],
-])('the id of an agent %s is told once its name is on disk', async (_, isThere, sync) => {
+])('the id of an agent %s is printed once its name is durable', async (_, isThere, sync) => {
   const store = tempStore()
   if (isThere) await (await newSession(store, { name: 'build' })).abandon()
   const { ctx } = contextAt(store, { bounds })

@@ -27,6 +27,6 @@ test.each([
     'files__copy: from=["a","b"] force=true',
   ],
   ['nothing where nothing is given', 'files__sync', {}, 'files__sync:'],
-])('what is asked is read as %s', (_, tool, input, text) => {
+])('a call is shown as %s', (_, tool, input, text) => {
   expect(callText({ tool, input })).toBe(text)
 })

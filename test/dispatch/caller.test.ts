@@ -58,7 +58,7 @@ describe('in a tool of an agent', () => {
     expect((await house.ok('tree', 'lead', '--all', '--json')).json.agents[0].children).toHaveLength(2)
   })
 
-  test('cancel --all reaches only what is below it', async () => {
+  test('cancel --all reaches only the agents below it', async () => {
     const scenario = house.scenario('s.json', { tools: [{ name: 'shell', input: { command: 'true' } }] })
     await house.spawn('parked', '--option', scenario)
     const child = await house.spawn('child', '--option', scenario, '--parent', 'lead/b')
@@ -68,7 +68,7 @@ describe('in a tool of an agent', () => {
     expect((await house.ok('show', 'parked', '--json')).json.agent.status).toBe('waiting')
   })
 
-  test('looking is free, and the operator is no agent', async () => {
+  test('a tool may read other agents, and operator does not name an agent', async () => {
     for (const args of [['tree'], ['show', 'other'], ['log', 'parent'], ['config', 'get', 'slots_max']])
       expect((await asAgent('a', ...args)).exit).toBe(0)
     expect((await asAgent('a', 'show', 'operator')).exit).toBe(3)

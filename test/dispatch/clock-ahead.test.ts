@@ -192,7 +192,7 @@ describe.each([
     expect(turnsOf(store, id)).toBe(1)
   })
 
-  test('what is counted anew is counted anew once', async () => {
+  test('a time is counted anew once', async () => {
     beginAhead()
     const store = tempStore()
     const id = await limited(store)

@@ -71,7 +71,7 @@ test('a part of a budget has no more than the whole, and spends from it', () => 
   expect(other.left).toBe(0)
 })
 
-test('a message that found the agent locked by a turn in place gets its turn from whoever ran that', async () => {
+test('a message that found the agent locked by a running turn is delivered by the process of that turn', async () => {
   const store = tempStore()
   const workspace = tempDirectory()
   const id = await slowAgent(store, workspace)
@@ -132,7 +132,7 @@ test('a command does not wait for a turn at work, and waits a moment for any oth
   expect(waits).toEqual([0, limits.shortLockWaitMs, limits.shortLockWaitMs, limits.shortLockWaitMs])
 })
 
-test('without a drain nobody is woken, and nothing is said', async () => {
+test('without a drain no agent is woken, and nothing is noted', async () => {
   const store = tempStore()
   const id = await newAgent(store)
   const { ctx, notes } = contextAt(store, { bounds, drains: false })

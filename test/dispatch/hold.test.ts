@@ -1,7 +1,7 @@
 import { expect, test } from 'vitest'
 import { House } from '../support/cli.js'
 
-test('an agent on hold takes no turn by itself: only resume goes on with what was interrupted', async () => {
+test('an agent on hold runs no turn by itself: only resume continues the interrupted one', async () => {
   const house = new House()
   const flags = ['--option', house.scenario('s.json', { delay_ms: 3_600_000 })]
   const id = await house.spawn('a', ...flags)

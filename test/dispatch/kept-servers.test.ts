@@ -18,7 +18,7 @@ import { waitFor } from '../support/wait.js'
 const keptServerOf = (store: FileStore, id: string): unknown => openForRead(store, id)?.state.warm
 
 describe('the least recently used', () => {
-  test('is stopped at whichever step an earlier command has died', async () => {
+  test('is stopped after an earlier command died at any step', async () => {
     let steps = 0
     for (let died = true; died; ) {
       steps += 1
@@ -96,7 +96,7 @@ describe('a mark without a server', () => {
   })
 })
 
-describe('of an agent that is done, one in another pid namespace', () => {
+describe('a server in another pid namespace, of an agent that is done,', () => {
   test.each([
     ['stays recorded where the agent lives on for its child: nothing is begun beside it', true],
     ['is forgotten with it', false],

@@ -179,7 +179,7 @@ describe('a turn that a limit has parked before the first answer', () => {
     ],
   ]
 
-  test.each(WAYS)('is gone on with by %s in words that say that it was begun', async (_, goOn) => {
+  test.each(WAYS)('is continued by %s with a prompt that says that it was started', async (_, goOn) => {
     const id = await agentOf(ACP)
     await sent(id, LIMIT)
     aheadMs = 2 * DAY_MS

@@ -87,14 +87,21 @@ describe('a program that dies', () => {
     ['of SIGTERM', 'kill -TERM $$', 'SIGTERM'],
     ['of a signal, under a shell that says so', "sh -c 'kill -9 $$'; exit $?", 'SIGKILL'],
     ['of SIGSEGV, under a shell', 'exit 139', 'SIGSEGV'],
-  ])('%s has its turn interrupted, to be gone on with, and the signal is named', async (_, script, name) => {
-    end(script)
-    const { failure } = await sent()
-    expect(failure).toMatchObject({ code: 'INTERRUPTED', exitStatus: 6, facts: { reason: 'program_killed' } })
-    expect(failure?.message).toContain(`was killed by ${name}`)
-    expect(state().run).toMatchObject({ status: 'interrupted', reason: 'program_killed' })
-    expect(state().recovery.interruption?.reason).toBe('program_killed')
-  })
+  ])(
+    '%s has its turn interrupted, to be continued later, and the signal is named',
+    async (_, script, name) => {
+      end(script)
+      const { failure } = await sent()
+      expect(failure).toMatchObject({
+        code: 'INTERRUPTED',
+        exitStatus: 6,
+        facts: { reason: 'program_killed' },
+      })
+      expect(failure?.message).toContain(`was killed by ${name}`)
+      expect(state().run).toMatchObject({ status: 'interrupted', reason: 'program_killed' })
+      expect(state().recovery.interruption?.reason).toBe('program_killed')
+    },
+  )
 
   test.each([
     ['exits non-zero', 'exit 3'],
@@ -126,7 +133,7 @@ describe('a turn whose program was killed', () => {
         await deliver(command(), { all: true, agentIds: [] }, () => undefined)
       },
     ],
-  ])('is gone on with by %s, in words that say that it was begun', async (_, goOn) => {
+  ])('is continued by %s, with a prompt that says that it was started', async (_, goOn) => {
     await goOn()
     expect(asked()[0]).toBe('build it')
     expect(asked()[1]).toMatch(RECOVERY)
@@ -136,7 +143,7 @@ describe('a turn whose program was killed', () => {
 })
 
 describe('a turn whose program is killed each time', () => {
-  test('is gone on with twice, and then left to a person', async () => {
+  test('is continued twice, and then left to a person', async () => {
     await sent()
     const exits: number[] = []
     for (let nth = 0; nth < 4; nth++) exits.push(...(await recovered()).map(({ exit }) => exit))

@@ -50,7 +50,7 @@ async function recovered(store: FileStore, policy: ContinuePolicy = 'roots'): Pr
 }
 
 describe('a turn that was cut short', () => {
-  test('is gone on with', async () => {
+  test('is continued', async () => {
     const store = tempStore()
     const id = await left(store, begun)
     expect(await recovered(store)).toMatchObject([{ agent: id, row: 'C', outcome: 'continued', exit: 0 }])
@@ -70,7 +70,7 @@ describe('a turn that was cut short', () => {
     }
   })
 
-  test('of a sub-agent is too, though it works for another', async () => {
+  test('is also continued if its agent works for another', async () => {
     const store = tempStore()
     const { child } = await asked(store, await newAgent(store, { name: 'lead' }))
     const found = (await recovered(store)).find(({ agent }) => agent === child)
@@ -78,7 +78,7 @@ describe('a turn that was cut short', () => {
   })
 
   test.each(['roots', 'none', 'all'] as const)(
-    'of a sub-agent whose asker is on hold is left with --continue %s as it says, and no error is sent',
+    'of a child whose asker is on hold follows --continue %s, and no error is sent',
     async (policy) => {
       const store = tempStore()
       const { lead, child } = await asked(
@@ -106,7 +106,7 @@ async function asked(store: FileStore, lead: string): Promise<{ lead: string; ch
   return { lead, child: await left(store, request, { name: 'child', parent: lead }) }
 }
 
-describe('what needs a person', () => {
+describe('a turn that needs a person', () => {
   const shell = { call_id: 'c', name: 'shell', input: { command: 'true' } }
   const inTool = (session: Session, run: string): NewRecord[][] => [
     ...begun(session, run),
@@ -163,7 +163,7 @@ describe('what needs a person', () => {
   })
 })
 
-test('a run that waits for its time is not gone on with before it', async () => {
+test('a run that waits for a time is not continued before it', async () => {
   const store = tempStore()
   const error = { type: 'rate_limit' as const, message: 'too many requests' }
   const id = await left(store, (session, run) => [
@@ -254,7 +254,7 @@ describe('an agent is owed another visit', () => {
     expect(needsVisit(store, stateOf(store, id))).toBe(true)
   })
 
-  test('while mail waits in its inbox, also when it is terminated; and not where there is nothing', async () => {
+  test('while its inbox has mail, also if it is terminated; and not if there is none', async () => {
     const store = tempStore()
     const id = await newAgent(store)
     expect(needsVisit(store, stateOf(store, id))).toBe(false)
@@ -266,7 +266,7 @@ describe('an agent is owed another visit', () => {
     ])
   })
 
-  test('not after a turn that failed and was told', async () => {
+  test('not after a failed turn whose error was sent', async () => {
     const store = tempStore()
     const id = await left(store, failed)
     expect(needsVisit(store, stateOf(store, id))).toBe(false)

@@ -90,7 +90,7 @@ describe('a turn that the model refused', () => {
     ])
   })
 
-  test('is in where somebody tries that very turn again', () => {
+  test('is included when that turn is retried', () => {
     session.append([refusal(run)])
     const again = randomUUID()
     session.append([{ ...startedRun(again), origin: 'continuation', continues: run, auto: false }])
@@ -104,7 +104,7 @@ describe('a turn that the model refused', () => {
   })
 })
 
-test('what another agent had said before is in it, what it was told of itself is not', () => {
+test('an earlier seed from another agent is included, one from its own log is not', () => {
   const seeded = (from: string, content: string): NewRecord => ({ kind: 'session.seeded', from, content })
   session.append([seeded(randomUUID(), 'OF ANOTHER')])
   appendTurn(session, 'hi', 'hello')
@@ -112,7 +112,7 @@ test('what another agent had said before is in it, what it was told of itself is
   expect(said()).toEqual(['Earlier: OF ANOTHER', 'User: hi', 'You: hello'])
 })
 
-test('of a long one the newest is in it, and how much is left out', () => {
+test('a long conversation has its newest part, and the number of omitted messages', () => {
   const length = limits.seedBytesMax / 8
   for (let nth = 1; nth <= 12; nth++) appendTurn(session, `${nth} ${'x'.repeat(length)}`, `fine ${nth}`)
   const [left, ...kept] = said()
@@ -130,7 +130,7 @@ test('a message that is too long alone is there with its beginning and its end',
   expect(Buffer.byteLength(text() as string)).toBeLessThan(limits.seedBytesMax)
 })
 
-test('of what was said before a fork, as much as fits is in it, whatever is said after it', async () => {
+test('the conversation before a fork is included as far as it fits, after any later messages', async () => {
   for (let nth = 1; nth <= 10; nth++) appendTurn(session, `${nth} ${'é'.repeat(15_000)}`, `fine ${nth}`)
   const before = text() as string
   session = await newSession(tempStore())
@@ -147,8 +147,8 @@ test('of what was said before a fork, as much as fits is in it, whatever is said
   }
 })
 
-describe('the turn that is gone on with', () => {
-  test('is told after it, and so not in it; nor is the one that it continues', () => {
+describe('the continued turn', () => {
+  test('is not included, because its prompt follows; nor is the turn that it continues', () => {
     appendTurn(session, 'hi', 'hello')
     const [first, second] = [randomUUID(), randomUUID()]
     session.append(beginning(session, first, 'build it'))
@@ -160,7 +160,7 @@ describe('the turn that is gone on with', () => {
     expect(said()).toEqual(['User: hi', 'You: hello', 'User: build it'])
   })
 
-  test('takes no place of what was said before', () => {
+  test('takes no room from the earlier conversation', () => {
     appendTurn(session, 'hi', `hello ${'x'.repeat(limits.seedBytesMax / 2)}`)
     session.append(beginning(session, randomUUID(), 'y'.repeat((limits.seedBytesMax * 3) / 4)))
     expect(conversationText(session.store, session.id, { goesOn: true })).toMatch(/User: hi\n\nYou: hello/)
@@ -189,7 +189,7 @@ describe('a session that was begun with it', () => {
     session.append([{ kind: 'session.seeded', from: session.id, content: text() as string }])
   })
 
-  test('is given up where nothing shows that it was told; another is told what was said since, too', () => {
+  test('is replaced if nothing proves that it arrived; the new seed includes later messages', () => {
     seedAgain(session, { goesOn: false })
     expect(seeds()).toBe(1)
     const run_id = begun('build it')
@@ -205,7 +205,7 @@ describe('a session that was begun with it', () => {
     expect(seeds()).toBe(2)
   })
 
-  test('has the turn that it was made to go on with where another begins instead, and else not', () => {
+  test('includes the turn that it was made to continue only if another turn starts instead', () => {
     const run_id = randomUUID()
     session.append(beginning(session, run_id, 'remember 17'))
     seed(session, { goesOn: true })
@@ -228,7 +228,7 @@ describe('a session that was begun with it', () => {
       (run_id) => ({ kind: 'tool.started', run_id, call_id: 'n', tool: 'list', input: {} }),
     ],
     ['asked', (run_id) => ({ kind: 'run.waiting', run_id, wait: 'approval', asks: [] })],
-  ])('has been told where its program %s, whatever became of the turn', (_, record) => {
+  ])('counts as received if its program %s, for any outcome of the turn', (_, record) => {
     const run_id = begun('build it')
     session.append([record(run_id), { kind: 'run.cancelled', run_id, reason: 'cancelled' }])
     seedAgain(session, { goesOn: false })

@@ -44,7 +44,7 @@ describe.concurrent('a signal to every process', () => {
     },
   )
 
-  test('which substrat has first is no failure of the program either', async () => {
+  test('which substrat receives first does not fail the program either', async () => {
     const house = new House()
     await house.spawn('a', '--provider', 'exec', '--option', 'command=echo $$ > pid; exec sleep 3600')
     const sender = house.start(['send', 'a', 'hello'])
@@ -57,7 +57,7 @@ describe.concurrent('a signal to every process', () => {
     expect((await house.ok('send', 'a', 'next')).stdout).toBe('next\n')
   })
 
-  test('of a parent that waits for its child ends both at once, however long the grace, and both continue', async () => {
+  test('to a parent that waits for its child ends both at once, for any grace period, and both continue', async () => {
     const house = new House({ SUBSTRAT_SHUTDOWN_GRACE: '1h' })
     const ask = { name: 'send_message', input: { to: 'kid', content: 'go', wait: true } }
     const scenario = house.scenario('s.json', { tools: [ask] }, { say: 'finished' })
@@ -77,7 +77,7 @@ describe.concurrent('a signal to every process', () => {
     expect(house.findings(true)).toEqual([])
   })
 
-  test('in the middle of a tool tells its model, with the next command, that nobody knows what it has done', async () => {
+  test('in the middle of a tool makes the next command tell the model that its outcome is unknown', async () => {
     const house = new House()
     const tools = [{ name: 'shell', input: { command: 'echo $$ > pid; exec sleep 3600' } }]
     const scenario = house.scenario('s.json', { tools }, { say: 'finished' })

@@ -28,7 +28,7 @@ const turn = (ctx = contextAt(store).ctx): Promise<string> =>
   })
 
 describe('once a session is closed', () => {
-  test('servers that cannot be listed are no failure of the turn', async () => {
+  test('servers that cannot be listed do not fail the turn', async () => {
     withFaults(failing('EMFILE', ({ point }) => point === 'server.list'))
     expect(await turn()).toBe('done')
   })
@@ -51,7 +51,7 @@ describe('once a session is closed', () => {
   })
 })
 
-test('a delivered message whose file is still there keeps the marker, for whoever removes it', async () => {
+test('a delivered message whose file remains keeps the marker, so that a later command removes it', async () => {
   const message = posted(store, id, 'hello')
   withFaults(failing('EIO', ({ point }) => point === 'mail.remove'))
   const { ctx } = contextAt(store)

@@ -97,7 +97,7 @@ describe.concurrent('a turn that is killed during a tool', () => {
     expect(house.findings(true)).toEqual([])
   })
 
-  test('is gone on with where its key is sent again: the message is not asked twice', async () => {
+  test('is continued if its key is sent again: the message is not asked twice', async () => {
     const house = new House()
     const { id, sender } = await inTool(house, ENDLESS, '--key', 'k')
     await sender.kill()
@@ -109,7 +109,7 @@ describe.concurrent('a turn that is killed during a tool', () => {
     expect(house.findings(true)).toEqual([])
   })
 
-  test('goes on by itself with recovery.unknown_tool continue, and the model is told', async () => {
+  test('continues by itself with recovery.unknown_tool continue, and the model receives a notice', async () => {
     const house = new House({ SUBSTRAT_RECOVERY_UNKNOWN_TOOL: 'continue' })
     const { id, sender } = await inTool(house, ENDLESS)
     await sender.kill()
@@ -123,7 +123,7 @@ describe.concurrent('a turn that is killed during a tool', () => {
   })
 })
 
-test('a message that a killed turn had sent is not sent again by the run that goes on with it', async () => {
+test('a message that a killed turn sent is not sent again by the run that continues it', async () => {
   const house = new House()
   const scenario = (name: string, ...responses: object[]): string => house.scenario(name, ...responses)
   const ask = { name: 'send_message', input: { to: 'child', content: 'how far?', wait: true } }

@@ -66,7 +66,7 @@ function except(turn: TurnKind): TurnKind[] {
 
 const found = (state: State, turn: TurnKind) => turnObstacle(state, turn, () => reading(NOW))
 
-describe('what keeps an agent from a turn', () => {
+describe('the obstacle to a turn', () => {
   test.each(ROWS)('%s', (_, records, turns, kind, next) => {
     const state = foldAll(records)
     const kept = TURNS.filter((turn) => found(state, turn) !== undefined)

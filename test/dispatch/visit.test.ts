@@ -42,7 +42,7 @@ async function deliveryOf(store: FileStore, id: string, over: Partial<Draft>): P
   return operations
 }
 
-describe('what waits in an inbox leaves it', () => {
+describe('an inbox file is removed', () => {
   test.each([
     ['a message', {}, 'mail.delivered'],
     ['what is asked of an agent', GATE, 'agent.gated'],
@@ -82,7 +82,7 @@ describe('ids are forgotten only once the removal of their files is on disk', ()
     expect(stateOf(store, id).delivered_forgotten).toBeGreaterThan(0)
   })
 
-  test('by what is asked while a turn runs', async () => {
+  test('by controls that arrive while a turn runs', async () => {
     const store = tempStore()
     const id = await fullOfIds(store)
     const session = await reopen(store, id)
@@ -101,7 +101,7 @@ describe('ids are forgotten only once the removal of their files is on disk', ()
   })
 })
 
-test('what was asked of an agent holds for what the visit does', async () => {
+test('a pending control applies to the work of the visit', async () => {
   const store = tempStore()
   const id = await newAgent(store)
   const { ctx } = contextAt(store, { bounds })
@@ -117,7 +117,7 @@ function answering(run: string): NewRecord[] {
   return [replied(run, 'the answer'), completedRecord(run, null)]
 }
 
-describe('what a run owes is sent', () => {
+describe('the outbox of a run is sent', () => {
   test('by the next visit before its work, where the process had died', async () => {
     const store = tempStore()
     const session = await newSession(store)

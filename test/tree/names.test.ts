@@ -85,7 +85,7 @@ describe('a name', () => {
     expect(checkName(name)).toBe(name)
   })
 
-  test('is kept in one form, whichever way it was composed', () => {
+  test('is stored in one Unicode form', () => {
     expect(checkName('a\u0308')).toBe('ä')
   })
 })
@@ -123,7 +123,7 @@ describe('a name leads to its agent', () => {
     expect(livingRoot(store, 'a')).toBeUndefined()
   })
 
-  test('and to nobody where the agent never came to be', async () => {
+  test('and to no agent if it was never created', async () => {
     store.rootNames().reserve('ghost', randomUUID())
     expect(() => resolveAgent(store, 'ghost')).toThrow(expect.objectContaining({ code: 'AGENT_NOT_FOUND' }))
     const id = await spawned('ghost')
@@ -182,7 +182,7 @@ describe('a word', () => {
     '%s',
   ]
   test.each(NOBODY.map((word) => [word.slice(0, 40), word]))(
-    'that names nobody is not found: %j',
+    'that names no agent is not found: %j',
     async (_, word) => {
       await spawned('a')
       expect(() => resolveAgent(store, word)).toThrow(
@@ -193,7 +193,7 @@ describe('a word', () => {
     },
   )
 
-  test('names nobody where there is no home', () => {
+  test('names no agent if there is no home', () => {
     expect(() => resolveAgent(undefined, 'a')).toThrow(expect.objectContaining({ code: 'AGENT_NOT_FOUND' }))
   })
 })
@@ -208,7 +208,7 @@ describe('a name is unique among the living', () => {
     expect(store.markedIds()).toEqual([])
   })
 
-  test('of two that are born at once one is', async () => {
+  test('one of two that are created at once succeeds', async () => {
     const outcomes = await Promise.allSettled(['a', 'A', 'a', 'A'].map((name) => spawned(name)))
     const born = outcomes.filter(({ status }) => status === 'fulfilled')
     expect(born).toHaveLength(1)
@@ -316,7 +316,7 @@ describe('a path', () => {
   })
 
   test.each(['top/', '/top', 'top//a', 'top/b', 'Ärger/a', 'b/a', '/', '//', 'top/Ärger/a/x', 'top/../top'])(
-    'that leads to nobody is not found: %j',
+    'that leads to no agent is not found: %j',
     (word) => {
       expect(() => resolveAgent(store, word)).toThrow(expect.objectContaining({ code: 'AGENT_NOT_FOUND' }))
     },
@@ -356,7 +356,7 @@ describe('a path', () => {
   })
 })
 
-describe('a bare name that is no root’s', () => {
+describe('a bare name that is not the name of a root', () => {
   test('means the one living agent that has it, wherever it is', async () => {
     const top = await spawned('top')
     const session = await newSession(store, { name: 'deep', parent: top })
