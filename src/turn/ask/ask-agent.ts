@@ -68,7 +68,7 @@ export async function askAgent(
   const persist = (event: TurnEvent): void => storage.persist(event)
   const deaths = new Deaths()
   const keptServer = new KeptServerHost(session, { isOn: turn.keepsServer(), environment, persist })
-  // Read first: a launch of this attempt sets it.
+  // Read before the first launch of this attempt, which sets it.
   const { hasLaunched = false } = session.state.run ?? {}
   const files = session.store.programFiles(session.id)
   let agent: AgentSession | undefined
@@ -145,7 +145,7 @@ async function endWithoutAnswer(
   return { type: 'killed', error: { ...error, message } }
 }
 
-/** A stop signal to the whole process group may kill a tool of the program first. A reply after that is not the work's end. */
+/** A stop signal to the whole process group may kill a tool of the program first. A reply after that does not mean that the work is done. */
 function cutShort(): Error {
   return providerFailure('crashed', 'a tool of the program failed when the stop signal arrived')
 }

@@ -22,7 +22,7 @@ export interface ProgramTurn {
   persist(event: TurnEvent): void
   /** The call's record; an input too large for a line becomes a blob. */
   stored(call: ToolCall): CallRecord
-  /** Releases the turn's slot while it waits for another agent, which may need that slot. */
+  /** Releases the turn's slot during a wait for another agent, because that agent may need the slot. */
   lendSlot(): Promise<void>
   takeSlotBack(): Promise<void>
 }

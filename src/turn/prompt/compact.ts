@@ -35,7 +35,7 @@ export async function compact(
   const summary =
     how === 'dropped' ? droppedNotice(messages) : await summarise(provider, settings, left, ends)
   if (summary === undefined) return undefined
-  // If an earlier compaction left the prompt out, its summary quotes it; this compaction replaces that summary too.
+  // An earlier compaction may have quoted the prompt in its summary. This compaction replaces that summary, so it quotes it again.
   const prompt = session.state.run?.prompts[0] ?? null
   const asked =
     prompt !== null && prompt.seq < first.seq

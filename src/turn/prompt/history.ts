@@ -19,7 +19,7 @@ export type Readable = Pick<Session, 'state' | 'recordAt' | 'records' | 'text'>
 /** Messages that belong together: a message of the user, or a response with its results. */
 export interface Exchange {
   messages: ModelMessage[]
-  /** The first record's seq. */
+  /** The seq of its first record. */
   seq: number
   /** Whether it is a message from a person or another agent. */
   isPrompt: boolean

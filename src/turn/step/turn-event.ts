@@ -98,7 +98,7 @@ export type TurnEvent =
     }
   | { type: 'launched'; group: ProcessGroup }
   | { type: 'server_launched'; server: string; group: ProcessGroup }
-  /** A server of the agent program started that may outlive the turn; `server_stopped`: it ended. */
+  /** The agent program has a new server that may outlive the turn; `server_stopped`: that server ended. */
   | { type: 'server_kept'; server_id: string; group: ProcessGroup }
   | { type: 'server_stopped'; server_id: string }
   | { type: 'state_known'; state: string }

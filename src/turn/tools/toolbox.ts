@@ -143,12 +143,12 @@ export class Toolbox {
     }
   }
 
-  /** Whether the tool exists. A server's tools do so once the server has started. */
+  /** Whether the tool exists. A server's tools exist once the server has started. */
   has(name: string): boolean {
     return this.tools.has(name)
   }
 
-  /** Adds a server's tool. A name that the model's API refuses would make it refuse every request. */
+  /** Adds a server's tool. A model's API would refuse every request that lists an invalid name. */
   private take(tool: Tool, note: (text: string) => void): void {
     if (!TOOL_NAME.test(tool.name))
       note(`the tool ${plainSentence(tool.name).slice(0, 100)} is left out: no model accepts such a name`)

@@ -9,7 +9,7 @@ export interface TreePorts {
   bounds: TreeBounds
   /** The command that our lock files name. */
   command: string
-  /** To call after mail was stored for that agent: this process or the agent's holder then runs it. */
+  /** Runs that agent, here or in its holder, after mail was stored for it. */
   wake(agentId: string): void
   /**
    * Runs the other agent, here or in its holder, until `isAnswered`. Returns undefined then, or else the reason why no
