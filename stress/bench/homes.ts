@@ -125,7 +125,7 @@ export function multiply(home: string, name: string, count: number): Kept[] {
     write(names.complete, '')
     write(paths.rootNames().entry(to.name), frame({ name: to.name, agent_id: to.id }))
     if (isMarked) store.mark(to.id)
-    // Idle agents are very many, and none is restored.
+    // Leaves out idle agents: they are very many, and never restored.
     if (isMarked) made.push({ id: to.id, files })
   }
   return made

@@ -213,7 +213,7 @@ export async function goOn(
   return { broken, next }
 }
 
-/** Done, or left to the operator or to a time. */
+/** Exit statuses of recovery that leaves a turn to the operator or to a time. */
 const RESTS = [5, INTERRUPTED, 7]
 
 function* wrongAtEnd(end: string[], expected: End, isDone: boolean, { faults }: Scenario): Iterable<string> {

@@ -52,7 +52,7 @@ function* replyIsThere(world: World, { command: { action }, words, told }: Done)
     yield `a printed reply is the reply in the log: to #${words.message?.id} at ${action.at}, run ${run?.id}`
 }
 
-/** In a group of commands the agent may be newer than the command's words. Undefined if the agent was removed. */
+/** In a group of commands another one may have just created the agent. Undefined if the agent was removed. */
 function recipientOf(world: World, { words, told }: Pick<Done, 'words' | 'told'>): AgentInWorld | undefined {
   return world.agent(resultOf(told.stdout).agent?.id ?? words.agentId)
 }

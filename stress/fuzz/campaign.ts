@@ -100,7 +100,7 @@ export class Campaign {
       throw new Error(trial.violations.join('\n'))
     })
     const result = await fc.check(property, {
-      // fast-check would begin alike for adjacent seeds.
+      // With adjacent seeds fast-check would begin with similar values.
       seed: new Random(seed).below(2 ** 31),
       numRuns: 1,
       ...(path === undefined ? {} : { path, endOnFailure: true }),

@@ -33,7 +33,7 @@ export interface Host {
   readonly counts: Counts
   /** Runs the commands together and settles when all have ended. Throws Stuck if one does not end. */
   run(planned: Planned[]): Promise<Told[]>
-  /** The time by the clock as it is set. */
+  /** The current time by the host's clock, right or wrong. */
   now(): number
   /** Sets the clock, if the host can. */
   jump(ms: number): void

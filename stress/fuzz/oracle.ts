@@ -101,7 +101,7 @@ function* inOrder({ agents }: World, done: Done[]): Iterable<string> {
   }
 }
 
-/** For each message id, the records of its sender between which it was sent. Scheduled messages are left out. */
+/** For each message id, the sender's records before and after the send. Scheduled messages are left out. */
 function sendPlaces({ records, text }: AgentInWorld): [string, Place][] {
   const begun = new Map<string, number>()
   return records.flatMap((record): [string, Place][] => {

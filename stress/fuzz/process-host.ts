@@ -80,7 +80,7 @@ export class ProcessHost implements Host {
     else if (isHarmed) this.counts.signals += 1
     else this.times.push(performance.now() - began)
     if (this.times.length > TIMES_KEPT) this.times.shift()
-    // A fault that came after the last command harmed none.
+    // A fault that came after the last command hit no command.
     return {
       argv,
       status: code ?? 'killed',

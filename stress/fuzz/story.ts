@@ -24,7 +24,7 @@ export interface Story {
   removed: Set<string>
 }
 
-/** A command that is killed, or meets a disk fault, may exit with no other status. */
+/** Storage failures: allowed only for a command that met a planned fault. */
 const OF_STORAGE = [11, 15]
 /** Bug or damage: these statuses must not occur. */
 const NEVER = [1, 10]

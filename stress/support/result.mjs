@@ -13,7 +13,7 @@ import { dirname, join } from 'node:path'
 
 /**
  * @typedef {object} LabResult
- * @property {string} lab Its name: that of the file.
+ * @property {string} lab The name of the lab and of its file.
  * @property {string} commit With `-dirty` if the sources had uncommitted changes.
  * @property {string} date The day of the run, as in 2026-01-31.
  * @property {string} node
@@ -21,8 +21,8 @@ import { dirname, join } from 'node:path'
  * @property {string} options The options of the lab.
  * @property {string} sample Which part of all cases was run, in words.
  * @property {number} cases
- * @property {number | null} violations Null where nothing is judged.
- * @property {number | null} seconds Null where it was not recorded.
+ * @property {number | null} violations Null if the lab judges nothing.
+ * @property {number | null} seconds Null if it was not recorded.
  * @property {unknown} [details] Figures that only this lab has.
  */
 

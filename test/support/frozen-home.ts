@@ -14,7 +14,7 @@ import { POLICY } from './turns.js'
 
 export const FROZEN = join(import.meta.dirname, '../formats/v1')
 
-/** A copy, as from a backup: reading needs lock files, and git stores no empty directories. */
+/** A copy, as from a backup: reading takes locks, and git stores no empty directories. */
 export function frozenHome(name: string): FileStore {
   const root = join(tempDirectory(), 'home')
   cpSync(join(FROZEN, name), root, { recursive: true })
