@@ -6,18 +6,19 @@ import { decide } from '../src/operations/decide.js'
 export default class Approve extends BaseCommand {
   static override summary = 'Approve the pending tool calls of an agent and continue its turn.'
   static override description =
-    'You need no token on this machine. A resume token that you have passed to someone else stops working. To see the pending calls, run substrat show AGENT.'
+    'Prints the reply. On this machine you do not need the resume token; approving revokes it. To see the pending calls, run substrat show AGENT.'
   static override examples = ['<%= config.bin %> approve notes']
   static override args = {
     agent,
     token_id: Args.string({
-      description: 'approve only if the agent waits for this token; default: any',
+      description: 'approve only if the agent waits for the token with this id; default: any token',
       ignoreStdin: true,
     }),
   }
   static override flags = {
     timeout: duration({
-      description: 'how long to wait for a busy agent or a free slot; default: setting timeout',
+      description:
+        'wait at most this long for the agent and a slot to become free; default: the timeout setting',
     }),
     stream,
   }

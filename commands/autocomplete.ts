@@ -9,7 +9,7 @@ export default class Autocomplete extends BaseCommand {
   static override description =
     'Completes commands, flags, agents and settings. The first line of the script says how to install it.'
   static override examples = [
-    'eval "$(<%= config.bin %> autocomplete bash)"',
+    '$ eval "$(<%= config.bin %> autocomplete bash)"',
     '<%= config.bin %> autocomplete fish | source',
   ]
   static override args = {

@@ -7,14 +7,17 @@ import { cancelAgents } from '../src/operations/cancel.js'
 export default class Cancel extends BaseCommand {
   static override summary = 'Cancel the running or waiting turn of an agent.'
   static override description =
-    'The turn ends as cancelled, and its tools and programs are killed. The history stays complete, and queued messages stay queued. With --all and --recursive, no pending mail is delivered afterwards.'
+    'The turn is marked as cancelled, and its tools and programs are killed. The log stays complete, and queued messages stay queued. With --all or --recursive, pending messages are not delivered afterwards.'
   static override examples = [
     '<%= config.bin %> cancel notes',
     '<%= config.bin %> cancel lead --recursive',
     '<%= config.bin %> cancel --all',
   ]
   static override args = {
-    agent: Args.string({ description: 'name, path, UUID or UUID prefix', ignoreStdin: true }),
+    agent: Args.string({
+      description: 'agent name, path (parent/child), UUID or UUID prefix',
+      ignoreStdin: true,
+    }),
   }
   static override flags = {
     all: Flags.boolean({
@@ -22,10 +25,13 @@ export default class Cancel extends BaseCommand {
       description: 'cancel the turn of every agent; default: only AGENT',
       exclusive: ['recursive'],
     }),
-    recursive: Flags.boolean({ default: false, description: 'also cancel the turns of all agents below it' }),
+    recursive: Flags.boolean({
+      default: false,
+      description: 'also cancel the turns of all agents below AGENT',
+    }),
     drain,
     timeout: duration({
-      description: 'how long to wait for a running turn to stop; default: setting timeout',
+      description: 'wait at most this long for a running turn to stop; default: the timeout setting',
     }),
   }
 

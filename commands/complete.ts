@@ -11,7 +11,7 @@ export default class Complete extends BaseCommand {
   static override enableJsonFlag = false
   static override hidden = true
   static override strict = false
-  static override summary = 'Print the words that can follow, for the completion of a shell.'
+  static override summary = 'Print the completion candidates for a partial command line.'
   static override examples = ['<%= config.bin %> complete -- send no']
   static override args = {
     words: Args.string({ description: 'command line after substrat, up to the cursor', ignoreStdin: true }),

@@ -9,21 +9,26 @@ export default class Deliver extends BaseCommand {
   static override strict = false
   static override summary = 'Deliver pending mail and continue interrupted turns.'
   static override description =
-    'Run it from cron, or after --no-drain or --queue. Agents run in parallel until no turn is due. It is safe to run at any time, also twice at once. Prints one line per agent. The exit status is the first nonzero status in the order of those lines.'
+    'Run it from cron, or after a command with --no-drain or --queue. Agents run in parallel until none has a pending turn. You can run it at any time, even twice at once. Prints one line per agent. Exits with the first nonzero status among those lines, otherwise with 0.'
   static override examples = [
     '<%= config.bin %> deliver --all',
     '<%= config.bin %> deliver review/tests',
     '* * * * * <%= config.bin %> deliver --all --json',
   ]
   static override args = {
-    agent: Args.string({ description: 'names, paths, UUIDs or UUID prefixes', ignoreStdin: true }),
+    agent: Args.string({
+      description: 'agent names, paths (parent/child), UUIDs or UUID prefixes',
+      ignoreStdin: true,
+    }),
   }
   static override flags = {
     all: Flags.boolean({
       default: false,
       description: 'run every agent that has pending mail or an interrupted turn',
     }),
-    timeout: duration({ description: 'how long to wait for a free slot; default: setting timeout' }),
+    timeout: duration({
+      description: 'wait at most this long for a free slot; default: the timeout setting',
+    }),
   }
 
   async run(): Promise<void> {

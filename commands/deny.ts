@@ -10,7 +10,7 @@ export default class Deny extends BaseCommand {
   static override args = {
     agent,
     token_id: Args.string({
-      description: 'deny only if the agent waits for this token; default: any',
+      description: 'deny only if the agent waits for the token with this id; default: any token',
       ignoreStdin: true,
     }),
   }
@@ -20,7 +20,8 @@ export default class Deny extends BaseCommand {
       default: '',
     }),
     timeout: duration({
-      description: 'how long to wait for a busy agent or a free slot; default: setting timeout',
+      description:
+        'wait at most this long for the agent and a slot to become free; default: the timeout setting',
     }),
     stream,
   }

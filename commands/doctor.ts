@@ -4,9 +4,9 @@ import { doctorText } from '../src/command/print/doctor-text.js'
 import { examine, failureOfHome, rebuild } from '../src/operations/doctor.js'
 
 export default class Doctor extends BaseCommand {
-  static override summary = 'Check the home for damage and print how to repair it.'
+  static override summary = "Check substrat's data directory for damage and print repair steps."
   static override description =
-    "Without --rebuild it takes no lock and writes nothing. It reads each agent's snapshot and the tail of its log. It reads the whole log of an agent that a process uses now or has left unfinished. With --all it reads every log completely. Exits 10 if stored data is damaged."
+    "Reads each agent's snapshot and the end of its log. If an agent is in use or has an unfinished turn, reads its whole log. Without --rebuild it takes no lock and writes nothing. Exits 10 if stored data is damaged."
   static override examples = [
     '<%= config.bin %> doctor',
     '<%= config.bin %> doctor --all --json',
@@ -15,12 +15,12 @@ export default class Doctor extends BaseCommand {
   static override flags = {
     all: Flags.boolean({
       default: false,
-      description: 'read every log and every blob completely; default: snapshots and log tails',
+      description: 'read all logs and stored files completely; default: only snapshots and the ends of logs',
     }),
     rebuild: Flags.boolean({
       default: false,
       description:
-        'rebuild derived files; keep a copy of each damaged log, and continue from its intact records',
+        'rebuild the files that are computed from logs, and replace each damaged log by its intact records after copying it; default: only check',
     }),
   }
 

@@ -6,7 +6,7 @@ import { writeUserFile } from '../src/files/user-files.js'
 import { exportConversation } from '../src/operations/export.js'
 
 export default class Export extends BaseCommand {
-  static override summary = 'Write the conversation of an agent as Markdown or JSON.'
+  static override summary = 'Write the conversation of an agent as Markdown, or as JSON with --json.'
   static override examples = [
     '<%= config.bin %> export notes -o notes.md',
     '<%= config.bin %> export notes --json',
@@ -15,7 +15,7 @@ export default class Export extends BaseCommand {
     agent,
   }
   static override flags = {
-    output: Flags.string({ char: 'o', description: 'write to this file; default: stdout' }),
+    output: Flags.string({ char: 'o', description: 'write to this file and replace it; default: stdout' }),
   }
 
   async run(): Promise<void> {

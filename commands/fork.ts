@@ -11,21 +11,21 @@ export default class Fork extends BaseCommand {
     "The new agent receives the conversation as text, so it can use another provider. The original agent does not change. Prints the new agent's UUID."
   static override examples = [
     '<%= config.bin %> fork notes --provider codex --name notes-codex',
-    '<%= config.bin %> fork notes --model larger',
+    '<%= config.bin %> fork notes --model gpt-5.1',
   ]
   static override args = {
     agent,
   }
   static override flags = {
     name: Flags.string({ char: 'n', description: 'name of the new agent; default: none' }),
-    provider: Flags.string({ char: 'p', description: 'provider of the new agent; default: the same' }),
+    provider: Flags.string({ char: 'p', description: "provider of the new agent; default: the original's" }),
     model: Flags.string({
       char: 'm',
-      description: 'model of the new agent; default: the same, if the provider is the same',
+      description: "model of the new agent; default: the original's, or the new provider's default",
     }),
     workspace: Flags.string({
       char: 'w',
-      description: 'working directory of the new agent; default: the same',
+      description: "working directory of the new agent; default: the original's",
     }),
     option: Flags.string({
       char: 'o',

@@ -5,7 +5,7 @@ import { setGate } from '../src/operations/gate.js'
 export default class Gate extends BaseCommand {
   static override summary = 'Stop an agent from starting turns until you ungate it.'
   static override description =
-    'A running turn continues to its end. New messages stay in the inbox. The parent agent can allow single turns with its permit_turn tool.'
+    "A running turn continues to its end. New messages stay in the inbox. The agent's parent can permit one turn at a time with its permit_turn tool. Compare suspend --hold, which resume ends."
   static override examples = ['<%= config.bin %> gate lead/tests']
   static override args = {
     agent,

@@ -16,9 +16,9 @@ import {
 
 export default class Inbox extends BaseCommand {
   static override strict = false
-  static override summary = 'Show the pending messages for you or for an agent.'
+  static override summary = "Show the pending messages in your inbox or in an agent's inbox."
   static override description =
-    "Only --take removes messages: it prints yours, then moves them aside. Name message ids to take only those. An agent's messages are removed by its turns. Inside an agent's tool, the command shows that agent's inbox."
+    "--take prints your messages, then moves them out of the inbox. Name message ids to take only those. A turn delivers an agent's messages. Inside a tool call, the command shows the inbox of the calling agent."
   static override examples = [
     '<%= config.bin %> inbox',
     '<%= config.bin %> inbox review/tests --json',
@@ -26,12 +26,15 @@ export default class Inbox extends BaseCommand {
   ]
   static override args = {
     agent: Args.string({
-      description: 'agent whose inbox to show, default: yours; with --take: message ids',
+      description:
+        'agent whose inbox to show; with --take, ids of messages to take; default: your inbox, all messages',
       ignoreStdin: true,
     }),
   }
   static override flags = {
-    take: Flags.boolean({ description: 'move your messages aside after printing them' }),
+    take: Flags.boolean({
+      description: 'move your messages out of the inbox after printing them; default: leave them',
+    }),
   }
 
   async run(): Promise<void> {

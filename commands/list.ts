@@ -4,7 +4,7 @@ import { agentsTable } from '../src/command/print/describe.js'
 import { listAgents, STATES, STATUSES } from '../src/operations/list-and-show.js'
 
 export default class List extends BaseCommand {
-  static override summary = 'List agents with their state and current activity.'
+  static override summary = 'List agents with their state and status.'
   static override examples = [
     '<%= config.bin %> list',
     '<%= config.bin %> list --status interrupted_startup --json',

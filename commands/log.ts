@@ -18,13 +18,13 @@ export default class Log extends BaseCommand {
     last: Flags.integer({
       char: 'n',
       min: 1,
-      description: 'print only the last entries (records with --json); default: all',
+      description: 'print only the last N entries, or the last N records with --json; default: all',
     }),
     follow: Flags.boolean({ char: 'f', description: 'keep printing new entries until you stop it' }),
     until: Flags.string({
       options: ['idle'] as const,
       dependsOn: ['follow'],
-      description: 'with --follow: exit when the agent becomes idle',
+      description: 'with --follow, exit once the agent is idle; default: follow until you stop it',
     }),
   }
 

@@ -4,10 +4,7 @@ import { listProviders } from '../src/provider/listing.js'
 
 export default class Providers extends BaseCommand {
   static override summary = 'List the built-in providers and those of installed plugins.'
-  static override examples = [
-    '<%= config.bin %> providers',
-    '<%= config.bin %> plugins install substrat-provider-example',
-  ]
+  static override examples = ['<%= config.bin %> providers', '<%= config.bin %> providers --json']
 
   async run(): Promise<void> {
     await this.parse(Providers)

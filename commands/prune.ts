@@ -5,20 +5,22 @@ import { pruneText } from '../src/command/print/prune-text.js'
 import { prune } from '../src/operations/prune.js'
 
 export default class Prune extends BaseCommand {
-  static override summary = 'Remove agents terminated, and messages delivered, before a given age.'
+  static override summary = 'Remove agents and messages that ended longer ago than a given time.'
   static override description =
-    'An agent is not removed while it owes an answer, has a pending message, or has a child that stays.'
+    'An agent stays while it has an unanswered request or a pending message, or while one of its children stays.'
   static override examples = [
     '<%= config.bin %> prune --older-than 30d --dry-run',
     '@weekly <%= config.bin %> prune --older-than 30d',
   ]
   static override flags = {
-    'older-than': age({ required: true, description: 'minimum age since termination or delivery' }),
+    'older-than': age({ required: true, description: 'minimum time since the termination or delivery' }),
     'dry-run': Flags.boolean({
       default: false,
       description: 'print what would be removed, and remove nothing',
     }),
-    timeout: duration({ description: 'how long to wait for a busy agent; default: setting timeout' }),
+    timeout: duration({
+      description: 'wait at most this long for the agent to become free; default: the timeout setting',
+    }),
   }
 
   async run(): Promise<void> {

@@ -9,23 +9,31 @@ export default class Recover extends BaseCommand {
   static override strict = false
   static override summary = 'Repair agents after a crash and continue their turns.'
   static override description =
-    'It is safe to run at any time, twice at once, and from cron at boot. Prints one line per agent. The exit status is the first nonzero status in the order of those lines.'
+    'You can run it at any time, even twice at once, and from cron at boot. Prints one line per agent. Exits with the first nonzero status among those lines, otherwise with 0.'
   static override examples = [
     '<%= config.bin %> recover --all',
     '@reboot <%= config.bin %> recover --all --json',
   ]
   static override args = {
-    agent: Args.string({ description: 'names, UUIDs or UUID prefixes', ignoreStdin: true }),
+    agent: Args.string({
+      description: 'agent names, paths (parent/child), UUIDs or UUID prefixes',
+      ignoreStdin: true,
+    }),
   }
   static override flags = {
-    all: Flags.boolean({ default: false, description: 'check every agent that has unfinished work' }),
+    all: Flags.boolean({
+      default: false,
+      description: 'recover every agent that has unfinished work; default: only the named agents',
+    }),
     continue: Flags.option({
       options: ['roots', 'all', 'none'] as const,
       default: 'roots',
       description:
-        'which agents to continue: roots and the agents that work for them, all, or none; the others are only repaired',
+        'which agents to continue; the others are only repaired. roots: agents without a parent, and the agents that work for them',
     })(),
-    timeout: duration({ description: 'how long to wait for a free slot; default: setting timeout' }),
+    timeout: duration({
+      description: 'wait at most this long for a free slot; default: the timeout setting',
+    }),
   }
 
   async run(): Promise<void> {

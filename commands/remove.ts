@@ -6,14 +6,16 @@ import { remove } from '../src/operations/remove.js'
 export default class Remove extends BaseCommand {
   static override summary = 'Delete a terminated agent with its log and files.'
   static override description =
-    'Deletion is permanent. An agent is not removed while it owes an answer, has a pending message, or has children, terminated or not. With --recursive its children are removed first.'
+    'Deletion is permanent. An agent stays while it has an unanswered request, a pending message or children, terminated or not. With --recursive its children are deleted first.'
   static override examples = ['<%= config.bin %> remove notes', '<%= config.bin %> remove lead --recursive']
   static override args = {
     agent,
   }
   static override flags = {
-    recursive: Flags.boolean({ default: false, description: 'also delete all agents below it' }),
-    timeout: duration({ description: 'how long to wait for a busy agent; default: setting timeout' }),
+    recursive: Flags.boolean({ default: false, description: 'also delete all agents below AGENT' }),
+    timeout: duration({
+      description: 'wait at most this long for the agent to become free; default: the timeout setting',
+    }),
   }
 
   async run(): Promise<void> {

@@ -9,9 +9,10 @@ const decision = ['approve', 'deny', 'input', 'result']
 const otherDecisions = (name: string): string[] => decision.filter((other) => other !== name)
 
 export default class Resume extends BaseCommand {
-  static override summary = 'Continue an interrupted, waiting or held agent.'
-  static override description = `Prints the reply. If nothing is pending, it prints nothing and exits 0.
-A waiting turn needs its token and a decision. Repeating a decision returns the first outcome.`
+  static override summary = 'Continue an agent that is interrupted, waiting or on hold.'
+  static override description =
+    `Prints the reply. If there is nothing to continue, prints nothing and exits 0.
+To decide a waiting turn, pass --token and one of --approve, --deny, --input or --result. On this machine, substrat approve and deny need no token. Repeating a decision returns the first outcome.`
   static override examples = [
     '<%= config.bin %> resume notes',
     '<%= config.bin %> resume notes --token - --approve < token',
@@ -37,7 +38,7 @@ A waiting turn needs its token and a decision. Repeating a decision returns the 
       exclusive: otherDecisions('input'),
     }),
     result: Flags.string({
-      description: "use this file as the tool's output instead of running it",
+      description: "use the contents of FILE as the tool's output and do not run the tool",
       exclusive: otherDecisions('result'),
     }),
     reason: Flags.string({
@@ -45,11 +46,13 @@ A waiting turn needs its token and a decision. Repeating a decision returns the 
       dependsOn: ['deny'],
     }),
     reseed: Flags.boolean({
-      description: "start a new session from substrat's log when the program has lost its own",
+      description:
+        "if the agent program has lost its session, start a new one from substrat's log; default: fail",
       exclusive: [...decision, 'token'],
     }),
     timeout: duration({
-      description: 'how long to wait for a busy agent or a free slot; default: setting timeout',
+      description:
+        'wait at most this long for the agent and a slot to become free; default: the timeout setting',
     }),
     stream,
   }

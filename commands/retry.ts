@@ -3,14 +3,15 @@ import { agent, duration, stream } from '../src/command/flags.js'
 import { retry } from '../src/operations/retry.js'
 
 export default class Retry extends BaseCommand {
-  static override summary = 'Repeat the latest turn if it failed or was cancelled.'
+  static override summary = 'Repeat the latest turn if it failed, timed out or was cancelled.'
   static override examples = ['<%= config.bin %> retry notes']
   static override args = {
     agent,
   }
   static override flags = {
     timeout: duration({
-      description: 'how long to wait for a busy agent or a free slot; default: setting timeout',
+      description:
+        'wait at most this long for the agent and a slot to become free; default: the timeout setting',
     }),
     stream,
   }

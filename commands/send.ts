@@ -10,17 +10,17 @@ import { sendAs } from '../src/operations/send-as.js'
 
 export default class Send extends BaseCommand {
   static override summary = 'Send a message to an agent and print its reply.'
-  static override description = `Continues an interrupted turn first.
-With --key the message is delivered at most once. Repeating the command after a crash continues that turn. Repeating it later prints the same reply, or returns the same exit status. Add --retry to run a failed turn again.`
+  static override description = `If the agent has an interrupted turn, send continues it first.
+With --key the message is delivered at most once. After a crash, repeating the command continues the turn of the message. Repeating it later prints the same reply, or returns the same exit status. Add --retry to run a failed turn again.`
   static override examples = [
     `<%= config.bin %> send notes 'What is open?'`,
     `<%= config.bin %> send report --key "$(date +%F)" 'Write the daily report.'`,
-    'git log -5 | <%= config.bin %> send notes "Summarise:" -',
+    '$ git log -5 | <%= config.bin %> send notes "Summarise:" -',
   ]
   static override args = {
     agent,
     message: Args.string({
-      description: 'message text; - or no text reads it from stdin',
+      description: 'message text; a final - appends stdin; without text, stdin is the message',
       ignoreStdin: true,
     }),
     dash: Args.string({ description: 'append stdin to MESSAGE', ignoreStdin: true, hidden: true }),
@@ -37,38 +37,44 @@ With --key the message is delivered at most once. Repeating the command after a 
     'if-busy': Flags.option({
       options: ['wait', 'queue', 'fail'] as const,
       default: 'wait',
-      description: 'when another turn runs: wait for it, queue the message, or exit 4',
+      description: 'while the agent runs a turn: wait for it, queue the message, or fail with exit 4',
     })(),
     'if-waiting': Flags.option({
       options: ['supersede', 'fail', 'queue'] as const,
       description:
-        'when the agent waits for a decision: replace that turn (default), exit 5 (default with --key), or queue the message',
+        'while the agent waits for a decision: supersede replaces the waiting turn, fail exits 5, queue queues the message; default: supersede, or fail with --key',
     })(),
     queue: Flags.boolean({
-      description: 'queue the message in the inbox and return; the reply arrives in your inbox',
+      description:
+        'queue the message in the inbox and return; the reply arrives in your inbox; default: wait for the reply',
     }),
     kind: Flags.option({
       options: ['request', 'notification'] as const,
       default: 'request',
-      description: 'notification: queue the message and expect no reply',
+      description: 'a request expects a reply; a notification is queued and expects none',
     })(),
-    'not-before': time({ description: 'queue the message and deliver it no earlier than this time' }),
+    'not-before': time({
+      description: 'queue the message, and deliver it only after this delay or time; default: no delay',
+    }),
     from: Flags.string({
-      description: "send as that agent, into the recipient's inbox",
+      description: "send in the name of AGENT, into the recipient's inbox; default: you",
     }),
     'reply-to': Flags.string({
-      description: "answer the agent's request with this id (see substrat inbox)",
+      description: "answer the agent's request that has this id (see substrat inbox)",
       exclusive: ['key', 'queue', 'kind', 'not-before', 'from'],
     }),
     drain,
     allow: allow(),
-    'max-steps': Flags.integer({ min: 1, description: 'maximum number of model requests in this turn' }),
+    'max-steps': Flags.integer({ min: 1, description: 'fail the turn after N model requests; default: 200' }),
     timeout: duration({
-      description: 'how long to wait for a busy agent or a free slot; default: setting timeout',
+      description:
+        'wait at most this long for the agent and a slot to become free; default: the timeout setting',
     }),
-    'turn-timeout': duration({ description: 'wall-clock limit for the turn; default: setting turn_timeout' }),
+    'turn-timeout': duration({
+      description: 'wall-clock limit for the turn; default: the turn_timeout setting',
+    }),
     stream: Flags.boolean({
-      description: 'print one JSON line per record, with live text marked partial',
+      description: 'print each record as a JSON line while the turn runs; live text has partial: true',
       exclusive: ['json'],
     }),
   }

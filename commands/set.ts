@@ -6,14 +6,20 @@ import { parseOptions } from '../src/command/input.js'
 import { configure } from '../src/operations/configure.js'
 
 export default class SetCommand extends BaseCommand {
-  static override summary = "Change an agent's settings from its next turn on."
-  static override examples = [`<%= config.bin %> set notes --model large --system 'Be brief.'`]
+  static override summary = "Change an agent's settings, effective from its next turn."
+  static override examples = [`<%= config.bin %> set notes --model gpt-5.1 --system 'Be brief.'`]
   static override args = {
     agent,
   }
   static override flags = {
-    model: Flags.string({ char: 'm', description: "model; empty: the provider's default" }),
-    system: Flags.string({ char: 's', description: 'instructions (system prompt); empty: none' }),
+    model: Flags.string({
+      char: 'm',
+      description: "change the model; an empty value selects the provider's default",
+    }),
+    system: Flags.string({
+      char: 's',
+      description: 'change the instructions (system prompt); an empty value removes them',
+    }),
     workspace: Flags.string({ char: 'w', description: 'working directory of the agent' }),
     option: Flags.string({
       char: 'o',
@@ -21,9 +27,11 @@ export default class SetCommand extends BaseCommand {
       multipleNonGreedy: true,
       description: 'set a provider option, as name=value; repeatable',
     }),
-    allow: allow({ description: 'tools that run without approval; empty: none' }),
-    title: Flags.string({ description: 'title shown to people; empty: none' }),
-    timeout: duration({ description: 'how long to wait for a busy agent; default: setting timeout' }),
+    allow: allow({ description: 'change the tools that run without approval; an empty value removes them' }),
+    title: Flags.string({ description: 'change the title that show prints; an empty value removes it' }),
+    timeout: duration({
+      description: 'wait at most this long for the agent to become free; default: the timeout setting',
+    }),
   }
 
   async run(): Promise<void> {

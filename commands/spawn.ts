@@ -7,35 +7,39 @@ import { parseOptions, readMessage } from '../src/command/input.js'
 import { spawn } from '../src/operations/spawn.js'
 
 export default class Spawn extends BaseCommand {
-  static override summary = 'Create an agent and run its first turn if there is a prompt.'
+  static override summary = 'Create an agent and, with a prompt, run its first turn.'
   static override description =
-    "Without PROMPT it prints the new agent's UUID on stdout. With PROMPT it prints the reply on stdout and the UUID on stderr. Once the UUID is printed, the agent is on disk and its first turn will run, even after a crash."
+    "Without PROMPT it prints the new agent's UUID on stdout. With PROMPT it prints the reply on stdout and the UUID on stderr. Once the UUID is printed, the agent and its prompt are on disk. After a crash, recover or the next send runs the first turn."
   static override examples = [
     '<%= config.bin %> spawn --name notes',
     `<%= config.bin %> spawn 'Count the files here.' --provider exec --option command='claude -p'`,
-    'git diff | <%= config.bin %> spawn "Review this change." - --name review',
+    '$ git diff | <%= config.bin %> spawn "Review this change." - --name review',
   ]
   static override args = {
-    prompt: Args.string({ description: 'first message; - reads it from stdin', ignoreStdin: true }),
+    prompt: Args.string({
+      description: 'first message; - reads it from stdin; a final - appends stdin',
+      ignoreStdin: true,
+    }),
     dash: Args.string({ description: 'append stdin to PROMPT', ignoreStdin: true, hidden: true }),
   }
   static override flags = {
     name: Flags.string({
       char: 'n',
-      description: 'name, unique among living siblings; default: none, use the UUID',
+      description:
+        'name, unique among the living agents with the same parent; default: no name (use the UUID)',
     }),
     parent: Flags.string({
-      description: 'parent of the new agent; default: none, or inside a tool the agent that runs it',
+      description: 'parent of the new agent; default: none, or the calling agent inside a tool call',
     }),
     provider: Flags.string({
       char: 'p',
-      description: 'provider to use (see substrat providers); default: setting provider',
+      description: 'provider to use (see substrat providers); default: the provider setting',
     }),
     model: Flags.string({
       char: 'm',
-      description: 'model, as the provider names it; default: setting model',
+      description: 'model, as the provider names it; default: the model setting',
     }),
-    system: Flags.string({ char: 's', description: 'instructions (system prompt)' }),
+    system: Flags.string({ char: 's', description: 'instructions (system prompt); default: none' }),
     workspace: Flags.string({ char: 'w', default: '.', description: 'working directory of the agent' }),
     option: Flags.string({
       char: 'o',
@@ -46,16 +50,19 @@ export default class Spawn extends BaseCommand {
     'if-exists': Flags.option({
       options: ['fail', 'use'] as const,
       default: 'fail',
-      description: 'when a living agent has that name: exit 13, or use that agent unchanged',
+      description: 'if a living agent has that name: fail with exit 13, or use that agent unchanged',
     })(),
     drain,
     allow: allow(),
     timeout: duration({
-      description: 'how long to wait for a busy agent or a free slot; default: setting timeout',
+      description:
+        'wait at most this long for the agent and a slot to become free; default: the timeout setting',
     }),
-    'turn-timeout': duration({ description: 'wall-clock limit for the turn; default: setting turn_timeout' }),
+    'turn-timeout': duration({
+      description: 'wall-clock limit for the turn; default: the turn_timeout setting',
+    }),
     stream: Flags.boolean({
-      description: 'print one JSON line per record, with live text marked partial',
+      description: 'print each record as a JSON line while the turn runs; live text has partial: true',
       exclusive: ['json'],
     }),
   }

@@ -10,9 +10,12 @@ export default class Suspend extends BaseCommand {
     agent,
   }
   static override flags = {
-    hold: Flags.boolean({ description: 'start no turn until you resume the agent; new messages are queued' }),
+    hold: Flags.boolean({
+      description:
+        'also start no new turn, and queue messages, until you resume the agent; default: the next message continues it',
+    }),
     timeout: duration({
-      description: 'how long to wait for a running turn to stop; default: setting timeout',
+      description: 'wait at most this long for a running turn to stop; default: the timeout setting',
     }),
   }
 

@@ -6,7 +6,7 @@ import { terminate } from '../src/operations/terminate.js'
 export default class Terminate extends BaseCommand {
   static override summary = 'End an agent permanently, but keep its log.'
   static override description =
-    `A running turn is stopped, and agents that wait for a reply receive an error. The name becomes free. An agent with living children needs --recursive, which terminates the lowest first and prints a line for each. If the command is killed, run it again.`
+    'A running turn is stopped, and agents that wait for a reply receive an error. The name can be used again. An agent with living children needs --recursive, which terminates the deepest agents first and prints one line for each. If the command is killed, run it again.'
   static override examples = [
     '<%= config.bin %> terminate notes',
     '<%= config.bin %> terminate lead --recursive',
@@ -15,10 +15,10 @@ export default class Terminate extends BaseCommand {
     agent,
   }
   static override flags = {
-    recursive: Flags.boolean({ default: false, description: 'also terminate all living agents below it' }),
+    recursive: Flags.boolean({ default: false, description: 'also terminate all living agents below AGENT' }),
     drain,
     timeout: duration({
-      description: 'how long to wait for a running turn to stop; default: setting timeout',
+      description: 'wait at most this long for a running turn to stop; default: the timeout setting',
     }),
   }
 

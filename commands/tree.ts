@@ -5,9 +5,9 @@ import { treeText } from '../src/command/print/tree-text.js'
 import { damageOf, viewTree } from '../src/operations/tree.js'
 
 export default class Tree extends BaseCommand {
-  static override summary = 'Draw the tree of agents with their current activity.'
+  static override summary = 'Draw the tree of agents with their status.'
   static override description =
-    'Takes no lock and writes nothing. Agents with a missing parent, a parent cycle or an unreadable log are listed separately with the reason. The exit status is then 10.'
+    'Takes no lock and writes nothing. Agents with a missing parent, a parent cycle or an unreadable log are listed separately, with the reason, and the command exits 10.'
   static override examples = ['<%= config.bin %> tree', '<%= config.bin %> tree lead --all --json']
   static override args = {
     agent: Args.string({

@@ -3,7 +3,7 @@ import { agent, drain } from '../src/command/flags.js'
 import { setGate } from '../src/operations/gate.js'
 
 export default class Ungate extends BaseCommand {
-  static override summary = 'Allow a gated agent to run again and deliver its pending messages.'
+  static override summary = 'Ungate an agent and deliver its pending messages to it.'
   static override examples = ['<%= config.bin %> ungate lead/tests']
   static override args = {
     agent,

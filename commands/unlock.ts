@@ -7,13 +7,19 @@ import { unlock } from '../src/operations/unlock.js'
 export default class Unlock extends BaseCommand {
   static override summary = 'Remove locks that a dead process left on a network file system.'
   static override description =
-    'On a local file system the kernel releases a lock when its process ends. On a network file system, first make sure that the holder is dead, on every machine. substrat doctor lists such locks.'
+    'On a local file system the kernel releases a lock when its process ends. On a network file system a lock can outlive its process. First make sure that no machine still runs that process. substrat doctor lists these locks.'
   static override examples = ['<%= config.bin %> unlock notes', '<%= config.bin %> unlock --all']
   static override args = {
-    agent: Args.string({ description: 'name, UUID or UUID prefix', ignoreStdin: true }),
+    agent: Args.string({
+      description: 'agent name, path (parent/child), UUID or UUID prefix',
+      ignoreStdin: true,
+    }),
   }
   static override flags = {
-    all: Flags.boolean({ default: false, description: 'remove every lock of the home' }),
+    all: Flags.boolean({
+      default: false,
+      description: 'remove every lock in the home; default: only the lock of AGENT',
+    }),
     force: Flags.boolean({
       default: false,
       description: 'also remove a lock whose holder seems alive on another machine',

@@ -7,9 +7,9 @@ import { waitForAgents } from '../src/operations/wait.js'
 
 export default class Wait extends BaseCommand {
   static override strict = false
-  static override summary = 'Wait until agents have nothing left to do, then print their latest replies.'
+  static override summary = 'Wait until agents are idle or need a decision, then print their latest replies.'
   static override description =
-    'Runs pending turns itself, in parallel up to slots_max, unless another process runs them. Prints the agents in the order of the arguments. The exit status is the first nonzero status in that order. Ctrl-C stops the wait and the turns that it runs.'
+    'Runs pending turns itself, at most slots_max at a time, unless another process runs them. Prints the agents in the order of the arguments, and exits with the first nonzero status in that order. An agent that needs a decision has status 5, or 0 with --for waiting. Ctrl-C ends the wait and interrupts the turns that it runs.'
   static override examples = [
     '<%= config.bin %> wait bugs style tests',
     '<%= config.bin %> wait review --for waiting --timeout 1h && <%= config.bin %> approve review',
@@ -17,7 +17,7 @@ export default class Wait extends BaseCommand {
   ]
   static override args = {
     agent: Args.string({
-      description: 'names, paths, UUIDs or UUID prefixes',
+      description: 'agent names, paths (parent/child), UUIDs or UUID prefixes',
       required: true,
       ignoreStdin: true,
     }),
@@ -29,7 +29,11 @@ export default class Wait extends BaseCommand {
       description:
         'idle: no turn is running or pending, and no approval is outstanding; waiting: a decision is needed; any: either',
     })(),
-    drain: { ...drain, description: 'run pending turns; --no-drain only watches' },
+    drain: {
+      ...drain,
+      description:
+        'run pending turns while waiting; --no-drain waits for other processes to run them; default: on',
+    },
     timeout: duration({ description: 'exit 12 after this time; default: no limit' }),
   }
 

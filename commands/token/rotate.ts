@@ -10,7 +10,9 @@ export default class TokenRotate extends BaseCommand {
     agent,
   }
   static override flags = {
-    timeout: duration({ description: 'how long to wait for a busy agent; default: setting timeout' }),
+    timeout: duration({
+      description: 'wait at most this long for the agent to become free; default: the timeout setting',
+    }),
   }
 
   async run(): Promise<void> {

@@ -9,20 +9,21 @@ import { isValid, parseNames } from './setting-kinds.js'
 
 /** The argument AGENT. */
 export const agent = string({
-  description: 'name, path, UUID or UUID prefix',
+  description: 'agent name, path (parent/child), UUID or UUID prefix',
   required: true,
   ignoreStdin: true,
 })
 
 /** `--stream`. */
 export const stream = boolean({
-  description: 'print one JSON line per record, with live text marked partial',
+  description: 'print each record as a JSON line while the turn runs; live text has partial: true',
   exclusive: ['json'],
 })
 
 /** Tool names separated by commas. */
 export const allow = custom<string[]>({
-  description: 'tools that run without approval, as shell,write_file or all; default: setting allow',
+  description:
+    'tools that run without approval (shell,write_file or all); default: the allow setting',
   async parse(text) {
     if (text === '' || isValid('names', text)) return parseNames(text)
     throw new SubstratError('USAGE', `${JSON.stringify(text)} is not a list of tool names`, {
@@ -59,7 +60,7 @@ export const age = custom<number>({
 export const drain = boolean({
   default: true,
   allowNo: true,
-  description: 'also run agents that receive mail because of this command',
+  description: 'also run agents that receive mail because of this command; default: on',
 })
 
 /** A time, or a duration from now. */

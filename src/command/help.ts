@@ -29,7 +29,7 @@ const GROUPS = {
 /** Summaries of the commands that oclif's plugins bring. */
 const SUMMARIES: Record<string, string> = {
   help: 'Describe a command.',
-  plugins: 'List plugins; providers install with plugins install.',
+  plugins: 'List installed plugins; plugins install adds a provider.',
 }
 
 const QUICK_START = [
@@ -37,7 +37,7 @@ const QUICK_START = [
   ["substrat send notes 'What is open?'", 'send it a message and print the reply'],
   ['substrat show notes', 'show its status and the next command'],
   ['substrat log notes', 'read what was said and what happened'],
-  ['substrat recover --all', 'continue all agents after a crash'],
+  ['substrat recover --all', 'repair and continue agents after a crash'],
 ]
 
 const EXIT_CODES = 'exit-codes'
@@ -87,11 +87,25 @@ export class SubstratHelp extends Help {
   private exitCodes(): string {
     const rows = [...EXIT_MEANINGS].map(([code, meaning]) => [String(code), meaning])
     return [
-      'The exit status of every command.\n',
+      'Exit codes, the same for all commands.\n',
       this.section('EXIT CODES', this.list(rows)),
       '\nAfter a nonzero exit, one line on stderr says what happened and which command to run next.',
     ].join('\n')
   }
+}
+
+/** The names of the values of flags. */
+const VALUES: Record<string, string> = {
+  ...{ from: 'AGENT', parent: 'AGENT', name: 'NAME', provider: 'NAME', model: 'MODEL', system: 'TEXT' },
+  ...{
+    workspace: 'DIR',
+    option: 'NAME=VALUE',
+    allow: 'TOOLS',
+    key: 'KEY',
+    'reply-to': 'ID',
+    'max-steps': 'N',
+  },
+  ...{ last: 'N', result: 'FILE', input: 'TEXT', reason: 'TEXT', token: 'TOKEN', title: 'TEXT' },
 }
 
 class SubstratCommandHelp extends CommandHelp {
@@ -107,7 +121,8 @@ class SubstratCommandHelp extends CommandHelp {
     const needed = required.map(
       (flag) => `--${flag.name} ${flag.type === 'option' ? (flag.helpValue ?? 'VALUE') : ''}`,
     )
-    return [id, ...words, ...needed, '[FLAGS]'].join(' ')
+    const hasFlags = Object.values(flags).some((flag) => flag.hidden !== true)
+    return [id, ...words, ...needed, ...(hasFlags ? ['[FLAGS]'] : [])].join(' ')
   }
 
   /** Without the summary: the page already starts with it. */
@@ -117,10 +132,13 @@ class SubstratCommandHelp extends CommandHelp {
   }
 
   protected override flags(flags: Command.Flag.Any[]): [string, string | undefined][] | undefined {
-    return super.flags(
-      flags.map((flag) =>
-        flag.name === 'json' ? { ...flag, description: 'print one JSON object on stdout' } : flag,
-      ),
-    )
+    return super.flags(flags.map(describedFlag))
   }
+}
+
+/** A boolean flag of oclif's (`--json`) in our words, and for an option the name of its value. */
+function describedFlag(flag: Command.Flag.Any): Command.Flag.Any {
+  if (flag.name === 'json') return { ...flag, description: 'print one JSON object on stdout' }
+  if (flag.type !== 'option' || flag.helpValue !== undefined || flag.options !== undefined) return flag
+  return { ...flag, helpValue: flag.name === 'output' ? 'FILE' : VALUES[flag.name] }
 }
