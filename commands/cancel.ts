@@ -31,7 +31,7 @@ export default class Cancel extends BaseCommand {
     }),
     drain,
     timeout: duration({
-      description: 'wait at most this long for a running turn to stop; default: the timeout setting',
+      description: 'wait this long for a turn to stop; default: the timeout setting',
     }),
   }
 

@@ -27,7 +27,7 @@ export default class Deliver extends BaseCommand {
       description: 'run every agent that has pending mail or an interrupted turn',
     }),
     timeout: duration({
-      description: 'wait at most this long for a free slot; default: the timeout setting',
+      description: 'wait this long for a free slot; default: the timeout setting',
     }),
   }
 

@@ -19,7 +19,7 @@ export default class Prune extends BaseCommand {
       description: 'print what would be removed, and remove nothing',
     }),
     timeout: duration({
-      description: 'wait at most this long for the agent to become free; default: the timeout setting',
+      description: 'wait this long for a busy agent; default: the timeout setting',
     }),
   }
 

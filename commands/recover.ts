@@ -32,7 +32,7 @@ export default class Recover extends BaseCommand {
         'which agents to continue; the others are only repaired. roots: agents without a parent, and the agents that work for them',
     })(),
     timeout: duration({
-      description: 'wait at most this long for a free slot; default: the timeout setting',
+      description: 'wait this long for a free slot; default: the timeout setting',
     }),
   }
 

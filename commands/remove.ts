@@ -14,7 +14,7 @@ export default class Remove extends BaseCommand {
   static override flags = {
     recursive: Flags.boolean({ default: false, description: 'also delete all agents below AGENT' }),
     timeout: duration({
-      description: 'wait at most this long for the agent to become free; default: the timeout setting',
+      description: 'wait this long for a busy agent; default: the timeout setting',
     }),
   }
 

@@ -51,8 +51,7 @@ To decide a waiting turn, pass --token and one of --approve, --deny, --input or 
       exclusive: [...decision, 'token'],
     }),
     timeout: duration({
-      description:
-        'wait at most this long for the agent and a slot to become free; default: the timeout setting',
+      description: 'wait this long for a busy agent or a slot; default: the timeout setting',
     }),
     stream,
   }

@@ -10,8 +10,7 @@ export default class Retry extends BaseCommand {
   }
   static override flags = {
     timeout: duration({
-      description:
-        'wait at most this long for the agent and a slot to become free; default: the timeout setting',
+      description: 'wait this long for a busy agent or a slot; default: the timeout setting',
     }),
     stream,
   }

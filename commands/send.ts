@@ -37,24 +37,23 @@ With --key the message is delivered at most once. After a crash, repeating the c
     'if-busy': Flags.option({
       options: ['wait', 'queue', 'fail'] as const,
       default: 'wait',
-      description: 'while the agent runs a turn: wait for it, queue the message, or fail with exit 4',
+      description: 'while the agent runs a turn: wait, queue the message, or exit 4',
     })(),
     'if-waiting': Flags.option({
       options: ['supersede', 'fail', 'queue'] as const,
       description:
-        'while the agent waits for a decision: supersede replaces the waiting turn, fail exits 5, queue queues the message; default: supersede, or fail with --key',
+        'while the agent waits for a decision: replace its turn, exit 5, or queue the message; default: supersede, with --key: fail',
     })(),
     queue: Flags.boolean({
-      description:
-        'queue the message in the inbox and return; the reply arrives in your inbox; default: wait for the reply',
+      description: 'queue the message and return; the reply arrives in your inbox',
     }),
     kind: Flags.option({
       options: ['request', 'notification'] as const,
       default: 'request',
-      description: 'a request expects a reply; a notification is queued and expects none',
+      description: 'notification: queue the message and expect no reply',
     })(),
     'not-before': time({
-      description: 'queue the message, and deliver it only after this delay or time; default: no delay',
+      description: 'queue the message until this time, or for this long',
     }),
     from: Flags.string({
       description: "send in the name of AGENT, into the recipient's inbox; default: you",
@@ -67,14 +66,13 @@ With --key the message is delivered at most once. After a crash, repeating the c
     allow: allow(),
     'max-steps': Flags.integer({ min: 1, description: 'fail the turn after N model requests; default: 200' }),
     timeout: duration({
-      description:
-        'wait at most this long for the agent and a slot to become free; default: the timeout setting',
+      description: 'wait this long for a busy agent or a slot; default: the timeout setting',
     }),
     'turn-timeout': duration({
       description: 'wall-clock limit for the turn; default: the turn_timeout setting',
     }),
     stream: Flags.boolean({
-      description: 'print each record as a JSON line while the turn runs; live text has partial: true',
+      description: 'print each record as a JSON line; live text has partial: true',
       exclusive: ['json'],
     }),
   }

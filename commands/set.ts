@@ -30,7 +30,7 @@ export default class SetCommand extends BaseCommand {
     allow: allow({ description: 'change the tools that run without approval; an empty value removes them' }),
     title: Flags.string({ description: 'change the title that show prints; an empty value removes it' }),
     timeout: duration({
-      description: 'wait at most this long for the agent to become free; default: the timeout setting',
+      description: 'wait this long for a busy agent; default: the timeout setting',
     }),
   }
 

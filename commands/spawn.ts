@@ -55,14 +55,13 @@ export default class Spawn extends BaseCommand {
     drain,
     allow: allow(),
     timeout: duration({
-      description:
-        'wait at most this long for the agent and a slot to become free; default: the timeout setting',
+      description: 'wait this long for a busy agent or a slot; default: the timeout setting',
     }),
     'turn-timeout': duration({
       description: 'wall-clock limit for the turn; default: the turn_timeout setting',
     }),
     stream: Flags.boolean({
-      description: 'print each record as a JSON line while the turn runs; live text has partial: true',
+      description: 'print each record as a JSON line; live text has partial: true',
       exclusive: ['json'],
     }),
   }

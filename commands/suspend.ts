@@ -15,7 +15,7 @@ export default class Suspend extends BaseCommand {
         'also start no new turn, and queue messages, until you resume the agent; default: the next message continues it',
     }),
     timeout: duration({
-      description: 'wait at most this long for a running turn to stop; default: the timeout setting',
+      description: 'wait this long for a turn to stop; default: the timeout setting',
     }),
   }
 

@@ -18,7 +18,7 @@ export default class Terminate extends BaseCommand {
     recursive: Flags.boolean({ default: false, description: 'also terminate all living agents below AGENT' }),
     drain,
     timeout: duration({
-      description: 'wait at most this long for a running turn to stop; default: the timeout setting',
+      description: 'wait this long for a turn to stop; default: the timeout setting',
     }),
   }
 

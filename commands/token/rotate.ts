@@ -11,7 +11,7 @@ export default class TokenRotate extends BaseCommand {
   }
   static override flags = {
     timeout: duration({
-      description: 'wait at most this long for the agent to become free; default: the timeout setting',
+      description: 'wait this long for a busy agent; default: the timeout setting',
     }),
   }
 

@@ -16,14 +16,13 @@ export const agent = string({
 
 /** `--stream`. */
 export const stream = boolean({
-  description: 'print each record as a JSON line while the turn runs; live text has partial: true',
+  description: 'print each record as a JSON line; live text has partial: true',
   exclusive: ['json'],
 })
 
 /** Tool names separated by commas. */
 export const allow = custom<string[]>({
-  description:
-    'tools that run without approval (shell,write_file or all); default: the allow setting',
+  description: 'tools that run without approval (shell,write_file or all); default: the allow setting',
   async parse(text) {
     if (text === '' || isValid('names', text)) return parseNames(text)
     throw new SubstratError('USAGE', `${JSON.stringify(text)} is not a list of tool names`, {
