@@ -1,4 +1,4 @@
-/** What a command tells without a turn of its own: it is on disk, and said once. */
+/** Outcomes that a command reports without a turn of its own: each is durable first, and reported once. */
 import { randomUUID } from 'node:crypto'
 import { readFileSync } from 'node:fs'
 import { tmpdir } from 'node:os'

@@ -76,7 +76,7 @@ test('a message that found the agent locked by a running turn is delivered by th
   const workspace = tempDirectory()
   const id = await slowAgent(store, workspace)
   posted(store, id, 'asked')
-  // Even with --no-drain: nobody else will come by.
+  // Also with --no-drain: no other command would deliver it.
   const { ctx: waiting } = contextAt(store, { bounds, drains: false })
   const answered = (): boolean => store.mail.ids('operator').length > 0
   const inPlace = runUntil(waiting, id, answered, new AbortController().signal)

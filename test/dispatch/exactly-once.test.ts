@@ -56,7 +56,7 @@ test(`${KILLS} kills at random points: every acknowledged message is delivered o
         if ((await each.result).exit === 137) kills += 1
       }),
     )
-    // What was said on stderr is on disk, also where the command was killed behind it.
+    // Everything reported on stderr is durable, also if the command was killed after it.
     for (const { stderr } of batch) {
       const id = QUEUED.exec(stderr)?.[1]
       if (id !== undefined) acknowledged.push(id)
@@ -68,7 +68,7 @@ test(`${KILLS} kills at random points: every acknowledged message is delivered o
 
   const delivered = new Map<string, SessionRecord<'mail.delivered'>[]>()
   for (const id of [...roots, ...children.map((child) => child.id)]) {
-    // The temp of a sender that was killed is kept for ten minutes: nobody knows that it is dead.
+    // The temp file of a killed sender stays for ten minutes, because its death is unknown.
     expect(house.inbox(id).filter((name) => !name.endsWith('.tmp'))).toEqual([])
     for (const record of house.records(id))
       if (record.kind === 'mail.delivered')

@@ -1,4 +1,4 @@
-/** What a command in a tool of an agent works on, that agent waits for. */
+/** An agent waits for the agents on which a command in its tool works. */
 import { resolve } from 'node:path'
 import { expect, test } from 'vitest'
 import { House } from '../support/cli.js'

@@ -29,7 +29,7 @@ describe('the least recently used', () => {
       const next = FileStore.openForWrite(store.root)
       await limitKeptServers(contextAt(next).ctx, 1)
       expect(keptServerProcesses(store.root).map(({ agentId }) => agentId)).toEqual([second])
-      // A death between the kill and its record leaves a record of what is gone, until the agent is met again.
+      // A crash between the kill and its record leaves a record of a dead server until the next visit.
       const session = await reopen(next, first)
       await session.close(() => false)
       expect(next.keptServers.uses().map(({ agentId }) => agentId)).toEqual([second])

@@ -1,6 +1,6 @@
 /**
- * A usage limit that an agent program meets before its first answer. The program was launched, and may have the message in
- * its own store: every way to go on asks it with the recovery prompt, and none with the bare message again.
+ * A usage limit that an agent program meets before its first answer. The program was launched, and may have the message
+ * in its own store: every way to go on asks it with the recovery prompt, and none with the bare message again.
  */
 import { mkdirSync, readdirSync, readFileSync, writeFileSync } from 'node:fs'
 import { uptime } from 'node:os'
@@ -81,7 +81,7 @@ const CLAUDE: Program = {
 
 const CODEX: Program = {
   provider: 'codex',
-  // It is limited in a new thread, and answers in one that is gone on with.
+  // It is rate limited in a new thread, and answers in a continued one.
   command: () =>
     `${process.execPath} ${STAND_INS}/codex/stand-in.mjs --asked ${workspace}/asked --play limited.jsonl --stored 3 --end 1`,
   message: 'hello there',
@@ -113,7 +113,7 @@ function agentOf(program: Program, facts: AgentFacts = {}): Promise<string> {
   })
 }
 
-/** What the command tells. */
+/** The output of the command. */
 async function told(
   act: (ctx: Context, tell: (outcome: Outcome) => void) => Promise<void>,
 ): Promise<Outcome> {

@@ -1,6 +1,6 @@
 /**
- * The lost-wake-up rule: a sender stores its message and then tries the lock; a holder releases the lock and then looks at
- * the inbox again. So whoever of them is last gives the message its turn.
+ * The lost-wake-up rule: a sender stores its message and then tries the lock; a holder releases the lock and then looks
+ * at the inbox again. So the last of them delivers the message.
  */
 import type { ChildProcess } from 'node:child_process'
 import { once } from 'node:events'
@@ -37,11 +37,12 @@ test('no message that comes at the end of a turn is left without one of its own'
   let tookOver = 0
   let n = 0
   for (; n < ROUNDS || tookOver < OWN_TURNS; n++) {
-    // Before the turn, in it, at its end, and after it: as long as the last one took on this machine, and half of that more.
+    // Before the turn, in it, at its end, and after it: as long as the last one took on this machine, and half of that
+    // more.
     const pause = Math.round(((n % ROUNDS) / ROUNDS) * 1.5 * turnUs)
     const both = [round(holder, `${id} turn 0`), round(sender, `${id} queue ${pause}`)]
     turnUs = (await Promise.all(both))[0] as number
-    // Both are done, and nobody else comes by: what is left now would wait for ever.
+    // Both have ended and no other command follows, so a pending message would stay for ever.
     left += store.mail.ids(id).length
     if (openForRead(store, id)?.state.run?.origin === 'mail') tookOver += 1
   }

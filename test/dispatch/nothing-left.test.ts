@@ -1,5 +1,5 @@
 /**
- * After a SIGKILL of substrat nothing runs of what it had started, by whichever provider or tool, with no command after that.
+ * After a SIGKILL of substrat, no process that any provider or tool started survives, without a further command.
  * Each program here hangs, hears no signal, and has put a child into its group and another into a session of its own.
  */
 import { chmodSync, readFileSync } from 'node:fs'
@@ -37,27 +37,36 @@ async function killedAt(house: House, sender: Running): Promise<void> {
 }
 
 describe.concurrent('a killed substrat leaves nothing that runs', () => {
-  test.each(['claude-code', 'codex', 'acp', 'opencode'])('of an agent of the provider %s', async (name) => {
-    const house = new House()
-    house.plugin(name, readFileSync(path.join(REPOSITORY, `plugins/provider-${name}/dist/index.js`), 'utf8'))
-    await killedAt(house, begin(house, '--provider', name, '--option', `command=${house.workspace}/stubborn`))
-    await house.run(['recover', '--all', '--continue', 'none'])
-    // Nor a file that its program was given.
-    expect(house.findings(true)).toEqual([])
-  })
+  test.each(['claude-code', 'codex', 'acp', 'opencode'])(
+    'started by an agent of the provider %s',
+    async (name) => {
+      const house = new House()
+      house.plugin(
+        name,
+        readFileSync(path.join(REPOSITORY, `plugins/provider-${name}/dist/index.js`), 'utf8'),
+      )
+      await killedAt(
+        house,
+        begin(house, '--provider', name, '--option', `command=${house.workspace}/stubborn`),
+      )
+      await house.run(['recover', '--all', '--continue', 'none'])
+      // Nor a file that its program was given.
+      expect(house.findings(true)).toEqual([])
+    },
+  )
 
-  test('of exec', async () => {
+  test('started by exec', async () => {
     const house = new House()
     await killedAt(house, begin(house, '--provider', 'exec', '--option', 'command=./stubborn'))
   })
 
-  test('of a tool', async () => {
+  test('started by a tool', async () => {
     const house = new House()
     const tools = [{ name: 'shell', input: { command: './stubborn' } }]
     await killedAt(house, begin(house, '--option', house.scenario('s.json', { tools })))
   })
 
-  test('of a tool server', async () => {
+  test('started by a tool server', async () => {
     const house = new House()
     const servers = JSON.stringify({ notes: { command: `${house.workspace}/stubborn` } })
     await house.ok('config', 'set', 'mcp_servers', servers)

@@ -1,6 +1,7 @@
 /**
- * A request that crosses a crash has one answer, the reply, whichever command comes first: for every step at which the
- * process of a turn can die that waits for another agent, or has asked one, and every command that recovers it.
+ * A request that crosses a crash has one answer, the reply, for any first command. This is tested for every step at
+ * which the process of a turn can die that waits for another agent, or has asked one, and every command that recovers
+ * it.
  */
 import { writeFileSync } from 'node:fs'
 import { join } from 'node:path'
@@ -23,7 +24,7 @@ import { sendRequest } from '../support/send-request.js'
 import { newAgent, recordsOf } from '../support/sessions.js'
 import { tempDirectory, tempStore } from '../support/temp.js'
 
-/** Whose tools need nobody's approval. */
+/** Its tools need no approval. */
 function context(store: FileStore, drains = true): Context {
   return contextAt(store, { bounds, drains, allow: ['tree'] }).ctx
 }
@@ -69,7 +70,7 @@ async function resumed(store: FileStore, agentId: string): Promise<void> {
   await resume(ctx, agentId, { reseed: false }, () => undefined)
 }
 
-/** What `set` and other commands do that write to an agent, and continue nothing. */
+/** A visit like that of `set` and other commands that write to an agent and continue no turn. */
 async function touched(store: FileStore, agentId: string): Promise<void> {
   await visit(context(store, false), agentId, { waitMs: 0, goesOn: false }, async () => undefined)
 }
@@ -154,7 +155,7 @@ const resultsOf = (store: FileStore, id: string): unknown[] =>
 
 const stateOf = (store: FileStore, id: string): State => openForRead(store, id)?.state as State
 
-/** Nothing is left for a later command, and what comes by brings nothing a second time. */
+/** Nothing is left for a later command, and a later command sends nothing twice. */
 async function settledFor(store: FileStore, at: string): Promise<void> {
   await recovered(store, 'roots')
   await delivered(store)
@@ -183,7 +184,7 @@ async function sweep(
     prepared,
     (store, { lead = '' }) => sent(store, lead, 'go'),
     async (left, family, n) => {
-      // What was not stored when its sender died is nobody's to recover.
+      // A message that was not stored when its sender died cannot be recovered.
       if (stateOf(copyOf(left), family.lead as string).run === null) return
       for (const [name, command] of commandsFor(n, share)) {
         const copy = copyOf(left)

@@ -1,4 +1,4 @@
-/** A turn whose agent program is killed, and every way to go on with it, or to try it again. */
+/** A turn whose agent program is killed, and every way to continue or retry it. */
 import { existsSync, mkdirSync, readFileSync, writeFileSync } from 'node:fs'
 import { join } from 'node:path'
 import { beforeEach, describe, expect, test } from 'vitest'
@@ -40,7 +40,7 @@ function end(script: string): void {
   writeFileSync(join(workspace, 'end'), script)
 }
 
-/** What its program was given, turn by turn. */
+/** The prompts of its program, turn by turn. */
 function asked(): string[] {
   const found: string[] = []
   for (let nth = 0; existsSync(join(workspace, `asked-${nth}`)); nth++)

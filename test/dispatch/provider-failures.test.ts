@@ -1,4 +1,7 @@
-/** What a provider may do wrong: a failed turn with a plain sentence, never a broken session or a process that stays. */
+/**
+ * Misbehaviour of a provider leads to a failed turn with a plain sentence, never a broken session or a process that
+ * stays.
+ */
 import { describe, expect, test } from 'vitest'
 import { House } from '../support/cli.js'
 import { processesWith } from '../support/processes.js'

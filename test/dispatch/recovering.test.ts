@@ -1,4 +1,4 @@
-/** What recovery goes on with by itself, what it leaves to others, and whom it looks at. */
+/** The turns that recovery continues by itself, those that it leaves, and the agents that it visits. */
 import { randomUUID } from 'node:crypto'
 import { describe, expect, test } from 'vitest'
 import { needsVisit, withPendingAgents } from '../../src/dispatch/pending-visits.js'
@@ -78,7 +78,7 @@ describe('a turn that was cut short', () => {
   })
 
   test.each(['roots', 'none', 'all'] as const)(
-    'of a child whose asker is on hold follows --continue %s, and no error is sent',
+    'whose agent works for one on hold follows --continue %s, and no error is sent',
     async (policy) => {
       const store = tempStore()
       const { lead, child } = await asked(

@@ -1,4 +1,4 @@
-/** What a conversation is in words. */
+/** The seed of a conversation. */
 import { randomUUID } from 'node:crypto'
 import { beforeEach, describe, expect, test } from 'vitest'
 import { conversationText, seed, seedAgain } from '../../src/dispatch/seed.js'
@@ -19,7 +19,7 @@ function text(): string | undefined {
   return conversationText(session.store, session.id, { goesOn: false })
 }
 
-/** What stands between the tags, message by message. */
+/** The text between the tags, message by message. */
 function said(): string[] {
   const [, between] = /<conversation>\n\n([^<]*)\n\n<\/conversation>$/.exec(text() ?? '') ?? []
   return (between ?? '').split('\n\n')

@@ -81,7 +81,7 @@ describe.concurrent('a turn that is killed during a tool', () => {
     const left = processesWith(`SUBSTRAT_AGENT=${id}`).filter((pid) => pid !== sender.pid)
     await sender.kill()
     expect(left).not.toEqual([])
-    // By its leash: no command has come by.
+    // Its leash killed it: no command has run since.
     await waitFor(() => !left.some(isAlive), 'the end of what the dead process had left')
     expect((await house.run(['recover', '--all'])).exit).toBe(6)
     expect((await house.run(['recover', '--all'])).exit).toBe(6)

@@ -1,6 +1,6 @@
 /**
- * Whether an agent may take a turn, and if not, why and what to do next: the answer of every command and tool that says so,
- * for each state of an agent. `turn-answers.txt` holds the answers; `vitest -u` writes it anew.
+ * Whether an agent may take a turn, and if not, why and what to do next: the answer of every command and tool that says
+ * so, for each state of an agent. `turn-answers.txt` holds the answers; `vitest -u` writes it anew.
  */
 import { randomUUID } from 'node:crypto'
 import { expect, test } from 'vitest'
@@ -127,7 +127,9 @@ type Answer = (home: Home) => unknown
 const said = (error: SubstratError | undefined): string =>
   error === undefined ? 'nothing' : `${error.code}: ${error.message} [${error.hint ?? ''}]`
 
-/** What an operation reports. The provider does not exist, so a turn that would begin is refused and nothing is stored. */
+/**
+ * The report of an operation. The provider does not exist, so a turn that would begin is refused and nothing is stored.
+ */
 async function outcomes(
   act: (tell: (outcome: unknown) => void) => Promise<unknown>,
   notes: string[],

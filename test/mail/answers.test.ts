@@ -360,13 +360,13 @@ describe('mail to a terminated agent', () => {
   })
 
   describe('that its sender removes at the same moment', () => {
-    /** What the sender does, who finds the agent terminated; false where it is too late. */
+    /** Removes the message as its sender does when it finds the agent terminated. False if that is too late. */
     const takesBack = (id: string): boolean => store.mail.remove(session.id, id)
     const answersTo = (id: string): unknown[] =>
       mailOf(store, sibling).filter(({ reply_to }) => reply_to === id)
 
     test.each(['lives', 'dies'])(
-      'is refused or answered, never both, at whichever step: the one who ends it %s there',
+      'is refused or answered, never both, at any step: the process that ends it %s there',
       (fate) => {
         for (let at = 1; ; at++) {
           const id = forged(store, session.id, 'hi', { from: sibling })

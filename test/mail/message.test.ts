@@ -38,12 +38,12 @@ describe('a message', () => {
     expect(bytes.toString()).not.toContain('\u2028')
   })
 
-  test('of the first version has its sender as its path, and defaults for the later fields', () => {
+  test('from the first version has its sender as its path, and defaults for the later fields', () => {
     const { from_path: _, reply_to: __, control: ___, not_before: ____, ...old } = stored(TO, 'hi')
     expect(decodeMessage(unframeFile(frame(old)), old.message_id)).toEqual(stored(TO, 'hi', old))
   })
 
-  test('of a later version keeps its unknown fields', () => {
+  test('from a later version keeps its unknown fields', () => {
     expect(decoded({ mood: 'good' })).toMatchObject({ mood: 'good' })
   })
 })

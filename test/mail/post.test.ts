@@ -215,7 +215,7 @@ describe('an id', () => {
   })
 
   describe('that the recipient has forgotten', () => {
-    /** Of the first message of more than are remembered. */
+    /** The id of a message that the state has forgotten. */
     async function forgotten(): Promise<string> {
       const first: string = randomUUID()
       const ids = [first, ...Array.from({ length: 2 * limits.deliveredIdsKeptMin }, () => randomUUID())]
@@ -306,7 +306,7 @@ describe('an undeliverable message is refused, with nothing stored', () => {
         if (isBusy || ++step !== at) return undefined
         isBusy = true
         recipient.append([{ kind: 'session.terminated' }])
-        // Whoever terminates answers what it finds then.
+        // The process that terminates the agent then answers the messages that it finds.
         for (const id of store.mail.ids(recipient.id)) store.mail.remove(recipient.id, id)
         isBusy = false
         return undefined
@@ -371,7 +371,7 @@ describe('a full inbox', () => {
         }),
       )
     expect(countPending(store, session.state)).toBe(limits.inboxMessagesMax)
-    // What is stored already is no more.
+    // A message that is already stored needs no room.
     expect(post(store, draft(session.id, 'x', { message_id: known }))).toBe(false)
     store.mail.remove(session.id, known)
     posted(store, session.id, 'one more')

@@ -1,4 +1,4 @@
-/** Decisions about a parked turn: by the secret of its token, once, for what it asks; and what makes a token worthless. */
+/** Decisions about a parked turn: the secret of its token decides once. Later events can revoke the token. */
 import { randomUUID } from 'node:crypto'
 import { describe, expect, test } from 'vitest'
 import type { Outcome } from '../../src/dispatch/outcome.js'
@@ -24,7 +24,7 @@ interface Parked {
   tokenId: string
 }
 
-/** An agent whose model has called one tool, and waits to be let. */
+/** An agent whose model has called one tool that needs approval. */
 async function parked(tool = 'read_skill', expiresAt = FUTURE): Promise<Parked> {
   const store = tempStore()
   const session = await newSession(store)

@@ -1,4 +1,4 @@
-/** What `recover` says that it found and did. */
+/** The text that `recover` prints. */
 import { randomUUID } from 'node:crypto'
 import { expect, test } from 'vitest'
 import { recoveryText } from '../../src/operations/recovery-text.js'

@@ -46,7 +46,7 @@ test.each(['remove', 'prune'])(
       const store = copyOf(dying)
       const at = `killed at step ${step}`
       for (const id of told) expect(store.hasAgent(id), at).toBe(false)
-      // The lowest first: what is there has its parent.
+      // The lowest go first: the parent of each remaining agent exists.
       const there = ids.map((id) => store.hasAgent(id))
       expect(there, at).toEqual([...there].sort())
       expect(checkHome(store, { isRecovered: false }), at).toEqual([])

@@ -1,4 +1,4 @@
-/** What `send` promises when the process is killed with SIGKILL at a known point. */
+/** The guarantees of `send` after a SIGKILL at a known point. */
 import { spawnSync } from 'node:child_process'
 import { writeFileSync } from 'node:fs'
 import { describe, expect, test } from 'vitest'
@@ -65,7 +65,7 @@ describe.concurrent('a send --key whose process is killed', () => {
     const house = new House()
     const id = await house.spawn('a')
     const message = 'x'.repeat(200_000)
-    // Nobody reads its stdout, so it cannot end.
+    // Its stdout has no reader, so it cannot end.
     const first = house.start(['send', 'a', '-', '--key', 'k'], { stdin: message, stdout: 'unread' })
     await house.waitForRecord(id, 'session.suspended')
     await first.kill()
@@ -134,7 +134,7 @@ describe.concurrent('a send after a killed turn', () => {
     const first = house.start(['send', 'a', 'one'])
     const pids = (): number[] => ['pid', 'child'].map((name) => pidIn(house, name))
     await waitFor(() => pids().every((pid) => pid > 0), 'the program')
-    // A leash that does not act is no reason to go on beside it.
+    // A leash that fails must not let a turn start beside the program.
     const watchers = watchersOf(pidIn(house, 'pid'))
     onTestFinished(() => void watchers.map((pid) => process.kill(pid, 'SIGKILL')))
     for (const pid of watchers) process.kill(pid, 'SIGSTOP')

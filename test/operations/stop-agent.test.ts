@@ -26,7 +26,7 @@ describe.concurrent('suspend', () => {
     const shown = await house.ok('show', 'a')
     expect(shown.stdout).toMatch(/^reason +it was suspended by another command$/m)
     expect(shown.stdout).toMatch(/^next +substrat resume a$/m)
-    // What a person has suspended does not go on by itself.
+    // A turn that a person suspended does not continue by itself.
     expect((await house.run(['recover', 'a'])).exit).toBe(0)
     expect(house.count(id, 'run.started')).toBe(1)
     gate.open()

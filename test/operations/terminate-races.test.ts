@@ -1,6 +1,6 @@
 /**
- * `terminate` racing with a spawn below it, and with mail to it: real processes, again and again. Whoever comes out first,
- * no child outlives its parent, and each message is taken, answered with an error, or refused.
+ * `terminate` racing with a spawn below it, and with mail to it: real processes, again and again. In any order, no
+ * child outlives its parent, and each message is delivered, answered with an error, or refused.
  */
 import { describe, expect, test } from 'vitest'
 import { sleep } from '../../src/clock.js'
@@ -11,7 +11,9 @@ const ROUNDS = Number(process.env.RACES ?? 6)
 
 interface Start {
   isSecondFirst: boolean
-  /** How much later the other one begins, as a share of what a command takes; once the first has ended where it is 1. */
+  /**
+   * How much later the other one begins, as a share of what a command takes; once the first has ended where it is 1.
+   */
   late: number
 }
 
@@ -104,7 +106,7 @@ describe.concurrent('terminate racing with', () => {
       const answers = house
         .records(a)
         .flatMap((record) => (record.kind === 'mail.delivered' ? [record.mail_kind] : []))
-      // Taken back by its sender, who was told so; or answered. Never without a word, and never both.
+      // Refused to its sender and removed, or answered. Never without a word, and never both.
       expect(answers).toEqual(sent.exit === 0 ? ['error'] : [])
       await house.ok('terminate', a)
       expect(house.findings(true)).toEqual([])

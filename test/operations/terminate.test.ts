@@ -1,4 +1,7 @@
-/** The end of agents, step by step: nobody is born below one while it ends, and a kill at any step leaves no orphan. */
+/**
+ * The end of agents, step by step: no child is created below an agent while it ends, and a kill at any step leaves no
+ * orphan.
+ */
 import { expect, test } from 'vitest'
 import { checkHome } from '../../src/audit/check.js'
 import { terminate } from '../../src/operations/terminate.js'
@@ -71,7 +74,7 @@ test('killed at step after step, --recursive leaves no orphan, acknowledges what
     expect(checkHome(store, { isRecovered: false }), `killed at step ${step}`).toEqual([])
     expect(await ended(store, lead, true)).toContain('lead')
     for (const id of [lead, a]) expect(stateOf(store, id)).toBe('terminated')
-    // What its end was killed before, recovery does: the answer to the message.
+    // Recovery sends the answer that the killed command did not send.
     const { ctx: again } = contextAt(store, { drains: false })
     for (const id of store.markedIds()) await terminate(again, id, false, () => undefined)
     expect(store.mail.ids('operator'), `killed at step ${step}`).toHaveLength(1)

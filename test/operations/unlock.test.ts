@@ -1,4 +1,4 @@
-/** Locks on a file system that is not local: a directory each, which outlives whoever is killed. */
+/** Locks on a file system that is not local: each is a directory, which outlives a killed holder. */
 import { existsSync, mkdirSync, utimesSync, writeFileSync } from 'node:fs'
 import { beforeEach, describe, expect, test, vi } from 'vitest'
 import { auditHome } from '../../src/audit/audit.js'
@@ -25,7 +25,7 @@ beforeEach(async () => {
   directory = `${new HomePaths(store.root).agent(id).lock}.d`
 })
 
-/** What a holder leaves that was killed so long ago. */
+/** The lock directory of a holder that was killed this long ago. */
 function leave(ageMs: number): void {
   mkdirSync(directory, { mode: 0o700 })
   const then = new Date(Date.now() - ageMs)

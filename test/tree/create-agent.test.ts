@@ -124,7 +124,7 @@ test('a recovery at any step of a spawn leaves the marker of the new agent', asy
   }
 })
 
-/** What may belong to a birth that is under way is swept when it is old. */
+/** Files that may belong to a spawn in progress are swept only when they are old. */
 function sweepLater(): void {
   const now = vi.spyOn(clock, 'now').mockReturnValue(Date.now() + 3_600_000)
   store.sweepHome()
