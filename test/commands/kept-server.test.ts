@@ -248,7 +248,7 @@ test('no turn runs beside a server in another container until that server has en
   ]) {
     const { exit, stderr } = await house.run(words)
     expect(exit).toBe(13)
-    expect(stderr).toMatch(/another pid namespace.*end it where it runs: substrat suspend a/)
+    expect(stderr).toMatch(/another pid namespace.*stop it in that namespace: substrat suspend a/)
   }
   expect(house.kinds(id)).toEqual(kinds)
   process.kill(-server, 'SIGKILL')
