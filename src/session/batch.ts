@@ -1,6 +1,6 @@
 /**
- * Records, given their place in the log: seq, time, batch, and what is too large for a line moved to blobs. Each is
- * checked and folded before anything is written, so that a refused one leaves nothing on disk.
+ * Encodes records as a batch of log lines: adds seq, time and batch, and moves large content to blobs. Each record is checked
+ * and folded before the first byte is written, so a refused record leaves nothing on disk.
  */
 import { timestampAfter } from '../clock.js'
 import { assert } from '../errors.js'
@@ -16,7 +16,7 @@ import type { State } from './state.js'
 export interface EncodedBatch {
   bytes: Buffer
   records: SessionRecord[]
-  /** Content that the records name by its hash: to be durable before the bytes are. */
+  /** Content that the records name by hash. The blobs must be durable before `bytes` are written. */
   blobs: Buffer[]
   state: State
 }
@@ -32,7 +32,7 @@ export function encodeBatch(before: State | undefined, records: NewRecord[]): En
   const lines = new BatchLines(before?.log_bytes ?? 0)
   let state = before
   const placed = records.map((record, index) => {
-    // Its kind has its place before the fields of its own.
+    // `kind` precedes the record's own fields in the line.
     const fields: object = withClock(withBlobs(record, blobs))
     const { ts, batch } = place
     const whole = { seq: first + index, ts, kind: record.kind, batch, ...fields } as SessionRecord
@@ -49,7 +49,7 @@ export function encodeBatch(before: State | undefined, records: NewRecord[]): En
   return { bytes: lines.bytes, records: placed, blobs, state: state as State }
 }
 
-/** Where a duration begins or is judged, how the clocks stood is part of the record: `ts` never runs backwards, a clock may. */
+/** Adds the clock reading to a record that starts or ends a duration. `ts` cannot serve: it never runs backwards, but a clock may. */
 function withClock(record: NewRecord): NewRecord {
   const begins =
     record.kind === 'token.minted' ||

@@ -1,17 +1,19 @@
 /**
- * Durations that run while no process of ours does: how long a token is good, when a limit is over, when delayed mail is due.
+ * Durations that run while no substrat process runs: the validity of a token, the wait for a rate limit, the delay of mail.
  *
- * Invariants: a duration lasts no longer than it was to last, however the wall clock is set back, and ends early only where
- * the wall clock jumps ahead. What is over by the uptime of its boot is over for good: an expired token never revives. A
- * writer that finds the clock behind the beginning of a duration rebases it once (`clock.set_back`); from then on the clock
- * counts again.
+ * Invariants:
+ * - A duration never lasts longer than intended, however far the wall clock is set back. It ends early only if the wall clock
+ *   jumps ahead.
+ * - A duration that has ended by the uptime of its boot has ended for good: an expired token never becomes valid again.
+ * - A writer that finds the clock behind the start of a duration rebases it once (`clock.set_back`). From then on the
+ *   wall clock counts again.
  *
- * An end without a reading is a time that somebody named, or one of an older log: the wall clock alone decides.
+ * If an end has no clock reading, the user named it as a time, or the log is older. The wall clock alone then decides.
  */
 import { clock } from '../clock.js'
 import { type ClockReading, readClock } from '../host/identity.js'
 
-/** When something is due: at a time that somebody named (no reading), or after a duration that began by that reading. */
+/** When something is due. `clock` is the reading at the start of the duration; null if the user named `at` as a time. */
 export interface DueTime {
   /** ISO 8601. */
   at: string
@@ -22,10 +24,10 @@ export function dueAfter(ms: number): DueTime {
   return { at: new Date(clock.now() + ms).toISOString(), clock: readClock() }
 }
 
-/** The clock may run backwards by so much without a word: what it delays is delayed by no more. */
+/** A smaller step backwards is ignored. It delays the end of a duration by no more than this. */
 const SET_BACK_MS_MIN = 60_000
 
-/** `/proc/uptime` counts in such steps, rounded down: by two readings something could seem over that much too early. */
+/** `/proc/uptime` is rounded down to this step, so two readings may differ by that much more than the elapsed time. */
 const UPTIME_STEP_MS = 10
 
 /** Whether the duration that began at `began` and ends at `end` (both by the clock of its beginning) is over. */
@@ -36,12 +38,12 @@ export function isOver(end: string, began: ClockReading | null | undefined, now:
   return elapsedMs !== undefined && elapsedMs >= lengthMs(end, began) + UPTIME_STEP_MS
 }
 
-/** Whether the clock was set back, by more than it may drift, since the duration began. */
+/** Whether the clock was set back, by more than `SET_BACK_MS_MIN`, since the duration began. */
 export function isSetBack(began: ClockReading | null | undefined, now: ClockReading): boolean {
   return began != null && Date.parse(began.at) - Date.parse(now.at) > SET_BACK_MS_MIN
 }
 
-/** Its end by the clock of `now`. Where no uptime says how much of it is over, all of it is still to come. */
+/** The end by the clock of `now`. If the uptimes cannot be compared, the duration starts again. */
 export function rebasedEnd(end: string, began: ClockReading, now: ClockReading): string {
   const leftMs = Math.max(0, lengthMs(end, began) - (elapsedByUptime(began, now) ?? 0))
   return new Date(Date.parse(now.at) + leftMs).toISOString()
@@ -51,7 +53,7 @@ function lengthMs(end: string, began: ClockReading): number {
   return Date.parse(end) - Date.parse(began.at)
 }
 
-/** Undefined across a start of the kernel, and where the numbers cannot be of one boot. */
+/** Undefined if the two readings are not from the same boot. */
 function elapsedByUptime(began: ClockReading, now: ClockReading): number | undefined {
   const elapsedMs = now.uptime_ms - began.uptime_ms
   return began.kernel_boot_id === now.kernel_boot_id && elapsedMs >= 0 ? elapsedMs : undefined

@@ -1,4 +1,4 @@
-/** What the fields of records hold: process groups, calls, failures, decisions. Each has the check of its shape beside it. */
+/** Types of record fields: process groups, calls, failures, decisions. Each type has a check of its shape. */
 import type { ClockReading } from '../host/identity.js'
 import {
   blob,
@@ -19,29 +19,29 @@ export interface Usage {
   output_tokens: number
 }
 
-/** Why a run failed, in words for a person, and the kind that decides the exit status and who may retry. */
+/** Why a run failed: a sentence for the user, and the type, which decides the exit status and whether a retry is allowed. */
 export interface RunError {
   type: FailureType
   message: string
 }
 
-/** What the log has of a failure besides its sentence. */
+/** Facts about a failure that only the log has. */
 export interface ErrorDetail {
-  /** Of `refused`: what the model had said before. */
+  /** For `refused`: the model's text before it refused. */
   said?: string
-  /** The stack of the error, and of what caused it. */
+  /** The stacks of the error and of its causes. */
   detail?: string
-  /** What the attempt has used all the same. */
+  /** Usage of the failed attempt. */
   usage?: Usage
 }
 
-/** The process group of an agent program or tool, named so that it cannot be taken for another. */
+/** The process group of an agent program or tool. The fields identify it even after its number was reused. */
 export interface ProcessGroup {
   process_group: number
   start_time: number
   kernel_boot_id: string
   pid_namespace: string
-  /** The SUBSTRAT_LAUNCH of what was started in it; a server that is kept, and a group of an older version, has none. */
+  /** SUBSTRAT_LAUNCH in the environment of its processes. Absent for a kept server and in older logs. */
   launch_id?: string
 }
 
@@ -50,11 +50,11 @@ export interface CallRecord {
   call_id: string
   name: string
   input?: { [key: string]: unknown }
-  /** Instead of `input`, where that is too large for the line: a blob of its JSON. */
+  /** A blob of the JSON of `input`, if that is too large for the line. */
   input_blob?: { blob: string; bytes: number }
 }
 
-/** What a wait asks about one parked call. */
+/** The question that a wait asks about one parked call. */
 export interface Ask {
   call_id: string
   tool: string
@@ -65,11 +65,11 @@ export interface Ask {
 export interface PromptSource {
   path: string
   bytes: number
-  /** How many of its bytes were left out, for its size. */
+  /** How many bytes were left out because the file is too large. */
   cut: number
 }
 
-/** What a provider may report. */
+/** The failures that a provider may report. */
 export const PROVIDER_FAILURE_TYPES = [
   'overloaded',
   'rate_limit',
@@ -91,8 +91,10 @@ export const FAILURE_TYPES = [...PROVIDER_FAILURE_TYPES, 'max_steps'] as const
 export type FailureType = (typeof FAILURE_TYPES)[number]
 
 /**
- * `process_exit`: its process is gone. `process_restart`: so is the start of the kernel that it ran under. `program_killed`:
- * a signal that was not substrat's has ended its agent program, or it exited with status 0 in the middle of the turn.
+ * - `process_exit`: the process of the run is gone.
+ * - `process_restart`: the machine was restarted too.
+ * - `program_killed`: a signal that substrat did not send ended the agent program, or the program exited with status 0 in the
+ *   middle of the turn.
  */
 export const INTERRUPTIONS = [
   'process_exit',
@@ -107,10 +109,10 @@ export const INTERRUPTIONS = [
 
 export type Interruption = (typeof INTERRUPTIONS)[number]
 
-/** `log_damaged`: its log ends in the middle of it, see `session.rebuilt`. */
+/** `log_damaged`: the undamaged part of the log ends in the middle of the run, see `session.rebuilt`. */
 export const CANCELLATIONS = ['turn_timeout', 'terminated', 'cancelled', 'superseded', 'log_damaged'] as const
 
-/** A request that was taken in a part of the log that is lost. */
+/** A request that was delivered in a lost part of the log. */
 export interface LostRequest {
   message_id: string
   from: string
@@ -143,7 +145,7 @@ export type Decision = 'approve' | 'deny' | 'input' | 'result'
 
 export const watched = oneOf('idle', 'waiting', 'interrupted')
 
-/** What an agent went to from running, for those who watch it. */
+/** The status that follows `running`, as watchers receive it. */
 export type WatchedStatus = 'idle' | 'waiting' | 'interrupted'
 
 export const metadata = checkOf<Record<string, string | null>>(

@@ -1,4 +1,4 @@
-/** Ids that follow from others, so that doing a thing again after a crash names it the same. */
+/** Ids derived from other ids, so that an action repeated after a crash uses the same id. */
 import { sha256Hex } from '../start/hash.js'
 
 /** A uuid (version 8, RFC 9562) from the sha256 of its parts. */

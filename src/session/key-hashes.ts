@@ -1,4 +1,4 @@
-/** By which hashes the key index has a key. */
+/** The hashes of keys in the key index. */
 import { KEY_HASH_BYTES } from '../format.js'
 import { sha256Hex } from '../start/hash.js'
 import type { FileStore } from '../storage/store.js'
@@ -6,23 +6,23 @@ import type { SessionRecord } from './records.js'
 
 export type Rebuilt = Pick<SessionRecord & { kind: 'session.rebuilt' }, 'key_hashes' | 'more_key_hashes'>
 
-/** Whether both stand for the same text. */
+/** Whether both are the same text after normalization. */
 export function isSameKey(a: string, b: string): boolean {
   return a === b || a.normalize('NFC') === b.normalize('NFC')
 }
 
-/** By which a key of that form is found in the index. */
+/** The hash of exactly these characters, without normalization. */
 export function hashOfKey(key: string): string {
   return sha256Hex(key).slice(0, 2 * KEY_HASH_BYTES)
 }
 
-/** By which the index has a key: as it was recorded, and by its NFC form, by which it is looked for. */
+/** The hashes under which the index has a key: of the recorded form, and of the NFC form, which lookups use. */
 export function hashesOfKey(key: string): string[] {
   const normal = key.normalize('NFC')
   return normal === key ? [hashOfKey(key)] : [hashOfKey(key), hashOfKey(normal)]
 }
 
-/** What `session.rebuilt` says of keys by their hashes alone. */
+/** The keys that `session.rebuilt` has only as hashes. */
 export function keyHashesIn(
   store: FileStore,
   agentId: string,
@@ -33,7 +33,7 @@ export function keyHashesIn(
   return [...key_hashes, ...(hex.match(new RegExp(`.{${2 * KEY_HASH_BYTES}}`, 'g')) ?? [])]
 }
 
-/** Without a list of all of them, which may be very many. */
+/** Searches the blob itself, because a list of all hashes could be very long. */
 export function isHashIn(
   store: FileStore,
   agentId: string,

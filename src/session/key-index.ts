@@ -1,15 +1,17 @@
 /**
- * Keys of any age: which run had a key last. The log is the truth. The latest keys are in the state, which is bounded; all
- * of them, the latest too, are in the key index (`keys` beside the log), which is a cache.
+ * Finds the latest run of a key of any age. The log is the truth. The state has a bounded number of the latest keys. The key
+ * index (`keys` beside the log) is a cache of all keys.
  *
- * Invariants: a key counts as new only after the state was asked, and an index that knows every record before `keys_since`.
- * An index is used only where the last record that it knows is in this log: none of another agent, of a log that was
- * restored or rebuilt since, or of a later log counts. One that is missing, or does not check, is gathered from the log
- * again; one that is behind is completed from the log. What it says of a key is held against the record that it leads to.
+ * Invariants:
+ * - A key counts as new only if it is neither in the state nor in an index that covers every record before `keys_since`.
+ * - An index is used only if the last record that it covers is in this log. This excludes the index of another agent, of a
+ *   longer log, and of a log that was restored or rebuilt since.
+ * - A missing or damaged index is rebuilt from the log, and an index that is behind is completed from the log.
+ * - An entry is trusted only if the record that it points to has the key.
  *
- * It is written by the holder of the lock, at the clean end of a session, as soon as `keysLateMax` keys are missing in it:
- * before any of these leaves the state. The log was synced by then, so the index is never ahead of it. The index itself is
- * never synced: `KeyFile` says what a power cut may leave of it.
+ * The holder of the lock writes the index when a session closes and the index lacks `keysLateMax` keys, before any of them
+ * leaves the state. The log is synced by then, so the index is never ahead of it. The index itself is never synced: `KeyFile`
+ * describes what a power cut may leave.
  */
 import { clock } from '../clock.js'
 import { SubstratError } from '../errors.js'
@@ -22,9 +24,9 @@ import type { SessionRecord } from './records.js'
 import type { KeyEntry, State } from './state.js'
 
 /**
- * Undefined where no run had the key; `lost` where what became of it was in a part of the log that was damaged. Logs from
- * before keys were normalised may have it in another form of the same text: the latest run of any form counts. The index
- * has each by its NFC form; hashes that were carried over from an index from before that are of the form as it was.
+ * Undefined if no run had the key; `lost` if its run was in a lost part of the log. An older log may have the key in another
+ * Unicode form, so the latest run of any form counts. The index has each key by its NFC form, but hashes carried over from an
+ * older index are of the recorded form.
  */
 export function findKey(store: FileStore, state: State, key: string): KeyEntry | 'lost' | undefined {
   const forms = new Set([key, key.normalize('NFC'), key.normalize('NFD')])
@@ -36,7 +38,7 @@ export function findKey(store: FileStore, state: State, key: string): KeyEntry |
 function findForm(store: FileStore, state: State, key: string): KeyEntry | 'lost' | undefined {
   const recent = state.keys.findLast((entry) => isSameKey(entry.key, key))
   if (recent !== undefined || state.keys_since === 0) return recent
-  // Before the log: a writer that goes on meanwhile must not seem to have written an index that is ahead of it.
+  // The index is opened before the log. Otherwise a writer could extend both in between, and the index would seem ahead.
   const file = openIndex(store, state.id)
   let log: OpenedLog | undefined
   try {
@@ -48,27 +50,27 @@ function findForm(store: FileStore, state: State, key: string): KeyEntry | 'lost
   }
 }
 
-/** Under the agent's lock, when all of the log is synced. What cannot be written is gathered from the log when it is missed. */
+/** Call it under the agent's lock, with the log synced. A failed write is ignored, because the log still has the keys. */
 export function writeKeyIndex(store: FileStore, log: LogReader, state: State): void {
   attempt(() => writeWhereDue(store, log, state))
 }
 
-/** All of it from the log, whatever it says. Under the agent's lock, when all of the log is synced. */
+/** Rebuilds the index from the log alone. Call it under the agent's lock, with the log synced. */
 export function rebuildKeyIndex(store: FileStore, log: LogReader, state: State): void {
   keysInMemory(store).delete(state.id)
   write(store, log, state, gatherKeys(store, log, state))
   keysInMemory(store).delete(state.id)
 }
 
-/** Which keys are not to be forgotten. */
+/** Which keys the index must retain. */
 export function keyRetentionAt({ updated_at }: State): KeyRetention {
-  // The earlier of the two: keys outlive a log that is ahead of the clock.
+  // The earlier of the two, so that keys are retained long enough even if the log is ahead of the clock.
   const now = Math.min(minuteOf(updated_at), Math.floor(clock.now() / MINUTE_MS))
   const keptMinutes = limits.keysKeptMs / MINUTE_MS
   return { minuteMin: now - keptMinutes, keysMin: limits.keysKeptMin, keptMinutes }
 }
 
-/** Whether the last record that the index knows is in this log. */
+/** Whether the last record that the index covers is in this log. */
 export function isIndexOfLog(log: LogReader, { end }: KeyFile): boolean {
   return log.checksumAt(end.last_seq, end.last_offset, end.log_bytes) === end.record_crc
 }
@@ -82,7 +84,7 @@ function writeWhereDue(store: FileStore, log: LogReader, state: State): void {
     const known = index?.end.last_seq ?? 0
     const late = state.keys.filter(({ seq }) => seq > known)
     const isBehind = known + 1 < state.keys_since
-    // One of an earlier version is gathered anew once.
+    // An index of an earlier version is rebuilt once.
     const isByForm = index?.isByForm !== false
     if (index !== undefined && isByForm && !isBehind && late.length < limits.keysLateMax) return
     const entries = index === undefined ? undefined : attempt(() => index.entries())
@@ -116,7 +118,7 @@ function findOlder(
   return place === undefined ? undefined : fateAt(store, log, state, place, key)
 }
 
-/** Undefined where the index does not check. */
+/** Undefined if the index is damaged. */
 function lookUp(
   store: FileStore,
   log: LogReader,
@@ -128,7 +130,7 @@ function lookUp(
   return late === undefined ? attempt(() => index.find(Buffer.from(hash, 'hex'))) : { place: late }
 }
 
-/** Undefined where the record there says nothing of that key. */
+/** Undefined if the record there does not have the key. */
 function fateAt(
   store: FileStore,
   log: LogReader,
@@ -144,7 +146,7 @@ function fateAt(
   return isHashIn(store, id, record, hashOfKey(key)) ? 'lost' : undefined
 }
 
-/** Undefined where there is none, or it does not check: the log is read then, and says where it is damaged. */
+/** Undefined if no intact record is there. The caller then reads the log, which reports its damage. */
 function recordAtPlace(log: LogReader, place: KeyPlace): SessionRecord | undefined {
   try {
     for (const { record } of recordsFrom(log, place)) return record
@@ -174,7 +176,7 @@ function openIndex(store: FileStore, agentId: string): KeyFile | undefined {
   return attempt(() => store.keys.open(agentId))
 }
 
-/** Undefined where the disk is in the way: what a cache says is in the log too. */
+/** Undefined if the disk fails. The log has everything that this cache has. */
 function attempt<T>(read: () => T): T | undefined {
   try {
     return read()

@@ -6,7 +6,7 @@ import type { KeyEntry, State } from './state.js'
 
 export const MINUTE_MS = 60_000
 
-/** Every key of the log by its hash, as the index is to have them: where its latest run begins. */
+/** The start of the latest run of each key in the log, by the key's hash: the contents of a complete index. */
 export function placesInLog(
   store: FileStore,
   agentId: string,
@@ -24,7 +24,7 @@ interface Gathered {
   log_bytes: number
 }
 
-/** What was gathered from a whole log by this process, until it is written: a send asks twice, and writes once. */
+/** Keys that this process has gathered from a whole log, until they are written. A send looks keys up twice and writes once. */
 const gatheredByStore = new WeakMap<FileStore, Map<string, Gathered>>()
 
 export function keysInMemory(store: FileStore): Map<string, Gathered> {

@@ -1,4 +1,4 @@
-/** From the disk to a state: the snapshot where it can be trusted, and the log's tail behind it. */
+/** Loads a state from disk: a trusted snapshot and the records after it, or else the whole log. */
 import { damagedConversation, SessionStateError, SubstratError } from '../errors.js'
 import { FORMAT } from '../format.js'
 import type { FileStore, LogDamage, LoggedRecord, LogReader, Unframed } from '../storage/store.js'
@@ -9,15 +9,15 @@ import type { Location, State } from './state.js'
 
 export interface Loaded {
   state: State
-  /** How much of the log the snapshot on disk covers; -1 where there is none to be trusted. */
+  /** How much of the log the snapshot on disk covers; -1 without a trusted snapshot. */
   snapshotBytes: number
-  /** A torn tail: the last batch, which counts as not written. */
+  /** A truncated tail: the incomplete last batch, which counts as not written. */
   damage: LogDamage | undefined
-  /** Every byte before this was synced by whoever wrote it: the end of the snapshot, or the last batch's beginning. */
+  /** The writers have synced every byte before this: the end of the snapshot, or the beginning of the last batch. */
   syncedBytes: number
 }
 
-/** What is in the log now, complete batches only. Undefined where there is no such agent. */
+/** Reads the complete batches of the log. Undefined if the agent does not exist. */
 export function openForRead(store: FileStore, agentId: string): Loaded | undefined {
   const snapshot = store.snapshots.read(agentId)
   const log = store.logs.openForRead(agentId)
@@ -30,8 +30,8 @@ export function openForRead(store: FileStore, agentId: string): Loaded | undefin
 }
 
 /**
- * The same for who acknowledges what it finds: what its writer has not synced yet, or died before it did, may be only in
- * the page cache (durability rule 1).
+ * Like `openForRead`, but fsyncs first. Use it before acknowledging what was read: the writer may not have synced yet, or may
+ * have died before its fsync (durability rule 1).
  */
 export function openDurable(store: FileStore, agentId: string): Loaded | undefined {
   const loaded = openForRead(store, agentId)
@@ -40,21 +40,21 @@ export function openDurable(store: FileStore, agentId: string): Loaded | undefin
 }
 
 /**
- * `snapshot` is what was read of it before the log was opened: a writer may go on meanwhile, and a snapshot that is newer
- * than our view of the log would look as if records were missing.
+ * Read `snapshot` before opening the log. A writer may be active, and if the snapshot were newer than our view of the log,
+ * records would seem to be missing.
  *
- * Throws CORRUPT for damage that no crash leaves, UNKNOWN_FORMAT for what a newer program wrote.
+ * Throws CORRUPT for damage that no crash leaves, and UNKNOWN_FORMAT for records of a newer program.
  */
 export function load(agentId: string, log: LogReader, snapshot: Unframed, checkedBytes?: number): Loaded {
   const { state, claimedBytes } = decodeSnapshot(snapshot, agentId, log, checkedBytes)
   const loaded = loadFrom(log, state)
   const { damage } = loaded
-  // A snapshot is written after its records were synced: what is damaged below its end was acknowledged.
+  // A snapshot is written after its records are synced, so damage before its end has hit acknowledged records.
   if (damage !== undefined && damage.offset < claimedBytes) throw corruptError(log, damage)
   return loaded
 }
 
-/** The fold of the whole log, whatever the snapshot says. */
+/** The fold of the log after `snapshot`, or of the whole log if that is undefined. Throws like `load`. */
 export function loadFrom(log: LogReader, snapshot: State | undefined): Loaded {
   let state = snapshot
   let lastBatchStart = snapshot?.log_bytes ?? 0
@@ -78,7 +78,7 @@ export function loadFrom(log: LogReader, snapshot: State | undefined): Loaded {
 }
 
 /**
- * The fold of the batches before the first damage, whatever the snapshot says: for who is about to go on with them alone.
+ * The fold of the batches before the first damage, without the snapshot. For a rebuild, which continues from these batches.
  * Throws UNKNOWN_FORMAT.
  */
 export function foldWholePart(log: LogReader): State | undefined {
@@ -101,13 +101,13 @@ export function foldWholePart(log: LogReader): State | undefined {
 /** The record at a place that the state names. */
 export function recordAt(log: LogReader, at: Location): SessionRecord {
   const record = log.recordAt(at.offset, at.end)
-  if (record === undefined) throw corruptError(log, { ...at, reason: 'it does not check' })
+  if (record === undefined) throw corruptError(log, { ...at, reason: 'it is not an intact record' })
   return checkRecord({ ...at, record }, log)
 }
 
 /**
- * The records from a place in the log up to another. `completeBytes`: how much of the log is known to be written to its end,
- * so that a batch in it that is not whole is no torn tail.
+ * The records from one place in the log up to another. `completeBytes`: how much of the log is known to consist of complete
+ * batches. An incomplete batch within it is damage, not a truncated tail.
  */
 export function* recordsFrom(
   log: LogReader,
@@ -130,7 +130,7 @@ export function* recordsFrom(
   }
 }
 
-/** The records of some kinds in `[from, to)`, all of which is known to be synced. */
+/** The records of some kinds in `[from, to)`. The caller knows that this range is synced. */
 export function* recordsOfKinds(
   log: LogReader,
   from: Pick<Location, 'seq' | 'offset'>,
@@ -146,7 +146,7 @@ export function* recordsOfKinds(
 
 function corruptError(log: LogReader, at: { offset: number; seq: number; reason: string }): SubstratError {
   return damagedConversation(`${log.path} is damaged at byte ${at.offset}, record ${at.seq}: ${at.reason}`, {
-    hint: 'restore the file from a backup (what is before that byte is whole)',
+    hint: 'restore the file from a backup (the data before that byte is intact)',
     facts: { path: log.path, offset: at.offset, seq: at.seq },
   })
 }
@@ -156,7 +156,7 @@ function foldLogged(state: State | undefined, logged: LoggedRecord, log: LogRead
   if (record.kind === 'session.created' && record.format !== FORMAT)
     throw unknownTo(log, logged, `format ${record.format}`)
   try {
-    // A place alone: what the log's record says must not find its way into the state, and so into the snapshot.
+    // Only these fields of `logged`: the state stores the location, and its other fields must not get into the snapshot.
     const { seq, offset, end } = logged
     return fold(state, record, { seq, offset, end })
   } catch (error) {

@@ -1,4 +1,4 @@
-/** A run that is over, read back from its place in the log: what `send --key` answers when it is asked again. */
+/** Reads an ended run from its place in the log. `send --key` answers with it when a key is repeated. */
 import type { FileStore } from '../storage/store.js'
 import type { RunError, Usage } from './fields.js'
 import { addUsage } from './fold/turn.js'
@@ -18,13 +18,13 @@ export interface PastRun {
   reason: Run['reason']
   error: RunError | null
   reply: string | null
-  /** What its model said before it refused. */
+  /** The model's text before it refused. */
   said: string | null
   /** From `run.started` to the record that ended it. */
   records: SessionRecord[]
 }
 
-/** The run that the one at `entry` came to: an interrupted one is gone on with by another run. */
+/** The last run of the turn at `entry`. An interrupted run may have been continued by another run. */
 export function readContinuedRun(store: FileStore, agentId: string, entry: Omit<KeyEntry, 'key'>): PastRun {
   const run = readPastRun(store, agentId, entry)
   if (run.status !== 'interrupted') return run
@@ -87,7 +87,7 @@ export function readPastRun(store: FileStore, agentId: string, entry: Omit<KeyEn
       if (record.kind === 'run.cancelled') Object.assign(run, { status: 'cancelled', reason: record.reason })
       if (record.kind === 'run.interrupted')
         Object.assign(run, { status: 'interrupted', reason: record.reason, error: record.error ?? null })
-      // The log may have gone on since `entry` was read: what comes after is another run.
+      // The log may have grown since `entry` was read. Later records belong to another run.
       if (run.status !== 'open') return { ...run, ended_at: record.ts }
     }
   } finally {

@@ -1,15 +1,15 @@
 /**
- * The same state as `openForRead` finds, for who looks at very many agents: two opens and two reads where an agent is at
- * rest. Whatever is not as a clean end leaves it is left to `openForRead`, with its errors.
+ * Fast path to the state that `openForRead` returns, for commands that read very many agents: two opens and two reads for an
+ * idle agent. Unless the files are as a cleanly closed session leaves them, `openForRead` does the work and reports the errors.
  */
 import type { FileStore } from '../storage/store.js'
 import { openForRead } from './load.js'
 import { SNAPSHOT_HEAD } from './snapshot.js'
 import type { State } from './state.js'
 
-/** Undefined where there is no such agent. */
+/** Undefined if the agent does not exist. */
 export function peekState(store: FileStore, agentId: string): State | undefined {
-  // In this order, as there: a writer that goes on meanwhile has only made the log longer.
+  // The snapshot is read first, as in `openForRead`, so that an active writer can only have made the log longer.
   const text = store.snapshots.peek(agentId, SNAPSHOT_HEAD)
   const state = text === undefined ? undefined : stateFrom(text, agentId)
   if (state !== undefined && store.snapshots.isEndOfLog(state)) return state

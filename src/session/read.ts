@@ -1,4 +1,4 @@
-/** Single things out of a session, read without its lock. */
+/** Reads single records and texts of a session, without its lock. */
 import type { FileStore } from '../storage/store.js'
 import { recordAt } from './load.js'
 import type { SessionRecord } from './records.js'
@@ -10,7 +10,7 @@ export function readText(store: FileStore, agentId: string, content: Content): s
   return isBlob(content) ? store.readBlob(agentId, content).toString('utf8') : content
 }
 
-/** The record at a place that the state names; undefined where its log is gone. */
+/** The record at a place that the state names. Undefined if the log no longer exists. */
 export function readRecord(store: FileStore, agentId: string, at: Location): SessionRecord | undefined {
   const log = store.logs.openForRead(agentId)
   if (log === undefined) return undefined
@@ -21,13 +21,13 @@ export function readRecord(store: FileStore, agentId: string, at: Location): Ses
   }
 }
 
-/** The text of the message record at a place that the state names; empty where its log is gone. */
+/** The text of the message record at a place that the state names. Empty if the log no longer exists. */
 export function readMessageText(store: FileStore, agentId: string, at: Location): string {
   const record = readRecord(store, agentId, at)
   return record === undefined ? '' : readRecordText(store, agentId, record)
 }
 
-/** What a message record says, or a model before it refused; empty for records of other kinds. */
+/** The text of a message record, or the model's text before it refused. Empty for records of other kinds. */
 export function readRecordText(store: FileStore, agentId: string, record: SessionRecord): string {
   if (record.kind === 'run.failed')
     return record.said === undefined ? '' : readText(store, agentId, record.said)

@@ -1,6 +1,6 @@
 /**
- * A record: what it says, its place in the log, and the check of its shape. The same check asserts before a write (our bug) and
- * reports corruption after a read.
+ * A record: its contents, its place in the log, and the check of its shape. Before a write a failed check is a bug of
+ * substrat; after a read it is corruption.
  */
 
 import { RECORD_SHAPES } from './kinds.js'
@@ -16,7 +16,7 @@ type Fields<S> = { [F in keyof S as S[F] extends { optional: true } ? never : F]
 
 export type RecordKind = keyof Shapes
 
-/** What a record says, without its place in the log. */
+/** The contents of a record, without its place in the log. */
 export type NewRecord<K extends RecordKind = RecordKind> = { [P in K]: { kind: P } & Fields<Shapes[P]> }[K]
 
 export interface Place {
@@ -28,23 +28,23 @@ export interface Place {
 
 export type SessionRecord<K extends RecordKind = RecordKind> = NewRecord<K> & Place
 
-/** Undefined where the record is of its kind's shape; else what is wrong with it. */
+/** Undefined if the record has the shape of its kind; otherwise a sentence that names the violation. */
 export function wrongShape(record: unknown): string | undefined {
-  if (!isPlainObject(record)) return 'it is no object'
+  if (!isPlainObject(record)) return 'it is not an object'
   if (!Number.isSafeInteger(record.seq) || !time(record.ts)) return 'it has no seq or no ts'
   const shape = kindIsKnown(record.kind)
     ? (RECORD_SHAPES[record.kind] as Record<string, Check<unknown>>)
     : undefined
   if (shape === undefined) return `its kind ${kindInWords(record.kind)} is unknown`
   for (const field in shape) {
-    if (!shape[field]?.(record[field])) return `its ${field} is not as ${String(record.kind)} has it`
+    if (!shape[field]?.(record[field])) return `its field ${field} is not valid in ${String(record.kind)}`
   }
   return undefined
 }
 
-/** Of what anybody may have written: bounded, and without the recursion that a deep value would break. */
+/** Safe for hostile input: the result is bounded, and a deeply nested value causes no recursion. */
 export function kindInWords(kind: unknown): string {
-  return typeof kind === 'string' ? JSON.stringify(kind.slice(0, KIND_SHOWN)) : 'that is no text'
+  return typeof kind === 'string' ? JSON.stringify(kind.slice(0, KIND_SHOWN)) : 'that is not a string'
 }
 
 const KIND_SHOWN = 60

@@ -1,8 +1,8 @@
 /**
- * One agent's session, open: for reading (no lock, nothing written) or for append (the agent's lock is held).
+ * One agent's session, open for append. The process holds the agent's lock. See `load.ts` for reading without a lock.
  *
- * Invariants: `state` is the fold of what is durable. A record is checked and folded before it is written, so a
- * transition that is refused leaves nothing on disk. Nothing is told to a listener before it is synced.
+ * Invariants: `state` is the fold of the durable records. A record is checked and folded before it is written, so a
+ * refused transition leaves nothing on disk. Listeners receive a record only after it is synced.
  */
 
 import { readableTime } from '../clock.js'
@@ -20,14 +20,14 @@ import { snapshotOf } from './snapshot.js'
 import type { Location, State } from './state.js'
 
 export interface AppendOptions {
-  /** What the lock file says of us, for people. */
+  /** The command that the lock file names, for other users. */
   command: string
-  /** How long a busy lock is waited for; 50 ms are always tried. */
+  /** How long to wait for a busy lock. At least 50 ms. */
   waitMs: number
   signal?: AbortSignal
 }
 
-/** Takes the lock, marks the agent, repairs the log's tail. Throws LOCKED where another process has the agent. */
+/** Takes the lock, marks the agent, repairs the log's tail. Throws LOCKED if another process holds the agent. */
 export async function openForAppend(
   store: FileStore,
   agentId: string,
@@ -37,7 +37,7 @@ export async function openForAppend(
   if (lease === undefined) throw busyError(store, agentId)
   try {
     store.syncNameOf(agentId)
-    // Where the marker cannot be made, nothing starts (durability rule 7).
+    // Without the marker no work may start (durability rule 7).
     store.mark(agentId)
     return Session.repair(store, agentId, lease)
   } catch (error) {
@@ -51,7 +51,7 @@ export type RecordListener = (record: SessionRecord) => void
 export class Session {
   private readonly listeners: RecordListener[] = []
   private isClosed = false
-  /** As they were when it was opened. */
+  /** The keys in the state when the session was opened. */
   private readonly openedKeys: State['keys']
 
   private constructor(
@@ -59,13 +59,13 @@ export class Session {
     private readonly lease: Lease,
     private readonly log: LogWriter,
     private current: State,
-    /** How much of the log the snapshot on disk covers; -1 where there is none. */
+    /** How much of the log the snapshot on disk covers; -1 without a snapshot. */
     private snapshotBytes: number,
   ) {
     this.openedKeys = current.keys
   }
 
-  /** A session whose lock is held and whose log may have a tail that a dead writer left (durability rules 4 and 5). */
+  /** Opens a session under its lock. Cuts or syncs the tail that a dead writer left (durability rules 4 and 5). */
   static repair(store: FileStore, agentId: string, lease: Lease): Session {
     const log = store.logs.openForAppend(agentId, lease)
     const { state, snapshotBytes, damage, syncedBytes } = load(
@@ -106,21 +106,21 @@ export class Session {
     this.listeners.push(listener)
   }
 
-  /** Content that a record is about to name. */
+  /** Stores content that the next record will name. */
   writeBlob(content: Buffer): BlobReference {
     return this.store.writeBlob(this.id, content)
   }
 
-  /** One batch, durable when it returns. Large content goes to blobs first. */
+  /** Appends one batch, durable on return. Large content goes to blobs first. */
   append(records: NewRecord[]): SessionRecord[] {
     if (records.length === 0) return []
     this.lease.assertHeld()
     const batch = encodeBatch(this.current, records)
     for (const blob of batch.blobs) this.store.writeBlob(this.id, blob)
-    // Their syncs take time.
+    // Syncing blobs takes time, in which the lock may be lost.
     if (batch.blobs.length > 0) this.lease.assertHeld()
     this.log.append(batch.bytes)
-    // A record is acknowledged only by the process that has the agent: a lock that was lost meanwhile may be another's.
+    // Only the holder may acknowledge a record. The lock may have been lost during the append.
     this.lease.assertHeld()
     this.current = batch.state
     for (const record of batch.records) for (const listener of this.listeners) listener(record)
@@ -132,7 +132,7 @@ export class Session {
     return readText(this.store, this.id, content)
   }
 
-  /** Where the record of that seq is, of those since the last compaction. */
+  /** Where a record since the last compaction is. Throws for an earlier one. */
   placeOf(seq: number): { seq: number; offset: number } {
     const { context_seq, context_offset } = this.current
     let offset = context_offset
@@ -155,20 +155,20 @@ export class Session {
     for (const { record } of this.recordsOfLog(from, to)) yield record
   }
 
-  /** All of it is synced: opening it for append has cut a truncated tail. */
+  /** The whole log counts as complete, because `repair` has cut a truncated tail. */
   private recordsOfLog(from: Pick<Location, 'seq' | 'offset'>, to?: number): ReturnType<typeof recordsFrom> {
     return recordsFrom(this.log, from, to, this.log.size())
   }
 
-  /** For a person who asks for it; else it is kept up by `close`. */
+  /** For `doctor --rebuild`. Otherwise `close` keeps the key index current. */
   rebuildKeys(): void {
     this.lease.assertHeld()
     rebuildKeyIndex(this.store, this.log, this.current)
   }
 
   /**
-   * The clean end: a snapshot of all that is durable, the marker gone where nothing is owed, the lock released. A
-   * snapshot that cannot be written is no failure: what it says is in the log, and the marker stays.
+   * Closes the session cleanly: writes the snapshot, removes the marker if the agent needs no visit, and releases the lock. If
+   * the snapshot cannot be written, the session still closes: the log has everything, and the marker stays.
    */
   async close(needsVisit: (state: State) => boolean): Promise<void> {
     try {
@@ -184,21 +184,21 @@ export class Session {
     }
   }
 
-  /** Releases the lock and leaves everything as it is, for recovery: after a failure of storage. */
+  /** Releases the lock and changes nothing else. After a storage failure, recovery does the rest. */
   async abandon(): Promise<void> {
     if (this.isClosed) return
-    // Its descriptors may be another's by the time that somebody says it again.
+    // A second release could close descriptors that the kernel has since reused.
     this.isClosed = true
     await this.lease.release()
   }
 }
 
-/** Names the holder: its pid, host and command, and since when it has the lock. */
+/** Names the holder: its pid, host and command, and when it took the lock. */
 export function busyError(store: FileStore, agentId: string): SubstratError {
   const holder = store.agentHolder(agentId)
   const agent = readableState(store, agentId)?.name ?? agentId
   return new SubstratError('LOCKED', `agent ${agent} is busy: held by ${describeHolder(holder)}`, {
-    hint: `see what it is doing: substrat show ${shellWord(agent)}; to wait for it give a longer --timeout, or leave a message: --if-busy queue`,
+    hint: `see what it is doing: substrat show ${shellWord(agent)}; to wait longer, add --timeout; to queue a message, add --if-busy queue`,
     facts: { agent_id: agentId, ...holderFacts(holder) },
   })
 }

@@ -72,7 +72,7 @@ export function isBlob(value: unknown): value is { blob: string; bytes: number }
   )
 }
 
-/** ISO 8601 with milliseconds, in UTC: of one length, so that they compare as strings. */
+/** ISO 8601 with milliseconds, in UTC. All have the same length, so that they compare as strings. */
 export function isTime(value: unknown): value is string {
   return typeof value === 'string' && /^\d{4}-\d\d-\d\dT\d\d:\d\d:\d\d\.\d{3}Z$/.test(value)
 }

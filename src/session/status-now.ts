@@ -1,4 +1,4 @@
-/** The derived status of an agent as it is now. */
+/** The current derived status of an agent. */
 import { type ClockReading, readClock } from '../host/identity.js'
 import type { FileStore } from '../storage/store.js'
 import type { State } from './state.js'
@@ -8,12 +8,12 @@ type Watched = Parameters<typeof deriveStatus>[0] & Pick<State, 'id'>
 
 const NO_CLOCK: ClockReading = { at: '', kernel_boot_id: '', uptime_ms: 0 }
 
-/** Looks at the lock only where it decides: whether the holder of an open run lives. */
+/** Probes the lock only for an open run, whose status depends on whether its holder lives. */
 export function statusNow(store: FileStore, state: Watched): Status {
   return deriveStatus(
     state,
     state.run?.status === 'open' && store.isAgentHeld(state.id),
-    // Only a wait has a time to it.
+    // Only a wait depends on the time.
     state.run?.wait == null ? NO_CLOCK : readClock(),
   )
 }

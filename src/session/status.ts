@@ -1,6 +1,6 @@
 /**
- * The derived status (docs/commands.md, State and status). It is computed from the state, the clock and a look at the
- * lock, and never read back from disk.
+ * The derived status (docs/commands.md, State and status). It is computed from the state, the clock and the lock, and never
+ * read back from disk.
  */
 
 import type { ClockReading } from '../host/identity.js'
@@ -12,12 +12,12 @@ import type { State, Wait } from './state.js'
 
 export type Status = 'running' | 'waiting' | 'idle' | 'interrupted_startup' | 'interrupted_waiting'
 
-/** What a turn goes on from by itself. */
+/** A turn interrupted for one of these reasons continues automatically. */
 const GOES_ON: Interruption[] = ['process_exit', 'process_restart', 'shutdown', 'program_killed']
-/** `unknown_tool`, `program_alive`: a person has to say so first. */
+/** A turn with one of the last two reasons continues only after a person decides. */
 const INTERRUPTED_STARTUP: Interruption[] = [...GOES_ON, 'unknown_tool', 'program_alive']
 
-/** A person decides first: about a tool cut short, a program out of reach, or what nobody approved in time. */
+/** A person decides first: about a tool cut short, a program that cannot be killed, or an approval that did not come in time. */
 const NEEDS_PERSON: Interruption[] = ['unknown_tool', 'program_alive', 'wait_timeout']
 
 /** Precedence: interrupted_startup > interrupted_waiting > waiting > running > idle. */
@@ -46,7 +46,7 @@ export function isAtWork({ run }: Pick<State, 'run'>): boolean {
   return run?.status === 'open' && run.wait === null
 }
 
-/** Whether what is waited for can still come: the token can be used and the deadline is not over. */
+/** Whether the wait can still be answered: the token is valid and the deadline has not passed. */
 export function waitIsGood(state: Pick<State, 'tokens'>, wait: Wait, now: ClockReading): boolean {
   if (wait.kind === 'not_before') return true
   if (wait.deadline_at !== null && isOver(wait.deadline_at, wait.clock, now)) return false
@@ -54,40 +54,40 @@ export function waitIsGood(state: Pick<State, 'tokens'>, wait: Wait, now: ClockR
   return token?.status === 'minted' && !isExpired(token, now)
 }
 
-/** Whether a run that waits for a time may go on. */
+/** Whether the run waits for a time that has come. */
 export function isDue(wait: Wait | null, now: ClockReading): boolean {
   return wait?.kind === 'not_before' && isOver(wait.not_before ?? '', wait.clock, now)
 }
 
-/** Whether the latest run was interrupted by what nobody wished, and may go on: none began since. */
+/** Whether the latest run was interrupted against the user's intent and can continue. False once a later run has begun. */
 export function isInterrupted(state: State): boolean {
   const { interruption } = state.recovery
   return state.state !== 'terminated' && interruption !== null && GOES_ON.includes(interruption.reason)
 }
 
-/** Whether as many attempts to continue the latest turn automatically added nothing as are allowed. */
+/** Whether automatic attempts to continue the latest turn have used up their limit without progress. */
 export function isExhausted({ recovery }: Pick<State, 'recovery'>): boolean {
   return recovery.barren_attempts >= limits.barrenAttemptsMax
 }
 
-/** Whether a later command continues the interrupted turn without being asked to, and so brings its reply. */
+/** Whether a later command continues the interrupted turn automatically, so that its reply will follow. */
 export function isToContinue(state: State): boolean {
   return isInterrupted(state) && !isExhausted(state)
 }
 
-/** Whether the latest turn stays interrupted until a person decides, and nobody has stopped it on purpose. */
+/** Whether the latest turn stays interrupted until a person decides, and was not stopped on purpose. */
 export function needsPerson(state: State): boolean {
   const reason = state.recovery.interruption?.reason
   if (reason === undefined || state.state === 'terminated') return false
   return isInterrupted(state) ? isExhausted(state) : NEEDS_PERSON.includes(reason)
 }
 
-/** Whether a program of the latest turn may still run, so that no turn is started beside it before a person decides. */
+/** Whether a program of the latest turn may still run. No turn starts beside it until a person decides. */
 export function isBesideProgram({ recovery }: Pick<State, 'recovery'>): boolean {
   return recovery.interruption?.reason === 'program_alive'
 }
 
-/** Whether a person's `resume` has something to go on with: also what a person's `suspend` stopped. */
+/** Whether `resume` has a turn to continue. This includes a turn that `suspend` stopped. */
 export function isUnfinished(state: State): boolean {
   if (state.state === 'terminated') return false
   return state.run?.status === 'open' || state.recovery.interruption !== null

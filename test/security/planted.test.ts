@@ -23,7 +23,7 @@ describe('a kind', () => {
 
   test('with 100,000 levels is reported as unknown, without its levels', () => {
     const deep = JSON.parse(`${'['.repeat(100_000)}${']'.repeat(100_000)}`) as unknown
-    expect(shapeOf(deep)).toBe('its kind that is no text is unknown')
+    expect(shapeOf(deep)).toBe('its kind that is not a string is unknown')
   })
 
   test('with a million characters is quoted only by its beginning', () => {

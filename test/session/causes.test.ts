@@ -30,6 +30,6 @@ test('anything else is said in its own words', () => {
 
 test('a tool that timed out is named, with its time and how to give it more', () => {
   expect(toolTimedOut('shell', 120_000)).toBe(
-    'the tool shell timed out: it was stopped after 120 s, and the agent was told (to give tools more time: substrat config set tool_timeout 30m)',
+    'the tool shell timed out and was stopped after 120 s; the agent continues with that result (to give tools more time: substrat config set tool_timeout 30m)',
   )
 })

@@ -318,7 +318,7 @@ describe.each(KINDS)('%s', (kind) => {
 })
 
 test('what is no record of a known kind is refused', () => {
-  for (const value of [null, [], 'text', 7, undefined]) expect(wrongShape(value)).toBe('it is no object')
+  for (const value of [null, [], 'text', 7, undefined]) expect(wrongShape(value)).toBe('it is not an object')
   const place = { seq: 1, ts: '2026-11-20T10:00:00.000Z' }
   for (const kind of ['run.paused', '', undefined, 'toString', '__proto__'])
     expect(wrongShape({ ...place, kind })).toContain('is unknown')

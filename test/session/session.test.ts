@@ -456,7 +456,7 @@ describe('repair', () => {
     )
     await expect(reopen(store, session.id)).rejects.toMatchObject({
       code: 'CORRUPT',
-      message: expect.stringContaining('its boot_id is not as session.activated has it'),
+      message: expect.stringContaining('its field boot_id is not valid in session.activated'),
     })
   })
 
