@@ -1,6 +1,6 @@
 /**
- * The record kinds of format 1. Kinds and their fields are frozen once released: a new field is optional, a retired
- * kind leaves its name here so that nothing else ever takes it.
+ * The record kinds of format 1. Released kinds and fields are frozen. A new field is optional, and a retired kind keeps its
+ * name here so that it is never reused.
  *
  * docs/format.md documents each kind and field, and test/docs/format-records.test.ts compares the page with the shapes below.
  */
@@ -44,7 +44,7 @@ export const RECORD_SHAPES = {
     format: integer,
     name: orNull(text),
     parent: orNull(uuid),
-    /** Names from the root down to this agent, a slash between them; without one it is a root's name or id. */
+    /** The names from the root to this agent, joined by slashes. Absent for a root. */
     path: optional(text),
     instructions: orNull(content),
     provider: text,
@@ -61,15 +61,15 @@ export const RECORD_SHAPES = {
     title: optional(orNull(text)),
     hold: optional(flag),
     allow: optional(list(text)),
-    /** Merged into what is there; null takes a key away. */
+    /** Merged into the existing metadata; null removes a key. */
     metadata: optional(metadata),
   },
   'session.activated': { boot_id: text },
   'session.suspended': { reason: oneOf('idle', 'requested', 'recovery') },
   'session.terminated': {},
   /**
-   * Its log was damaged, and a person chose to go on with the part of it that is whole. The damaged one is kept under the name
-   * `kept`. What it says of the part that is lost: mail that was taken, requests in it, keys of messages, its last record.
+   * The log was damaged, and a person chose to continue from its undamaged part. The damaged log was set aside under the name
+   * `kept`. The other fields describe the lost part: delivered mail, requests, keys of messages, its last record.
    */
   'session.rebuilt': {
     kept: text,
@@ -77,9 +77,9 @@ export const RECORD_SHAPES = {
     delivered: list(uuid),
     requests: list(lostRequest),
     keys: list(text),
-    /** Of other keys: the hashes that the key index has, in hex. */
+    /** Hashes of further keys, in hex, from the key index. */
     key_hashes: optional(list(text)),
-    /** More of them, where they are too many for a line: 16 bytes each. */
+    /** More hashes if they are too many for a line: 16 bytes each. */
     more_key_hashes: optional(blob),
   },
   'run.started': {
@@ -90,20 +90,20 @@ export const RECORD_SHAPES = {
     model: orNull(text),
     options: texts,
     key: optional(text),
-    /** sha256 of the message's bytes: the same key with another body is refused. */
+    /** sha256 of the message's bytes. A repeated key with another body is refused. */
     digest: optional(text),
     continues: optional(uuid),
     auto: optional(flag),
     turn_timeout_ms: optional(integer),
-    /** Tools that may change things without being asked about; `all` is every tool. */
+    /** Tools that may change things without approval; `all` means every tool. */
     allow: optional(list(text)),
     steps_max: optional(integer),
-    /** An earlier run with the same key, for which an agent's program was launched: it may have the message already. */
+    /** An earlier run with the same key that launched an agent program. The program may already have the message. */
     repeats: optional(uuid),
   },
-  /** With `token_id` where a decision let it go on. */
+  /** `token_id` is present if a decision continued the run. */
   'run.resumed': { run_id: uuid, boot_id: text, auto: flag, attempt: integer, token_id: optional(uuid) },
-  /** Parked: its process exits. `not_before` for a time, else a decision with the token is waited for. */
+  /** The run is parked and its process exits. It waits until `not_before`, or for a decision with the token. */
   'run.waiting': {
     run_id: uuid,
     wait: oneOf('approval', 'input', 'not_before'),
@@ -114,9 +114,12 @@ export const RECORD_SHAPES = {
     clock: optional(isReading),
     why: optional(text),
   },
-  /** `terminates`: the agent is done for good, once its answers are on their way. */
+  /** `terminates`: the agent terminates once its replies are sent. */
   'run.completed': { run_id: uuid, usage: optional(usage), terminates: optional(flag) },
-  /** `said`: what a model had said before it refused. `detail`: the stacks behind the failure, without secrets. `usage`: of an agent's program; that of a model is with its attempt. */
+  /**
+   * `said`: the model's text before it refused. `detail`: the stacks of the failure, without secrets. `usage`: the usage of an
+   * agent program; for a model, `model.failed` has it.
+   */
   'run.failed': {
     run_id: uuid,
     error: runError,
@@ -125,16 +128,16 @@ export const RECORD_SHAPES = {
     usage: optional(usage),
   },
   'run.cancelled': { run_id: uuid, reason: oneOf(...CANCELLATIONS) },
-  /** `error`: how its program ended (`program_killed`). */
+  /** `error`: how the agent program ended (`program_killed`). */
   'run.interrupted': {
     run_id: uuid,
     reason: oneOf(...INTERRUPTIONS),
     error: optional(runError),
   },
   'message.user': { message_id: uuid, run_id: uuid, content, origin: oneOf('operator', 'continuation') },
-  /** Told to the model, not by anybody: that its turn was interrupted. */
+  /** A notice from substrat to the model that its turn was interrupted. */
   'message.notice': { run_id: uuid, content, attempt: integer },
-  /** `terminates`: the agent is done for good with this, though its program still runs. */
+  /** `terminates`: this reply is the agent's last, although its program still runs. */
   'message.agent': { message_id: uuid, run_id: uuid, content, terminates: optional(flag) },
   'model.requested': { run_id: uuid },
   'model.responded': {
@@ -143,7 +146,7 @@ export const RECORD_SHAPES = {
     usage: optional(usage),
     calls: optional(list(call)),
   },
-  /** An attempt that failed; `retry_in_ms` where another follows. */
+  /** A failed attempt. `retry_in_ms` is null if no other follows. */
   'model.failed': {
     run_id: uuid,
     error: runError,
@@ -152,8 +155,8 @@ export const RECORD_SHAPES = {
     usage: optional(usage),
   },
   /**
-   * `group` where the tool is a program: recorded before it runs. The input is here only where no response of a model has
-   * it: an agent's program called one of substrat's tools.
+   * `group`: the process group of a tool that is a program, recorded before it runs. `input` is present only if an agent program
+   * called one of substrat's tools, because then no response of a model has it.
    */
   'tool.started': {
     run_id: uuid,
@@ -163,7 +166,7 @@ export const RECORD_SHAPES = {
     input: optional(json),
     input_blob: optional(blob),
   },
-  /** `content` is what the model is given; `output` the whole of it, where that is more. */
+  /** `content` is the model's part of the result. `output` is the complete result, if that is more. */
   'tool.finished': {
     run_id: uuid,
     call_id: text,
@@ -172,13 +175,13 @@ export const RECORD_SHAPES = {
     is_error: flag,
     output: optional(blob),
   },
-  /** A tool server (MCP) that runs beside a turn. */
+  /** A tool server (MCP) that runs during a turn. */
   'server.started': { run_id: uuid, server: text, group },
-  /** A server of an agent's program that is to outlive the turn: recorded before it runs. `server_id` is in its environment. */
+  /** A server of an agent program that stays after the turn, recorded before it runs. `server_id` is in its environment. */
   'server.kept': { server_id: uuid, group },
-  /** It is gone. */
+  /** The kept server has ended. */
   'server.stopped': { server_id: uuid },
-  /** The secret itself is on no disk: `hash` is its sha256. */
+  /** The secret itself is never stored: `hash` is its sha256. */
   'token.minted': { run_id: uuid, token_id: uuid, hash: text, expires_at: time, clock: optional(isReading) },
   'token.consumed': { run_id: uuid, token_id: uuid, decision, digest: text, clock: optional(isReading) },
   'token.revoked': {
@@ -186,7 +189,7 @@ export const RECORD_SHAPES = {
     token_id: uuid,
     reason: oneOf('rotated', 'superseded', 'ended', 'expired'),
   },
-  /** Everything before `keeps_seq` is given to the model as `content` from now on; the log keeps it. */
+  /** From now on the model gets `content` instead of all records before `keeps_seq`. The log still has them. */
   'context.compacted': {
     run_id: uuid,
     content,
@@ -194,7 +197,7 @@ export const RECORD_SHAPES = {
     keeps_seq: integer,
     keeps_offset: integer,
     messages: integer,
-    /** How many responses of the model are before `keeps_seq`, since the beginning. */
+    /** Number of the model's responses before `keeps_seq`, from the start of the log. */
     responses: integer,
   },
   'prompt.assembled': { run_id: uuid, sources: list(source) },
@@ -206,7 +209,7 @@ export const RECORD_SHAPES = {
     pid_namespace: text,
     launch_id: optional(uuid),
   },
-  /** A tool of an agent's own program: for who reads the log. */
+  /** A tool of the agent program itself. For readers of the log. */
   'program.tool_started': {
     run_id: uuid,
     call_id: text,
@@ -222,17 +225,17 @@ export const RECORD_SHAPES = {
     is_error: flag,
     output: optional(blob),
   },
-  /** What a person decided about what an agent's program asked: the program is told when it goes on. */
+  /** A person's decision on a question of an agent program. The program receives it when its turn continues. */
   'wait.answered': { run_id: uuid, decision, content, asks: list(ask) },
-  /** The conversation so far, in words, for a provider whose own store has none of it: `from` is the agent that had it. */
+  /** The conversation so far as text, for a provider whose own store does not have it. `from` is the agent that had it. */
   'session.seeded': { from: uuid, content },
   'provider.state': { run_id: optional(uuid), state: text },
-  /** With `call_id` it is the result of that call, else a message to the model. */
+  /** With `call_id` the mail is the result of that call; otherwise it is a message to the model. */
   'mail.delivered': {
     run_id: uuid,
     message_id: uuid,
     from: text,
-    /** What the sender was called when it sent it. */
+    /** The sender's path when it sent the message. */
     from_path: optional(text),
     mail_kind: oneOf('request', 'response', 'notification', 'error'),
     reply_to: optional(uuid),
@@ -240,14 +243,14 @@ export const RECORD_SHAPES = {
     sent_at: time,
     call_id: optional(text),
     reminder_id: optional(uuid),
-    /** Of a reminder: when it was told, by a clock that is not held back to the log's. */
+    /** For a reminder: the clock at delivery. Unlike `ts` it may be behind earlier records. */
     clock: optional(isReading),
   },
-  /** An open request was answered before the end of its run. */
+  /** An open request got its reply before the run ended. */
   'mail.replied': { run_id: uuid, message_id: uuid },
-  /** All that ended runs owed to others is in their inboxes. */
+  /** All replies and notices of ended runs are stored in their inboxes. */
   'mail.answered': {},
-  /** `clock` where it is due after a duration, not at a time that was named. */
+  /** `clock` is present if the reminder is due after a duration, not at a named time. */
   'reminder.set': {
     reminder_id: uuid,
     content,
@@ -256,15 +259,15 @@ export const RECORD_SHAPES = {
     clock: optional(isReading),
   },
   'reminder.cancelled': { reminder_id: uuid },
-  /** What the parent, or the operator, asked of this agent by a message of control. */
+  /** Control messages from the parent or the operator. */
   'agent.gated': { message_id: uuid, from: text },
   'agent.ungated': { message_id: uuid, from: text },
   'agent.permitted': { message_id: uuid, from: text },
   'agent.poked': { message_id: uuid, from: text },
   'agent.watched': { message_id: uuid, from: uuid, on: list(watched), once: flag },
   'agent.unwatched': { message_id: uuid, from: uuid },
-  /** The clock is behind one by which a running duration began: what is left of each is counted from here. */
+  /** The clock is behind the start of a running duration. The rest of each duration is counted from here. */
   'clock.set_back': { clock: isReading },
-  /** Appended by recovery for those who follow the log; never read back. */
+  /** Recovery appends it for readers that follow the log. substrat never reads it back. */
   'status.derived': { status },
 } satisfies Record<string, Record<string, Check<never> | Check<unknown>>>

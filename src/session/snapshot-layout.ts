@@ -1,23 +1,23 @@
 /**
- * The order of the fields in a snapshot, and how a snapshot of an agent at rest is read without parsing all of it.
+ * The order of the fields in a snapshot, and a fast reader that does not parse all of an idle agent's snapshot.
  *
- * Invariant: this module alone writes and reads that order. A quote within a text is escaped, so that no text can pass for
- * what follows it.
+ * Invariant: only this module writes and reads that order. JSON escapes a quote within a text, so no text can pass for the
+ * fields after it.
  */
 import type { Run, State } from './state.js'
 
-/** A text with an escape in it is left to the parser. */
+/** A text without an escape. With one, the caller parses the whole snapshot. */
 const TEXT = '"[^"\\\\]*"'
 const NUMBER = '\\d+'
 const FLAG = 'true|false'
 const OBJECT = '\\{[^{}]*\\}'
-/** What an agent at rest has in these fields. */
+/** The values of these fields in an idle agent. */
 const GATE = { isGated: false, permits: 0 }
 const RECOVERY = { interruption: null, barren_attempts: 0, unanswered_requests: 0 }
 const NO_GATE = JSON.stringify(GATE).replace(/[{}]/g, '\\$&')
 const ENDED = `\\{"run_id":${TEXT},"boot_id":${TEXT},"status":"(?:completed|failed|cancelled|interrupted)"`
 
-/** What lists show. Of an agent at rest `run` is null: its latest turn is over, and nothing that is shown comes of it. */
+/** The fields that lists show. For an idle agent `run` is null, because no column depends on an ended run. */
 export type AgentSummary = Pick<
   State,
   | 'id'
@@ -42,7 +42,7 @@ export type AgentSummary = Pick<
   | 'recovery'
 >
 
-/** The form that a field has in an agent at rest. */
+/** The form of a field in an idle agent. */
 interface Form {
   form: string
   /** Whether lists show it. */
@@ -51,7 +51,7 @@ interface Form {
 
 const hiddenField = (form: string): Form => ({ form, isShown: false })
 const shownField = (form: string): Form => ({ form, isShown: true })
-/** Behind the latest turn; not read one by one. */
+/** A field after `run`, which the fast reader does not match by itself. */
 const later = null
 
 /** Every field of a state, in the order of the snapshot. */
@@ -108,15 +108,15 @@ const BEGINNING = new RegExp(
     .flatMap(([name, of]) => (of === null ? [] : [`"${name}":(${of.isShown ? '' : '?:'}${of.form})`]))
     .join(',')},`,
 )
-/** The last brace is that of `recovery`, so these are fields of the state itself. */
+/** `recovery` closes last, so these are fields of the state itself. */
 const END = `,${JSON.stringify({ reminders: [], watchers: [], recovery: RECOVERY }).slice(1, -1)}`
 
-/** Where in a match of `BEGINNING` each field that is shown stands. */
+/** The position of each shown field in a match of `BEGINNING`. */
 const PLACES = Object.fromEntries(
   NAMES.filter((name) => LAYOUT[name]?.isShown).map((name, place) => [name, place]),
 ) as Record<keyof State, number>
 
-/** What a snapshot has of a state, field by field in their order; those that the state does not have are left out. */
+/** The fields of a state in the order of the snapshot, without undefined ones. */
 export function snapshotFields(state: State): object {
   const fields: Partial<Record<keyof State, unknown>> = {}
   for (const name of NAMES) if (state[name] !== undefined) fields[name] = state[name]
@@ -133,18 +133,18 @@ function beginning({ run_id, boot_id, status, ...rest }: Run): object {
 }
 
 /**
- * What lists show, from a snapshot without its head and its checksum. Undefined where the agent is not at rest, or a text has
- * an escape in it.
+ * Reads the fields that lists show from a snapshot without its head and its checksum. Undefined if the agent is not idle, or
+ * if a text has an escape.
  */
 export function idleSummary(text: string): AgentSummary | undefined {
-  // Not by endsWith, which compares letter by letter.
+  // Faster than `endsWith`, which compares character by character.
   const found = text.slice(-END.length) === END ? BEGINNING.exec(text) : null
   if (found === null) return undefined
-  // Parsed, not cut out: a piece of a text keeps all of it in memory.
+  // Parsed, because a substring would keep the whole text in memory.
   const values = JSON.parse(`[${found.slice(1).join(',')}]`)
   // biome-ignore lint/suspicious/noExplicitAny: the pattern has checked the form of each field.
   const shown = (name: keyof State): any => values[PLACES[name]]
-  // Written out: an object that is put together field by field takes longer than all before it.
+  // A literal, because building the object field by field takes longer than all the code above.
   return {
     id: shown('id'),
     name: shown('name'),
@@ -172,7 +172,7 @@ export function idleSummary(text: string): AgentSummary | undefined {
 const NONE: never[] = []
 let latest = ''
 
-/** Very many agents have the same text: one copy of it stays in memory. */
+/** Shares one copy of a text among consecutive agents that have the same. */
 function sharedText(text: string): string {
   if (text !== latest) latest = text
   return latest

@@ -1,9 +1,11 @@
 /**
  * The snapshot: the fold of the log up to `log_bytes`, in one framed line.
  *
- * Invariants: written only after the log was synced, so it is never ahead of it. It is trusted only where the record
- * that ends at `log_bytes` is there with `last_seq`, and what is before it, as far back as it is looked at, is whole: else
- * the whole log is read, and says where it is damaged. It may be lost without losing anything but time.
+ * Invariants:
+ * - A snapshot is written only after the log is synced, so it is never ahead of the log.
+ * - It is trusted only if the record `last_seq` ends at `log_bytes` and the checked bytes before it are intact. Otherwise
+ *   the whole log is read, which reports any damage.
+ * - Losing a snapshot costs only time.
  */
 
 import { damagedConversation, type SubstratError } from '../errors.js'
@@ -13,24 +15,27 @@ import type { LogReader, Unframed } from '../storage/store.js'
 import { snapshotFields } from './snapshot-layout.js'
 import type { KeyEntry, Run, State } from './state.js'
 
-/** The version of the fold that wrote it: a program that folds otherwise rebuilds. 2: calls, waits, tokens. 3: mail. 4, 5: programs that wait. 6: a bounded number of keys. 7: whether a program was launched. */
+/**
+ * The version of the fold that wrote the snapshot. A program with another version folds the log instead. Version 2 added
+ * calls, waits and tokens; 3 mail; 4 and 5 programs that wait; 6 a bounded number of keys; 7 whether a program was launched.
+ */
 export const SNAPSHOT_VERSION = 7
 const ALL_KEYS_VERSION = 5
 
-/** Every snapshot begins with its version; the fields of the state are behind it. */
+/** Every snapshot begins with its version. The fields of the state follow. */
 export const SNAPSHOT_HEAD = `{"snapshot":${SNAPSHOT_VERSION},`
 
-/** What the store writes as the snapshot of that state. */
+/** The object that the store writes as the snapshot of a state. */
 export function snapshotOf(state: State): object {
   return { snapshot: SNAPSHOT_VERSION, ...snapshotFields(state) }
 }
 
 export interface DecodedSnapshot {
-  /** Undefined where it is missing, damaged, of another version or does not fit the log: the caller folds the log. */
+  /** Undefined if the snapshot is missing, damaged, of another version or does not match the log. The caller then folds the log. */
   state: State | undefined
-  /** How much of the log was synced when it was written; 0 where it does not say. */
+  /** How much of the log was synced when the snapshot was written; 0 if unknown. */
   claimedBytes: number
-  /** What is wrong with it; also undefined where it is only of another version. */
+  /** The reason for distrust, for the user. Undefined for a snapshot that is merely of another version. */
   why?: string | undefined
 }
 
@@ -47,11 +52,11 @@ export function decodeSnapshot(
     return {
       state: undefined,
       claimedBytes: 0,
-      why: `it is that of ${typeof state.id === 'string' ? `agent ${state.id.slice(0, 36)}` : 'no agent'}`,
+      why: `it belongs to ${typeof state.id === 'string' ? `agent ${state.id.slice(0, 36)}` : 'no agent'}`,
     }
   const places = [state.last_seq, state.last_offset, state.log_bytes]
   if (!places.every(Number.isSafeInteger))
-    return { state: undefined, claimedBytes: 0, why: 'it names no place' }
+    return { state: undefined, claimedBytes: 0, why: 'it has no valid position in the log' }
   if (state.log_bytes > log.size()) throw aheadOfLog(state, log)
   const last = log.recordAt(state.last_offset, state.log_bytes)
   const distrustedSnapshot = (why: string): DecodedSnapshot => ({
@@ -67,13 +72,13 @@ export function decodeSnapshot(
   return { state, claimedBytes: state.log_bytes }
 }
 
-/** Undefined where the program that wrote it folded otherwise. */
+/** Undefined if the snapshot is of another version that cannot be converted. */
 function stateIn({ snapshot, crc: _, ...state }: JsonObject): State | undefined {
   if (snapshot === SNAPSHOT_VERSION) return state as unknown as State
   return snapshot === ALL_KEYS_VERSION ? withLatestKeys(state as unknown as State) : undefined
 }
 
-/** Of a snapshot with all keys: what the fold makes of the same log now. Undefined where only the log says it. */
+/** Converts a snapshot with all keys to the state that the fold gives now. Undefined if that needs the log. */
 function withLatestKeys(state: State): State | undefined {
   if (state.lost !== undefined || state.owes.length > 0) return undefined
   const run = completedRun(state.run)
@@ -83,7 +88,7 @@ function withLatestKeys(state: State): State | undefined {
   return { ...state, keys, keys_since, run: run as Run | null }
 }
 
-/** With the name of today for whether a program was launched: one that has completed without a model was. */
+/** Renames `hasActed` to `hasLaunched`. A run that completed without a request to a model had launched a program. */
 function completedRun(run: State['run']): object | null | undefined {
   if (run === null) return null
   if (run.status !== 'completed') return undefined
@@ -95,21 +100,21 @@ function completedRun(run: State['run']): object | null | undefined {
   )
 }
 
-/** What it says, not held against the log. Undefined where it is damaged, of another agent, or of an older version that does not say it. */
+/** The state in a snapshot, not checked against the log. Undefined if it is damaged, of another agent, or cannot be converted. */
 export function snapshotAlone(line: Unframed, agentId: string): State | undefined {
   const state = 'damage' in line ? undefined : stateIn(line.object)
   return state?.id === agentId ? state : undefined
 }
 
 /**
- * A snapshot is written after its records were synced, so a shorter log has lost records that were acknowledged: the
- * one thing that must not be papered over by folding what is left.
+ * A snapshot is written after its records are synced, so a shorter log has lost acknowledged records. Folding the remaining
+ * records would hide that loss.
  */
 function aheadOfLog(state: State, log: LogReader): SubstratError {
   return damagedConversation(
-    `${log.path} ends at byte ${log.size()}, but its snapshot knows ${state.last_seq} records in ${state.log_bytes} bytes: acknowledged records are missing`,
+    `${log.path} ends at byte ${log.size()}, but its snapshot covers ${state.last_seq} records in ${state.log_bytes} bytes: acknowledged records are missing`,
     {
-      hint: `restore ${log.path} from a backup; to accept it as it stands, move session.json beside it away`,
+      hint: `restore ${log.path} from a backup; or, to accept the loss, move session.json out of its directory`,
       facts: { path: log.path, offset: log.size(), seq: state.last_seq },
     },
   )

@@ -1,4 +1,4 @@
-/** What the log says, folded (see `fold`): the types. */
+/** The types of the state, which `fold` computes from a log. */
 import type { ClockReading } from '../host/identity.js'
 import type { Decision, Interruption, ProcessGroup, RunError, Usage, WatchedStatus } from './fields.js'
 import type { NewRecord } from './records.js'
@@ -6,7 +6,7 @@ import type { Content } from './shapes.js'
 
 export type SessionState = 'created' | 'active' | 'suspended' | 'terminated'
 
-/** Where a record's line stands: byte range and seq. */
+/** The place of a record's line in the log: its seq and byte range. */
 export interface Location {
   seq: number
   offset: number
@@ -17,7 +17,7 @@ export interface Call {
   call_id: string
   tool: string
   status: 'pending' | 'started' | 'finished'
-  /** By a decision on this very call. */
+  /** By a decision on this call, not by `allow`. */
   isApproved: boolean
   group: ProcessGroup | null
 }
@@ -25,12 +25,12 @@ export interface Call {
 export interface Wait {
   kind: 'approval' | 'input' | 'not_before'
   since_seq: number
-  /** Its record, which holds what is asked. */
+  /** The record of the wait, which has the questions. */
   at: Location
   resume_token_id: string | null
   deadline_at: string | null
   not_before: string | null
-  /** When its time began to run; null in older logs. */
+  /** The clock when the wait began; null in older logs. */
   clock?: ClockReading | null
   /** The calls that a decision is about. */
   call_ids: string[]
@@ -39,13 +39,13 @@ export interface Wait {
 export interface TokenEntry {
   token_id: string
   run_id: string
-  /** Where that run is in the log. */
+  /** The place of that run in the log. */
   run: { seq: number; offset: number; started_at: string; end: number }
   hash: string
   status: 'minted' | 'consumed' | 'revoked'
   expires_at: string
   clock?: ClockReading | null
-  /** What it was consumed with: the same decision again is answered, another one refused. */
+  /** The decision that consumed the token. Repeating it gets the same answer; another decision is refused. */
   decision: Decision | null
   digest: string | null
   reason: string | null
@@ -58,7 +58,7 @@ export interface Run {
   boot_id: string
   status: RunStatus
   origin: 'operator' | 'mail' | 'continuation'
-  /** How far an open run has come: what recovery finds in the log. */
+  /** The progress of an open run, as recovery finds it in the log. */
   phase: 'started' | 'asked' | 'calling' | 'launched' | 'answered'
   started_at: string
   ended_at: string | null
@@ -66,43 +66,43 @@ export interface Run {
   key: string | null
   digest: string | null
   turn_timeout_ms: number | null
-  /** The records that hold the prompt: a message, or several mails. */
+  /** The records that have the prompt: one message, or several mails. */
   prompts: Location[]
-  /** The requests in it that are not answered yet. */
+  /** The requests in the prompt that have no reply yet. */
   requests: OpenRequest[]
   reply: Location | null
-  /** Where its end has what the model said before it refused. */
+  /** The record with the model's text before it refused. */
   said?: Location
-  /** Whether that is the agent's last. */
+  /** Whether that reply is the agent's last. */
   terminates?: boolean
   reason: Interruption | NewRecord<'run.cancelled'>['reason'] | null
   error: RunError | null
   usage: Usage | null
   process: ProcessGroup | null
-  /** Tool servers that run beside it; they are stopped after its end, so a kill may leave them behind it. */
+  /** Tool servers of the run. They are stopped after the run ends, so a kill may leave them running. */
   servers: ProcessGroup[]
   allow: string[]
   steps_max: number | null
-  /** Requests to the model that were answered, and failures since the last answer. */
+  /** Number of responses from the model, and of failed requests since the last response. */
   steps: number
   failures: number
-  /** The calls of the latest response, in its order; their inputs are in the record at `calls_at`. */
+  /** The calls of the latest response, in its order. The record at `calls_at` has their inputs. */
   calls: Call[]
   calls_at: Location | null
-  /** Calls of substrat's tools by an agent's program that have no result yet. */
+  /** Calls of substrat's tools by an agent program that have no result yet. */
   program_calls: { call_id: string; tool: string }[]
   isCompacted: boolean
   wait: Wait | null
-  /** What a person decided about the program's question, until the program has begun to act, or a prompt has it in words. */
+  /** A person's decision on the program's question. Null once the program has acted or a prompt includes the decision. */
   answer: Location | null
   /**
-   * Whether an agent's program was launched for what is asked, by this run or by one that it continues or repeats: it may
-   * have been asked already, and may have done a part of it.
+   * Whether this run, or a run that it continues or repeats, has launched an agent program for the prompt. The program may
+   * already have the prompt, and may have done part of the work.
    */
   hasLaunched: boolean
-  /** The earlier run that it repeats. */
+  /** The earlier run that this run repeats. */
   repeats?: string
-  /** Where its `run.started` is. */
+  /** The place of its `run.started`. */
   start: { seq: number; offset: number }
 }
 
@@ -112,18 +112,18 @@ interface OpenRequest {
   from: string
 }
 
-/** A message that the end, or the parking, of a run owes to somebody. */
+/** A message that the session must send because a run has ended or is waiting. */
 export interface OutboxEntry {
   to: string
   kind: 'response' | 'error' | 'notification'
   reply_to: string | null
-  /** Of whoever watches: what it went to. */
+  /** For a watcher: the status that follows `running`. Otherwise null. */
   status: WatchedStatus | null
   run_id: string
-  /** Of the record that ended or parked it. */
+  /** Seq of the record that ended or parked the run. */
   seq: number
   reply: Location | null
-  /** What became of a run that did not complete. */
+  /** Why the run did not complete. */
   trouble: { status: RunStatus; reason: Run['reason']; error: RunError | null } | null
 }
 
@@ -132,17 +132,17 @@ export interface Reminder {
   content: Content
   due_at: string
   every_ms: number | null
-  /** Null where `due_at` was named as a time. */
+  /** Null if the agent named `due_at` as a time. */
   clock?: ClockReading | null
 }
 
-/** A server of the agent's program that was started to outlive its turn. It may be dead. */
+/** A kept server of the agent program. It may be dead. */
 export interface RecordedServer {
   server_id: string
   group: ProcessGroup
 }
 
-/** Who is told of this agent. */
+/** A subscription to status changes of this agent. */
 interface Watcher {
   subscription_id: string
   from: string
@@ -150,14 +150,14 @@ interface Watcher {
   once: boolean
 }
 
-/** Where the run of a key is in the log, so that its reply is found without reading all of it. */
+/** The place of a key's run in the log, so that its reply is found without reading the whole log. */
 export interface KeyEntry {
   key: string
-  /** Of its `run.started`. */
+  /** Seq and offset of its `run.started`. */
   seq: number
   offset: number
   started_at: string
-  /** Behind the record that ended it; 0 while it is open. */
+  /** End of the record that ended the run; 0 while it is open. */
   end: number
 }
 
@@ -171,9 +171,9 @@ export interface State {
   path: string
   state: SessionState
   hold: boolean
-  /** A gated agent takes a turn only for each permit. */
+  /** A gated agent runs one turn per permit. */
   gate: { isGated: boolean; permits: number }
-  /** Its parent, or a person, wants the latest turn gone on with or tried again. */
+  /** The parent or a person has asked to continue or retry the latest turn. */
   isPoked: boolean
   metadata: Record<string, string>
   provider_name: string
@@ -185,48 +185,48 @@ export interface State {
   created_at: string
   updated_at: string
   suspended_at: string | null
-  /** base64 of what the provider wants back at its next turn. */
+  /** The provider's own state for its next turn, in base64. */
   provider_state: string | null
-  /** The conversation in words, where the provider's own store has none of it. */
+  /** The conversation as text, if the provider's own store does not have it. */
   seed: Location | null
-  /** Whether an agent's program is still to be told of it: nothing that it did shows that it was. */
+  /** Whether the agent program must still receive the seed. False once the program has acted. */
   isSeedDue: boolean
   last_seq: number
-  /** Offset of the last record, and the end of the log, behind it. */
+  /** Offset of the last record. `log_bytes` is its end, and so the end of the log. */
   last_offset: number
   log_bytes: number
-  /** Where the model's context begins: the first record, or the last compaction. */
+  /** Start of the model's context: the first record, or the first that the last compaction keeps. */
   context_offset: number
   context_seq: number
-  /** The summary of what is before that. */
+  /** The summary of all earlier records. */
   compaction: Location | null
   run: Run | null
   /** The latest reply, for `show --reply`. */
   reply: Location | null
-  /** The latest ones, oldest first. */
+  /** The latest keys, oldest first. */
   keys: KeyEntry[]
-  /** The latest run of every key that is not among them began before that record: it is in the key index. 0: there is none. */
+  /** The latest run of every other key began before this record, and is in the key index. 0 if there are no other keys. */
   keys_since: number
   /** Oldest first. */
   tokens: TokenEntry[]
   delivered: string[]
-  /** How many older ones are forgotten. */
+  /** How many older delivered ids the state no longer has. */
   delivered_forgotten: number
-  /** What must be in others' inboxes before anything else is done. */
+  /** The outbox. These messages must be stored in their inboxes before any other work. */
   owes: OutboxEntry[]
-  /** Whether its latest run was its last. */
+  /** Whether the latest run was the agent's last. */
   isDone: boolean
   reminders: Reminder[]
   watchers: Watcher[]
   recovery: {
     interruption: { run_id: string; reason: Interruption; at: string } | null
-    /** Attempts to go on by itself since a model, or one of its tools, last added something; or since an agent's reply. */
+    /** Automatic attempts to continue since the last progress: a model's response, a result of its tool, or a reply. */
     barren_attempts: number
-    /** How often the model was asked since it last responded. */
+    /** Requests to the model since its last response. */
     unanswered_requests: number
   }
-  /** Absent where there is none, as in snapshots from before there were any. */
+  /** Absent without a kept server. */
   warm?: RecordedServer
-  /** Of a part of the log that was damaged, and is lost: the names of the files that keep it. The keys in it are in the key index. */
+  /** The names of the damaged logs that rebuilds have set aside. The key index has the keys of the lost parts. */
   lost?: { kept: string[] }
 }

@@ -35,7 +35,7 @@ export function whatIsNamed(
   if (batches === undefined || range === undefined) return undefined
   const said = `${stdout}\n${stderr}`
   // If the log is shorter than its snapshot says, the records after its end are missing.
-  if (/ends at byte \d+, but its snapshot knows \d+ records|is missing/.test(said)) return undefined
+  if (/ends at byte \d+, but its snapshot covers \d+ records|is missing/.test(said)) return undefined
   const [, byte, record] = /byte (\d+), record (\d+)/.exec(said) ?? []
   // A lost or doubled line displaces the lines after it.
   const [from, to] = [range[0] - 1, Math.max(range[1], range[0] + 1)]

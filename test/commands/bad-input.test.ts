@@ -271,7 +271,7 @@ const damages: [string, (house: House) => void, RegExp][] = [
   [
     'a snapshot ahead of its log',
     (house) => truncateSync(path(house), Math.floor(house.log(a).length / 2)),
-    /its snapshot knows 17 records .* acknowledged records are missing/,
+    /its snapshot covers 17 records .* acknowledged records are missing/,
   ],
   [
     'an empty log',

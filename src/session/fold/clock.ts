@@ -1,11 +1,11 @@
-/** What `clock.set_back` does to the durations of a session: each is counted anew, by the clock as it is now. */
+/** Folds `clock.set_back`: restarts each duration that is set back, with its remaining time, by the current clock. */
 import type { ClockReading } from '../../host/identity.js'
 import { isSetBack, rebasedEnd } from '../durations.js'
 import type { Run, State } from '../state.js'
 import { openWait } from '../status.js'
 import { awaitedToken } from './tokens.js'
 
-/** Whether a duration that runs began by a clock that was ahead of this one. */
+/** Whether a running duration began when the clock was ahead of `now`. */
 export function needsRebase(state: State, now: ClockReading): boolean {
   if (state.state === 'terminated') return false
   const wait = openWait(state)
@@ -28,7 +28,7 @@ function rebasedRun(run: Run, now: ClockReading): Run {
   return { ...run, wait: rebasedField(run.wait, field, now) }
 }
 
-/** Of anything that ends at `field`. */
+/** Rebases an object whose duration ends at `field`. */
 export function rebasedField<
   F extends string,
   T extends { clock?: ClockReading | null } & { [K in F]: string | null },

@@ -1,10 +1,11 @@
 /**
- * What the log says, folded: records -> state, pure.
+ * The fold: records -> state, pure.
  *
- * Invariants: seq is dense from 1. The first record is `session.created`. A session has at most one open run, the
- * latest; a run is ended by exactly one of completed, failed, cancelled, interrupted. Mail is delivered at most once.
- * A transition that the state machine does not have throws SessionStateError: before a write that is our bug or the
- * user's wish refused, after a read it is corruption.
+ * Invariants: seq is dense from 1. The first record is `session.created`. A session has at most one open run, the latest.
+ * Exactly one of completed, failed, cancelled, interrupted ends a run. Mail is delivered at most once.
+ *
+ * An illegal transition throws SessionStateError. Before a write that is a bug or a refused command; after a read it is
+ * corruption.
  */
 import { SessionStateError } from '../../errors.js'
 import type { SessionRecord } from '../records.js'
@@ -32,7 +33,7 @@ import {
   waitingRun,
 } from './turn.js'
 
-/** The state after one more record. `state` is undefined before the first. Never changes what it is given. */
+/** The state after one more record. `state` is undefined before the first. Never mutates its arguments. */
 export function fold(state: State | undefined, record: SessionRecord, at: Location): State {
   if (state === undefined) {
     if (record.kind !== 'session.created')
@@ -50,7 +51,7 @@ export function fold(state: State | undefined, record: SessionRecord, at: Locati
   return next
 }
 
-/** What a terminated agent still owes is sent, and that it was sent is said. */
+/** A terminated agent still sends its outbox, and records that. */
 const AFTER_THE_END: string[] = ['status.derived', 'mail.answered']
 
 function apply(next: State, record: SessionRecord, at: Location): State {
@@ -74,7 +75,7 @@ function apply(next: State, record: SessionRecord, at: Location): State {
     case 'run.started':
       return runStarted(next, record, at)
     case 'run.resumed':
-      // Going on at its time is what a run that waited for it does: no attempt that could be in vain.
+      // A run that waited for a time and continues on time is not an attempt that counts.
       if (record.auto && next.run?.wait == null)
         next.recovery = { ...next.recovery, barren_attempts: next.recovery.barren_attempts + 1 }
       next.run = foldResumed(openRun(next, record.run_id), record, next.tokens)
@@ -83,9 +84,9 @@ function apply(next: State, record: SessionRecord, at: Location): State {
     case 'run.waiting': {
       const run = openRun(next, record.run_id)
       next.run = waitingRun(run, record, at)
-      // What asks has been told what it was asked.
+      // A program that asks has received the seed.
       if (record.wait !== 'not_before') next.isSeedDue = false
-      // With another token it goes on waiting: that is nothing new to who watches.
+      // A rotated token does not change the status, so watchers get no notice.
       return run.wait === null ? foldParked(next, at) : next
     }
     case 'run.completed':
@@ -107,7 +108,7 @@ function apply(next: State, record: SessionRecord, at: Location): State {
       next.recovery = {
         ...next.recovery,
         interruption: { run_id: record.run_id, reason: record.reason, at: record.ts },
-        // An attempt that a signal to substrat cut short says nothing of the turn: a machine may be restarted often.
+        // A signal to substrat, as at a restart of the machine, says nothing about the turn, so the attempt does not count.
         barren_attempts: Math.max(0, next.recovery.barren_attempts - (record.reason === 'shutdown' ? 1 : 0)),
       }
       return runEnded(next, record, at, {
@@ -116,7 +117,7 @@ function apply(next: State, record: SessionRecord, at: Location): State {
         error: record.error ?? null,
       })
     case 'message.user':
-      // What a program is told when its turn is gone on with has the decision that it may not have had.
+      // The prompt that continues a program's turn includes the decision, which the program may not have received.
       next.run = { ...openRun(next, record.run_id), prompts: [at], answer: null }
       return next
     case 'mail.delivered':
@@ -177,7 +178,7 @@ function apply(next: State, record: SessionRecord, at: Location): State {
     case 'tool.finished': {
       const run = openRun(next, record.run_id)
       next.run = toolFinished(run, record)
-      // A model goes on from that result. An agent's program that is killed each time may call the same tool each time.
+      // For a model the result is progress. An agent program that is killed each time may make the same call each time.
       if (next.run.program_calls.length === run.program_calls.length)
         next.recovery = { ...next.recovery, barren_attempts: 0 }
       return next
@@ -232,7 +233,7 @@ function apply(next: State, record: SessionRecord, at: Location): State {
   }
 }
 
-/** It has what it was told: a decision may be carried out by now, and is not said twice, nor is the conversation. */
+/** The program has acted, so it has received the decision and the seed. Neither may be sent twice. */
 function programActed(next: State, run: Run): State {
   return { ...next, isSeedDue: false, run: { ...run, hasLaunched: true, answer: null } }
 }

@@ -1,10 +1,9 @@
 /**
- * What mail does to a session: what is delivered, what the end of a run owes to others, what its parent asked of it, and
- * what it asked of itself.
+ * Folds mail: deliveries, the outbox, control messages, watchers and reminders.
  *
- * Invariants: a message is delivered, or obeyed, at most once. What a run owes when it ends is known from its own log, so
- * that a crash between the end and the sending loses nothing; every owed message has an id that follows from what it
- * answers, so that sending it again sends it once.
+ * Invariants: a message is delivered or applied at most once. The outbox follows from the agent's own log, so a crash between
+ * the end of a run and the sending loses no message. The id of each sent message is derived from the run and the request,
+ * so sending it again delivers it once.
  */
 import { SessionStateError } from '../../errors.js'
 import { limits } from '../../limits.js'
@@ -13,7 +12,7 @@ import type { NewRecord, Place } from '../records.js'
 import type { Location, OutboxEntry, Run, State } from '../state.js'
 import { isToContinue } from '../status.js'
 
-/** A message that becomes part of the open run: its prompt, or the result of one of its calls. */
+/** Adds a message to the open run, as part of its prompt or as the result of one of its calls. */
 export function mailDelivered(
   next: State,
   run: Run,
@@ -31,7 +30,7 @@ export function mailDelivered(
   return foldNoted(next, message_id)
 }
 
-/** The id of a message is known from now on. Throws where it is known already. */
+/** Adds a message id to the delivered ids. Throws if it is one already. */
 export function foldNoted(next: State, messageId: string): State {
   if (next.delivered.includes(messageId)) throw new SessionStateError(`mail ${messageId} is delivered twice`)
   const forgets = forgetsDelivered(next, 1)
@@ -40,12 +39,12 @@ export function foldNoted(next: State, messageId: string): State {
   return { ...next, delivered: [...kept, messageId], delivered_forgotten }
 }
 
-/** Whether so many more forget the older half of the delivered ids: their files must be gone for good by then. */
+/** Whether `count` more ids would drop the older half of the delivered ids. Their files must be durably removed before. */
 export function forgetsDelivered({ delivered }: State, count: number): boolean {
   return delivered.length + count > 2 * limits.deliveredIdsKeptMin
 }
 
-/** The latest run is over: who asked gets its reply or why there is none, and the parent is told of a turn that failed. */
+/** The latest run has ended: each requester gets the reply or an error, and the parent gets a report of a failed turn. */
 export function foldEnded(next: State, at: Location): State {
   const run = next.run as Run
   const { run_id, reply } = run
@@ -70,26 +69,26 @@ export function foldEnded(next: State, at: Location): State {
 }
 
 /**
- * Whether an error is not to be sent yet: a later command continues that turn without being asked to, so its reply is to
- * come. A request has one answer, whichever command comes first after a crash. The error falls due once the turn is past
- * the bound of such attempts, another turn comes first, or the agent is terminated.
+ * Whether an error must not be sent yet, because a later command continues the turn automatically and its reply will follow.
+ * A request thus has one answer. The error is sent once the automatic attempts are used up, another turn comes first, or the
+ * agent is terminated.
  */
 export function isDeferred(state: State, { kind, run_id }: OutboxEntry): boolean {
   return kind === 'error' && run_id === state.recovery.interruption?.run_id && isToContinue(state)
 }
 
-/** The open run waits for a person or a time. */
+/** The open run is parked: notifies the watchers. */
 export function foldParked(next: State, at: Location): State {
   return toldWatchers(next, at, 'waiting')
 }
 
-/** A completed run is reported where it was the agent's last; one of a root where the person does not know already. */
+/** Whether the parent, or the operator, gets a report. A completed run is reported only if it was a child's last. */
 function isReported({ parent, isDone }: State, { status, reason }: Run): boolean {
   if (status === 'completed') return isDone && parent !== null
   return parent !== null || reason === null || !KNOWN_TO_OPERATOR.includes(reason)
 }
 
-/** Done by a person, or gone on with by the next command. */
+/** A person caused these ends, or the next command continues the turn. A root does not report them to the operator. */
 const KNOWN_TO_OPERATOR: NonNullable<Run['reason']>[] = [
   'cancelled',
   'superseded',
@@ -118,7 +117,7 @@ function toldWatchers(next: State, at: Location, status: WatchedStatus): State {
     }),
   )
   const watchers = next.watchers.filter((watcher) => !(told.includes(watcher) && watcher.once))
-  // Of those that cannot be sent, because an inbox is full, the latest of each status is kept: else each turn would add one.
+  // While a watcher's inbox is full, only its latest notice per status stays, so that the outbox does not grow with each turn.
   const others = next.owes.filter(
     (owed) =>
       owed.status !== status || !told.some(({ subscription_id }) => subscription_id === owed.reply_to),
@@ -139,7 +138,7 @@ export function foldControl(
     case 'agent.permitted':
       return { ...next, gate: { isGated, permits: isGated ? permits + 1 : 0 } }
     case 'agent.poked':
-      // Nothing to try again after a turn that completed, or while one waits for its decision.
+      // After a completed turn, or while one waits for a decision, there is no turn to retry.
       return {
         ...next,
         isPoked: next.run !== null && next.run.status !== 'completed' && next.run.wait === null,
@@ -161,7 +160,7 @@ export function reminderSet(next: State, record: NewRecord<'reminder.set'>): Sta
   return { ...next, reminders: [...next.reminders, { reminder_id, content, due_at, every_ms, clock }] }
 }
 
-/** One that repeats is due again at its next time that is not over: what was missed comes once. */
+/** A repeating reminder is next due at its first time in the future, so missed times are delivered as one. */
 function afterReminder(
   { reminders }: State,
   reminderId: string,

@@ -1,8 +1,8 @@
 /**
- * How a run begins and ends, and where the run of a key is found.
+ * Folds the start and end of runs, and the entries of keys.
  *
- * Invariants: a run begins only in an active session, and while no other is open. A key has one entry: its latest run. The
- * state has a bounded number of keys, so that a turn costs the same at any age; older ones are in the key index.
+ * Invariants: a run starts only in an active session with no open run. A key has one entry, its latest run. The state has a
+ * bounded number of keys, so that a turn costs the same at any age. The key index has the older ones.
  */
 import { SessionStateError } from '../../errors.js'
 import { limits } from '../../limits.js'
@@ -19,7 +19,7 @@ export function runStarted(next: State, record: NewRecord<'run.started'> & Place
   const { isGated, permits } = next.gate
   return {
     ...next,
-    // Who asked gets the answer of this run: that the one before was cut short need not be told any more.
+    // The requester gets the reply of this run, so the error for the interrupted run is no longer sent.
     owes: next.owes.filter(({ run_id, kind }) => run_id !== record.continues || kind !== 'error'),
     isPoked: false,
     gate: { isGated, permits: isGated ? Math.max(0, permits - 1) : 0 },
@@ -35,7 +35,7 @@ export function runStarted(next: State, record: NewRecord<'run.started'> & Place
       key: record.key ?? null,
       digest: record.digest ?? null,
       turn_timeout_ms: record.turn_timeout_ms ?? null,
-      // A model that goes on needs no new message: it is asked what was asked, and owes what was owed.
+      // A continued run has the same prompt and must answer the same requests.
       prompts: record.continues === undefined ? [] : (next.run?.prompts ?? []),
       requests: record.continues === undefined ? [] : (next.run?.requests ?? []),
       reply: null,
@@ -52,7 +52,7 @@ export function runStarted(next: State, record: NewRecord<'run.started'> & Place
       program_calls: [],
       isCompacted: false,
       wait: null,
-      // Until a prompt has it in words.
+      // The answer stays until a prompt includes it.
       answer: record.continues === undefined ? null : (next.run?.answer ?? null),
       hasLaunched:
         record.repeats !== undefined || (record.continues !== undefined && next.run?.hasLaunched === true),
@@ -77,9 +77,9 @@ export function runEnded(
   const run = openRun(next, record.run_id)
   if (end.status === 'completed') next.isSeedDue = false
   next.run = { ...run, ended_at: record.ts, process: null, wait: null, ...end }
-  // It was asked of this run, while it was open: there is nothing to try again yet.
+  // The poke was for this run while it was open. It must not retry the run after its end.
   next.isPoked = false
-  // The key of the open run was added last.
+  // The key of the open run is the last entry.
   const entry = next.keys.at(-1)
   if (run.key !== null && entry?.key === run.key) next.keys = next.keys.with(-1, { ...entry, end: at.end })
   return foldEnded(next, at)
@@ -94,7 +94,7 @@ function withKey(
   const others = keys.filter((entry) => entry.key !== key)
   const isFull = others.length >= limits.keysInStateMax
   const kept = [...others.slice(1 - limits.keysInStateMax), { key, seq, offset, started_at, end: 0 }]
-  // Once there are older ones, of any number of keys the state is the same whatever was dropped when.
+  // Once keys were dropped, `keys_since` is the first remaining entry, so the state does not depend on when they were dropped.
   return { keys: kept, keys_since: isFull || keys_since > 0 ? (kept[0] as KeyEntry).seq : 0 }
 }
 

@@ -1,4 +1,4 @@
-/** What the records of the session itself do to its state: creation, settings, changes of its lifecycle. */
+/** Folds the records of the session itself: creation, settings, lifecycle. */
 import { SessionStateError } from '../../errors.js'
 import type { NewRecord, Place } from '../records.js'
 import type { Location, OutboxEntry, SessionState, State } from '../state.js'
@@ -88,8 +88,8 @@ function mergedOptions(
 }
 
 /**
- * What is left of a session whose log was damaged. Nothing continues by itself, and nothing is delivered, before a person resumes
- * it. Mail that was taken is not taken again, though its record is lost; each asker gets an error.
+ * A session whose damaged log was rebuilt. It continues no turn and takes no mail until a person resumes it. Mail that was
+ * delivered is not delivered again although its record is lost, and each requester gets an error.
  */
 export function foldRebuilt(next: State, record: NewRecord<'session.rebuilt'> & Place, at: Location): State {
   const known = new Set(next.delivered)
@@ -101,16 +101,16 @@ export function foldRebuilt(next: State, record: NewRecord<'session.rebuilt'> & 
     isPoked: false,
     delivered: [...next.delivered, ...record.delivered.filter((id) => !known.has(id))],
     owes: [...next.owes, ...record.requests.map((request) => errorTo(request, at))],
-    // Some may have rung since, or been cancelled.
+    // The lost records may have delivered or cancelled some of the reminders.
     reminders: [],
-    // They may be very many: the key index has them from here on, at this record.
+    // There may be very many keys. The key index has them at this record.
     ...(hasKeys ? { keys: [], keys_since: at.seq + 1 } : {}),
     lost: { kept: [...(next.lost?.kept ?? []), record.kept] },
     recovery: { interruption: null, barren_attempts: 0, unanswered_requests: 0 },
   }
 }
 
-/** Where it was answered, it is not open with who asked any more, and this tells nobody. */
+/** If the request was already answered, it is no longer open at the requester, which then ignores the error. */
 function errorTo({ message_id, from }: { message_id: string; from: string }, { seq }: Location): OutboxEntry {
   return {
     to: from,

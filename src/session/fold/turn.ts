@@ -1,5 +1,5 @@
 /**
- * What the records of a turn do to its run: calls and waits.
+ * Folds the records of a turn: calls and waits.
  *
  * Invariants: a call is pending, then started, then finished, and has exactly one result. A run has at most one open
  * wait.
@@ -37,12 +37,12 @@ export function toolStarted(run: Run, record: NewRecord<'tool.started'>): Run {
   return withCall(run, record.call_id, 'pending', (call) => ({ ...call, status: 'started', group }))
 }
 
-/** A call of one of substrat's tools by an agent's program: no response of a model has its input. */
+/** Whether an agent program called one of substrat's tools. Only such a record has the input, because no model response has it. */
 export function isOfProgram({ input, input_blob }: NewRecord<'tool.started'>): boolean {
   return input !== undefined || input_blob !== undefined
 }
 
-/** A call may be finished without having been started: it was denied, or its tool is unknown. */
+/** A call that was denied, or whose tool is unknown, finishes without being started. */
 export function toolFinished(run: Run, record: NewRecord<'tool.finished'>): Run {
   const others = run.program_calls.filter(({ call_id }) => call_id !== record.call_id)
   if (others.length < run.program_calls.length) return { ...run, program_calls: others }
@@ -51,7 +51,7 @@ export function toolFinished(run: Run, record: NewRecord<'tool.finished'>): Run 
   return withCall(run, record.call_id, undefined, (found) => ({ ...found, status: 'finished', group: null }))
 }
 
-/** Parked: its program, if it has one, is gone, and is asked anew when it goes on; a limit takes back no decision. */
+/** Parks the run. Its agent program has exited and starts again when the run continues. A rate limit does not undo a decision. */
 export function waitingRun(run: Run, record: NewRecord<'run.waiting'>, at: Location): Run {
   const phase = run.phase === 'launched' ? 'started' : run.phase
   const answer = record.wait === 'not_before' ? run.answer : null
@@ -80,7 +80,7 @@ export function foldResumed(run: Run, record: NewRecord<'run.resumed'>, tokens: 
   return { ...run, boot_id: record.boot_id, wait: null, failures: 0, calls }
 }
 
-/** The calls of an ended run that have no result yet: the next run finishes them, by running them or by saying why not. */
+/** The calls of an ended run that have no result yet. The next run runs each of them or records why it did not. */
 export function leftCalls(run: Run | null): { calls: Call[]; calls_at: Location | null } {
   const isLeft = run?.calls.some(({ status }) => status !== 'finished') ?? false
   return isLeft && run !== null ? { calls: run.calls, calls_at: run.calls_at } : { calls: [], calls_at: null }
@@ -99,7 +99,7 @@ function withCall(
   return { ...run, phase: 'calling', calls: run.calls.map((each) => (each === call ? change(call) : each)) }
 }
 
-/** What a run's requests to its model have taken together. */
+/** The total usage of a run's requests to its model. */
 export function addUsage(sum: Usage | null, added: Usage | undefined): Usage | null {
   if (added === undefined) return sum
   return {
