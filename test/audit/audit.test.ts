@@ -1,4 +1,4 @@
-/** What `doctor` finds: each planted damage as what it is, and nothing where all is well. What can be made again is. */
+/** The findings of `doctor`: each planted damage by its invariant, and none in an intact home. `--rebuild` repairs derived files. */
 import { randomUUID } from 'node:crypto'
 import {
   chmodSync,
@@ -60,9 +60,9 @@ function stateOf(id: string): State {
   return openForRead(store, id)?.state as State
 }
 
-test('a snapshot whose fields are in another order than the fold has them is no finding', async () => {
+test('a snapshot with its fields in another order is not a finding', async () => {
   const { keys_since, ...rest } = stateOf(lead)
-  // As of a snapshot that was converted, or of an agent that lost its server and has another.
+  // Such as a converted snapshot, or that of an agent whose server was replaced.
   const other = { snapshot: SNAPSHOT_VERSION, ...rest, keys_since }
   writeFileSync(paths.agent(lead).snapshot, frame(other))
   expect(await found()).toEqual([])
@@ -84,7 +84,7 @@ function age(path: string, ms = 3_600_000): void {
   utimesSync(path, then, then)
 }
 
-/** A file that was there long enough. */
+/** A file old enough to count as a leftover. */
 function plant(path: string, text = ''): void {
   writeFileSync(path, text, { mode: 0o600 })
   age(path)
@@ -350,7 +350,7 @@ const CASES: Case[] = [
   ['a turn whose process is gone', () => leaveOpen(child), 'an active session has a holder', 'stays'],
 ]
 
-test('of a home where all is well finds nothing, at first sight and to the last byte', async () => {
+test('the audit of an intact home finds nothing, quick or complete', async () => {
   posted(store, child, 'hello', { from: lead })
   // As an editor writes it.
   writeFileSync(join(store.root, 'identity.md'), 'I am.', { mode: 0o644 })
@@ -367,7 +367,7 @@ test.each(CASES)('%s', async (_, plantIt, invariant, after) => {
   const repairs = await rebuilt()
   const left = (await found()).map((finding) => finding.invariant)
   if (after === 'stays') expect(JSON.stringify(await found())).toBe(before)
-  // The log that is kept names blobs that the new one does not.
+  // The log that was set aside names blobs that the new one does not.
   else
     expect(new Set(left.filter((each) => each !== 'a blob is named by a record'))).toEqual(
       new Set(after === 'mended' ? [] : [after]),
@@ -382,13 +382,13 @@ test.runIf(process.getuid?.() === 0)('a file of another user', async () => {
   ])
 })
 
-test('a question that can still be answered is no finding', async () => {
+test('a wait that can still be answered is not a finding', async () => {
   await ask(child, '9999-01-01T10:00:00.000Z')
   expect(await found()).toEqual([])
 })
 
-describe('at first sight', () => {
-  test('what commands go by is read, and what a writer has left to the last byte', async () => {
+describe('a quick audit', () => {
+  test('reads what commands read, and all of the logs of marked agents', async () => {
     const session = await reopen(store, lead)
     // So that commands, which look at the end of a log, do not come so far back.
     session.append([{ kind: 'session.configured', title: 'x'.repeat(limits.logCheckedForReadBytes) }])
@@ -399,7 +399,7 @@ describe('at first sight', () => {
     expect(await found(false)).toMatchObject([{ invariant: 'a log is intact up to its last batch' }])
   })
 
-  test('says how many it has read to the last byte, and who holds what', async () => {
+  test('reports how many logs it read completely, and the holders', async () => {
     const session = await newSession(store, { name: 'held' })
     expect(await auditHome(store, false, 0)).toMatchObject({
       agents: 3,
@@ -410,8 +410,8 @@ describe('at first sight', () => {
   })
 })
 
-describe('beside a living writer', () => {
-  test('what it is in the middle of is no finding', async () => {
+describe('an audit beside a living writer', () => {
+  test('reports no step that the writer has begun', async () => {
     const session = await reopen(store, child)
     session.append(beginning(session, randomUUID(), 'work'))
     store.requests.put(child, randomUUID(), 'cancel')
@@ -423,14 +423,14 @@ describe('beside a living writer', () => {
     await session.abandon()
   })
 
-  test('what was gone at the second look is none either', async () => {
+  test('reports nothing that the second check does not find', async () => {
     store.mark(randomUUID())
     const looking = auditHome(store, true, 50)
     for (const id of store.markedIds()) store.unmark(id, () => false)
     expect((await looking).findings).toEqual([])
   })
 
-  test('an agent whose log went on meanwhile is alive', async () => {
+  test('reports no idle finding for an agent whose log has grown', async () => {
     await leaveOpen(child)
     const looking = auditHome(store, true, 50)
     const session = await reopen(store, child)
@@ -440,7 +440,7 @@ describe('beside a living writer', () => {
   })
 })
 
-test('an agent that is taken away while it is looked at is no finding', async () => {
+test('an agent that is removed during its check is not a finding', async () => {
   await terminate(store, child)
   const removed: FileStore = Object.create(store, {
     agentIds: { value: () => [lead, child, randomUUID()] },

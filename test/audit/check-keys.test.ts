@@ -1,4 +1,4 @@
-/** What the audit says of a key index, and what `doctor --rebuild` makes of it. */
+/** The audit of a key index, and its rebuild by `doctor --rebuild`. */
 import { readFileSync, rmSync, truncateSync, writeFileSync } from 'node:fs'
 import { dirname, join } from 'node:path'
 import { beforeEach, expect, test } from 'vitest'
@@ -39,7 +39,7 @@ function check(): Finding[] {
 
 const found = (): string[] => check().map(({ invariant }) => invariant)
 
-test('one that is whole, older than the log or missing is no finding', () => {
+test('a key index that is intact, older than the log or missing is not a finding', () => {
   expect(found()).toEqual([])
   appendKeyedTurns(store, id, ['one more'])
   expect(found()).toEqual([])
@@ -66,7 +66,7 @@ test.each([
       index?.close()
     },
   ],
-])('one that is %s is said to repair itself, and made again by --rebuild', async (_, spoil) => {
+])('a key index that is %s repairs itself, and --rebuild rebuilds it', async (_, spoil) => {
   spoil()
   expect(found()).toEqual(['a key index is intact'])
   await rebuildHome(store, check(), {
@@ -76,7 +76,7 @@ test.each([
   expect(found()).toEqual([])
 })
 
-test('one that is whole and says otherwise than the log is damaged, and made again by --rebuild', async () => {
+test('an intact key index that contradicts the log is damaged, and --rebuild rebuilds it', async () => {
   const index = store.keys.open(id)
   const { end } = index as NonNullable<typeof index>
   index?.close()

@@ -1,4 +1,4 @@
-/** The audit: each invariant of the tree and of mail is found broken where it is, and nothing is where all is well. */
+/** The audit finds each violated invariant of the tree and of mail, and nothing in an intact home. */
 import { randomUUID } from 'node:crypto'
 import { rmSync, writeFileSync } from 'node:fs'
 import { dirname, join } from 'node:path'
@@ -35,7 +35,7 @@ function forgeCreated(id: string, change: object): void {
   rmSync(join(dirname(log), 'session.json'))
 }
 
-test('of a tree with mail that waits finds nothing', async () => {
+test('the audit of a tree with pending mail finds nothing', async () => {
   await newAgent(store, { parent: lead })
   posted(store, child, 'hello', { from: lead })
   expect(found()).toEqual([])
@@ -44,17 +44,17 @@ test('of a tree with mail that waits finds nothing', async () => {
 describe('the tree', () => {
   const PARENT = "an agent's parent exists and outlives it"
 
-  test('a parent that is not there', () => {
+  test('a missing parent is found', () => {
     forgeCreated(child, { parent: randomUUID() })
     expect(found(false)).toEqual([PARENT])
   })
 
-  test('a cycle', () => {
+  test('a cycle of parents is found', () => {
     forgeCreated(lead, { parent: child, path: 'lead/child/lead' })
     expect(found(false).filter((invariant) => invariant === PARENT)).toHaveLength(2)
   })
 
-  test('a living child of a terminated parent', async () => {
+  test('a living child of a terminated parent is found', async () => {
     await terminate(store, lead)
     expect(found(false)).toEqual([PARENT])
     await terminate(store, child)
@@ -66,40 +66,40 @@ describe('the tree', () => {
     expect(found(false)).toEqual(["an agent's path is its parent's path and its name"])
   })
 
-  test('a living child that its name does not lead to; a terminated one needs no entry', async () => {
+  test('a living child whose name does not resolve to it is found; a terminated child needs no entry', async () => {
     store.childNames(lead).forget('child')
     expect(found(false)).toEqual(['the name of a living agent resolves to it'])
     await terminate(store, child)
     expect(found(false)).toEqual([])
   })
 
-  test('a child without a name stands in the index by its id', async () => {
+  test('a child without a name is indexed by its id', async () => {
     const nameless = await newAgent(store, { parent: lead })
     store.childNames(lead).forget(nameless)
     expect(found(false)).toEqual(['the name of a living agent resolves to it'])
   })
 
-  test('an index that says that it is not complete is none of that', () => {
+  test('an incomplete index is not a wrong one', () => {
     rmSync(join(dirname(store.logPath(lead)), 'children'), { recursive: true })
     expect(found(false)).toEqual([])
   })
 })
 
 describe('mail', () => {
-  test('what was asked of an agent and is not obeyed', () => {
+  test('a control message that was not applied is found', () => {
     posted(store, child, '', { from: lead, kind: 'control', control: { verb: 'gate' } })
     expect(found(false)).toEqual([])
     expect(found()).toEqual(['control messages to an agent are applied'])
   })
 
-  test('what waits for a terminated agent', async () => {
+  test('pending mail of a terminated agent is found', async () => {
     await terminate(store, child)
     forged(store, child, 'too late')
     expect(found(false)).toEqual([])
     expect(found()).toEqual(['mail to a terminated agent is returned'])
   })
 
-  test('what an ended turn owes and has not sent', async () => {
+  test('a reply of an ended turn that was not sent is found', async () => {
     const session = await reopen(store, child)
     const run_id = randomUUID()
     session.append(beginning(session, run_id, 'hello'))
@@ -112,7 +112,7 @@ describe('mail', () => {
     expect(found()).toEqual(['replies and failure notices of ended turns are sent'])
   })
 
-  test('what waits for an agent without a marker, once all were looked at under this kernel', () => {
+  test('pending mail of an agent without a marker is found, once recovery has scanned all agents since boot', () => {
     forged(store, child, 'nobody looks here')
     expect(found()).toEqual([])
     store.boots.markScanned()
@@ -121,7 +121,7 @@ describe('mail', () => {
     expect(found()).toEqual([])
   })
 
-  test('a message that is delivered and still in the inbox', async () => {
+  test('a delivered message that is still in the inbox is found', async () => {
     const id = posted(store, child, '', { from: lead, kind: 'control', control: { verb: 'gate' } })
     const session = await reopen(store, child)
     session.append([{ kind: 'agent.gated', message_id: id, from: lead }])
@@ -129,7 +129,7 @@ describe('mail', () => {
     expect(found()).toEqual(['delivered mail has left the inbox'])
   })
 
-  test('an agent that somebody holds is not at rest, and nothing of that is asked of it', async () => {
+  test('an agent with a holder is not checked for idle invariants', async () => {
     const session = await newSession(store, { name: 'held' })
     forged(store, session.id, 'x', { kind: 'control', control: { verb: 'gate' } })
     expect(found()).toEqual([])

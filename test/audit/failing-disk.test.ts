@@ -1,4 +1,4 @@
-/** What doctor says where the disk, and not what is on it, is in the way. */
+/** The report of doctor when the disk fails, not the data on it. */
 import { rmSync } from 'node:fs'
 import { dirname, join } from 'node:path'
 import { expect, test } from 'vitest'
@@ -16,7 +16,7 @@ const OPTIONS: DoctorOptions = {
   settingsTrouble: undefined,
 }
 
-test('a home.json that cannot be read now is not called damaged, and nobody is told to move it', async () => {
+test('an unreadable home.json is not reported as damaged, and no remedy moves it away', async () => {
   const store = tempStore()
   await newAgent(store, { name: 'a' })
   withFaults(failing('EMFILE', ({ point }) => point === 'home.read'))
@@ -26,7 +26,7 @@ test('a home.json that cannot be read now is not called damaged, and nobody is t
   expect(failureOfHome(examined)?.code).toBe('STORAGE_FAILED')
 })
 
-test('what could not be read at one of its two looks hides no damage', async () => {
+test('a read error at one of two checks hides no damage', async () => {
   const store = tempStore()
   const id = await newAgent(store, { name: 'a' })
   rmSync(store.logPath(id))
@@ -49,7 +49,7 @@ test('what could not be read at one of its two looks hides no damage', async () 
   expect(looked).toBeGreaterThan(all / 2)
 })
 
-test('a repair that the disk is in the way of says so, with the error', async () => {
+test('a repair that a failing disk prevents reports the error', async () => {
   const store = tempStore()
   const id = await newAgent(store, { name: 'a' })
   rmSync(join(dirname(store.logPath(id)), 'events.jsonl'))

@@ -49,7 +49,7 @@ test.each(VERDICTS)(
   },
 )
 
-test('what needs nobody has no exit status, and what needs somebody has a next command', () => {
+test('a row without an exit code needs no user, and a row with one has a next command', () => {
   for (const [invariant, { verdict, code, rebuild, remedy }] of Object.entries(INVARIANTS)) {
     expect(VERDICTS, invariant).toContain(verdict)
     expect(code !== null, invariant).toBe(verdict === 'damaged' || verdict === 'needs_you')

@@ -130,7 +130,11 @@ describe('a turn that needs a person', () => {
   ]
   test.each<[string, (session: Session, run: string) => NewRecord[][], RegExp]>([
     ['a tool cut short', inTool, /until a person decides: a tool was cut short/],
-    ['a program that lives on', ended('program_alive'), /until a person decides: one of its programs may still/],
+    [
+      'a program that lives on',
+      ended('program_alive'),
+      /until a person decides: one of its programs may still/,
+    ],
     ['an approval that never came', ended('wait_timeout'), /until a person decides: no approval or answer/],
     ['two attempts in vain', inVain, /not continued: 2 attempts made no progress/],
     ['a hold', onHold, /not continued: the agent is on hold/],

@@ -1,4 +1,4 @@
-/** What a killed turn left running, of its tools and tool servers, is killed before anything goes on; and only that. */
+/** Recovery kills the programs, tools and tool servers that a killed turn left, and no other process, before it continues. */
 import { spawn } from 'node:child_process'
 import { randomUUID } from 'node:crypto'
 import { beforeEach, describe, expect, onTestFinished, test } from 'vitest'
@@ -65,7 +65,7 @@ const server = (group: ProcessGroup): NewRecord => ({
   group,
 })
 
-test('a command and a tool server of an open run are killed, each said', async () => {
+test('a command and a tool server of an open run are killed, with a note for each', async () => {
   const [shell, notesServer] = [left(), left()]
   session.append([...begun(), server(notesServer), ...called('shell')])
   session.append([{ kind: 'tool.started', run_id: RUN, call_id: 'c0', tool: 'shell', group: shell }])
@@ -74,7 +74,7 @@ test('a command and a tool server of an open run are killed, each said', async (
   expect(notes).toHaveLength(2)
 })
 
-test('what the program of an open run has started apart from its group is killed, and said', async () => {
+test('a process that the program of an open run started apart from its group is killed, with a note', async () => {
   const { process_group: stray, ...rest } = left()
   // The program itself is gone, and its group with it.
   const gone = { ...rest, process_group: 2 ** 22 + 1, start_time: 1 }
@@ -84,7 +84,7 @@ test('what the program of an open run has started apart from its group is killed
   expect(notes).toEqual(expect.arrayContaining([expect.stringContaining('in other process groups')]))
 })
 
-test('what a tool and a tool server of an open run have started apart is killed; what a call has left that had ended stays', async () => {
+test('processes that a tool and a tool server of an open run started apart are killed; those of a finished call stay', async () => {
   const ids = [randomUUID(), randomUUID(), randomUUID()] as const
   const strays = ids.map((id) => left(RUN, { SUBSTRAT_LAUNCH: id }))
   // They themselves are gone, and their groups with them.
@@ -108,7 +108,7 @@ test('what a tool and a tool server of an open run have started apart is killed;
   expect(notes).toEqual(expect.arrayContaining([expect.stringContaining('2 process(es)')]))
 })
 
-test('a server that a dead turn had kept is stopped, and its end is recorded', async () => {
+test('the kept server of a dead turn is stopped, and its end is recorded', async () => {
   const server_id = randomUUID()
   const group = left(randomUUID(), { SUBSTRAT_SERVER: server_id })
   session.append([...begun(), { kind: 'server.kept', server_id, group }])

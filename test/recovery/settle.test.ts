@@ -155,7 +155,7 @@ test('what a dead turn left running is dead before its provider is asked', async
   expect(notes).toEqual([`process group ${pid} of the interrupted turn was still running: killed it`])
 })
 
-describe('a store that does not answer', () => {
+describe('recovery with a program store that does not answer', () => {
   const recovery = CASES.find(({ name }) => name === 'J-finished') as RecoveryCase
 
   async function unanswered(over: Partial<SettleOptions>, ms: number) {
@@ -168,7 +168,7 @@ describe('a store that does not answer', () => {
     return { session, notes, settled: await settling }
   }
 
-  test('is waited for, which is said; after that the turn stays open, and the next command asks again', async () => {
+  test('waits with a note; then the turn stays open, and the next command asks again', async () => {
     const { session, notes, settled } = await unanswered({}, 300_000)
     expect(settled).toMatchObject({ code: 'TIMED_OUT', message: expect.stringContaining('300 s') })
     expect(notes).toEqual([expect.stringContaining('waiting for agent to report how')])
@@ -181,7 +181,7 @@ describe('a store that does not answer', () => {
   test.each<[string, Partial<SettleOptions>, number]>([
     ['as long as the command waits for others', { waitMs: 60_000 }, 60_000],
     ['10 s at least', { waitMs: 0 }, 10_000],
-  ])('is waited for %s', async (_, over, ms) => {
+  ])('waits %s', async (_, over, ms) => {
     const { settled } = await unanswered(over, ms)
     expect(settled).toMatchObject({ code: 'TIMED_OUT', message: expect.stringContaining(`${ms / 1000} s`) })
   })
@@ -216,14 +216,14 @@ test('the provider is told what the log has of the turn since its program was st
   expect(heard).toEqual({ finished: ['after'], answered: 1, server: 'substrat' })
 })
 
-test('what a program that has not finished says is no reply', async () => {
+test('the text of a program that has not finished is not a reply', async () => {
   const recovery = CASES.find(({ name }) => name === 'J-finished') as RecoveryCase
   const inspect = async (): Promise<object> => ({ outcome: 'unknown', reply: 'half of it' })
   const { after } = await visit(await left(recovery), { ...recovery, inspect })
   expect(after.map(({ kind }) => kind)).not.toContain('message.agent')
 })
 
-test('a reply of the provider that is too large is no reply', async () => {
+test('a reply that is too large is not recorded', async () => {
   const recovery = CASES.find(({ name }) => name === 'J-finished') as RecoveryCase
   const reply = 'x'.repeat(11 * 1024 * 1024)
   const inspect = async (): Promise<object> => ({ outcome: 'finished', reply })
