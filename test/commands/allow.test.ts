@@ -86,7 +86,7 @@ describe.concurrent('a tool that is not allowed', () => {
     await house.spawn('a')
     const refused = await house.run(['send', 'a', 'go', '--allow', name])
     expect(refused).toMatchObject({ exit: 2, stdout: '' })
-    expect(refused.stderr).toContain('names of tools')
+    expect(refused.stderr).toContain('list of tool names')
   })
 })
 

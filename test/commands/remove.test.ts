@@ -171,14 +171,14 @@ describe.concurrent('prune', () => {
     const { stdout } = await house.ok('prune', '--older-than', '0s')
     expect(stdout).toBe('lead/a/b is removed\nlead/a is removed\nlead is removed\n')
     expect(agentsOf(house)).toHaveLength(1)
-    expect((await house.ok('prune', '--older-than', '0s')).stdout).toBe('nothing is that old\n')
+    expect((await house.ok('prune', '--older-than', '0s')).stdout).toBe('nothing is old enough to remove\n')
     expect(house.findings(true)).toEqual([])
   })
 
   test('keeps agents terminated later, and their parents', async () => {
     const house = new House()
     await ended(house)
-    expect((await house.ok('prune', '--older-than', '30d')).stdout).toBe('nothing is that old\n')
+    expect((await house.ok('prune', '--older-than', '30d')).stdout).toBe('nothing is old enough to remove\n')
     expect(agentsOf(house)).toHaveLength(3)
   })
 
@@ -204,7 +204,7 @@ describe.concurrent('prune', () => {
     const longAgo = Date.now() / 1000 - 40 * 24 * 3600
     utimesSync(old as string, longAgo, longAgo)
     expect((await house.ok('prune', '--older-than', '30d', '--dry-run')).stdout).toBe(
-      '1 taken message would be forgotten\n',
+      '1 delivered message would be removed\n',
     )
     expect((await house.ok('prune', '--older-than', '30d', '--json')).json.messages).toBe(1)
     expect(readdirSync(taken)).toEqual(['10000000-0000-4000-8000-000000000000.json'])
