@@ -44,7 +44,7 @@ describe.concurrent('set', () => {
       [['--option', 'nonsense=1'], 2, /scripted has no option "nonsense"/],
       [['--option', 'nonsense'], 2, /is not name=value/],
       [['--option', 'scenario=missing.json'], 8, /the scenario .*missing\.json cannot be read/],
-      [['--workspace', '/no/such'], 2, /the workspace \/no\/such is not a directory/],
+      [['--workspace', '/no/such'], 2, /the workspace \/no\/such does not exist/],
     ]
     for (const [flags, exit, why] of refused) {
       const result = await house.run(['set', 'a', ...flags])
