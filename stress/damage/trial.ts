@@ -1,9 +1,9 @@
 /**
  * Applies one damage, and runs each command on a copy of the home.
  *
- * A command must either answer as if the home were intact, or report the damage: exit 10 and the name of the file, for
- * a log also the byte and the record. It never gives a third answer, never prints a stack trace, and appends nothing to
- * a damaged log.
+ * A command must either answer as if the home were intact, or report the damage. A report has exit 10 and the name of
+ * the file; for a log also the byte and the record. No command gives a third answer, prints a stack trace, or appends
+ * to a damaged log.
  */
 import { basename } from 'node:path'
 import type { LabEnded, MachineLab } from '../machine/lab.js'

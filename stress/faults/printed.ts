@@ -1,7 +1,8 @@
 /**
- * Faults of stdout and stderr: each write to one of them, or to both, fails once or permanently. The command must end,
- * report the failure on one line, leave its turn as it would be without the fault, and print a prefix of its result,
- * without gaps.
+ * Faults of stdout and stderr: each write to one of them, or to both, fails once or permanently.
+ *
+ * The command must end and report the failure on one line. Its turn must be as without the fault. Its output must be a
+ * prefix of the result, without gaps.
  */
 import { existsSync, readFileSync, rmSync } from 'node:fs'
 import { join } from 'node:path'

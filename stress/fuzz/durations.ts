@@ -2,8 +2,9 @@
  * Durations elapse in real time, even if a log has records of a clock that was far ahead. This class knows, by a
  * correct clock, when a secret was printed and when a message was sent.
  *
- * Invariant: no duration is judged across a command under a wrong clock, or after the clock was set back, because such
- * a command may have ended it. A duration that begins under a clock that is ahead lasts as long by the correct one.
+ * Invariant: no duration is judged across a command under a wrong clock, because that command may have ended it. The
+ * same holds after the clock was set back. A duration that begins under a clock that is ahead lasts as long by the
+ * correct one.
  */
 import type { Host } from './host.js'
 import type { Done } from './story.js'

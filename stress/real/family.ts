@@ -1,6 +1,6 @@
 /**
- * A tree with two programs: a root on the scripted provider writes to a child that runs Claude Code and to one that
- * runs Codex, waits for each, and is killed during both.
+ * A tree with two programs. A root on the scripted provider writes to a child that runs Claude Code and to one that
+ * runs Codex. It waits for each, and is killed during both.
  */
 import { writeFileSync } from 'node:fs'
 import { join } from 'node:path'
