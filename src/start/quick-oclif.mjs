@@ -4,9 +4,10 @@ import { readFileSync } from 'node:fs'
 const IMPORT = /^const (?<name>\w+) = (?<module>(?:__import(?:Star|Default)\()?require\("[^"]+"\)\)?);$/gm
 
 /**
- * Replaces slow steps of oclif's start by faster ones with the same result: a manifest read through the thread pool, ids compared
- * by `localeCompare` (for which V8 loads ICU), and a helper for Windows loaded on every platform. The build fails if oclif's code
- * has changed in these places.
+ * Replaces slow steps of oclif's start by faster ones with the same result. The build fails if oclif's code has changed there:
+ * - it reads a manifest through the thread pool;
+ * - it compares ids with `localeCompare`, for which V8 loads ICU;
+ * - it loads a helper for Windows on every platform.
  */
 export function quickOclif() {
   const changes = {
