@@ -1,7 +1,6 @@
 /**
- * A request that crosses a crash has one answer, the reply, for any first command. This is tested for every step at
- * which the process of a turn can die that waits for another agent, or has asked one, and every command that recovers
- * it.
+ * A request that crosses a crash has one answer, the reply, for any first command. The process of a turn that asks, or
+ * waits for, another agent dies at each of its steps. Each command that can recover it is tried after each death.
  */
 import { writeFileSync } from 'node:fs'
 import { join } from 'node:path'
