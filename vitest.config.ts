@@ -13,7 +13,7 @@ export default defineConfig({
     pool: 'forks',
     // Most tests wait for processes that they started: twice as many workers as cores keep the cores busy.
     maxWorkers: availableParallelism() * 2,
-    // No test depends on speed: only what hangs meets these.
+    // No test depends on speed: these limits end only a test that hangs.
     testTimeout: 15 * 60_000,
     hookTimeout: 15 * 60_000,
     teardownTimeout: 60_000,

@@ -68,7 +68,7 @@ describe.concurrent('an inspector that is open', () => {
     expect(house.exists()).toBe(false)
   })
 
-  test('because its user asked for it is no reason', async () => {
+  test('that its user asked for is allowed', async () => {
     const house = new House()
     const [node, ...words] = house.command('list')
     expect((await house.launch([node, '--inspect=0', ...words]).result).exit).toBe(0)

@@ -1,4 +1,4 @@
-/** What is run, or decides on what is run, before the home is open: compiled code, and the list of plugins. */
+/** Code that runs before the home is open: compiled code, and the plugins in the list. */
 import {
   chmodSync,
   chownSync,
@@ -184,7 +184,7 @@ describe.concurrent('a list of plugins', () => {
     expect({ exit, code: json.error.code }).toEqual({ exit: 11, code: 'HOME_EXPOSED' })
   })
 
-  test('that is not there leaves everything as it is, whoever owns the directory', async () => {
+  test('that does not exist changes nothing, with any owner of the directory', async () => {
     const house = House.ofProcesses()
     const data = path.join(house.root, 'data', 'substrat')
     mkdirSync(data, { recursive: true })
