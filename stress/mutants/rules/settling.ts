@@ -155,7 +155,7 @@ export const SETTLING: Mutant[] = [
   },
   {
     name: 'an open run stays open if no turn may start',
-    place: 'dispatch/go-on.ts goOn',
+    place: 'dispatch/advance.ts continueLatest',
     edits: { 'if:6': '' },
     suites: ['dispatch/recovering'],
   },
