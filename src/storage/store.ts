@@ -2,8 +2,7 @@
  * The file store: the only view of the disk for the layers above. Its interface has agents, logs, mail, markers and
  * leases but no files, so a second store could replace this one.
  *
- * The comment of each writing method states what is on disk on return. No method acknowledges anything to a user or
- * sender.
+ * The comment of each writing method states what is on disk on return. No method acknowledges anything.
  */
 import type { Duplex } from 'node:stream'
 import { SubstratError } from '../errors.js'
@@ -126,10 +125,7 @@ export class FileStore {
     return statIfThere('agents.stat', this.paths.agent(agentId).root) !== undefined
   }
 
-  /**
-   * Whether a spawn is creating the agent. Call before `hasAgent`: in that order, no agent is missed during its
-   * creation.
-   */
+  /** Whether a spawn is creating the agent. Call before `hasAgent`, or an agent may be missed. */
   isSpawning(agentId: string): boolean {
     return statIfThere('agents.stat', this.paths.spawning(agentId).root) !== undefined
   }
@@ -139,9 +135,7 @@ export class FileStore {
     return createAgent(this.paths, this.locks, files)
   }
 
-  /**
-   * Needs the agent's lock. One rename removes the agent whole. After a crash, a sweep deletes the renamed directory.
-   */
+  /** Needs the agent's lock. One rename removes the agent whole. After a crash, a sweep deletes what was renamed. */
   removeAgent(agentId: string): void {
     const aside = this.paths.removedPath(agentId)
     io.rename('remove.aside', this.paths.agent(agentId).root, aside)
@@ -239,8 +233,7 @@ export class FileStore {
     const marker = this.paths.marker(agentId)
     const aside = this.paths.closingMarker(agentId)
     if (needsVisit()) return
-    // The marker may be aside already: the process that renamed it died, or is unmarking an agent that was never
-    // created.
+    // The marker may be aside already: its process died, or is unmarking an agent that was never created.
     io.renameIfThere('marker.aside', marker, aside)
     if (needsVisit()) io.renameIfThere('marker.restore', aside, marker)
     else io.unlink('marker.unlink', aside)
@@ -289,9 +282,7 @@ export class FileStore {
   }
 }
 
-/**
- * Symlinks are refused in the directories of the format only. The owner's own files, such as skills, may be symlinks.
- */
+/** Symlinks are refused in the directories of the format only: the owner's own files, such as skills, may be links. */
 function confinedPaths(root: string): HomePaths {
   const paths = new HomePaths(root)
   confine(paths.directories)
