@@ -5,11 +5,13 @@
 
 /** `; did you mean notes?`. Empty if no word is similar: at most a third of its letters may differ. */
 export function suggestion(word: string, words: string[]): string {
-  const distances = words.map((other) => ({ other, distance: distanceBetween(word, other) }))
-  const [best] = distances.sort((a, b) => a.distance - b.distance)
-  return best !== undefined && best.distance <= Math.ceil(word.length / 3)
-    ? `; did you mean ${best.other}?`
-    : ''
+  const max = Math.ceil(word.length / 3)
+  // The distance is at least the difference in length. So even a huge word is compared only with similar ones.
+  const [best] = words
+    .filter((other) => Math.abs(other.length - word.length) <= max)
+    .map((other) => ({ other, distance: distanceBetween(word, other) }))
+    .sort((a, b) => a.distance - b.distance)
+  return best !== undefined && best.distance <= max ? `; did you mean ${best.other}?` : ''
 }
 
 /** Letters to insert, delete, replace or swap with a neighbour: the optimal string alignment distance. */

@@ -8,20 +8,23 @@ const GROUPS = {
   TALK: ['send', 'retry', 'wait', 'log', 'export', 'inbox'],
   DECIDE: ['approve', 'deny', 'resume', 'token rotate'],
   OPERATE: [
-    ...[
-      'list',
-      'tree',
-      'show',
-      'suspend',
-      'cancel',
-      'gate',
-      'ungate',
-      'deliver',
-      'terminate',
-      'remove',
-      'prune',
-    ],
-    ...['config get', 'config list', 'config set', 'autocomplete', 'mcp', 'help'],
+    'list',
+    'tree',
+    'show',
+    'suspend',
+    'cancel',
+    'gate',
+    'ungate',
+    'deliver',
+    'terminate',
+    'remove',
+    'prune',
+    'config get',
+    'config list',
+    'config set',
+    'autocomplete',
+    'mcp',
+    'help',
   ],
   REPAIR: ['recover', 'doctor', 'unlock'],
 }
@@ -76,8 +79,7 @@ export class SubstratHelp extends Help {
 
   private summaryOf(id: string): string | undefined {
     const command = this.config.findCommand(id.replaceAll(' ', ':'))
-    if (command !== undefined && SUMMARIES[id] !== undefined) return SUMMARIES[id]
-    return command === undefined ? undefined : this.summary(command)
+    return SUMMARIES[id] ?? (command === undefined ? undefined : this.summary(command))
   }
 
   private list(rows: (string | undefined)[][]): string {
@@ -96,16 +98,25 @@ export class SubstratHelp extends Help {
 
 /** The names of the values of flags. */
 const VALUES: Record<string, string> = {
-  ...{ from: 'AGENT', parent: 'AGENT', name: 'NAME', provider: 'NAME', model: 'MODEL', system: 'TEXT' },
-  ...{
-    workspace: 'DIR',
-    option: 'NAME=VALUE',
-    allow: 'TOOLS',
-    key: 'KEY',
-    'reply-to': 'ID',
-    'max-steps': 'N',
-  },
-  ...{ last: 'N', result: 'FILE', input: 'TEXT', reason: 'TEXT', token: 'TOKEN', title: 'TEXT' },
+  allow: 'TOOLS',
+  from: 'AGENT',
+  input: 'TEXT',
+  key: 'KEY',
+  last: 'N',
+  'max-steps': 'N',
+  model: 'MODEL',
+  name: 'NAME',
+  option: 'NAME=VALUE',
+  output: 'FILE',
+  parent: 'AGENT',
+  provider: 'NAME',
+  reason: 'TEXT',
+  'reply-to': 'ID',
+  result: 'FILE',
+  system: 'TEXT',
+  title: 'TEXT',
+  token: 'TOKEN',
+  workspace: 'DIR',
 }
 
 class SubstratCommandHelp extends CommandHelp {
@@ -136,9 +147,9 @@ class SubstratCommandHelp extends CommandHelp {
   }
 }
 
-/** A boolean flag of oclif's (`--json`) in our words, and for an option the name of its value. */
+/** Adds the name of an option's value. oclif defines `--json` itself, with a description of its own. */
 function describedFlag(flag: Command.Flag.Any): Command.Flag.Any {
   if (flag.name === 'json') return { ...flag, description: 'print one JSON object on stdout' }
   if (flag.type !== 'option' || flag.helpValue !== undefined || flag.options !== undefined) return flag
-  return { ...flag, helpValue: flag.name === 'output' ? 'FILE' : VALUES[flag.name] }
+  return { ...flag, helpValue: VALUES[flag.name] }
 }

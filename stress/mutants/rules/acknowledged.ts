@@ -45,7 +45,7 @@ export const ACKNOWLEDGED: Mutant[] = [
   },
   {
     name: 'an agent is created with a record that names a missing blob',
-    place: 'storage/birth.ts createAgent',
+    place: 'storage/create-agent.ts createAgent',
     edits: { 'forOf:2': '' },
     suites: ['storage/create-agent'],
   },
@@ -68,7 +68,7 @@ export const ACKNOWLEDGED: Mutant[] = [
   },
   {
     name: 'the first records of an agent are not synced',
-    place: 'storage/birth.ts createAgent',
+    place: 'storage/create-agent.ts createAgent',
     edits: { 'property:1.value': 'false' },
     suites: ['storage/create-agent'],
   },

@@ -25,13 +25,13 @@ export const DAMAGE: Mutant[] = [
   },
   {
     name: "a read error of doctor's second check hides the findings of the first",
-    place: 'audit/diagnose.ts lookAgain',
+    place: 'audit/audit.ts lookAgain',
     edits: { 'logical:3': '@left' },
     suites: ['audit/failing-disk'],
   },
   {
     name: 'doctor does not check again what its first check could not read',
-    place: 'audit/diagnose.ts lookAgain',
+    place: 'audit/audit.ts lookAgain',
     edits: { 'conditional:1': '@test.callee.object' },
     suites: ['audit/failing-disk'],
   },
@@ -49,13 +49,13 @@ export const DAMAGE: Mutant[] = [
   },
   {
     name: 'an input of a program may be of any depth',
-    place: 'turn/ask/ask-agent.ts plainObject',
+    place: 'turn/ask/program-events.ts plainObject',
     edits: { 'if:1': '' },
     suites: ['turn/ask/levels'],
   },
   {
     name: 'the arguments of a call by MCP may be of any depth',
-    place: 'turn/tools/mcp-server.ts speakMcp',
+    place: 'turn/tools/mcp-server.ts serveMcp',
     edits: { 'if:1': '' },
     suites: ['turn/ask/levels'],
   },

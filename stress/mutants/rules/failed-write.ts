@@ -57,13 +57,13 @@ export const FAILED_WRITE: Mutant[] = [
   },
   {
     name: 'a spawn that fails leaves its marker',
-    place: 'storage/birth.ts createAgent',
+    place: 'storage/create-agent.ts createAgent',
     edits: { 'catchClause:1.body.body.1': '' },
     suites: ['storage/create-agent'],
   },
   {
     name: 'a spawn that fails keeps its lock',
-    place: 'storage/birth.ts createAgent',
+    place: 'storage/create-agent.ts createAgent',
     edits: { 'catchClause:1.body.body.2': '' },
     suites: ['storage/create-agent'],
   },

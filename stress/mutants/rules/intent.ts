@@ -86,7 +86,7 @@ export const INTENT: Mutant[] = [
   },
   {
     name: "a program's state is recorded only at its end",
-    place: 'turn/ask/ask-agent.ts Heard.take',
+    place: 'turn/ask/program-events.ts Heard.take',
     edits: { 'expression:4.expression': '@arguments.0.properties.1.value' },
     suites: ['turn/drive-agent'],
   },
@@ -104,7 +104,7 @@ export const INTENT: Mutant[] = [
   },
   {
     name: 'an agent is there before its name leads to it',
-    place: 'tree/birth.ts createAgent',
+    place: 'tree/create-agent.ts createAgent',
     edits: {
       'expression:1': '@variable:5\nconst result = @await:3\n@self\nreturn result',
       'variable:5': '',
@@ -114,13 +114,13 @@ export const INTENT: Mutant[] = [
   },
   {
     name: 'an agent is there before its marker',
-    place: 'storage/birth.ts createAgent',
+    place: 'storage/create-agent.ts createAgent',
     edits: { 'expression:3': '' },
     suites: ['tree/create-agent', 'storage/create-agent'],
   },
   {
     name: 'a message is removed before its record is made',
-    place: 'dispatch/go-on.ts takeMail',
+    place: 'dispatch/advance.ts takeMail',
     edits: {
       'expression:4':
         'for (const { @templateLiteral:1.expressions.0.property } of @expression.arguments.2) @call:6.callee(@call:6.arguments.0, @templateLiteral:1.expressions.0.property)\n@self',
@@ -169,7 +169,7 @@ export const INTENT: Mutant[] = [
   },
   {
     name: 'a log is replaced before the damaged one is kept',
-    place: 'audit/rebuild-log.ts operate',
+    place: 'audit/rebuild-log.ts rebuildUnderLock',
     edits: { 'logical:3': '@right' },
     suites: ['audit/rebuild-log'],
   },

@@ -112,7 +112,7 @@ export const LOCKS: Mutant[] = [
   },
   {
     name: 'the log of a new agent is not locked',
-    place: 'storage/birth.ts createAgent',
+    place: 'storage/create-agent.ts createAgent',
     edits: {
       'object:3':
         "(@expression:3.expression.callee(@properties.0.argument), @call:8.callee('log.open', @properties.1.value, 'write'))",

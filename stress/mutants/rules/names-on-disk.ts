@@ -35,7 +35,7 @@ export const NAMES_ON_DISK: Mutant[] = [
   },
   {
     name: 'a new agent is synced after its rename, not before',
-    place: 'storage/birth.ts createAgent',
+    place: 'storage/create-agent.ts createAgent',
     edits: {
       'try:1.block.body.9':
         "@try:1.block.body.11\n@expression.callee('spawn.sync_directory', @try:1.block.body.11.expression.arguments.2)",
@@ -137,7 +137,7 @@ export const NAMES_ON_DISK: Mutant[] = [
   },
   {
     name: 'a child is born before the name of its parent is synced',
-    place: 'tree/birth.ts checkParent',
+    place: 'tree/create-agent.ts checkParent',
     edits: { 'expression:1': '' },
     suites: ['tree/create-agent-below'],
   },

@@ -19,7 +19,7 @@ export const NAMES: Mutant[] = [
   noName('that of the operator', { 'if:8': '' }),
   {
     name: 'a child may be called parent',
-    place: 'tree/birth.ts createAgent',
+    place: 'tree/create-agent.ts createAgent',
     edits: { 'if:2': '' },
     suites: ['tree/create-agent-below'],
   },
@@ -43,7 +43,7 @@ export const NAMES: Mutant[] = [
   },
   {
     name: 'two living siblings have one name',
-    place: 'tree/birth.ts createAgent',
+    place: 'tree/create-agent.ts createAgent',
     edits: { 'if:3': 'void [@test.left.left, @consequent.argument.callee]' },
     suites: ['tree/names'],
   },

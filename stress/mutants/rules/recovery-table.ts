@@ -28,7 +28,7 @@ export const ROWS: Mutant[] = [
   },
   {
     name: 'an ended run is taken for an open one',
-    place: 'recovery/table.ts diagnose',
+    place: 'recovery/table.ts rowOf',
     edits: { 'binary:1': '@left.expression.object === null' },
     suites: ['recovery/settle#the recovery table'],
   },

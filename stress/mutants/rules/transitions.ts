@@ -28,7 +28,7 @@ export const TRANSITIONS: Mutant[] = [
   },
   {
     name: 'a session goes from any state to any other',
-    place: 'session/fold/fold.ts moveTo',
+    place: 'session/fold/session.ts moveTo',
     edits: { 'call:1': '@callee.object' },
     suites: ['session/fold/fold'],
   },
@@ -150,7 +150,7 @@ export const TRANSITIONS: Mutant[] = [
   },
   {
     name: 'a session does not become idle with its run',
-    place: 'turn/step/step.ts withRest',
+    place: 'turn/step/step.ts withSuspension',
     edits: { 'array:1': '@elements.0.argument' },
     suites: ['turn/step/step'],
   },

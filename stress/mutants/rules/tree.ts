@@ -4,31 +4,31 @@ import type { Mutant } from '../mutant.js'
 export const TREE: Mutant[] = [
   {
     name: 'a child can be created below a terminated agent',
-    place: 'tree/birth.ts checkParent',
+    place: 'tree/create-agent.ts checkParent',
     edits: { 'logical:2': '@left' },
     suites: ['tree/create-agent-below'],
   },
   {
     name: 'a child is created below a completed agent',
-    place: 'tree/birth.ts checkParent',
+    place: 'tree/create-agent.ts checkParent',
     edits: { 'logical:1': '@left' },
     suites: ['tree/create-agent-below'],
   },
   {
     name: 'a tree is one level deeper than it may be',
-    place: 'tree/birth.ts checkParent',
+    place: 'tree/create-agent.ts checkParent',
     edits: { 'binary:3': '@left > @right' },
     suites: ['tree/create-agent-below'],
   },
   {
     name: 'an agent has one child more than it may have',
-    place: 'tree/birth.ts checkParent',
+    place: 'tree/create-agent.ts checkParent',
     edits: { 'logical:4': '@left.left > @left.right && @right.left > @left.right' },
     suites: ['tree/create-agent-below'],
   },
   {
     name: 'terminated agents count as children',
-    place: 'tree/birth.ts forgetDead',
+    place: 'tree/create-agent.ts forgetDead',
     edits: { 'binary:2': '@left' },
     suites: ['tree/create-agent-below'],
   },

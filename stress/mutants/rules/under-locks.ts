@@ -4,7 +4,7 @@ import type { Mutant } from '../mutant.js'
 export const UNDER_LOCKS: Mutant[] = [
   {
     name: 'a new agent is visible before it is locked',
-    place: 'storage/birth.ts lockCradle',
+    place: 'storage/create-agent.ts lockStaging',
     edits: {
       'call:3':
         "@call:2.callee.object.@{host/disk/io.ts open|function:1.id}('spawn.open', @arguments.1, 'create')",
@@ -13,13 +13,13 @@ export const UNDER_LOCKS: Mutant[] = [
   },
   {
     name: 'a sweep takes the cradle of a spawn that lives',
-    place: 'storage/birth.ts lockDeadCradle',
+    place: 'storage/create-agent.ts lockDeadStaging',
     edits: { 'call:2': '@arguments.1' },
     suites: ['storage/create-agent'],
   },
   {
     name: 'a sweep takes the cradle of a spawn that is about to lock it',
-    place: 'storage/birth.ts lockDeadCradle',
+    place: 'storage/create-agent.ts lockDeadStaging',
     edits: {
       'call:3':
         "@call:1.callee.object.@{host/disk/io.ts open|function:1.id}('sweep.open', @arguments.1, 'create')",
@@ -28,7 +28,7 @@ export const UNDER_LOCKS: Mutant[] = [
   },
   {
     name: 'a sweep takes the cradle of a spawn that has just locked it',
-    place: 'storage/birth.ts lockDeadCradle',
+    place: 'storage/create-agent.ts lockDeadStaging',
     edits: { 'logical:1': '@left.left !== undefined || Number.isNaN(0)' },
     suites: ['storage/create-agent'],
   },
@@ -49,7 +49,7 @@ export const UNDER_LOCKS: Mutant[] = [
   },
   {
     name: 'the lock of a new agent has its name before it is locked',
-    place: 'storage/birth.ts lockCradle',
+    place: 'storage/create-agent.ts lockStaging',
     edits: {
       'expression:2':
         "@call:5.callee(@call:2.callee.object.@{host/disk/io.ts open|function:1.id}('lock.open', @call:4.arguments.2, 'create'))\n@self",
@@ -64,13 +64,13 @@ export const UNDER_LOCKS: Mutant[] = [
   },
   {
     name: 'a child is born while the index of its parent is not locked',
-    place: 'tree/birth.ts createAgent',
+    place: 'tree/create-agent.ts createAgent',
     edits: { 'expression:1': '@expression:2\n@self' },
     suites: ['tree/create-agent-below', 'operations/terminate'],
   },
   {
     name: 'the lock of an index is kept after a birth',
-    place: 'tree/birth.ts createAgent',
+    place: 'tree/create-agent.ts createAgent',
     edits: { 'expression:2': '' },
     suites: ['tree/create-agent', 'tree/names'],
   },
@@ -97,13 +97,13 @@ export const UNDER_LOCKS: Mutant[] = [
   },
   {
     name: 'an agent is removed without its lock',
-    place: 'operations/removable.ts takeAway',
+    place: 'operations/removable.ts removeAgent',
     edits: { 'await:1': '{ @await:2.argument.callee.property: async () => undefined }' },
     suites: ['operations/remove'],
   },
   {
     name: 'a removal does not check again under the lock',
-    place: 'operations/removable.ts takeAway',
+    place: 'operations/removable.ts removeAgent',
     edits: { 'if:3': '', 'expression:1': '' },
     suites: ['operations/remove'],
   },
