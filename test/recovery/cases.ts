@@ -14,10 +14,10 @@ import { agent, hang } from '../support/turns.js'
 export interface RecoveryCase {
   /** The file of its transcript. */
   name: string
-  /** How a crash gets there. */
+  /** The crash that leaves this log. */
   story: string
   provider: 'scripted' | 'exec' | 'agent' | 'gone'
-  /** Of the provider `agent`. */
+  /** The inspection by the provider `agent`. */
   inspect?: () => unknown
   /** Batches after session.created. */
   before: (run: string, session: Session) => NewRecord[][]
@@ -34,7 +34,7 @@ export const PENDING = '7f1c7d52-97a5-4a38-9d0e-0f3b1c2d4e5f'
 const own = ownIdentity()
 const elsewhere = randomUUID()
 
-/** A group that is gone: of this boot and namespace, but of no living process. */
+/** A dead process group of this boot and pid namespace. */
 function group(over: Partial<ProcessGroup> = {}): ProcessGroup {
   const { kernel_boot_id, pid_namespace } = own
   return { process_group: 2 ** 22 + 1, start_time: 1, kernel_boot_id, pid_namespace, ...over }
@@ -50,7 +50,7 @@ const state = (run: string): NewRecord => ({ kind: 'provider.state', run_id: run
 const PAST = '2001-01-01T00:00:00.000Z'
 const FUTURE = '2999-01-01T00:00:00.000Z'
 
-/** A model that has called `tools`, in one response. */
+/** One response of a model, with a call of each of `tools`. */
 function calling(run: string, session: Session, ...tools: string[]): NewRecord[][] {
   const calls = tools.map((name, index) => ({ call_id: `c${index + 1}`, name, input: {} }))
   return [
@@ -76,7 +76,7 @@ const toolFinished = (run: string, call_id: string, tool: string): NewRecord => 
   is_error: false,
 })
 
-/** A run that waits for approval of its one call. */
+/** A run that waits for approval of its only call. */
 function parked(run: string, session: Session, deadline_at: string): NewRecord[][] {
   const token_id = deriveId(run, 'token')
   return [
@@ -117,14 +117,14 @@ const inFlight: RecoveryCase['before'] = (run, session) => [
 export const CASES: RecoveryCase[] = [
   {
     name: 'A-never-ran',
-    story: 'spawned without a prompt, and killed before the clean end',
+    story: 'spawned without a prompt, then killed before its clean exit',
     provider: 'scripted',
     before: () => [],
     goesOn: false,
   },
   {
     name: 'A-not-at-rest',
-    story: 'a turn is over; killed between two turns of one command, before the session came to rest',
+    story: 'killed between two turns of one command: the run has ended, and the session is still active',
     provider: 'scripted',
     before: (run, session) => [
       [...beginning(session, run, 'hi'), asked(run)],
@@ -138,28 +138,29 @@ export const CASES: RecoveryCase[] = [
   },
   {
     name: 'B-mark',
-    story: 'spawned with a prompt, and killed before its provider was asked; the caller does not go on',
+    story:
+      'spawned with a prompt, and killed before the provider was asked; the command does not continue the turn',
     provider: 'scripted',
     before: (run, session) => [beginning(session, run, 'hi')],
     goesOn: false,
   },
   {
     name: 'B-ask',
-    story: 'killed between the start of a turn and its program; the caller goes on',
+    story: 'killed between the start of a turn and the start of its program; the command continues the turn',
     provider: 'exec',
     before: (run, session) => [beginning(session, run, 'hi')],
     goesOn: true,
   },
   {
     name: 'C-mark',
-    story: 'killed in mid-inference; the caller does not go on',
+    story: 'killed during inference; the command does not continue the turn',
     provider: 'scripted',
     before: (run, session) => [[...beginning(session, run, 'hi'), asked(run)]],
     goesOn: false,
   },
   {
     name: 'C-ask',
-    story: 'killed in mid-inference, twice; the caller goes on',
+    story: 'killed during inference, twice; the command continues the turn',
     provider: 'scripted',
     before: (run, session) => [
       [...beginning(session, run, 'hi'), asked(run)],
@@ -169,7 +170,7 @@ export const CASES: RecoveryCase[] = [
   },
   {
     name: 'C-reboot',
-    story: 'the power failed in mid-inference',
+    story: 'the power failed during inference',
     provider: 'scripted',
     before: (run, session) => [
       [...beginning(session, run, 'hi'), asked(run)].map((record) =>
@@ -180,7 +181,7 @@ export const CASES: RecoveryCase[] = [
   },
   {
     name: 'C-retry',
-    story: 'killed in the pause before a retry',
+    story: 'killed while backing off before a retry',
     provider: 'scripted',
     before: (run, session) => [
       [...beginning(session, run, 'hi'), asked(run)],
@@ -197,14 +198,14 @@ export const CASES: RecoveryCase[] = [
   },
   {
     name: 'D-none-started',
-    story: 'killed after a response with calls was stored and before its first tool was',
+    story: 'killed after a response with tool calls was recorded, and before the first tool started',
     provider: 'scripted',
     before: (run, session) => calling(run, session, 'read_file', 'shell'),
     goesOn: true,
   },
   {
     name: 'D-some-finished',
-    story: 'killed between one tool and the next; the caller does not go on',
+    story: 'killed between two tools; the command does not continue the turn',
     provider: 'scripted',
     before: (run, session) => [
       ...calling(run, session, 'read_file', 'read_file'),
@@ -215,7 +216,7 @@ export const CASES: RecoveryCase[] = [
   },
   {
     name: 'E-stop',
-    story: 'killed while a command ran; the settings say to ask a person',
+    story: 'killed while a shell command ran; the settings leave the decision to a person',
     provider: 'scripted',
     before: (run, session) => [
       ...calling(run, session, 'shell', 'read_file'),
@@ -226,7 +227,7 @@ export const CASES: RecoveryCase[] = [
   },
   {
     name: 'E-continue',
-    story: 'killed while a command ran; the settings say to let the model look for itself',
+    story: 'killed while a shell command ran; the settings let the model check the outcome',
     provider: 'scripted',
     before: (run, session) => [
       ...calling(run, session, 'shell', 'read_file'),
@@ -237,7 +238,8 @@ export const CASES: RecoveryCase[] = [
   },
   {
     name: 'E-continue-mark',
-    story: 'killed while a file was written; the model may look for itself, but the caller does not go on',
+    story:
+      'killed while a tool wrote a file; the model may check the outcome, but the command does not continue the turn',
     provider: 'scripted',
     before: (run, session) => [
       ...calling(run, session, 'write_file'),
@@ -248,14 +250,15 @@ export const CASES: RecoveryCase[] = [
   },
   {
     name: 'E-reads',
-    story: 'killed while a tool ran that only reads: it is run again',
+    story: 'killed while a read-only tool ran: the tool runs again',
     provider: 'scripted',
     before: (run, session) => [...calling(run, session, 'read_file'), [toolStarted(run, 'c1', 'read_file')]],
     goesOn: true,
   },
   {
     name: 'E-foreign',
-    story: 'killed while a command ran in a container, which may still run it; recovered outside',
+    story:
+      'killed while a shell command ran in a container; recovery runs outside, and the command may still run',
     provider: 'scripted',
     before: (run, session) => [
       ...calling(run, session, 'shell'),
@@ -274,7 +277,7 @@ export const CASES: RecoveryCase[] = [
   },
   {
     name: 'F-ask',
-    story: 'killed between the last result and the next request',
+    story: 'killed between the last tool result and the next request',
     provider: 'scripted',
     before: (run, session) => [
       ...calling(run, session, 'read_file'),
@@ -285,7 +288,7 @@ export const CASES: RecoveryCase[] = [
   },
   {
     name: 'F-mark',
-    story: 'killed between the last result and the next request; the caller does not go on',
+    story: 'killed between the last tool result and the next request; the command does not continue the turn',
     provider: 'scripted',
     before: (run, session) => [
       ...calling(run, session, 'read_file'),
@@ -296,7 +299,8 @@ export const CASES: RecoveryCase[] = [
   },
   {
     name: 'G-model',
-    story: 'the final response of a model is there, its run not closed: by a program that wrote them apart',
+    story:
+      'the final response of a model is recorded, and its run is open: a program that records the two separately leaves this',
     provider: 'scripted',
     before: (run, session) => [
       [...beginning(session, run, 'hi'), asked(run)],
@@ -306,21 +310,21 @@ export const CASES: RecoveryCase[] = [
   },
   {
     name: 'G-close',
-    story: 'killed between the reply of a program and the end of its run, while the provider let go',
+    story: 'killed between the reply of a program and the end of its run, while releasing the provider',
     provider: 'exec',
     before: (run, session) => [beginning(session, run, 'hi'), [launched(run)], [replied(run, 'hello')]],
     goesOn: true,
   },
   {
     name: 'H-keep',
-    story: 'parked for approval, and its process has exited; the token is good',
+    story: 'waiting for approval with a valid token; the process has exited by design',
     provider: 'scripted',
     before: (run, session) => parked(run, session, FUTURE),
     goesOn: true,
   },
   {
     name: 'H-killed',
-    story: 'parked for approval, and killed before the session came to rest',
+    story: 'waiting for approval, and killed before the session was suspended',
     provider: 'scripted',
     before: (run, session) => {
       const [first, second, third] = parked(run, session, FUTURE) as [NewRecord[], NewRecord[], NewRecord[]]
@@ -330,7 +334,7 @@ export const CASES: RecoveryCase[] = [
   },
   {
     name: 'H-decided',
-    story: 'approved, and killed before the tool was started: the decision is not asked for again',
+    story: 'approved, and killed before the tool started: no second approval is needed',
     provider: 'scripted',
     before: (run, session) => {
       const token_id = deriveId(run, 'token')
@@ -347,28 +351,28 @@ export const CASES: RecoveryCase[] = [
   },
   {
     name: 'H2-before',
-    story: 'a rate limit parked the run, and its time has not come',
+    story: 'waiting for the end of a rate limit, which has not come',
     provider: 'scripted',
     before: (run, session) => limited(run, session, FUTURE),
     goesOn: true,
   },
   {
     name: 'H2-after',
-    story: 'a rate limit parked the run, and its time has come',
+    story: 'waiting for the end of a rate limit, which has passed',
     provider: 'scripted',
     before: (run, session) => limited(run, session, PAST),
     goesOn: true,
   },
   {
     name: 'I-deadline',
-    story: 'parked for approval, and nobody answered in time',
+    story: 'waiting for approval past its deadline',
     provider: 'scripted',
     before: (run, session) => parked(run, session, PAST),
     goesOn: true,
   },
   {
     name: 'I-revoked',
-    story: 'parked for approval, and its token was revoked without another in its place',
+    story: 'waiting for approval with a token that was revoked and not replaced',
     provider: 'scripted',
     before: (run, session) => [
       ...parked(run, session, FUTURE),
@@ -378,7 +382,7 @@ export const CASES: RecoveryCase[] = [
   },
   {
     name: 'I-missing',
-    story: 'parked for approval, with a token that no record minted',
+    story: 'waiting for approval with a token that no record minted',
     provider: 'scripted',
     before: (run, session) =>
       parked(run, session, FUTURE).map((batch) => batch.filter(({ kind }) => kind !== 'token.minted')),
@@ -386,7 +390,7 @@ export const CASES: RecoveryCase[] = [
   },
   {
     name: 'J-finished',
-    story: 'killed while the program ran; it finished all the same, and its own store has the reply',
+    story: 'killed while the program ran; the program finished, and its own store has the reply',
     provider: 'agent',
     inspect: async () => ({ outcome: 'finished', reply: 'built' }),
     before: inFlight,
@@ -402,21 +406,21 @@ export const CASES: RecoveryCase[] = [
   },
   {
     name: 'J-unknown',
-    story: 'killed while the program ran; it has no store of its own',
+    story: 'killed while the program ran; the program has no store of its own',
     provider: 'exec',
     before: inFlight,
     goesOn: true,
   },
   {
     name: 'J-provider-gone',
-    story: 'killed while the program ran; the plugin of the provider was uninstalled since',
+    story: "killed while the program ran; the provider's plugin was uninstalled afterwards",
     provider: 'gone',
     before: inFlight,
     goesOn: true,
   },
   {
     name: 'J-provider-broken',
-    story: 'killed while the program ran; the provider throws when it is asked',
+    story: 'killed while the program ran; the provider throws an error when asked',
     provider: 'agent',
     inspect: () => {
       throw new Error('the store is locked')
@@ -426,7 +430,7 @@ export const CASES: RecoveryCase[] = [
   },
   {
     name: 'J-provider-garbage',
-    story: 'killed while the program ran; the provider says that it finished, but not with which reply',
+    story: 'killed while the program ran; the provider says that it finished, but gives no reply',
     provider: 'agent',
     inspect: async () => ({ outcome: 'finished' }),
     before: inFlight,
@@ -434,15 +438,19 @@ export const CASES: RecoveryCase[] = [
   },
   {
     name: 'J-foreign',
-    story: 'killed while the program ran in a container, which may still run it; recovered outside',
+    story:
+      'killed while the program ran in a container; recovery runs outside, and the program may still run',
     provider: 'agent',
-    inspect: async () => ({ outcome: 'finished', reply: 'nobody is asked while it may still run' }),
+    inspect: async () => ({
+      outcome: 'finished',
+      reply: 'no provider is asked while its program may still run',
+    }),
     before: (run, session) => [beginning(session, run, 'build it'), [launched(run, { pid_namespace: '1' })]],
     goesOn: true,
   },
   {
     name: 'J-reboot',
-    story: 'the power failed while the program ran: its process group means others now',
+    story: 'the power failed while the program ran: its process group number now belongs to another process',
     provider: 'exec',
     before: (run, session) => [
       beginning(session, run, 'build it').map((record) =>
@@ -454,7 +462,7 @@ export const CASES: RecoveryCase[] = [
   },
   {
     name: 'K',
-    story: 'a mail is delivered in the log, and its file is still in the inbox; another is not',
+    story: 'a delivered message still has its file in the inbox, beside a pending message',
     provider: 'scripted',
     before: (run, session) => {
       const [activated, started] = beginning(session, run, '') as [NewRecord, NewRecord]
@@ -474,7 +482,7 @@ export const CASES: RecoveryCase[] = [
   },
 ]
 
-/** Inspected for ever; not a case, because nobody waits for its transcript. */
+/** Its inspection never ends. It is not a case, because settling it needs a fake clock. */
 export const hanging = agent({ inspect: hang })
 
 export function providersOf(inspect: RecoveryCase['inspect'] | Provider): ProviderRegistry {

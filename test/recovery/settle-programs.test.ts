@@ -36,7 +36,7 @@ function settled(): Promise<SettleResult> {
   })
 }
 
-/** A program in a group of its own, as a turn would have left it. */
+/** Starts a program in a process group of its own, as a dead turn leaves it. */
 function left(runId: string = RUN, over: Record<string, string> = {}): ProcessGroup {
   const env = { SUBSTRAT_RUN: runId, ...over }
   const child = spawn('sleep', ['3600'], { detached: true, stdio: 'ignore', env })
@@ -74,9 +74,9 @@ test('a command and a tool server of an open run are killed, with a note for eac
   expect(notes).toHaveLength(2)
 })
 
-test('a process that the program of an open run started apart from its group is killed, with a note', async () => {
+test('a process that the program of an open run started in another process group is killed, with a note', async () => {
   const { process_group: stray, ...rest } = left()
-  // The program itself is gone, and its group with it.
+  // The program itself is dead, and so is its process group.
   const gone = { ...rest, process_group: 2 ** 22 + 1, start_time: 1 }
   session.append([...beginning(session, RUN, 'hi'), { kind: 'provider.started', run_id: RUN, ...gone }])
   await settled()
@@ -84,10 +84,10 @@ test('a process that the program of an open run started apart from its group is 
   expect(notes).toEqual(expect.arrayContaining([expect.stringContaining('in other process groups')]))
 })
 
-test('processes that a tool and a tool server of an open run started apart are killed; those of a finished call stay', async () => {
+test('processes that a tool and a tool server of an open run started in other process groups are killed; those of a finished call survive', async () => {
   const ids = [randomUUID(), randomUUID(), randomUUID()] as const
   const strays = ids.map((id) => left(RUN, { SUBSTRAT_LAUNCH: id }))
-  // They themselves are gone, and their groups with them.
+  // The tool and the tool server themselves are dead, and so are their process groups.
   const [shell, ended, notesServer] = ids.map((launch_id, index) => {
     return {
       ...(strays[index] as ProcessGroup),
@@ -108,7 +108,7 @@ test('processes that a tool and a tool server of an open run started apart are k
   expect(notes).toEqual(expect.arrayContaining([expect.stringContaining('2 process(es)')]))
 })
 
-test('the kept server of a dead turn is stopped, and its end is recorded', async () => {
+test('a server that a dead turn had kept is stopped, and its end is recorded', async () => {
   const server_id = randomUUID()
   const group = left(randomUUID(), { SUBSTRAT_SERVER: server_id })
   session.append([...begun(), { kind: 'server.kept', server_id, group }])
@@ -116,7 +116,7 @@ test('the kept server of a dead turn is stopped, and its end is recorded', async
   expect([isAlive(group.process_group), session.state.warm]).toEqual([false, undefined])
 })
 
-test('a tool server of a run that waits is killed: its turn began before it was parked', async () => {
+test('the tool server of a waiting run is killed: it belongs to the turn before the wait', async () => {
   const group = left()
   session.append([...begun(), server(group)])
   session.append([
@@ -141,8 +141,8 @@ test.each<NewRecord>([
   },
 )
 
-describe('left alone is', () => {
-  test('a process that has the number of the group by now, and is not of the run', async () => {
+describe('recovery', () => {
+  test('does not kill a process of another run that has the recorded number', async () => {
     const group = left(randomUUID())
     session.append([...begun(), server(group)])
     expect(await settled()).toEqual({ row: 'C', hasSurvivor: false })
@@ -150,14 +150,14 @@ describe('left alone is', () => {
     expect(notes).toEqual([])
   })
 
-  test('what began before it was recorded, though it says that it is of the run', async () => {
+  test('does not kill a process older than its record, although its environment names the run', async () => {
     const group = left()
     session.append([...begun(), server({ ...group, start_time: group.start_time + 1 })])
     await settled()
     expect(isAlive(group.process_group)).toBe(true)
   })
 
-  test('a kept server in another pid namespace, though the run has not used it: nothing goes on beside it', async () => {
+  test('does not continue the turn beside a kept server in another pid namespace, even one that the run has not used', async () => {
     session = await reopen(session.store, await agentWithServer(session.store))
     const { warm } = session.state as { warm: RecordedServer }
     const kept: NewRecord = { kind: 'server.kept', ...warm, group: { ...warm.group, pid_namespace: '1' } }
@@ -173,7 +173,7 @@ describe('left alone is', () => {
     expect(session.state.warm).toBeUndefined()
   })
 
-  test('but not a server there of which nothing runs any more, though it was a program of the run', async () => {
+  test('records the end of a server in another pid namespace once none of its processes runs, although the run had started it', async () => {
     const group = { ...left(), pid_namespace: '1' }
     session.append([...begun(), { kind: 'provider.started', run_id: RUN, ...group }])
     session.append([{ kind: 'server.kept', server_id: RUN, group }])
@@ -181,7 +181,7 @@ describe('left alone is', () => {
     expect(session.state.warm).toBeUndefined()
   })
 
-  test('what is in another pid namespace: the run is ended, and no visit goes on with it by itself, but a person may', async () => {
+  test('ends the run of a program in another pid namespace as interrupted, and leaves its continuation to a person', async () => {
     const group = { ...left(), pid_namespace: '1' }
     session.append([...begun(), server(group)])
     expect(await settled()).toEqual({ row: 'C', hasSurvivor: true })
@@ -194,7 +194,7 @@ describe('left alone is', () => {
   })
 })
 
-test('a command whose result is there has nothing left to be killed', async () => {
+test('a shell command with a recorded result is not killed', async () => {
   const group = left()
   session.append([...begun(), ...called('shell')])
   session.append([{ kind: 'tool.started', run_id: RUN, call_id: 'c0', tool: 'shell', group }])

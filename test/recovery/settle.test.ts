@@ -24,14 +24,14 @@ import { agent, POLICY } from '../support/turns.js'
 import { CASES, DELIVERED, hanging, PENDING, providersOf, type RecoveryCase } from './cases.js'
 
 let store: FileStore
-/** A group of another start of the machine. */
+/** A process group of an earlier boot. */
 const NOBODY = { process_group: 1, start_time: 1, kernel_boot_id: 'another', pid_namespace: '1' }
 
 beforeEach(() => {
   store = tempStore()
 })
 
-/** The agent of a case as its dead process left it. */
+/** Creates the agent of a case as its dead process left it. */
 async function left({ provider, before, inbox = [] }: RecoveryCase): Promise<string> {
   const session = await newSession(store, { provider, workspace: '/w' })
   for (const batch of before(randomUUID(), session)) session.append(batch)
@@ -57,7 +57,7 @@ interface Visited {
   after: SessionRecord[]
 }
 
-/** A visit that does nothing but settle, and dies. */
+/** Settles the agent, and dies before the clean close of the session. */
 async function visit(
   agentId: string,
   { inspect, goesOn, unknownTool = 'stop' }: RecoveryCase,
@@ -82,29 +82,32 @@ function records(session: Session): SessionRecord[] {
 }
 
 describe('the recovery table', () => {
-  test.each(CASES)('$name: $story', async (recovery) => {
-    const id = await left(recovery)
-    const first = await visit(id, recovery)
-    const second = await visit(id, recovery)
-    expect(second.after).toEqual(first.after)
-    const file = join(import.meta.dirname, '../cases', `${recovery.name}.txt`)
-    const transcript = await transcriptOf(recovery, id, first)
-    if (process.env.UPDATE_CASES === '1') {
-      mkdirSync(dirname(file), { recursive: true })
-      writeFileSync(file, transcript)
-    }
-    expect(transcript).toBe(readFileSync(file, 'utf8'))
-  })
+  test.each(CASES.map((recovery) => [recovery.name, recovery.story, recovery] as const))(
+    '%s: %s',
+    async (_, __, recovery) => {
+      const id = await left(recovery)
+      const first = await visit(id, recovery)
+      const second = await visit(id, recovery)
+      expect(second.after).toEqual(first.after)
+      const file = join(import.meta.dirname, '../cases', `${recovery.name}.txt`)
+      const transcript = await transcriptOf(recovery, id, first)
+      if (process.env.UPDATE_CASES === '1') {
+        mkdirSync(dirname(file), { recursive: true })
+        writeFileSync(file, transcript)
+      }
+      expect(transcript).toBe(readFileSync(file, 'utf8'))
+    },
+  )
 
   test('has a case for each of its rows', () => {
     const rows = new Set(CASES.map(({ name }) => name.split('-')[0]))
-    // Row K is about the inbox, and stands beside any other.
+    // Row K is about the inbox. It can apply beside each other row.
     expect([...rows].sort()).toEqual([...Object.keys(RECOVERY_TABLE), 'K'].sort())
   })
 })
 
-describe('killed at any step, as often as there are steps, settling ends as if it had never been killed:', () => {
-  test.each(CASES)('$name', async (recovery) => {
+describe('recovery that is killed ends as if it had never been killed', () => {
+  test.each(CASES)('in case $name, killed at each step in turn', async (recovery) => {
     const twin = (await visit(await left(recovery), recovery)).after.map(({ kind }) => kind)
     const id = await left(recovery)
     let killed = 0
@@ -117,11 +120,11 @@ describe('killed at any step, as often as there are steps, settling ends as if i
     expect(after.map(({ kind }) => kind)).toEqual(twin)
   })
 
-  test.each(CASES)('$name, from the same beginning each time', async (recovery) => {
+  test.each(CASES)('in case $name, killed once at any step', async (recovery) => {
     const twin = (await visit(await left(recovery), recovery)).after.map(({ kind }) => kind)
     for (let step = 1; ; step++) {
       const id = await left(recovery)
-      // What a kill before a step that changes nothing leaves, one before the next that does leaves too.
+      // A kill before a step that changes nothing leaves the same as a kill before the next step that changes something.
       const isKilled = await killedAt(step, () => visit(id, recovery), changes)
       const { after } = await visit(id, recovery)
       expect(
@@ -133,7 +136,7 @@ describe('killed at any step, as often as there are steps, settling ends as if i
   })
 })
 
-test('what a dead turn left running is dead before its provider is asked', async () => {
+test('a program that a dead turn left running is dead before its provider is asked', async () => {
   const session = await newSession(store, { provider: 'agent', workspace: '/w' })
   const run: string = randomUUID()
   const left = spawn('sleep', ['3600'], { detached: true, stdio: 'ignore', env: { SUBSTRAT_RUN: run } })
@@ -168,7 +171,7 @@ describe('recovery with a program store that does not answer', () => {
     return { session, notes, settled: await settling }
   }
 
-  test('waits with a note; then the turn stays open, and the next command asks again', async () => {
+  test('prints a note and times out; the turn stays open, and the next command asks again', async () => {
     const { session, notes, settled } = await unanswered({}, 300_000)
     expect(settled).toMatchObject({ code: 'TIMED_OUT', message: expect.stringContaining('300 s') })
     expect(notes).toEqual([expect.stringContaining('waiting for agent to report how')])
@@ -179,15 +182,15 @@ describe('recovery with a program store that does not answer', () => {
   })
 
   test.each<[string, Partial<SettleOptions>, number]>([
-    ['as long as the command waits for others', { waitMs: 60_000 }, 60_000],
-    ['10 s at least', { waitMs: 0 }, 10_000],
+    ['as long as the command waits for other processes', { waitMs: 60_000 }, 60_000],
+    ['at least 10 s', { waitMs: 0 }, 10_000],
   ])('waits %s', async (_, over, ms) => {
     const { settled } = await unanswered(over, ms)
     expect(settled).toMatchObject({ code: 'TIMED_OUT', message: expect.stringContaining(`${ms / 1000} s`) })
   })
 
   test.each<[string, Partial<SettleOptions>]>([
-    ['does not go on with it', { goesOn: false }],
+    ['does not continue it', { goesOn: false }],
     ['gives it up', { givesUp: true }],
   ])('leaves the turn interrupted for a command that %s', async (_, over) => {
     const { session, notes, settled } = await unanswered(over, 300_000)
@@ -197,7 +200,7 @@ describe('recovery with a program store that does not answer', () => {
   })
 })
 
-test('the provider is told what the log has of the turn since its program was started last', async () => {
+test('the provider receives the tool results that the log has since the latest start of its program', async () => {
   const run_id = randomUUID()
   const session = await newSession(store, { provider: 'agent', workspace: '/w' })
   const launched = { kind: 'provider.started', run_id, ...NOBODY } as const
@@ -249,10 +252,10 @@ async function transcriptOf(recovery: RecoveryCase, agentId: string, visited: Vi
     'the log before',
     ...before.map(lineOf),
     '',
-    `settle${recovery.unknownTool === 'continue' ? ' (unknown_tool=continue)' : ''}${recovery.goesOn ? ', and the caller goes on' : ''}`,
+    `settle${recovery.unknownTool === 'continue' ? ' (unknown_tool=continue)' : ''}${recovery.goesOn ? ', and the command continues the turn' : ''}`,
     `  row ${settled.row}: ${found} -> ${action}`,
     ...notes.map((note) => `  note: ${plain(note)}`),
-    ...(settled.hasSurvivor ? ['  a program may live on where it cannot be killed'] : []),
+    ...(settled.hasSurvivor ? ['  a program may still run where recovery cannot kill it'] : []),
     '',
     'the log after',
     ...(appended.length === 0 ? ['  the same'] : ['  …', ...appended.map(lineOf)]),
@@ -266,18 +269,21 @@ async function transcriptOf(recovery: RecoveryCase, agentId: string, visited: Vi
 
 function inboxLines(agentId: string, before: string[]): string[] {
   const left = store.mail.ids(agentId)
-  const names: Record<string, string> = { [DELIVERED]: 'the delivered one', [PENDING]: 'the other' }
+  const names: Record<string, string> = {
+    [DELIVERED]: 'the delivered message',
+    [PENDING]: 'the pending message',
+  }
   return ['the inbox', ...before.map((id) => `  ${names[id]}${left.includes(id) ? '' : ': removed'}`), '']
 }
 
-/** What the turn does next, where the caller goes on: by itself, or where a person has to say so first. */
+/** The next step of the turn, if the caller continues it: by itself, or after the decision of a person. */
 function nextStep(state: State, { goesOn, provider: name }: RecoveryCase): string[] {
   const { run } = state
   const provider = name === 'scripted' ? 'model' : 'agent'
   const isParked = run?.status === 'open' && run.wait !== null && !isDue(run.wait, readClock())
   if (!goesOn || run === null || isParked || !isUnfinished(state)) return []
   const isOpen = run.status === 'open'
-  const who = isOpen || isInterrupted(state) ? 'by itself' : 'once a person says so'
+  const who = isOpen || isInterrupted(state) ? 'by itself' : 'after the decision of a person'
   const { records, effect } = step(
     state,
     isOpen ? goingOn(state, provider) : continuing(state, provider),
@@ -286,7 +292,7 @@ function nextStep(state: State, { goesOn, provider: name }: RecoveryCase): strin
   const batch: [number, number] = [state.last_seq + 1, state.last_seq + records.length]
   const lines = records.map((record, index) => lineOf({ ...record, seq: batch[0] + index, ts: '', batch }))
   return [
-    `the turn goes on, ${who}`,
+    `the turn continues ${who}`,
     ...lines,
     `  -> ${effect === undefined ? 'nothing' : effectOf(effect)}`,
     '',
@@ -311,7 +317,7 @@ function effectOf({ type, ...fields }: Effect): string {
   return [type, ...Object.values(fields).map(String)].join(' ')
 }
 
-/** Seq, batch, kind and what is the same each time. */
+/** Seq, batch, kind, and the fields that have the same value in each trial. */
 function lineOf(record: SessionRecord): string {
   const { seq, batch, kind, ts: _, ...fields } = record as SessionRecord & Record<string, unknown>
   const told = Object.entries(fields)

@@ -1,4 +1,4 @@
-/** What is recorded of a run whose program is dead: a result for each call that the program had made of substrat. */
+/** The records that settle a run whose program is dead: a result for each tool call that the program had made to substrat. */
 import { describe, expect, test } from 'vitest'
 import { settlement } from '../../src/recovery/settlement.js'
 import type { NewRecord } from '../../src/session/records.js'
@@ -10,7 +10,7 @@ const AGENT = '0b9f6c1e-6f0a-4c55-9a3b-2f1f5a3c7d10'
 const RUN = '1b9f6c1e-6f0a-4c55-9a3b-2f1f5a3c7d10'
 const FACTS = { policy: POLICY, unknownTool: 'stop', goesOn: false, hasSurvivor: false } as const
 
-/** A program that has called a tool of substrat, and has no result yet. */
+/** A program that has called a tool of substrat and has not received the result. */
 const calling: NewRecord[] = [
   createdRecord(AGENT),
   { kind: 'session.activated', boot_id: 'b' },
@@ -29,15 +29,23 @@ const replying: NewRecord = { ...replied(RUN, 'done'), terminates: true } as New
 
 describe('a call of a dead program has a result', () => {
   test.each([
-    ['where nobody knows how it ended', undefined, ['tool.finished', 'run.interrupted', 'status.derived']],
-    ['where its own store has the reply', 'done', ['tool.finished', 'message.agent', 'run.completed']],
+    [
+      'if the outcome of the program is unknown',
+      undefined,
+      ['tool.finished', 'run.interrupted', 'status.derived'],
+    ],
+    [
+      'if the store of the program has the reply',
+      'done',
+      ['tool.finished', 'message.agent', 'run.completed'],
+    ],
   ])('%s', (_, finished, kinds) => {
     const records = settlement(foldAll(calling), 'J', { ...FACTS, finished })
     expect(records.map(({ kind }) => kind)).toEqual(kinds)
     expect(records[0]).toMatchObject({ call_id: 'program_4', is_error: true })
   })
 
-  test('where it had replied; and an agent that said that it is done is done', () => {
+  test('if the program had replied, and an agent that called complete is completed', () => {
     const records = settlement(foldAll([...calling, replying]), 'G', { ...FACTS, finished: undefined })
     expect(records).toMatchObject([
       { kind: 'tool.finished', call_id: 'program_4', is_error: true },

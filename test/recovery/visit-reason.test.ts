@@ -1,4 +1,4 @@
-/** One list decides whether an agent keeps its marker, whether the audit reports a missing one, and whether it can be removed. */
+/** One list of reasons decides whether an agent keeps its marker, the audit reports a missing one, and `remove` refuses the agent. */
 import { randomUUID } from 'node:crypto'
 import { writeFileSync } from 'node:fs'
 import { dirname } from 'node:path'
@@ -53,23 +53,23 @@ const reminder: NewRecord = {
 
 const TURNS: [string, NewRecord[], VisitReason | undefined][] = [
   ['no turn', [], undefined],
-  ['an answer that is not sent', answering, 'outbox'],
-  ['an answer that was sent', [...answering, answered], undefined],
-  ['a turn left open', begun, 'turn'],
+  ['an unsent answer', answering, 'outbox'],
+  ['a sent answer', [...answering, answered], undefined],
+  ['an open turn', begun, 'turn'],
   ['a turn whose process died', interrupted('process_exit'), 'turn'],
   ['a suspended turn', interrupted('suspended'), undefined],
   ['a tool of unknown outcome', [...interrupted('unknown_tool'), answered], 'decision'],
   ['a wait that timed out', [...interrupted('wait_timeout'), answered], 'decision'],
   ['a failed turn', failed, undefined],
   [
-    'a failed turn, poked',
+    'a failed turn and a poke',
     [...failed, { kind: 'agent.poked', message_id: randomUUID(), from: 'operator' }],
     'poke',
   ],
   ['a reminder', [reminder], 'reminder'],
 ]
 
-/** The content of the inbox, and the reason to visit that it gives: for a living agent, and for a terminated one. */
+/** The content of the inbox, and the reason to visit that it gives for a living agent and for a terminated one. */
 const INBOXES: [
   string,
   (store: FileStore, id: string) => void,
@@ -92,7 +92,7 @@ const INBOXES: [
   ],
   [
     // Only a terminated agent sends mail back.
-    'a message on its way back',
+    'a message that is being returned',
     (store, id) => void store.mail.setToReturn(id, forged(store, id, 'hi')),
     undefined,
     'return',
@@ -120,7 +120,7 @@ function findsMarkerMissing(store: FileStore, state: State): boolean {
 
 describe.each(TURNS)('an agent with %s', (_, records, own) => {
   test.each(INBOXES)(
-    'and %s in its inbox is marked exactly if the audit wants that',
+    'and %s in its inbox is marked if and only if the audit expects a marker',
     async (_, fill, mail) => {
       const { store, state } = await agentWith(records, false)
       fill(store, state.id)
@@ -136,7 +136,7 @@ describe.each(TURNS)('an agent with %s', (_, records, own) => {
 
 describe('a terminated agent', () => {
   test.each(INBOXES)(
-    'with %s in its inbox is marked, missed by the audit and kept for the same reason',
+    'with %s in its inbox keeps its marker, is reported without one, and cannot be removed, all for one reason',
     async (_, fill, __, mail) => {
       for (const [records, own] of [
         [[reminder], undefined],
@@ -157,7 +157,7 @@ describe('a terminated agent', () => {
   )
 })
 
-test('mail that is being stored keeps the marker, and the audit expects the marker only behind it', async () => {
+test('a temporary file of mail keeps the marker, although the audit does not require one for it', async () => {
   const { store, state } = await agentWith([], false)
   writeFileSync(`${dirname(store.mail.pathOf(state.id, MAIL))}/${MAIL}.json.1-a.tmp`, '')
   expect([needsVisit(store, state), findsMarkerMissing(store, state)]).toEqual([true, false])

@@ -30,13 +30,13 @@ export const LEFT_RUNNING: Mutant[] = [
     name: 'detached children of a dead program survive',
     place: 'recovery/settle.ts killEscapedFrom',
     edits: { 'await:1': '(@argument.arguments.1.callee).length * 0' },
-    suites: ['recovery/settle-programs#started apart'],
+    suites: ['recovery/settle-programs#other process group'],
   },
   {
     name: 'detached children of a killed tool survive',
     place: 'recovery/settle.ts killEscapedFrom',
     edits: { 'if:2': '' },
-    suites: ['recovery/settle-programs#apart'],
+    suites: ['recovery/settle-programs#other process group'],
   },
   {
     name: 'a server kept by a dead turn survives',

@@ -96,13 +96,13 @@ export const SETTLING: Mutant[] = [
     name: 'the reply of a program that still runs is accepted',
     place: 'recovery/settle.ts finishedReply',
     edits: { 'logical:1': '@right' },
-    suites: ['recovery/settle#has not finished says'],
+    suites: ['recovery/settle#has not finished is not a reply'],
   },
   {
     name: 'a reply of any size is taken from the store of a program',
     place: 'recovery/settle.ts finishedReply',
     edits: { 'binary:4': '@left < 0' },
-    suites: ['recovery/settle#too large is no reply'],
+    suites: ['recovery/settle#too large is not recorded'],
   },
   {
     name: 'the store of a program is read while it runs',
