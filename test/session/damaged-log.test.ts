@@ -1,4 +1,4 @@
-/** Damage in what was synced, below the end that the snapshot knows. */
+/** Damage to synced records, which the snapshot covers. */
 import { readFileSync, truncateSync, writeFileSync } from 'node:fs'
 import { beforeEach, describe, expect, test } from 'vitest'
 import { readLog } from '../../src/operations/read-log.js'
@@ -35,7 +35,7 @@ const read = (): Promise<void> =>
   )
 
 describe('a writer', () => {
-  test.each([100, 5000, -1])('appends nothing where the log is damaged at byte %d', async (at) => {
+  test.each([100, 5000, -1])('appends nothing to a log that is damaged at byte %d', async (at) => {
     flip(at < 0 ? size() - 100 : at)
     const before = readFileSync(logPath)
     await expect(reopen(store, id)).rejects.toMatchObject({ code: 'CORRUPT', facts: { path: logPath } })
@@ -44,30 +44,30 @@ describe('a writer', () => {
 })
 
 describe('a reader', () => {
-  test('of the state says what is damaged near the end', () => {
+  test('reports damage near the end when it reads the state', () => {
     flip(size() - 2000)
     expect(() => openForRead(store, id)).toThrow(/is damaged at byte \d+, record \d+/)
   })
 
-  test('of the log says so wherever it is', async () => {
+  test('reports damage anywhere when it reads the log', async () => {
     flip(100)
     expect(openForRead(store, id)?.state.last_seq).toBeGreaterThan(100)
     await expect(read()).rejects.toMatchObject({ code: 'CORRUPT', facts: { seq: 1 } })
   })
 
-  test('of a log that is cut off does not take its beginning for all of it', async () => {
+  test('reports a log that was cut off instead of accepting its beginning', async () => {
     truncateSync(logPath, 400)
     await expect(read()).rejects.toMatchObject({ code: 'CORRUPT', facts: { path: logPath } })
   })
 
-  test('of a part of the log does not take what is before the damage for all of that part', () => {
+  test('fails at damage in the part that it reads instead of stopping before it', () => {
     flip(size() - 5000)
     const log = store.logs.openForRead(id) as OpenedLog
     expect(() => [...recordsFrom(log, { seq: 1, offset: 0 })]).toThrow(/is damaged at byte \d+, record \d+/)
     log.close()
   })
 
-  test('who knows how much is written to its end takes no part of that for a torn tail', () => {
+  test('treats no damage before a settled end as a truncated tail', () => {
     const end = size()
     truncateSync(logPath, end - 10)
     const log = store.logs.openForRead(id) as OpenedLog

@@ -1,4 +1,4 @@
-/** A log in the place of another agent's, of the same shape: each record is where that agent's snapshot says. */
+/** An agent's log is replaced by another agent's log. Its records have the offsets that the agent's own snapshot names. */
 import { readFileSync, rmSync, writeFileSync } from 'node:fs'
 import { dirname, join } from 'node:path'
 import { beforeEach, describe, expect, onTestFinished, test } from 'vitest'
@@ -24,7 +24,7 @@ beforeEach(async () => {
   lead = await newAgent(store, { name: 'lead' })
   parent = await newAgent(store, { name: 'boss' })
   mine = await withTurn('one', parent)
-  // The end of a log is told from another by its time.
+  // Only its timestamp distinguishes the last record of the second log.
   const { now } = clock
   clock.now = () => now() + 1
   onTestFinished(() => void Object.assign(clock, { now }))
@@ -52,18 +52,18 @@ function expectForeign(read: () => unknown): void {
 
 const READERS = [openForRead, peekState, (store: FileStore, id: string) => peekSummary(store, id, false)]
 
-describe('the log of another agent is named', () => {
-  test('by whoever reads the whole state, or a part of it', () => {
+describe('the log of another agent', () => {
+  test('is reported by each reader of the state or a part of it', () => {
     for (const look of READERS) expectForeign(() => look(store, mine))
   })
 
-  test('by whoever reads a single record', () => {
+  test('is reported by a reader of one record', () => {
     const state = openForRead(store, other)?.state
     const at = { seq: 1, offset: 0, end: state?.run?.start.offset ?? 0 }
     expectForeign(() => readRecord(store, mine, at))
   })
 
-  test('by a writer, which appends nothing to it', async () => {
+  test('is refused by a writer, which appends nothing to it', async () => {
     const before = readFileSync(store.logPath(mine))
     await expect(reopen(store, mine)).rejects.toMatchObject({ code: 'CORRUPT' })
     expect(readFileSync(store.logPath(mine))).toEqual(before)
@@ -72,7 +72,7 @@ describe('the log of another agent is named', () => {
 })
 
 describe('an agent with the log of another', () => {
-  test('keeps its place in the tree, as its snapshot says', () => {
+  test('has the place in the tree that its snapshot names', () => {
     expect(firstParent(store, mine)).toBe(parent)
     const { strays, children } = readForest(store)
     expect([...strays.keys()]).toEqual([mine])
@@ -80,7 +80,7 @@ describe('an agent with the log of another', () => {
     expect(children.get(lead)).toEqual([other])
   })
 
-  test('is in the way of the end of its own parent alone, also without an index', async () => {
+  test('blocks the termination of its own parent only, even without an index', async () => {
     const childless = await newAgent(store, { name: 'childless' })
     for (const id of [parent, lead, childless])
       rmSync(join(dirname(store.logPath(id)), 'children'), { recursive: true, force: true })
@@ -92,7 +92,7 @@ describe('an agent with the log of another', () => {
     checkChildless(store, stateOf(childless), 'terminate')
   })
 
-  test('and without its snapshot hangs nowhere', () => {
+  test('has no parent if its snapshot is missing too', () => {
     rmSync(join(dirname(store.logPath(mine)), 'session.json'))
     expect(firstParent(store, mine)).toBeNull()
   })

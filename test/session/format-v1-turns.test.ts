@@ -18,7 +18,7 @@ import { FROZEN, frozenHome, recordLines, settleFrozen } from '../support/frozen
 import { reading } from '../support/readings.js'
 import { appendTurn, reopen } from '../support/sessions.js'
 
-/** Soon after the freezing, while its tokens are good. */
+/** Soon after the freezing, while its tokens are valid. */
 const NOW = '2026-11-20T15:00:00.000Z'
 const { now } = clock
 let store: FileStore

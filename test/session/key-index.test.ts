@@ -1,4 +1,4 @@
-/** Keys that are older than what the state has of them: found in the index, and in the log where that is not to be trusted. */
+/** Keys older than those in the state are found in the key index, or in the log if the index cannot be trusted. */
 import { randomInt } from 'node:crypto'
 import {
   existsSync,
@@ -44,7 +44,7 @@ function use(home: FileStore, agentId: string): void {
   path = join(dirname(store.logPath(id)), 'keys')
 }
 
-/** As another process sees it, which has gathered nothing yet. */
+/** Opens the home as a new process does, without keys in memory. */
 function afresh(): FileStore {
   store = FileStore.openForWrite(store.root)
   return store
@@ -59,7 +59,7 @@ function finder(): (key: string) => ReturnType<typeof findKey> {
   return (key) => findKey(store, state, key)
 }
 
-/** A turn by a process that ends cleanly. */
+/** Runs a turn in a session that closes cleanly. */
 async function turn(key?: string): Promise<void> {
   const session = await reopen(afresh(), id)
   for (const batch of keyedTurn(key)) session.append(batch)
@@ -80,7 +80,7 @@ function inLog(): Map<string, number> {
   return seqs
 }
 
-/** Of all keys one in seven, and the oldest: an index that does not serve is gone through again for each of them. */
+/** Checks one key in seven, from the oldest on, because each lookup reads an unusable index again. */
 function expectAsInLog(unused = 'never used'): void {
   const find = finder()
   expect(find(unused)).toBeUndefined()
@@ -88,8 +88,8 @@ function expectAsInLog(unused = 'never used'): void {
     if (index % 7 === 0) expect(find(key)).toMatchObject({ key, seq })
 }
 
-describe('the index', () => {
-  test('is not written for few keys, nor missed', async () => {
+describe('the key index', () => {
+  test('is neither written nor needed for a few keys', async () => {
     await turns(names(3))
     expect(existsSync(path)).toBe(false)
     expectAsInLog()
@@ -108,13 +108,13 @@ describe('the index', () => {
     expectAsInLog()
   })
 
-  test('has every key, however many there are, and the latest run of one that was used again', async () => {
+  test('has every key, and the latest run of a key that was used again', async () => {
     appendKeyedTurns(store, id, [...names(2 * MAX), 'k5', undefined, ...names(MAX, 'more')])
     await turn('last')
     expectAsInLog()
   })
 
-  test('costs a turn no barrier', async () => {
+  test('is written without an fsync', async () => {
     appendKeyedTurns(store, id, names(2 * MAX))
     const steps = recordOperations()
     await turn('without an index')
@@ -122,13 +122,13 @@ describe('the index', () => {
     expect(steps.filter((step) => step.point.startsWith('keys.') && isSync(step))).toEqual([])
   })
 
-  test('of a reader is not written', async () => {
+  test('is not written by a reader', async () => {
     appendKeyedTurns(store, id, names(3 * MAX))
     expectAsInLog()
     expect(existsSync(path)).toBe(false)
   })
 
-  test('is completed from the log where it is behind, as after many turns that were killed', async () => {
+  test('is completed from the log if it is behind, as after many killed turns', async () => {
     appendKeyedTurns(store, id, names(100))
     await turn('written')
     appendKeyedTurns(store, id, [...names(MAX + 40, 'killed'), 'k3'])
@@ -139,7 +139,7 @@ describe('the index', () => {
   })
 })
 
-describe('no key counts as new where the index', () => {
+describe('no key counts as new if the key index', () => {
   let older: Buffer
   let directory: string
   let made: FileStore
@@ -167,14 +167,14 @@ describe('no key counts as new where the index', () => {
   const CASES: [string, () => void][] = [
     ['is missing', () => rmSync(path)],
     ['is empty', () => truncateSync(path, 0)],
-    ['is cut in its head', () => truncateSync(path, 40)],
-    ['has lost its last page', () => truncateSync(path, readFileSync(path).length - 4096)],
-    ['is NUL', changed((bytes) => Buffer.alloc(bytes.length))],
-    ['has pages of NUL', changed((bytes) => void bytes.fill(0, bytes.length - 4096) as undefined)],
-    ['is longer than it says', changed((bytes) => Buffer.concat([bytes, Buffer.alloc(4096)]))],
-    ['is an older one', () => writeFileSync(path, older)],
+    ['ends inside its header', () => truncateSync(path, 40)],
+    ['lacks its last page', () => truncateSync(path, readFileSync(path).length - 4096)],
+    ['contains only NUL bytes', changed((bytes) => Buffer.alloc(bytes.length))],
+    ['ends in a page of NUL bytes', changed((bytes) => void bytes.fill(0, bytes.length - 4096) as undefined)],
+    ['is longer than its header says', changed((bytes) => Buffer.concat([bytes, Buffer.alloc(4096)]))],
+    ['is an older version', () => writeFileSync(path, older)],
     [
-      'has a page of an older one',
+      'has pages of an older version',
       changed((bytes) =>
         Buffer.concat([
           bytes.subarray(0, bytes.indexOf(10) + 1),
@@ -199,7 +199,7 @@ describe('no key counts as new where the index', () => {
     expectAsInLog()
   })
 
-  test('is that of another agent', async () => {
+  test('belongs to another agent', async () => {
     const other = await newAgent(store, { name: 'other' })
     appendKeyedTurns(store, other, names(2 * MAX, 'theirs'))
     const [own, ownPath] = [id, path]
@@ -212,7 +212,7 @@ describe('no key counts as new where the index', () => {
     expectAsInLog('theirs0')
   })
 
-  test('is that of a log that was put back since, and has gone on otherwise', async () => {
+  test('belongs to a log that was restored from a backup and then continued differently', async () => {
     const log = readFileSync(store.logPath(id))
     const snapshot = join(dirname(path), 'session.json')
     const kept = readFileSync(snapshot)
@@ -225,8 +225,8 @@ describe('no key counts as new where the index', () => {
   })
 })
 
-describe('a snapshot from before there was an index, which has all keys,', () => {
-  /** As the program before this one wrote it. */
+describe('a snapshot with all keys, from before the key index,', () => {
+  /** Writes the snapshot as the program did before the key index. */
   function asBefore(over: object = {}): State {
     const { keys_since: _, ...whole } = latest()
     const entries = [...inLog()].map(([key, seq]) => ({ key, seq, offset: 0, started_at: '', end: 0 }))
@@ -237,10 +237,10 @@ describe('a snapshot from before there was an index, which has all keys,', () =>
   }
 
   test.each([
-    ['few', names(10)],
-    ['just as many as fit', names(MAX)],
-    ['many', [...names(MAX + 30), 'k3', 'k40']],
-  ])('is read without the log: %s keys', (_, keys) => {
+    ['few keys', names(10)],
+    ['as many keys as fit in the state', names(MAX)],
+    ['more keys than fit in the state', [...names(MAX + 30), 'k3', 'k40']],
+  ])('is read without the log: %s', (_, keys) => {
     appendKeyedTurns(store, id, keys)
     const whole = asBefore()
     const loaded = openForRead(store, id)
@@ -248,7 +248,7 @@ describe('a snapshot from before there was an index, which has all keys,', () =>
     expect(String(encodeSnapshot(loaded?.state as State))).toBe(String(encodeSnapshot(whole)))
   })
 
-  test('is followed by a turn that has all keys in the index', async () => {
+  test('leads to an index with all keys at the next turn', async () => {
     appendKeyedTurns(store, id, names(2 * MAX))
     asBefore()
     await turn('after')
@@ -256,14 +256,14 @@ describe('a snapshot from before there was an index, which has all keys,', () =>
     expectAsInLog()
   })
 
-  test('is not believed where the fold has changed what else it says', () => {
+  test('is not used if it also says that keys are lost', () => {
     appendKeyedTurns(store, id, names(3))
     asBefore({ lost: { kept: [], keys: ['k'] } })
     expect(openForRead(store, id)?.snapshotBytes).toBe(-1)
   })
 })
 
-test('whatever happens to the index, every key is found where the log has its latest run', async () => {
+test('every key is found at its latest run in the log after any damage to the index', async () => {
   const seed = Number(process.env.KEYS_SEED ?? randomInt(2 ** 31))
   let random = seed
   const below = (bound: number): number => {

@@ -28,7 +28,7 @@ function entry(): KeyEntry {
   return session.state.keys[0] as KeyEntry
 }
 
-/** What came of it, without what is the same for all. */
+/** The outcome of the run, without the fields that are the same for every outcome. */
 function outcome(at = entry()): object {
   const { run_id, digest, status, reply, error, reason, usage } = readPastRun(store, session.id, at)
   expect({ run_id, digest }).toEqual({ run_id: RUN, digest: 'd' })
@@ -40,24 +40,27 @@ const error = { type: 'crashed' as const, message: 'it broke' }
 
 describe('a run is read back from its place in the log', () => {
   const large = 'x'.repeat(limits.inlineBytesMax + 1)
-  const ENDS: [NewRecord[], object][] = [
-    [[], { ...nothing, status: 'open' }],
+  const ENDS: [string, NewRecord[], object][] = [
+    ['open', [], { ...nothing, status: 'open' }],
     [
+      'completed',
       [replied(RUN, large), completedRecord(RUN, { input_tokens: 1, output_tokens: 2 })],
       { ...nothing, status: 'completed', reply: large, usage: { input_tokens: 1, output_tokens: 2 } },
     ],
-    [[{ kind: 'run.failed', run_id: RUN, error }], { ...nothing, status: 'failed', error }],
+    ['failed', [{ kind: 'run.failed', run_id: RUN, error }], { ...nothing, status: 'failed', error }],
     [
+      'cancelled',
       [{ kind: 'run.cancelled', run_id: RUN, reason: 'turn_timeout' }],
       { ...nothing, status: 'cancelled', reason: 'turn_timeout' },
     ],
     [
+      'interrupted',
       [{ kind: 'run.interrupted', run_id: RUN, reason: 'shutdown' }],
       { ...nothing, status: 'interrupted', reason: 'shutdown' },
     ],
   ]
 
-  test.each(ENDS)('%#', (records, expected) => {
+  test.each(ENDS)('with the status %s', (_, records, expected) => {
     session.append(records)
     expect(outcome()).toEqual(expected)
   })

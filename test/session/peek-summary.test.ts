@@ -49,7 +49,7 @@ function shown(state: AgentSummary | undefined): object {
 
 const NOW = '2026-11-20T10:00:00.000Z'
 
-/** Whatever of an agent is on disk, both ways of looking at it say what the whole log says. */
+/** Checks that both fast paths give the same result as the whole log. */
 function expectSame(id: string): void {
   const truth = openForRead(store, id)?.state as State
   expect(peekState(store, id)).toEqual(truth)
@@ -86,11 +86,11 @@ async function agentWith(act: (session: Session) => NewRecord[]): Promise<string
 const CONFIGURED = 'session.configured'
 const TRICKS = 'x"},"provider_name":"forged","run":null,"recovery":{"interruption":null'
 
-describe('a look at an agent says what its log says', () => {
+describe('the fast path gives the same result as the whole log for an agent', () => {
   const CASES: [string, () => Promise<string>][] = [
     ['that is new', () => agentWith(() => [])],
     ['that has had a turn', () => atRest()],
-    ['of a name that is not plain', () => atRest({ name: 'Müller \\ "\u{1f600}" }' })],
+    ['with quotes and a backslash in its name', () => atRest({ name: 'Müller \\ "\u{1f600}" }' })],
     ['whose turn is open', () => agentWith((session) => beginning(session, randomUUID(), 'hello'))],
     ['that is terminated', () => agentWith(() => [{ kind: 'session.terminated' }])],
     ['that is on hold', () => agentWith(() => [{ kind: CONFIGURED, hold: true }])],
@@ -98,22 +98,22 @@ describe('a look at an agent says what its log says', () => {
       'that is gated',
       () => agentWith(() => [{ kind: 'agent.gated', message_id: randomUUID(), from: 'operator' }]),
     ],
-    ['of a title with tricks', () => agentWith(() => [{ kind: CONFIGURED, title: TRICKS }])],
+    ['with JSON syntax in its title', () => agentWith(() => [{ kind: CONFIGURED, title: TRICKS }])],
     [
-      'of metadata with tricks',
+      'with JSON syntax in its metadata',
       () => agentWith(() => [{ kind: CONFIGURED, metadata: { a: TRICKS, run: '}' } }]),
     ],
     [
-      'of options with tricks',
+      'with JSON syntax in its options',
       () => agentWith(() => [{ kind: CONFIGURED, options: { '}': '{', b: TRICKS } }]),
     ],
     ['that may use tools', () => agentWith(() => [{ kind: CONFIGURED, allow: ['shell', 'write_file'] }])],
     [
-      'of long instructions',
+      'with long instructions',
       () => agentWith(() => [{ kind: CONFIGURED, instructions: `${'so '.repeat(9999)}\n` }]),
     ],
     [
-      'that a process left in the middle',
+      'whose turn was interrupted',
       () =>
         agentWith((session) => {
           const runId = randomUUID()
@@ -127,7 +127,7 @@ describe('a look at an agent says what its log says', () => {
     expectSame(await make())
   })
 
-  test('whose snapshot is behind, missing, damaged, or larger than what is looked at', async () => {
+  test('whose snapshot is behind, missing, damaged or larger than the part that it reads', async () => {
     const id = await atRest()
     const path = join(dirname(store.logPath(id)), 'session.json')
     const good = readFileSync(path)
@@ -144,22 +144,22 @@ describe('a look at an agent says what its log says', () => {
     expectSame(id)
   })
 
-  test('whose log has half a record behind its end', async () => {
+  test('whose log ends in half a record', async () => {
     const id = await atRest()
     appendFileSync(store.logPath(id), '{"seq":9,"ts":')
     expectSame(id)
   })
 })
 
-describe('a look refuses what any other reader refuses', () => {
-  test('a log that is shorter than its snapshot', async () => {
+describe('the fast path', () => {
+  test('refuses a log that is shorter than its snapshot', async () => {
     const id = await atRest()
     truncateSync(store.logPath(id), 300)
     expect(() => peekSummary(store, id, false)).toThrow(expect.objectContaining({ code: 'CORRUPT' }))
     expect(() => peekState(store, id)).toThrow(expect.objectContaining({ code: 'CORRUPT' }))
   })
 
-  test('a last record that does not check', async () => {
+  test('refuses a damaged last record', async () => {
     const id = await atRest()
     const log = readFileSync(store.logPath(id))
     log[log.length - 30] = (log[log.length - 30] as number) ^ 1
@@ -167,7 +167,7 @@ describe('a look refuses what any other reader refuses', () => {
     expect(() => peekSummary(store, id, false)).toThrow(expect.objectContaining({ code: 'CORRUPT' }))
   })
 
-  test('a snapshot of another agent, or whose last record is another', async () => {
+  test('ignores a snapshot of another agent, or one with a wrong last record', async () => {
     const id = await atRest()
     const path = join(dirname(store.logPath(id)), 'session.json')
     const { crc: _, ...fields } = JSON.parse(readFileSync(path, 'utf8')) as Record<string, unknown>
@@ -177,17 +177,17 @@ describe('a look refuses what any other reader refuses', () => {
     }
   })
 
-  test('no such agent is none', () => {
+  test('returns undefined for an agent that does not exist', () => {
     expect(peekSummary(store, randomUUID(), false)).toBeUndefined()
     expect(peekState(store, randomUUID())).toBeUndefined()
   })
 })
 
-test('of an agent at rest two files are opened, whatever its log holds', async () => {
+test('the fast path opens only two files of an idle agent', async () => {
   const id = await atRest()
   expect(opens(() => peekSummary(store, id, false))).toBe(2)
   expect(opens(() => peekState(store, id))).toBe(2)
-  // Else the fields of a snapshot are no longer in the order that is looked for: see LAYOUT.
+  // This fails if the fields of a snapshot are no longer in the order of LAYOUT (snapshot-layout.ts).
   expect(peekSummary(store, id, false)?.run).toBeNull()
   expect(peekState(store, id)?.run).not.toBeNull()
 })

@@ -10,7 +10,7 @@ const CLOCK = { at: '2026-11-20T10:00:00.000Z', kernel_boot_id: 'k', uptime_ms: 
 const GROUP = { process_group: 4121, start_time: 99, kernel_boot_id: 'k', pid_namespace: '1' }
 const USAGE = { input_tokens: 1, output_tokens: 2 }
 
-/** Every kind with all its fields. */
+/** A record of every kind, with all its fields. */
 const EXAMPLES: { [K in RecordKind]: Required<Omit<NewRecord<K>, 'kind'>> } = {
   'session.created': {
     agent_id: ID,
@@ -205,7 +205,7 @@ const EXAMPLES: { [K in RecordKind]: Required<Omit<NewRecord<K>, 'kind'>> } = {
 
 const KINDS = Object.keys(RECORD_SHAPES) as RecordKind[]
 
-/** Values that are nearly right. */
+/** Invalid values of each field. */
 const SPOILED: Record<string, unknown[]> = {
   clock: [7, {}, { ...CLOCK, at: 'noon' }, { ...CLOCK, uptime_ms: 0.5 }, { ...CLOCK, kernel_boot_id: 1 }],
   path: [7, null],
@@ -294,7 +294,7 @@ const SPOILED: Record<string, unknown[]> = {
   sent_at: ['2026-11-20', '2026-11-20T10:00:00Z', 'yesterday, about ten ooZ', 0],
 }
 
-describe.each(KINDS)('%s', (kind) => {
+describe.each(KINDS)('a record of kind %s', (kind) => {
   const whole = { seq: 7, ts: '2026-11-20T10:00:00.000Z', kind, batch: [7, 7], ...EXAMPLES[kind] }
   const shape = RECORD_SHAPES[kind] as Record<string, { optional?: true }>
 
@@ -303,28 +303,31 @@ describe.each(KINDS)('%s', (kind) => {
     expect(wrongShape({ ...whole, later: [1] })).toBeUndefined()
   })
 
-  test('is refused without its place in the log', () => {
+  test('is refused without a valid seq and ts', () => {
     expect(wrongShape({ ...whole, seq: '7' })).toBe('it has no seq or no ts')
     expect(wrongShape({ ...whole, ts: 1 })).toBe('it has no seq or no ts')
   })
 
-  test.each(Object.keys(shape))('%s: refused when spoiled, and when missing unless optional', (field) => {
-    for (const spoiled of [[null], ...(SPOILED[field] as unknown[])])
-      expect(wrongShape({ ...whole, [field]: spoiled }), JSON.stringify(spoiled)).toContain(field)
-    const { [field]: _, ...without } = whole as Record<string, unknown>
-    if (shape[field]?.optional === true) expect(wrongShape(without)).toBeUndefined()
-    else expect(wrongShape(without)).toContain(field)
-  })
+  test.each(Object.keys(shape))(
+    'is refused if its field %s is invalid, or is missing and not optional',
+    (field) => {
+      for (const spoiled of [[null], ...(SPOILED[field] as unknown[])])
+        expect(wrongShape({ ...whole, [field]: spoiled }), JSON.stringify(spoiled)).toContain(field)
+      const { [field]: _, ...without } = whole as Record<string, unknown>
+      if (shape[field]?.optional === true) expect(wrongShape(without)).toBeUndefined()
+      else expect(wrongShape(without)).toContain(field)
+    },
+  )
 })
 
-test('what is no record of a known kind is refused', () => {
+test('a value that is not a record of a known kind is refused', () => {
   for (const value of [null, [], 'text', 7, undefined]) expect(wrongShape(value)).toBe('it is not an object')
   const place = { seq: 1, ts: '2026-11-20T10:00:00.000Z' }
   for (const kind of ['run.paused', '', undefined, 'toString', '__proto__'])
     expect(wrongShape({ ...place, kind })).toContain('is unknown')
 })
 
-test('the kinds and fields of format 1 are those written down (FREEZE_RECORDS=1 writes down what was added)', () => {
+test('format 1 has exactly the kinds and fields of records.txt (FREEZE_RECORDS=1 updates it)', () => {
   const file = join(import.meta.dirname, '../formats/v1/records.txt')
   const now = KINDS.flatMap((kind) => [kind, ...fieldsOf(kind).map((field) => `  ${field}`)]).join('\n')
   if (process.env.FREEZE_RECORDS === '1') writeFileSync(file, `${now}\n`)

@@ -1,4 +1,4 @@
-/** Locks, logs and homes that somebody removes, moves or replaces while they are in use. */
+/** Locks, logs and homes that are removed, moved or replaced while they are in use. */
 import { randomUUID } from 'node:crypto'
 import { cpSync, mkdirSync, readFileSync, renameSync, rmSync, symlinkSync, writeFileSync } from 'node:fs'
 import { dirname } from 'node:path'
@@ -30,19 +30,19 @@ async function open(): Promise<Open> {
   return { store, session, agent: new HomePaths(store.root).agent(session.id) }
 }
 
-/** Another file in its place. */
+/** Moves the file away and puts a copy in its place. */
 function replace(path: string): void {
   renameSync(path, `${path}.old`)
   cpSync(`${path}.old`, path, { recursive: true })
 }
 
-describe('a lock file that is gone while it is held', () => {
+describe('a lock file that is removed or replaced while it is held', () => {
   test.each<[string, (open: Open) => void]>([
     ['removed', ({ agent }) => rmSync(agent.lock)],
-    ['replaced by another process', ({ agent }) => replace(agent.lock)],
-    ['replaced by a link to it', ({ agent }) => linkInPlace(agent.lock)],
-    ['in a directory that was moved away, and another put there', ({ agent }) => replace(agent.root)],
-    ['in a home that was moved away, and a copy put there', ({ store }) => replace(store.root)],
+    ['replaced by a copy', ({ agent }) => replace(agent.lock)],
+    ['replaced by a symlink to it', ({ agent }) => linkInPlace(agent.lock)],
+    ['in an agent directory that is replaced by a copy', ({ agent }) => replace(agent.root)],
+    ['in a home that is replaced by a copy', ({ store }) => replace(store.root)],
   ])('(%s) stops the writer before its next record with exit 4', async (_, take) => {
     const all = await open()
     const before = readFileSync(all.agent.log)
@@ -53,7 +53,7 @@ describe('a lock file that is gone while it is held', () => {
     expect(readFileSync(all.agent.log)).toEqual(before)
   })
 
-  test('keeps its writer from the snapshot and the marker, and keeps others out until it has ended', async () => {
+  test('stops its holder from writing the snapshot and removing the marker, and keeps other writers out', async () => {
     const { store, session, agent } = await open()
     session.append([RECORD])
     rmSync(agent.lock)
@@ -68,7 +68,7 @@ describe('a lock file that is gone while it is held', () => {
     expect(readFileSync(agent.log, 'utf8').trim().split('\n')).toHaveLength(3)
   })
 
-  test('and is put back stays lost: what its writer has in memory is behind what is on disk', async () => {
+  test('stays lost after it is put back, because the state in memory is behind the log', async () => {
     const { session, agent } = await open()
     withFaults(({ point }) => {
       if (point === 'log.sync') replace(agent.lock)
@@ -82,10 +82,10 @@ describe('a lock file that is gone while it is held', () => {
     expect(readFileSync(agent.log)).toEqual(written)
   })
 
-  test('keeps nobody from the lock, which is a new file: whoever takes it has the one that has the name', () => {
+  test('is created again, and only a lock on the file with that name counts', () => {
     const path = `${tempDirectory()}/lock`
     let removals = 3
-    // Between the opening and the look at the name.
+    // Removes the file after it is opened and before its name is checked.
     withFaults(({ point }) => {
       if (point === 'lock.check' && removals-- > 0) rmSync(path)
       return undefined
@@ -96,7 +96,7 @@ describe('a lock file that is gone while it is held', () => {
     expect(tryKernelLock('ofd', path, 'shared')).toBeUndefined()
   })
 
-  test('of an index keeps its holder from names, and from agents that have them', async () => {
+  test('stops the holder of a name index from reserving names and creating agents', async () => {
     const store = tempStore()
     const { index, lock } = await lockRoots(store, 'test')
     rmSync(new HomePaths(store.root).rootNames().lock)
@@ -112,7 +112,7 @@ describe('a lock file that is gone while it is held', () => {
 })
 
 describe('a home that is renamed while it is in use', () => {
-  test('keeps its writer, and its lock keeps others out under the new name', async () => {
+  test('stays writable for its holder, whose lock keeps other writers out under the new name', async () => {
     const { store, session, agent } = await open()
     const moved = `${store.root}-moved`
     renameSync(store.root, moved)
@@ -127,11 +127,11 @@ describe('a home that is renamed while it is in use', () => {
   })
 })
 
-describe('a log that is gone while it is in use', () => {
+describe('a log in use', () => {
   test.each<[string, (path: string) => void]>([
-    ['removed', (path) => rmSync(path)],
-    ['replaced, by a copy of it', (path) => replace(path)],
-  ])('(%s) takes no more records: they would be lost with the descriptor', async (_, take) => {
+    ['is removed', (path) => rmSync(path)],
+    ['is replaced by a copy', (path) => replace(path)],
+  ])('that %s accepts no more records, which would be lost with the descriptor', async (_, take) => {
     const { session, agent } = await open()
     take(agent.log)
     expect(() => session.append([RECORD])).toThrow(
@@ -139,7 +139,7 @@ describe('a log that is gone while it is in use', () => {
     )
   })
 
-  test('is as good as before where only its snapshot, its inbox or its marker was removed', async () => {
+  test('stays writable if only its snapshot, inbox and marker are removed', async () => {
     const store = tempStore()
     const id = await newAgent(store)
     const paths = new HomePaths(store.root)
@@ -155,7 +155,7 @@ describe('a log that is gone while it is in use', () => {
   })
 })
 
-test('a slot whose file was removed while it was held is a slot of its own again', async () => {
+test('a slot whose file is removed is lost to its holder, and a new file gives a new slot', async () => {
   const store = tempStore()
   const path = new HomePaths(store.root).slot('default', 0)
   const system = { kind: store.home.lock, isLocal: true }

@@ -30,15 +30,15 @@ beforeEach(async () => {
   agent = dirname(store.logPath(session.id))
 })
 
-/** Closed in the way of a process that died: lock gone, no snapshot of the end, marker there. */
+/** Simulates the death of the writer: its lock is released, and it writes no snapshot and leaves the marker. */
 async function died(): Promise<State> {
   const { state } = session
   await session.abandon()
   return state
 }
 
-describe('append', () => {
-  test('is durable and told to listeners when it returns, in this order', () => {
+describe('an append', () => {
+  test('syncs the records, then notifies the listeners, then returns', () => {
     const steps: string[] = []
     session.onRecord(({ kind }) => void steps.push(kind))
     withFaults(({ point }) => {
@@ -51,7 +51,7 @@ describe('append', () => {
     expect(openForRead(store, session.id)?.state).toEqual(session.state)
   })
 
-  test('tells who waits for a record of that one alone, and once', () => {
+  test('calls an onceDurable callback for its kind of record only, and once', () => {
     const told: string[] = []
     session.onceDurable('session.suspended', () => told.push('at rest'))
     session.append([{ kind: 'session.activated', boot_id: 'b' }])
@@ -65,30 +65,26 @@ describe('append', () => {
     expect(told).toEqual(['at rest'])
   })
 
-  test('of no records does nothing', () => {
+  test('without records does nothing', () => {
     expect(session.append([])).toEqual([])
     expect(session.state.last_seq).toBe(1)
   })
 
   const WRONG: [string, NewRecord[], object][] = [
-    ['a kind that is not there', [{ kind: 'run.paused' } as never], { code: 'UNEXPECTED' }],
+    ['an unknown kind', [{ kind: 'run.paused' } as never], { code: 'UNEXPECTED' }],
     [
       'a field of the wrong type',
       [{ kind: 'session.activated', boot_id: 7 } as never],
       { code: 'UNEXPECTED' },
     ],
     [
-      'a line that is too long',
+      'a line over the size limit',
       [{ kind: 'provider.state', state: 'A'.repeat(limits.lineBytesMax) }],
       { code: 'UNEXPECTED' },
     ],
+    ['an illegal transition', [{ kind: 'session.suspended', reason: 'idle' }], { code: 'SESSION_STATE' }],
     [
-      'a transition that is not there',
-      [{ kind: 'session.suspended', reason: 'idle' }],
-      { code: 'SESSION_STATE' },
-    ],
-    [
-      'one that is wrong after others that are right',
+      'a batch whose last record is an illegal transition',
       [
         { kind: 'session.activated', boot_id: 'b' },
         { kind: 'model.requested', run_id: randomUUID() },
@@ -97,7 +93,7 @@ describe('append', () => {
     ],
   ]
 
-  test.each(WRONG)('refuses %s before anything is written', (_, records, error) => {
+  test.each(WRONG)('refuses %s before it writes', (_, records, error) => {
     const before = { log: log(), state: session.state }
     const touched: Operation[] = []
     withFaults((operation) => {
@@ -110,7 +106,7 @@ describe('append', () => {
     expect(session.append([{ kind: 'session.activated', boot_id: 'b' }])).toHaveLength(1)
   })
 
-  test('a clock that was set back does not make the log run backwards', () => {
+  test('writes no earlier timestamp than the last one, even if the clock was set back', () => {
     session.append([{ kind: 'session.activated', boot_id: 'b' }])
     const future: SessionRecord[] = encodeBatch(
       { ...session.state, updated_at: '2999-01-01T00:00:00.000Z' },
@@ -119,7 +115,7 @@ describe('append', () => {
     expect(future[0]?.ts).toBe('2999-01-01T00:00:00.000Z')
   })
 
-  test('writes nothing once the lock was lost', async () => {
+  test('writes nothing after the lock is lost', async () => {
     await session.abandon()
     expect(() => session.append([{ kind: 'session.activated', boot_id: 'b' }])).toThrow(
       expect.objectContaining({ code: 'LOCKED' }),
@@ -130,7 +126,7 @@ describe('append', () => {
 describe('large content', () => {
   const large = `${'ü'.repeat(limits.inlineBytesMax / 2)}!`
 
-  test('is in a blob, and its directory synced, before the record that names it is written', () => {
+  test('is synced in a blob, with its directory, before the record that names it is written', () => {
     const points: string[] = []
     withFaults(({ point }) => {
       points.push(point)
@@ -151,23 +147,23 @@ describe('large content', () => {
   test.each([
     [limits.inlineBytesMax, false],
     [limits.inlineBytesMax + 1, true],
-  ])('of %i bytes: in a blob is %s', (bytes, inBlob) => {
+  ])('of %i bytes is stored in a blob: %s', (bytes, inBlob) => {
     session.append(beginning(session, randomUUID(), 'x'.repeat(bytes)))
     expect(readdirSync(join(agent, 'blobs'))).toHaveLength(inBlob ? 1 : 0)
   })
 
-  test('of control characters stays within a line', () => {
+  test('made of control characters still fits in a line', () => {
     const worst = '\u0001'.repeat(limits.inlineBytesMax)
     session.append(beginning(session, randomUUID(), worst))
     expect(readdirSync(join(agent, 'blobs'))).toHaveLength(0)
   })
 
-  test('said twice is stored once', () => {
+  test('that occurs twice is stored once', () => {
     appendTurn(session, large, large)
     expect(readdirSync(join(agent, 'blobs'))).toHaveLength(1)
   })
 
-  test('whose blob is gone or damaged is corruption, named', () => {
+  test('is reported as CORRUPT, with its path, if its blob is missing or damaged', () => {
     session.append(beginning(session, randomUUID(), large))
     const record = session.recordAt(session.state.run?.prompts[0] as never)
     const content = 'content' in record ? record.content : ''
@@ -181,7 +177,7 @@ describe('large content', () => {
     expect(() => session.text(content)).toThrow(/is missing/)
   })
 
-  test('that does not fit on the disk leaves the session as it was', () => {
+  test('leaves the session unchanged if it does not fit on the disk', () => {
     const before = { log: log(), state: session.state }
     withFaults(failing('ENOSPC', ({ point }) => point === 'blob.create.write'))
     expect(() => session.append(beginning(session, randomUUID(), large))).toThrow(
@@ -192,10 +188,10 @@ describe('large content', () => {
   })
 })
 
-describe('a disk that is full', () => {
+describe('on a full disk', () => {
   const turn = (): NewRecord[] => beginning(session, randomUUID(), 'hi')
 
-  test('while appending: the session is as before the batch, and goes on when there is space', () => {
+  test('an append leaves the session unchanged, and succeeds once there is space', () => {
     const before = { log: log(), state: session.state }
     withFaults(failing('ENOSPC', ({ point }) => point === 'log.append', 1))
     expect(() => session.append(turn())).toThrow(expect.objectContaining({ code: 'STORAGE_FAILED' }))
@@ -204,7 +200,7 @@ describe('a disk that is full', () => {
     expect(openForRead(store, session.id)?.state).toEqual(session.state)
   })
 
-  test('in the middle of a batch: what was written of it is taken back', () => {
+  test('a partly written batch is rolled back', () => {
     const before = log()
     let isCut = false
     withFaults(({ point }) => {
@@ -217,7 +213,7 @@ describe('a disk that is full', () => {
     expect(log()).toEqual(before)
   })
 
-  test('where even taking back fails, nothing more is appended, and the next opener cuts', async () => {
+  test('a failed rollback stops all appends, and the next writer cuts the tail', async () => {
     const before = { log: log(), state: session.state }
     let writes = 0
     withFaults(({ point }) => {
@@ -235,7 +231,7 @@ describe('a disk that is full', () => {
     expect({ log: log(), state: session.state }).toEqual(before)
   })
 
-  test('at the clean end: log and marker stay, and no error hides what was done', async () => {
+  test('a close succeeds without its snapshot, and leaves the log and the marker', async () => {
     appendTurn(session, 'hi', 'echo: hi')
     const { state } = session
     const old = snapshot()
@@ -249,7 +245,7 @@ describe('a disk that is full', () => {
     expect(store.isAgentHeld(session.id)).toBe(false)
   })
 
-  test('where the marker cannot be made, nothing starts', async () => {
+  test('a session does not open if its marker cannot be created', async () => {
     await session.close(nothingOwed)
     withFaults(failing('ENOSPC', ({ point }) => point === 'marker.create'))
     await expect(reopen(store, session.id)).rejects.toMatchObject({ code: 'STORAGE_FAILED' })
@@ -257,8 +253,8 @@ describe('a disk that is full', () => {
   })
 })
 
-describe('a sync that fails', () => {
-  test('acknowledges nothing, is not tried again, and stops all writing', () => {
+describe('a failed sync', () => {
+  test('acknowledges nothing, is not retried, and stops all later appends', () => {
     const told: SessionRecord[] = []
     session.onRecord((record) => void told.push(record))
     let syncs = 0
@@ -277,7 +273,7 @@ describe('a sync that fails', () => {
     expect(told).toEqual([])
   })
 
-  test('is settled by the next opener, who rewrites and syncs those bytes before anything else', async () => {
+  test('makes the next writer rewrite and sync the unsynced bytes', async () => {
     const synced = log().length
     withFaults(failing('EIO', ({ point }) => point === 'log.sync'))
     expect(() => session.append(beginning(session, randomUUID(), 'hi'))).toThrow()
@@ -295,7 +291,7 @@ describe('a sync that fails', () => {
     expect(session.state.run?.status).toBe('open')
   })
 
-  test('while settling stops the opener', async () => {
+  test('during that resync makes the open fail and leaves the marker', async () => {
     appendTurn(session, 'hi', 'echo: hi')
     await died()
     withFaults(failing('EIO', ({ point }) => point === 'log.resync'))
@@ -314,13 +310,13 @@ describe('repair', () => {
     ['NUL bytes', () => Buffer.alloc(4096)],
     ['a whole line and NUL bytes', (whole) => Buffer.concat([whole.subarray(0, 100), Buffer.alloc(500)])],
     [
-      'a wrong checksum at the end',
+      'a line with a wrong checksum',
       (whole) => Buffer.concat([whole.subarray(0, -4), otherDigit(whole), Buffer.from('"}\n')]),
     ],
     ['one byte', () => Buffer.from('{')],
   ]
 
-  test.each(TAILS)('%s: cut under the lock, and kept aside', async (_, torn) => {
+  test.each(TAILS)('cuts %s off the end of the log and saves it in cut/', async (_, torn) => {
     appendTurn(session, 'one', 'echo: one')
     const bytes = torn(tail())
     const before = { log: log(), state: await died() }
@@ -335,7 +331,7 @@ describe('repair', () => {
     expect(openForRead(store, session.id)?.state).toEqual(session.state)
   })
 
-  test('a tail that cannot be kept aside is cut all the same', async () => {
+  test('cuts a truncated tail even if it cannot save it', async () => {
     const bytes = tail().subarray(0, 40)
     await died()
     appendFileSync(join(agent, 'events.jsonl'), bytes)
@@ -344,7 +340,7 @@ describe('repair', () => {
     expect(session.state.last_seq).toBe(1)
   })
 
-  test('what a reader sees of it is the same, and it writes nothing', async () => {
+  test('is left to writers: a reader ignores a truncated tail and writes nothing', async () => {
     appendFileSync(join(agent, 'events.jsonl'), tail().subarray(0, 40))
     const writes: Operation[] = []
     withFaults((operation) => {
@@ -355,7 +351,7 @@ describe('repair', () => {
     expect(writes).toEqual([])
   })
 
-  test('what a dead writer left whole is kept, rewritten and synced', async () => {
+  test('rewrites and syncs the complete batches of a dead writer', async () => {
     appendTurn(session, 'one', 'echo: one')
     const before = { log: log(), state: await died() }
     const points: string[] = []
@@ -368,7 +364,7 @@ describe('repair', () => {
     expect({ log: log(), state: session.state }).toEqual(before)
   })
 
-  test('without a snapshot nothing says that the last batch was synced: it is written again', async () => {
+  test('rewrites the last batch if no snapshot proves that it was synced', async () => {
     appendTurn(session, 'one', 'echo: one')
     const { last_offset } = session.state
     await session.close(nothingOwed)
@@ -384,7 +380,7 @@ describe('repair', () => {
     expect(rewritten[0]).toBeGreaterThan(0)
   })
 
-  test('after a clean end there is nothing to rewrite', async () => {
+  test('rewrites nothing after a clean close', async () => {
     await session.close(nothingOwed)
     const points: string[] = []
     withFaults(({ point }) => {
@@ -398,8 +394,8 @@ describe('repair', () => {
   const CORRUPT: [string, (bytes: Buffer) => Buffer][] = [
     ['a flipped byte in the middle', (bytes) => flip(bytes, 600)],
     ['a missing line in the middle', (bytes) => withoutLine(bytes, 2)],
-    ['a line that is there twice', (bytes) => Buffer.concat([lines(bytes)[0] as Buffer, bytes])],
-    ['no line at all', () => Buffer.alloc(0)],
+    ['a repeated line', (bytes) => Buffer.concat([lines(bytes)[0] as Buffer, bytes])],
+    ['an empty log', () => Buffer.alloc(0)],
     ['half a first line', (bytes) => bytes.subarray(0, 50)],
     [
       'NUL bytes in the middle',
@@ -407,26 +403,30 @@ describe('repair', () => {
     ],
   ]
 
-  test.each(CORRUPT)('%s is corruption: refused, named, and nothing is changed', async (_, damage) => {
-    appendTurn(session, 'one', 'echo: one')
-    appendTurn(session, 'two', 'echo: two')
-    await died()
-    rmSync(join(agent, 'session.json'))
-    writeFileSync(join(agent, 'events.jsonl'), damage(log()))
-    const before = log()
-    const points: string[] = []
-    withFaults(({ point, name }) => {
-      if (!['read', 'open', 'sync_directory'].includes(name) && !point.startsWith('lock.')) points.push(point)
-      return undefined
-    })
-    const facts = expect.objectContaining({ path: join(agent, 'events.jsonl'), offset: expect.any(Number) })
-    await expect(reopen(store, session.id)).rejects.toMatchObject({ code: 'CORRUPT', facts })
-    expect(points).toEqual([])
-    expect(log()).toEqual(before)
-    expect(store.isAgentHeld(session.id)).toBe(false)
-  })
+  test.each(CORRUPT)(
+    'refuses %s as CORRUPT, with its path and offset, and changes nothing',
+    async (_, damage) => {
+      appendTurn(session, 'one', 'echo: one')
+      appendTurn(session, 'two', 'echo: two')
+      await died()
+      rmSync(join(agent, 'session.json'))
+      writeFileSync(join(agent, 'events.jsonl'), damage(log()))
+      const before = log()
+      const points: string[] = []
+      withFaults(({ point, name }) => {
+        if (!['read', 'open', 'sync_directory'].includes(name) && !point.startsWith('lock.'))
+          points.push(point)
+        return undefined
+      })
+      const facts = expect.objectContaining({ path: join(agent, 'events.jsonl'), offset: expect.any(Number) })
+      await expect(reopen(store, session.id)).rejects.toMatchObject({ code: 'CORRUPT', facts })
+      expect(points).toEqual([])
+      expect(log()).toEqual(before)
+      expect(store.isAgentHeld(session.id)).toBe(false)
+    },
+  )
 
-  test('the log of another agent is corrupt', async () => {
+  test('refuses the log of another agent as CORRUPT', async () => {
     const other = await newSession(store, { name: 'b' })
     await other.close(nothingOwed)
     await died()
@@ -438,7 +438,7 @@ describe('repair', () => {
     })
   })
 
-  test('a log whose records make no sense together is corrupt, though each of them checks', async () => {
+  test('refuses an illegal transition as CORRUPT, although each record is intact', async () => {
     const { bytes } = encodeBatch({ ...session.state, state: 'active' }, [
       { kind: 'session.suspended', reason: 'idle' },
     ])
@@ -447,7 +447,7 @@ describe('repair', () => {
     await expect(reopen(store, session.id)).rejects.toMatchObject({ code: 'CORRUPT' })
   })
 
-  test('a record that is not as its kind has it is corrupt, and named', async () => {
+  test('refuses a record with an invalid field as CORRUPT, and names the field', async () => {
     const ts = '2026-11-20T10:00:00.000Z'
     await died()
     appendFileSync(
@@ -460,7 +460,7 @@ describe('repair', () => {
     })
   })
 
-  test('an unknown kind or format is refused for writing and named', async () => {
+  test('refuses an unknown kind or format, and names it', async () => {
     const ts = '2026-11-20T10:00:00.000Z'
     await died()
     const before = log()
@@ -478,7 +478,7 @@ describe('repair', () => {
     })
   })
 
-  test('requests to runs that are over are swept, that to the open one stays', async () => {
+  test('removes stop requests to ended runs, and leaves the request to the open run', async () => {
     const run = randomUUID()
     session.append(beginning(session, run, 'hi'))
     store.requests.put(session.id, run, 'suspend')
@@ -490,7 +490,7 @@ describe('repair', () => {
   })
 
   test.skipIf(process.platform !== 'linux')(
-    'however often it fails it leaves no file open (needs /proc)',
+    'leaves no file open, however often it fails (needs /proc)',
     async () => {
       await died()
       truncateSync(join(agent, 'events.jsonl'), 10)
@@ -504,8 +504,8 @@ describe('repair', () => {
   )
 })
 
-describe('the clean end', () => {
-  test('leaves no marker where nothing is owed, and one where something is', async () => {
+describe('a clean close', () => {
+  test('removes the marker only if the agent needs no visit', async () => {
     expect(isMarked()).toBe(true)
     await session.close(nothingOwed)
     expect(isMarked()).toBe(false)
@@ -515,7 +515,7 @@ describe('the clean end', () => {
     expect(isMarked()).toBe(true)
   })
 
-  test('writes no snapshot that is there already', async () => {
+  test('writes no snapshot if the existing one is current', async () => {
     await session.close(nothingOwed)
     session = await reopen(store, session.id)
     withFaults(failing('EIO', ({ point }) => point.startsWith('snapshot') && point !== 'snapshot.read'))
@@ -524,7 +524,7 @@ describe('the clean end', () => {
   })
 })
 
-test('one agent is open for writing once; who else wants it is told who has it', async () => {
+test('an agent has one writer, and a second one fails with LOCKED and the holder', async () => {
   const error = await reopen(store, session.id).catch((error: unknown) => error)
   expect(error).toMatchObject({
     code: 'LOCKED',
@@ -535,7 +535,7 @@ test('one agent is open for writing once; who else wants it is told who has it',
   session = await reopen(store, session.id)
 })
 
-test('an agent that is not there reads as none', () => {
+test('an agent that does not exist reads as undefined', () => {
   expect(openForRead(store, randomUUID())).toBeUndefined()
 })
 
@@ -556,7 +556,7 @@ function withoutLine(bytes: Buffer, index: number): Buffer {
   return Buffer.concat(lines(bytes).filter((_, at) => at !== index))
 }
 
-/** A digit of a checksum that is not the last one of this line. */
+/** A hex digit that differs from the last checksum digit of this line. */
 function otherDigit(line: Buffer): Buffer {
   return Buffer.from(line.at(-4) === '0'.charCodeAt(0) ? '1' : '0')
 }

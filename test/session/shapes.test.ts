@@ -41,8 +41,8 @@ const TABLE: [string, Check<never> | Check<unknown>, unknown[], unknown[]][] = [
   ],
   ['content', content as Check<unknown>, ['', 'a', BLOB], [7, null, {}, { blob: '../../x', bytes: 1 }]],
   ['json', json as Check<unknown>, [{}, { a: [1, null] }], [[], 'a', null, 7]],
-  ['one of', oneOf('a', 'b') as Check<unknown>, ['a', 'b'], ['c', 'A', '', null, ['a'], 0]],
-  ['or null', orNull(text) as Check<unknown>, ['a', null], [undefined, 7]],
+  ['oneOf', oneOf('a', 'b') as Check<unknown>, ['a', 'b'], ['c', 'A', '', null, ['a'], 0]],
+  ['orNull', orNull(text) as Check<unknown>, ['a', null], [undefined, 7]],
   ['optional', optional(text) as Check<unknown>, ['a', undefined], [null, 7]],
   ['list', list(text) as Check<unknown>, [[], ['a', 'b']], [['a', 7], [undefined], 'a', { 0: 'a' }, null]],
   [
@@ -56,18 +56,18 @@ const TABLE: [string, Check<never> | Check<unknown>, unknown[], unknown[]][] = [
   ],
 ]
 
-describe.each(TABLE)('%s', (_, check, good, bad) => {
-  test.each(good.map((value) => [value]))('takes %j', (value) => expect(check(value)).toBe(true))
+describe.each(TABLE)('the shape %s', (_, check, good, bad) => {
+  test.each(good.map((value) => [value]))('accepts %j', (value) => expect(check(value)).toBe(true))
   test.each(bad.map((value) => [value]))('refuses %j', (value) => expect(check(value)).toBe(false))
 })
 
-test('only what is optional says so: that is what may be missing in a record', () => {
+test('only an optional shape has the flag that lets its field be missing', () => {
   expect(optional(text).optional).toBe(true)
   expect(text.optional).toBeUndefined()
   expect(orNull(text).optional).toBeUndefined()
 })
 
-test('a time is of one length, in UTC, so that times compare as texts', () => {
+test('a time has one length and is in UTC, so that times sort as text', () => {
   for (const time of ['2026-11-20T10:00:00.000Z', '0001-01-01T00:00:00.000Z']) expect(isTime(time)).toBe(true)
   const bad = [
     '2026-11-20T10:00:00Z',
@@ -81,7 +81,7 @@ test('a time is of one length, in UTC, so that times compare as texts', () => {
   for (const time of bad) expect(isTime(time), String(time)).toBe(false)
 })
 
-test('a plain object is no list and not null', () => {
+test('a plain object is neither a list nor null', () => {
   expect([{}, [], null, 'a', undefined, 7].map(isPlainObject)).toEqual([
     true,
     false,

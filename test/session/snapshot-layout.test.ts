@@ -1,4 +1,4 @@
-/** One module writes the order of a snapshot's fields, and reads by it. */
+/** One module writes the fields of a snapshot in a fixed order and relies on that order to read them. */
 import { expect, test } from 'vitest'
 import { idleSummary, snapshotFields } from '../../src/session/snapshot-layout.js'
 import type { State } from '../../src/session/state.js'
@@ -12,14 +12,14 @@ async function stateAtRest(): Promise<State> {
   return state
 }
 
-/** As another program may have put it together. */
+/** The same fields in reverse order, as another program may build them. */
 function reversed<T extends object>(object: T): T {
   return Object.fromEntries(Object.entries(object).reverse()) as T
 }
 
 const bodyOf = (state: State): string => JSON.stringify(snapshotFields(state)).slice(1, -1)
 
-test('the order in which a state was put together has no part in what is written', async () => {
+test('the field order of a state does not change its snapshot', async () => {
   const state = await stateAtRest()
   const other = reversed({ ...state, gate: reversed(state.gate), recovery: reversed(state.recovery) })
   expect(bodyOf(other)).toBe(bodyOf(state))
@@ -27,14 +27,14 @@ test('the order in which a state was put together has no part in what is written
   expect(idleSummary(bodyOf(other))).toMatchObject({ id: state.id, name: 'a', log_bytes: state.log_bytes })
 })
 
-test('the order of a run has none either', async () => {
+test('the field order of a run does not change the snapshot', async () => {
   const run = { status: 'completed', boot_id: 'b', run_id: 'r', steps: 1 } as unknown as State['run']
   expect(bodyOf({ ...(await stateAtRest()), run })).toContain(
     '"run":{"run_id":"r","boot_id":"b","status":"completed","steps":1}',
   )
 })
 
-test('what is not at rest is left to the parser', async () => {
+test('a gated agent, or one whose name needs escapes, is left to the parser', async () => {
   const state = await stateAtRest()
   expect(idleSummary(bodyOf({ ...state, gate: { isGated: true, permits: 0 } }))).toBeUndefined()
   expect(idleSummary(bodyOf({ ...state, name: 'a "b"' }))).toBeUndefined()

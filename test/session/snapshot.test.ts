@@ -16,7 +16,7 @@ let store: FileStore
 let id: string
 let logPath: string
 let snapshotPath: string
-/** What the whole log says. */
+/** The state that the whole log gives. */
 let truth: State
 
 beforeEach(async () => {
@@ -35,13 +35,13 @@ function snapshotSays(): Record<string, unknown> {
   return 'damage' in line ? {} : line.object
 }
 
-/** The snapshot with some of its fields otherwise, and a checksum that fits. */
+/** The snapshot with changed fields and a matching checksum. */
 function altered(changes: object): Buffer {
   const { crc: _, ...fields } = snapshotSays()
   return frame({ ...fields, ...changes })
 }
 
-/** By the next writer, which has nothing to write but the snapshot. */
+/** The state in the next session, which writes only the snapshot. */
 async function visited(): Promise<State> {
   const session = await reopen(store, id)
   const { state } = session
@@ -49,12 +49,12 @@ async function visited(): Promise<State> {
   return state
 }
 
-test('a clean end leaves a snapshot of all that is in the log', () => {
+test('a clean close leaves a snapshot of the whole log', () => {
   expect(snapshotSays()).toMatchObject({ snapshot: SNAPSHOT_VERSION, id, last_seq: truth.last_seq })
   expect(readFileSync(snapshotPath)).toEqual(encodeSnapshot(truth))
 })
 
-describe('a snapshot that is not to be trusted is rebuilt by the next writer, and not by a reader', () => {
+describe('a snapshot is rebuilt by the next writer, and not by a reader, if it', () => {
   const bytes = (): Buffer => readFileSync(snapshotPath)
   const flipped = (at: number): Buffer => {
     const copy = Buffer.from(bytes())
@@ -62,21 +62,21 @@ describe('a snapshot that is not to be trusted is rebuilt by the next writer, an
     return copy
   }
   const CASES: [string, () => Buffer | undefined][] = [
-    ['missing', () => undefined],
-    ['empty', () => Buffer.alloc(0)],
-    ['cut short', () => bytes().subarray(0, 100)],
-    ['without its last byte', () => bytes().subarray(0, -1)],
-    ['of NUL bytes', () => Buffer.alloc(500)],
-    ['with a flipped byte', () => flipped(40)],
-    ['no JSON', () => Buffer.from('hello\n')],
-    ['of another version of the fold', () => altered({ snapshot: SNAPSHOT_VERSION + 1 })],
-    ['of another agent', () => altered({ id: randomUUID() })],
-    ['whose record is another one', () => altered({ last_seq: truth.last_seq - 1 })],
-    ['whose end is no end of a record', () => altered({ log_bytes: truth.log_bytes - 1 })],
-    ['whose record begins elsewhere', () => altered({ last_offset: truth.last_offset + 1 })],
-    ['whose end is before its beginning', () => altered({ log_bytes: 0, last_offset: 10 })],
-    ['that names a place in words', () => altered({ log_bytes: '99999999' })],
-    ['that names a place before the log', () => altered({ last_offset: -5, log_bytes: 10 })],
+    ['is missing', () => undefined],
+    ['is empty', () => Buffer.alloc(0)],
+    ['is cut short', () => bytes().subarray(0, 100)],
+    ['lacks its last byte', () => bytes().subarray(0, -1)],
+    ['contains only NUL bytes', () => Buffer.alloc(500)],
+    ['has a flipped byte', () => flipped(40)],
+    ['is not JSON', () => Buffer.from('hello\n')],
+    ['is from another version of the fold', () => altered({ snapshot: SNAPSHOT_VERSION + 1 })],
+    ['belongs to another agent', () => altered({ id: randomUUID() })],
+    ['names another last record', () => altered({ last_seq: truth.last_seq - 1 })],
+    ['ends inside a record', () => altered({ log_bytes: truth.log_bytes - 1 })],
+    ['names a wrong start of its last record', () => altered({ last_offset: truth.last_offset + 1 })],
+    ['ends before its last record starts', () => altered({ log_bytes: 0, last_offset: 10 })],
+    ['has an offset that is a string', () => altered({ log_bytes: '99999999' })],
+    ['has a negative offset', () => altered({ last_offset: -5, log_bytes: 10 })],
   ]
 
   test.each(CASES)('%s', async (_, spoiled) => {
@@ -90,7 +90,7 @@ describe('a snapshot that is not to be trusted is rebuilt by the next writer, an
   })
 })
 
-test('an older snapshot is trusted as far as it goes, and the rest is read from the log', async () => {
+test('an older snapshot is trusted up to its end, and the rest is read from the log', async () => {
   const older = readFileSync(snapshotPath)
   const session = await reopen(store, id)
   appendTurn(session, 'four', 'echo: four')
@@ -102,8 +102,8 @@ test('an older snapshot is trusted as far as it goes, and the rest is read from 
   expect(readFileSync(snapshotPath)).toEqual(encodeSnapshot(newer))
 })
 
-describe('what a snapshot says was synced', () => {
-  test('is missed where the log is shorter: corruption, and nothing is changed', async () => {
+describe('damage to records that the snapshot covers', () => {
+  test('is reported as CORRUPT if records are missing, and nothing is changed', async () => {
     const snapshot = readFileSync(snapshotPath)
     truncateSync(logPath, truth.log_bytes - 10)
     const log = readFileSync(logPath)
@@ -115,7 +115,7 @@ describe('what a snapshot says was synced', () => {
     expect(store.isAgentHeld(id)).toBe(false)
   })
 
-  test('is no torn tail when its last record is damaged', async () => {
+  test('is not a truncated tail, even in the last record', async () => {
     const log = readFileSync(logPath)
     log[log.length - 40] = (log[log.length - 40] as number) ^ 1
     writeFileSync(logPath, log)
@@ -125,7 +125,7 @@ describe('what a snapshot says was synced', () => {
     expect(readFileSync(logPath)).toEqual(log)
   })
 
-  test('without a snapshot the same damage may be a torn tail: the last batch alone is cut, and kept', async () => {
+  test('may be a truncated tail if the snapshot is missing, and only the last batch is cut', async () => {
     const log = readFileSync(logPath)
     log[log.length - 40] = (log[log.length - 40] as number) ^ 1
     writeFileSync(logPath, log)
@@ -135,11 +135,11 @@ describe('what a snapshot says was synced', () => {
   })
 })
 
-test('a reader that meets a writer never takes its newer snapshot for lost records', async () => {
+test('a reader beside a writer never mistakes its newer snapshot for lost records', async () => {
   const session = await reopen(store, id)
   let isWriting = false
   withFaults(({ point, path }) => {
-    // In the moment between the two things that a reader reads.
+    // Appends between the reads of the snapshot and of the log.
     const isReader = !isWriting && (point === 'snapshot.read' || point === 'log.open') && path.includes(id)
     if (!isReader) return undefined
     isWriting = true
@@ -150,7 +150,7 @@ test('a reader that meets a writer never takes its newer snapshot for lost recor
   })
   const seen = openForRead(store, id)?.state
   expect(seen?.last_seq).toBeGreaterThanOrEqual(truth.last_seq)
-  // Once before each of the three: the snapshot opened, the snapshot read, the log opened.
+  // The writer appended before each of three steps: open the snapshot, read it, open the log.
   expect(session.state.last_seq).toBe(truth.last_seq + 3 * 8)
   await session.abandon()
 })

@@ -19,7 +19,7 @@ const AGENT = '0b9f6c1e-6f0a-4c55-9a3b-2f1f5a3c7d10'
 const RUN = '1b9f6c1e-6f0a-4c55-9a3b-2f1f5a3c7d10'
 const LATER = '2b9f6c1e-6f0a-4c55-9a3b-2f1f5a3c7d10'
 
-/** Before any token of these expires. */
+/** A time before any of these tokens expires. */
 const NOW = timeOf(1000)
 
 const born: NewRecord[] = [createdRecord(AGENT), { kind: 'session.activated', boot_id: 'b' }]
@@ -31,7 +31,7 @@ const ended = (reason: NewRecord<'run.interrupted'>['reason']): NewRecord[] => [
 
 const TOKEN = '3b9f6c1e-6f0a-4c55-9a3b-2f1f5a3c7d10'
 
-/** Parked with a token that is good until then. */
+/** A waiting run whose token is valid until `deadline_at`. */
 const parked = (deadline_at: string): NewRecord[] => [
   ...running,
   { kind: 'token.minted', run_id: RUN, token_id: TOKEN, hash: 'h', expires_at: deadline_at },
@@ -51,7 +51,7 @@ const limited = (not_before: string): NewRecord[] => [
 ]
 const resumed: NewRecord = { kind: 'run.resumed', run_id: RUN, boot_id: 'b', auto: false, attempt: 1 }
 
-/** What is in the log, the status while the lock is held, and while nobody holds it. */
+/** The log, the status while the lock is held, and the status while it is free. */
 const ROWS: [string, NewRecord[], Status, Status][] = [
   ['no run', born, 'idle', 'idle'],
   ['an open run', running, 'running', 'interrupted_startup'],
@@ -71,36 +71,41 @@ const ROWS: [string, NewRecord[], Status, Status][] = [
   ['a run whose process died', ended('process_exit'), 'interrupted_startup', 'interrupted_startup'],
   ['a run that a reboot ended', ended('process_restart'), 'interrupted_startup', 'interrupted_startup'],
   ['a run that a signal ended', ended('shutdown'), 'interrupted_startup', 'interrupted_startup'],
-  ['a run that a person suspended', ended('suspended'), 'idle', 'idle'],
-  ['a run that waits, its token good', parked(timeOf(1001)), 'waiting', 'waiting'],
-  ['a run that waits, its deadline past', parked(NOW), 'interrupted_waiting', 'interrupted_waiting'],
+  ['a run that the user suspended', ended('suspended'), 'idle', 'idle'],
+  ['a waiting run with a valid token', parked(timeOf(1001)), 'waiting', 'waiting'],
+  ['a waiting run past its deadline', parked(NOW), 'interrupted_waiting', 'interrupted_waiting'],
   [
-    'a run that waits, its token used by nobody who went on',
+    'a waiting run whose token was used, but that was not resumed',
     [...parked(timeOf(1001)), used],
     'interrupted_waiting',
     'interrupted_waiting',
   ],
   [
-    'a run that waits, its token revoked',
+    'a waiting run whose token was revoked',
     [...parked(timeOf(1001)), revoked],
     'interrupted_waiting',
     'interrupted_waiting',
   ],
   [
-    'a run that waits, its token never minted',
+    'a waiting run whose token was never minted',
     parked(timeOf(1001)).filter(({ kind }) => kind !== 'token.minted'),
     'interrupted_waiting',
     'interrupted_waiting',
   ],
   [
-    'a run that waited, and goes on',
+    'a waiting run that was resumed',
     [...parked(timeOf(1001)), used, resumed],
     'running',
     'interrupted_startup',
   ],
-  ['a run that waits for a time', limited(timeOf(1001)), 'waiting', 'waiting'],
-  ['a run that waits for a time that has come', limited(timeOf(999)), 'waiting', 'waiting'],
-  ['a run that nobody answered in time', ended('wait_timeout'), 'interrupted_waiting', 'interrupted_waiting'],
+  ['a run that waits for a time in the future', limited(timeOf(1001)), 'waiting', 'waiting'],
+  ['a run that waits for a time in the past', limited(timeOf(999)), 'waiting', 'waiting'],
+  [
+    'a run that was not answered in time',
+    ended('wait_timeout'),
+    'interrupted_waiting',
+    'interrupted_waiting',
+  ],
   [
     'a run with a tool of unknown outcome',
     ended('unknown_tool'),
@@ -108,7 +113,7 @@ const ROWS: [string, NewRecord[], Status, Status][] = [
     'interrupted_startup',
   ],
   [
-    'an interrupted run, and a later one that waits',
+    'an interrupted run, then a waiting run',
     [
       ...ended('process_exit'),
       startedRun(LATER),
@@ -118,25 +123,25 @@ const ROWS: [string, NewRecord[], Status, Status][] = [
     'waiting',
   ],
   [
-    'an interrupted run, and a later one that is open',
+    'an interrupted run, then an open run',
     [...ended('process_exit'), startedRun(LATER)],
     'running',
     'interrupted_startup',
   ],
   [
-    'an interrupted run, and a later one that completed',
+    'an interrupted run, then a completed run',
     [...ended('process_exit'), startedRun(LATER), completedRecord(LATER, null)],
     'idle',
     'idle',
   ],
   [
-    'an interrupted run of an agent that was terminated',
+    'an interrupted run of a terminated agent',
     [...ended('process_exit'), { kind: 'session.terminated' }],
     'idle',
     'idle',
   ],
   [
-    'an interrupted run, and a derived status that somebody wrote',
+    'an interrupted run, then a status.derived record',
     [...ended('process_exit'), { kind: 'status.derived', status: 'idle' }],
     'interrupted_startup',
     'interrupted_startup',
@@ -150,9 +155,9 @@ describe('the derived status', () => {
     expect(deriveStatus(state, false, reading(NOW))).toBe(free)
   })
 
-  test('by precedence, as a table (UPDATE_CASES=1 writes it anew)', () => {
+  test('matches the table in cases/status.txt (UPDATE_CASES=1 updates it)', () => {
     const file = join(import.meta.dirname, '../cases/status.txt')
-    const table = [line('what is in the log', 'lock held', 'nobody holds it'), '']
+    const table = [line('the log', 'lock held', 'lock free'), '']
     for (const [found, records] of ROWS) {
       const state = foldAll(records)
       table.push(
@@ -168,23 +173,26 @@ function line(found: string, held: string, free: string): string {
   return `${found.padEnd(64)}${held.padEnd(22)}${free}`
 }
 
-test('what is waited for can come until the deadline, however good the token is', () => {
+test('a wait ends at its deadline, even if its token is still valid', () => {
   const state = foldAll(parked(timeOf(2000)))
   const wait = { ...(state.run?.wait as Wait), deadline_at: NOW }
   expect(waitIsGood(state, { ...wait, deadline_at: timeOf(1001) }, reading(NOW))).toBe(true)
   expect(waitIsGood(state, wait, reading(NOW))).toBe(false)
-  // And no longer than the token is good.
+  // Without a deadline, the wait ends when its token expires.
   expect(waitIsGood(state, { ...wait, deadline_at: null }, reading(timeOf(1999)))).toBe(true)
   expect(waitIsGood(state, { ...wait, deadline_at: null }, reading(timeOf(2000)))).toBe(false)
 })
 
-test.each(['unknown_tool', 'program_alive'] as const)('after %s nothing goes on by itself', (reason) => {
-  const state = foldAll(ended(reason))
-  expect([isUnfinished(state), isInterrupted(state)]).toEqual([true, false])
-  expect(isInterrupted(foldAll(ended('process_exit')))).toBe(true)
-})
+test.each(['unknown_tool', 'program_alive'] as const)(
+  'a run interrupted by %s is unfinished, but does not continue by itself',
+  (reason) => {
+    const state = foldAll(ended(reason))
+    expect([isUnfinished(state), isInterrupted(state)]).toEqual([true, false])
+    expect(isInterrupted(foldAll(ended('process_exit')))).toBe(true)
+  },
+)
 
-test('what a person suspended is unfinished, but goes on only when it is asked to', () => {
+test('a run that the user suspended is unfinished, but continues only on request', () => {
   const state = foldAll(ended('suspended'))
   expect(isUnfinished(state)).toBe(true)
   expect(isInterrupted(state)).toBe(false)

@@ -50,25 +50,25 @@ function mail(id: string, run: string = RUN): NewRecord<'mail.delivered'> {
   }
 }
 
-describe('a server that is kept', () => {
+describe('a kept server', () => {
   const group = { process_group: 10, start_time: 20, kernel_boot_id: 'k', pid_namespace: '1' }
   const server_id = randomUUID()
   const kept: NewRecord = { kind: 'server.kept', server_id, group }
   const stopped: NewRecord = { kind: 'server.stopped', server_id }
 
-  test('is of the session, not of the run that has started it', () => {
+  test('belongs to the session, not to the run that started it', () => {
     const { warm, run } = foldAll([...running, kept, interrupted])
     expect(warm).toEqual({ server_id, group })
     expect(run?.process).toBeNull()
   })
 
-  test('leaves nothing in the state once it is stopped, whatever the session is by then', () => {
+  test('leaves nothing in the state after it stops, even if the session was suspended before', () => {
     const never = foldAll([created, activated, suspended])
     const state = foldAll([created, activated, kept, suspended, stopped])
     expect(Object.keys(state)).toEqual(Object.keys(never))
   })
 
-  test('is another once another is kept, and only that can be stopped', () => {
+  test('replaces the server before it, which can then no longer be stopped', () => {
     const other = randomUUID()
     const both = [created, kept, { ...kept, server_id: other }]
     expect(foldAll(both).warm?.server_id).toBe(other)
@@ -76,7 +76,7 @@ describe('a server that is kept', () => {
     expect(() => foldAll([created, stopped])).toThrow('is not kept')
   })
 
-  test('is stopped before the end of its agent', () => {
+  test('must be stopped before its agent is terminated', () => {
     expect(() => foldAll([created, kept, terminated])).toThrow(SessionStateError)
     expect(foldAll([created, kept, stopped, terminated]).state).toBe('terminated')
   })
@@ -97,34 +97,34 @@ describe('the state of a session', () => {
   for (const [record, to, from] of moves) {
     for (const state of Object.keys(paths) as SessionState[]) {
       if (from.includes(state)) {
-        test(`${state} becomes ${to}`, () => {
+        test(`can change from ${state} to ${to}`, () => {
           expect(foldAll([...paths[state], record]).state).toBe(to)
         })
       } else {
-        test(`${state} cannot become ${to}`, () => {
+        test(`cannot change from ${state} to ${to}`, () => {
           expect(() => foldAll([...paths[state], record])).toThrow(SessionStateError)
         })
       }
     }
   }
 
-  test('begins with session.created, once', () => {
+  test('starts with exactly one session.created', () => {
     expect(() => foldAll([activated])).toThrow(SessionStateError)
     expect(() => foldAll([created, created])).toThrow(SessionStateError)
   })
 
-  test('after session.terminated only a derived status follows', () => {
+  test('accepts a derived status after session.terminated, but no activation, run or configuration', () => {
     const state = foldAll(paths.terminated)
     for (const record of [activated, started, { kind: 'session.configured', hold: true } as NewRecord])
       expect(() => foldAll([record], state), record.kind).toThrow(SessionStateError)
     expect(foldAll([{ kind: 'status.derived', status: 'idle' }], state).state).toBe('terminated')
   })
 
-  test('is not terminated while a run is open', () => {
+  test('cannot change to terminated while a run is open', () => {
     expect(() => foldAll([...running, terminated])).toThrow(/open run/)
   })
 
-  test('a configuration changes what it names and nothing else', () => {
+  test('changes only in the fields that a configuration names', () => {
     const before = foldAll([created, { kind: 'session.configured', options: { a: '1' }, model: 'm' }])
     const after = foldAll(
       [{ kind: 'session.configured', options: { b: '2' }, instructions: 'be brief', title: 't', hold: true }],
@@ -162,7 +162,7 @@ describe('a run', () => {
     launched,
   ]
 
-  test.each(within)('$kind belongs to the open run', (record) => {
+  test.each(within)('accepts $kind only under its own id and while it is open', (record) => {
     expect(() => foldAll([created, activated, record])).toThrow(SessionStateError)
     expect(() => foldAll([...running, { ...record, run_id: OTHER_RUN } as NewRecord])).toThrow(
       SessionStateError,
@@ -170,23 +170,23 @@ describe('a run', () => {
     expect(() => foldAll([...running, record])).not.toThrow()
   })
 
-  test('starts only in an active session, and only where none is open', () => {
+  test('starts only in an active session without an open run', () => {
     expect(() => foldAll([created, started])).toThrow(SessionStateError)
     expect(() => foldAll([created, activated, suspended, started])).toThrow(SessionStateError)
     expect(() => foldAll([...running, startedRun(OTHER_RUN)])).toThrow(SessionStateError)
   })
 
   test.each([
-    [[started], 'started'],
-    [[started, asked], 'asked'],
-    [[started, launched], 'launched'],
-    [[started, asked, responded], 'answered'],
-    [[started, launched, replied(RUN, 'hello')], 'answered'],
-  ] as [NewRecord[], string][])('comes as far as its records say (%#)', (records, phase) => {
+    ['started', [started]],
+    ['asked', [started, asked]],
+    ['launched', [started, launched]],
+    ['answered', [started, asked, responded]],
+    ['answered', [started, launched, replied(RUN, 'hello')]],
+  ] as [string, NewRecord[]][])('has the phase %s after its records', (phase, records) => {
     expect(foldAll([created, activated, ...records]).run?.phase).toBe(phase)
   })
 
-  test('keeps the place of its prompt and its reply, and its usage to the end', () => {
+  test('has the locations of its prompt and reply, and its usage after its end', () => {
     const state = foldAll([...running, userMessage(RUN, 'hi'), asked, responded, replied(RUN, 'hello')])
     expect(state.run).toMatchObject({ prompts: [locationOf(4)], reply: locationOf(7) })
     expect(state.reply).toEqual(locationOf(7))
@@ -196,7 +196,7 @@ describe('a run', () => {
     })
   })
 
-  test('that continues another begins with its prompt', () => {
+  test('that continues another run starts with the prompt of that run', () => {
     const before = [...running, userMessage(RUN, 'hi'), interrupted]
     const next: NewRecord = { ...startedRun(OTHER_RUN), origin: 'continuation', continues: RUN, auto: true }
     expect(foldAll([...before, next]).run).toMatchObject({
@@ -206,14 +206,14 @@ describe('a run', () => {
     expect(foldAll([...before, startedRun(OTHER_RUN)]).run?.prompts).toEqual([])
   })
 
-  test('has no process any more once it is over', () => {
+  test('has no process after its end', () => {
     const state = foldAll([...running, launched])
     expect(state.run?.process).toMatchObject({ process_group: 10, start_time: 20 })
     expect(foldAll([interrupted], state).run?.process).toBeNull()
   })
 })
 
-describe('what recovery goes by', () => {
+describe('the recovery state', () => {
   const resumed = (auto: boolean): NewRecord => ({
     kind: 'run.resumed',
     run_id: RUN,
@@ -222,7 +222,7 @@ describe('what recovery goes by', () => {
     attempt: 1,
   })
 
-  test('attempts to go on by itself are counted until something is added or a person speaks', () => {
+  test('counts automatic attempts until the run makes progress or the user sends a message', () => {
     const twice = foldAll([...running, resumed(true), resumed(true)])
     expect(twice.recovery.barren_attempts).toBe(2)
     expect(foldAll([resumed(false)], twice).recovery.barren_attempts).toBe(2)
@@ -232,12 +232,12 @@ describe('what recovery goes by', () => {
     expect(foldAll([interrupted, auto], twice).recovery.barren_attempts).toBe(3)
     expect(foldAll([interrupted, { ...auto, auto: false }], twice).recovery.barren_attempts).toBe(0)
     expect(foldAll([interrupted, startedRun(OTHER_RUN)], twice).recovery.barren_attempts).toBe(0)
-    // One that a stop signal cut short is no attempt.
+    // An attempt that a stop signal cut short does not count.
     const stopped: NewRecord = { ...interrupted, reason: 'shutdown' } as NewRecord
     expect(foldAll([stopped], twice).recovery.barren_attempts).toBe(1)
   })
 
-  test('a result of a tool counts as something added to a model, and not to a program that may die after it each time', () => {
+  test('counts a tool result as progress of a model, but not of a program, which may die after each result', () => {
     const call = { run_id: RUN, call_id: 'c', tool: 'list_children' }
     const result: NewRecord = { kind: 'tool.finished', ...call, content: 'none', is_error: false }
     const twice = foldAll([...running, resumed(true), resumed(true)])
@@ -250,7 +250,7 @@ describe('what recovery goes by', () => {
     expect(foldAll([result], after).recovery.barren_attempts).toBe(0)
   })
 
-  test('whether its program was launched is known to a run that goes on with another, or repeats it, and to no other', () => {
+  test('carries a launched program over only to a run that continues or repeats the first', () => {
     const before = foldAll([...running, launched])
     expect(before.run?.hasLaunched).toBe(true)
     const next = (over: object): NewRecord => ({ ...startedRun(OTHER_RUN), ...over }) as NewRecord
@@ -262,19 +262,19 @@ describe('what recovery goes by', () => {
     expect(never.run?.hasLaunched).toBe(false)
   })
 
-  test('an interruption is remembered until a run begins', () => {
+  test('has the latest interruption until the next run starts', () => {
     const state = foldAll([...running, interrupted])
     expect(state.recovery.interruption).toEqual({ run_id: RUN, reason: 'process_exit', at: timeOf(4) })
     expect(foldAll([startedRun(OTHER_RUN)], state).recovery.interruption).toBeNull()
   })
 
-  test('requests are counted until the model responds', () => {
+  test('counts model requests until the model responds', () => {
     const state = foldAll([...running, asked, asked])
     expect(state.recovery.unanswered_requests).toBe(2)
     expect(foldAll([responded], state).recovery.unanswered_requests).toBe(0)
   })
 
-  test('the latest state of the provider stays through everything', () => {
+  test('does not clear the latest provider state at the end of a run', () => {
     const known: NewRecord = { kind: 'provider.state', run_id: RUN, state: 'AAEC' }
     expect(foldAll([...running, known, interrupted, suspended]).provider_state).toBe('AAEC')
     expect(foldAll([...running, known, { kind: 'provider.state', state: 'AA==' }]).provider_state).toBe(
@@ -284,7 +284,7 @@ describe('what recovery goes by', () => {
 })
 
 describe('keys', () => {
-  /** Records of runs with these keys, each begun and ended at its time. */
+  /** Adds a completed run with this key at this time. */
   function keyed(state: State, key: string, at: number): State {
     const run = randomUUID()
     const records = [startedRun(run, key), completedRecord(run, null)]
@@ -299,7 +299,7 @@ describe('keys', () => {
   const many = (from: State, count: number, at: number, prefix = 'k'): State =>
     Array.from({ length: count }).reduce<State>((state, _, i) => keyed(state, `${prefix}${i}`, at), from)
 
-  test('lead to the run that has them, from its start to its end', () => {
+  test('have the start and the end of their latest run', () => {
     const open = foldAll([startedRun(RUN, 'k')], active)
     expect(open.keys).toEqual([{ key: 'k', seq: 3, offset: 200, started_at: timeOf(3), end: 0 }])
     expect(foldAll([interrupted], open).keys[0]?.end).toBe(400)
@@ -307,7 +307,7 @@ describe('keys', () => {
     expect(again.keys).toMatchObject([{ key: 'k', seq: 5, end: 0 }])
   })
 
-  test('are as many as the bound at most, the latest ones, whatever their age', () => {
+  test('are dropped by number and not by age, the oldest first', () => {
     const full = many(active, limits.keysInStateMax, NOW - 400 * DAY)
     expect(full.keys).toHaveLength(limits.keysInStateMax)
     expect(full.keys_since).toBe(0)
@@ -318,7 +318,7 @@ describe('keys', () => {
     expect(next.keys_since).toBe(next.keys[0]?.seq)
   })
 
-  test('of a run that begins anew with one of them none is dropped', () => {
+  test('are not dropped when a run uses one of them again', () => {
     const full = many(active, limits.keysInStateMax, NOW)
     const again = keyed(full, 'k0', NOW)
     expect(again.keys).toHaveLength(limits.keysInStateMax)
@@ -326,21 +326,21 @@ describe('keys', () => {
     expect(again.keys.at(-1)).toMatchObject({ key: 'k0' })
   })
 
-  test('make the snapshot no larger with the age of the agent', () => {
+  test('do not make the snapshot larger as the agent ages', () => {
     const full = many(active, limits.keysInStateMax, NOW)
     const old = many(full, 5 * limits.keysInStateMax, NOW, 'j')
-    // Places in a log that is longer have more digits.
+    // Offsets in a longer log have more digits.
     expect(encodeSnapshot(old).length).toBeLessThan(1.2 * encodeSnapshot(full).length)
   })
 
-  test('that look like integers are in the order of their use like all others', () => {
+  test('that look like integers are in the order of their use', () => {
     const state = ['30', '7', '1e3', '-1', '007', '7'].reduce((next, key) => keyed(next, key, NOW), active)
     expect(state.keys.map(({ key }) => key)).toEqual(['30', '1e3', '-1', '007', '7'])
     const whole = many(many(active, limits.keysInStateMax, NOW - 400 * DAY, ''), 2, NOW, 'new')
     expect(whole.keys[0]?.key).toBe('2')
   })
 
-  test('named like members of an object are keys like all others', () => {
+  test('that are named like object members are ordinary keys', () => {
     const names = ['__proto__', 'constructor', 'toString']
     expect(names.reduce((next, key) => keyed(next, key, NOW), active).keys.map(({ key }) => key)).toEqual(
       names,
@@ -349,7 +349,7 @@ describe('keys', () => {
 })
 
 describe('delivered mail', () => {
-  test('is delivered once', () => {
+  test('is delivered at most once', () => {
     const id = randomUUID()
     const state = foldAll([...running, mail(id)])
     expect(state.delivered).toEqual([id])
@@ -357,7 +357,7 @@ describe('delivered mail', () => {
     expect(() => foldAll([mail(id)], state)).toThrow(/delivered twice/)
   })
 
-  test('the last 1,000 ids at least are remembered, and not many more', () => {
+  test('has at least its last 1,000 ids in the state, and at most 2,000', () => {
     const ids = Array.from({ length: 3 * limits.deliveredIdsKeptMin + 7 }, () => randomUUID())
     let state = foldAll(running)
     let least = Number.POSITIVE_INFINITY
@@ -372,7 +372,7 @@ describe('delivered mail', () => {
   })
 })
 
-test('folding in pieces, through a snapshot, equals folding whole', () => {
+test('folding in pieces through a snapshot gives the same state as folding at once', () => {
   const word = fc.constantFrom(
     'begin',
     'user',
@@ -401,7 +401,7 @@ test('folding in pieces, through a snapshot, equals folding whole', () => {
   )
 })
 
-/** What the words say, without the records that the state machine refuses. */
+/** The records for these words, without those that the state machine refuses. */
 function legalRecords(words: string[]): NewRecord[] {
   let state = foldAll([created])
   const records: NewRecord[] = [created]

@@ -42,14 +42,14 @@ const request = (from: string, message_id = REQUEST): NewRecord =>
   deliveredRecord(RUN, { from, message_id, mail_kind: 'request' })
 const notification = (from: string): NewRecord => deliveredRecord(RUN, { from, mail_kind: 'notification' })
 
-/** A run of `from`'s request, or of a person's message. */
+/** A run that starts with this prompt. */
 const asked = (by: NewRecord[], prompt: NewRecord): NewRecord[] => [...by, startedRun(RUN), prompt]
 const owed = (records: NewRecord[]): OutboxEntry[] => foldAll(records).owes
 const whom = (records: NewRecord[]): [string, string, string | null][] =>
   owed(records).map(({ kind, to, reply_to }) => [kind, to, reply_to])
 
-describe('who asked is answered at the end of the run', () => {
-  test('with the reply, where it completed', () => {
+describe('the sender of mail', () => {
+  test('receives the reply if the run completed', () => {
     const state = foldAll([
       ...asked(asChild, request(SIBLING)),
       replied(RUN, 'hello'),
@@ -69,7 +69,7 @@ describe('who asked is answered at the end of the run', () => {
     ])
   })
 
-  test('also where it completed without a word', () => {
+  test('receives a response even if the run completed without a reply', () => {
     expect(owed([...asked(asChild, request(SIBLING)), completedRecord(RUN, null)])).toMatchObject([
       { kind: 'response', reply: null, trouble: null },
     ])
@@ -80,7 +80,7 @@ describe('who asked is answered at the end of the run', () => {
     ['was cancelled', cancelled('cancelled'), { status: 'cancelled', reason: 'cancelled', error: null }],
     ['was superseded', cancelled('superseded'), { status: 'cancelled', reason: 'superseded' }],
     ['was interrupted', interrupted('process_exit'), { status: 'interrupted', reason: 'process_exit' }],
-  ])('with an error and why, where it %s; the parent with it', (_, end, trouble) => {
+  ])('receives an error with the reason if the run %s, and so does the parent', (_, end, trouble) => {
     const owes = owed([...asked(asChild, request(SIBLING)), replied(RUN, 'half'), end])
     expect(owes).toMatchObject([
       { to: SIBLING, kind: 'error', reply_to: REQUEST, reply: null, trouble },
@@ -88,12 +88,12 @@ describe('who asked is answered at the end of the run', () => {
     ])
   })
 
-  test('once, where it is the parent, or the operator of a root, who asked', () => {
+  test('receives one error if it is the parent, or the operator of a root', () => {
     expect(whom([...asked(asChild, request(PARENT)), failed()])).toEqual([['error', PARENT, REQUEST]])
     expect(whom([...asked(asRoot, request('operator')), failed()])).toEqual([['error', 'operator', REQUEST]])
   })
 
-  test('each of them, where several asked', () => {
+  test('receives its own response if the run had several senders', () => {
     const other = randomUUID()
     const run = [...asked(asChild, request(SIBLING)), request(PARENT, other), replied(RUN, 'x')]
     expect(whom([...run, completedRecord(RUN, null)])).toEqual([
@@ -102,7 +102,7 @@ describe('who asked is answered at the end of the run', () => {
     ])
   })
 
-  test('not again, where a response in the midst of the run has answered it', () => {
+  test('receives no second response if the run replied before its end', () => {
     const run = [
       ...asked(asChild, request(SIBLING)),
       { kind: 'mail.replied', run_id: RUN, message_id: REQUEST } as NewRecord,
@@ -112,7 +112,7 @@ describe('who asked is answered at the end of the run', () => {
     expect(whom([...run, failed()])).toEqual([['error', PARENT, null]])
   })
 
-  test('not where nothing was asked: what came needs no reply', () => {
+  test('receives no response unless the mail was a request', () => {
     for (const mail_kind of ['notification', 'response', 'error'] as const)
       expect(
         owed([
@@ -122,7 +122,7 @@ describe('who asked is answered at the end of the run', () => {
       ).toEqual([])
   })
 
-  test('once more, where an interrupted run is gone on with: who was told of the trouble gets the reply too', () => {
+  test('receives the reply of the continued run, even after an error for the interruption', () => {
     const before = [...asked(asChild, request(SIBLING)), interrupted('process_exit')]
     const next: NewRecord = { ...startedRun(NEXT_RUN), origin: 'continuation', continues: RUN }
     const state = foldAll([...before, { kind: 'mail.answered' }, next])
@@ -135,7 +135,7 @@ describe('who asked is answered at the end of the run', () => {
     expect(after.owes).toMatchObject([{ to: SIBLING, kind: 'response', reply_to: REQUEST, run_id: NEXT_RUN }])
   })
 
-  test('and where it is gone on with at once nobody is told of the trouble: the answer is to come', () => {
+  test('receives no error if the interrupted run continues before the error is sent', () => {
     const next: NewRecord = { ...startedRun(NEXT_RUN), origin: 'continuation', continues: RUN }
     const before = [...asked(asChild, request(SIBLING)), interrupted('process_exit')]
     expect(owed(before).map(({ to, kind }) => [to, kind])).toEqual([
@@ -148,7 +148,7 @@ describe('who asked is answered at the end of the run', () => {
     ).toHaveLength(1)
   })
 
-  test('no more, where another message came first', () => {
+  test('receives no reply from a later run that does not continue the interrupted run', () => {
     const state = foldAll([
       ...asked(asChild, request(SIBLING)),
       interrupted('process_exit'),
@@ -160,7 +160,7 @@ describe('who asked is answered at the end of the run', () => {
   })
 })
 
-describe('the error of an interrupted turn that a later command continues', () => {
+describe('the error of an interrupted turn', () => {
   const deferred = (records: NewRecord[]): boolean[] => {
     const state = foldAll(records)
     return state.owes.map((each) => isDeferred(state, each))
@@ -175,7 +175,7 @@ describe('the error of an interrupted turn that a later command continues', () =
   const before = asked(asChild, request(SIBLING))
 
   test.each(['process_exit', 'process_restart', 'shutdown'] as const)(
-    'is not due yet, and stays owed: %s',
+    'is deferred and stays owed after %s',
     (reason) => {
       expect(deferred([...before, interrupted(reason)])).toEqual([true, true])
       expect(deferred([...before, interrupted(reason), { kind: 'mail.answered' }])).toEqual([true, true])
@@ -183,18 +183,18 @@ describe('the error of an interrupted turn that a later command continues', () =
   )
 
   test.each(['unknown_tool', 'program_alive', 'suspended', 'wait_timeout'] as const)(
-    'is due where no command does without being asked: %s',
+    'is due after %s, because no command continues that turn by itself',
     (reason) => expect(deferred([...before, interrupted(reason)])).toEqual([false, false]),
   )
 
-  test('is due after two attempts in vain, behind another turn, and at the end of the agent', () => {
+  test('is due after two failed attempts, after another turn, and when the agent is terminated', () => {
     expect(deferred([...before, ...inVain, interrupted('process_exit')])).toEqual([false, false])
     const left = [...before, interrupted('process_exit')]
     expect(deferred([...left, startedRun(NEXT_RUN)])).toEqual([false, false])
     expect(deferred([...left, { kind: 'session.terminated' }])).toEqual([false, false])
   })
 
-  test('leaves what else is owed as it is', () => {
+  test('does not defer other owed mail', () => {
     const watched: NewRecord = {
       kind: 'agent.watched',
       message_id: NEXT_RUN,
@@ -221,20 +221,20 @@ describe('the error of an interrupted turn that a later command continues', () =
   })
 })
 
-describe('the one above is told', () => {
-  test('of every turn of a child that ended badly, whoever opened it', () => {
+describe('the parent or operator of an agent', () => {
+  test('receives an error for every failed turn of a child, with any sender', () => {
     for (const prompt of [userMessage(RUN, 'hi'), notification(SIBLING), request('operator')])
       expect(whom([...asked(asChild, prompt), failed()]).filter(([, to]) => to === PARENT)).toEqual([
         ['error', PARENT, null],
       ])
   })
 
-  test('of nothing where the turn went well', () => {
+  test('receives nothing for a successful turn', () => {
     expect(owed([...asked(asChild, userMessage(RUN, 'hi')), completedRecord(RUN, null)])).toEqual([])
     expect(owed([...asked(asRoot, userMessage(RUN, 'hi')), completedRecord(RUN, null)])).toEqual([])
   })
 
-  test('with its last words, where a child is done for good', () => {
+  test('receives the last reply of a child that is done', () => {
     const state = foldAll([
       ...asked(asChild, notification(SIBLING)),
       replied(RUN, 'that is all'),
@@ -246,13 +246,13 @@ describe('the one above is told', () => {
     ])
   })
 
-  test('once, where the parent asked for those', () => {
+  test('receives that reply only once if the parent requested it', () => {
     expect(
       whom([...asked(asChild, request(PARENT)), replied(RUN, 'x'), completedRecord(RUN, null, true)]),
     ).toEqual([['response', PARENT, REQUEST]])
   })
 
-  test('by nobody, where a root says that it is done', () => {
+  test('receives no notice when a root is done', () => {
     expect(owed([...asked(asRoot, userMessage(RUN, 'hi')), completedRecord(RUN, null, true)])).toEqual([])
   })
 
@@ -275,14 +275,14 @@ describe('the one above is told', () => {
   const reasonOf = (record: NewRecord): string => ('reason' in record ? record.reason : record.kind)
 
   test.each(UNKNOWN.map((end) => [reasonOf(end), end] as const))(
-    'the operator, where a turn of a root ended by %s',
+    'receives an error as operator if the turn of a root ended by %s',
     (_, end) => {
       expect(whom([...asked(asRoot, userMessage(RUN, 'hi')), end])).toEqual([['error', 'operator', null]])
     },
   )
 
   test.each(KNOWN.map((end) => [reasonOf(end), end] as const))(
-    'not the operator, who knows it or has done it, where a turn of a root ended by %s',
+    'receives an error only as parent after %s, because the operator caused or knows it',
     (_, end) => {
       expect(owed([...asked(asRoot, userMessage(RUN, 'hi')), end])).toEqual([])
       expect(whom([...asked(asChild, userMessage(RUN, 'hi')), end])).toEqual([['error', PARENT, null]])
@@ -290,7 +290,7 @@ describe('the one above is told', () => {
   )
 })
 
-describe('whoever watches is told', () => {
+describe('a watcher', () => {
   const watched = (on: WatchedStatus[], once: boolean, from = PARENT): NewRecord => ({
     kind: 'agent.watched',
     message_id: randomUUID(),
@@ -310,7 +310,7 @@ describe('whoever watches is told', () => {
     ['idle', cancelled('cancelled')],
     ['waiting', parked],
     ['interrupted', interrupted('process_exit')],
-  ])('of %s, and of nothing else', (status, end) => {
+  ])('receives a notice of %s only if it watches that status', (status, end) => {
     const all: WatchedStatus[] = ['idle', 'waiting', 'interrupted']
     expect(notices(foldAll([end], running(watched([status], false))))).toEqual([[PARENT, status]])
     const others = all.filter((other) => other !== status)
@@ -318,7 +318,7 @@ describe('whoever watches is told', () => {
     expect(notices(foldAll([end], running(watched(all, false))))).toEqual([[PARENT, status]])
   })
 
-  test('by a notice that names the subscription, the run and where it ended', () => {
+  test('receives a notice that names the subscription, the run and its last record', () => {
     const watch = watched(['idle'], false)
     const state = foldAll([completedRecord(RUN, null)], running(watch))
     expect(state.owes).toEqual([
@@ -335,7 +335,7 @@ describe('whoever watches is told', () => {
     ])
   })
 
-  test('once, or always', () => {
+  test('receives one notice or every notice, as it asked', () => {
     const state = running(watched(['idle'], true), watched(['idle', 'waiting'], false, SIBLING))
     const once = foldAll([completedRecord(RUN, null)], state)
     expect(notices(once)).toEqual([
@@ -355,7 +355,7 @@ describe('whoever watches is told', () => {
     expect(notices(again)).toEqual([[SIBLING, 'idle']])
   })
 
-  test('of the latest alone, where it could not be told of those before', () => {
+  test('receives only the latest notice if the earlier ones were not sent', () => {
     const turns = [RUN, NEXT_RUN].map((run) => [
       startedRun(run),
       userMessage(run, 'x'),
@@ -366,13 +366,13 @@ describe('whoever watches is told', () => {
     expect(state.owes).toMatchObject([{ run_id: NEXT_RUN }])
   })
 
-  test('not of what it did not ask for: a watch of one time stays until its status comes', () => {
+  test('that watches once stays subscribed until its status occurs', () => {
     const state = foldAll([parked], running(watched(['idle'], true)))
     expect(state.owes).toEqual([])
     expect(state.watchers).toHaveLength(1)
   })
 
-  test('by its latest subscription alone, and no more when it has ended that', () => {
+  test('has one subscription, which a new one replaces and an unwatch ends', () => {
     const state = running(watched(['idle'], false), watched(['waiting'], true))
     expect(state.watchers).toMatchObject([{ from: PARENT, on: ['waiting'], once: true }])
     const unwatched: NewRecord = { kind: 'agent.unwatched', message_id: randomUUID(), from: PARENT }
@@ -380,7 +380,7 @@ describe('whoever watches is told', () => {
     expect(foldAll([{ ...unwatched, from: SIBLING }], state).watchers).toHaveLength(1)
   })
 
-  test('in the order in which the run went: parked, then ended', () => {
+  test('receives notices in the order of the run: waiting, then idle', () => {
     const resumed: NewRecord = {
       kind: 'run.resumed',
       run_id: RUN,
@@ -400,16 +400,16 @@ describe('whoever watches is told', () => {
   })
 })
 
-describe('what is owed', () => {
+describe('owed mail', () => {
   const ended = [...asked(asChild, request(SIBLING)), replied(RUN, 'x'), completedRecord(RUN, null)]
 
-  test('is owed until it is said that it was sent', () => {
+  test('stays owed until mail.answered records that it was sent', () => {
     const state = foldAll([{ kind: 'session.suspended', reason: 'idle' }, activated], foldAll(ended))
     expect(state.owes).toHaveLength(1)
     expect(foldAll([{ kind: 'mail.answered' }], state).owes).toEqual([])
   })
 
-  test('is sent also by one that is terminated: that alone is recorded behind its end', () => {
+  test('stays owed after session.terminated, and mail.answered can still follow', () => {
     const state = foldAll([...ended, { kind: 'session.terminated' }])
     expect(state.owes).toHaveLength(1)
     const after = foldAll([{ kind: 'mail.answered' }], state)
@@ -419,7 +419,7 @@ describe('what is owed', () => {
     )
   })
 
-  test('by runs that end before anything was sent is owed by all of them', () => {
+  test('accumulates over all runs that end before it is sent', () => {
     const state = foldAll([
       ...ended,
       startedRun(NEXT_RUN),
@@ -443,7 +443,7 @@ describe('a gated agent', () => {
   const gateAfter = (...kinds: Parameters<typeof control>[0][]): State['gate'] =>
     foldAll([...asChild, ...kinds.map(control)]).gate
 
-  test('takes a turn for each permit', () => {
+  test('uses one permit for each turn', () => {
     expect(gateAfter('agent.gated')).toEqual({ isGated: true, permits: 0 })
     const state = foldAll([
       ...asChild,
@@ -454,12 +454,12 @@ describe('a gated agent', () => {
     expect(after.gate).toEqual({ isGated: true, permits: 1 })
   })
 
-  test('never has fewer than none', () => {
+  test('never has fewer than zero permits', () => {
     const state = foldAll([...asChild, control('agent.gated'), startedRun(RUN)])
     expect(state.gate).toEqual({ isGated: true, permits: 0 })
   })
 
-  test('keeps its permits when it is gated again, and has none left once it is not', () => {
+  test('has the same permits after a second gate, and none after an ungate', () => {
     expect(gateAfter('agent.gated', 'agent.permitted', 'agent.gated').permits).toBe(1)
     expect(gateAfter('agent.gated', 'agent.permitted', 'agent.ungated')).toEqual({
       isGated: false,
@@ -467,7 +467,7 @@ describe('a gated agent', () => {
     })
   })
 
-  test('that is not gated needs no permit, and saves none up', () => {
+  test('has no permits from before its gate', () => {
     expect(gateAfter('agent.permitted', 'agent.permitted', 'agent.gated')).toEqual({
       isGated: true,
       permits: 0,
@@ -484,18 +484,18 @@ describe('a poke', () => {
     ['failed', true, [failed()]],
     ['was cancelled', true, [cancelled('cancelled')]],
     ['was interrupted', true, [interrupted('process_exit')]],
-    ['is open, its process perhaps gone', true, []],
+    ['is open, even if its process is gone', true, []],
     ['completed', false, [completedRecord(RUN, null)]],
-    ['waits for its decision', false, [{ kind: 'run.waiting', run_id: RUN, wait: 'approval' }]],
-  ])('after a turn that %s: %s', (_, isPoked, end) => {
+    ['waits for an approval', false, [{ kind: 'run.waiting', run_id: RUN, wait: 'approval' }]],
+  ])('after a turn that %s takes effect: %s', (_, isPoked, end) => {
     expect(ran(...end).isPoked).toBe(isPoked)
   })
 
-  test('of one that never had a turn is nothing', () => {
+  test('has no effect on an agent that never had a turn', () => {
     expect(foldAll([...asChild, poked()]).isPoked).toBe(false)
   })
 
-  test('is over with the turn that it leads to', () => {
+  test('ends when the turn that it causes starts', () => {
     expect(foldAll([startedRun(NEXT_RUN)], ran(failed())).isPoked).toBe(false)
     const resumed: NewRecord = { kind: 'run.resumed', run_id: RUN, boot_id: 'b', auto: false, attempt: 1 }
     expect(foldAll([resumed], ran()).isPoked).toBe(false)
@@ -511,7 +511,7 @@ describe('a reminder', () => {
     due_at: timeOf(due),
     every_ms,
   })
-  /** Record n is of second n: this delivers it with the sixth. */
+  /** Record n has the time of second n. The sixth record delivers the reminder. */
   const delivered = (due: number, every_ms: number | null): State =>
     foldAll([
       ...asChild,
@@ -521,7 +521,7 @@ describe('a reminder', () => {
       deliveredRecord(RUN, { from: AGENT, mail_kind: 'notification', reminder_id: ID }),
     ])
 
-  test('is set once, and gone when it is cancelled or was delivered', () => {
+  test('is set once, and is removed when it is cancelled or delivered', () => {
     const state = foldAll([...asChild, set(9, null)])
     expect(state.reminders).toEqual([
       { reminder_id: ID, content: 'stretch', due_at: timeOf(9), every_ms: null, clock: null },
@@ -535,16 +535,16 @@ describe('a reminder', () => {
   })
 
   test.each([
-    ['in time', 6, 10_000, 16],
+    ['on time', 6, 10_000, 16],
     ['a little late', 5, 10_000, 15],
     ['so late that others were missed', 0, 2000, 8],
     ['late by whole periods', 2, 2000, 8],
-    ['before its time, by a clock that was set back', 60, 10_000, 70],
-  ])('that repeats, delivered %s, is due at its next time', (_, due, every, next) => {
+    ['early, because the clock was set back', 60, 10_000, 70],
+  ])('that repeats and is delivered %s is due again at its next time', (_, due, every, next) => {
     expect(delivered(due, every).reminders.map(({ due_at }) => due_at)).toEqual([timeOf(next)])
   })
 
-  test('that repeats is due in the future, at its own times, whenever it was delivered', () => {
+  test('that repeats is due again in the future, after a whole number of periods', () => {
     fc.assert(
       fc.property(
         fc.integer({ min: -1_000_000, max: 6 }),
@@ -561,14 +561,14 @@ describe('a reminder', () => {
     )
   })
 
-  test('of others is left alone by mail that is none', () => {
+  test('is not removed by other mail', () => {
     const state = foldAll([...asChild, set(4, null), startedRun(RUN), notification(SIBLING)])
     expect(state.reminders).toHaveLength(1)
   })
 })
 
-describe('the id of a message', () => {
-  test('is known once, whether it is delivered or obeyed', () => {
+describe('a message', () => {
+  test('is accepted once by its id, as mail or as a control', () => {
     const message_id = randomUUID()
     const gated: NewRecord = { kind: 'agent.gated', message_id, from: PARENT }
     const state = foldAll([...asChild, gated])
@@ -582,7 +582,7 @@ describe('the id of a message', () => {
     ).toThrow(/delivered twice/)
   })
 
-  test('delivered as the result of a call is no prompt', () => {
+  test('that is delivered as the result of a call is not a prompt', () => {
     const response = deliveredRecord(RUN, { from: SIBLING, mail_kind: 'response', call_id: 'call_1' })
     const state = foldAll([...asked(asChild, userMessage(RUN, 'ask it')), response])
     expect(state.run?.prompts).toEqual([locationOf(4)])
@@ -590,12 +590,12 @@ describe('the id of a message', () => {
     expect(state.run?.requests).toEqual([])
   })
 
-  test('several together are several prompts', () => {
+  test('is a separate prompt if several are delivered together', () => {
     const state = foldAll([...asked(asChild, notification(SIBLING)), notification(PARENT)])
     expect(state.run?.prompts).toEqual([locationOf(4), locationOf(5)])
   })
 
-  test('is forgotten in halves, and their number is kept', () => {
+  test('has its id in the state until the older half of the ids is dropped and counted', () => {
     const max = 2 * limits.deliveredIdsKeptMin
     const control = (): NewRecord => ({ kind: 'agent.permitted', message_id: randomUUID(), from: PARENT })
     let state = foldAll([...asChild, ...Array.from({ length: max }, control)])
@@ -610,7 +610,7 @@ describe('the id of a message', () => {
     expect(forgetsDelivered(state, 1)).toBe(false)
   })
 
-  test('of mail outside an open run is none', () => {
+  test('is refused outside an open run', () => {
     expect(() => foldAll([...asChild, deliveredRecord(RUN)])).toThrow(/is not open/)
     expect(() => foldAll([...asChild, { kind: 'mail.replied', run_id: RUN, message_id: REQUEST }])).toThrow(
       /is not open/,
@@ -618,7 +618,7 @@ describe('the id of a message', () => {
   })
 })
 
-test('metadata is merged, and taken away by null', () => {
+test('metadata is merged, and null removes a field', () => {
   const set = (metadata: Record<string, string | null>): NewRecord => ({
     kind: 'session.configured',
     metadata,
@@ -632,7 +632,7 @@ test('metadata is merged, and taken away by null', () => {
   expect(foldAll([set({ nothing: null })], state).metadata).toEqual(state.metadata)
 })
 
-test('the path is what was frozen at birth; before there were paths a root was called by its name or id', () => {
+test('the path is fixed at creation, and a root without one has its name or id as its path', () => {
   expect(foldAll(asChild).path).toBe('top/a')
   expect(foldAll(asRoot).path).toBe('a')
   expect(foldAll([createdRecord(AGENT)]).path).toBe(AGENT)

@@ -85,11 +85,11 @@ describe('a call', () => {
     expect(done.run?.calls[0]).toMatchObject({ status: 'finished', group: null })
   })
 
-  test('may be finished without having been started: it was denied, or there is no such tool', () => {
+  test('can finish without a start if it was denied or its tool does not exist', () => {
     expect(statuses(on(asked, responded('shell'), finished('c0')))).toEqual(['finished'])
   })
 
-  test('has one result, is started once, and is one of the latest response', () => {
+  test('starts once, has one result and belongs to the latest response', () => {
     const called = on(asked, responded('shell', 'shell'))
     for (const twice of [
       [started('c0'), started('c0')],
@@ -102,7 +102,7 @@ describe('a call', () => {
       expect(() => foldAll(twice, called)).toThrow(SessionStateError)
   })
 
-  test('of a program is started once, and has one result', () => {
+  test('by a program starts once and has one result', () => {
     const call: NewRecord = {
       ...started('c0'),
       kind: 'tool.started',
@@ -117,18 +117,18 @@ describe('a call', () => {
     expect(() => foldAll([finished('c0')], done)).toThrow(SessionStateError)
   })
 
-  test('of an earlier response is over when the model has answered again', () => {
+  test('from an earlier response is dropped when the model responds again', () => {
     const state = on(asked, responded('shell'), finished('c0'), asked, responded('shell', 'shell'))
     expect(statuses(state)).toEqual(['pending', 'pending'])
     expect(state.run?.steps).toBe(2)
   })
 
-  test('has an id of its own within its response', () => {
+  test('has a unique id within its response', () => {
     const twice = { call_id: 'c', name: 'shell', input: {} }
     expect(() => on(asked, { ...responded(), calls: [twice, twice] } as NewRecord)).toThrow(SessionStateError)
   })
 
-  test('that an interrupted run left is the next run’s, with its input where it was', () => {
+  test('left by an interrupted run belongs to the run that continues it, with the same input', () => {
     const state = on(
       asked,
       responded('shell', 'shell'),
@@ -140,7 +140,7 @@ describe('a call', () => {
     expect(statuses(foldAll([finished('c1', NEXT)], state))).toEqual(['finished', 'finished'])
   })
 
-  test('that was answered is not carried into the next run', () => {
+  test('with a result is not carried over into the next run', () => {
     const state = on(
       asked,
       responded('shell'),
@@ -155,17 +155,17 @@ describe('a call', () => {
 describe('a wait', () => {
   const parked = on(asked, responded('shell', 'write_file'), minted(), waiting)
 
-  test('is the run’s until it is resumed', () => {
+  test('belongs to the run until the run is resumed', () => {
     expect(parked.run?.wait).toMatchObject({ kind: 'approval', resume_token_id: TOKEN, call_ids: ['c0'] })
     expect(foldAll([consumed(), resumed], parked).run?.wait).toBeNull()
   })
 
-  test('that is approved lets its calls through, and no other', () => {
+  test('that is approved approves only its own calls', () => {
     const state = foldAll([consumed(), resumed], parked)
     expect(state.run?.calls.map(({ isApproved }) => isApproved)).toEqual([true, false])
   })
 
-  test('that is denied, or resumed without a decision, lets none through', () => {
+  test('that is denied, or resumed without a decision, approves no call', () => {
     for (const state of [
       foldAll([consumed('deny'), resumed], parked),
       foldAll([{ kind: 'run.resumed', run_id: RUN, boot_id: 'b2', auto: true, attempt: 1 }], parked),
@@ -173,7 +173,7 @@ describe('a wait', () => {
       expect(state.run?.calls.map(({ isApproved }) => isApproved)).toEqual([false, false])
   })
 
-  test('for a time is no attempt in vain when it is over', () => {
+  test('for a time does not count as an attempt when it ends', () => {
     const limited = on(asked, { kind: 'run.waiting', run_id: RUN, wait: 'not_before', not_before: timeOf(9) })
     const auto: NewRecord = { kind: 'run.resumed', run_id: RUN, boot_id: 'b2', auto: true, attempt: 1 }
     expect(foldAll([auto], limited).recovery.barren_attempts).toBe(0)
@@ -207,13 +207,13 @@ describe('a token', () => {
     expect(() => on(consumed())).toThrow(/never minted/)
   })
 
-  test('keeps what it was used with, and where its run is', () => {
+  test('has the decision and digest that it was used with, and the location of its run', () => {
     const [token] = foldAll([consumed()], parked).tokens
     expect(token).toMatchObject({ status: 'consumed', decision: 'approve', digest: 'd', run_id: RUN })
     expect(token?.run).toEqual({ seq: 3, offset: locationOf(3).offset, started_at: timeOf(3), end: 0 })
   })
 
-  test('is remembered for a while after its run, the oldest forgotten first', () => {
+  test('stays in the state up to a maximum number, and the oldest is dropped first', () => {
     const ids = Array.from({ length: limits.tokensKept + 1 }, (_, n) => deriveId(String(n)))
     const { tokens } = on(...ids.map((id) => minted(id)))
     expect(tokens.map(({ token_id }) => token_id)).toEqual(ids.slice(1))
@@ -228,7 +228,7 @@ describe('a failed request', () => {
     retry_in_ms: 1,
   }
 
-  test('counts until the model answers, or the run is resumed', () => {
+  test('counts until the model responds or the run is resumed', () => {
     const twice = on(asked, failed, asked, failed)
     expect(twice.run).toMatchObject({ phase: 'started', failures: 2 })
     expect(twice.recovery.unanswered_requests).toBe(2)
@@ -241,7 +241,7 @@ describe('a failed request', () => {
   })
 })
 
-test('usage is the sum of what each response says', () => {
+test('the usage of a run is the sum over its responses', () => {
   const usage = { input_tokens: 1, output_tokens: 2 }
   const first = { ...responded('shell'), usage } as NewRecord
   const last: NewRecord[] = [
@@ -254,7 +254,7 @@ test('usage is the sum of what each response says', () => {
   })
 })
 
-test('a compaction moves where the context begins, and is the run’s one', () => {
+test('a compaction moves the start of the context and marks the run as compacted', () => {
   const state = on(asked, {
     kind: 'context.compacted',
     run_id: RUN,
@@ -269,7 +269,7 @@ test('a compaction moves where the context begins, and is the run’s one', () =
   expect(state.run?.isCompacted).toBe(true)
 })
 
-test('tool servers of a run are known until the next one begins: they are stopped after its end is recorded', () => {
+test('the tool servers of a run stay in the state until the next run starts, because they stop after its end', () => {
   const server: NewRecord = { kind: 'server.started', run_id: RUN, server: 'notes', group: GROUP }
   const ended = on(server, { kind: 'run.completed', run_id: RUN })
   expect(ended.run?.servers).toEqual([GROUP])
