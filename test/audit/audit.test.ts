@@ -62,7 +62,7 @@ function stateOf(id: string): State {
 
 test('a snapshot with its fields in another order is not a finding', async () => {
   const { keys_since, ...rest } = stateOf(lead)
-  // Such as a converted snapshot, or that of an agent whose server was replaced.
+  // Such as a converted snapshot, or the snapshot of an agent whose server was replaced.
   const other = { snapshot: SNAPSHOT_VERSION, ...rest, keys_since }
   writeFileSync(paths.agent(lead).snapshot, frame(other))
   expect(await found()).toEqual([])
@@ -90,7 +90,7 @@ function plant(path: string, text = ''): void {
   age(path)
 }
 
-/** A turn that asks something until then, with a token; and what comes of it. */
+/** Runs a turn that waits for an answer until `until`, and then appends the records in `after`. */
 async function ask(id: string, until: string, ...after: NewRecord[]): Promise<void> {
   const session = await reopen(store, id)
   const [run_id, token_id] = [randomUUID(), randomUUID()]
@@ -112,7 +112,7 @@ async function leaveOpen(id: string, records: NewRecord[] = []): Promise<void> {
   await session.abandon()
 }
 
-/** What is found, and whether `--rebuild` mends it: `mended`, `stays`, or what is found after it. */
+/** Planted damage, its finding, and the effect of `--rebuild` on the finding: `mended`, `stays`, or the finding that replaces it. */
 type Case = [
   title: string,
   plant: () => void | Promise<void>,
@@ -134,18 +134,18 @@ const CASES: Case[] = [
     'no set-aside file is left to inspect',
   ],
   [
-    'a log that is gone',
+    'a missing log',
     () => rmSync(paths.agent(child).log),
     'an agent has its log',
     'no set-aside file is left to inspect',
   ],
   [
-    'a torn tail',
+    'a truncated tail',
     () => writeFileSync(paths.agent(child).log, '{"seq":2,"ts', { flag: 'a' }),
     'a truncated tail is removed by the next writer',
     'no set-aside file is left to inspect',
   ],
-  ['a snapshot that is missing', () => rmSync(paths.agent(child).snapshot), 'a snapshot is intact', 'mended'],
+  ['a missing snapshot', () => rmSync(paths.agent(child).snapshot), 'a snapshot is intact', 'mended'],
   [
     'a snapshot with a flipped byte',
     () => flip(paths.agent(child).snapshot, 60),
@@ -153,17 +153,12 @@ const CASES: Case[] = [
     'mended',
   ],
   [
-    'a snapshot that says something else than the log',
+    'a snapshot that differs from the log',
     () => writeFileSync(paths.agent(child).snapshot, encodeSnapshot({ ...stateOf(child), hold: true })),
     'the snapshot matches the log',
     'mended',
   ],
-  [
-    'a blob that is gone',
-    () => rmSync(blobOf(lead)),
-    'a blob named by a record exists and is intact',
-    'stays',
-  ],
+  ['a missing blob', () => rmSync(blobOf(lead)), 'a blob named by a record exists and is intact', 'stays'],
   [
     'a blob with a flipped byte',
     () => flip(blobOf(lead), 7),
@@ -177,7 +172,7 @@ const CASES: Case[] = [
     'stays',
   ],
   [
-    'a message cut in half',
+    'half a message to an agent',
     () => plant(paths.agent(child).mail(randomUUID()), '{"mess'),
     'a file in an inbox is a message',
     'no set-aside file is left to inspect',
@@ -189,44 +184,44 @@ const CASES: Case[] = [
     'no set-aside file is left to inspect',
   ],
   [
-    'a living name that leads nowhere',
+    'a living agent whose name does not resolve',
     () => store.childNames(lead).forget('child'),
     'the name of a living agent resolves to it',
     'mended',
   ],
   [
-    'an index that says that entries may be missing',
+    'an index that may lack entries',
     () => rmSync(paths.agent(lead).childNames().complete),
     'an index of names is complete',
     'mended',
   ],
   [
-    'an entry with a flipped byte',
+    'an index entry with a flipped byte',
     () => flip(paths.rootNames().entry('lead'), 9),
     'an index entry is intact',
     'mended',
   ],
   [
-    'an entry of nobody',
+    'an index entry without an agent',
     () => store.rootNames().reserve('ghost', randomUUID()),
     'an index entry names an agent',
     'mended',
   ],
-  ['a marker of nobody', () => store.mark(randomUUID()), 'a marker belongs to an agent', 'stays'],
+  ['a marker without an agent', () => store.mark(randomUUID()), 'a marker belongs to an agent', 'stays'],
   [
-    'a mark of a server of nobody',
+    'a recorded server without an agent',
     () => store.keptServers.touch(randomUUID()),
     'a recorded server has its agent',
     'stays',
   ],
   [
-    'a request to a run that is over',
+    'a stop request to an ended run',
     () => store.requests.put(child, randomUUID(), 'cancel'),
     'a stop request names the open run',
     'mended',
   ],
   [
-    'a wait whose process is gone',
+    'a recorded wait between agents whose process is gone',
     () => {
       mkdirSync(paths.agent(child).waits, { mode: 0o700 })
       plant(paths.agent(child).waitEdge(lead, randomUUID()))
@@ -247,7 +242,7 @@ const CASES: Case[] = [
     'mended',
   ],
   [
-    'half of an agent',
+    'a partly created agent',
     () => {
       const { root } = paths.spawning(randomUUID())
       mkdirSync(root, { mode: 0o700 })
@@ -257,7 +252,7 @@ const CASES: Case[] = [
     'mended',
   ],
   [
-    'an agent that was being taken apart',
+    'a partly removed agent',
     () => {
       const root = paths.removedPath(randomUUID())
       mkdirSync(root, { mode: 0o700 })
@@ -267,25 +262,25 @@ const CASES: Case[] = [
     'mended',
   ],
   [
-    'a file of somebody else',
+    'a file that is not part of the format',
     () => plant(join(paths.agent(child).root, 'notes.txt')),
     'every file in a home belongs to the format',
     'stays',
   ],
   [
-    'a home that others may enter',
+    'a home that other users can enter',
     () => chmodSync(store.root, 0o755),
     'only the owner can access a home',
     'mended',
   ],
   [
-    'a log that others may read',
+    'a log that other users can read',
     () => chmodSync(paths.agent(child).log, 0o644),
     'only the owner can access a home',
     'mended',
   ],
   [
-    'a prompt file that others may change',
+    'a prompt file that other users can change',
     () => {
       writeFileSync(join(store.root, 'AGENTS.md'), '')
       chmodSync(join(store.root, 'AGENTS.md'), 0o666)
@@ -294,7 +289,7 @@ const CASES: Case[] = [
     'mended',
   ],
   [
-    'a link in place of an inbox',
+    'a symlink in place of an inbox',
     () => {
       renameSync(paths.agent(child).inbox, join(store.root, 'skills'))
       symlinkSync(join(store.root, 'skills'), paths.agent(child).inbox)
@@ -303,13 +298,13 @@ const CASES: Case[] = [
     'stays',
   ],
   [
-    'a link that nobody needs',
+    'a symlink to a file outside the home',
     () => symlinkSync('/etc/passwd', join(paths.agent(child).root, 'planted')),
     'a home contains no symlinks',
     'stays',
   ],
   [
-    'a file in place of an inbox',
+    'a directory in place of a file',
     () => {
       rmSync(paths.agent(child).requests, { recursive: true })
       mkdirSync(`${paths.agent(child).root}/server.out`, { mode: 0o700 })
@@ -330,7 +325,7 @@ const CASES: Case[] = [
     'stays',
   ],
   [
-    'a question that nobody answered in time',
+    'a question that was not answered in time',
     () => ask(child, '2026-01-01T10:00:00.000Z'),
     'a waiting run can still continue',
     'stays',
@@ -352,14 +347,14 @@ const CASES: Case[] = [
 
 test('the audit of an intact home finds nothing, quick or complete', async () => {
   posted(store, child, 'hello', { from: lead })
-  // As an editor writes it.
+  // With the mode that an editor gives a new file.
   writeFileSync(join(store.root, 'identity.md'), 'I am.', { mode: 0o644 })
   writeFileSync(paths.configFile, '{}', { mode: 0o644 })
   expect(await found(false)).toEqual([])
   expect(await found(true)).toEqual([])
 })
 
-test.each(CASES)('%s', async (_, plantIt, invariant, after) => {
+test.each(CASES)('the audit finds %s', async (_, plantIt, invariant, after) => {
   await plantIt()
   const findings = await found()
   expect(findings.map((finding) => finding.invariant)).toEqual([invariant])
@@ -367,7 +362,7 @@ test.each(CASES)('%s', async (_, plantIt, invariant, after) => {
   const repairs = await rebuilt()
   const left = (await found()).map((finding) => finding.invariant)
   if (after === 'stays') expect(JSON.stringify(await found())).toBe(before)
-  // The log that was set aside names blobs that the new one does not.
+  // The log that was set aside names blobs that the new log does not name.
   else
     expect(new Set(left.filter((each) => each !== 'a blob is named by a record'))).toEqual(
       new Set(after === 'mended' ? [] : [after]),
@@ -375,7 +370,7 @@ test.each(CASES)('%s', async (_, plantIt, invariant, after) => {
   expect(repairs.length > 0).toBe(INVARIANTS[invariant].rebuild !== undefined)
 })
 
-test.runIf(process.getuid?.() === 0)('a file of another user', async () => {
+test.runIf(process.getuid?.() === 0)('the audit finds a file of another user', async () => {
   chownSync(paths.agent(child).log, 12345, 12345)
   expect(await found()).toMatchObject([
     { invariant: 'all files of a home have one owner', path: paths.agent(child).log },
@@ -388,9 +383,9 @@ test('a wait that can still be answered is not a finding', async () => {
 })
 
 describe('a quick audit', () => {
-  test('reads what commands read, and all of the logs of marked agents', async () => {
+  test('reads as much of each log as commands do, and the whole log of a marked agent', async () => {
     const session = await reopen(store, lead)
-    // So that commands, which look at the end of a log, do not come so far back.
+    // Commands check only the end of a log. This record is so large that they do not reach the damage.
     session.append([{ kind: 'session.configured', title: 'x'.repeat(limits.logCheckedForReadBytes) }])
     await session.close(() => false)
     flip(paths.agent(lead).log, 100)
@@ -411,7 +406,7 @@ describe('a quick audit', () => {
 })
 
 describe('an audit beside a living writer', () => {
-  test('reports no step that the writer has begun', async () => {
+  test('does not report a step that the writer has begun', async () => {
     const session = await reopen(store, child)
     session.append(beginning(session, randomUUID(), 'work'))
     store.requests.put(child, randomUUID(), 'cancel')
@@ -449,8 +444,8 @@ test('an agent that is removed during its check is not a finding', async () => {
   expect((await auditHome(removed, false, 0)).findings).toEqual([])
 })
 
-describe('the marker', () => {
-  test('of an agent with mail, once all were looked at under this kernel: it is made again', async () => {
+describe('a missing marker', () => {
+  test('is found for an agent with mail once all agents were scanned since boot, and --rebuild creates it', async () => {
     forged(store, child, 'nobody looks here')
     store.boots.markScanned()
     expect(await found()).toMatchObject([
@@ -464,7 +459,7 @@ describe('the marker', () => {
   test.each([
     ['that was poked', 'agent.poked'],
     ['with a reminder', 'reminder.set'],
-  ] as const)('of an agent %s', async (_, kind) => {
+  ] as const)('is found for an agent %s', async (_, kind) => {
     const session = await reopen(store, child)
     const run_id = randomUUID()
     session.append([
@@ -490,8 +485,8 @@ describe('the marker', () => {
   })
 })
 
-describe('whatever is there', () => {
-  test('is no reason to crash: garbage in the place of every name', async () => {
+describe('garbage in place of any file', () => {
+  test('does not crash the audit', async () => {
     const files = readdirSync(store.root, { recursive: true, encoding: 'utf8' }).filter(
       (name) => name !== 'home.json',
     )

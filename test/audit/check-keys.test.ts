@@ -55,7 +55,7 @@ test.each([
     () => writeFileSync(path, Buffer.from(whole).fill(0, whole.length - 3000, whole.length - 2000)),
   ],
   [
-    'of a log that has gone on otherwise',
+    'from a log that has since diverged',
     () => {
       const index = store.keys.open(id)
       const { end } = index as NonNullable<typeof index>

@@ -24,7 +24,7 @@ function found(isRecovered = true): string[] {
   return checkHome(store, { isRecovered }).map(({ invariant }) => invariant)
 }
 
-/** An agent's first record says something else, and so does its snapshot: it is gone. */
+/** Changes the first record of an agent and removes its snapshot, which would contradict the change. */
 function forgeCreated(id: string, change: object): void {
   const log = store.logPath(id)
   const reader = store.logs.openForRead(id)
@@ -61,7 +61,7 @@ describe('the tree', () => {
     expect(found(false)).toEqual([])
   })
 
-  test("a path that is not its parent's and its name", () => {
+  test("a path that is not its parent's path and its name is found", () => {
     forgeCreated(child, { path: 'elsewhere/child' })
     expect(found(false)).toEqual(["an agent's path is its parent's path and its name"])
   })

@@ -41,7 +41,7 @@ test('a read error at one of two checks hides no damage', async () => {
       const isHit = (): boolean => ++reads === n || (isLasting && reads > n)
       withFaults(failing('EIO', ({ name }) => name === 'read' && isHit()))
       const found = await auditHome(store, true, 0).catch(() => undefined)
-      // Where not even the agents can be listed its caller says so.
+      // If the agents cannot be listed, auditHome fails and its caller reports that.
       if (found !== undefined) expect(found.findings.length, `${n} of ${all}`).toBeGreaterThan(0)
       looked += found === undefined ? 0 : 1
     }

@@ -1,4 +1,4 @@
-/** A damaged log whose key index is damaged too: each page of the index that checks is carried over, however many there are. */
+/** A damaged log whose key index is damaged too. The rebuild carries over every intact page of the index. */
 import { existsSync, readFileSync, rmSync, writeFileSync } from 'node:fs'
 import { dirname, join } from 'node:path'
 import { describe, expect, test } from 'vitest'
@@ -39,7 +39,7 @@ async function aged(count: number): Promise<Aged> {
   return { store, id, keys, index: join(dirname(store.logPath(id)), 'keys') }
 }
 
-/** Everything behind the first `share` of the log is NUL; of it nothing but the snapshot and the index says anything. */
+/** Overwrites the log after its first `share` with NUL bytes. Only the snapshot and the index still cover that part. */
 function loseBehind({ store, id }: Aged, share: number): void {
   const log = readFileSync(store.logPath(id))
   writeFileSync(store.logPath(id), log.fill(0, Math.floor(log.length * share)))
@@ -67,7 +67,7 @@ function keysOnPage({ index, keys }: Aged, page: number): Set<string> {
   return new Set(keys.filter((key) => hashes.has(hashOfKey(key))))
 }
 
-/** Keys that are new to the next command: one by one where they are few, else as the log has them. */
+/** The keys that are new to the next command. Checks each of them, and a sample of the others, with findKey too. */
 function unknown({ store, id, keys }: Aged, from = keys): string[] {
   const next = FileStore.openForWrite(store.root)
   const state = openForRead(next, id)?.state as State
@@ -88,7 +88,7 @@ function findings({ store, id }: Aged): string[] {
   return found.map(({ invariant }) => invariant).filter((invariant) => /key|blob|log/.test(invariant))
 }
 
-/** As the index of a log that had so many keys more, all of them in its latter half. */
+/** Adds this many keys to the index, all of them at the end of the log, which the test then destroys. */
 function withMoreKeys({ store, id, keys }: Aged, count: number): string[] {
   const more = Array.from({ length: count }, (_, index) => `more ${index}`)
   const index = store.keys.open(id)
@@ -101,7 +101,7 @@ function withMoreKeys({ store, id, keys }: Aged, count: number): string[] {
   return [...keys, ...more]
 }
 
-test('of 50,000 keys, in a log that is lost from its middle on, only those of the bad page may be new', async () => {
+test('after the loss of half a log with 50,000 keys, only keys of the damaged index page can be new', async () => {
   const small = await aged(400)
   const all = { ...small, keys: withMoreKeys(small, 49_600) }
   const bad = keysOnPage(all, 200)
@@ -113,17 +113,17 @@ test('of 50,000 keys, in a log that is lost from its middle on, only those of th
   expect(lost.length).toBeGreaterThan(PAGE_ENTRIES / 2)
   expect(lost.filter((key) => !bad.has(key))).toEqual([])
   expect(told).toContain(`up to ${lost.length} keys are lost`)
-  // The index of the lost log is made again by the next message with a key.
+  // The next message with a key rebuilds this index, which belongs to the lost log.
   expect(findings(all)).toEqual(['a key index is intact'])
 })
 
-describe('of a log that is lost from its middle on', () => {
+describe('after the loss of the later part of a log,', () => {
   const CASES: [string, (bytes: Buffer, headBytes: number) => Buffer | undefined][] = [
-    ['whole', () => undefined],
-    ['damaged in its head, but for the checksum of that', (bytes) => bytes.fill(0x20, 3, 20)],
-    ['longer than it says', (bytes) => Buffer.concat([bytes, Buffer.alloc(500)])],
+    ['intact', () => undefined],
+    ['damaged in its header, except for the checksum', (bytes) => bytes.fill(0x20, 3, 20)],
+    ['longer than its header says', (bytes) => Buffer.concat([bytes, Buffer.alloc(500)])],
   ]
-  test.each(CASES)('no key is new where the index is %s', async (_, edit) => {
+  test.each(CASES)('no key is new if the index is %s', async (_, edit) => {
     const all = await aged(400)
     change(all.index, edit)
     loseBehind(all, 0.3)
@@ -131,7 +131,7 @@ describe('of a log that is lost from its middle on', () => {
     expect(unknown(all)).toEqual([])
   })
 
-  test('pages that are missing, as after a power cut, are counted, and the others are carried over', async () => {
+  test('the keys on missing index pages are counted, and the other pages are carried over', async () => {
     const all = await aged(400)
     const kept = keysOnPage(all, 0)
     change(all.index, (bytes, headBytes) => bytes.subarray(0, headBytes + PAGE_BYTES))
@@ -140,11 +140,11 @@ describe('of a log that is lost from its middle on', () => {
     const lost = unknown(all)
     expect(lost.filter((key) => kept.has(key))).toEqual([])
     const most = Number(/up to (\d+) keys/.exec(told ?? '')?.[1])
-    // The snapshot still has the latest.
+    // The snapshot still has the latest keys.
     expect(most).toBe(lost.length)
   })
 
-  test('an index of another agent says nothing', async () => {
+  test('the index of another agent is ignored', async () => {
     const [all, other] = [await aged(200), await aged(300)]
     writeFileSync(all.index, readFileSync(other.index))
     loseBehind(all, 0.3)
@@ -152,7 +152,7 @@ describe('of a log that is lost from its middle on', () => {
     expect(unknown(all, ['key 250', 'key 299'])).toEqual(['key 250', 'key 299'])
   })
 
-  test('the keys hold when the rebuilt log is damaged again, and when its index is gone', async () => {
+  test('carried-over keys survive the loss of the new index and new damage to the log', async () => {
     const small = await aged(200)
     const all = { ...small, keys: withMoreKeys(small, 7800) }
     loseBehind(all, 0)
@@ -164,14 +164,14 @@ describe('of a log that is lost from its middle on', () => {
     for (const batch of keyedTurn('after')) session.append(batch)
     await session.close(() => false)
     const log = readFileSync(all.store.logPath(all.id))
-    // Only what it was created from: `session.rebuilt` is behind the damage, and checks.
+    // Damages only the first record. `session.rebuilt` is a later record and stays intact.
     writeFileSync(all.store.logPath(all.id), log.fill(0, 10, 20))
     await rebuildLog(all.store, all.id, options)
     expect(unknown(all, [...sample, 'after'])).toEqual([])
   })
 })
 
-test('the index is synced before the damaged log is replaced: until then it alone knows some keys', async () => {
+test('a rebuild syncs the key index, which alone has some keys, before it replaces the damaged log', async () => {
   const all = await aged(200)
   loseBehind(all, 0.3)
   const steps = recordOperations()

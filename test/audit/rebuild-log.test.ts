@@ -1,4 +1,4 @@
-/** A log that is damaged, gone on with by a person's wish: what was taken is not taken again, and nothing goes on by itself. */
+/** A damaged log that the user rebuilds: mail is not delivered again, keys are not used again, and nothing continues by itself. */
 import { randomUUID } from 'node:crypto'
 import { readdirSync, readFileSync, rmSync, writeFileSync } from 'node:fs'
 import { dirname, join } from 'node:path'
@@ -49,7 +49,7 @@ function linesOf(id: string): string[] {
   return readFileSync(store.logPath(id), 'utf8').split('\n').slice(0, -1)
 }
 
-/** One byte of that record's line. */
+/** Changes one byte in the line of this record. */
 function flipIn(id: string, seq: number): void {
   const lines = linesOf(id)
   lines[seq - 1] = (lines[seq - 1] as string).replace('"ts":"2', '"ts":"3')
@@ -65,7 +65,7 @@ async function rebuild(id: string, home = store): Promise<State> {
   return openForRead(home, id)?.state as State
 }
 
-/** A turn that was asked for by mail. */
+/** Appends a turn that mail requested. */
 function mailTurn(session: Session, message_id: string, from: string, isEnded = true): void {
   const run_id = randomUUID()
   const [activated] = beginning(session, run_id, '')
@@ -80,7 +80,7 @@ function mailTurn(session: Session, message_id: string, from: string, isEnded = 
   ])
 }
 
-test('the new log begins with the whole batches of the old one, which is kept byte for byte', async () => {
+test('the new log starts with the intact batches of the old log, which is saved unchanged', async () => {
   await write(child, (session) => {
     appendTurn(session, 'one', 'first')
     appendTurn(session, 'two', 'second')
@@ -104,8 +104,8 @@ test('the new log begins with the whole batches of the old one, which is kept by
 
 test.each([
   ['nothing is damaged', ''],
-  ['the tail is torn, which the next writer cuts', '{"seq":2,"ts'],
-])('where %s nothing is done', async (_, tail) => {
+  ['the log has only a truncated tail, which the next writer cuts', '{"seq":2,"ts'],
+])('a rebuild changes nothing if %s', async (_, tail) => {
   writeFileSync(store.logPath(child), tail, { flag: 'a' })
   const before = readFileSync(store.logPath(child))
   expect(await rebuildLog(store, child, { command: 'test', note: () => undefined })).toBeUndefined()
@@ -114,10 +114,10 @@ test.each([
 })
 
 describe.each([
-  ['with its snapshot', () => undefined],
-  ['without its snapshot', withoutSnapshot],
-])('what is known of the lost part still holds, %s', (_, spoil) => {
-  test('mail that was taken is not taken again, and who asked is told', async () => {
+  ['with a snapshot', () => undefined],
+  ['without a snapshot', withoutSnapshot],
+])('after a rebuild %s,', (_, spoil) => {
+  test('delivered mail is not delivered again, and its sender receives an error', async () => {
     const message_id = randomUUID()
     await write(child, (session) => {
       appendTurn(session, 'one', 'first')
@@ -131,7 +131,7 @@ describe.each([
     expect(state.owes).toMatchObject([{ kind: 'error', to: lead, reply_to: message_id }])
   })
 
-  test('the key of a message is not used again', async () => {
+  test('a key in the lost part of the log counts as lost and not as new', async () => {
     await write(child, (session) => {
       session.append([{ kind: 'provider.state', state: 'before' }])
       const run_id = randomUUID()
@@ -154,7 +154,7 @@ describe.each([
     expect(state.keys).toEqual([])
   })
 
-  test('what it was told to be, it is', async () => {
+  test('the configuration and the provider state of the agent are the same as before', async () => {
     await write(child, (session) => {
       session.append([{ kind: 'provider.state', state: 'before' }])
       session.append([{ kind: 'session.configured', model: 'large', allow: ['shell'] }])
@@ -165,7 +165,7 @@ describe.each([
     expect(await rebuild(child)).toMatchObject({ model: 'large', allow: ['shell'], provider_state: 'after' })
   })
 
-  test('what ended stays ended', async () => {
+  test('a terminated agent stays terminated', async () => {
     await write(child, (session) => session.append([{ kind: 'provider.state', state: 'before' }]))
     await terminate(store, child)
     flipIn(child, 2)
@@ -174,7 +174,7 @@ describe.each([
   })
 })
 
-test('where the damage took the very record, the snapshot knows', async () => {
+test('a rebuild takes the delivered mail and the keys of lost records from the snapshot', async () => {
   const message_id = randomUUID()
   await write(child, (session) => {
     const run_id = randomUUID()
@@ -194,8 +194,8 @@ test('where the damage took the very record, the snapshot knows', async () => {
   expect(findKey(store, state, 'today')).toBe('lost')
 })
 
-describe('nothing goes on by itself', () => {
-  test('an open run is cancelled, its token worth nothing, and who asked is told once', async () => {
+describe('a rebuild', () => {
+  test('cancels an open run, revokes its token and owes its sender one error', async () => {
     const [message_id, token_id] = [randomUUID(), randomUUID()]
     await write(child, (session) => {
       mailTurn(session, message_id, lead, false)
@@ -226,7 +226,7 @@ describe('nothing goes on by itself', () => {
     expect(state.owes.map(({ to, reply_to }) => [to, reply_to])).toEqual([[lead, message_id]])
   })
 
-  test('a turn that was interrupted is not gone on with: it may have been', async () => {
+  test('does not continue an interrupted turn, which may have continued in the lost part', async () => {
     await write(child, (session) => {
       const run_id = randomUUID()
       session.append(beginning(session, run_id, 'work'))
@@ -242,7 +242,7 @@ describe('nothing goes on by itself', () => {
     expect(isUnfinished(state)).toBe(false)
   })
 
-  test('a reminder is dropped: it may have rung', async () => {
+  test('drops a reminder, which may have been delivered in the lost part', async () => {
     await write(child, (session) => {
       appendTurn(session, 'one', 'first')
       const due_at = '2026-11-20T10:00:00.000Z'
@@ -256,14 +256,14 @@ describe('nothing goes on by itself', () => {
   })
 })
 
-describe('its place in the tree', () => {
-  /** With a batch behind the record of it: the last one, damaged, would be a torn tail to those who have no snapshot. */
+describe('a rebuilt agent', () => {
+  /** Terminates the agent and appends one more batch. Without a snapshot, damage in the last batch would count as a truncated tail. */
   async function end(id: string): Promise<void> {
     await terminate(store, id)
     await write(id, (session) => session.append([{ kind: 'status.derived', status: 'idle' }]))
   }
 
-  test('it is terminated where its name is another living agent by now', async () => {
+  test('is terminated if another living agent now has its name', async () => {
     await write(child, (session) => session.append([{ kind: 'provider.state', state: 'x' }]))
     await end(child)
     const heir = await newAgent(store, { name: 'child', parent: lead })
@@ -274,7 +274,7 @@ describe('its place in the tree', () => {
     expect(checkHome(store, { isRecovered: true })).toEqual([])
   })
 
-  test('it is terminated where its parent is', async () => {
+  test('is terminated if its parent is terminated', async () => {
     await end(child)
     await terminate(store, lead)
     flipIn(child, 2)
@@ -284,8 +284,8 @@ describe('its place in the tree', () => {
   })
 })
 
-describe('where nothing of the log is whole', () => {
-  test('it begins anew with what the snapshot says', async () => {
+describe('a log that is unusable from its first record on', () => {
+  test('is replaced by a log that starts from the snapshot', async () => {
     await write(child, (session) => appendTurn(session, 'one', 'first'))
     writeFileSync(store.logPath(child), 'garbage\n')
     expect(await rebuild(child)).toMatchObject({
@@ -297,7 +297,7 @@ describe('where nothing of the log is whole', () => {
     expect(checkHome(store, { isRecovered: true })).toEqual([])
   })
 
-  test('and there is no snapshot, it stays as it is', async () => {
+  test('is left unchanged if there is no snapshot', async () => {
     writeFileSync(store.logPath(child), 'garbage\n')
     withoutSnapshot(child)
     await expect(rebuild(child)).rejects.toMatchObject({
@@ -307,7 +307,7 @@ describe('where nothing of the log is whole', () => {
     expect(readFileSync(store.logPath(child), 'utf8')).toBe('garbage\n')
   })
 
-  test('a log of another agent is only in the wrong place, and stays there', async () => {
+  test('is left unchanged if it belongs to another agent', async () => {
     const log = readFileSync(store.logPath(lead))
     writeFileSync(store.logPath(child), log)
     await expect(rebuild(child)).rejects.toMatchObject({
@@ -317,7 +317,7 @@ describe('where nothing of the log is whole', () => {
     expect(readFileSync(store.logPath(child))).toEqual(log)
   })
 
-  test('a log of a newer program is not touched', async () => {
+  test('is left unchanged if it has a newer format', async () => {
     const [first = ''] = linesOf(child)
     const { crc: _, ...record } = JSON.parse(first)
     const log = frame({ ...record, format: 2 })
@@ -327,7 +327,7 @@ describe('where nothing of the log is whole', () => {
   })
 })
 
-test('an agent that somebody holds is left alone', async () => {
+test('a rebuild of an agent with a holder fails with LOCKED', async () => {
   const session = await reopen(store, child)
   writeFileSync(store.logPath(child), 'garbage\n')
   await expect(rebuild(child)).rejects.toMatchObject({ code: 'LOCKED' })
@@ -335,12 +335,12 @@ test('an agent that somebody holds is left alone', async () => {
 })
 
 describe('a power cut', () => {
-  test('takes no name of what is kept once another log may take its place', () => {
+  test('cannot lose the saved copy of the damaged log once a new log can replace it', () => {
     const kept = operationsOf(() => store.upkeep.keepDamaged(child))
     expect(unsyncedAfter(kept)).toEqual([])
   })
 
-  test('takes nothing of the new log once the rebuild is told', async () => {
+  test('cannot lose any part of the new log once the rebuild has returned', async () => {
     await write(child, (session) => appendTurn(session, 'one', 'first'))
     flipIn(child, 4)
     const operations = recordOperations()
@@ -351,7 +351,7 @@ describe('a power cut', () => {
   })
 })
 
-test('killed at step after step, the damaged bytes are kept, and the next call comes to the same', async () => {
+test('a rebuild killed at any step leaves the damaged bytes on disk, and the next rebuild completes it', async () => {
   const message_id = randomUUID()
   posted(store, child, 'later', { from: lead })
   await write(child, (session) => {
