@@ -41,7 +41,7 @@ test('the audit of a tree with pending mail finds nothing', async () => {
   expect(found()).toEqual([])
 })
 
-describe('the tree', () => {
+describe('in the audit of the tree,', () => {
   const PARENT = "an agent's parent exists and outlives it"
 
   test('a missing parent is found', () => {
@@ -73,19 +73,19 @@ describe('the tree', () => {
     expect(found(false)).toEqual([])
   })
 
-  test('a child without a name is indexed by its id', async () => {
+  test('a child without a name is found if the index lacks its id', async () => {
     const nameless = await newAgent(store, { parent: lead })
     store.childNames(lead).forget(nameless)
     expect(found(false)).toEqual(['the name of a living agent resolves to it'])
   })
 
-  test('an incomplete index is not a wrong one', () => {
+  test('an incomplete index is not a finding', () => {
     rmSync(join(dirname(store.logPath(lead)), 'children'), { recursive: true })
     expect(found(false)).toEqual([])
   })
 })
 
-describe('mail', () => {
+describe('in the audit of mail,', () => {
   test('a control message that was not applied is found', () => {
     posted(store, child, '', { from: lead, kind: 'control', control: { verb: 'gate' } })
     expect(found(false)).toEqual([])

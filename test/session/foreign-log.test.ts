@@ -24,7 +24,7 @@ beforeEach(async () => {
   lead = await newAgent(store, { name: 'lead' })
   parent = await newAgent(store, { name: 'boss' })
   mine = await withTurn('one', parent)
-  // Only its timestamp distinguishes the last record of the second log.
+  // Only the timestamps distinguish the end of one log from the end of the other.
   const { now } = clock
   clock.now = () => now() + 1
   onTestFinished(() => void Object.assign(clock, { now }))
@@ -71,7 +71,7 @@ describe('the log of another agent', () => {
   })
 })
 
-describe('an agent with the log of another', () => {
+describe('an agent with the log of another agent', () => {
   test('has the place in the tree that its snapshot names', () => {
     expect(firstParent(store, mine)).toBe(parent)
     const { strays, children } = readForest(store)

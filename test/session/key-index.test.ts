@@ -212,7 +212,7 @@ describe('no key counts as new if the key index', () => {
     expectAsInLog('theirs0')
   })
 
-  test('belongs to a log that was restored from a backup and then continued differently', async () => {
+  test('belongs to a log that was restored and has since diverged', async () => {
     const log = readFileSync(store.logPath(id))
     const snapshot = join(dirname(path), 'session.json')
     const kept = readFileSync(snapshot)

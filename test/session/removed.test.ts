@@ -36,7 +36,7 @@ function replace(path: string): void {
   cpSync(`${path}.old`, path, { recursive: true })
 }
 
-describe('a lock file that is removed or replaced while it is held', () => {
+describe('a held lock file that is removed or replaced', () => {
   test.each<[string, (open: Open) => void]>([
     ['removed', ({ agent }) => rmSync(agent.lock)],
     ['replaced by a copy', ({ agent }) => replace(agent.lock)],

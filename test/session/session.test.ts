@@ -291,7 +291,7 @@ describe('a failed sync', () => {
     expect(session.state.run?.status).toBe('open')
   })
 
-  test('during that resync makes the open fail and leaves the marker', async () => {
+  test('during the resync makes the open fail and leaves the marker', async () => {
     appendTurn(session, 'hi', 'echo: hi')
     await died()
     withFaults(failing('EIO', ({ point }) => point === 'log.resync'))
@@ -316,7 +316,7 @@ describe('repair', () => {
     ['one byte', () => Buffer.from('{')],
   ]
 
-  test.each(TAILS)('cuts %s off the end of the log and saves it in cut/', async (_, torn) => {
+  test.each(TAILS)('cuts %s off the end of the log and saves the bytes in cut/', async (_, torn) => {
     appendTurn(session, 'one', 'echo: one')
     const bytes = torn(tail())
     const before = { log: log(), state: await died() }

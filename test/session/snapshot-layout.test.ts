@@ -34,7 +34,7 @@ test('the field order of a run does not change the snapshot', async () => {
   )
 })
 
-test('a gated agent, or one whose name needs escapes, is left to the parser', async () => {
+test('the fast path leaves a gated agent, and a name that needs escapes, to the parser', async () => {
   const state = await stateAtRest()
   expect(idleSummary(bodyOf({ ...state, gate: { isGated: true, permits: 0 } }))).toBeUndefined()
   expect(idleSummary(bodyOf({ ...state, name: 'a "b"' }))).toBeUndefined()

@@ -149,7 +149,7 @@ const ROWS: [string, NewRecord[], Status, Status][] = [
 ]
 
 describe('the derived status', () => {
-  test.each(ROWS)('of %s', (_, records, held, free) => {
+  test.each(ROWS)('matches its row for %s', (_, records, held, free) => {
     const state = foldAll(records)
     expect(deriveStatus(state, true, reading(NOW))).toBe(held)
     expect(deriveStatus(state, false, reading(NOW))).toBe(free)

@@ -250,7 +250,7 @@ describe('the recovery state', () => {
     expect(foldAll([result], after).recovery.barren_attempts).toBe(0)
   })
 
-  test('carries a launched program over only to a run that continues or repeats the first', () => {
+  test('carries the launch of a program over only to a run that continues or repeats the first run', () => {
     const before = foldAll([...running, launched])
     expect(before.run?.hasLaunched).toBe(true)
     const next = (over: object): NewRecord => ({ ...startedRun(OTHER_RUN), ...over }) as NewRecord
@@ -348,7 +348,7 @@ describe('keys', () => {
   })
 })
 
-describe('delivered mail', () => {
+describe('mail', () => {
   test('is delivered at most once', () => {
     const id = randomUUID()
     const state = foldAll([...running, mail(id)])
@@ -357,7 +357,7 @@ describe('delivered mail', () => {
     expect(() => foldAll([mail(id)], state)).toThrow(/delivered twice/)
   })
 
-  test('has at least its last 1,000 ids in the state, and at most 2,000', () => {
+  test('leaves its id in the state, which has the last 1,000 ids at least and 2,000 at most', () => {
     const ids = Array.from({ length: 3 * limits.deliveredIdsKeptMin + 7 }, () => randomUUID())
     let state = foldAll(running)
     let least = Number.POSITIVE_INFINITY

@@ -222,7 +222,7 @@ describe('the error of an interrupted turn', () => {
 })
 
 describe('the parent or operator of an agent', () => {
-  test('receives an error for every failed turn of a child, with any sender', () => {
+  test('receives an error for every failed turn of a child, regardless of its sender', () => {
     for (const prompt of [userMessage(RUN, 'hi'), notification(SIBLING), request('operator')])
       expect(whom([...asked(asChild, prompt), failed()]).filter(([, to]) => to === PARENT)).toEqual([
         ['error', PARENT, null],
@@ -275,14 +275,14 @@ describe('the parent or operator of an agent', () => {
   const reasonOf = (record: NewRecord): string => ('reason' in record ? record.reason : record.kind)
 
   test.each(UNKNOWN.map((end) => [reasonOf(end), end] as const))(
-    'receives an error as operator if the turn of a root ended by %s',
+    'receives an error as the operator if a turn of a root ended with %s',
     (_, end) => {
       expect(whom([...asked(asRoot, userMessage(RUN, 'hi')), end])).toEqual([['error', 'operator', null]])
     },
   )
 
   test.each(KNOWN.map((end) => [reasonOf(end), end] as const))(
-    'receives an error only as parent after %s, because the operator caused or knows it',
+    'receives an error only as the parent after %s, which the operator caused or knows',
     (_, end) => {
       expect(owed([...asked(asRoot, userMessage(RUN, 'hi')), end])).toEqual([])
       expect(whom([...asked(asChild, userMessage(RUN, 'hi')), end])).toEqual([['error', PARENT, null]])
@@ -484,7 +484,7 @@ describe('a poke', () => {
     ['failed', true, [failed()]],
     ['was cancelled', true, [cancelled('cancelled')]],
     ['was interrupted', true, [interrupted('process_exit')]],
-    ['is open, even if its process is gone', true, []],
+    ['is still open', true, []],
     ['completed', false, [completedRecord(RUN, null)]],
     ['waits for an approval', false, [{ kind: 'run.waiting', run_id: RUN, wait: 'approval' }]],
   ])('after a turn that %s takes effect: %s', (_, isPoked, end) => {
@@ -539,7 +539,7 @@ describe('a reminder', () => {
     ['a little late', 5, 10_000, 15],
     ['so late that others were missed', 0, 2000, 8],
     ['late by whole periods', 2, 2000, 8],
-    ['early, because the clock was set back', 60, 10_000, 70],
+    ['early by a clock that was set back', 60, 10_000, 70],
   ])('that repeats and is delivered %s is due again at its next time', (_, due, every, next) => {
     expect(delivered(due, every).reminders.map(({ due_at }) => due_at)).toEqual([timeOf(next)])
   })

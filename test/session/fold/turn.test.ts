@@ -160,12 +160,12 @@ describe('a wait', () => {
     expect(foldAll([consumed(), resumed], parked).run?.wait).toBeNull()
   })
 
-  test('that is approved approves only its own calls', () => {
+  test('that is approved allows only its own calls', () => {
     const state = foldAll([consumed(), resumed], parked)
     expect(state.run?.calls.map(({ isApproved }) => isApproved)).toEqual([true, false])
   })
 
-  test('that is denied, or resumed without a decision, approves no call', () => {
+  test('that is denied, or resumed without a decision, allows no call', () => {
     for (const state of [
       foldAll([consumed('deny'), resumed], parked),
       foldAll([{ kind: 'run.resumed', run_id: RUN, boot_id: 'b2', auto: true, attempt: 1 }], parked),
