@@ -101,7 +101,7 @@ async function tryDrops(): Promise<void> {
 }
 
 async function tryReal(names: string[]): Promise<void> {
-  const lab = Lab.open(values.canary ? brokenSources({ name: 'an appended batch is not synced' }) : undefined)
+  const lab = Lab.open(values.canary ? brokenSources({ name: 'append does not fsync the batch' }) : undefined)
   process.once('exit', () => lab.close())
   for (const signal of ['SIGINT', 'SIGTERM'] as const) process.once(signal, () => process.exit(1))
   try {

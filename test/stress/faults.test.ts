@@ -60,7 +60,7 @@ test('removing, moving or replacing files in use never allows two writers or los
 })
 
 test('the lab catches a program that ignores a failed fsync', () => {
-  const canary = ['--canary', 'a batch with a failed sync counts as written']
+  const canary = ['--canary', 'a batch whose fsync failed counts as written']
   const only = ['--only', 'machine', '--scenarios', 'send', '--point', 'log.sync', '--fault', 'EIO once']
   const { stdout, status } = spawnSync(process.execPath, ['stress/run.mjs', 'faults', ...only, ...canary], {
     cwd: repository,

@@ -27,8 +27,8 @@ test.for([
 
 // Several seeds each, because a change of the program moves the steps that a seed meets.
 test.for([
-  ['a key is not looked up before its message is taken', '273'],
-  ['an appended batch is not synced', '3'],
+  ['a message with a key is delivered without looking up the key', '273'],
+  ['append does not fsync the batch', '3'],
 ] as const)('the fuzzer catches a program with this defect: %s', async ([canary, seed]) => {
   expect(await fuzz('--seed', seed, '--seeds', '12', '--canary', canary)).toBe(`caught: ${canary}`)
 })

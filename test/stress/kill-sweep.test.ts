@@ -48,9 +48,9 @@ describe.skipIf(why !== undefined)(`the sweep catches a broken program${unless}`
   afterEach(() => lab.close())
 
   test.each([
-    ['a uuid is printed before its agent is on disk', 'spawn', 'fsync'],
+    ['spawn prints the UUID before the agent is on disk', 'spawn', 'fsync'],
     ['a reply is printed before its record is written', 'send', 'pwrite64'],
-    ['a key is not looked up before its message is taken', 'send-key', 'rename'],
+    ['a message with a key is delivered without looking up the key', 'send-key', 'rename'],
     ['a truncated tail is not removed', 'recover', 'kill'],
   ])('%s', async (name, scenario, syscall) => {
     lab = Lab.open(brokenSources({ name }))

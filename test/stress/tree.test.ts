@@ -27,7 +27,7 @@ test('a tree of agents with killed processes loses no message and delivers none 
 
 // `npm run stress:tree -- --canary` covers the other canaries.
 test('the oracle catches a program that returns a message id before the message is stored', async () => {
-  const name = 'the id of a message is returned before the message is stored'
+  const name = 'send returns before the message is stored'
   lab = Lab.open(brokenSources({ name, dies: { before: 'mail.put', share: 0.1 } }))
   const { violations } = await runTrial(lab, { ...SMALL, messages: 40, kills: 0 })
   expect(violations.join()).toContain('an acknowledged message is delivered')

@@ -3,43 +3,43 @@ import type { Mutant } from '../mutant.js'
 
 export const OWNER_ALONE: Mutant[] = [
   {
-    name: 'files are open to others',
+    name: 'new files are readable by other users',
     place: 'host/disk/io.ts open',
     edits: { 'call:1.arguments.2': '0o644' },
     suites: ['host/disk/io', 'storage/home'],
   },
   {
-    name: 'directories are open to others',
+    name: 'new directories are readable by other users',
     place: 'host/disk/io.ts mkdir',
     edits: { 'call:4.arguments.1': '0o755' },
     suites: ['host/disk/io', 'storage/home'],
   },
   {
-    name: 'a read follows a link in the home',
+    name: 'a read in the home follows a symlink',
     place: 'host/disk/io.ts OPEN_FLAGS',
     edits: { 'binary:2': '@left' },
     suites: ['host/disk/io'],
   },
   {
-    name: 'a write follows a link in the home',
+    name: 'a write in the home follows a symlink',
     place: 'host/disk/io.ts OPEN_FLAGS',
     edits: { 'binary:3': '@left' },
     suites: ['host/disk/io'],
   },
   {
-    name: 'creating a file follows a link in the home',
+    name: 'creating a file in the home follows a symlink',
     place: 'host/disk/io.ts OPEN_FLAGS',
     edits: { 'binary:4': '@left' },
     suites: ['host/disk/io'],
   },
   {
-    name: 'an append follows a link in the home',
+    name: 'an append in the home follows a symlink',
     place: 'host/disk/io.ts OPEN_FLAGS',
     edits: { 'object:1.properties.4.value': '@left' },
     suites: ['host/disk/io'],
   },
   {
-    name: 'a FIFO in the home hangs a command',
+    name: 'a FIFO in the home blocks a command',
     place: 'host/disk/io.ts OPEN_FLAGS',
     edits: { 'binary:1': '@left' },
     suites: ['host/disk/io'],
@@ -51,25 +51,25 @@ export const OWNER_ALONE: Mutant[] = [
     suites: ['host/disk/io', 'host/disk/replace'],
   },
   {
-    name: 'the home of another user is written in',
+    name: 'a command writes to the home of another user',
     place: 'storage/home.ts makeHome',
     edits: { 'expression:1': '' },
     suites: ['storage/home'],
   },
   {
-    name: 'the socket of a turn is open to others',
+    name: 'the socket of a turn is open to other users',
     place: 'files/socket.ts forOwnerAlone',
     edits: { 'call:1.arguments.0': '0o022' },
     suites: ['files/socket'],
   },
   {
-    name: 'a linked directory of the home is followed',
+    name: 'a symlink in place of a home directory is followed',
     place: 'host/disk/confinement.ts Confinement.checkDirectory',
     edits: { 'if:3': '' },
     suites: ['host/disk/io', 'host/disk/confinement'],
   },
   {
-    name: 'a link that took the place of a file of the workspace is followed',
+    name: 'a workspace file replaced by a symlink between check and use is followed',
     place: 'files/workspace.ts readWorkspaceFile',
     edits: {
       'return:1':
@@ -78,19 +78,19 @@ export const OWNER_ALONE: Mutant[] = [
     suites: ['files/workspace'],
   },
   {
-    name: 'AGENTS.md of a workspace leads to a secret',
+    name: 'AGENTS.md may be a symlink to a file outside the repository',
     place: 'files/prompt-files.ts readTextFile',
     edits: { 'call:1.arguments.1': '@function:1.params.2' },
     suites: ['turn/prompt/prompt'],
   },
   {
-    name: 'a path leads out of the workspace',
+    name: 'a tool accepts a path outside the workspace',
     place: 'files/workspace.ts locate',
     edits: { 'if:2': '' },
     suites: ['files/workspace'],
   },
   {
-    name: 'a link that leads nowhere is a plain name',
+    name: 'a broken symlink in the workspace counts as a missing file',
     place: 'files/workspace.ts realOfMissing',
     edits: { 'if:2': '' },
     suites: ['files/workspace'],
@@ -102,7 +102,7 @@ export const OWNER_ALONE: Mutant[] = [
     suites: ['turn/drive-tools#keeps to itself'],
   },
   {
-    name: 'a tool is given the key of the provider',
+    name: "a tool receives the provider's secrets",
     place: 'turn/tool-runs.ts ToolRuns.launch',
     edits: { 'logical:1': '@left.expression.callee === null ? [""] : []' },
     suites: ['turn/drive-tools#keeps to itself'],

@@ -2,7 +2,7 @@
 import type { Mutant } from '../mutant.js'
 
 const action = (row: string, from: string, to: string, nth: number): Mutant => ({
-  name: `row ${row}: ${to} where it is to be ${from}`,
+  name: `row ${row} takes the action ${to} instead of ${from}`,
   place: 'recovery/table.ts RECOVERY_TABLE',
   edits: { [`object:1.properties.${nth}.value.properties.1.value`]: `'${to}'` },
   suites: ['recovery/settle#the recovery table'],
@@ -27,7 +27,7 @@ export const ROWS: Mutant[] = [
     suites: ['recovery/settle#the recovery table'],
   },
   {
-    name: 'an ended run is taken for an open one',
+    name: 'an ended run counts as open',
     place: 'recovery/table.ts rowOf',
     edits: { 'binary:1': '@left.expression.object === null' },
     suites: ['recovery/settle#the recovery table'],
@@ -45,37 +45,37 @@ export const ROWS: Mutant[] = [
     suites: ['recovery/settle#the recovery table'],
   },
   {
-    name: 'a run whose deadline is over waits on',
+    name: 'a run past its deadline keeps waiting',
     place: 'session/status.ts waitIsGood',
     edits: { 'if:2': '' },
     suites: ['session/status'],
   },
   {
-    name: 'a run whose token is used up waits on',
+    name: 'a run with a consumed token keeps waiting',
     place: 'session/status.ts waitIsGood',
     edits: { 'binary:3': '@left.expression.object !== undefined' },
     suites: ['session/status', 'recovery/settle#the recovery table'],
   },
   {
-    name: 'a run whose token has expired waits on',
+    name: 'a run with an expired token keeps waiting',
     place: 'session/status.ts waitIsGood',
     edits: { 'logical:2': '@left' },
     suites: ['session/status', 'recovery/settle#the recovery table'],
   },
   {
-    name: 'a run that waits for its time goes on before it',
+    name: 'a run that waits for a time continues before it',
     place: 'session/status.ts isDue',
     edits: { 'call:1': 'true' },
     suites: ['session/status', 'dispatch/recovering'],
   },
   {
-    name: 'a run whose process is gone is running',
+    name: 'a run whose process is dead has the status running',
     place: 'session/status.ts deriveStatus',
     edits: { 'if:2': '' },
     suites: ['session/status'],
   },
   {
-    name: 'an interrupted run is idle',
+    name: 'an interrupted run has the status idle',
     place: 'session/status.ts deriveStatus',
     edits: { 'if:1': '' },
     suites: ['session/status'],

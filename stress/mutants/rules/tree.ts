@@ -3,37 +3,37 @@ import type { Mutant } from '../mutant.js'
 
 export const TREE: Mutant[] = [
   {
-    name: 'a child can be created below a terminated agent',
+    name: 'a terminated agent gets a child',
     place: 'tree/create-agent.ts checkParent',
     edits: { 'logical:2': '@left' },
     suites: ['tree/create-agent-below'],
   },
   {
-    name: 'a child is created below a completed agent',
+    name: 'a completed agent gets a child',
     place: 'tree/create-agent.ts checkParent',
     edits: { 'logical:1': '@left' },
     suites: ['tree/create-agent-below'],
   },
   {
-    name: 'a tree is one level deeper than it may be',
+    name: 'a tree may exceed the depth limit by one level',
     place: 'tree/create-agent.ts checkParent',
     edits: { 'binary:3': '@left > @right' },
     suites: ['tree/create-agent-below'],
   },
   {
-    name: 'an agent has one child more than it may have',
+    name: 'an agent may exceed the limit of children by one',
     place: 'tree/create-agent.ts checkParent',
     edits: { 'logical:4': '@left.left > @left.right && @right.left > @left.right' },
     suites: ['tree/create-agent-below'],
   },
   {
-    name: 'terminated agents count as children',
+    name: 'terminated children count against the limit',
     place: 'tree/create-agent.ts forgetDead',
     edits: { 'binary:2': '@left' },
     suites: ['tree/create-agent-below'],
   },
   {
-    name: 'an agent ends above a living child',
+    name: 'an agent with a living child is terminated',
     place: 'tree/children.ts checkChildless',
     edits: { 'binary:2': '@left.object !== null' },
     suites: ['tree/children'],
@@ -45,25 +45,25 @@ export const TREE: Mutant[] = [
     suites: ['tree/children'],
   },
   {
-    name: 'the child of another is a child of its own',
+    name: "an agent's children include those of another parent",
     place: 'tree/children.ts childrenOf',
     edits: { 'binary:1': '@left.expression.object !== undefined' },
     suites: ['tree/children'],
   },
   {
-    name: 'an agent writes to itself',
+    name: 'an agent may write to itself',
     place: 'tree/relations.ts relationOf',
     edits: { 'return:1.argument': "'sibling'" },
     suites: ['tree/relations'],
   },
   {
-    name: 'an agent that a forged log makes its own parent counts as its child',
+    name: 'an agent with a forged log that names it as its own parent is its own child',
     place: 'tree/relations.ts relationOf',
     edits: { 'if:1': '' },
     suites: ['tree/relations'],
   },
   {
-    name: 'two roots write to one another',
+    name: 'two roots may write to each other',
     place: 'tree/relations.ts relationOf',
     edits: { 'logical:1': '@right' },
     suites: ['tree/relations'],
@@ -81,7 +81,7 @@ export const TREE: Mutant[] = [
     suites: ['tree/relations'],
   },
   {
-    name: 'send --from is not checked',
+    name: 'send --from does not check the rules of the tree',
     place: 'operations/send-as.ts sendAs',
     edits: { 'expression:1': '' },
     suites: ['dispatch/acknowledged'],
@@ -93,7 +93,7 @@ export const TREE: Mutant[] = [
     suites: ['turn/tools/await-reply'],
   },
   {
-    name: 'a child writes to the operator',
+    name: 'a child may write to the operator',
     place: 'turn/tools/tree/correspondence.ts recipientOf',
     edits: { 'binary:2': '@left.object !== null' },
     suites: ['turn/tools/await-reply'],

@@ -12,13 +12,13 @@ export const UNDER_LOCKS: Mutant[] = [
     suites: ['storage/create-agent'],
   },
   {
-    name: 'a sweep takes the cradle of a spawn that lives',
+    name: 'a sweep removes the staging directory of a living spawn',
     place: 'storage/create-agent.ts lockDeadStaging',
     edits: { 'call:2': '@arguments.1' },
     suites: ['storage/create-agent'],
   },
   {
-    name: 'a sweep takes the cradle of a spawn that is about to lock it',
+    name: 'a sweep removes a staging directory that its spawn is about to lock',
     place: 'storage/create-agent.ts lockDeadStaging',
     edits: {
       'call:3':
@@ -27,13 +27,13 @@ export const UNDER_LOCKS: Mutant[] = [
     suites: ['storage/create-agent'],
   },
   {
-    name: 'a sweep takes the cradle of a spawn that has just locked it',
+    name: 'a sweep removes a staging directory that its spawn has just locked',
     place: 'storage/create-agent.ts lockDeadStaging',
     edits: { 'logical:1': '@left.left !== undefined || Number.isNaN(0)' },
     suites: ['storage/create-agent'],
   },
   {
-    name: 'the temporary file of a writer that lives is swept by its age',
+    name: 'a sweep removes an old temporary file of a living writer',
     place: 'storage/maildir.ts sweepAbandoned',
     edits: {
       'call:1':
@@ -42,13 +42,13 @@ export const UNDER_LOCKS: Mutant[] = [
     suites: ['storage/maildir'],
   },
   {
-    name: 'a writer whose temporary file was swept gives up',
+    name: 'a writer does not retry after its temporary file was swept',
     place: 'host/disk/replace.ts unlessSwept',
     edits: { 'if:1': '@consequent' },
     suites: ['host/disk/replace'],
   },
   {
-    name: 'the lock of a new agent has its name before it is locked',
+    name: 'the lock file of a new agent gets its name before it is locked',
     place: 'storage/create-agent.ts lockStaging',
     edits: {
       'expression:2':
@@ -57,25 +57,25 @@ export const UNDER_LOCKS: Mutant[] = [
     suites: ['storage/create-agent'],
   },
   {
-    name: 'an index of names has no lock',
+    name: 'each holder of an index locks a file of its own',
     place: 'storage/names.ts NameIndex.lock',
     edits: { 'call:2.arguments.1': '`${@self}.${Math.random()}`' },
     suites: ['storage/names', 'tree/names'],
   },
   {
-    name: 'a child is born while the index of its parent is not locked',
+    name: "a child is created without the lock of its parent's index",
     place: 'tree/create-agent.ts createAgent',
     edits: { 'expression:1': '@expression:2\n@self' },
     suites: ['tree/create-agent-below', 'operations/terminate'],
   },
   {
-    name: 'the lock of an index is kept after a birth',
+    name: 'spawn keeps the lock of the index',
     place: 'tree/create-agent.ts createAgent',
     edits: { 'expression:2': '' },
     suites: ['tree/create-agent', 'tree/names'],
   },
   {
-    name: 'an agent ends without the lock of its children',
+    name: 'terminate does not lock the index of children',
     place: 'operations/terminate.ts end',
     edits: {
       'objectPattern:1': '@properties.0.key',
@@ -84,49 +84,49 @@ export const UNDER_LOCKS: Mutant[] = [
     suites: ['operations/terminate'],
   },
   {
-    name: 'children are not checked under their lock',
+    name: 'terminate does not check for children under their lock',
     place: 'operations/terminate.ts end',
     edits: { 'expression:2': '' },
     suites: ['operations/terminate'],
   },
   {
-    name: 'an agent that is done ends beside a living child',
+    name: 'a completed agent is terminated despite a living child',
     place: 'dispatch/outbox.ts end',
     edits: { 'unary:1': '@argument.callee !== undefined' },
     suites: ['dispatch/visit', 'commands/tools-mail'],
   },
   {
-    name: 'an agent is removed without its lock',
+    name: 'remove does not lock the agent',
     place: 'operations/removable.ts removeAgent',
     edits: { 'await:1': '{ @await:2.argument.callee.property: async () => undefined }' },
     suites: ['operations/remove'],
   },
   {
-    name: 'a removal does not check again under the lock',
+    name: 'remove does not check the agent again under its lock',
     place: 'operations/removable.ts removeAgent',
     edits: { 'if:3': '', 'expression:1': '' },
     suites: ['operations/remove'],
   },
   {
-    name: 'there is one slot too many',
+    name: 'one slot too many is handed out',
     place: 'storage/slots.ts Slots.tryTake',
     edits: { 'binary:3.right': '(@self + 1)' },
     suites: ['storage/store', 'provider/slots'],
   },
   {
-    name: 'a slot is not given back after the model has answered',
+    name: 'a slot is not released after the model has answered',
     place: 'turn/drive.ts Turn.releaseSlot',
     edits: { 'expression:1': 'void @expression.left.property', 'expression:2': '' },
     suites: ['turn/drive-tools#holds no slot'],
   },
   {
-    name: 'a slot is kept while tools run',
+    name: 'a turn keeps its slot while tools run',
     place: 'turn/drive.ts Turn.ask',
     edits: { 'expression:3': '' },
     suites: ['turn/drive-tools#holds no slot'],
   },
   {
-    name: 'a waiter keeps its edge after the wait',
+    name: "a waiter's edge stays after the wait",
     place: 'storage/wait-edges.ts WaitEdges.add',
     edits: { 'expression:2': 'void @variableDeclarator:3.id', 'expression:3': '' },
     suites: ['storage/wait-edges'],
@@ -138,13 +138,13 @@ export const UNDER_LOCKS: Mutant[] = [
     suites: ['storage/wait-edges'],
   },
   {
-    name: 'edges of living waits are swept',
+    name: 'the edges of living waits are swept',
     place: 'storage/wait-edges.ts WaitEdges.leftBy',
     edits: { 'conditional:1': '@alternate' },
     suites: ['storage/wait-edges'],
   },
   {
-    name: 'neither of two agents that wait for each other is refused',
+    name: 'two agents may wait for each other',
     place: 'tree/waits.ts checkNoCycle',
     edits: { 'binary:2.right': 'null' },
     suites: ['storage/wait-edges'],
