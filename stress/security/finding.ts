@@ -51,7 +51,7 @@ export async function runConfined(
   if (ended.isHung) say('it hangs')
   if (status === 1 || /\n {4}at /.test(stderr)) say(`it dies: ${stderr.slice(0, 600)}`)
   if (decoy.print() !== before) say(`it changes what is outside\n${difference(before, decoy.print())}`)
-  if (`${stdout}${stderr}`.includes(CANARY)) say('it prints what is outside')
+  if (`${stdout}${stderr}`.includes(CANARY)) say('it prints content from outside the home')
   return { ended, say }
 }
 

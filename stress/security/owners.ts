@@ -87,7 +87,8 @@ async function look(
   const isRefused = change.isHarmless !== true || level === 0
   for (const what of wrongIn(kind, isRefused, ended)) findings.add(KIND, name, argv, what)
   const isReplaced = before !== undefined && existsSync(file) && lstatSync(file).ino !== before.ino
-  if (isReplaced && level > 0) findings.add(KIND, name, argv, 'it writes where others could redirect it')
+  if (isReplaced && level > 0)
+    findings.add(KIND, name, argv, 'it writes where another user could redirect it')
 }
 
 async function compileInto(

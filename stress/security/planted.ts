@@ -42,7 +42,7 @@ const MEGABYTES_10 = 10 * 1024 * 1024
 const VALUES: [string, string][] = [
   ['a path that leaves the home', '"../../../outside"'],
   ['an absolute path', '"/etc/passwd"'],
-  ['words that control a terminal', String.raw`"\u001b]52;c;eA==\u0007\u001b[2J\u202e"`],
+  ['terminal control sequences', String.raw`"\u001b]52;c;eA==\u0007\u001b[2J\u202e"`],
   ['a forged line', String.raw`"x\nsubstrat: all is well"`],
   ['half a character', String.raw`"\ud800"`],
   ['a NUL', String.raw`"a\u0000b"`],

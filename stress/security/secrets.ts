@@ -67,14 +67,14 @@ const ANSWERS: [name: string, answer: (key: string) => ScriptedAnswer][] = [
     ],
   ),
   [
-    'an error in the middle that repeats the key',
+    'an error in mid-stream that repeats the key',
     (key) => ({
       text: 'half of a reply',
       fault: { error: 'overloaded', message: `no: ${key}`, after_events: 2 },
     }),
   ],
   [
-    'an event that is no JSON and has the key',
+    'an event that is not JSON and contains the key',
     (key) => ({ text: 'half of a reply', fault: { raw_event: `{"key": ${key}`, after_events: 2 } }),
   ],
   ['a wrong key that the server repeats', () => ({ text: 'never' })],
@@ -204,7 +204,7 @@ async function control(lab: MachineLab, findings: Findings): Promise<void> {
   await lab.run(spawn)
   await lab.run(['send', 'prints', 'hello'])
   if (leaksIn(lab, [secretOf('SUBSTRAT_CANARY')]).length === 0)
-    findings.add(KIND, 'the search itself', spawn, 'it does not find what a program has printed')
+    findings.add(KIND, 'the search itself', spawn, 'it does not find the output of a program')
 }
 
 /** The output of the commands, one after the other. */

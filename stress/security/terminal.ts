@@ -67,14 +67,14 @@ export async function lookAtTerminal(lab: Lab, findings: Findings): Promise<void
     scenario,
   )
   await lab.do(home, 'spawn', '--name', 'p', '--provider', 'exec', '--option', 'command=cat >&2; exit 3')
-  if (findings.begin(KIND, 'in JSON it is exact')) {
+  if (findings.begin(KIND, 'JSON output is exact')) {
     const sent = await lab.run(home, ['send', 'a', 'hello', '--allow', 'tree', '--json'])
     if ((JSON.parse(sent.stdout) as { reply: string }).reply !== HOSTILE)
-      findings.add(KIND, 'in JSON it is exact', ['send'], sent.stdout)
+      findings.add(KIND, 'JSON output is exact', ['send'], sent.stdout)
   }
-  if (findings.begin(KIND, 'in a pipe it is exact')) {
+  if (findings.begin(KIND, 'piped output is exact')) {
     const shown = await lab.run(home, ['show', 'a', '--reply'])
-    if (shown.stdout !== `${HOSTILE}\n`) findings.add(KIND, 'in a pipe it is exact', ['show'], shown.stdout)
+    if (shown.stdout !== `${HOSTILE}\n`) findings.add(KIND, 'piped output is exact', ['show'], shown.stdout)
   }
   for (const argv of [['send', 'a', 'ask'], ...SHOWN]) {
     const name = argv.slice(0, 3).join(' ').slice(0, 40)

@@ -129,7 +129,7 @@ class Trial {
       stderr?.on('data', (piece: Buffer) => {
         said += piece.toString()
       })
-      await waitFor(() => said.includes('letting the turn finish'), 'substrat to hear of it')
+      await waitFor(() => said.includes('letting the turn finish'), 'substrat to handle the signal')
     }
     if (this.expected !== 'dead') writeFileSync(this.file('go'), '')
   }

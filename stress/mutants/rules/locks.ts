@@ -30,7 +30,7 @@ export const LOCKS: Mutant[] = [
     name: 'a probe of a lock blocks other probes',
     place: 'storage/locks/lease.ts isHeld',
     edits: { 'call:2.arguments.2': "'exclusive'" },
-    suites: ['storage/locks/lease', 'storage/store', 'storage/locks/kernel-lock#held by a probe'],
+    suites: ['storage/locks/lease', 'storage/store', 'storage/locks/kernel-lock#can be probed'],
   },
   {
     name: 'a busy lock leaks its file descriptor',
