@@ -5,7 +5,7 @@ import { pruneText } from '../src/command/print/prune-text.js'
 import { prune } from '../src/operations/prune.js'
 
 export default class Prune extends BaseCommand {
-  static override summary = 'Remove agents and messages that ended longer ago than a given time.'
+  static override summary = 'Remove old terminated agents and delivered messages.'
   static override description =
     'An agent stays while it has an unanswered request or a pending message, or while one of its children stays.'
   static override examples = [

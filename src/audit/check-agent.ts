@@ -83,7 +83,10 @@ function checkAtRest(store: FileStore, state: State, hasTornTail: boolean, found
     found('an active session has a holder', `the state is ${state.state}, but no process holds the agent`)
   const wait = openWait(state)
   if (wait !== null && !waitIsGood(state, wait, readClock()))
-    found('a waiting run can still continue', 'its token is no longer valid, or its deadline has passed')
+    found(
+      'a waiting run can still continue',
+      'the token of the wait is no longer valid, or its deadline has passed',
+    )
   checkIdleMail(store, state, found)
 }
 
@@ -108,13 +111,13 @@ function checkSnapshot(
   const bySnapshot = load(agentId, log, snapshot).state
   const [known, folded] = [bySnapshot, whole.state].map((state) => JSON.stringify(snapshotOf(state)))
   if (known !== folded)
-    found('the snapshot matches the log', `their states at record ${bySnapshot.last_seq} differ`)
+    found('the snapshot matches the log', `the snapshot and the log differ at record ${bySnapshot.last_seq}`)
   sayWhatIsWrong(agentId, log, snapshot, found)
 }
 
 function sayWhatIsWrong(agentId: string, log: LogReader, snapshot: Unframed, found: AddFinding): void {
   const { why } = decodeSnapshot(snapshot, agentId, log)
-  if (why !== undefined) found('a snapshot is intact', why)
+  if (why !== undefined) found('a snapshot is intact', `the snapshot is unusable: ${why}`)
 }
 
 function reportMissingLog(store: FileStore, agentId: string, found: AddFinding): undefined {

@@ -11,14 +11,18 @@ export function checkBesideLog(store: FileStore, state: State, found: AddFinding
     if (runId !== openRun && !store.isAgentHeld(state.id))
       found(
         'a stop request names the open run',
-        `it asks to ${verb} run ${runId}, which has ended`,
+        `a request to ${verb} run ${runId} is left, but the run has ended`,
         store.upkeep.requestPath(state.id, runId, verb),
       )
   }
   for (const path of store.waits.leftBy(state.id))
-    found('a recorded wait between agents has its process', 'its process is gone', path)
+    found(
+      'a recorded wait between agents has its process',
+      `the process that recorded ${path} has died`,
+      path,
+    )
   if (state.warm === undefined && store.upkeep.hasServerFiles(state.id) && !store.isAgentHeld(state.id))
-    found('a recorded server has its agent', 'the log of the agent has no running server')
+    found('a recorded server has its agent', 'a server is recorded, but not in the log of the agent')
 }
 
 /** Checks the operator's mail, the markers and the recorded servers, which belong to the home. */
@@ -32,7 +36,8 @@ export function checkOperatorAndMarkers(store: FileStore, findings: Finding[]): 
 function checkMarkers(store: FileStore, found: AddFinding): void {
   const isThere = (id: string): boolean => store.isSpawning(id) || store.hasAgent(id)
   for (const id of store.markedIds())
-    if (!isThere(id)) found('a marker belongs to an agent', `agent ${id} does not exist`)
+    if (!isThere(id)) found('a marker belongs to an agent', `agent ${id} is marked, but does not exist`)
   for (const { agentId } of store.keptServers.uses())
-    if (!isThere(agentId)) found('a recorded server has its agent', `agent ${agentId} does not exist`)
+    if (!isThere(agentId))
+      found('a recorded server has its agent', `agent ${agentId} has a recorded server, but does not exist`)
 }

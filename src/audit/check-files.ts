@@ -59,23 +59,24 @@ function isLoose({ standing, isTheirs, facts }: Entry): boolean {
 /** One finding per agent, because copying a home without its modes is one mistake. */
 function sayLoose([first, ...others]: Entry[], found: AddFinding): void {
   if (first === undefined) return
-  const more = others.length === 0 ? '' : `, and ${others.length} more`
-  found('only the owner can access a home', `its mode is ${octal(first.facts.mode)}${more}`, first.path)
+  const { path, facts } = first
+  const more = others.length === 0 ? '' : `; other users can also access ${others.length} more`
+  found('only the owner can access a home', `${path} has mode ${octal(facts.mode)}${more}`, path)
 }
 
 function checkOwner({ path, facts }: Entry, owner: number, found: AddFinding): void {
   if (facts.owner !== owner)
-    found('all files of a home have one owner', `it belongs to user ${facts.owner}, not ${owner}`, path)
+    found('all files of a home have one owner', `${path} belongs to user ${facts.owner}, not ${owner}`, path)
 }
 
 function checkKind({ path, standing, expectedKind, facts }: Entry, found: AddFinding): void {
   // The user may symlink AGENTS.md or skills into the home.
   if (standing === 'users') return
-  if (facts.kind === 'link') found('a home contains no symlinks', 'it is a symlink', path)
+  if (facts.kind === 'link') found('a home contains no symlinks', `${path} is a symlink`, path)
   else if (expectedKind !== undefined && facts.kind !== expectedKind)
     found(
       'a name of the format has the right file type',
-      `it is ${WORDS[facts.kind]}, not a ${expectedKind}`,
+      `${path} is ${WORDS[facts.kind]}, not a ${expectedKind}`,
       path,
     )
 }
@@ -93,11 +94,15 @@ function checkStanding(entry: Entry, upkeep: Upkeep | undefined, found: AddFindi
   const ageMs = clock.now() - facts.modifiedMs
   // `checkKind` reports symlinks.
   if (standing === undefined && facts.kind !== 'link')
-    found('every file in a home belongs to the format', 'substrat does not use this name', path)
+    found('every file in a home belongs to the format', `${path} is not a file of substrat`, path)
   else if (standing === 'kept')
-    found('no set-aside file is left to inspect', 'substrat set it aside for you to inspect', path)
+    found(
+      'no set-aside file is left to inspect',
+      `${path} was damaged, and was set aside for you to inspect`,
+      path,
+    )
   else if (standing === 'leftover' && isLeft(entry, ageMs, upkeep))
-    found('a temporary file has a living writer', 'the process that created it is gone', path)
+    found('a temporary file has a living writer', `the process that created ${path} has died`, path)
   else if (standing === 'lock' && upkeep?.lifeOf(path) === 'none') sayStale(path, ageMs, upkeep, found)
 }
 
@@ -108,11 +113,12 @@ function isLeft({ path, expectedKind, writer }: Entry, ageMs: number, upkeep: Up
 }
 
 function sayStale(path: string, ageMs: number, upkeep: Upkeep, found: AddFinding): void {
-  if (upkeep.isLocal) found('a lock directory is needed', 'locks on this file system do not use it', path)
+  if (upkeep.isLocal)
+    found('a lock directory is needed', `locks on this file system do not use ${path}`, path)
   else
     found(
       'a lock does not outlive its holder',
-      `its holder, on this machine or another, last renewed it ${Math.round(ageMs / 1000)} s ago and is gone`,
+      `${path} was last renewed ${Math.round(ageMs / 1000)} s ago; its holder, on this machine or another, has died`,
       path,
     )
 }

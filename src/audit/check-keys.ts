@@ -23,9 +23,9 @@ export function openKeys(store: FileStore, agentId: string): OpenKeys {
  */
 export function checkKeysQuickly({ isThere, index }: OpenKeys, log: LogReader, found: AddFinding): boolean {
   if (!isThere) return false
-  if (index === undefined) found('a key index is intact', 'its header is damaged, or its size is wrong')
+  if (index === undefined) found('a key index is intact', 'the header or the size of the key index is wrong')
   else if (!isIndexOfLog(log, index))
-    found('a key index is intact', 'the last record that it covers is not in the log')
+    found('a key index is intact', 'the last record of the key index is not in the log')
   else return true
   return false
 }
@@ -42,7 +42,7 @@ export function checkKeys(
   const places = placesInLog(store, state.id, log, index.end.log_bytes)
   const differences = index.differences(places, keyRetentionAt(state))
   if (differences === undefined) {
-    found('a key index is intact', 'the checksum of a page is wrong')
+    found('a key index is intact', 'the checksum of a page of the key index is wrong')
     return
   }
   const [first] = differences
@@ -50,6 +50,8 @@ export function checkKeys(
   const key = `the key of record ${first.expected.seq}`
   found(
     'the key index has all keys of the log',
-    first.found === undefined ? `${key} is missing` : `${key} points to record ${first.found.seq}`,
+    first.found === undefined
+      ? `${key} is missing from the key index`
+      : `${key} points to record ${first.found.seq} in the key index`,
   )
 }

@@ -9,18 +9,19 @@ import type { AddFinding } from './finding.js'
 /** Damaged messages. A crash leaves none, because the sender reports success only after it has stored the message. */
 export function checkPending(store: FileStore, state: State, found: AddFinding): void {
   for (const path of damagedMail(store, state))
-    found('a file in an inbox is a message', 'it holds no readable message', path)
+    found('a file in an inbox is a message', `${path} is not a complete message`, path)
 }
 
 export function checkOperatorMail(store: FileStore, found: AddFinding): void {
   for (const path of damagedOperatorMail(store))
-    found('a file in an inbox is a message', 'it holds no readable message', path)
+    found('a file in an inbox is a message', `${path} is not a complete message`, path)
 }
 
 /** Call it for an agent without a holder. Recovery clears each of these findings. */
 export function checkIdleMail(store: FileStore, state: State, found: AddFinding): void {
   const left = store.mail.ids(state.id).filter((id) => state.delivered.includes(id))
-  if (left.length > 0) found('delivered mail has left the inbox', `still stored: ${left.join(', ')}`)
+  if (left.length > 0)
+    found('delivered mail has left the inbox', `the inbox still has delivered mail: ${left.join(', ')}`)
   const due = state.owes.filter((owed) => !isDeferred(state, owed))
   if (due.length > 0)
     found(
@@ -34,12 +35,12 @@ export function checkIdleMail(store: FileStore, state: State, found: AddFinding)
   if (controls.length > 0)
     found(
       'control messages to an agent are applied',
-      `pending: ${controls.map(({ message_id }) => message_id).join(', ')}`,
+      `pending control messages: ${controls.map(({ message_id }) => message_id).join(', ')}`,
     )
   const toReturn = store.mail.idsToReturn(state.id)
   const unanswered = [...pending.map(({ message_id }) => message_id), ...toReturn]
   if (state.state === 'terminated' && unanswered.length > 0)
-    found('mail to a terminated agent is returned', `not returned: ${unanswered.join(', ')}`)
+    found('mail to a terminated agent is returned', `mail not returned: ${unanswered.join(', ')}`)
   checkMarker(store, state, found)
 }
 
@@ -47,5 +48,5 @@ export function checkIdleMail(store: FileStore, state: State, found: AddFinding)
 function checkMarker(store: FileStore, state: State, found: AddFinding): void {
   const needsVisit = reasonToVisit(store, state, (id) => holdsStored(store, id)) !== undefined
   if (needsVisit && store.boots.isScanned() && !store.isMarked(state.id))
-    found('an agent with pending work is marked', 'its marker is missing')
+    found('an agent with pending work is marked', 'the agent has pending work, but no marker')
 }

@@ -4,10 +4,10 @@ import { type AddFinding, addFindingTo, type Finding, unlessUnreadable } from '.
 
 /** Checks the index of the roots, and each agent's index of its children. */
 export function checkIndexes(store: FileStore, agentIds: string[], findings: Finding[]): void {
-  checkIndex(store, store.rootNames(), addFindingTo(findings, null), 'the index of the roots')
+  checkIndex(store, store.rootNames(), addFindingTo(findings, null), 'the name index of the roots')
   for (const id of agentIds) {
     const own: Finding[] = []
-    checkIndex(store, store.childNames(id), addFindingTo(own, id), 'the index of its children')
+    checkIndex(store, store.childNames(id), addFindingTo(own, id), 'the name index of its children')
     // Another command may have removed the agent since the audit listed it.
     if (own.length > 0 && store.hasAgent(id)) findings.push(...own)
   }
@@ -22,7 +22,7 @@ function checkIndex(store: FileStore, index: NameIndex, found: AddFinding, which
     // Under the lock a dangling entry is normal: a spawn reserves the name first, and a removal deletes the entry last.
     if (dangling.length === 0 || index.isHeld) return
     for (const { path, agentId } of dangling) {
-      if (agentId === undefined) found('an index entry is intact', 'it holds no readable agent id', path)
+      if (agentId === undefined) found('an index entry is intact', `${path} contains no agent id`, path)
       else if (!store.hasAgent(agentId))
         found('an index entry names an agent', `agent ${agentId} does not exist`, path)
     }

@@ -23,7 +23,8 @@ export async function checkPlugins(
   found: AddFinding,
 ): Promise<void> {
   for (const name of installedIn(listPath, found))
-    if (!loaded.has(name)) found('an installed plugin can be loaded', `${name} cannot be loaded`, listPath)
+    if (!loaded.has(name))
+      found('an installed plugin can be loaded', `the plugin ${name} cannot be loaded`, listPath)
   const agentsOf = new Map<string, string[]>()
   for (const { provider_name, state, path } of states)
     if (state !== 'terminated') agentsOf.set(provider_name, [...(agentsOf.get(provider_name) ?? []), path])
@@ -53,9 +54,9 @@ function installedIn(listPath: string, found: AddFinding): string[] {
   try {
     const list = JSON.parse(text) as { oclif?: { plugins?: unknown } } | null
     const plugins = list?.oclif?.plugins ?? []
-    if (!Array.isArray(plugins)) return reportUnreadable('its oclif.plugins is not a list')
+    if (!Array.isArray(plugins)) return reportUnreadable(`oclif.plugins in ${listPath} is not a list`)
     return plugins.map((plugin: { name?: unknown } | null) => String(plugin?.name))
   } catch (error) {
-    return reportUnreadable(`it is not JSON: ${(error as Error).message}`)
+    return reportUnreadable(`${listPath} is not JSON: ${(error as Error).message}`)
   }
 }

@@ -12,7 +12,7 @@ export function checkRecords(store: FileStore, agentId: string, log: LogReader, 
     if (record.kind === 'mail.delivered' || record.kind.startsWith('agent.')) {
       const { message_id } = record as { message_id: string }
       if (delivered.has(message_id))
-        found('a message is delivered or applied at most once', `message ${message_id}`)
+        found('a message is delivered or applied at most once', `message ${message_id} was delivered twice`)
       delivered.add(message_id)
     }
     for (const reference of blobsIn(record)) {
@@ -24,8 +24,10 @@ export function checkRecords(store: FileStore, agentId: string, log: LogReader, 
   const others = store.upkeep.blobNames(agentId).filter((name) => !named.has(name))
   // A holder writes a blob before the record that names it.
   if (others.length === 0 || store.isAgentHeld(agentId)) return
-  for (const name of others)
-    found('a blob is named by a record', 'no record names it', store.upkeep.blobPath(agentId, name))
+  for (const name of others) {
+    const path = store.upkeep.blobPath(agentId, name)
+    found('a blob is named by a record', `no record names ${path}`, path)
+  }
 }
 
 function checkBlob(
@@ -41,7 +43,7 @@ function checkBlob(
     if (length !== reference.bytes)
       found(
         'a blob named by a record exists and is intact',
-        `it has ${length} bytes, but ${record} expects ${reference.bytes}`,
+        `${path} has ${length} bytes, but ${record} expects ${reference.bytes}`,
         path,
       )
   } catch (error) {

@@ -35,5 +35,8 @@ function checkEntry(store: FileStore, { id, name, parent }: State, found: AddFin
   if (!index.isMissTrusted(name ?? id)) return
   const owner = index.lookUp(name ?? id)
   if (owner !== id)
-    found('the name of a living agent resolves to it', `${name ?? id} resolves to ${owner ?? 'no agent'}`)
+    found(
+      'the name of a living agent resolves to it',
+      `the name ${name ?? id} resolves to ${owner ?? 'no agent'}`,
+    )
 }

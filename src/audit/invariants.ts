@@ -123,7 +123,7 @@ const ROWS = {
   'all files of a home can be read': needsYou('STORAGE_FAILED', { remedy: LOOK }),
   // home.json holds only an id and the kind of locks, so a new one can replace it.
   'home.json is intact': damagedRow({
-    remedy: `${BACKUP}; or, while no substrat runs: mv {path} {path}.damaged && ${RECOVER}`,
+    remedy: `${BACKUP}; or, while no substrat runs, move the damaged file away and run: ${RECOVER}`,
   }),
   'a home has its home.json': everAfter('repairs_itself', { remedy: RECOVER }),
   // Settings and plugins.

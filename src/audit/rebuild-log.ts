@@ -227,7 +227,7 @@ function rebuildSentence({ path, state, lost, last_seq }: State, keysLost: numbe
     keysLost === 0
       ? ''
       : `the key index is damaged too, so up to ${keysLost} keys are lost: a message that repeats one of them runs again; `
-  return `${path} continues from the undamaged part of its log (now ${last_seq} records); ${aside}; ${keys}${outcome}`
+  return `continues from the undamaged part of its log, now ${last_seq} records; ${aside}; ${keys}${outcome}`
 }
 
 function withLog<T>(store: FileStore, agentId: string, use: (log: LogReader | undefined) => T): T {

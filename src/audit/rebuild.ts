@@ -106,7 +106,7 @@ const ACTIONS: Record<Rebuild, (target: RebuildTarget) => Promise<string | undef
       await mendIndex(store, parent, known.childrenOf(parent), known.isEveryAgentRead, options.command)
       known.mended.add(parent)
     }
-    const what = agentId === null ? 'rebuilt the index of the roots' : 'rebuilt the name indexes'
+    const what = agentId === null ? 'rebuilt the name index of the roots' : 'rebuilt the name indexes'
     return known.isEveryAgentRead ? what : `${what}, without the agents that cannot be read`
   },
   async marker({ store, agentId }) {
@@ -117,7 +117,10 @@ const ACTIONS: Record<Rebuild, (target: RebuildTarget) => Promise<string | undef
     const loose = known.looseOf(agentId)
     const ours = loose.filter(({ facts }) => facts.kind === 'file' || facts.kind === 'directory')
     for (const entry of ours) store.upkeep.tighten(entry)
-    return ours.length === 0 ? undefined : `restricted ${ours.length} files and directories to their owner`
+    if (ours.length === 0) return undefined
+    return ours.length === 1
+      ? `removed other users' access to ${ours[0]?.path}`
+      : `removed other users' access to ${ours.length} files and directories`
   },
 }
 

@@ -158,7 +158,7 @@ export abstract class BaseCommand extends Command {
     const { value, source } = this.settings.get('provider')
     if (source !== 'default' || provider !== value) return
     this.note(
-      `no provider is configured: using ${value}, which only echoes messages (substrat config set provider <name>)`,
+      `no provider is configured: using ${value}, which only echoes messages (substrat config set provider NAME)`,
     )
   }
 

@@ -22,13 +22,13 @@ export async function parseDecision(
   if (decision === undefined) {
     // A plain resume ignores SUBSTRAT_TOKEN in the environment.
     if (flags.token === undefined || flags.token === process.env.SUBSTRAT_TOKEN) return undefined
-    throw new SubstratError('USAGE', 'a token needs a decision', {
+    throw new SubstratError('USAGE', '--token needs a decision', {
       hint: 'add --approve, --deny, --input TEXT or --result FILE',
     })
   }
   if (flags.token === undefined) {
-    throw new SubstratError('USAGE', 'a decision needs the token', {
-      hint: `add --token T (or - for stdin, or SUBSTRAT_TOKEN); on this machine: ${commandWithoutToken(agent, decision.decision)}`,
+    throw new SubstratError('USAGE', `--${decision.decision} needs a resume token`, {
+      hint: `add --token TOKEN, or - to read it from stdin, or set SUBSTRAT_TOKEN; on this machine: ${commandWithoutToken(agent, decision.decision)}`,
     })
   }
   const token = flags.token === '-' ? (await readStdin()).trim() : flags.token
@@ -54,7 +54,7 @@ function readResult(path: string): string {
   try {
     return readUserFile(path)
   } catch (error) {
-    throw new SubstratError('USAGE', `the result file cannot be read: ${(error as Error).message}`, {
+    throw new SubstratError('USAGE', `cannot read the file of --result: ${(error as Error).message}`, {
       hint: 'name an existing file',
     })
   }

@@ -71,7 +71,7 @@ export const time = custom<DueTime>({
     const at = parseTime(text)
     if (at !== undefined) return { at, clock: null }
     throw new SubstratError('USAGE', `${JSON.stringify(text)} is not a time`, {
-      hint: 'write a duration from now (30s, 10m, 2h) or a time in ISO 8601 (2026-11-20T10:00:00Z)',
+      hint: 'write a duration from now, such as 10m, or a time in ISO 8601, such as 2026-11-20T10:00:00Z',
     })
   },
 })

@@ -50,23 +50,43 @@ function flagSuggestion([flag]: string[] = [], flags: object = {}): string {
     : ''
 }
 
-/** Puts oclif's message in one line: the first sentence, and at most two entries of the list below it. */
+/** Puts oclif's message in one line, in substrat's words: the first sentence, and at most two entries of the list below it. */
 function usage(message: string): string {
-  return (
-    message
-      // biome-ignore lint/suspicious/noControlCharactersInRegex: terminal colours are removed
-      .replace(/\u001b\[\d*m/g, '')
-      .replace(/^The following errors? occurred:\n/, '')
-      .replace('\nSee more help with --help', '')
-      .replace(/^Parsing (--\S+)\s+/, '$1: ')
-      .replace(/^Missing \d+ required args?:/, 'missing argument:')
-      .split('\n')
-      .filter((line) => line.trim() !== '')
-      .slice(0, 3)
-      .map((line) => line.trim().replace(/ {2,}/g, ': '))
-      .join(' ')
+  const [first = '', ...entries] = message
+    // biome-ignore lint/suspicious/noControlCharactersInRegex: terminal colours are removed
+    .replace(/\u001b\[\d*m/g, '')
+    .replace(/^The following errors? occurred:\n/, '')
+    .replace('\nSee more help with --help', '')
+    .split('\n')
+    .map((line) => line.trim())
+    .filter((line) => line !== '')
+    .slice(0, 3)
+  if (/^Missing \d+ required args?/.test(first)) return `missing ${entries.map(argumentOf).join('; ')}`
+  return USAGE_WORDS.reduce(
+    (text, [oclifs, ours]) => text.replace(oclifs, ours),
+    [first, ...entries].join(' '),
   )
 }
+
+function argumentOf(entry: string): string {
+  const [name = '', ...rest] = entry.split(/ {2,}/)
+  return [`argument ${name.toUpperCase()}`, ...rest].join(': ')
+}
+
+const USAGE_WORDS: [RegExp, string][] = [
+  [/^Parsing (--\S+)\s+/, '$1: '],
+  [/^(--\S+): Expected (an integer.*) but received: (.*)$/, '$1 must be $2, not $3'],
+  [/^Nonexistent flags?: (.*)$/, 'there is no flag $1'],
+  [/^Unexpected arguments?: (.*)$/, 'unexpected argument: $1'],
+  [/^Missing required flag (.*)$/, 'the flag --$1 is required'],
+  [/^Flag (--\S+) expects a value$/, 'the flag $1 needs a value'],
+  [/^Flag (--\S+) expects one of these values: (.*)$/, 'the flag $1 needs one of these values: $2'],
+  [/^Flag (--\S+) can only be specified once$/, 'the flag $1 can be given only once'],
+  [/^Expected (--[^=\s]+)=(.*) to be one of: (.*)$/, '$1 must be one of $3, not $2'],
+  [/^Expected (.*) to be one of: (.*)$/, '$1 is not one of: $2'],
+  [/^(--[^=\s]+)=.*? cannot also be provided when using (--[^=\s]+).*$/, '$1 and $2 cannot be combined'],
+  [/^All of the following must be provided when using (--[^=\s]+): (.*)$/, '$1 needs $2'],
+]
 
 export function errorJson(error: SubstratError): { error: Record<string, unknown> } {
   const { code, message, hint, facts } = error

@@ -13,7 +13,7 @@ export type Kind =
   | 'servers'
 
 export const EXPECTED: Record<Kind, string> = {
-  text: 'some text',
+  text: 'a text of 1 to 1000 characters',
   count: 'a whole number from 1 to 1000',
   count_or_0: 'a whole number from 0 to 1000',
   duration: 'a duration such as 30s, 10m or 2h',

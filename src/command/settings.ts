@@ -241,7 +241,7 @@ function checkConfig(config: ConfigFile, path: string): Partial<Record<SettingKe
   const values: Partial<Record<SettingKey, string>> = {}
   for (const [key, value] of Object.entries(config)) {
     if (!isSettingKey(key)) {
-      const hint = `remove it from that file; the settings are ${Object.keys(SETTINGS).join(', ')}`
+      const hint = `remove it from the file; the settings are: ${Object.keys(SETTINGS).join(', ')}`
       throw invalidConfigError(path, `${JSON.stringify(key)} is not a setting`, hint)
     }
     const text = typeof value === 'number' ? String(value) : isObject(value) ? JSON.stringify(value) : value
@@ -259,9 +259,9 @@ function checkValue(
 ): asserts value is string {
   const { kind } = SETTINGS[key]
   if (typeof value === 'string' && isValid(kind, value)) return
-  throw invalidConfigError(where, `${key} is ${JSON.stringify(value)}, not ${EXPECTED[kind]}`, hint)
+  throw invalidConfigError(where, `${key} must be ${EXPECTED[kind]}, not ${JSON.stringify(value)}`, hint)
 }
 
 function invalidConfigError(where: string, why: string, hint: string): SubstratError {
-  return new SubstratError('CONFIG_INVALID', `${where} cannot be used: ${why}`, { hint, facts: { where } })
+  return new SubstratError('CONFIG_INVALID', `${where} is invalid: ${why}`, { hint, facts: { where } })
 }

@@ -141,7 +141,7 @@ function lostKey(state: State, key: string): SubstratError {
     'CORRUPT',
     `cannot tell whether ${nameOf(state)} ran the message with key ${JSON.stringify(key)}: part of its log was damaged`,
     {
-      hint: `search the saved copy of that log (${kept}), or send the message with another key`,
+      hint: `search the saved copy of that log, ${kept}, or send the message with another key`,
       facts: { agent_id: state.id, key },
     },
   )
@@ -152,7 +152,7 @@ export function keyConflict(state: State, request: Pick<KeyedMessage, 'key'>): S
     'KEY_CONFLICT',
     `key ${JSON.stringify(request.key)} was already used for a different message to ${nameOf(state)}`,
     {
-      hint: 'send this message with a key of its own',
+      hint: 'send this message with another key',
       facts: { agent_id: state.id, key: request.key },
     },
   )

@@ -52,7 +52,7 @@ export function wordOf(state: State): string {
 }
 
 /** The hint for a keyed message, which does not run again without `--retry`. */
-export const ASK_AGAIN = 'to run it again, repeat the substrat send with --retry'
+export const ASK_AGAIN = 'to run it again, repeat the same substrat send and add --retry'
 
 /** Why a run did not succeed; undefined if it did. */
 export function failureOf(
@@ -76,7 +76,7 @@ export function failureOf(
             hint:
               run.key === null
                 ? `allow more time: substrat send ${shellWord(agent)} --turn-timeout 1d '…'`
-                : `${ASK_AGAIN}, and --turn-timeout 1d`,
+                : `${ASK_AGAIN} --turn-timeout 1d`,
             facts,
           })
         : new SubstratError('CANCELLED', `the turn of ${agent} was cancelled: ${troubleOf(run)}`, {

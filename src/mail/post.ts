@@ -148,9 +148,11 @@ function checkRoom(store: FileStore, recipient: State, messageId: string): void 
 
 function undeliverableError(store: FileStore, { to }: Draft): SubstratError {
   const state = agentOf(store, to)
-  const [recipient, why] =
-    state === undefined ? [to, 'there is no such agent'] : [state.path, 'the agent is terminated']
-  return new SubstratError('UNDELIVERABLE', `cannot send to ${recipient}: ${why}`, {
+  const why =
+    state === undefined
+      ? `there is no agent ${to}`
+      : `${state.path} is terminated and takes no messages or commands`
+  return new SubstratError('UNDELIVERABLE', why, {
     hint: 'list all agents: substrat list --all',
     facts: { agent_id: to },
   })

@@ -39,8 +39,8 @@ export interface CancelWords {
 /** In a tool, cancels only agents below the caller. */
 export async function cancelAgents(ctx: Context, words: CancelWords): Promise<CancelledAgent[]> {
   if (words.all === words.agents.length > 0) {
-    throw new SubstratError('USAGE', 'cancel needs the name of an agent, or --all', {
-      hint: 'substrat cancel --all',
+    throw new SubstratError('USAGE', 'cancel needs either an agent or --all', {
+      hint: 'list the agents: substrat list',
     })
   }
   const { store, caller } = ctx

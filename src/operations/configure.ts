@@ -23,6 +23,7 @@ export async function configure(ctx: Context, agentId: string, changes: Changes)
     const { state } = session
     if (state.state === 'terminated') {
       throw new SessionStateError(`${nameOf(state)} is terminated and cannot be changed`, {
+        hint: 'start another agent: substrat spawn',
         facts: { agent_id: state.id },
       })
     }

@@ -80,7 +80,7 @@ export async function deliver(
 /** The ids of the named agents, without duplicates. Throws USAGE. */
 export function namedAgents(words: string[], all: boolean, resolve: (word: string) => string): string[] {
   if (all === words.length > 0)
-    throw new SubstratError('USAGE', 'deliver needs the name of an agent, or --all', {
+    throw new SubstratError('USAGE', 'deliver needs either an agent or --all', {
       hint: 'substrat deliver --all',
     })
   return [...new Set(words.map(resolve))]

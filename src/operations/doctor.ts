@@ -13,6 +13,7 @@ import { refuseInTool } from '../dispatch/caller.js'
 import type { Context } from '../dispatch/context.js'
 import { wordOf } from '../dispatch/outcome.js'
 import { type ErrorCode, SubstratError, shellWord } from '../errors.js'
+import { snapshotAlone } from '../session/snapshot.js'
 import type { State } from '../session/state.js'
 import { FileStore, type Holder } from '../storage/store.js'
 
@@ -68,7 +69,7 @@ export async function rebuild(root: string, options: DoctorOptions, open: () => 
   const after = await lookAt(root, options)
   const told = repairs.map(({ agent_id, done, isDone }) => ({
     agent: agent_id,
-    path: pathOf(after.states, agent_id),
+    path: pathOf(after, agent_id),
     done,
     ok: isDone,
   }))
@@ -94,7 +95,7 @@ export function failureOfHome({ findings, home }: DoctorReport): SubstratError |
     ...(damaged === 0 ? [] : [`${damaged} damaged`]),
     ...(needsYou === 0 ? [] : [`${needsYou} ${needsYou === 1 ? 'needs' : 'need'} you`]),
   ]
-  return new SubstratError(worst.code, `${home}: ${counts.join(', ')}`, {
+  return new SubstratError(worst.code, `found in ${home}: ${counts.join(', ')}`, {
     ...(worst.remedy === null ? {} : { hint: worst.remedy }),
   })
 }
@@ -102,6 +103,8 @@ export function failureOfHome({ findings, home }: DoctorReport): SubstratError |
 interface Looked extends AuditReport {
   /** True if home.json cannot be read, so that only file names could be checked. */
   isUnreadable: boolean
+  /** The paths of agents whose logs could not be read, from their snapshots or the index of the roots. */
+  knownPaths: Map<string, string>
 }
 
 async function lookAt(root: string, options: DoctorOptions): Promise<Looked> {
@@ -116,7 +119,27 @@ async function lookAt(root: string, options: DoctorOptions): Promise<Looked> {
     if (trouble === undefined) reportUnreadable(settingsTrouble, root, found)
   } else if (settingsTrouble !== undefined) found('the settings are valid', settingsTrouble.message)
   await checkPlugins(plugins, looked.states.values(), found)
-  return { ...looked, isUnreadable: trouble !== undefined }
+  return { ...looked, isUnreadable: trouble !== undefined, knownPaths: knownPaths(store, looked) }
+}
+
+function knownPaths(store: FileStore | undefined, { findings, states }: AuditReport): Map<string, string> {
+  const paths = new Map<string, string>()
+  if (store === undefined) return paths
+  for (const { agent_id } of findings) {
+    if (agent_id === null || states.has(agent_id) || paths.has(agent_id)) continue
+    const path = knownPath(store, agent_id)
+    if (path !== undefined) paths.set(agent_id, path)
+  }
+  return paths
+}
+
+/** Undefined also if these files cannot be read: the finding then shows the agent's id. */
+function knownPath(store: FileStore, agentId: string): string | undefined {
+  try {
+    return snapshotAlone(store.snapshots.read(agentId), agentId)?.path ?? store.rootNames().nameOf(agentId)
+  } catch {
+    return undefined
+  }
 }
 
 function openLeniently(root: string): { store?: FileStore | undefined; trouble?: SubstratError } {
@@ -147,10 +170,7 @@ function namesAlone(root: string): AuditReport {
   checkFiles(entries, undefined, findings)
   const agents = new Set(entries.flatMap(({ agentId }) => agentId ?? []))
   if (agents.size > 0 && !entries.some(({ path }) => path === FileStore.factsPath(root)))
-    addFindingTo(findings, null)(
-      'a home has its home.json',
-      'it is missing; the next command that writes creates it',
-    )
+    addFindingTo(findings, null)('a home has its home.json', `${FileStore.factsPath(root)} is missing`)
   return { findings, states: new Map(), agents: agents.size, whole: 0, held: [] }
 }
 
@@ -160,15 +180,15 @@ function tell(
   options: DoctorOptions,
   repairs: DoctorReport['repairs'],
 ): DoctorReport {
-  const { findings, states, agents, whole, held } = looked
-  const told = findings.map((finding) => toldFinding(finding, states, options))
+  const { findings, agents, whole, held } = looked
+  const told = findings.map((finding) => toldFinding(finding, looked, options))
   return {
     home: root,
     agents,
     whole,
     held: held.map(({ agent_id, holder }) => ({
       agent: agent_id,
-      path: pathOf(states, agent_id),
+      path: pathOf(looked, agent_id),
       holder: holder ?? null,
     })),
     repairs,
@@ -176,7 +196,8 @@ function tell(
   }
 }
 
-function toldFinding(finding: Finding, states: Map<string, State>, { all }: DoctorOptions): ReportedFinding {
+function toldFinding(finding: Finding, looked: Looked, { all }: DoctorOptions): ReportedFinding {
+  const { states } = looked
   const { invariant, agent_id, detail, path } = finding
   const { verdict, code, rebuild: action, remedy, ended } = INVARIANTS[invariant]
   const again = `substrat doctor${all ? ' --all' : ''} --rebuild`
@@ -186,7 +207,7 @@ function toldFinding(finding: Finding, states: Map<string, State>, { all }: Doct
     verdict,
     code,
     agent: agent_id,
-    path: pathOf(states, agent_id),
+    path: pathOf(looked, agent_id),
     file: path ?? null,
     invariant,
     detail,
@@ -201,6 +222,6 @@ function filledIn(remedy: string, { agent_id, path }: Finding, states: Map<strin
   return filled.replaceAll('{path}', () => shellWord(path ?? ''))
 }
 
-function pathOf(states: Map<string, State>, agentId: string | null): string | null {
-  return agentId === null ? null : (states.get(agentId)?.path ?? null)
+function pathOf({ states, knownPaths }: Looked, agentId: string | null): string | null {
+  return agentId === null ? null : (states.get(agentId)?.path ?? knownPaths.get(agentId) ?? null)
 }

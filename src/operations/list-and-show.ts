@@ -103,7 +103,7 @@ export function showAgent(store: FileStore, agentId: string): ShownAgent {
 function whyUnfinished(store: FileStore, state: State): string | null {
   if (state.run === null) return null
   const isLeft = state.run.status === 'open' && statusNow(store, state) === 'interrupted_startup'
-  return isLeft ? 'its process is gone' : troubleOf(state.run)
+  return isLeft ? 'its process died' : troubleOf(state.run)
 }
 
 function nextCommand(store: FileStore, state: State, holder: Holder | null): string | null {

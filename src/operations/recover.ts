@@ -61,7 +61,7 @@ export async function recover(
   onAgent: RecoverListener,
 ): Promise<void> {
   if (words.all === words.agents.length > 0) {
-    throw new SubstratError('USAGE', 'recover needs the name of an agent, or --all', {
+    throw new SubstratError('USAGE', 'recover needs either agents or --all', {
       hint: 'substrat recover --all',
     })
   }

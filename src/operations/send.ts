@@ -93,7 +93,9 @@ async function converse(
   }
   if (wentOn.outcome === 'ran' && isCutShort(wentOn.run)) throw notTaken(session.state, wentOn.run)
   if (wentOn.outcome === 'exhausted')
-    ctx.reporter.note('the interrupted turn made no progress too often; leaving it and running this message')
+    ctx.reporter.note(
+      'the interrupted turn was continued too often without progress; giving it up to run this message',
+    )
   const answered = findKeyedOutcome(ctx, session.state, request)
   if (answered !== undefined) {
     onOutcome(answered)

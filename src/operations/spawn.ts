@@ -131,7 +131,7 @@ async function checkSettings(ctx: Context, request: SpawnRequest): Promise<void>
 export function checkWorkspace(workspace: string): void {
   if (isDirectory(workspace)) return
   throw new SubstratError('USAGE', `the workspace ${workspace} does not exist or is not a directory`, {
-    hint: 'create it first, or choose another: --workspace <directory>',
+    hint: 'create it first, or choose another: --workspace DIR',
     facts: { workspace },
   })
 }

@@ -66,7 +66,7 @@ export function viewTree(store: FileStore | undefined, { agentId, all }: TreeReq
 export function damageOf({ stray }: TreeView): SubstratError | undefined {
   const [first] = stray
   if (first === undefined) return undefined
-  const count = stray.length === 1 ? 'one agent has' : `${stray.length} agents have`
+  const count = stray.length === 1 ? '1 agent has' : `${stray.length} agents have`
   return new SubstratError('CORRUPT', `${count} no place in the tree: ${first.id}: ${first.why}`, {
     hint: `the other agents are intact; inspect this one: substrat show ${shellWord(first.id)}`,
     facts: { stray: stray.map(({ id }) => id) },

@@ -6,6 +6,7 @@
 
 import { refuseInTool } from '../dispatch/caller.js'
 import { SubstratError, shellWord } from '../errors.js'
+import { readableState } from '../session/peek-state.js'
 import { FileStore } from '../storage/store.js'
 
 export interface UnlockResult {
@@ -46,7 +47,7 @@ function lockDirectories(store: FileStore, agentId: string | null): string[] {
 function stillHeld(store: FileStore, directory: string, life: 'here' | 'elsewhere'): SubstratError {
   const holder = store.upkeep.holderOf(directory)
   const who =
-    holder === undefined ? 'an unknown process' : `pid ${holder.pid} on ${holder.host} (${holder.command})`
+    holder === undefined ? 'an unknown process' : `${holder.command}, pid ${holder.pid} on ${holder.host}`
   const hint =
     life === 'here'
       ? 'that process runs on this machine: wait for it, or end it'
@@ -60,13 +61,10 @@ function stillHeld(store: FileStore, directory: string, life: 'here' | 'elsewher
 function ofTheKernel(store: FileStore, agentId: string): SubstratError {
   const holder = store.agentHolder(agentId)
   const who =
-    holder === undefined ? 'another process' : `pid ${holder.pid} on ${holder.host} (${holder.command})`
-  return new SubstratError(
-    'LOCKED',
-    `agent ${agentId} is held by ${who}, which is alive; its lock ends with it`,
-    {
-      hint: `wait for it, or stop its turn: substrat suspend ${shellWord(agentId)}`,
-      facts: { agent_id: agentId },
-    },
-  )
+    holder === undefined ? 'another process' : `${holder.command}, pid ${holder.pid} on ${holder.host}`
+  const agent = readableState(store, agentId)?.path ?? agentId
+  return new SubstratError('LOCKED', `the lock of ${agent} is not stale: it is held by ${who}`, {
+    hint: `wait for that process, or stop its turn: substrat suspend ${shellWord(agent)}`,
+    facts: { agent_id: agentId },
+  })
 }

@@ -34,14 +34,14 @@ export async function stopKeptServer(session: Session, note: (text: string) => v
     return true
   }
   note(
-    `the kept server of ${session.state.path}, process group ${warm.group.process_group}, was not killed: ${REMARKS[outcome]}`,
+    `could not kill the kept server of ${session.state.path} (process group ${warm.group.process_group}): ${REMARKS[outcome]}`,
   )
   return false
 }
 
 const REMARKS: Record<'foreign' | 'alive', string> = {
   foreign: 'it is in another pid namespace',
-  alive: 'one of its processes does not die, or may belong to another program',
+  alive: 'one of its processes survives SIGKILL, or may belong to another program',
 }
 
 function forgetKeptServer(session: Session): void {
@@ -71,9 +71,9 @@ export async function stopKeptServerOrThrow(session: Session, note: (text: strin
 export function keptServerError({ warm, path, id }: State): SessionStateError {
   const { process_group } = (warm as RecordedServer).group
   const isForeign = isServerForeign(warm as RecordedServer)
-  const where = isForeign ? ', in another pid namespace' : ''
+  const where = isForeign ? 'in another pid namespace' : 'still running'
   return new SessionStateError(
-    `the kept server of ${path} still runs and could not be stopped (process group ${process_group}${where})`,
+    `the kept server of ${path} is ${where} and could not be stopped: process group ${process_group}`,
     {
       hint: isForeign
         ? `stop it in that namespace: substrat suspend ${shellWord(path)}`

@@ -101,7 +101,7 @@ export class ProviderRegistry {
     throw new SubstratError('PROVIDER_NOT_FOUND', `there is no provider ${JSON.stringify(name)}`, {
       hint: `available: ${this.list()
         .map((entry) => entry.name)
-        .join(', ')}; install others: substrat plugins install <package>`,
+        .join(', ')}; install others: substrat plugins install PACKAGE`,
       facts: { provider: name },
     })
   }

@@ -52,7 +52,10 @@ async function entryFor(request: ModelRequest, scenario: string): Promise<Script
 
 function* respond(request: ModelRequest, entry: ScriptedResponse | undefined): Iterable<ModelEvent> {
   if (entry?.fail !== undefined && request.attempt <= (entry.fail.attempts ?? 1)) {
-    const failure = providerFailure(entry.fail.type, `the scenario says so: ${entry.fail.type}`)
+    const failure = providerFailure(
+      entry.fail.type,
+      `the scenario makes this request fail: ${entry.fail.type}`,
+    )
     if (entry.fail.retry_after_ms !== undefined) failure.failure.retry_after_ms = entry.fail.retry_after_ms
     // A model may say something before it refuses.
     if (entry.fail.type === 'refused' && entry.say !== undefined) yield { type: 'text', text: entry.say }

@@ -46,7 +46,7 @@ function noSlot({ slotsMax, waitMs }: SlotOptions): SubstratError {
     'NO_SLOT',
     `all ${slotsMax} slots for provider calls were in use for ${waitMs} ms`,
     {
-      hint: 'run the same command again later, or allow more slots: substrat config set slots_max <n>',
+      hint: 'run the same command again later, or allow more slots: substrat config set slots_max NUMBER',
       facts: { slots_max: slotsMax, waited_ms: Math.round(waitMs) },
     },
   )

@@ -135,7 +135,7 @@ const REMARKS: Record<KillOutcome, string | undefined> = {
   gone: undefined,
   killed: 'was still running: killed it',
   foreign: 'is in another pid namespace: nothing was killed',
-  alive: 'was not killed: one of its processes does not die, or may belong to another program',
+  alive: 'could not be killed: one of its processes survives SIGKILL, or may belong to another program',
 }
 
 /** Row J. Call it only after the process group is dead, because a living program may still write to its store. */

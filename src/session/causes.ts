@@ -15,14 +15,14 @@ export function causeOf({ type, message }: RunError): string {
 const WHAT: Partial<Record<FailureType, string>> = {
   unreachable: 'its AI provider cannot be reached',
   overloaded: 'its AI provider is too busy to answer',
-  rate_limit: 'its AI provider accepts no more requests for now',
+  rate_limit: 'its AI provider limits the rate of requests',
   timeout: 'its AI provider did not answer in time',
-  authentication: 'its AI provider does not accept the key or the login',
-  misconfigured: 'it cannot work with its settings',
+  authentication: 'its AI provider rejected the credentials',
+  misconfigured: 'its provider is misconfigured',
   overflow: 'the conversation is too long for its AI model',
   refused: 'its AI model refused to answer',
-  invalid: 'its AI provider did not accept the request',
-  invalid_response: 'its AI provider sent an answer that cannot be used',
+  invalid: 'its AI provider rejected the request',
+  invalid_response: 'its AI provider sent an invalid answer',
 }
 
 /** The user's next step. It ends with the command to run. */
@@ -39,7 +39,7 @@ export function nextStep(type: FailureType, agent: string): string {
     case 'invalid_response':
       return `try again: ${again}`
     case 'authentication':
-      return `log in, or set the key, then: ${again}`
+      return `log in, or set the API key, then: ${again}`
     case 'misconfigured':
       return `change the settings with substrat set ${word}, then: ${again}`
     case 'overflow':
@@ -47,7 +47,7 @@ export function nextStep(type: FailureType, agent: string): string {
     case 'refused':
       return `ask in other words: substrat send ${word} '…'`
     case 'busy':
-      return `close it there, then: ${again}`
+      return `close the other program that uses the session, then: ${again}`
     case 'session_lost':
       return `start a new session from substrat's log: substrat resume ${word} --reseed`
     default:

@@ -146,7 +146,7 @@ export function* recordsOfKinds(
 
 function corruptError(log: LogReader, at: { offset: number; seq: number; reason: string }): SubstratError {
   return damagedConversation(`${log.path} is damaged at byte ${at.offset}, record ${at.seq}: ${at.reason}`, {
-    hint: 'restore the file from a backup (the data before that byte is intact)',
+    hint: 'restore the file from a backup; the data before that byte is intact',
     facts: { path: log.path, offset: at.offset, seq: at.seq },
   })
 }

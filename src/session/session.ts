@@ -197,7 +197,7 @@ export class Session {
 export function busyError(store: FileStore, agentId: string): SubstratError {
   const holder = store.agentHolder(agentId)
   const agent = readableState(store, agentId)?.name ?? agentId
-  return new SubstratError('LOCKED', `agent ${agent} is busy: held by ${describeHolder(holder)}`, {
+  return new SubstratError('LOCKED', `agent ${agent} is busy: ${describeHolder(holder)} holds it`, {
     hint: `see what it is doing: substrat show ${shellWord(agent)}; to wait longer, add --timeout; to queue a message, add --if-busy queue`,
     facts: { agent_id: agentId, ...holderFacts(holder) },
   })
@@ -205,7 +205,7 @@ export function busyError(store: FileStore, agentId: string): SubstratError {
 
 function describeHolder(holder: Holder | undefined): string {
   if (holder === undefined) return 'another process'
-  return `pid ${holder.pid} on ${holder.host} since ${readableTime(holder.since)} (${holder.command})`
+  return `${holder.command}, pid ${holder.pid} on ${holder.host} since ${readableTime(holder.since)},`
 }
 
 function holderFacts(holder: Holder | undefined): Record<string, string | number> {

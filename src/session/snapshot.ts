@@ -56,7 +56,7 @@ export function decodeSnapshot(
     }
   const places = [state.last_seq, state.last_offset, state.log_bytes]
   if (!places.every(Number.isSafeInteger))
-    return { state: undefined, claimedBytes: 0, why: 'it has no valid position in the log' }
+    return { state: undefined, claimedBytes: 0, why: 'it does not say where its records end in the log' }
   if (state.log_bytes > log.size()) throw aheadOfLog(state, log)
   const last = log.recordAt(state.last_offset, state.log_bytes)
   const distrustedSnapshot = (why: string): DecodedSnapshot => ({

@@ -12,17 +12,17 @@ export function troubleOf(run: { error: RunError | null; reason: Run['reason'] }
 }
 
 export const WHY_STOPPED: Record<StopReason, string> = {
-  process_exit: 'its process is gone',
+  process_exit: 'its process died',
   process_restart: 'the machine was restarted',
   program_killed: 'its agent program was killed',
   shutdown: 'a signal stopped it',
-  suspended: 'it was suspended by another command',
-  turn_timeout: 'it took longer than its timeout',
+  suspended: 'another command suspended it',
+  turn_timeout: 'it exceeded its time limit',
   terminated: 'the agent was terminated',
-  cancelled: 'it was cancelled by another command',
+  cancelled: 'another command cancelled it',
   superseded: 'a new message superseded it',
-  log_damaged: 'the log was damaged, and its outcome is lost',
-  unknown_tool: 'a tool was cut short, and its outcome is unknown',
-  program_alive: 'one of its programs may still run and cannot be killed',
+  log_damaged: 'the log was damaged, and the outcome of the turn is lost',
+  unknown_tool: 'a tool call was interrupted, and its outcome is unknown',
+  program_alive: 'one of its programs may still be running and cannot be killed',
   wait_timeout: 'no approval or answer came before the deadline',
 }

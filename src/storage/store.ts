@@ -291,7 +291,7 @@ function confinedPaths(root: string): HomePaths {
 
 /** Another process removed the agent after the name was looked up. */
 export function agentGone(agentId: string): SubstratError {
-  return new SubstratError('AGENT_NOT_FOUND', `agent ${agentId} was removed meanwhile`, {
+  return new SubstratError('AGENT_NOT_FOUND', `agent ${agentId} was removed while this command ran`, {
     hint: 'list the agents: substrat list --all',
     facts: { agent_id: agentId },
   })

@@ -26,7 +26,10 @@ export class WaitEdges {
     const path = agent.waitEdge(recipientId, randomUuid())
     io.mkdir('edge.mkdir', agent.waits)
     const lease = await waitForLease(this.locks, path, command, LOCK_WAIT_MS)
-    if (lease === undefined) throw new SubstratError('LOCKED', `${path} is busy`)
+    if (lease === undefined)
+      throw new SubstratError('LOCKED', `another process holds the lock file ${path}`, {
+        hint: 'run the same command again',
+      })
     return {
       release: async () => {
         io.unlink('edge.unlink', path)

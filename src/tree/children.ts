@@ -142,7 +142,7 @@ export function checkChildless(store: FileStore, parent: State, verb: string): v
     'HAS_CHILDREN',
     `${parent.path} has ${children.length} living ${children.length === 1 ? 'child' : 'children'}: ${names.join(', ')}`,
     {
-      hint: `${verb} them first, or all together: substrat ${verb} ${parent.id} --recursive`,
+      hint: `${verb} the children first, or all together: substrat ${verb} ${parent.id} --recursive`,
       facts: { agent_id: parent.id, children: children.map(({ id }) => id) },
     },
   )

@@ -112,7 +112,7 @@ function forgetDead(store: FileStore, parent: State, index: NameIndex): number {
 
 function fullTreeError(parent: State, why: string, setting: string): SubstratError {
   return new SubstratError('TREE_FULL', `cannot create a child of ${parent.path}: ${why}`, {
-    hint: `allow more: substrat config set ${setting} <n>; or terminate agents that are done: substrat terminate <agent>`,
+    hint: `allow more: substrat config set ${setting} NUMBER; or terminate an agent that is done: substrat terminate AGENT`,
     facts: { agent_id: parent.id, setting },
   })
 }

@@ -18,7 +18,7 @@ export function checkName(name: string): string {
   const why = whyNoName(normal)
   if (why === undefined) return normal
   throw new SubstratError('USAGE', `${shownWord(name)} cannot be the name of an agent: ${why}`, {
-    hint: `a name has 1 to ${limits.nameCharactersMax} characters, no slash and no control character, and is not a UUID`,
+    hint: `choose another name, of 1 to ${limits.nameCharactersMax} characters, without a slash or control character`,
   })
 }
 

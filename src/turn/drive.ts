@@ -138,7 +138,8 @@ class Turn {
       return this.failedEvent(asked)
     }
     const { reply, stop, usage, calls } = asked.answer
-    if (stop === 'length') this.ports.note('the response reached its token limit and is incomplete')
+    if (stop === 'length')
+      this.ports.note('the reply is incomplete: the model reached its maximum number of tokens per response')
     return { type: 'model_responded', reply, stop, usage, calls: this.callRecords(calls) }
   }
 

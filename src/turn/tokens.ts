@@ -74,7 +74,7 @@ export function findToken(state: State, secret: string): TokenEntry {
   if (tokenId === undefined)
     throw refusedTokenError(
       'TOKEN_MALFORMED',
-      'that is not a resume token: a token has the form st_<id>_<secret>',
+      'the given text is not a resume token: a token has the form st_ID_SECRET',
       state,
     )
   const entry = state.tokens.find(({ token_id }) => token_id === tokenId)
@@ -83,7 +83,7 @@ export function findToken(state: State, secret: string): TokenEntry {
   if (!isOurs)
     throw refusedTokenError(
       'TOKEN_FOREIGN',
-      `that token is not one of agent ${state.name ?? state.id}`,
+      `the token does not belong to agent ${state.name ?? state.id}`,
       state,
     )
   return entry
@@ -95,14 +95,14 @@ export function checkToken(state: State, entry: TokenEntry, now: ClockReading): 
     const code = entry.reason === 'expired' ? 'TOKEN_EXPIRED' : 'TOKEN_REVOKED'
     throw refusedTokenError(
       code,
-      `the token ${entry.token_id} is no longer valid: ${REVOKED[entry.reason ?? ''] ?? 'it was revoked'}`,
+      `token ${entry.token_id} is no longer valid: ${REVOKED[entry.reason ?? ''] ?? 'it was revoked'}`,
       state,
     )
   }
   if (entry.status === 'minted' && isExpired(entry, now)) {
     throw refusedTokenError(
       'TOKEN_EXPIRED',
-      `the token ${entry.token_id} expired at ${readableTime(entry.expires_at)}`,
+      `token ${entry.token_id} expired at ${readableTime(entry.expires_at)}`,
       state,
     )
   }
@@ -111,7 +111,7 @@ export function checkToken(state: State, entry: TokenEntry, now: ClockReading): 
 export function alreadyDecided(state: State, entry: TokenEntry): SubstratError {
   return refusedTokenError(
     'TOKEN_CONSUMED',
-    `the token ${entry.token_id} was already used for another decision (${entry.decision})`,
+    `token ${entry.token_id} was already used for a different decision: ${entry.decision}`,
     state,
   )
 }

@@ -60,7 +60,7 @@ describe.concurrent('config', () => {
     const house = new House()
     await house.spawn('a')
     for (const [config, why] of [
-      ['{"timeout": "soon"}', /timeout is "soon", not a duration/],
+      ['{"timeout": "soon"}', /timeout must be a duration such as .*, not "soon"/],
       ['{"slots_max": true}', /slots_max is true, not a whole number/],
       ['{"slots_max": 0}', /slots_max is "0", not a whole number/],
       ['{"provider": null}', /provider is null, not some text/],

@@ -36,7 +36,7 @@ describe.concurrent('doctor', () => {
   test('finds nothing without a home, and creates none', async () => {
     const house = new House()
     expect((await house.ok('doctor')).stdout).toBe(
-      `${house.home}: 0 agents, all logs read completely; nothing is wrong\n`,
+      `${house.home}: 0 agents; nothing is wrong (read every log)\n`,
     )
     expect(house.exists()).toBe(false)
   })
@@ -84,7 +84,7 @@ describe.concurrent('doctor', () => {
     expect(exit).toBe(10)
     expect(stdout).toMatch(/^damaged: \S+: .*is damaged at byte \d+, record \d+/)
     expect(stdout).toContain('  next: restore ')
-    expect(stderr).toMatch(/^substrat: \S+: 1 damaged \(restore .* substrat doctor --all --rebuild\)\n$/)
+    expect(stderr).toMatch(/^substrat: found in \S+: 1 damaged \(restore .* substrat doctor --all --rebuild\)\n$/)
     const { json } = await house.ok('doctor', '--all', '--rebuild', '--json')
     expect(json.repairs).toMatchObject([{ agent: lead, path: 'lead', ok: true }])
     expect(new Set(json.findings.map(({ verdict }: { verdict: string }) => verdict))).toEqual(

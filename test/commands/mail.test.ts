@@ -123,7 +123,7 @@ describe.concurrent('a turn that did not complete sends an error to the requeste
     const ids = await family(house, '--option', house.scenario('s.json', { delay_ms: 3_600_000 }))
     const request = sentId((await house.ok(...ask, '--turn-timeout', '100ms')).stderr)
     expect((await house.run(['deliver', '--all'])).exit).toBe(12)
-    expectErrors(house, ids, /cancelled: it took longer than its timeout/, request)
+    expectErrors(house, ids, /cancelled: it exceeded its time limit/, request)
   })
 
   test('when it was cancelled', async () => {
@@ -135,7 +135,7 @@ describe.concurrent('a turn that did not complete sends an error to the requeste
     await house.ok('cancel', 'parent/asked')
     expect((await deliver.result).exit).toBe(14)
     await house.ok('deliver', '--all')
-    expectErrors(house, ids, /cancelled: it was cancelled by another command/, request)
+    expectErrors(house, ids, /cancelled: another command cancelled it/, request)
   })
 
   test('but not when its process was killed: its reply comes when the turn is continued', async () => {

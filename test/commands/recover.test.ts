@@ -194,7 +194,7 @@ describe.concurrent('recover', () => {
       '',
     ])
     expect(marked.stderr).toContain(
-      'substrat: the turn of model was interrupted: its process is gone (continue it: substrat resume model)\n',
+      'substrat: the turn of model was interrupted: its process died (continue it: substrat resume model)\n',
     )
     gate.open()
   })
@@ -216,7 +216,9 @@ describe.concurrent('recover', () => {
     house.writeHome('config.json', '{"timeout": "soon"}')
     const recovered = await house.run(['recover', '--all'], { env: { SUBSTRAT_TURN_TIMEOUT: 'never' } })
     expect(recovered.exit).toBe(0)
-    expect(recovered.stderr).toMatch(/config\.json cannot be used: timeout is "soon", .*; using the defaults/)
-    expect(recovered.stderr).toMatch(/SUBSTRAT_TURN_TIMEOUT cannot be used: .*; it is ignored/)
+    expect(recovered.stderr).toMatch(
+      /config\.json is invalid: timeout must be .*, not "soon"; using the defaults/,
+    )
+    expect(recovered.stderr).toMatch(/SUBSTRAT_TURN_TIMEOUT is invalid: .*; it is ignored/)
   })
 })

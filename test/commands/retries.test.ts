@@ -12,8 +12,8 @@ describe.concurrent('a request that fails', () => {
     const sent = await house.run(['send', 'a', 'go'])
     expect(sent).toMatchObject({ exit: 0, stdout: 'at last\n' })
     expect(sent.stderr.trim().split('\n')).toEqual([
-      'substrat: its AI provider is too busy to answer: the scenario says so: overloaded; trying again in 0.01 s',
-      'substrat: its AI provider is too busy to answer: the scenario says so: overloaded; trying again in 0.02 s',
+      'substrat: its AI provider is too busy to answer: the scenario makes this request fail: overloaded; trying again in 0.01 s',
+      'substrat: its AI provider is too busy to answer: the scenario makes this request fail: overloaded; trying again in 0.02 s',
     ])
     const failures = house.records(id).filter(({ kind }) => kind === 'model.failed')
     expect(failures).toMatchObject([{ retry_in_ms: 10 }, { retry_in_ms: 20 }])
@@ -31,7 +31,7 @@ describe.concurrent('a request that fails', () => {
     expect([sent.exit, sent.json.error.code]).toEqual([9, 'PROVIDER_FAILED'])
     expect(house.count(id, 'model.failed')).toBe(3)
     expect((await house.ok('show', 'a')).stdout).toMatch(
-      /^reason +its AI provider is too busy to answer: the scenario says so: overloaded$/m,
+      /^reason +its AI provider is too busy to answer: the scenario makes this request fail: overloaded$/m,
     )
   })
 

@@ -132,7 +132,7 @@ describe.concurrent('send to a busy agent', () => {
     for (const { exit, stderr, stdout } of results) {
       expect([exit, stdout]).toEqual([4, ''])
       expect(stderr).toMatch(
-        /^substrat: agent a is busy: held by pid \d+ on \S+ since [-\d]+ [\d:]+Z \(substrat send\)/,
+        /^substrat: agent a is busy: substrat send, pid \d+ on \S+ since [-\d]+ [\d:]+Z, holds it/,
       )
       expect(stderr).toContain(`pid ${first.pid} `)
     }
@@ -273,7 +273,7 @@ describe.concurrent('send --key', () => {
     const again = await house.run(['send', 'a', 'hello', '--key', 'k'])
     expect([first.exit, again.exit]).toEqual([9, 9])
     expect(again.stderr).toContain(
-      'the turn of a failed: its AI provider did not accept the request: the scenario says so: invalid',
+      'the turn of a failed: its AI provider rejected the request: the scenario makes this request fail: invalid',
     )
     expect(house.count(id, 'run.started')).toBe(1)
     const retried = await house.run(['send', 'a', 'hello', '--key', 'k', '--retry'])
@@ -297,7 +297,7 @@ describe.concurrent('the limits of a turn', () => {
     const id = await house.spawn('a', '--option', house.scenario('s.json', { delay_ms: 3_600_000 }))
     const sent = await house.run(['send', 'a', 'hello', '--turn-timeout', '100ms'])
     expect(sent).toMatchObject({ exit: 12, stdout: '' })
-    expect(sent.stderr).toMatch(/the turn of a was stopped: it took longer than its timeout/)
+    expect(sent.stderr).toMatch(/the turn of a was stopped: it exceeded its time limit/)
     expect(house.kinds(id).slice(-3)).toEqual(['run.cancelled', 'session.suspended', 'mail.answered'])
     house.scenario('s.json', { say: 'quick' })
     expect((await house.run(['send', 'a', 'again'])).stdout).toBe('quick\n')

@@ -90,7 +90,7 @@ describe.concurrent('show', () => {
       house.ok('list', '--status', 'running', '--json'),
     ])
     expect(shown.stdout).toMatch(/^status +interrupted_startup$/m)
-    expect(shown.stdout).toMatch(/^reason +its process is gone$/m)
+    expect(shown.stdout).toMatch(/^reason +its process died$/m)
     expect(shown.stdout).toMatch(/^next +substrat resume a$/m)
     expect(shown.stdout).not.toContain('held by')
     expect(listed.stdout).toContain('interrupted_startup')
@@ -108,7 +108,7 @@ describe.concurrent('show', () => {
     const { stdout } = await house.ok('show', 'a')
     expect(stdout).toMatch(/^latest turn +failed, started .*Z, ended .*Z$/m)
     expect(stdout).toMatch(
-      /^reason +its AI provider did not accept the request: the scenario says so: invalid$/m,
+      /^reason +its AI provider rejected the request: the scenario makes this request fail: invalid$/m,
     )
   })
 

@@ -33,7 +33,7 @@ describe.concurrent('terminate', () => {
     expect(refused.json.error).toMatchObject({
       code: 'HAS_CHILDREN',
       message: 'lead has 1 living child: lead/child',
-      hint: `terminate them first, or all together: substrat terminate ${lead} --recursive`,
+      hint: `terminate the children first, or all together: substrat terminate ${lead} --recursive`,
       children: [child],
     })
     gate.open()

@@ -124,7 +124,7 @@ describe.concurrent('send_message', () => {
       ['operator', /only a root may write to the operator/],
       ['nobody', /there is no agent "nobody"/],
       ['gone', /there is no agent "gone"/],
-      ['top/a/b/gone', /cannot send to top\/a\/b\/gone: the agent is terminated/],
+      ['top/a/b/gone', /top\/a\/b\/gone is terminated and takes no messages/],
     ]
     await agent(house, 'top')
     await agent(house, 'top/a')
@@ -174,7 +174,7 @@ describe.concurrent('send_message with wait', () => {
     const failed = await calling(house, id)
     expect([failed.isError, failed.text]).toEqual([
       true,
-      expect.stringContaining('the scenario says so: invalid'),
+      expect.stringContaining('the scenario makes this request fail: invalid'),
     ])
     expect(of(house, id, 'run.started')).toHaveLength(2)
     const delivered = of(house, id, 'mail.delivered')

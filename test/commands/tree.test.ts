@@ -155,7 +155,7 @@ describe.concurrent('a forged parent or log', () => {
     expect(person.exit).toBe(10)
     expect(person.stdout).toContain(`not in the tree:\ntests: its parent ${nobody} does not exist\n\n`)
     expect(person.stdout).toMatch(/^└─ a /m)
-    expect(person.stderr).toMatch(/^substrat: one agent has no place in the tree: .*\n$/)
+    expect(person.stderr).toMatch(/^substrat: 1 agent has no place in the tree: .*\n$/)
     // The other agents still run.
     expect((await house.ok('send', 'lead/docs', 'hi')).stdout).toBe('echo: hi\n')
     expect((await house.run(['tree', 'lead'])).exit).toBe(0)

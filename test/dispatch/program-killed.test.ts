@@ -164,7 +164,7 @@ describe('a turn whose program is killed each time', () => {
       })
     end('echo fine')
     expect((await next()).result.reply).toBe('fine')
-    expect(notes).toContainEqual(expect.stringContaining('made no progress too often'))
+    expect(notes).toContainEqual(expect.stringContaining('continued too often without progress'))
     expect(asked().at(-1)).toBe('next')
   })
 })

@@ -129,7 +129,7 @@ describe('a turn that needs a person', () => {
     [{ kind: 'session.configured', hold: true }],
   ]
   test.each<[string, (session: Session, run: string) => NewRecord[][], RegExp]>([
-    ['a tool cut short', inTool, /until a person decides: a tool was cut short/],
+    ['a tool cut short', inTool, /until a person decides: a tool call was interrupted/],
     [
       'a program that lives on',
       ended('program_alive'),

@@ -125,12 +125,12 @@ describe('replies and failure notices of ended turns are sent', () => {
     [
       'cancelled',
       (run) => ({ kind: 'run.cancelled', run_id: run, reason: 'turn_timeout' }),
-      'The turn of top/a was cancelled: it took longer than its timeout.',
+      'The turn of top/a was cancelled: it exceeded its time limit.',
     ],
     [
       'interrupted',
       (run) => ({ kind: 'run.interrupted', run_id: run, reason: 'unknown_tool' }),
-      'The turn of top/a was interrupted: a tool was cut short',
+      'The turn of top/a was interrupted: a tool call was interrupted',
     ],
   ])('in words, for a turn that was %s', (_, end, words) => {
     ran(requestOf(parent), end)
@@ -257,7 +257,7 @@ describe('a message that cannot be sent', () => {
     expect(send()).toEqual([parent])
     expect(notes).toEqual([
       expect.stringMatching(
-        /^the error from top\/a was dropped: cannot send to top\/b: the agent is terminated/,
+        /^the error from top\/a was dropped: top\/b is terminated and takes no messages or commands/,
       ),
     ])
     expect(isAnswered()).toBe(true)

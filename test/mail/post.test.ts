@@ -256,7 +256,7 @@ describe('an undeliverable message is refused, with nothing stored', () => {
   test('to an agent that is not there', () => {
     const ghost = randomUUID()
     expect(() => post(store, draft(ghost, 'hi'))).toThrow(
-      expect.objectContaining({ ...NOTHING, message: expect.stringContaining('there is no such agent') }),
+      expect.objectContaining({ ...NOTHING, message: `there is no agent ${ghost}` }),
     )
     expect(readdirSync(join(store.root, 'agents'))).toEqual([session.id])
     expect(store.markedIds()).toEqual([session.id])
@@ -269,7 +269,7 @@ describe('an undeliverable message is refused, with nothing stored', () => {
       expect(() => post(store, draft(id, 'hi', { kind }))).toThrow(
         expect.objectContaining({
           ...NOTHING,
-          message: 'cannot send to dead: the agent is terminated',
+          message: 'dead is terminated and takes no messages or commands',
           facts: { agent_id: id },
         }),
       )

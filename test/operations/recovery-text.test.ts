@@ -33,7 +33,7 @@ test.each<[Parameters<typeof recoveryText>[1], Parameters<typeof recoveryText>[2
   ['C', 'continued', done, /^continued, completed$/],
   ['C', 'continued', [...begun, failed], /^continued, failed: .*it exited 3/],
   ['C', 'marked', cut('process_exit'), /^interrupted; the next command continues it$/],
-  ['E', 'marked', cut('unknown_tool'), /^interrupted; not continued until a person decides: a tool was cut/],
+  ['E', 'marked', cut('unknown_tool'), /^interrupted; not continued until a person decides: a tool call was/],
   [
     'A',
     'marked',

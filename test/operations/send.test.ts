@@ -224,7 +224,7 @@ describe.concurrent('a turn that kills its own process', () => {
     house.write('turn.sh', 'cat')
     const sent = await house.run(['send', 'a', 'two'])
     expect(sent).toMatchObject({ exit: 0, stdout: 'two\n' })
-    expect(sent.stderr).toContain('made no progress too often')
+    expect(sent.stderr).toContain('continued too often without progress')
     expect(contents(house, id, 'message.agent')).toEqual(['two'])
     expect(house.count(id, 'run.interrupted')).toBe(3)
   })
@@ -241,7 +241,7 @@ test('a message that is queued while its recipient is terminated is not acknowle
   const request = sendRequest(session.id, { ifBusy: 'queue' })
   await expect(send(ctx, request, () => undefined)).rejects.toMatchObject({
     code: 'UNDELIVERABLE',
-    message: 'cannot send to a: the agent is terminated',
+    message: 'a is terminated and takes no messages or commands',
   })
   expect(store.mail.ids(session.id)).toEqual([])
 })

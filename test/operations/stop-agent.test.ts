@@ -19,12 +19,12 @@ describe.concurrent('suspend', () => {
     expect(sent.exit).toBe(6)
     expect(sent.json).toMatchObject({ run: { status: 'interrupted' }, reply: null, wait: null })
     expect(sent.stderr.trim().split('\n')).toEqual([
-      'substrat: the turn of a was interrupted: it was suspended by another command (continue it: substrat resume a)',
+      'substrat: the turn of a was interrupted: another command suspended it (continue it: substrat resume a)',
     ])
     expect(house.kinds(id).slice(-2)).toEqual(['run.interrupted', 'session.suspended'])
     expect(processesWith(`SUBSTRAT_AGENT=${id}`)).toEqual([])
     const shown = await house.ok('show', 'a')
-    expect(shown.stdout).toMatch(/^reason +it was suspended by another command$/m)
+    expect(shown.stdout).toMatch(/^reason +another command suspended it$/m)
     expect(shown.stdout).toMatch(/^next +substrat resume a$/m)
     // A turn that a person suspended does not continue by itself.
     expect((await house.run(['recover', 'a'])).exit).toBe(0)

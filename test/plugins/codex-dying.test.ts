@@ -26,7 +26,7 @@ describe('codex that is killed', () => {
     expect(killed.events).toEqual([])
     expect(failureIn(killed)).toEqual({
       type: 'crashed',
-      message: 'codex was killed by SIGKILL in the middle of the turn',
+      message: 'codex was killed by SIGKILL before the end of its turn',
     })
   })
 
@@ -65,7 +65,7 @@ describe('codex that exits', () => {
     expect(failureIn(ended)).toEqual({
       type: 'crashed',
       ended_early: true,
-      message: 'codex exited 0 in the middle of the turn',
+      message: 'codex exited 0 before the end of its turn',
     })
   })
 
@@ -89,7 +89,7 @@ test('codex that closes its stdout during the turn is killed, and the turn fails
   const muted = await firstTurn('--lines 3 --stored 3 --end mute')
   expect(failureIn(muted)).toEqual({
     type: 'crashed',
-    message: 'codex was killed by SIGTERM in the middle of the turn',
+    message: 'codex was killed by SIGTERM before the end of its turn',
   })
 })
 

@@ -94,7 +94,9 @@ describe('a server', () => {
     const notes: string[] = []
     const note = (text: string): void => void notes.push(text)
     expect(await stopKeptServer(session, note)).toBe(false)
-    expect(notes).toEqual([expect.stringMatching(/was not killed: it is in another pid namespace$/)])
+    expect(notes).toEqual([
+      expect.stringMatching(/^could not kill the kept server .*: it is in another pid namespace$/),
+    ])
     await expect(stopKeptServerOrThrow(session, note)).rejects.toMatchObject({
       code: 'SESSION_STATE',
       hint: expect.stringMatching(/^stop it in that namespace: substrat suspend /),

@@ -94,7 +94,10 @@ describe('with a scenario', () => {
     const file = scenario({ responses: [{ say: 'at last', fail: { type, attempts: 2 } }] })
     for (const attempt of [1, 2]) {
       const error = await answer(request({ scenario: file, attempt })).catch((error: unknown) => error)
-      expect(describeFailure(error)).toEqual({ type, message: `the scenario says so: ${type}` })
+      expect(describeFailure(error)).toEqual({
+        type,
+        message: `the scenario makes this request fail: ${type}`,
+      })
     }
     expect(await answer(request({ scenario: file, attempt: 3 }))).toBe('at last')
   })

@@ -33,7 +33,7 @@ test.each([
   ['in all of them', `${secret.slice(0, first)}${'_'.repeat(32)}`],
 ])('a secret that is wrong %s is refused in the same way, by comparing hashes of equal length', (_, word) => {
   expect(() => findToken(state, word)).toThrow(
-    expect.objectContaining({ code: 'TOKEN_FOREIGN', message: 'that token is not one of agent a' }),
+    expect.objectContaining({ code: 'TOKEN_FOREIGN', message: 'the token does not belong to agent a' }),
   )
   expect(compared.map((pair) => pair.map(({ length }) => length))).toEqual([[64, 64]])
   // The compared bytes do not show how much of the secret was right.

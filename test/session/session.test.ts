@@ -530,7 +530,7 @@ test('an agent has one writer, and a second one fails with LOCKED and the holder
     code: 'LOCKED',
     facts: { agent_id: session.id, pid: process.pid, command: 'test' },
   })
-  expect(String(error)).toMatch(/agent a is busy: held by pid \d+ on .+ \(test\)/)
+  expect(String(error)).toMatch(/agent a is busy: test, pid \d+ on .+, holds it/)
   await session.close(nothingOwed)
   session = await reopen(store, session.id)
 })

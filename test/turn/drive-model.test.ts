@@ -182,7 +182,9 @@ test('a response cut off at its token limit adds a note', async () => {
   const cut = model(() => says({ type: 'text', text: 'half' }, { type: 'stop', reason: 'length' }))
   const run = await runTurn(session, cut, { ports: { note: (text) => notes.push(text) } })
   expect(run.status).toBe('completed')
-  expect(notes).toEqual(['the response reached its token limit and is incomplete'])
+  expect(notes).toEqual([
+    'the reply is incomplete: the model reached its maximum number of tokens per response',
+  ])
 })
 
 describe('a provider that', () => {

@@ -121,7 +121,7 @@ describe('refused with its own code and message is', () => {
     expect(alreadyDecided(consumed, entry)).toMatchObject({
       code: 'TOKEN_CONSUMED',
       exitStatus: 13,
-      message: expect.stringContaining('(deny)'),
+      message: expect.stringContaining('different decision: deny'),
     })
   })
 })

@@ -46,7 +46,7 @@ export async function newSession(
   const offer = await connection.ask('session/new', place(settings, tools), bounds)
   const sessionId = textOf(offer.sessionId)
   if (sessionId === undefined || sessionId === '' || sessionId.length > SESSION_ID_CHARACTERS_MAX) {
-    throw failure('invalid_response', 'the agent opened a session without a usable id')
+    throw failure('invalid_response', 'the agent opened a session without a valid id')
   }
   return { sessionId, offer }
 }

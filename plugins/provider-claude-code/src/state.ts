@@ -35,6 +35,7 @@ export function decodeClaudeState(state: Uint8Array | null): ClaudeState | undef
 
 export function restoredState(state: Uint8Array): ClaudeState {
   const decoded = decodeClaudeState(state)
-  if (decoded === undefined) throw failure('session_lost', 'the recorded state names no session of claude')
+  if (decoded === undefined)
+    throw failure('session_lost', 'the recorded state is not a session of the claude-code provider')
   return decoded
 }

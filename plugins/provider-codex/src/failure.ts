@@ -54,7 +54,7 @@ export function exitFailure(
     )
   }
   const text = withoutNoise(complaint)
-  const ended = `codex ${wordsOfExit(exit)} in the middle of the turn`
+  const ended = `codex ${wordsOfExit(exit)} before the end of its turn`
   // The stderr of a killed program does not explain its end.
   if (exit.code === 0 && hasBegun) return endedEarly(ended)
   if (text === '' || killerOf(exit) !== undefined) return failure('crashed', ended)

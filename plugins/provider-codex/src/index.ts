@@ -20,7 +20,8 @@ const provider: AgentProvider = {
   create: async (settings, host) => open(undefined, settings, host),
   async restore(state, settings, host) {
     const thread = threadOf(state)
-    if (thread === undefined) throw failure('session_lost', 'the recorded state names no thread of codex')
+    if (thread === undefined)
+      throw failure('session_lost', 'the recorded state is not a session of the codex provider')
     return open(thread, settings, host)
   },
   async inspect(state, _settings, options) {

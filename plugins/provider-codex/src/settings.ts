@@ -44,7 +44,8 @@ const NOT_TAKEN = [
 
 export function readSettings({ options }: ProviderSettings): Settings {
   const [program, ...more] = wordsOf('command', options.command ?? 'codex')
-  if (program === undefined) throw failure('misconfigured', 'the option command names no program')
+  if (program === undefined)
+    throw failure('misconfigured', 'the option command is empty; omit it, or name the program')
   const args = wordsOf('args', options.args ?? '')
   const refused = args.find((word) => NOT_TAKEN.includes(word.replace(/=.*/s, '')))
   if (refused !== undefined)

@@ -19,9 +19,9 @@ export function doctorText({ home, agents, whole, held, repairs, findings }: Doc
     ...held.map(({ agent, path, holder }) => `${path ?? agent} is held by ${holderText(holder)}`),
     ...repairs.map(({ agent, path, done }) => `${path ?? agent ?? home}: ${done}`),
     ...findingLines(findings),
-    `${home}: ${countOf(agents, 'agent')}, ${whole === agents ? 'all' : whole} logs read completely; ${
+    `${home}: ${countOf(agents, 'agent')}; ${
       findings.length === 0 ? 'nothing is wrong' : countOf(findings.length, 'finding')
-    }`,
+    } (${whole === agents ? 'read every log' : 'to read every log completely: substrat doctor --all'})`,
   ]
   // A file name in the home may contain newlines or control codes. It must not look like another line of this output.
   return lines.map(oneLine).join('\n')

@@ -72,7 +72,7 @@ export function chooseLockKind(): LockKind {
   if (loadOfd() !== undefined) return 'ofd'
   if (flockThere()) return 'flock'
   throw new SubstratError('LOCK_UNSUPPORTED', 'substrat cannot take a kernel lock on this machine', {
-    hint: 'install util-linux (it provides flock), then run the same command again',
+    hint: 'install util-linux, which provides flock, then run the same command again',
   })
 }
 
@@ -173,7 +173,7 @@ function unsupportedError(kind: LockKind, why: string): SubstratError {
       hint:
         kind === 'ofd'
           ? 'run `npm rebuild fs-native-extensions`, or install substrat again'
-          : 'install util-linux (it provides flock)',
+          : 'install util-linux, which provides flock',
       facts: { lock: kind },
     },
   )

@@ -155,7 +155,7 @@ function killedBy({ killer }: Deaths): string | undefined {
 }
 
 /** The cause is unknown: a kept server is not a child process of this command. */
-const KEPT_SERVER_ENDED = 'lost its kept server in mid-turn'
+const KEPT_SERVER_ENDED = 'lost its kept server during the turn'
 
 /** A program that ends with status 0 and no answer may have been killed under a wrapper that hides the signal. */
 const ENDED_EARLY = 'exited 0'
