@@ -67,9 +67,10 @@ export async function rebuild(root: string, options: DoctorOptions, open: () => 
   const rebuildOptions = { command: ctx.command, note: (text: string) => ctx.reporter.note(text) }
   const repairs = await rebuildHome(ctx.store, before.findings, rebuildOptions)
   const after = await lookAt(root, options)
+  const paths = pathsOf(root, after)
   const told = repairs.map(({ agent_id, done, isDone }) => ({
     agent: agent_id,
-    path: pathOf(after, agent_id),
+    path: pathOf(paths, agent_id),
     done,
     ok: isDone,
   }))
@@ -103,8 +104,6 @@ export function failureOfHome({ findings, home }: DoctorReport): SubstratError |
 interface Looked extends AuditReport {
   /** True if home.json cannot be read, so that only file names could be checked. */
   isUnreadable: boolean
-  /** The paths of agents whose logs could not be read, from their snapshots or the index of the roots. */
-  knownPaths: Map<string, string>
 }
 
 async function lookAt(root: string, options: DoctorOptions): Promise<Looked> {
@@ -119,14 +118,16 @@ async function lookAt(root: string, options: DoctorOptions): Promise<Looked> {
     if (trouble === undefined) reportUnreadable(settingsTrouble, root, found)
   } else if (settingsTrouble !== undefined) found('the settings are valid', settingsTrouble.message)
   await checkPlugins(plugins, looked.states.values(), found)
-  return { ...looked, isUnreadable: trouble !== undefined, knownPaths: knownPaths(store, looked) }
+  return { ...looked, isUnreadable: trouble !== undefined }
 }
 
-function knownPaths(store: FileStore | undefined, { findings, states }: AuditReport): Map<string, string> {
-  const paths = new Map<string, string>()
+/** The paths of all agents. For one whose log cannot be read, the path in its snapshot or its name in the index of the roots. */
+function pathsOf(root: string, { findings, states }: AuditReport): Map<string, string> {
+  const paths = new Map([...states].map(([id, { path }]) => [id, path]))
+  const { store } = openLeniently(root)
   if (store === undefined) return paths
   for (const { agent_id } of findings) {
-    if (agent_id === null || states.has(agent_id) || paths.has(agent_id)) continue
+    if (agent_id === null || paths.has(agent_id)) continue
     const path = knownPath(store, agent_id)
     if (path !== undefined) paths.set(agent_id, path)
   }
@@ -180,15 +181,16 @@ function tell(
   options: DoctorOptions,
   repairs: DoctorReport['repairs'],
 ): DoctorReport {
-  const { findings, agents, whole, held } = looked
-  const told = findings.map((finding) => toldFinding(finding, looked, options))
+  const { findings, states, agents, whole, held } = looked
+  const paths = pathsOf(root, looked)
+  const told = findings.map((finding) => toldFinding(finding, states, paths, options))
   return {
     home: root,
     agents,
     whole,
     held: held.map(({ agent_id, holder }) => ({
       agent: agent_id,
-      path: pathOf(looked, agent_id),
+      path: pathOf(paths, agent_id),
       holder: holder ?? null,
     })),
     repairs,
@@ -196,8 +198,12 @@ function tell(
   }
 }
 
-function toldFinding(finding: Finding, looked: Looked, { all }: DoctorOptions): ReportedFinding {
-  const { states } = looked
+function toldFinding(
+  finding: Finding,
+  states: Map<string, State>,
+  paths: Map<string, string>,
+  { all }: DoctorOptions,
+): ReportedFinding {
   const { invariant, agent_id, detail, path } = finding
   const { verdict, code, rebuild: action, remedy, ended } = INVARIANTS[invariant]
   const again = `substrat doctor${all ? ' --all' : ''} --rebuild`
@@ -207,7 +213,7 @@ function toldFinding(finding: Finding, looked: Looked, { all }: DoctorOptions): 
     verdict,
     code,
     agent: agent_id,
-    path: pathOf(looked, agent_id),
+    path: pathOf(paths, agent_id),
     file: path ?? null,
     invariant,
     detail,
@@ -222,6 +228,6 @@ function filledIn(remedy: string, { agent_id, path }: Finding, states: Map<strin
   return filled.replaceAll('{path}', () => shellWord(path ?? ''))
 }
 
-function pathOf({ states, knownPaths }: Looked, agentId: string | null): string | null {
-  return agentId === null ? null : (states.get(agentId)?.path ?? knownPaths.get(agentId) ?? null)
+function pathOf(paths: Map<string, string>, agentId: string | null): string | null {
+  return agentId === null ? null : (paths.get(agentId) ?? null)
 }

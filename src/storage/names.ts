@@ -46,42 +46,37 @@ export class NameIndex {
   }
 
   private read(path: string): string | undefined {
-    return this.readEntry(path).agentId
-  }
-
-  private readEntry(path: string): { agentId?: string; name?: string } {
     const bytes = io.readIfThere('names.read', path)
-    const entry = bytes === undefined ? undefined : unframeFile(bytes)
-    if (entry === undefined || 'damage' in entry) return {}
-    const { agent_id: agentId, name } = entry.object
-    return {
-      ...(typeof agentId === 'string' && isUuid(agentId) ? { agentId } : {}),
-      ...(typeof name === 'string' ? { name } : {}),
-    }
+    if (bytes === undefined) return undefined
+    const entry = unframeFile(bytes)
+    const id = 'damage' in entry ? undefined : entry.object.agent_id
+    return typeof id === 'string' && isUuid(id) ? id : undefined
   }
 
-  /** The name in the agent's entry. Undefined if it has no entry. */
+  /** The name in the agent's entry. Undefined if it has no entry, or a damaged one. */
   nameOf(agentId: string): string | undefined {
-    return this.files()
-      .map((path) => this.readEntry(path))
-      .find((entry) => entry.agentId === agentId)?.name
-  }
-
-  private files(): string[] {
-    const names = io.listDirectory('names.list', this.paths.directory).filter(isNameEntry)
-    return names.map((name) => `${this.paths.directory}/${name}`)
+    const path = this.entries().find((entry) => entry.agentId === agentId)?.path
+    const bytes = path === undefined ? undefined : io.readIfThere('names.read', path)
+    const entry = bytes === undefined ? undefined : unframeFile(bytes)
+    const name = entry === undefined || 'damage' in entry ? undefined : entry.object.name
+    return typeof name === 'string' ? name : undefined
   }
 
   /** Agent ids of all entries, also of agents removed or never created. Undefined if entries are lost or damaged. */
   ids(): string[] | undefined {
-    const ids = this.files().map((path) => this.read(path))
+    const files = io.listDirectory('names.list', this.paths.directory).filter(isNameEntry)
+    const ids = files.map((file) => this.read(`${this.paths.directory}/${file}`))
     const known = ids.filter((id) => id !== undefined)
     return this.isComplete && known.length === ids.length ? [...new Set(known)] : undefined
   }
 
   /** All entries. A damaged one has no `agentId`. */
   entries(): { path: string; agentId: string | undefined }[] {
-    return this.files().map((path) => ({ path, agentId: this.read(path) }))
+    const files = io.listDirectory('names.list', this.paths.directory).filter(isNameEntry)
+    return files.map((file) => {
+      const path = `${this.paths.directory}/${file}`
+      return { path, agentId: this.read(path) }
+    })
   }
 
   /** Whether a process holds the lock of the index now. */
@@ -98,7 +93,7 @@ export class NameIndex {
 
   /** Number of entries. Never less than the number of living agents. */
   count(): number {
-    return this.files().length
+    return io.listDirectory('names.list', this.paths.directory).filter(isNameEntry).length
   }
 
   /** Removes the entry of an agent that no longer exists. A power cut may bring the entry back, which is harmless. */

@@ -26,10 +26,7 @@ export class WaitEdges {
     const path = agent.waitEdge(recipientId, randomUuid())
     io.mkdir('edge.mkdir', agent.waits)
     const lease = await waitForLease(this.locks, path, command, LOCK_WAIT_MS)
-    if (lease === undefined)
-      throw new SubstratError('LOCKED', `another process holds the lock file ${path}`, {
-        hint: 'run the same command again',
-      })
+    if (lease === undefined) throw new SubstratError('LOCKED', `another process holds ${path}`)
     return {
       release: async () => {
         io.unlink('edge.unlink', path)

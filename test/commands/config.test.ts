@@ -61,9 +61,9 @@ describe.concurrent('config', () => {
     await house.spawn('a')
     for (const [config, why] of [
       ['{"timeout": "soon"}', /timeout must be a duration such as .*, not "soon"/],
-      ['{"slots_max": true}', /slots_max is true, not a whole number/],
-      ['{"slots_max": 0}', /slots_max is "0", not a whole number/],
-      ['{"provider": null}', /provider is null, not some text/],
+      ['{"slots_max": true}', /slots_max must be a whole number from 1 to 1000, not true/],
+      ['{"slots_max": 0}', /slots_max must be a whole number from 1 to 1000, not "0"/],
+      ['{"provider": null}', /provider must be a text of 1 to 1000 characters, not null/],
       ['{"nonsense": 1}', /"nonsense" is not a setting/],
       ['[]', /it is not a JSON object/],
       ['{"timeout": ', /it is not JSON/],

@@ -112,7 +112,7 @@ describe.concurrent('log', () => {
     const wrong = await house.run(['log', 'a', '--until', 'idle'])
     expect(wrong.exit).toBe(2)
     expect(wrong.stderr).toBe(
-      'substrat: All of the following must be provided when using --until: --follow (substrat log --help)\n',
+      'substrat: --until needs --follow (substrat log --help)\n',
     )
   })
 })
