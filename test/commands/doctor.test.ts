@@ -84,7 +84,9 @@ describe.concurrent('doctor', () => {
     expect(exit).toBe(10)
     expect(stdout).toMatch(/^damaged: \S+: .*is damaged at byte \d+, record \d+/)
     expect(stdout).toContain('  next: restore ')
-    expect(stderr).toMatch(/^substrat: found in \S+: 1 damaged \(restore .* substrat doctor --all --rebuild\)\n$/)
+    expect(stderr).toMatch(
+      /^substrat: found in \S+: 1 damaged \(restore .* substrat doctor --all --rebuild\)\n$/,
+    )
     const { json } = await house.ok('doctor', '--all', '--rebuild', '--json')
     expect(json.repairs).toMatchObject([{ agent: lead, path: 'lead', ok: true }])
     expect(new Set(json.findings.map(({ verdict }: { verdict: string }) => verdict))).toEqual(

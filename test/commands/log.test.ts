@@ -111,8 +111,6 @@ describe.concurrent('log', () => {
     await house.spawn('a')
     const wrong = await house.run(['log', 'a', '--until', 'idle'])
     expect(wrong.exit).toBe(2)
-    expect(wrong.stderr).toBe(
-      'substrat: --until needs --follow (substrat log --help)\n',
-    )
+    expect(wrong.stderr).toBe('substrat: --until needs --follow (substrat log --help)\n')
   })
 })
