@@ -6,12 +6,15 @@ import { createRequire } from 'node:module'
 import path from 'node:path'
 import { Plugin } from '@oclif/core'
 import { build } from 'esbuild'
+import { generate } from './src/schema/generate.mjs'
 import { apart } from './src/start/apart.mjs'
 import { scriptSource } from './src/start/bundle-script.mjs'
 import { entrySource } from './src/start/entry-source.mjs'
 import { quickOclif } from './src/start/quick-oclif.mjs'
 
 const root = import.meta.dirname
+
+await generate()
 
 const shared = {
   absWorkingDir: root,

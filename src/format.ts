@@ -25,6 +25,25 @@ export function isUuid(text: string): boolean {
   return UUID.test(text)
 }
 
+/** ISO 8601 with milliseconds, in UTC. All have the same length, so that they compare as strings. */
+export function isTime(value: unknown): value is string {
+  return typeof value === 'string' && /^\d{4}-\d\d-\d\dT\d\d:\d\d:\d\d\.\d{3}Z$/.test(value)
+}
+
+/** Whether the content of a message is in a blob. */
+export function isBlob(value: unknown): value is { blob: string; bytes: number } {
+  return (
+    isPlainObject(value) &&
+    typeof value.blob === 'string' &&
+    /^[0-9a-f]{64}$/.test(value.blob) &&
+    Number.isSafeInteger(value.bytes)
+  )
+}
+
+export function isPlainObject(value: unknown): value is { [key: string]: JsonValue } {
+  return typeof value === 'object' && value !== null && !Array.isArray(value)
+}
+
 /** Two names that differ only in case or Unicode composition are the same name. */
 export function foldName(name: string): string {
   return name.normalize('NFC').toLowerCase().normalize('NFC')

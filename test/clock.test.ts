@@ -1,6 +1,6 @@
 import { expect, test } from 'vitest'
 import { parseTime } from '../src/clock.js'
-import { isTime } from '../src/session/shapes.js'
+import { isTime } from '../src/format.js'
 
 test.each([
   ['2026-11-20', '2026-11-20T00:00:00.000Z'],

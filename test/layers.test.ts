@@ -15,7 +15,7 @@ interface Import {
 
 function sourcesIn(folder: string): string[] {
   return readdirSync(join(root, folder), { recursive: true, encoding: 'utf8' })
-    .filter((name) => name.endsWith('.ts'))
+    .filter((name) => name.endsWith('.ts') && !name.includes('generated/'))
     .map((name) => join(folder, name))
 }
 
@@ -29,7 +29,10 @@ function importsOf(file: string): Import[] {
     const path = specifier.startsWith('.') ? resolve(root, dirname(file), specifier) : undefined
     return {
       specifier,
-      file: path === undefined ? undefined : relative(root, path.replace(/\.js$/, '.ts')),
+      file:
+        path === undefined
+          ? undefined
+          : relative(root, path.includes('/generated/') ? path : path.replace(/\.js$/, '.ts')),
       isType: type !== undefined,
     }
   })
@@ -186,6 +189,22 @@ test('the labs import only the product, test/support and themselves; the product
     )
   expect(strays(labImports, /^(src|commands|stress|test\/support)\//)).toEqual([])
   expect(strays(imports, /^(src|commands)\/|^package\.json$/)).toEqual([])
+})
+
+test('no program loads zod or ajv: outside src/schema a schema is imported as a type', () => {
+  const isSchema = (file: string | undefined): boolean =>
+    /^src\/schema\/(?!words\.ts|generated\/)/.test(file ?? '')
+  const users = [...imports]
+    .filter(([file]) => !isSchema(file))
+    .flatMap(([file, found]) =>
+      found
+        .filter(
+          ({ specifier, file: target, isType }) =>
+            !isType && (isSchema(target) || /^(zod|ajv)$/.test(specifier)),
+        )
+        .map(({ specifier }) => `${file}: ${specifier}`),
+    )
+  expect(users).toEqual([])
 })
 
 test('the provider contract imports only types', () => {

@@ -1,7 +1,8 @@
 /** Checks facts that the state no longer has, record by record: each delivery and each blob of a complete log. */
 import { SubstratError } from '../errors.js'
+import { isBlob } from '../format.js'
+import type { Content } from '../schema/types.js'
 import { recordsFrom } from '../session/load.js'
-import { type Content, isBlob } from '../session/shapes.js'
 import type { FileStore, LogReader } from '../storage/store.js'
 import type { AddFinding } from './finding.js'
 

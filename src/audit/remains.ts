@@ -6,7 +6,7 @@
  * most once, each request gets an answer, and a terminated agent stays terminated.
  */
 import { limits } from '../limits.js'
-import type { LostRequest } from '../session/fields.js'
+import type { LostRequest } from '../schema/types.js'
 import { hashesOfKey } from '../session/key-hashes.js'
 import { type NewRecord, type SessionRecord, wrongShape } from '../session/records.js'
 import type { State } from '../session/state.js'

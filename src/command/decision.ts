@@ -1,7 +1,7 @@
 /** Reads the decision in `resume --token T` with `--approve`, `--deny`, `--input` or `--result`. */
 import { SubstratError, shellWord } from '../errors.js'
 import { readUserFile } from '../files/user-files.js'
-import type { Decision } from '../session/fields.js'
+import type { Decision } from '../schema/words.js'
 import { readStdin } from './input.js'
 
 export interface DecisionFlags {

@@ -8,7 +8,7 @@ import { isServerAlive, stopKeptServerOrThrow } from '../provider/kept-server.js
 import { takeSlot } from '../provider/slots.js'
 import { TOOL_SERVER } from '../recovery/heard.js'
 import { settingsOf } from '../recovery/settle.js'
-import type { Ask, PromptSource } from '../session/fields.js'
+import type { Ask, PromptSource } from '../schema/types.js'
 import { openForRead } from '../session/load.js'
 import type { Session } from '../session/session.js'
 import type { Run } from '../session/state.js'

@@ -1,6 +1,6 @@
 /** The JSON output for an agent and a run. These shapes are published in docs/commands.md. */
 import { countPending, type MailIndex } from '../mail/inbox.js'
-import type { Usage } from '../session/fields.js'
+import type { Usage } from '../schema/types.js'
 import type { PastRun } from '../session/past-run.js'
 import { readRecord, readRecordText } from '../session/read.js'
 import type { SessionRecord } from '../session/records.js'

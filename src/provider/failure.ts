@@ -1,11 +1,8 @@
 /** Converts any value that a provider throws into a failure. */
 import { limits } from '../limits.js'
-import {
-  type ErrorDetail,
-  type FailureType,
-  PROVIDER_FAILURE_TYPES,
-  type RunError,
-} from '../session/fields.js'
+import type { RunError } from '../schema/types.js'
+import { type FailureType, PROVIDER_FAILURE_TYPES } from '../schema/words.js'
+import type { ErrorDetail } from '../session/records.js'
 import type { ProviderFailure } from './contract.js'
 import { detailOf } from './failure-detail.js'
 

@@ -11,7 +11,7 @@
 import { SubstratError } from '../errors.js'
 import { ownIdentity } from '../host/identity.js'
 import { limits } from '../limits.js'
-import type { ProcessGroup } from '../session/fields.js'
+import type { ProcessGroup } from '../schema/types.js'
 import type { Session } from '../session/session.js'
 import type { RecordedServer } from '../session/state.js'
 import { randomUuid } from '../start/random.js'

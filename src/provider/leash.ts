@@ -12,7 +12,7 @@
  * Without /proc (macOS) the watcher kills the group by its number, and no process that has left the group.
  */
 import { type ChildProcess, spawn } from 'node:child_process'
-import type { ProcessGroup } from '../session/fields.js'
+import type { ProcessGroup } from '../schema/types.js'
 import { providerFailure } from './failure.js'
 import type { ProcessTag } from './process-group.js'
 

@@ -8,7 +8,7 @@
 import { clock, sleep } from '../clock.js'
 import { environmentOf, isExiting, ownIdentity, processGroup, processStartTime } from '../host/identity.js'
 import { isHome, processIds } from '../host/processes.js'
-import type { ProcessGroup } from '../session/fields.js'
+import type { ProcessGroup } from '../schema/types.js'
 
 /**
  * `foreign`: the group is in another pid namespace. `alive`: a process is left that does not die (as in a hung file system), or

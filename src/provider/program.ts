@@ -5,7 +5,7 @@
  * before that, the shell reads end-of-file on the barrier and exits.
  */
 import { ProgramFiles } from '../files/program-files.js'
-import type { ProcessGroup } from '../session/fields.js'
+import type { ProcessGroup } from '../schema/types.js'
 import { randomUuid } from '../start/random.js'
 import type {
   AgentHost,

@@ -3,7 +3,7 @@ import { resolve } from 'node:path'
 import * as z from 'zod/mini'
 import { SubstratError } from '../errors.js'
 import { readUserFile } from '../files/user-files.js'
-import { PROVIDER_FAILURE_TYPES } from '../session/fields.js'
+import { PROVIDER_FAILURE_TYPES } from '../schema/words.js'
 import { providerFailure } from './failure.js'
 
 const milliseconds = z.int().check(z.nonnegative())

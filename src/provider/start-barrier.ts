@@ -4,7 +4,7 @@
  */
 import { type ChildProcess, type SpawnOptions, type StdioOptions, spawn } from 'node:child_process'
 import { ownIdentity, processStartTime } from '../host/identity.js'
-import type { ProcessGroup } from '../session/fields.js'
+import type { ProcessGroup } from '../schema/types.js'
 import { providerFailure } from './failure.js'
 import type { CallOptions, LaunchCommand, LaunchedProgram } from './host-contract.js'
 import { type Leash, leash } from './leash.js'

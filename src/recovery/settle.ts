@@ -21,7 +21,7 @@ import {
   tagOfRun,
 } from '../provider/process-group.js'
 import type { ProviderRegistry } from '../provider/registry.js'
-import type { ProcessGroup } from '../session/fields.js'
+import type { ProcessGroup } from '../schema/types.js'
 import { needsRebase } from '../session/fold/clock.js'
 import type { Session } from '../session/session.js'
 import type { Run } from '../session/state.js'

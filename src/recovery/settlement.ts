@@ -1,7 +1,7 @@
 /** The records that recovery appends for an open run whose process is gone: row -> records, pure. `settle` appends them. */
 import { assert } from '../errors.js'
 import { ownIdentity } from '../host/identity.js'
-import type { Interruption } from '../session/fields.js'
+import type { Interruption } from '../schema/words.js'
 import type { NewRecord } from '../session/records.js'
 import type { Run, State } from '../session/state.js'
 import { isAtWork, type Status } from '../session/status.js'

@@ -6,11 +6,11 @@ import { timestampAfter } from '../clock.js'
 import { assert } from '../errors.js'
 import { readClock } from '../host/identity.js'
 import { limits } from '../limits.js'
+import type { Content } from '../schema/types.js'
 import { sha256Hex } from '../start/hash.js'
 import { BatchLines } from '../storage/store.js'
 import { fold } from './fold/fold.js'
 import { type NewRecord, type SessionRecord, wrongShape } from './records.js'
-import type { Content } from './shapes.js'
 import type { State } from './state.js'
 
 export interface EncodedBatch {

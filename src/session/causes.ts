@@ -3,7 +3,8 @@
  * from here. The log has the full cause with its stack.
  */
 import { shellWord } from '../errors.js'
-import type { FailureType, RunError } from './fields.js'
+import type { RunError } from '../schema/types.js'
+import type { FailureType } from '../schema/words.js'
 
 /** A clause that ends a sentence. The provider's own message comes last, for readers who know the provider. */
 export function causeOf({ type, message }: RunError): string {

@@ -1,6 +1,7 @@
 /** Reads an ended run from its place in the log. `send --key` answers with it when a key is repeated. */
+
+import type { RunError, Usage } from '../schema/types.js'
 import type { FileStore } from '../storage/store.js'
-import type { RunError, Usage } from './fields.js'
 import { addUsage } from './fold/turn.js'
 import { recordsFrom } from './load.js'
 import { readText } from './read.js'

@@ -1,8 +1,10 @@
 /** Reads single records and texts of a session, without its lock. */
+
+import { isBlob } from '../format.js'
+import type { Content } from '../schema/types.js'
 import type { FileStore } from '../storage/store.js'
 import { recordAt } from './load.js'
 import type { SessionRecord } from './records.js'
-import { type Content, isBlob } from './shapes.js'
 import type { Location } from './state.js'
 
 /** The text of a message, from its line or its blob. */

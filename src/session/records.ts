@@ -3,21 +3,32 @@
  * substrat; after a read it is corruption.
  */
 
-import { RECORD_SHAPES } from './kinds.js'
-import { type Check, isPlainObject, time } from './shapes.js'
+import type { z } from 'zod'
+import { isPlainObject } from '../format.js'
+import { RECORD_PREDICATES } from '../schema/generated/record-predicates.js'
+import type { RECORDS, RecordKind } from '../schema/records.js'
+import type { Usage } from '../schema/types.js'
 
-type Shapes = typeof RECORD_SHAPES
-
-type Checked<C> = C extends (value: unknown) => value is infer T ? T : never
-
-type Fields<S> = { [F in keyof S as S[F] extends { optional: true } ? never : F]: Checked<S[F]> } & {
-  [F in keyof S as S[F] extends { optional: true } ? F : never]?: Checked<S[F]>
-}
-
-export type RecordKind = keyof Shapes
+export type { RecordKind } from '../schema/records.js'
 
 /** The contents of a record, without its place in the log. */
-export type NewRecord<K extends RecordKind = RecordKind> = { [P in K]: { kind: P } & Fields<Shapes[P]> }[K]
+export type NewRecord<K extends RecordKind = RecordKind> = {
+  [P in K]: { kind: P } & FieldsOf<P>
+}[K]
+
+/** zod infers an object without fields as one that allows none. */
+type FieldsOf<K extends RecordKind> =
+  z.infer<(typeof RECORDS)[K]> extends Record<string, never> ? unknown : z.infer<(typeof RECORDS)[K]>
+
+/** Facts about a failure that only the log has. */
+export interface ErrorDetail {
+  /** For `refused`: the model's text before it refused. */
+  said?: string
+  /** The stacks of the error and of its causes. */
+  detail?: string
+  /** Usage of the failed attempt. */
+  usage?: Usage
+}
 
 export interface Place {
   seq: number
@@ -31,10 +42,9 @@ export type SessionRecord<K extends RecordKind = RecordKind> = NewRecord<K> & Pl
 /** Undefined if the record has the shape of its kind; otherwise a sentence that names the violation. */
 export function wrongShape(record: unknown): string | undefined {
   if (!isPlainObject(record)) return 'it is not an object'
-  if (!Number.isSafeInteger(record.seq) || !time(record.ts)) return 'it has no seq or no ts'
-  const shape = kindIsKnown(record.kind)
-    ? (RECORD_SHAPES[record.kind] as Record<string, Check<unknown>>)
-    : undefined
+  const { seq, ts } = RECORD_PREDICATES['']
+  if (!seq?.(record.seq) || !ts?.(record.ts)) return 'it has no seq or no ts'
+  const shape = kindIsKnown(record.kind) ? RECORD_PREDICATES[record.kind] : undefined
   if (shape === undefined) return `its kind ${kindInWords(record.kind)} is unknown`
   for (const field in shape) {
     if (!shape[field]?.(record[field])) return `its field ${field} is not valid in ${String(record.kind)}`
@@ -50,5 +60,5 @@ export function kindInWords(kind: unknown): string {
 const KIND_SHOWN = 60
 
 export function kindIsKnown(kind: unknown): kind is RecordKind {
-  return typeof kind === 'string' && Object.hasOwn(RECORD_SHAPES, kind)
+  return typeof kind === 'string' && kind !== '' && Object.hasOwn(RECORD_PREDICATES, kind)
 }

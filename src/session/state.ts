@@ -1,8 +1,8 @@
 /** The types of the state, which `fold` computes from a log. */
 import type { ClockReading } from '../host/identity.js'
-import type { Decision, Interruption, ProcessGroup, RunError, Usage, WatchedStatus } from './fields.js'
+import type { Content, ProcessGroup, RunError, Usage } from '../schema/types.js'
+import type { Decision, Interruption, WatchedStatus } from '../schema/words.js'
 import type { NewRecord } from './records.js'
-import type { Content } from './shapes.js'
 
 export type SessionState = 'created' | 'active' | 'suspended' | 'terminated'
 

@@ -5,12 +5,12 @@
 
 import type { ClockReading } from '../host/identity.js'
 import { limits } from '../limits.js'
+import type { Interruption, Status } from '../schema/words.js'
 import { isOver } from './durations.js'
-import type { Interruption } from './fields.js'
 import { awaitedToken, isExpired } from './fold/tokens.js'
 import type { State, Wait } from './state.js'
 
-export type Status = 'running' | 'waiting' | 'idle' | 'interrupted_startup' | 'interrupted_waiting'
+export type { Status } from '../schema/words.js'
 
 /** A turn interrupted for one of these reasons continues automatically. */
 const GOES_ON: Interruption[] = ['process_exit', 'process_restart', 'shutdown', 'program_killed']

@@ -1,6 +1,7 @@
 /** Why a run did not complete, in words. */
+
+import type { RunError } from '../schema/types.js'
 import { causeOf } from './causes.js'
-import type { RunError } from './fields.js'
 import type { Run } from './state.js'
 
 type StopReason = NonNullable<Run['reason']>

@@ -1,7 +1,7 @@
 /** The engine's services for a turn: provider, slots, tools, and output to the user. */
 import type { Provider, ProviderSettings } from '../provider/contract.js'
 import type { McpStdioServer } from '../provider/host-contract.js'
-import type { RunError } from '../session/fields.js'
+import type { RunError } from '../schema/types.js'
 import type { Run } from '../session/state.js'
 import type { RetryPlan } from './step/turn-event.js'
 import type { ToolCaller } from './tools/tool.js'

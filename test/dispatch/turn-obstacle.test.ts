@@ -1,6 +1,6 @@
 import { describe, expect, test } from 'vitest'
 import { type TurnKind, turnObstacle } from '../../src/dispatch/turn-obstacle.js'
-import type { Interruption } from '../../src/session/fields.js'
+import type { Interruption } from '../../src/schema/words.js'
 import type { NewRecord } from '../../src/session/records.js'
 import type { State } from '../../src/session/state.js'
 import { foldAll, timeOf } from '../support/folding.js'

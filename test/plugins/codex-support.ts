@@ -8,7 +8,7 @@ import type { AgentSession, ProviderFailure, ProviderSettings } from '../../src/
 import type { AgentHost, McpStdioServer } from '../../src/provider/host-contract.js'
 import { killOrphanedGroup } from '../../src/provider/process-group.js'
 import { createHost } from '../../src/provider/program.js'
-import type { ProcessGroup } from '../../src/session/fields.js'
+import type { ProcessGroup } from '../../src/schema/types.js'
 import { type Turn, type TurnGiven, turn as turnOf } from './agent-turn.js'
 import { builtProvider } from './built.js'
 import { pluginPart } from './plugin-part.js'

@@ -9,7 +9,7 @@ import type { AgentEvent, ProviderSettings, TurnCallOptions } from '../../src/pr
 import { exec } from '../../src/provider/exec.js'
 import { describeFailure } from '../../src/provider/failure.js'
 import type { AgentHost, LaunchedProgram } from '../../src/provider/host-contract.js'
-import type { RunError } from '../../src/session/fields.js'
+import type { RunError } from '../../src/schema/types.js'
 import { isAlive, type RecordedHost, recordedHost } from '../support/programs.js'
 import { tempDirectory } from '../support/temp.js'
 import { holdClock, holdTimers } from '../support/time.js'

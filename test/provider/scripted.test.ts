@@ -4,7 +4,7 @@ import { beforeEach, describe, expect, test } from 'vitest'
 import type { ModelEvent, ModelMessage, ModelRequest, ToolCall } from '../../src/provider/contract.js'
 import { describeFailure } from '../../src/provider/failure.js'
 import { scripted } from '../../src/provider/scripted.js'
-import { PROVIDER_FAILURE_TYPES } from '../../src/session/fields.js'
+import { PROVIDER_FAILURE_TYPES } from '../../src/schema/words.js'
 import { tempDirectory } from '../support/temp.js'
 
 let directory: string

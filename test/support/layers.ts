@@ -2,6 +2,7 @@
 export const LAYERS = [
   'src/start',
   'src',
+  'src/schema',
   'src/host',
   'src/files',
   'src/storage',

@@ -5,7 +5,7 @@ import { processGroup } from '../../src/host/identity.js'
 import type { AgentHost } from '../../src/provider/host-contract.js'
 import { killOrphanedGroup } from '../../src/provider/process-group.js'
 import { createHost } from '../../src/provider/program.js'
-import type { ProcessGroup } from '../../src/session/fields.js'
+import type { ProcessGroup } from '../../src/schema/types.js'
 
 export interface RecordedHost {
   host: AgentHost

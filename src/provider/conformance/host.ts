@@ -1,6 +1,6 @@
 /** The host and the tool server for agents in the conformance suite. */
 import { randomUUID } from 'node:crypto'
-import type { ProcessGroup } from '../../session/fields.js'
+import type { ProcessGroup } from '../../schema/types.js'
 import type { AgentHost, McpStdioServer } from '../host-contract.js'
 import { killOrphanedGroup } from '../process-group.js'
 import { createHost } from '../program.js'

@@ -1,7 +1,7 @@
 /** Conformance cases: providers that keep a server between turns. */
 import { randomUUID } from 'node:crypto'
 import { processGroup } from '../../host/identity.js'
-import type { ProcessGroup } from '../../session/fields.js'
+import type { ProcessGroup } from '../../schema/types.js'
 import type { AgentProvider, AgentSession } from '../contract.js'
 import type { AgentHost, CallOptions, KeptServer, LaunchCommand, LaunchedServer } from '../host-contract.js'
 import { killGroup } from '../process-group.js'

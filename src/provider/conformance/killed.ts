@@ -1,5 +1,5 @@
 /** Conformance case: a program that is killed from outside. */
-import type { ProcessGroup } from '../../session/fields.js'
+import type { ProcessGroup } from '../../schema/types.js'
 import type { AgentProvider } from '../contract.js'
 import { Deaths } from '../deaths.js'
 import type { AgentHost } from '../host-contract.js'

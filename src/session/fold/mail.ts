@@ -7,7 +7,7 @@
  */
 import { SessionStateError } from '../../errors.js'
 import { limits } from '../../limits.js'
-import type { WatchedStatus } from '../fields.js'
+import type { WatchedStatus } from '../../schema/words.js'
 import type { NewRecord, Place } from '../records.js'
 import type { Location, OutboxEntry, Run, State } from '../state.js'
 import { isToContinue } from '../status.js'

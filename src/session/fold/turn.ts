@@ -5,7 +5,7 @@
  * wait.
  */
 import { SessionStateError } from '../../errors.js'
-import type { ProcessGroup, Usage } from '../fields.js'
+import type { ProcessGroup, Usage } from '../../schema/types.js'
 import type { NewRecord } from '../records.js'
 import type { Call, Location, Run, TokenEntry, Wait } from '../state.js'
 

@@ -10,7 +10,7 @@ import type {
 } from '../../provider/contract.js'
 import { type FailureReport, reportFailure } from '../../provider/failure.js'
 import { secretsOf } from '../../provider/secrets.js'
-import type { Usage } from '../../session/fields.js'
+import type { Usage } from '../../schema/types.js'
 import type { Session } from '../../session/session.js'
 import { conversation, promptOf, responsesBefore } from '../prompt/history.js'
 import { endedEarly, Gathered, offContract, shownEvent, type TurnEnds, untilStopped } from './events.js'

@@ -5,7 +5,7 @@
 import { inspect } from 'node:util'
 import { limits } from '../../limits.js'
 import { providerFailure } from '../../provider/failure.js'
-import type { Usage } from '../../session/fields.js'
+import type { Usage } from '../../schema/types.js'
 import type { UncaughtErrors } from './uncaught-errors.js'
 
 /** How long a provider has to end after a stop. */

@@ -5,7 +5,7 @@
 import { type ErrorCode, SubstratError } from '../../errors.js'
 import { limits } from '../../limits.js'
 import type { JsonObject, ToolCall } from '../../provider/contract.js'
-import type { CallRecord } from '../../session/fields.js'
+import type { CallRecord } from '../../schema/types.js'
 import type { NewRecord } from '../../session/records.js'
 import type { Session } from '../../session/session.js'
 import type { Run } from '../../session/state.js'

@@ -2,7 +2,7 @@
 import { clock } from '../../clock.js'
 import { limits } from '../../limits.js'
 import type { AgentEvent, JsonObject, ToolCall } from '../../provider/contract.js'
-import type { Ask, CallRecord, Usage } from '../../session/fields.js'
+import type { Ask, CallRecord, Usage } from '../../schema/types.js'
 import type { Session } from '../../session/session.js'
 import { shortenedInput } from '../asks.js'
 import { cappedResult } from '../tools/toolbox.js'

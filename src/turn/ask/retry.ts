@@ -1,7 +1,8 @@
 /** Whether and when a failed model request is retried (docs/turns.md, Retries). */
 import { clock } from '../../clock.js'
 import { limits } from '../../limits.js'
-import type { FailureType, RunError } from '../../session/fields.js'
+import type { RunError } from '../../schema/types.js'
+import type { FailureType } from '../../schema/words.js'
 import type { RetryPlan } from '../step/turn-event.js'
 
 export interface RetrySettings {

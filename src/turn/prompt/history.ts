@@ -8,7 +8,7 @@
  * A notice or message that arrived in between comes after the results.
  */
 import type { JsonObject, ModelMessage, ToolCall } from '../../provider/contract.js'
-import type { CallRecord } from '../../session/fields.js'
+import type { CallRecord } from '../../schema/types.js'
 import type { SessionRecord } from '../../session/records.js'
 import type { Session } from '../../session/session.js'
 import type { State } from '../../session/state.js'

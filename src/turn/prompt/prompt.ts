@@ -10,7 +10,7 @@
 import { dirname, join } from 'node:path'
 import { listFolders, pathIsThere, readTextFile } from '../../files/prompt-files.js'
 import { limits } from '../../limits.js'
-import type { PromptSource } from '../../session/fields.js'
+import type { PromptSource } from '../../schema/types.js'
 
 export interface PromptPlaces {
   workspace: string

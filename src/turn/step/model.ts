@@ -1,6 +1,6 @@
 /** The model's part of `step`: responses, failures, and a conversation that is too long for the model. */
 
-import type { Usage } from '../../session/fields.js'
+import type { Usage } from '../../schema/types.js'
 import type { NewRecord } from '../../session/records.js'
 import type { Call, Run, State } from '../../session/state.js'
 import { proceed } from './calls.js'

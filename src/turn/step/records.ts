@@ -1,8 +1,8 @@
 /** Builders for the records of a turn. */
 
-import type { ErrorDetail, PromptSource, RunError, Usage } from '../../session/fields.js'
+import type { PromptSource, RunError, Usage } from '../../schema/types.js'
 import { deriveId } from '../../session/ids.js'
-import type { NewRecord } from '../../session/records.js'
+import type { ErrorDetail, NewRecord } from '../../session/records.js'
 import type { Run, State } from '../../session/state.js'
 import type { ProviderKind, RunRequest, Step } from './turn-event.js'
 

@@ -1,15 +1,7 @@
 /** The types of `step`: the events of a turn, and the effects that follow from them. */
 
-import type {
-  Ask,
-  CallRecord,
-  ErrorDetail,
-  ProcessGroup,
-  PromptSource,
-  RunError,
-  Usage,
-} from '../../session/fields.js'
-import type { NewRecord } from '../../session/records.js'
+import type { Ask, CallRecord, ProcessGroup, PromptSource, RunError, Usage } from '../../schema/types.js'
+import type { ErrorDetail, NewRecord } from '../../session/records.js'
 import type { Decided, MintedToken } from '../tokens.js'
 
 export type ProviderKind = 'model' | 'agent'

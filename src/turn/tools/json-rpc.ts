@@ -4,8 +4,9 @@
  * Invariant: every request gets a response. The server behind this parser drops invalid lines silently, so this module
  * responds to them, under the request's id if it can be read.
  */
+
+import { isPlainObject } from '../../format.js'
 import { limits } from '../../limits.js'
-import { isPlainObject } from '../../session/shapes.js'
 import type { Line } from './lines.js'
 
 export type ParsedMessage =

@@ -1,7 +1,7 @@
 import { afterEach, beforeEach, describe, expect, test } from 'vitest'
 import { clock } from '../../../src/clock.js'
-import { FAILURE_TYPES, type FailureType } from '../../../src/session/fields.js'
-import { isTime } from '../../../src/session/shapes.js'
+import { isTime } from '../../../src/format.js'
+import { FAILURE_TYPES, type FailureType } from '../../../src/schema/words.js'
 import { planRetry } from '../../../src/turn/ask/retry.js'
 import type { RetryPlan } from '../../../src/turn/step/turn-event.js'
 

@@ -1,7 +1,7 @@
 import { randomUUID } from 'node:crypto'
 import { beforeEach, describe, expect, test } from 'vitest'
 import { limits } from '../../../src/limits.js'
-import type { CallRecord } from '../../../src/session/fields.js'
+import type { CallRecord } from '../../../src/schema/types.js'
 import type { NewRecord } from '../../../src/session/records.js'
 import type { Session } from '../../../src/session/session.js'
 import {

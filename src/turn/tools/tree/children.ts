@@ -2,7 +2,7 @@
 import { countPending } from '../../../mail/inbox.js'
 import type { Control } from '../../../mail/message.js'
 import type { JsonObject } from '../../../provider/contract.js'
-import type { WatchedStatus } from '../../../session/fields.js'
+import type { WatchedStatus } from '../../../schema/words.js'
 import { readMessageText } from '../../../session/read.js'
 import type { State } from '../../../session/state.js'
 import { statusNow } from '../../../session/status-now.js'

@@ -1,0 +1,112 @@
+/**
+ * The types of record fields (docs/format.md, Types), in zod. Programs do not load zod: the build turns the schemas into
+ * validators (schema/generated), and other modules import only types from here.
+ *
+ * A schema with an `id` is named in docs/format.md, and has one definition in the JSON Schemas.
+ */
+import { z } from 'zod'
+import { DECISIONS, FAILURE_TYPES, STATUSES, WATCHED_STATUSES } from './words.js'
+
+export const text = z.string()
+export const flag = z.boolean()
+export const integer = z.int()
+export const texts = z.record(z.string(), z.string())
+
+export const json = z.record(z.string(), z.unknown()).meta({ id: 'object', description: 'Any JSON object.' })
+
+export const uuid = z
+  .string()
+  .regex(/^[0-9a-f]{8}-[0-9a-f]{4}-[0-9a-f]{4}-[0-9a-f]{4}-[0-9a-f]{12}$/)
+  .meta({ id: 'uuid', description: 'In lower case.' })
+
+export const time = z
+  .string()
+  .regex(/^\d{4}-\d\d-\d\dT\d\d:\d\d:\d\d\.\d{3}Z$/)
+  .meta({
+    id: 'time',
+    description:
+      'Such as `2026-11-20T10:00:00.000Z`, always UTC with milliseconds, so times compare as strings.',
+  })
+
+export const blob = z.object({ blob: z.string().regex(/^[0-9a-f]{64}$/), bytes: integer }).meta({
+  id: 'blob',
+  description: '`{"blob": <sha256>, "bytes": <length>}`: the file `blobs/<sha256>`.',
+})
+
+export const content = z.union([z.string(), blob]).meta({
+  id: 'content',
+  description: 'A string, or a blob if the text exceeds 64 KiB in UTF-8.',
+})
+
+export const decision = z.enum(DECISIONS)
+export const watchedStatus = z.enum(WATCHED_STATUSES)
+export const status = z.enum(STATUSES)
+
+/** Null removes the key. */
+export const metadata = z.record(z.string(), z.string().nullable())
+
+export const usage = z
+  .object({ input_tokens: integer, output_tokens: integer })
+  .meta({ id: 'usage', description: 'Tokens, as the provider counts them.' })
+
+export const runError = z
+  .object({
+    type: z.enum(FAILURE_TYPES),
+    message: text.describe('One sentence for a person.'),
+  })
+  .meta({ id: 'error', description: 'Why a run or a request failed ([types](errors.md#failed-turns)).' })
+
+export const groupFields = {
+  process_group: integer.describe('The pid of its leader.'),
+  start_time: integer.describe("The leader's start, in clock ticks since boot. 0 without `/proc`."),
+  kernel_boot_id: text,
+  pid_namespace: text.describe('Inode number.'),
+  launch_id: uuid.optional().describe("`SUBSTRAT_LAUNCH` in the program's environment."),
+}
+
+export const group = z.object(groupFields).meta({
+  id: 'group',
+  description: 'The process group of a program. Pids are reused, so the other fields identify it.',
+})
+
+export const call = z
+  .object({ call_id: text, name: text, input: json.optional(), input_blob: blob.optional() })
+  .meta({ id: 'call', description: 'A tool call of a model. `call_id` is unique in its response.' })
+
+export const ask = z.object({ call_id: text, tool: text, input: json }).meta({
+  id: 'ask',
+  description: 'A call that a person decides about. Long values of `input` are shortened.',
+})
+
+export const source = z.object({ path: text, bytes: integer, cut: integer }).meta({
+  id: 'source',
+  description:
+    'A file in the prompt. `path` is absolute. `bytes` is its size, and `cut` the number of bytes left out.',
+})
+
+export const lostRequest = z
+  .object({ message_id: uuid, from: text })
+  .meta({ id: 'request', description: 'A request in a lost part of the log.' })
+
+export const reading = z
+  .object({
+    at: time.describe('The wall clock.'),
+    kernel_boot_id: text.describe('`/proc/sys/kernel/random/boot_id`.'),
+    uptime_ms: integer.describe('Since that boot, including suspend.'),
+  })
+  .meta({ id: 'clock', description: 'A reading of the clocks ([time](#time)).' })
+
+/** Text of a message: in the line, or in a blob when it is over `limits.inlineBytesMax`. */
+export type Content = z.infer<typeof content>
+export type Usage = z.infer<typeof usage>
+/** Why a run failed: a sentence for the user, and the type, which decides the exit status and whether a retry is allowed. */
+export type RunError = z.infer<typeof runError>
+export type ProcessGroup = z.infer<typeof group>
+/** A tool call of a model. Its input is in the line, or in a blob (as JSON) when it is large. */
+export type CallRecord = z.infer<typeof call>
+/** The question that a wait asks about one parked call. */
+export type Ask = z.infer<typeof ask>
+/** A file that went into the prompt. */
+export type PromptSource = z.infer<typeof source>
+/** A request that was delivered in a lost part of the log. */
+export type LostRequest = z.infer<typeof lostRequest>

@@ -1,0 +1,57 @@
+/** The words of each enumeration in records. Programs load this module; it must stay free of zod. */
+
+/** The failures that a provider may report. */
+export const PROVIDER_FAILURE_TYPES = [
+  'overloaded',
+  'rate_limit',
+  'invalid',
+  'overflow',
+  'refused',
+  'invalid_response',
+  'authentication',
+  'misconfigured',
+  'unreachable',
+  'timeout',
+  'crashed',
+  'session_lost',
+  'busy',
+] as const
+
+export const FAILURE_TYPES = [...PROVIDER_FAILURE_TYPES, 'max_steps'] as const
+
+export type FailureType = (typeof FAILURE_TYPES)[number]
+
+/**
+ * - `process_exit`: the process of the run is gone.
+ * - `process_restart`: the machine was restarted too.
+ * - `program_killed`: a signal that substrat did not send ended the agent program, or the program exited with status 0 in the
+ *   middle of the turn.
+ */
+export const INTERRUPTIONS = [
+  'process_exit',
+  'process_restart',
+  'program_killed',
+  'shutdown',
+  'suspended',
+  'unknown_tool',
+  'wait_timeout',
+  'program_alive',
+] as const
+
+export type Interruption = (typeof INTERRUPTIONS)[number]
+
+/** `log_damaged`: the undamaged part of the log ends in the middle of the run, see `session.rebuilt`. */
+export const CANCELLATIONS = ['turn_timeout', 'terminated', 'cancelled', 'superseded', 'log_damaged'] as const
+
+export const DECISIONS = ['approve', 'deny', 'input', 'result'] as const
+
+export type Decision = (typeof DECISIONS)[number]
+
+/** The statuses that watchers receive when an agent stops running. */
+export const WATCHED_STATUSES = ['idle', 'waiting', 'interrupted'] as const
+
+export type WatchedStatus = (typeof WATCHED_STATUSES)[number]
+
+export const STATUSES = ['running', 'waiting', 'idle', 'interrupted_startup', 'interrupted_waiting'] as const
+
+export type Status = (typeof STATUSES)[number]
