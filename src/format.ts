@@ -1,7 +1,14 @@
 /** Constants and types of the on-disk format (docs/format.md) that more than one layer needs. */
 
-/** The format version, in `home.json` and in the first record of each log. */
-export const FORMAT = 1
+/**
+ * The format version that this program writes, in `home.json` and in each log. It reads every version up to this one. A log of
+ * an earlier version gets `session.upgraded` before its next record.
+ */
+export const FORMAT = 2
+
+export function isKnownFormat(format: unknown): boolean {
+  return typeof format === 'number' && Number.isInteger(format) && format >= 1 && format <= FORMAT
+}
 
 /** The key index stores this many bytes of the SHA-256 of a key in NFC. */
 export const KEY_HASH_BYTES = 16

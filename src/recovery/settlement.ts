@@ -4,7 +4,7 @@ import { ownIdentity } from '../host/identity.js'
 import type { Interruption } from '../schema/words.js'
 import type { NewRecord } from '../session/records.js'
 import type { Run, State } from '../session/state.js'
-import { isAtWork, type Status } from '../session/status.js'
+import { isAtWork } from '../session/status.js'
 import { overtakenRecords } from '../turn/ask/program-calls.js'
 import { completedRecord, reply } from '../turn/step/records.js'
 import { isRepeatable, type ToolPolicy } from '../turn/step/turn-event.js'
@@ -43,10 +43,7 @@ export function settlement(state: State, row: Row, facts: SettlementFacts): NewR
     case 'settle_tools':
       return settledTools(run, facts)
     case 'expire':
-      return [
-        ...revokedRecords(state, run, 'expired'),
-        ...interruption(run, 'wait_timeout', 'interrupted_waiting'),
-      ]
+      return [...revokedRecords(state, run, 'expired'), interruption(run, 'wait_timeout')]
     case 'go_on':
       return facts.goesOn && !facts.hasSurvivor ? [] : interruptedBy(run, facts)
   }
@@ -59,21 +56,18 @@ export function restRecords(state: State, reason: 'idle' | 'recovery'): NewRecor
 
 /** While a program may still run, no visit may continue the run automatically. The recorded reason prevents that. */
 function interruptedBy(run: Run, { hasSurvivor }: SettlementFacts): NewRecord[] {
-  return hasSurvivor ? interruption(run, 'program_alive', 'interrupted_startup') : interruptedRecords(run)
+  return hasSurvivor ? [interruption(run, 'program_alive')] : interruptedRecords(run)
 }
 
 /** Ends the open run as interrupted because its process died. */
 export function interruptedRecords(run: Run): NewRecord[] {
   const diedWith = run.boot_id.split('/')[0]
   const reason = diedWith === ownIdentity().kernel_boot_id ? 'process_exit' : 'process_restart'
-  return interruption(run, reason, 'interrupted_startup')
+  return [interruption(run, reason)]
 }
 
-function interruption(run: Run, reason: Interruption, status: Status): NewRecord[] {
-  return [
-    { kind: 'run.interrupted', run_id: run.run_id, reason },
-    { kind: 'status.derived', status },
-  ]
+function interruption(run: Run, reason: Interruption): NewRecord {
+  return { kind: 'run.interrupted', run_id: run.run_id, reason }
 }
 
 /**
@@ -94,7 +88,7 @@ function settledTools(run: Run, facts: SettlementFacts): NewRecord[] {
     }),
   )
   if (unknown.length > 0 && unknownTool === 'stop' && !hasSurvivor)
-    return [...results, ...interruption(run, 'unknown_tool', 'interrupted_startup')]
+    return [...results, interruption(run, 'unknown_tool')]
   return goesOn && !hasSurvivor ? results : [...results, ...interruptedBy(run, facts)]
 }
 

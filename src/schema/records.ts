@@ -18,6 +18,7 @@ import {
   json,
   lostRequest,
   metadata,
+  modelUsage,
   reading,
   runError,
   source,
@@ -27,6 +28,7 @@ import {
   time,
   usage,
   uuid,
+  waitKind,
   watchedStatus,
 } from './types.js'
 import { CANCELLATIONS, INTERRUPTIONS } from './words.js'
@@ -41,11 +43,17 @@ export const place = {
 const run_id = uuid
 const message_id = uuid
 const token_id = uuid
+const host_id = text.optional().describe('The machine of the process: a hash of its machine-id.')
+/** The usage of an agent program in this run since the last record with a usage. */
+const programUsage = {
+  usage: usage.optional().describe('Of an agent program, since the last record with its usage.'),
+  models: z.array(modelUsage).optional().describe('The same, per model.'),
+}
 
 const session = {
   'session.created': kind('The agent is created. Always the first record.', {
     agent_id: uuid,
-    format: integer.describe('1.'),
+    format: integer.describe('2. It is 1 in a log of an earlier version.'),
     name: text.nullable(),
     parent: uuid.nullable().describe('Null for a root.'),
     path: text.optional().describe('Names from the root to the agent, joined by `/`. Absent for a root.'),
@@ -69,7 +77,11 @@ const session = {
       metadata: metadata.optional().describe('Null removes a key.'),
     },
   ),
-  'session.activated': kind('A process starts work.', { boot_id: text }),
+  'session.upgraded': kind('From here on the log has a newer format.', {
+    from_format: integer,
+    to_format: integer,
+  }),
+  'session.activated': kind('A process starts work.', { boot_id: text, host_id }),
   'session.suspended': kind('No turn is in progress. Usually in the batch that ends or parks its run.', {
     reason: z
       .enum(['idle', 'requested', 'recovery'])
@@ -99,6 +111,7 @@ const run = {
   'run.started': kind('A turn starts. Provider, model and options are fixed for the run.', {
     run_id,
     boot_id: text,
+    host_id,
     origin: z
       .enum(['operator', 'mail', 'continuation'])
       .describe('`continuation`: continues the interrupted run `continues`.'),
@@ -123,23 +136,29 @@ const run = {
   'run.resumed': kind('A process continues the open run, or its wait is over.', {
     run_id,
     boot_id: text,
+    host_id,
     auto: flag,
     attempt: integer.describe('1, plus the automatic attempts since the turn last made progress.'),
     token_id: token_id.optional().describe('The token whose decision let the run continue.'),
   }),
   'run.waiting': kind('The run is parked, and its process exits. Written again when the token is replaced.', {
     run_id,
-    wait: z.enum(['approval', 'input', 'not_before']),
+    wait: waitKind.describe('`tool_result`: for the result of a call from elsewhere. `budget` is reserved.'),
     asks: z.array(ask).optional(),
     token_id: token_id.optional().describe('Absent for `not_before`.'),
     deadline_at: time.optional(),
     not_before: time.optional(),
     clock: reading.optional(),
     why: text.optional().describe('The error behind `not_before`.'),
+    ...programUsage,
   }),
   'run.completed': kind('The turn ended with its reply.', {
     run_id,
     usage: usage.optional().describe('Total of the run.'),
+    models: z
+      .array(modelUsage)
+      .optional()
+      .describe('Of an agent program, per model, since the last record with its usage.'),
     terminates: flag
       .optional()
       .describe("True for the agent's last turn: it terminates once its replies are sent."),
@@ -149,13 +168,14 @@ const run = {
     error: runError,
     said: content.optional().describe('The text before a refusal, not a reply.'),
     detail: text.optional(),
-    usage: usage.optional().describe("The usage of an agent program. A model's is in `model.failed`."),
+    ...programUsage,
   }),
   'run.cancelled': kind('The turn was stopped and will not continue.', {
     run_id,
     reason: z
       .enum(CANCELLATIONS)
       .describe('`superseded`: by another message of a person. `log_damaged`: see `session.rebuilt`.'),
+    ...programUsage,
   }),
   'run.interrupted': kind('The turn was cut short and may continue in another run.', {
     run_id,
@@ -165,6 +185,7 @@ const run = {
         '`process_exit`: the holder died. `process_restart`: the machine restarted too. `program_killed`: a signal that substrat did not send ended the agent program, or the program exited with status 0 during the turn. `shutdown`: a signal stopped the holder. `suspended`: by `suspend`. `unknown_tool`: the outcome of a tool call is unknown. `wait_timeout`: the deadline passed without a decision. `program_alive`: a program of the run may still be running and cannot be killed.',
       ),
     error: runError.optional().describe('The signal or the status that ended the agent program.'),
+    ...programUsage,
   }),
 }
 
@@ -203,7 +224,15 @@ const provider = {
     run_id,
     stop: z.enum(['end', 'length', 'tool_calls']),
     usage: usage.optional(),
+    model: text.optional().describe('The model that answered.'),
     calls: z.array(call).optional().describe('In order.'),
+    items: z
+      .array(json)
+      .optional()
+      .describe(
+        "The provider's own items, such as reasoning with a signature. It gets them back in this order, unchanged.",
+      ),
+    items_blob: blob.optional().describe('A blob of the JSON of `items`, if that is too large for the line.'),
   }),
   'model.failed': kind('A request failed, or an agent program reported a usage limit.', {
     run_id,
@@ -239,6 +268,8 @@ const provider = {
       keeps_offset: integer.describe('Its byte offset in the log.'),
       messages: integer.describe('How many messages `content` replaces.'),
       responses: integer.describe('How many model responses precede `keeps_seq` in the log.'),
+      usage: usage.optional().describe('Of the request for the summary.'),
+      model: text.optional().describe('The model that wrote the summary.'),
     },
   ),
   'session.seeded': kind(
@@ -271,6 +302,10 @@ const tools = {
     is_error: flag,
     output: blob.optional(),
   }),
+  'tool.deferred': kind(
+    'The result of a started call will come from elsewhere. The run then waits for `tool_result`.',
+    { run_id, call_id, tool, content: content.describe('What the tool said about it, for a person.') },
+  ),
   'program.tool_started': kind(
     'An agent program started its own tool. This record and the next are only for readers.',
     { run_id, call_id, tool, input: json.optional(), input_blob: blob.optional() },
@@ -304,6 +339,7 @@ const waits = {
       hash: text.describe('SHA-256 of the whole secret, which is not stored.'),
       expires_at: time,
       clock: reading.optional(),
+      wait: waitKind.optional().describe('The kind of wait that the token may end.'),
     },
   ),
   'token.consumed': kind('A decision was made with the token.', {
@@ -319,6 +355,7 @@ const waits = {
     'The token stops working: a new token, a new message, the end of the run, or its deadline.',
     { run_id, token_id, reason: z.enum(['rotated', 'superseded', 'ended', 'expired']) },
   ),
+  'token.expired': kind('The deadline of the token passed before a decision.', { run_id, token_id }),
   'wait.answered': kind('A person decided a question of an agent program, never with `result`.', {
     run_id,
     decision,
@@ -384,7 +421,62 @@ const clock = {
     'The wall clock is behind the beginning of a duration ([time](#time)). The rest of each duration counts from here.',
     { clock: reading },
   ),
-  'status.derived': kind('Recovery ended an open run. Only for readers that follow the log.', { status }),
+  'status.derived': kind(
+    'The derived status changed with this batch. Only for readers that follow the log.',
+    { status },
+  ),
+}
+
+const outbound_id = uuid.describe("Derived from the agent's id and the `seq` of the cause.")
+
+/** Kinds that later commands will write. Until then no command writes them, and a log with one is refused as newer. */
+const reserved = {
+  'outbound.queued': kind('A message must leave the machine. In the batch of its cause.', {
+    outbound_id,
+    target: text.describe('The configured target.'),
+    event: z.enum(['waiting', 'failed', 'interrupted', 'limited', 'completed', 'message']),
+    run_id: run_id.optional(),
+    thread: text.optional().describe('The conversation at the target.'),
+    content: content.optional(),
+    expires_at: time.optional(),
+    clock: reading.optional(),
+  }),
+  'outbound.sent': kind('The target accepted it.', {
+    outbound_id,
+    attempt: integer,
+    remote_id: text.optional().describe('The id that the target gave.'),
+  }),
+  'outbound.failed': kind('An attempt failed. The next one is not before `not_before`.', {
+    outbound_id,
+    attempt: integer,
+    why: text,
+    not_before: time,
+    clock: reading.optional(),
+  }),
+  'outbound.dropped': kind('It will not be sent.', {
+    outbound_id,
+    reason: z.enum(['attempts', 'expired', 'refused', 'queue_full', 'no_target']),
+    why: text.optional(),
+  }),
+  'session.moved': kind('The agent lives elsewhere now. This log is closed.', {
+    move_id: uuid,
+    to: text.describe('Where it went, for a person.'),
+    digest: text.optional().describe('SHA-256 of the exported bundle.'),
+  }),
+  'schedule.set': kind('A message is sent to the agent at each time of a calendar.', {
+    schedule_id: uuid,
+    calendar: text.describe('A cron expression.'),
+    time_zone: text,
+    content,
+    next_at: time,
+  }),
+  'schedule.fired': kind('The message of one time was delivered.', {
+    schedule_id: uuid,
+    message_id,
+    due_at: time,
+    next_at: time,
+  }),
+  'schedule.cancelled': kind('The schedule ends.', { schedule_id: uuid }),
 }
 
 /** The sections of docs/format.md, Record kinds. */
@@ -399,8 +491,10 @@ export const RECORD_SECTIONS = {
   Reminders: reminders,
   Control: control,
   'Clock and status': clock,
+  Reserved: reserved,
 }
 
+/** The kinds that commands write and read. */
 export const RECORDS = {
   ...session,
   ...run,

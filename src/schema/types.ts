@@ -5,7 +5,7 @@
  * A schema with an `id` is named in docs/format.md, and has one definition in the JSON Schemas.
  */
 import { z } from 'zod'
-import { DECISIONS, FAILURE_TYPES, STATUSES, WATCHED_STATUSES } from './words.js'
+import { DECISIONS, FAILURE_TYPES, STATUSES, WAITS, WATCHED_STATUSES } from './words.js'
 
 export const text = z.string()
 export const flag = z.boolean()
@@ -41,13 +41,28 @@ export const content = z.union([z.string(), blob]).meta({
 export const decision = z.enum(DECISIONS)
 export const watchedStatus = z.enum(WATCHED_STATUSES)
 export const status = z.enum(STATUSES)
+export const waitKind = z.enum(WAITS)
 
 /** Null removes the key. */
 export const metadata = z.record(z.string(), z.string().nullable())
 
-export const usage = z
-  .object({ input_tokens: integer, output_tokens: integer })
-  .meta({ id: 'usage', description: 'Tokens, as the provider counts them.' })
+const usageFields = {
+  input_tokens: integer.describe('All input, cached or not.'),
+  output_tokens: integer.describe('All output, with reasoning.'),
+  cache_read_tokens: integer.optional().describe('Input read from a cache, part of `input_tokens`.'),
+  cache_write_tokens: integer.optional().describe('Input written to a cache, part of `input_tokens`.'),
+  reasoning_tokens: integer.optional().describe('Part of `output_tokens`.'),
+  cost_usd: z.number().min(0).optional().describe('In US dollars, if the provider reports it.'),
+}
+
+export const usage = z.object(usageFields).meta({
+  id: 'usage',
+  description: 'Tokens, as the provider counts them. A field that it does not report is absent.',
+})
+
+export const modelUsage = z
+  .object({ model: text, ...usageFields })
+  .meta({ id: 'model_usage', description: 'The part of a usage that one model has.' })
 
 export const runError = z
   .object({
@@ -61,6 +76,7 @@ export const groupFields = {
   start_time: integer.describe("The leader's start, in clock ticks since boot. 0 without `/proc`."),
   kernel_boot_id: text,
   pid_namespace: text.describe('Inode number.'),
+  host_id: text.optional().describe('The machine: a hash of its machine-id. Absent: this machine.'),
   launch_id: uuid.optional().describe("`SUBSTRAT_LAUNCH` in the program's environment."),
 }
 
@@ -99,6 +115,7 @@ export const reading = z
 /** Text of a message: in the line, or in a blob when it is over `limits.inlineBytesMax`. */
 export type Content = z.infer<typeof content>
 export type Usage = z.infer<typeof usage>
+export type ModelUsage = z.infer<typeof modelUsage>
 /** Why a run failed: a sentence for the user, and the type, which decides the exit status and whether a retry is allowed. */
 export type RunError = z.infer<typeof runError>
 export type ProcessGroup = z.infer<typeof group>

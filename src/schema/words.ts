@@ -43,6 +43,11 @@ export type Interruption = (typeof INTERRUPTIONS)[number]
 /** `log_damaged`: the undamaged part of the log ends in the middle of the run, see `session.rebuilt`. */
 export const CANCELLATIONS = ['turn_timeout', 'terminated', 'cancelled', 'superseded', 'log_damaged'] as const
 
+/** `budget` is reserved: no command writes it yet. */
+export const WAITS = ['approval', 'input', 'tool_result', 'not_before', 'budget'] as const
+
+export type WaitKind = (typeof WAITS)[number]
+
 export const DECISIONS = ['approve', 'deny', 'input', 'result'] as const
 
 export type Decision = (typeof DECISIONS)[number]

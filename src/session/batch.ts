@@ -4,6 +4,7 @@
  */
 import { timestampAfter } from '../clock.js'
 import { assert } from '../errors.js'
+import { FORMAT } from '../format.js'
 import { readClock } from '../host/identity.js'
 import { limits } from '../limits.js'
 import type { Content } from '../schema/types.js'
@@ -12,6 +13,7 @@ import { BatchLines } from '../storage/store.js'
 import { fold } from './fold/fold.js'
 import { type NewRecord, type SessionRecord, wrongShape } from './records.js'
 import type { State } from './state.js'
+import { deriveStatus } from './status.js'
 
 export interface EncodedBatch {
   bytes: Buffer
@@ -23,15 +25,16 @@ export interface EncodedBatch {
 
 /** `before` is undefined for the first batch of a log. */
 export function encodeBatch(before: State | undefined, records: NewRecord[]): EncodedBatch {
+  const all = withTransition(before, [...upgradeOf(before, records), ...records])
   const first = (before?.last_seq ?? 0) + 1
   const place = {
     ts: timestampAfter(before?.updated_at),
-    batch: [first, first + records.length - 1] as [number, number],
+    batch: [first, first + all.length - 1] as [number, number],
   }
   const blobs: Buffer[] = []
   const lines = new BatchLines(before?.log_bytes ?? 0)
   let state = before
-  const placed = records.map((record, index) => {
+  const placed = all.map((record, index) => {
     // `kind` precedes the record's own fields in the line.
     const fields: object = withClock(withBlobs(record, blobs))
     const { ts, batch } = place
@@ -48,6 +51,29 @@ export function encodeBatch(before: State | undefined, records: NewRecord[]): En
   })
   return { bytes: lines.bytes, records: placed, blobs, state: state as State }
 }
+
+/** A log of an earlier format says so before its next record. */
+function upgradeOf(before: State | undefined, records: NewRecord[]): NewRecord[] {
+  if (before === undefined || before.format === FORMAT || records.length === 0) return []
+  return [{ kind: 'session.upgraded', from_format: before.format, to_format: FORMAT }]
+}
+
+/** Adds the derived status if the batch changes it, for readers that follow the log. */
+function withTransition(before: State | undefined, records: NewRecord[]): NewRecord[] {
+  if (!records.some(({ kind }) => MAY_CHANGE_STATUS.test(kind))) return records
+  const now = readClock()
+  const known = before === undefined ? 'idle' : deriveStatus(before, true, now)
+  const place = { ts: before?.updated_at ?? now.at, batch: [0, 0] as [number, number] }
+  // The status depends on no offset, so a rehearsal of the fold gives it before the batch has its places.
+  const after = records.reduce((state: State | undefined, record) => {
+    const seq = (state?.last_seq ?? 0) + 1
+    return fold(state, { ...record, ...place, seq } as SessionRecord, { seq, offset: 0, end: 0 })
+  }, before)
+  const status = after === undefined ? known : deriveStatus(after, true, now)
+  return status === known ? records : [...records, { kind: 'status.derived', status }]
+}
+
+const MAY_CHANGE_STATUS = /^(run|token)\.|^session\.(terminated|rebuilt)$/
 
 /** Adds the clock reading to a record that starts or ends a duration. `ts` cannot serve: it never runs backwards, but a clock may. */
 function withClock(record: NewRecord): NewRecord {

@@ -1,6 +1,6 @@
 /** Loads a state from disk: a trusted snapshot and the records after it, or else the whole log. */
 import { damagedConversation, SessionStateError, SubstratError } from '../errors.js'
-import { FORMAT } from '../format.js'
+import { isKnownFormat } from '../format.js'
 import type { FileStore, LogDamage, LoggedRecord, LogReader, Unframed } from '../storage/store.js'
 import { fold } from './fold/fold.js'
 import { kindInWords, kindIsKnown, type SessionRecord, wrongShape } from './records.js'
@@ -153,8 +153,8 @@ function corruptError(log: LogReader, at: { offset: number; seq: number; reason:
 
 function foldLogged(state: State | undefined, logged: LoggedRecord, log: LogReader): State {
   const record = checkRecord(logged, log)
-  if (record.kind === 'session.created' && record.format !== FORMAT)
-    throw unknownTo(log, logged, `format ${record.format}`)
+  const format = formatFrom(record)
+  if (format !== undefined && !isKnownFormat(format)) throw unknownTo(log, logged, `format ${format}`)
   try {
     // Only these fields of `logged`: the state stores the location, and its other fields must not get into the snapshot.
     const { seq, offset, end } = logged
@@ -163,6 +163,12 @@ function foldLogged(state: State | undefined, logged: LoggedRecord, log: LogRead
     if (error instanceof SessionStateError) throw corruptError(log, { ...logged, reason: error.message })
     throw error
   }
+}
+
+/** The format of this record and the following ones, if it begins a format. */
+function formatFrom(record: SessionRecord): number | undefined {
+  if (record.kind === 'session.created') return record.format
+  return record.kind === 'session.upgraded' ? record.to_format : undefined
 }
 
 function checkRecord(logged: LoggedRecord, log: LogReader): SessionRecord {

@@ -2,7 +2,7 @@
 
 import type { RunError, Usage } from '../schema/types.js'
 import type { FileStore } from '../storage/store.js'
-import { addUsage } from './fold/turn.js'
+import { addUsage } from './fold/usage.js'
 import { recordsFrom } from './load.js'
 import { readText } from './read.js'
 import type { SessionRecord } from './records.js'

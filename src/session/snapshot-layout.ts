@@ -13,7 +13,7 @@ const FLAG = 'true|false'
 const OBJECT = '\\{[^{}]*\\}'
 /** The values of these fields in an idle agent. */
 const GATE = { isGated: false, permits: 0 }
-const RECOVERY = { interruption: null, barren_attempts: 0, unanswered_requests: 0 }
+const RECOVERY = { last_boot_seen: null, interruption: null, barren_attempts: 0, unanswered_requests: 0 }
 const NO_GATE = JSON.stringify(GATE).replace(/[{}]/g, '\\$&')
 const ENDED = `\\{"run_id":${TEXT},"boot_id":${TEXT},"status":"(?:completed|failed|cancelled|interrupted)"`
 
@@ -97,6 +97,7 @@ const LAYOUT: Record<keyof State, Form | null> = {
   reminders: later,
   watchers: later,
   recovery: later,
+  usage: later,
   warm: later,
   lost: later,
 }
@@ -108,8 +109,12 @@ const BEGINNING = new RegExp(
     .flatMap(([name, of]) => (of === null ? [] : [`"${name}":(${of.isShown ? '' : '?:'}${of.form})`]))
     .join(',')},`,
 )
-/** `recovery` closes last, so these are fields of the state itself. */
-const END = `,${JSON.stringify({ reminders: [], watchers: [], recovery: RECOVERY }).slice(1, -1)}`
+/** `recovery` and `usage` close last, so these are fields of the state itself. A boot id and a usage have no braces in them. */
+const END = new RegExp(
+  `,"reminders":\\[\\],"watchers":\\[\\],"recovery":\\{"last_boot_seen":(?:null|${TEXT}),"interruption":null,"barren_attempts":0,"unanswered_requests":0\\},"usage":\\{[^{}]*\\}$`,
+)
+/** Longer than the end of an idle agent's snapshot, unless its boot id is very long. */
+const END_CHARACTERS_MAX = 600
 
 /** The position of each shown field in a match of `BEGINNING`. */
 const PLACES = Object.fromEntries(
@@ -123,8 +128,8 @@ export function snapshotFields(state: State): object {
   const { gate, run, recovery } = state
   fields.gate = { isGated: gate.isGated, permits: gate.permits }
   if (run !== null) fields.run = beginning(run)
-  const { interruption, barren_attempts, unanswered_requests } = recovery
-  fields.recovery = { interruption, barren_attempts, unanswered_requests }
+  const { last_boot_seen, interruption, barren_attempts, unanswered_requests } = recovery
+  fields.recovery = { last_boot_seen, interruption, barren_attempts, unanswered_requests }
   return fields
 }
 
@@ -137,8 +142,7 @@ function beginning({ run_id, boot_id, status, ...rest }: Run): object {
  * if a text has an escape.
  */
 export function idleSummary(text: string): AgentSummary | undefined {
-  // Faster than `endsWith`, which compares character by character.
-  const found = text.slice(-END.length) === END ? BEGINNING.exec(text) : null
+  const found = END.test(text.slice(-END_CHARACTERS_MAX)) ? BEGINNING.exec(text) : null
   if (found === null) return undefined
   // Parsed, because a substring would keep the whole text in memory.
   const values = JSON.parse(`[${found.slice(1).join(',')}]`)

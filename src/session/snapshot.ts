@@ -17,9 +17,11 @@ import type { KeyEntry, Run, State } from './state.js'
 
 /**
  * The version of the fold that wrote the snapshot. A program with another version folds the log instead. Version 2 added
- * calls, waits and tokens; 3 mail; 4 and 5 programs that wait; 6 a bounded number of keys; 7 whether a program was launched.
+ * calls, waits and tokens; 3 mail; 4 and 5 programs that wait; 6 a bounded number of keys; 7 whether a program was launched;
+ * 8 usage.
  */
-export const SNAPSHOT_VERSION = 7
+export const SNAPSHOT_VERSION = 8
+const UNCOUNTED_VERSION = 7
 const ALL_KEYS_VERSION = 5
 
 /** Every snapshot begins with its version. The fields of the state follow. */
@@ -75,7 +77,15 @@ export function decodeSnapshot(
 /** Undefined if the snapshot is of another version that cannot be converted. */
 function stateIn({ snapshot, crc: _, ...state }: JsonObject): State | undefined {
   if (snapshot === SNAPSHOT_VERSION) return state as unknown as State
-  return snapshot === ALL_KEYS_VERSION ? withLatestKeys(state as unknown as State) : undefined
+  if (snapshot === UNCOUNTED_VERSION) return withoutUsage(state as unknown as State)
+  const converted = snapshot === ALL_KEYS_VERSION ? withLatestKeys(state as unknown as State) : undefined
+  return converted === undefined ? undefined : withoutUsage(converted)
+}
+
+/** Its usage is unknown until the whole log is folded, which the next writer does (`load`). */
+function withoutUsage(state: State): State {
+  const { last_boot_seen = state.run?.boot_id ?? null, ...recovery } = state.recovery
+  return { ...state, recovery: { last_boot_seen, ...recovery }, usage: null }
 }
 
 /** Converts a snapshot with all keys to the state that the fold gives now. Undefined if that needs the log. */

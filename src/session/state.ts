@@ -1,7 +1,7 @@
 /** The types of the state, which `fold` computes from a log. */
 import type { ClockReading } from '../host/identity.js'
 import type { Content, ProcessGroup, RunError, Usage } from '../schema/types.js'
-import type { Decision, Interruption, WatchedStatus } from '../schema/words.js'
+import type { Decision, Interruption, WaitKind, WatchedStatus } from '../schema/words.js'
 import type { NewRecord } from './records.js'
 
 export type SessionState = 'created' | 'active' | 'suspended' | 'terminated'
@@ -16,14 +16,15 @@ export interface Location {
 export interface Call {
   call_id: string
   tool: string
-  status: 'pending' | 'started' | 'finished'
+  /** `deferred`: its result will come from elsewhere. */
+  status: 'pending' | 'started' | 'deferred' | 'finished'
   /** By a decision on this call, not by `allow`. */
   isApproved: boolean
   group: ProcessGroup | null
 }
 
 export interface Wait {
-  kind: 'approval' | 'input' | 'not_before'
+  kind: WaitKind
   since_seq: number
   /** The record of the wait, which has the questions. */
   at: Location
@@ -42,7 +43,9 @@ export interface TokenEntry {
   /** The place of that run in the log. */
   run: { seq: number; offset: number; started_at: string; end: number }
   hash: string
-  status: 'minted' | 'consumed' | 'revoked'
+  status: 'minted' | 'consumed' | 'revoked' | 'expired'
+  /** The kind of wait that the token may end. Absent in logs of format 1. */
+  wait?: WaitKind
   expires_at: string
   clock?: ClockReading | null
   /** The decision that consumed the token. Repeating it gets the same answer; another decision is refused. */
@@ -56,6 +59,8 @@ export type RunStatus = 'open' | 'completed' | 'failed' | 'cancelled' | 'interru
 export interface Run {
   run_id: string
   boot_id: string
+  /** The machine of that process. Absent if unknown, which counts as this machine. */
+  host_id?: string
   status: RunStatus
   origin: 'operator' | 'mail' | 'continuation'
   /** The progress of an open run, as recovery finds it in the log. */
@@ -219,12 +224,16 @@ export interface State {
   reminders: Reminder[]
   watchers: Watcher[]
   recovery: {
+    /** The process that last did work in the session. Null before the first. */
+    last_boot_seen: string | null
     interruption: { run_id: string; reason: Interruption; at: string } | null
     /** Automatic attempts to continue since the last progress: a model's response, a result of its tool, or a reply. */
     barren_attempts: number
     /** Requests to the model since its last response. */
     unanswered_requests: number
   }
+  /** All tokens of the session. Null in a snapshot of an earlier version, which did not count them. */
+  usage: Usage | null
   /** Absent without a kept server. */
   warm?: RecordedServer
   /** The names of the damaged logs that rebuilds have set aside. The key index has the keys of the lost parts. */

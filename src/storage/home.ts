@@ -8,10 +8,10 @@
 import { basename, dirname } from 'node:path'
 import { clock } from '../clock.js'
 import { SubstratError, shellWord } from '../errors.js'
-import { FORMAT } from '../format.js'
+import { FORMAT, isKnownFormat } from '../format.js'
 import { type FileFacts, statIfThere } from '../host/disk/facts.js'
 import * as io from '../host/disk/io.js'
-import { createWhole } from '../host/disk/replace.js'
+import { createWhole, replace } from '../host/disk/replace.js'
 import { randomUuid } from '../start/random.js'
 import { frame, unframeFile } from './log/frame.js'
 import { type HomePaths, parseAgentDirectory } from './paths.js'
@@ -51,7 +51,7 @@ export function readHome(paths: HomePaths): HomeFacts | undefined {
 export function makeHome(paths: HomePaths, chooseLockKind: () => LockKind): HomeFacts {
   const there = readHome(paths)
   refuseForeign(paths)
-  if (there !== undefined && isWhole(paths)) return there
+  if (there !== undefined && isWhole(paths)) return upgraded(paths, there)
   makeRoot(paths.root)
   if (there === undefined) {
     const facts: HomeFacts = {
@@ -72,8 +72,24 @@ export function makeHome(paths: HomePaths, chooseLockKind: () => LockKind): Home
     io.syncDirectory('home.sync_directory', directory)
   io.mkdir('home.ready', paths.boots)
   const facts = readHome(paths)
-  if (facts !== undefined) return facts
+  if (facts !== undefined) return upgraded(paths, facts)
   throw unusableError(paths, 'was moved or removed while it was being opened')
+}
+
+/**
+ * Raises the format of a home that an earlier version created, before any log in it is upgraded. That version then refuses the
+ * whole home by its format. Its logs stay readable, and each is upgraded at its next write.
+ */
+function upgraded(paths: HomePaths, facts: HomeFacts): HomeFacts {
+  if (facts.format === FORMAT) return facts
+  const now = { ...facts, format: FORMAT }
+  replace('home.upgrade', paths.homeFile, frame(factsOf(now)), { durableName: true })
+  return now
+}
+
+/** The facts without the checksum that the frame of the old file has. */
+function factsOf({ format, home_id, lock, created_at }: HomeFacts): HomeFacts {
+  return { format, home_id, lock, created_at }
 }
 
 function directoriesOf(paths: HomePaths): string[] {
@@ -143,10 +159,10 @@ function unusableError(paths: HomePaths, why: string): SubstratError {
 }
 
 function checkHome(paths: HomePaths, facts: HomeFacts): HomeFacts {
-  if (facts.format !== FORMAT) {
+  if (!isKnownFormat(facts.format)) {
     throw new SubstratError(
       'UNKNOWN_FORMAT',
-      `the home ${paths.root} has format ${facts.format}; this version of substrat reads only format ${FORMAT}`,
+      `the home ${paths.root} has format ${facts.format}; this version of substrat reads formats 1 to ${FORMAT}`,
       {
         hint: 'use the version of substrat that created it, or a newer one',
         facts: { path: paths.root, format: facts.format },

@@ -2,14 +2,22 @@ import { existsSync, readFileSync, writeFileSync } from 'node:fs'
 import { join } from 'node:path'
 import { describe, expect, test } from 'vitest'
 import { z } from 'zod'
-import { RECORDS } from '../../src/schema/records.js'
+import { RECORD_SECTIONS, RECORDS } from '../../src/schema/records.js'
 import { type NewRecord, type RecordKind, wrongShape } from '../../src/session/records.js'
 
 const ID = '0b9f6c1e-6f0a-4c55-9a3b-2f1f5a3c7d10'
 const BLOB = { blob: 'a'.repeat(64), bytes: 70_000 }
 const CLOCK = { at: '2026-11-20T10:00:00.000Z', kernel_boot_id: 'k', uptime_ms: 1000 }
 const GROUP = { process_group: 4121, start_time: 99, kernel_boot_id: 'k', pid_namespace: '1' }
-const USAGE = { input_tokens: 1, output_tokens: 2 }
+const USAGE = {
+  input_tokens: 9,
+  output_tokens: 2,
+  cache_read_tokens: 5,
+  cache_write_tokens: 3,
+  reasoning_tokens: 1,
+  cost_usd: 0.0125,
+}
+const MODELS = [{ model: 'm', ...USAGE }]
 
 /** A record of every kind, with all its fields. */
 const EXAMPLES: { [K in RecordKind]: Required<Omit<NewRecord<K>, 'kind'>> } = {
@@ -36,7 +44,8 @@ const EXAMPLES: { [K in RecordKind]: Required<Omit<NewRecord<K>, 'kind'>> } = {
     allow: ['all'],
     metadata: { progress: 'half', link: null },
   },
-  'session.activated': { boot_id: 'k/1/2/3' },
+  'session.upgraded': { from_format: 1, to_format: 2 },
+  'session.activated': { boot_id: 'k/1/2/3', host_id: 'h' },
   'session.suspended': { reason: 'idle' },
   'session.terminated': {},
   'session.rebuilt': {
@@ -51,6 +60,7 @@ const EXAMPLES: { [K in RecordKind]: Required<Omit<NewRecord<K>, 'kind'>> } = {
   'run.started': {
     run_id: ID,
     boot_id: 'k/1/2/3',
+    host_id: 'h',
     origin: 'continuation',
     provider: 'exec',
     model: null,
@@ -64,7 +74,7 @@ const EXAMPLES: { [K in RecordKind]: Required<Omit<NewRecord<K>, 'kind'>> } = {
     steps_max: 20,
     repeats: ID,
   },
-  'run.resumed': { run_id: ID, boot_id: 'k/1/2/3', auto: false, attempt: 1, token_id: ID },
+  'run.resumed': { run_id: ID, boot_id: 'k/1/2/3', host_id: 'h', auto: false, attempt: 1, token_id: ID },
   'run.waiting': {
     run_id: ID,
     wait: 'approval',
@@ -74,20 +84,25 @@ const EXAMPLES: { [K in RecordKind]: Required<Omit<NewRecord<K>, 'kind'>> } = {
     not_before: '2026-11-20T11:00:00.000Z',
     clock: CLOCK,
     why: 'too many requests',
+    usage: USAGE,
+    models: MODELS,
   },
-  'run.completed': { run_id: ID, usage: USAGE, terminates: true },
+  'run.completed': { run_id: ID, usage: USAGE, models: MODELS, terminates: true },
   'run.failed': {
     run_id: ID,
     error: { type: 'refused', message: 'it will not' },
     said: BLOB,
     detail: 'Error: it will not',
     usage: USAGE,
+    models: MODELS,
   },
-  'run.cancelled': { run_id: ID, reason: 'turn_timeout' },
+  'run.cancelled': { run_id: ID, reason: 'turn_timeout', usage: USAGE, models: MODELS },
   'run.interrupted': {
     run_id: ID,
     reason: 'program_killed',
     error: { type: 'crashed', message: 'it was killed by SIGKILL' },
+    usage: USAGE,
+    models: MODELS,
   },
   'message.user': { message_id: ID, run_id: ID, content: 'hi', origin: 'operator' },
   'message.notice': { run_id: ID, content: 'it was interrupted', attempt: 1 },
@@ -97,6 +112,9 @@ const EXAMPLES: { [K in RecordKind]: Required<Omit<NewRecord<K>, 'kind'>> } = {
     run_id: ID,
     stop: 'tool_calls',
     usage: USAGE,
+    model: 'm',
+    items: [{ type: 'thinking', signature: 's' }],
+    items_blob: BLOB,
     calls: [
       { call_id: 'c', name: 'shell', input: { command: 'make' } },
       { call_id: 'd', name: 'write_file', input_blob: BLOB },
@@ -118,6 +136,7 @@ const EXAMPLES: { [K in RecordKind]: Required<Omit<NewRecord<K>, 'kind'>> } = {
     input_blob: BLOB,
   },
   'tool.finished': { run_id: ID, call_id: 'c', tool: 'shell', content: 'ok', is_error: false, output: BLOB },
+  'tool.deferred': { run_id: ID, call_id: 'c', tool: 'await_external', content: 'the build' },
   'server.started': { run_id: ID, server: 'notes', group: GROUP },
   'server.kept': { server_id: ID, group: GROUP },
   'server.stopped': { server_id: ID },
@@ -127,9 +146,11 @@ const EXAMPLES: { [K in RecordKind]: Required<Omit<NewRecord<K>, 'kind'>> } = {
     hash: 'a'.repeat(64),
     expires_at: '2026-11-27T10:00:00.000Z',
     clock: CLOCK,
+    wait: 'tool_result',
   },
   'token.consumed': { run_id: ID, token_id: ID, decision: 'approve', digest: 'd', clock: CLOCK },
   'token.revoked': { run_id: ID, token_id: ID, reason: 'rotated' },
+  'token.expired': { run_id: ID, token_id: ID },
   'context.compacted': {
     run_id: ID,
     content: 'the summary',
@@ -138,6 +159,8 @@ const EXAMPLES: { [K in RecordKind]: Required<Omit<NewRecord<K>, 'kind'>> } = {
     keeps_offset: 900,
     messages: 12,
     responses: 5,
+    usage: USAGE,
+    model: 'm',
   },
   'prompt.assembled': { run_id: ID, sources: [{ path: '/w/AGENTS.md', bytes: 70_000, cut: 10 }] },
   'provider.started': {
@@ -146,6 +169,7 @@ const EXAMPLES: { [K in RecordKind]: Required<Omit<NewRecord<K>, 'kind'>> } = {
     start_time: 99,
     kernel_boot_id: 'k',
     pid_namespace: '1',
+    host_id: 'h',
     launch_id: ID,
   },
   'program.tool_started': {
@@ -228,6 +252,12 @@ const SPOILED: Record<string, unknown[]> = {
   parent: ['root', ''],
   continues: ['x', null],
   format: ['1', 1.5, Number.NaN],
+  from_format: ['1', null],
+  to_format: ['2', null],
+  host_id: [null, 7],
+  models: [null, [{ model: 'm' }], [{ ...USAGE, model: 7 }]],
+  items: [null, ['thinking'], {}],
+  items_blob: ['text', { blob: 'b', bytes: 1 }],
   attempt: [2 ** 53, '1'],
   process_group: [1.5, null],
   start_time: [null],
@@ -257,7 +287,13 @@ const SPOILED: Record<string, unknown[]> = {
   status: ['asleep', null],
   mail_kind: ['letter', null],
   error: [null, 'it failed', { type: 'new', message: '' }, { type: 'crashed' }],
-  usage: [null, { input_tokens: 1 }, { input_tokens: 1, output_tokens: 0.5 }],
+  usage: [
+    null,
+    { input_tokens: 1 },
+    { input_tokens: 1, output_tokens: 0.5 },
+    { ...USAGE, cost_usd: -1 },
+    { ...USAGE, reasoning_tokens: '1' },
+  ],
   allow: ['all', [7]],
   steps_max: ['20', 1.5],
   token_id: ['1', null],
@@ -328,16 +364,34 @@ test('a value that is not a record of a known kind is refused', () => {
     expect(wrongShape({ ...place, kind })).toContain('is unknown')
 })
 
-test('format 1 has exactly the kinds and fields of records.txt (FREEZE_RECORDS=1 updates it)', () => {
-  const file = join(import.meta.dirname, '../formats/v1/records.txt')
+test('this format has exactly the kinds and fields of records.txt (FREEZE_RECORDS=1 updates it)', () => {
+  const file = join(import.meta.dirname, '../formats/v2/records.txt')
   const before = existsSync(file) ? readFileSync(file, 'utf8').trimEnd() : ''
   // A kind that is defined elsewhere in the file is the same kind.
   const order = before.split('\n').filter((line) => !line.startsWith(' '))
   const sorted = KINDS.toSorted((a, b) => indexIn(order, a) - indexIn(order, b))
   const now = sorted.flatMap((kind) => [kind, ...fieldsOf(kind).map((field) => `  ${field}`)]).join('\n')
   if (process.env.FREEZE_RECORDS === '1') writeFileSync(file, `${now}\n`)
-  expect(now).toBe(before)
+  else expect(now).toBe(before)
 })
+
+test('every kind and field of format 1 is still there', () => {
+  const old = readFileSync(join(import.meta.dirname, '../formats/v1/records.txt'), 'utf8').trimEnd()
+  let kind = ''
+  const missing = old.split('\n').filter((line) => {
+    if (!line.startsWith(' ')) kind = line
+    const isThere = KINDS.includes(kind as RecordKind)
+    return !isThere || (line !== kind && !fieldsOf(kind as RecordKind).includes(line.trim()))
+  })
+  expect(missing).toEqual([])
+})
+
+test.each(Object.keys(RECORD_SECTIONS.Reserved))(
+  'the reserved kind %s is not written and not read',
+  (kind) => {
+    expect(wrongShape({ seq: 1, ts: CLOCK.at, kind, batch: [1, 1] })).toContain('is unknown')
+  },
+)
 
 function indexIn(order: string[], kind: string): number {
   const index = order.indexOf(kind)

@@ -8,6 +8,7 @@
  * corruption.
  */
 import { SessionStateError } from '../../errors.js'
+import type { Usage } from '../../schema/types.js'
 import type { SessionRecord } from '../records.js'
 import type { Location, Run, State } from '../state.js'
 import { rebaseClock } from './clock.js'
@@ -21,17 +22,19 @@ import {
   reminderSet,
 } from './mail.js'
 import { openRun, runEnded, runStarted } from './run.js'
-import { foldConfigured, foldCreated, foldRebuilt, moveTo } from './session.js'
+import { foldConfigured, foldCreated, foldRebuilt, foldUpgraded, moveTo } from './session.js'
 import { withToken } from './tokens.js'
 import {
-  addUsage,
   foldResponse,
   foldResumed,
+  hostOf,
   isOfProgram,
+  toolDeferred,
   toolFinished,
   toolStarted,
   waitingRun,
 } from './turn.js'
+import { addUsage, countUsage, uncounted } from './usage.js'
 
 /** The state after one more record. `state` is undefined before the first. Never mutates its arguments. */
 export function fold(state: State | undefined, record: SessionRecord, at: Location): State {
@@ -52,7 +55,7 @@ export function fold(state: State | undefined, record: SessionRecord, at: Locati
 }
 
 /** A terminated agent still sends its outbox, and records that. */
-const AFTER_THE_END: string[] = ['status.derived', 'mail.answered']
+const AFTER_THE_END: string[] = ['status.derived', 'mail.answered', 'session.upgraded']
 
 function apply(next: State, record: SessionRecord, at: Location): State {
   switch (record.kind) {
@@ -60,8 +63,10 @@ function apply(next: State, record: SessionRecord, at: Location): State {
       throw new SessionStateError('the session is created twice')
     case 'session.configured':
       return foldConfigured(next, record)
+    case 'session.upgraded':
+      return foldUpgraded(next, record)
     case 'session.activated':
-      return moveTo(next, 'active')
+      return seenBy(moveTo(next, 'active'), record)
     case 'session.suspended':
       return { ...moveTo(next, 'suspended'), suspended_at: record.ts }
     case 'session.terminated':
@@ -73,17 +78,17 @@ function apply(next: State, record: SessionRecord, at: Location): State {
     case 'session.rebuilt':
       return foldRebuilt(next, record, at)
     case 'run.started':
-      return runStarted(next, record, at)
+      return seenBy(runStarted(next, record, at), record)
     case 'run.resumed':
       // A run that waited for a time and continues on time is not an attempt that counts.
       if (record.auto && next.run?.wait == null)
         next.recovery = { ...next.recovery, barren_attempts: next.recovery.barren_attempts + 1 }
       next.run = foldResumed(openRun(next, record.run_id), record, next.tokens)
       next.isPoked = false
-      return next
+      return seenBy(next, record)
     case 'run.waiting': {
       const run = openRun(next, record.run_id)
-      next.run = waitingRun(run, record, at)
+      Object.assign(next, countUsage(next, waitingRun(run, record, at), record.usage))
       // A program that asks has received the seed.
       if (record.wait !== 'not_before') next.isSeedDue = false
       // A rotated token does not change the status, so watchers get no notice.
@@ -91,19 +96,20 @@ function apply(next: State, record: SessionRecord, at: Location): State {
     }
     case 'run.completed':
       next.isDone = record.terminates === true
+      if (next.usage !== null)
+        next.usage = addUsage(next.usage, uncounted(openRun(next, record.run_id), record))
       return runEnded(next, record, at, {
         status: 'completed',
         usage: record.usage ?? next.run?.usage ?? null,
       })
     case 'run.failed':
-      return runEnded(next, record, at, {
+      return runEnded(withUsage(next, record), record, at, {
         status: 'failed',
         error: record.error,
-        usage: addUsage(next.run?.usage ?? null, record.usage),
         ...(record.said === undefined ? {} : { said: at }),
       })
     case 'run.cancelled':
-      return runEnded(next, record, at, { status: 'cancelled', reason: record.reason })
+      return runEnded(withUsage(next, record), record, at, { status: 'cancelled', reason: record.reason })
     case 'run.interrupted':
       next.recovery = {
         ...next.recovery,
@@ -111,7 +117,7 @@ function apply(next: State, record: SessionRecord, at: Location): State {
         // A signal to substrat, as at a restart of the machine, says nothing about the turn, so the attempt does not count.
         barren_attempts: Math.max(0, next.recovery.barren_attempts - (record.reason === 'shutdown' ? 1 : 0)),
       }
-      return runEnded(next, record, at, {
+      return runEnded(withUsage(next, record), record, at, {
         status: 'interrupted',
         reason: record.reason,
         error: record.error ?? null,
@@ -162,19 +168,24 @@ function apply(next: State, record: SessionRecord, at: Location): State {
       next.recovery = { ...next.recovery, unanswered_requests: next.recovery.unanswered_requests + 1 }
       return next
     case 'model.responded':
-      next.run = foldResponse(openRun(next, record.run_id), record, at)
+      Object.assign(
+        next,
+        countUsage(next, foldResponse(openRun(next, record.run_id), record, at), record.usage),
+      )
       next.recovery = { ...next.recovery, barren_attempts: 0, unanswered_requests: 0 }
       return next
     case 'model.failed': {
       const run = openRun(next, record.run_id)
-      const usage = addUsage(run.usage, record.usage)
-      next.run = { ...run, phase: 'started', failures: run.failures + 1, usage }
-      return next
+      const failed: Run = { ...run, phase: 'started', failures: run.failures + 1 }
+      return { ...next, ...countUsage(next, failed, record.usage) }
     }
     case 'tool.started': {
       const run = toolStarted(openRun(next, record.run_id), record)
       return isOfProgram(record) ? programActed(next, run) : { ...next, run }
     }
+    case 'tool.deferred':
+      next.run = toolDeferred(openRun(next, record.run_id), record)
+      return next
     case 'tool.finished': {
       const run = openRun(next, record.run_id)
       next.run = toolFinished(run, record)
@@ -201,10 +212,14 @@ function apply(next: State, record: SessionRecord, at: Location): State {
     case 'token.minted':
     case 'token.consumed':
     case 'token.revoked':
+    case 'token.expired':
       next.tokens = withToken(next.run, next.tokens, record)
       return next
     case 'context.compacted':
-      next.run = { ...openRun(next, record.run_id), isCompacted: true }
+      Object.assign(
+        next,
+        countUsage(next, { ...openRun(next, record.run_id), isCompacted: true }, record.usage),
+      )
       return { ...next, compaction: at, context_seq: record.keeps_seq, context_offset: record.keeps_offset }
     case 'prompt.assembled':
     case 'message.notice':
@@ -212,7 +227,7 @@ function apply(next: State, record: SessionRecord, at: Location): State {
       return next
     case 'provider.started': {
       const { process_group, start_time, kernel_boot_id, pid_namespace } = record
-      const process = { process_group, start_time, kernel_boot_id, pid_namespace }
+      const process = { process_group, start_time, kernel_boot_id, pid_namespace, ...hostOf(record) }
       next.run = { ...openRun(next, record.run_id), phase: 'launched', process, hasLaunched: true }
       return next
     }
@@ -231,6 +246,16 @@ function apply(next: State, record: SessionRecord, at: Location): State {
     case 'status.derived':
       return next
   }
+}
+
+/** Remembers the process that works in the session. */
+function seenBy(next: State, { boot_id }: { boot_id: string }): State {
+  return { ...next, recovery: { ...next.recovery, last_boot_seen: boot_id } }
+}
+
+/** Adds the usage of a program whose run ends. */
+function withUsage(next: State, record: { run_id: string; usage?: Usage | undefined }): State {
+  return { ...next, ...countUsage(next, openRun(next, record.run_id), record.usage) }
 }
 
 /** The program has acted, so it has received the decision and the seed. Neither may be sent twice. */

@@ -9,7 +9,7 @@ import { limits } from '../../limits.js'
 import type { NewRecord, Place, SessionRecord } from '../records.js'
 import type { KeyEntry, Location, Run, State } from '../state.js'
 import { foldEnded } from './mail.js'
-import { leftCalls } from './turn.js'
+import { hostOf, leftCalls } from './turn.js'
 
 export function runStarted(next: State, record: NewRecord<'run.started'> & Place, at: Location): State {
   if (next.state !== 'active')
@@ -26,6 +26,7 @@ export function runStarted(next: State, record: NewRecord<'run.started'> & Place
     run: {
       run_id: record.run_id,
       boot_id: record.boot_id,
+      ...hostOf(record),
       status: 'open',
       origin: record.origin,
       phase: leftCalls(next.run).calls.length > 0 ? 'calling' : 'started',

@@ -2,6 +2,7 @@
 import { SessionStateError } from '../../errors.js'
 import type { NewRecord, Place } from '../records.js'
 import type { Location, OutboxEntry, SessionState, State } from '../state.js'
+import { NO_USAGE } from './usage.js'
 
 export function foldCreated(record: NewRecord<'session.created'> & Place, at: Location): State {
   return {
@@ -45,8 +46,19 @@ export function foldCreated(record: NewRecord<'session.created'> & Place, at: Lo
     isDone: false,
     reminders: [],
     watchers: [],
-    recovery: { interruption: null, barren_attempts: 0, unanswered_requests: 0 },
+    recovery: { last_boot_seen: null, interruption: null, barren_attempts: 0, unanswered_requests: 0 },
+    usage: NO_USAGE,
   }
+}
+
+/** A format only ever rises. */
+export function foldUpgraded(
+  next: State,
+  { from_format: from, to_format: to }: NewRecord<'session.upgraded'>,
+): State {
+  if (from !== next.format || to <= from)
+    throw new SessionStateError(`a session of format ${next.format} cannot be upgraded from ${from} to ${to}`)
+  return { ...next, format: to }
 }
 
 const MOVES: Record<SessionState, SessionState[]> = {
@@ -106,7 +118,7 @@ export function foldRebuilt(next: State, record: NewRecord<'session.rebuilt'> & 
     // There may be very many keys. The key index has them at this record.
     ...(hasKeys ? { keys: [], keys_since: at.seq + 1 } : {}),
     lost: { kept: [...(next.lost?.kept ?? []), record.kept] },
-    recovery: { interruption: null, barren_attempts: 0, unanswered_requests: 0 },
+    recovery: { ...next.recovery, interruption: null, barren_attempts: 0, unanswered_requests: 0 },
   }
 }
 

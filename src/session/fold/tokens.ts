@@ -13,13 +13,13 @@ import type { Run, State, TokenEntry, Wait } from '../state.js'
 export function withToken(
   run: Run | null,
   tokens: TokenEntry[],
-  record: NewRecord<'token.minted'> | NewRecord<'token.consumed'> | NewRecord<'token.revoked'>,
+  record: NewRecord<'token.minted' | 'token.consumed' | 'token.revoked' | 'token.expired'>,
 ): TokenEntry[] {
   const { token_id, run_id } = record
   if (record.kind === 'token.minted') {
     if (tokens.some((token) => token.token_id === token_id))
       throw new SessionStateError(`token ${token_id} is minted twice`)
-    const { hash, expires_at, clock = null } = record
+    const { hash, expires_at, clock = null, wait } = record
     if (run?.run_id !== run_id)
       throw new SessionStateError(`token ${token_id} is of run ${run_id}, which is not open`)
     const place = { ...run.start, started_at: run.started_at, end: 0 }
@@ -34,17 +34,28 @@ export function withToken(
       decision: null,
       digest: null,
       reason: null,
+      ...(wait === undefined ? {} : { wait }),
     }
     return [...tokens, entry].slice(-limits.tokensKept)
   }
   const found = tokens.find((token) => token.token_id === token_id)
   if (found === undefined) throw new SessionStateError(`token ${token_id} was never minted`)
   if (found.status !== 'minted') throw new SessionStateError(`token ${token_id} is ${found.status} already`)
-  const changed: TokenEntry =
-    record.kind === 'token.consumed'
-      ? { ...found, status: 'consumed', decision: record.decision, digest: record.digest }
-      : { ...found, status: 'revoked', reason: record.reason }
-  return tokens.map((token) => (token === found ? changed : token))
+  return tokens.map((token) => (token === found ? ended(found, record) : token))
+}
+
+function ended(
+  token: TokenEntry,
+  record: NewRecord<'token.consumed' | 'token.revoked' | 'token.expired'>,
+): TokenEntry {
+  switch (record.kind) {
+    case 'token.consumed':
+      return { ...token, status: 'consumed', decision: record.decision, digest: record.digest }
+    case 'token.revoked':
+      return { ...token, status: 'revoked', reason: record.reason }
+    case 'token.expired':
+      return { ...token, status: 'expired', reason: 'expired' }
+  }
 }
 
 /** The token whose decision continues the run. */

@@ -5,7 +5,7 @@
  * wait.
  */
 import { SessionStateError } from '../../errors.js'
-import type { ProcessGroup, Usage } from '../../schema/types.js'
+import type { ProcessGroup } from '../../schema/types.js'
 import type { NewRecord } from '../records.js'
 import type { Call, Location, Run, TokenEntry, Wait } from '../state.js'
 
@@ -20,7 +20,7 @@ export function foldResponse(run: Run, record: NewRecord<'model.responded'>, at:
   if (new Set(calls.map(({ call_id }) => call_id)).size !== calls.length) {
     throw new SessionStateError('two calls of one response have the same call_id')
   }
-  const counts = { steps: run.steps + 1, failures: 0, usage: addUsage(run.usage, record.usage) }
+  const counts = { steps: run.steps + 1, failures: 0 }
   return calls.length === 0
     ? { ...run, ...counts, phase: 'answered', calls: [], calls_at: null }
     : { ...run, ...counts, phase: 'calling', calls, calls_at: at }
@@ -40,6 +40,11 @@ export function toolStarted(run: Run, record: NewRecord<'tool.started'>): Run {
 /** Whether an agent program called one of substrat's tools. Only such a record has the input, because no model response has it. */
 export function isOfProgram({ input, input_blob }: NewRecord<'tool.started'>): boolean {
   return input !== undefined || input_blob !== undefined
+}
+
+/** The tool ran, and left its result to a person or a program elsewhere. */
+export function toolDeferred(run: Run, { call_id }: NewRecord<'tool.deferred'>): Run {
+  return withCall(run, call_id, 'started', (call) => ({ ...call, status: 'deferred', group: null }))
 }
 
 /** A call that was denied, or whose tool is unknown, finishes without being started. */
@@ -77,7 +82,13 @@ export function foldResumed(run: Run, record: NewRecord<'run.resumed'>, tokens: 
   const calls = run.calls.map((call) =>
     approved.includes(call.call_id) ? { ...call, isApproved: true } : call,
   )
-  return { ...run, boot_id: record.boot_id, wait: null, failures: 0, calls }
+  const { host_id: _, ...rest } = run
+  return { ...rest, boot_id: record.boot_id, ...hostOf(record), wait: null, failures: 0, calls }
+}
+
+/** The field is absent, not undefined, because a snapshot must be equal to the fold. */
+export function hostOf({ host_id }: { host_id?: string | undefined }): { host_id?: string } {
+  return host_id === undefined ? {} : { host_id }
 }
 
 /** The calls of an ended run that have no result yet. The next run runs each of them or records why it did not. */
@@ -97,13 +108,4 @@ function withCall(
   if (from !== undefined && call.status !== from)
     throw new SessionStateError(`the call ${callId} is ${call.status} already`)
   return { ...run, phase: 'calling', calls: run.calls.map((each) => (each === call ? change(call) : each)) }
-}
-
-/** The total usage of a run's requests to its model. */
-export function addUsage(sum: Usage | null, added: Usage | undefined): Usage | null {
-  if (added === undefined) return sum
-  return {
-    input_tokens: (sum?.input_tokens ?? 0) + added.input_tokens,
-    output_tokens: (sum?.output_tokens ?? 0) + added.output_tokens,
-  }
 }

@@ -9,7 +9,7 @@
  *   interrupted run leaves calls open, for the run that continues it.
  */
 import { assert } from '../../errors.js'
-import { addUsage } from '../../session/fold/turn.js'
+import { addUsage } from '../../session/fold/usage.js'
 import type { NewRecord } from '../../session/records.js'
 import type { Run, State } from '../../session/state.js'
 import { revokedRecords, waitRecords } from '../tokens.js'
