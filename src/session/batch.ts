@@ -63,15 +63,31 @@ function withTransition(before: State | undefined, records: NewRecord[]): NewRec
   if (!records.some(({ kind }) => MAY_CHANGE_STATUS.test(kind))) return records
   const now = readClock()
   const known = before === undefined ? 'idle' : deriveStatus(before, true, now)
-  const place = { ts: before?.updated_at ?? now.at, batch: [0, 0] as [number, number] }
-  // The status depends on no offset, so a rehearsal of the fold gives it before the batch has its places.
-  const after = records.reduce((state: State | undefined, record) => {
-    const seq = (state?.last_seq ?? 0) + 1
-    return fold(state, { ...record, ...place, seq } as SessionRecord, { seq, offset: 0, end: 0 })
-  }, before)
+  const after = rehearse(before, records)
   const status = after === undefined ? known : deriveStatus(after, true, now)
   return status === known ? records : [...records, { kind: 'status.derived', status }]
 }
+
+/**
+ * The state after the records, but for their places in the log: no status depends on those. Undefined if a record is refused,
+ * which `encodeBatch` then reports.
+ */
+function rehearse(before: State | undefined, records: NewRecord[]): State | undefined {
+  let state = before
+  for (const record of records) {
+    const place = { seq: (state?.last_seq ?? 0) + 1, ts: NO_TIME, batch: [0, 0] as [number, number] }
+    const placed: SessionRecord = { ...record, ...place }
+    if (wrongShape(placed) !== undefined) return undefined
+    try {
+      state = fold(state, placed, { seq: place.seq, offset: 0, end: 0 })
+    } catch {
+      return undefined
+    }
+  }
+  return state
+}
+
+const NO_TIME = '0000-01-01T00:00:00.000Z'
 
 const MAY_CHANGE_STATUS = /^(run|token)\.|^session\.(terminated|rebuilt)$/
 
