@@ -28,7 +28,9 @@ export default class SetCommand extends BaseCommand {
       description: 'set a provider option, as name=value; repeatable',
     }),
     allow: allow({ description: 'change the tools that run without approval; an empty value removes them' }),
-    title: Flags.string({ description: 'change the title that show prints; an empty value removes it' }),
+    title: Flags.string({
+      description: 'change the title that list and show print; an empty value removes it',
+    }),
     timeout: duration({
       description: 'wait this long for a busy agent; default: the timeout setting',
     }),

@@ -14,6 +14,7 @@ export interface AgentView {
   id: string
   name: string | null
   path: string
+  title: string | null
   parent: string | null
   provider: string
   model: string | null
@@ -59,6 +60,7 @@ export function viewAgent(store: FileStore, state: AgentSummary, hasMail?: MailI
     id: state.id,
     name: state.name,
     path: state.path,
+    title: state.title,
     parent: state.parent,
     provider: state.provider_name,
     model: state.model,

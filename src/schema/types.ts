@@ -115,7 +115,6 @@ export const reading = z
 /** Text of a message: in the line, or in a blob when it is over `limits.inlineBytesMax`. */
 export type Content = z.infer<typeof content>
 export type Usage = z.infer<typeof usage>
-export type ModelUsage = z.infer<typeof modelUsage>
 /** Why a run failed: a sentence for the user, and the type, which decides the exit status and whether a retry is allowed. */
 export type RunError = z.infer<typeof runError>
 export type ProcessGroup = z.infer<typeof group>

@@ -22,6 +22,7 @@ export type AgentSummary = Pick<
   State,
   | 'id'
   | 'name'
+  | 'title'
   | 'parent'
   | 'path'
   | 'state'
@@ -59,7 +60,7 @@ const LAYOUT: Record<keyof State, Form | null> = {
   format: hiddenField(NUMBER),
   id: shownField(TEXT),
   name: shownField(`null|${TEXT}`),
-  title: hiddenField(`null|${TEXT}`),
+  title: shownField(`null|${TEXT}`),
   parent: shownField(`null|${TEXT}`),
   path: shownField(TEXT),
   state: shownField(TEXT),
@@ -152,6 +153,7 @@ export function idleSummary(text: string): AgentSummary | undefined {
   return {
     id: shown('id'),
     name: shown('name'),
+    title: shown('title'),
     parent: shown('parent'),
     path: shown('path'),
     state: shown('state'),

@@ -18,8 +18,8 @@ import { askModel } from './ask/ask-model.js'
 import { overtakenRecords, ProgramCalls } from './ask/program-calls.js'
 import { UncaughtErrors } from './ask/uncaught-errors.js'
 import { shortenedInput } from './asks.js'
+import { Compaction } from './compaction.js'
 import type { TurnPorts } from './ports.js'
-import { compact } from './prompt/compact.js'
 import { openCalls } from './prompt/history.js'
 import { step, withSuspension } from './step/step.js'
 import type { Effect, TurnEvent } from './step/turn-event.js'
@@ -57,8 +57,9 @@ class Turn {
     endIfShuttingDown: () => undefined,
     close: () => undefined,
   }
-  private readonly uncaught = new UncaughtErrors()
+  readonly uncaught = new UncaughtErrors()
   private readonly tools: ToolRuns
+  private readonly compaction: Compaction
 
   constructor(
     private readonly session: Session,
@@ -66,6 +67,7 @@ class Turn {
     private slot: { release(): Promise<void> } | undefined,
   ) {
     this.tools = new ToolRuns(session, ports, this)
+    this.compaction = new Compaction(session, ports, this)
   }
 
   persist(event: TurnEvent): Effect | undefined {
@@ -104,9 +106,9 @@ class Turn {
       case 'park':
         return this.park(effect.call_ids)
       case 'pause':
-        return this.pause(effect.ms)
+        return this.pauseBefore(effect)
       case 'compact':
-        return this.compact(this.ports.provider as ModelProvider)
+        return this.compaction.run(this.ports.provider as ModelProvider)
     }
   }
 
@@ -125,7 +127,7 @@ class Turn {
     await this.tools.startToolServers()
     if (this.stop.signal.aborted)
       return { type: 'stopped', reason: this.stop.reason(), state: null, result: null }
-    this.slot ??= await this.ports.takeSlot(this.stop.signal)
+    await this.takeSlot()
     const ends = { signal: this.stop.signal, uncaught: this.uncaught }
     const asked = await askModel(this.session, provider, settings, toolbox.definitions, ends, onText)
     await this.releaseSlot()
@@ -153,9 +155,7 @@ class Turn {
       persist: (event) => void this.persist(event),
       stored: (call) => this.callRecords([call])[0] as CallRecord,
       lendSlot: () => this.releaseSlot(),
-      takeSlotBack: async () => {
-        this.slot ??= await this.ports.takeSlot(this.stop.signal)
-      },
+      takeSlotBack: () => this.takeSlot(),
     })
     const served = await this.ports
       .serveTools((name, input, signal) => calls.call(name, input, signal))
@@ -249,20 +249,10 @@ class Turn {
     })
   }
 
-  private async compact(provider: ModelProvider): Promise<TurnEvent> {
-    this.slot ??= await this.ports.takeSlot(this.stop.signal)
-    this.ports.note('the conversation is too long for the model: compacting it')
-    const compacted = await compact(this.session, provider, this.ports.settings, {
-      signal: this.stop.signal,
-      uncaught: this.uncaught,
-    })
-    if (this.stop.signal.aborted)
-      return { type: 'stopped', reason: this.stop.reason(), state: null, result: null }
-    if (compacted !== undefined) return compacted
-    if (await this.stop.isShuttingDown(false))
-      return { type: 'stopped', reason: 'shutdown', state: null, result: null }
-    const message = 'the conversation is too long for the model, and could not be made shorter'
-    return { type: 'failed', error: { type: 'overflow', message } }
+  /** The pause before a request to the model, or before another request for a summary. */
+  private async pauseBefore({ ms, before }: Extract<Effect, { type: 'pause' }>): Promise<TurnEvent> {
+    const event = await this.pause(ms)
+    return event.type === 'retry' && before === 'compact' ? this.perform({ type: 'compact' }) : event
   }
 
   /** The records of all calls share one line of the log: an input that does not fit becomes a blob. */
@@ -277,7 +267,11 @@ class Turn {
     })
   }
 
-  private async releaseSlot(): Promise<void> {
+  async takeSlot(): Promise<void> {
+    this.slot ??= await this.ports.takeSlot(this.stop.signal)
+  }
+
+  async releaseSlot(): Promise<void> {
     const { slot } = this
     this.slot = undefined
     await slot?.release()

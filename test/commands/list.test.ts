@@ -36,6 +36,18 @@ describe.concurrent('list', () => {
     expect(rest).toHaveLength(2)
   })
 
+  test('shows the titles of agents, if any has one', async () => {
+    const house = new House()
+    for (const name of ['a', 'b']) await house.spawn(name)
+    await house.ok('set', 'b', '--title', 'the release\nnotes')
+    const [head, first, second] = (await house.ok('list')).stdout.split('\n')
+    expect(head).toMatch(/UPDATED +TITLE$/)
+    expect(first).toMatch(/Z$/)
+    expect(second).toMatch(/Z +the release/)
+    const { json } = await house.ok('list', '--json')
+    expect(json.agents.map(({ title }: { title: string }) => title)).toEqual([null, 'the release\nnotes'])
+  })
+
   test('prints entries of the same shape as the agent of send --json', async () => {
     const house = new House()
     await house.spawn('a')

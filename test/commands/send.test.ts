@@ -6,6 +6,7 @@ const AGENT = {
   id: expect.stringMatching(/^[0-9a-f-]{36}$/),
   name: 'a',
   path: 'a',
+  title: null,
   parent: null,
   provider: 'scripted',
   model: null,

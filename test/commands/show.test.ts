@@ -14,6 +14,7 @@ describe.concurrent('show', () => {
         id,
         name: 'a',
         path: 'a',
+        title: 'A line',
         parent: null,
         provider: 'scripted',
         model: 'm',

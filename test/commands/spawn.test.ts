@@ -41,6 +41,7 @@ describe.concurrent('spawn', () => {
       id: expect.stringMatching(UUID),
       name: 'a',
       path: 'a',
+      title: null,
       parent: null,
       provider: 'scripted',
       model: 'm',

@@ -9,7 +9,13 @@ export function agentsTable(agents: ListedAgent[], { status, state, roots }: Lis
   if (agents.length === 0 && (status !== undefined || state !== undefined || roots))
     return 'no agents match (show all agents: substrat list --all)'
   if (agents.length === 0) return 'no agents yet (create one: substrat spawn)'
-  return table(['AGENT', 'ID', 'STATE', 'STATUS', 'PROVIDER', 'INBOX', 'UPDATED'], agents, cellsOf)
+  const head = ['AGENT', 'ID', 'STATE', 'STATUS', 'PROVIDER', 'INBOX', 'UPDATED']
+  if (!agents.some((agent) => titleOf(agent) !== '')) return table(head, agents, cellsOf)
+  return table([...head, 'TITLE'], agents, (agent) => [...cellsOf(agent), titleOf(agent)])
+}
+
+function titleOf(agent: ListedAgent): string {
+  return 'title' in agent ? firstLine(agent.title ?? '') : ''
 }
 
 function cellsOf(agent: ListedAgent): string[] {

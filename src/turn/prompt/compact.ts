@@ -6,6 +6,7 @@
  * the last exchange. The message that the turn answers stays word for word.
  */
 import type { ModelProvider, ProviderSettings } from '../../provider/contract.js'
+import type { FailureReport } from '../../provider/failure.js'
 import type { Session } from '../../session/session.js'
 import { complete } from '../ask/ask-model.js'
 import type { TurnEnds } from '../ask/events.js'
@@ -15,16 +16,22 @@ import { compactionOf, type Exchange, exchanges, promptOf } from './history.js'
 const KEPT_SHARE = 1 / 3
 const EXCERPT_CHARACTERS_MAX = 4000
 
-/** Undefined if nothing can be left out or the summary failed. The full conversation then stays. */
+export type Compacted =
+  | Extract<TurnEvent, { type: 'compacted' }>
+  /** The request for the summary failed. The full conversation stays. */
+  | ({ type: 'failed' } & FailureReport)
+  /** Nothing can be left out, the summary is empty, or the turn was stopped. */
+  | { type: 'none' }
+
 export async function compact(
   session: Session,
   provider: ModelProvider,
   settings: ProviderSettings,
   ends: TurnEnds,
-): Promise<Extract<TurnEvent, { type: 'compacted' }> | undefined> {
+): Promise<Compacted> {
   const all = exchanges(session)
   const cut = cutOf(all)
-  if (cut <= 0) return undefined
+  if (cut <= 0) return { type: 'none' }
   const [left, first] = [all.slice(0, cut), all[cut] as Exchange]
   const earlier = compactionOf(session)
   // An earlier compaction's summary counts as the messages that it replaced.
@@ -34,7 +41,7 @@ export async function compact(
   const how = provider.summarises === false ? 'dropped' : 'summary'
   const summary =
     how === 'dropped' ? droppedNotice(messages) : await summarise(provider, settings, left, ends)
-  if (summary === undefined) return undefined
+  if (typeof summary !== 'string') return summary
   // An earlier compaction may have quoted the prompt in its summary. This compaction replaces that summary, so it quotes it again.
   const prompt = session.state.run?.prompts[0] ?? null
   const asked =
@@ -63,7 +70,7 @@ async function summarise(
   settings: ProviderSettings,
   left: Exchange[],
   ends: TurnEnds,
-): Promise<string | undefined> {
+): Promise<string | Exclude<Compacted, { type: 'compacted' }>> {
   const prompt = `${SUMMARY_PROMPT}\n\n${left.map(transcriptOf).join('\n\n')}`
   const request = {
     ...settings,
@@ -75,7 +82,8 @@ async function summarise(
     tools: [],
   }
   const result = await complete(provider, request, ends, () => undefined)
-  if (result.outcome !== 'answered' || result.answer.reply.trim() === '') return undefined
+  if (result.outcome === 'failed') return { type: 'failed', ...result }
+  if (result.outcome === 'stopped' || result.answer.reply.trim() === '') return { type: 'none' }
   return `[substrat] Summary of the conversation so far:\n\n${result.answer.reply}`
 }
 

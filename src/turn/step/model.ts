@@ -47,11 +47,14 @@ export function modelFailed(
   event: Extract<TurnEvent, { type: 'model_failed' }>,
 ): Step {
   const { run_id } = run
-  const { error, plan } = event
+  const { error, plan, isSummary = false } = event
   const attempt = modelFailure(run_id, event, plan.retryInMs)
-  if (error.type === 'overflow' && mayCompact(state, run))
+  if (error.type === 'overflow' && !isSummary && mayCompact(state, run))
     return { records: [attempt], effect: { type: 'compact' } }
-  if (plan.retryInMs !== null) return { records: [attempt], effect: { type: 'pause', ms: plan.retryInMs } }
+  if (plan.retryInMs !== null) {
+    const before = isSummary ? { before: 'compact' as const } : {}
+    return { records: [attempt], effect: { type: 'pause', ms: plan.retryInMs, ...before } }
+  }
   // `detail` and `usage` are in the attempt's record already.
   const { said } = event
   const failed = runFailed(run_id, said === undefined ? { error } : { error, said })

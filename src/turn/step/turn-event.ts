@@ -101,7 +101,8 @@ export type TurnEvent =
       usage: Usage | null
       calls: CallRecord[]
     }
-  | ({ type: 'model_failed'; error: RunError; plan: RetryPlan } & ErrorDetail)
+  /** `isSummary`: it was the request for the summary that a compaction needs. */
+  | ({ type: 'model_failed'; error: RunError; plan: RetryPlan; isSummary?: boolean } & ErrorDetail)
   | { type: 'retry' }
   | {
       type: 'compacted'
@@ -150,7 +151,8 @@ export type Effect =
   | { type: 'run_tool'; call_id: string }
   /** Mint a token and park, about these calls. */
   | { type: 'park'; call_ids: string[] }
-  | { type: 'pause'; ms: number }
+  /** `before`: the effect that follows. Default: the model is asked again. */
+  | { type: 'pause'; ms: number; before?: 'compact' }
   | { type: 'compact' }
 
 export interface Step {

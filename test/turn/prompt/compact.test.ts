@@ -160,12 +160,6 @@ describe('a conversation that cannot be made shorter', () => {
   }
 
   test.each<[string, () => AsyncIterable<ModelEvent>]>([
-    [
-      'the summary fails',
-      () => {
-        throw providerFailure('overloaded', 'busy')
-      },
-    ],
     ['the summary is empty', () => answer(' \n')],
     [
       'the summary is too long itself',
@@ -192,6 +186,46 @@ describe('a conversation that cannot be made shorter', () => {
     await failsWhole(provider)
     expect(asked.summaries).toHaveLength(1)
     expect(kindsOf(session).filter((kind) => kind === 'context.compacted')).toHaveLength(1)
+  })
+})
+
+describe('a request for a summary', () => {
+  beforeEach(() => {
+    for (const n of [1, 2, 3]) appendTurn(session, `question ${n}`, LONG)
+  })
+
+  test('is retried like any request, without another request of the conversation', async () => {
+    let failures = 0
+    const { provider, asked } = narrow(6000, () => {
+      failures += 1
+      if (failures <= 3) throw providerFailure('rate_limit', 'slow down')
+      return answer('the gist')
+    })
+    expect((await runTurn(session, provider, { prompt: 'and now?' })).status).toBe('completed')
+    expect(asked.summaries).toHaveLength(4)
+    // One that was too long, and the shorter one.
+    expect(asked.histories).toHaveLength(2)
+    expect(kindsOf(session).filter((kind) => kind === 'model.failed')).toHaveLength(4)
+  })
+
+  test('that fails after its last retry ends the turn under its own cause', async () => {
+    const { provider, asked } = narrow(6000, () => {
+      throw providerFailure('overloaded', 'busy')
+    })
+    const run = await runTurn(session, provider, { prompt: 'and now?' })
+    expect(run).toMatchObject({ status: 'failed', error: { type: 'overloaded' } })
+    expect(run.error?.message).toContain('busy (request for a summary of the conversation')
+    expect(asked.summaries).toHaveLength(4)
+    expect(conversation(session)).toHaveLength(7)
+  })
+
+  test('that is limited for a long time parks the turn until then', async () => {
+    const limited = (): never => {
+      const failure = { type: 'rate_limit', retry_after_ms: 3_600_000 }
+      throw Object.assign(new Error('slow down'), { failure })
+    }
+    const run = await runTurn(session, narrow(6000, limited).provider, { prompt: 'and now?' })
+    expect(run).toMatchObject({ status: 'open', wait: { kind: 'not_before' } })
   })
 })
 
