@@ -5,7 +5,7 @@
 import { timestampAfter } from '../clock.js'
 import { assert } from '../errors.js'
 import { FORMAT } from '../format.js'
-import { readClock } from '../host/identity.js'
+import { type ClockReading, readClock } from '../host/identity.js'
 import { limits } from '../limits.js'
 import type { Content } from '../schema/types.js'
 import { sha256Hex } from '../start/hash.js'
@@ -58,13 +58,15 @@ function upgradeOf(before: State | undefined, records: NewRecord[]): NewRecord[]
   return [{ kind: 'session.upgraded', from_format: before.format, to_format: FORMAT }]
 }
 
-/** Adds the derived status if the batch changes it, for readers that follow the log. */
+/**
+ * Adds the derived status if the batch changes it, for readers that follow the log. It depends on the records alone: a deadline
+ * that has passed changes the status when a record says so.
+ */
 function withTransition(before: State | undefined, records: NewRecord[]): NewRecord[] {
   if (!records.some(({ kind }) => MAY_CHANGE_STATUS.test(kind))) return records
-  const now = readClock()
-  const known = before === undefined ? 'idle' : deriveStatus(before, true, now)
+  const known = before === undefined ? 'idle' : deriveStatus(before, true, NO_CLOCK)
   const after = rehearse(before, records)
-  const status = after === undefined ? known : deriveStatus(after, true, now)
+  const status = after === undefined ? known : deriveStatus(after, true, NO_CLOCK)
   return status === known ? records : [...records, { kind: 'status.derived', status }]
 }
 
@@ -87,6 +89,8 @@ function rehearse(before: State | undefined, records: NewRecord[]): State | unde
   return state
 }
 
+/** Earlier than every deadline. */
+const NO_CLOCK: ClockReading = { at: '', kernel_boot_id: '', uptime_ms: 0 }
 const NO_TIME = '0000-01-01T00:00:00.000Z'
 
 const MAY_CHANGE_STATUS = /^(run|token)\.|^session\.(terminated|rebuilt)$/
