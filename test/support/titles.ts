@@ -1,7 +1,7 @@
 /** The titles of a test file, read from its source without running it. */
 import { childrenOf, type Node, programOf } from '../../stress/mutants/syntax.js'
 
-/** What vitest replaces by a value. */
+/** vitest replaces it by a value. */
 const PLACEHOLDER = /%[sdifjop#%]|\$[\w.]+/g
 
 /**
