@@ -12,7 +12,7 @@ export default class Suspend extends BaseCommand {
   static override flags = {
     hold: Flags.boolean({
       description:
-        'also start no new turn, and queue messages, until you resume the agent; default: the next message starts a turn',
+        'also start no new turn until you resume the agent: send exits 13, send --queue stores the message; default: the next message starts a turn',
     }),
     timeout: duration({
       description: 'wait this long for a turn to stop; default: the timeout setting',

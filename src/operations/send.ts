@@ -195,11 +195,9 @@ function refuseClosed(state: State): void {
   if (obstacle?.kind === 'hold' || obstacle?.kind === 'gate') throw closedError(state, obstacle)
 }
 
-const LEAVE = { hold: '--if-busy queue', gate: '--queue' }
-
-function closedError(state: State, { kind, code, is, until, next }: Closure): SubstratError {
+function closedError(state: State, { code, is, until, next }: Closure): SubstratError {
   return new SubstratError(code, `${nameOf(state)} is ${is} and will not run until you ${until} it`, {
-    hint: `${until} it: ${next}; or queue the message: ${LEAVE[kind]}`,
+    hint: `${until} it: ${next}; or queue the message: --queue`,
     facts: { agent_id: state.id },
   })
 }

@@ -46,7 +46,7 @@ const token_id = uuid
 const host_id = text.optional().describe('The machine of the process: a hash of its machine-id.')
 /** The usage of an agent program in this run since the last record with a usage. */
 const programUsage = {
-  usage: usage.optional().describe('Of an agent program, since the last record with its usage.'),
+  usage: usage.optional().describe('The usage of an agent program since the last record with its usage.'),
   models: z.array(modelUsage).optional().describe('The same, per model.'),
 }
 
@@ -158,7 +158,7 @@ const run = {
     models: z
       .array(modelUsage)
       .optional()
-      .describe('Of an agent program, per model, since the last record with its usage.'),
+      .describe('The usage of an agent program per model, since the last record with its usage.'),
     terminates: flag
       .optional()
       .describe("True for the agent's last turn: it terminates once its replies are sent."),
@@ -268,7 +268,7 @@ const provider = {
       keeps_offset: integer.describe('Its byte offset in the log.'),
       messages: integer.describe('How many messages `content` replaces.'),
       responses: integer.describe('How many model responses precede `keeps_seq` in the log.'),
-      usage: usage.optional().describe('Of the request for the summary.'),
+      usage: usage.optional().describe('The usage of the request for the summary.'),
       model: text.optional().describe('The model that wrote the summary.'),
     },
   ),
@@ -304,7 +304,7 @@ const tools = {
   }),
   'tool.deferred': kind(
     'The result of a started call will come from elsewhere. The run then waits for `tool_result`.',
-    { run_id, call_id, tool, content: content.describe('What the tool said about it, for a person.') },
+    { run_id, call_id, tool, content: content.describe('The text of the tool about it, for a person.') },
   ),
   'program.tool_started': kind(
     'An agent program started its own tool. This record and the next are only for readers.',

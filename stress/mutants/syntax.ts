@@ -60,7 +60,7 @@ export function childrenIn(node: Node, field: string): Node[] {
 const childrenByNode = new WeakMap<Node, [field: string, child: Node][]>()
 
 /** The children in source order, each with its field, such as `left` or `arguments.0`. */
-function childrenOf(node: Node): [field: string, child: Node][] {
+export function childrenOf(node: Node): [field: string, child: Node][] {
   const known = childrenByNode.get(node)
   if (known !== undefined) return known
   const children: [string, Node][] = []

@@ -8,7 +8,6 @@ import { OPERATOR } from '../../src/format.js'
 import { post } from '../../src/mail/post.js'
 import { type Expected, HOME_LAYOUT } from '../../src/storage/layout.js'
 import type { FileStore } from '../../src/storage/store.js'
-import { EVERY_KEY } from '../support/keys.js'
 import { draft } from '../support/mail.js'
 import { sectionsOf, shapesOf } from '../support/markdown.js'
 import { tempStore } from '../support/temp.js'
@@ -38,15 +37,6 @@ test('docs/format.md lists the fields of the small files that the store writes',
   expect(fieldsOf('roots/<sha256>')).toEqual(namesIn(entry?.path as string))
   expect(fieldsOf('server.json')).toEqual(namesIn(join(agent, 'server.json')))
   expect(fieldsOf('lock')).toEqual(namesIn(join(store.root, 'roots/lock')))
-})
-
-test('docs/format.md lists the fields in the head of the key index', () => {
-  const store = tempStore()
-  const agent_id = randomUUID()
-  const agent = agentIn(store, agent_id)
-  const end = { agent_id, last_seq: 1, last_offset: 0, log_bytes: 1, record_crc: '00000000' }
-  store.keys.write(end, { added: new Map(), kept: EVERY_KEY })
-  expect(fieldsOf('head')).toEqual([...namesIn(join(agent, 'keys')), 'crc'])
 })
 
 test('docs/format.md lists the fields of a message', () => {

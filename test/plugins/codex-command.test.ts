@@ -123,7 +123,7 @@ describe('check', () => {
 
   test.each<[string, Record<string, string>]>([
     ['the option sandbox must be one of', { sandbox: 'none' }],
-    ['command names no program', { command: ' ' }],
+    ['option command is empty', { command: ' ' }],
     ['command has an unclosed quote', { command: "codex 'x" }],
     ['the option args must not contain --ephemeral', { args: '--ephemeral' }],
     ['the option args must not contain --cd', { args: '--cd=/' }],

@@ -3,7 +3,7 @@
  * notices a defect.
  */
 import { execFile } from 'node:child_process'
-import { existsSync } from 'node:fs'
+import { existsSync, readFileSync } from 'node:fs'
 import { join } from 'node:path'
 import { promisify } from 'node:util'
 import { transform } from 'esbuild'
@@ -16,6 +16,7 @@ import { type Sources, sourcesIn } from '../../stress/mutants/place.js'
 import { shapesOf } from '../../stress/mutants/shapes.js'
 import { placesIn, programOf } from '../../stress/mutants/syntax.js'
 import { repository } from '../../stress/support/lab.js'
+import { titlesIn } from '../support/titles.js'
 
 const sources = sourcesIn(repository)
 
@@ -101,6 +102,17 @@ describe('each mutant', () => {
   test('has suites that exist', () => {
     const files = MUTANTS.flatMap(({ suites }) => suites.map((suite) => suite.split('#')[0]))
     expect(files.filter((file) => !existsSync(join(repository, 'test', `${file}.test.ts`)))).toEqual([])
+  })
+
+  test('has words after a # that occur in a title of the suite', () => {
+    const filters = MUTANTS.flatMap(({ suites }) => suites.filter((suite) => suite.includes('#')))
+    const unmatched = [...new Set(filters)].filter((suite) => {
+      const [file, words = ''] = suite.split('#')
+      const source = readFileSync(join(repository, 'test', `${file}.test.ts`), 'utf8')
+      return !titlesIn(source).some((title) => title.includes(words))
+    })
+    expect(filters.length).toBeGreaterThan(30)
+    expect(unmatched).toEqual([])
   })
 
   test('is refused if the code at its place has changed', () => {

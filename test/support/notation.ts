@@ -1,5 +1,6 @@
 /** The zod schemas in the notation of docs/format.md: `name?:type`. */
 import { z } from 'zod'
+import { group } from '../../src/schema/types.js'
 
 type Schema = z.core.$ZodType
 type Shape = Readonly<Record<string, Schema>>
@@ -59,7 +60,7 @@ export function describedObjects(objects: Record<string, z.ZodObject>): string {
   return Object.entries(objects)
     .map(([name, schema]) => {
       const notes = Object.entries(schema.shape).flatMap(([field, type]) => {
-        const note = fieldNote(type as Schema)
+        const note = schema !== group && isOfGroup(type) ? undefined : fieldNote(type as Schema)
         return note === undefined ? [] : [`\`${field}\`: ${note}`]
       })
       const lines = fieldLines(schema.shape).join(' ')
@@ -67,6 +68,11 @@ export function describedObjects(objects: Record<string, z.ZodObject>): string {
       return [...parts, notes.join(' ')].filter((part) => part !== '').join('\n\n')
     })
     .join('\n\n')
+}
+
+/** `group` explains its fields. A record with the same fields refers to it. */
+function isOfGroup(field: unknown): boolean {
+  return Object.values<unknown>(group.shape).includes(field)
 }
 
 /** The description of the field itself, not that of its named type. */

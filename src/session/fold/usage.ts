@@ -1,7 +1,7 @@
 /**
  * Adds up tokens and costs.
  *
- * Invariant: the total of a session is the sum of what its records add, so it costs the same to keep at any age.
+ * Invariant: the total of a session is the sum over its records, so it costs the same to keep at any age.
  */
 import type { Usage } from '../../schema/types.js'
 import type { NewRecord } from '../records.js'
