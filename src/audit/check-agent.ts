@@ -4,6 +4,7 @@
  */
 import { SubstratError } from '../errors.js'
 import { readClock } from '../host/identity.js'
+import { SNAPSHOT_PREDICATES } from '../schema/generated/snapshot-predicates.js'
 import { type Loaded, load, loadFrom } from '../session/load.js'
 import { decodeSnapshot, snapshotOf } from '../session/snapshot.js'
 import type { State } from '../session/state.js'
@@ -108,6 +109,12 @@ function checkSnapshot(
   whole: Loaded,
   found: AddFinding,
 ): void {
+  const wrong = wrongFields(decodeSnapshot(snapshot, agentId, log).state)
+  // A state of a wrong shape cannot be folded further: that would look like damage of the log.
+  if (wrong.length > 0) {
+    found('the snapshot matches the log', `the snapshot has invalid values: ${wrong.join(', ')}`)
+    return
+  }
   const bySnapshot = load(agentId, log, snapshot).state
   const isOld = bySnapshot.usage === null
   const [known, folded] = [bySnapshot, whole.state].map((state) =>
@@ -116,6 +123,13 @@ function checkSnapshot(
   if (known !== folded)
     found('the snapshot matches the log', `the snapshot and the log differ at record ${bySnapshot.last_seq}`)
   sayWhatIsWrong(agentId, log, snapshot, found)
+}
+
+/** The names of the fields that do not have the shape of a state. Commands trust the checksum and do not look. */
+function wrongFields(state: State | undefined): string[] {
+  if (state === undefined) return []
+  const checks = Object.entries(SNAPSHOT_PREDICATES.state)
+  return checks.flatMap(([field, check]) => (check(state[field as keyof State]) ? [] : [field]))
 }
 
 /** Without the fields that a snapshot of an earlier version does not have. */

@@ -7,14 +7,16 @@ import { build } from 'esbuild'
 import { predicateModule } from './predicates.mjs'
 
 const folder = import.meta.dirname
+const MODULES = ['records', 'mail', 'snapshot']
 
 export async function generate() {
-  const { z, RECORDS, place, message } = await schemas()
+  const { z, RECORDS, place, message, state } = await schemas()
   const jsonSchema = (schema) => z.toJSONSchema(schema, { io: 'input' })
   // The reader of the log checks `batch`.
   const { seq, ts } = place
   writePredicates('record', { '': z.object({ seq, ts }), ...RECORDS })
   writePredicates('mail', { message })
+  writePredicates('snapshot', { state })
 
   function writePredicates(name, objects) {
     const schemas = Object.entries(objects).map(([key, schema]) => [key, jsonSchema(schema)])
@@ -34,7 +36,7 @@ export declare const ${exported}: Record<${keys}, Record<string, (value: unknown
 async function schemas() {
   const { outputFiles } = await build({
     stdin: {
-      contents: "export * from './records.js'\nexport * from './mail.js'\nexport { z } from 'zod'",
+      contents: `${MODULES.map((name) => `export * from './${name}.js'`).join('\n')}\nexport { z } from 'zod'`,
       resolveDir: folder,
       loader: 'ts',
     },

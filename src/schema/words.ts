@@ -60,3 +60,9 @@ export type WatchedStatus = (typeof WATCHED_STATUSES)[number]
 export const STATUSES = ['running', 'waiting', 'idle', 'interrupted_startup', 'interrupted_waiting'] as const
 
 export type Status = (typeof STATUSES)[number]
+
+export const SESSION_STATES = ['created', 'active', 'suspended', 'terminated'] as const
+
+export const RUN_STATUSES = ['open', 'completed', 'failed', 'cancelled', 'interrupted'] as const
+
+export const OUTBOX_KINDS = ['response', 'error', 'notification'] as const
