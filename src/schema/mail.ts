@@ -3,32 +3,36 @@ import { z } from 'zod'
 import { flag, integer, reading, text, time, uuid, watchedStatus } from './types.js'
 
 /** A command from the parent or the operator that the agent carries out without a turn. */
-export const control = z.union([
-  z.object({ verb: z.enum(['gate', 'ungate', 'permit', 'poke', 'unwatch']) }),
-  z.object({ verb: z.literal('watch'), on: z.array(watchedStatus), once: flag }),
-])
+export const control = z
+  .union([
+    z.object({ verb: z.enum(['gate', 'ungate', 'permit', 'poke', 'unwatch']) }),
+    z.object({ verb: z.literal('watch'), on: z.array(watchedStatus), once: flag }),
+  ])
+  .meta({ id: 'control', description: '`{verb}`; for `watch` with `on` and `once`.' })
 
-export const message = z.object({
-  message_id: uuid,
-  from: text.describe("An agent's id, or `operator`."),
-  from_path: text.describe("The sender's path, for display."),
-  to: text,
-  kind: z
-    .enum(['request', 'response', 'notification', 'error', 'control'])
-    .describe('No model sees a `control`.'),
-  reply_to: uuid.nullable(),
-  content: text,
-  control: control.nullable(),
-  key: text.nullable(),
-  digest: text.describe('SHA-256 of the content.'),
-  not_before: time.nullable().describe('The message is not delivered before this time.'),
-  clock: reading.nullable().describe('When a delay began. Null if the sender gave `not_before` as a time.'),
-  turn_timeout_ms: integer.nullable(),
-  created_at: time,
-  sequence: integer.describe(
-    "The sender's counter, which alone defines the first-in-first-out order per sender.",
-  ),
-})
+export const message = z
+  .object({
+    message_id: uuid,
+    from: text.describe("An agent's id, or `operator`."),
+    from_path: text.describe("The sender's path, for display."),
+    to: text,
+    kind: z
+      .enum(['request', 'response', 'notification', 'error', 'control'])
+      .describe('The [kinds](mail.md#kinds). No model sees a `control`.'),
+    reply_to: uuid.nullable(),
+    content: text.describe('Always inline.'),
+    control: control.nullable(),
+    key: text.nullable(),
+    digest: text.describe('Its SHA-256.'),
+    not_before: time.nullable().describe('The message is not delivered before this time.'),
+    clock: reading.nullable().describe('When a delay began. Null if the sender gave `not_before` as a time.'),
+    turn_timeout_ms: integer.nullable(),
+    created_at: time,
+    sequence: integer.describe(
+      "The sender's counter, which alone defines the first-in-first-out order per sender.",
+    ),
+  })
+  .describe('A message in an inbox.')
 
 export type Control = z.infer<typeof control>
 export type Message = z.infer<typeof message>

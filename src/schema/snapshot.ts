@@ -7,6 +7,7 @@ import {
   content,
   decision,
   flag,
+  framed,
   group,
   integer,
   reading,
@@ -199,7 +200,8 @@ const keyEntry = z
   })
   .meta({
     id: 'key_entry',
-    description: "The place of a key's run in the log, so that its reply is found without reading the whole log.",
+    description:
+      "The place of a key's run in the log, so that its reply is found without reading the whole log.",
   })
 
 const gate = z
@@ -266,13 +268,13 @@ export const state = z
     compaction: location.nullable().describe('The summary of all earlier records.'),
     run: runState.nullable(),
     reply: location.nullable().describe('The latest reply.'),
-    keys: z.array(keyEntry).describe('The latest keys, oldest first.'),
+    keys: z.array(keyEntry).describe('The latest 128 keys, oldest first.'),
     keys_since: integer.describe(
       'The latest run of every other key began before this record, and is in the key index. 0 if there are no other keys.',
     ),
-    tokens: z.array(tokenState).describe('Oldest first.'),
-    delivered: z.array(uuid),
-    delivered_forgotten: integer.describe('How many older delivered ids the state no longer has.'),
+    tokens: z.array(tokenState).describe('The latest 100, oldest first.'),
+    delivered: z.array(uuid).describe('The latest 2,000 message ids.'),
+    delivered_forgotten: integer.describe('How many older message ids the state no longer has.'),
     owes: z
       .array(outboxEntry)
       .describe('The outbox. These messages must be stored in their inboxes before any other work.'),
@@ -287,6 +289,11 @@ export const state = z
     lost: lost.optional().describe('The key index has the keys of the lost parts.'),
   })
   .describe('The fold of the log up to `log_bytes`.')
+
+/** The whole file: the state with its version and its checksum. */
+export const snapshot = framed(
+  z.object({ snapshot: integer.describe('Version, 8.'), ...state.shape }),
+).describe('The fields have this order.')
 
 export type State = z.infer<typeof state>
 export type SessionState = State['state']

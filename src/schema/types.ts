@@ -112,6 +112,14 @@ export const reading = z
   })
   .meta({ id: 'clock', description: 'A reading of the clocks ([time](#time)).' })
 
+/** The object of a framed line. */
+export function framed<S extends z.ZodRawShape>(
+  schema: z.ZodObject<S>,
+): z.ZodObject<S & { crc: z.ZodString }> {
+  const line = z.object({ ...schema.shape, crc: text.regex(/^[0-9a-f]{8}$/) })
+  return schema.description === undefined ? line : line.describe(schema.description)
+}
+
 /** Text of a message: in the line, or in a blob when it is over `limits.inlineBytesMax`. */
 export type Content = z.infer<typeof content>
 export type Usage = z.infer<typeof usage>

@@ -158,6 +158,16 @@ const CASES: Case[] = [
     'the snapshot matches the log',
     'mended',
   ],
+  [
+    'a snapshot with a value of a wrong type',
+    () =>
+      writeFileSync(
+        paths.agent(child).snapshot,
+        encodeSnapshot({ ...stateOf(child), tokens: 'none' as unknown as State['tokens'] }),
+      ),
+    'the snapshot matches the log',
+    'mended',
+  ],
   ['a missing blob', () => rmSync(blobOf(lead)), 'a blob named by a record exists and is intact', 'stays'],
   [
     'a blob with a flipped byte',

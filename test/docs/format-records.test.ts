@@ -1,12 +1,15 @@
 /** docs/format.md lists the record kinds and fields of the code. Its shapes are compared with those that check records. */
 import { readFileSync, writeFileSync } from 'node:fs'
 import { expect, test } from 'vitest'
+import type { z } from 'zod'
+import { message } from '../../src/schema/mail.js'
 import { RECORD_SECTIONS, RECORDS } from '../../src/schema/records.js'
+import { snapshot } from '../../src/schema/snapshot.js'
+import { framed } from '../../src/schema/types.js'
 import { encodeBatch } from '../../src/session/batch.js'
 import type { NewRecord } from '../../src/session/records.js'
 import { shapesOf, termsBelow } from '../support/markdown.js'
-import { describedObjects, objectsIn } from '../support/notation.js'
-import { encodeSnapshot } from '../support/snapshots.js'
+import { describedObjects, fieldLines, objectsIn } from '../support/notation.js'
 
 const page = readFileSync('docs/format.md', 'utf8')
 const shapes = mapped(RECORDS, ({ shape }) => shape)
@@ -22,8 +25,13 @@ test('docs/format.md has the objects in records of src/schema (WRITE_DOCS=1 writ
   expectSection('Objects in records', describedObjects(objectsIn(Object.values(shapes))))
 })
 
+test('docs/format.md has the message of src/schema (WRITE_DOCS=1 writes it)', () => {
+  expectSection('Messages', describedObjects({ message: framed(message), ...ownObjectsOf(message) }))
+})
+
 test('docs/format.md explains every type that its shapes use', () => {
-  const explained = [...termsBelow(page, 'Types'), ...Object.keys(documented('Objects in records'))]
+  const named = ['Objects in records', 'Messages'].map(documented)
+  const explained = [...termsBelow(page, 'Types'), ...named.flatMap(Object.keys)]
   const used = shapesOf(page).flatMap(({ fields }) => fields.flatMap((field) => namesIn(typeOf(field))))
   expect(used.length).toBeGreaterThan(100)
   expect([...new Set(used)].filter((type) => !explained.includes(type))).toEqual([])
@@ -38,14 +46,10 @@ test('docs/format.md lists the fields that frame every record, in order', () => 
   )
 })
 
-test('docs/format.md names only fields that a snapshot has', () => {
-  const { state } = encodeBatch(undefined, [CREATED])
-  const names = Object.keys(JSON.parse(String(encodeSnapshot(state))))
+test('docs/format.md describes fields of the snapshot as src/schema does', () => {
   const listed = shapesOf(page).find(({ name }) => name === 'snapshot')?.fields ?? []
   expect(listed.length).toBeGreaterThan(0)
-  expect(
-    listed.map((field) => field.split(':')[0]).filter((name) => !names.includes(name as string)),
-  ).toEqual([])
+  expect(listed.filter((field) => !fieldLines(snapshot.shape).includes(field))).toEqual([])
 })
 
 const ID = '0b9f6c1e-6f0a-4c55-9a3b-2f1f5a3c7d10'
@@ -61,6 +65,12 @@ const CREATED: NewRecord<'session.created'> = {
   options: {},
   model: null,
   workspace: '/w',
+}
+
+/** The named objects in the fields of a schema that no record has. */
+function ownObjectsOf({ shape: fields }: z.ZodObject): Record<string, z.ZodObject> {
+  const inRecords = objectsIn(Object.values(shapes))
+  return Object.fromEntries(Object.entries(objectsIn([fields])).filter(([name]) => !(name in inRecords)))
 }
 
 /** The text between the comments `<!-- src/schema: TITLE -->` and `<!-- end -->`. */

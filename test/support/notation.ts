@@ -6,7 +6,7 @@ type Schema = z.core.$ZodType
 type Shape = Readonly<Record<string, Schema>>
 
 /** `name:type`, or `name?:type` if the field is optional. */
-function fieldLines(shape: Shape): string[] {
+export function fieldLines(shape: Shape): string[] {
   return Object.entries(shape).map(([name, schema]) => {
     const isOptional = schema instanceof z.ZodOptional
     return `${name}${isOptional ? '?' : ''}:${typeOf(isOptional ? schema.unwrap() : schema)}`
