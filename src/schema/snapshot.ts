@@ -223,13 +223,13 @@ const recovery = z
     ),
     unanswered_requests: integer.describe('Requests to the model since its last response.'),
   })
-  .meta({ id: 'recovery_state', description: 'What bounds automatic attempts to continue.' })
+  .meta({ id: 'recovery_state', description: 'Counts that limit automatic attempts to continue.' })
 
 const lost = z
   .object({ kept: z.array(text) })
   .meta({ id: 'lost', description: 'The names of the damaged logs that rebuilds have set aside.' })
 
-export const state = z
+const state = z
   .object({
     format: integer,
     id: uuid,

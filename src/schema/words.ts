@@ -46,8 +46,6 @@ export const CANCELLATIONS = ['turn_timeout', 'terminated', 'cancelled', 'supers
 /** `budget` is reserved: no command writes it yet. */
 export const WAITS = ['approval', 'input', 'tool_result', 'not_before', 'budget'] as const
 
-export type WaitKind = (typeof WAITS)[number]
-
 export const DECISIONS = ['approve', 'deny', 'input', 'result'] as const
 
 export type Decision = (typeof DECISIONS)[number]
