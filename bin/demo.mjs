@@ -30,7 +30,10 @@ async function demo() {
   substrat('send', 'thinker', 'Hello?')
 
   say('Kill the next turn while the model thinks. The key means: deliver this message at most once.')
-  const isAsked = () => records('thinker').at(-1).kind === 'model.requested'
+  const isAsked = () =>
+    records('thinker')
+      .slice(-2)
+      .some(({ kind }) => kind === 'model.requested')
   await killInMidTurn(isAsked, 'send', 'thinker', '--key', 'q1', 'What is the answer?')
   substrat('list')
   showLog('thinker')

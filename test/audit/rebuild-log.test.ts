@@ -5,6 +5,7 @@ import { dirname, join } from 'node:path'
 import { beforeEach, describe, expect, test } from 'vitest'
 import { checkHome } from '../../src/audit/check.js'
 import { rebuildLog } from '../../src/audit/rebuild-log.js'
+import { FORMAT } from '../../src/format.js'
 import { findKey } from '../../src/session/key-index.js'
 import { openForRead } from '../../src/session/load.js'
 import type { NewRecord } from '../../src/session/records.js'
@@ -85,11 +86,11 @@ test('the new log starts with the intact batches of the old log, which is saved 
     appendTurn(session, 'one', 'first')
     appendTurn(session, 'two', 'second')
   })
-  const whole = linesOf(child).slice(0, 9)
-  flipIn(child, 12)
+  const whole = linesOf(child).slice(0, 11)
+  flipIn(child, 15)
   const damaged = readFileSync(store.logPath(child))
   const state = await rebuild(child)
-  expect(linesOf(child).slice(0, 9)).toEqual(whole)
+  expect(linesOf(child).slice(0, 11)).toEqual(whole)
   const [kept = ''] = state.lost?.kept ?? []
   expect(readFileSync(join(dirname(store.logPath(child)), kept))).toEqual(damaged)
   expect(state).toMatchObject({
@@ -98,7 +99,7 @@ test('the new log starts with the intact batches of the old log, which is saved 
     path: 'lead/child',
     run: { status: 'completed' },
   })
-  expect(recordsOf(store, child).at(-1)).toMatchObject({ kind: 'session.rebuilt', kept, last_seq: 17 })
+  expect(recordsOf(store, child).at(-1)).toMatchObject({ kind: 'session.rebuilt', kept, last_seq: 21 })
   expect(checkHome(store, { isRecovered: true })).toEqual([])
 })
 
@@ -124,7 +125,7 @@ describe.each([
       session.append([{ kind: 'provider.state', state: 'before' }])
       mailTurn(session, message_id, lead)
     })
-    flipIn(child, 10)
+    flipIn(child, 12)
     spoil(child)
     const state = await rebuild(child)
     expect(state.delivered).toEqual([message_id])
@@ -320,7 +321,7 @@ describe('a log that is unusable from its first record on', () => {
   test('is left unchanged if it has a newer format', async () => {
     const [first = ''] = linesOf(child)
     const { crc: _, ...record } = JSON.parse(first)
-    const log = frame({ ...record, format: 2 })
+    const log = frame({ ...record, format: FORMAT + 1 })
     writeFileSync(store.logPath(child), log)
     await expect(rebuild(child)).rejects.toMatchObject({ code: 'UNKNOWN_FORMAT' })
     expect(readFileSync(store.logPath(child))).toEqual(log)
@@ -358,7 +359,7 @@ test('a rebuild killed at any step leaves the damaged bytes on disk, and the nex
     appendTurn(session, 'one', 'first')
     mailTurn(session, message_id, lead)
   })
-  flipIn(child, 12)
+  flipIn(child, 15)
   const damaged = readFileSync(store.logPath(child))
   for (let step = 1; ; step++) {
     const dying = copyOf(store)

@@ -16,6 +16,7 @@ import {
   writeFileSync,
 } from 'node:fs'
 import { beforeAll, describe, expect, test } from 'vitest'
+import { FORMAT } from '../../src/format.js'
 import { frame, unframe } from '../../src/storage/log/frame.js'
 import { House, type Result, type RunOptions } from '../support/cli.js'
 
@@ -207,9 +208,13 @@ describe.concurrent('a home that cannot be used', () => {
     const house = template.copy()
     const file = `${house.home}/home.json`
     const { crc: _, ...facts } = JSON.parse(readFileSync(file, 'utf8'))
-    writeFileSync(file, frame({ ...facts, format: 2 }))
+    writeFileSync(file, frame({ ...facts, format: FORMAT + 1 }))
     for (const args of commands)
-      expectRefusal(await house.run(args), 10, /has format 2; this version of substrat reads only format 1/)
+      expectRefusal(
+        await house.run(args),
+        10,
+        new RegExp(`has format ${FORMAT + 1}; this version of substrat reads formats 1 to ${FORMAT}`),
+      )
     expect(house.logs()).toEqual(template.logs())
   })
 
@@ -260,10 +265,10 @@ const damages: [string, (house: House) => void, RegExp][] = [
   [
     'a log of an unknown format',
     (house) => {
-      house.damage(a, (log) => reframed(log, (record) => ({ ...record, format: 2 })))
+      house.damage(a, (log) => reframed(log, (record) => ({ ...record, format: FORMAT + 1 })))
       withoutSnapshot(house)
     },
-    /record 1: this program does not know format 2/,
+    new RegExp(`record 1: this program does not know format ${FORMAT + 1}`),
   ],
   [
     'a record of an unknown kind',
@@ -276,7 +281,7 @@ const damages: [string, (house: House) => void, RegExp][] = [
   [
     'a snapshot ahead of its log',
     (house) => truncateSync(path(house), Math.floor(house.log(a).length / 2)),
-    /its snapshot covers 17 records .* acknowledged records are missing/,
+    /its snapshot covers 21 records .* acknowledged records are missing/,
   ],
   [
     'an empty log',
@@ -321,7 +326,7 @@ describe.concurrent('a damaged session', () => {
 })
 
 const leftovers: [string, (house: House) => void][] = [
-  ['half a line at the end', (house) => appendFileSync(path(house), '{"seq":18,"ts":"2026-')],
+  ['half a line at the end', (house) => appendFileSync(path(house), '{"seq":22,"ts":"2026-')],
   ['a NUL tail', (house) => appendFileSync(path(house), Buffer.alloc(4096))],
   [
     'half a batch',
@@ -329,7 +334,7 @@ const leftovers: [string, (house: House) => void][] = [
       const ts = '2026-11-20T10:00:00.000Z'
       appendFileSync(
         path(house),
-        frame({ seq: 18, ts, kind: 'session.activated', batch: [18, 20], boot_id: 'x' }),
+        frame({ seq: 22, ts, kind: 'session.activated', batch: [22, 24], boot_id: 'x' }),
       )
     },
   ],

@@ -117,7 +117,12 @@ describe.concurrent('cancel', () => {
     expect((await house.ok('cancel', 'a', '--json')).json).toMatchObject({
       agents: [{ agent: { status: 'idle' }, cancelled: true }],
     })
-    expect(house.kinds(id).slice(-3)).toEqual(['token.revoked', 'tool.finished', 'run.cancelled'])
+    expect(house.kinds(id).slice(-4)).toEqual([
+      'token.revoked',
+      'tool.finished',
+      'run.cancelled',
+      'status.derived',
+    ])
     expect((await house.run(['resume', 'a'])).stdout).toBe('')
     expectWhole(house, id)
   })
@@ -156,10 +161,11 @@ describe.concurrent('cancel', () => {
       expect((await house.ok('cancel', 'a')).stdout).toBe('a: nothing to cancel\n')
       expect((await house.ok('recover', '--all')).exit).toBe(0)
       expect((await house.ok('resume', 'a')).stdout).toBe('')
-      expect(house.kinds(id).slice(-4)).toEqual([
+      expect(house.kinds(id).slice(-5)).toEqual([
         'session.activated',
         'run.started',
         'run.cancelled',
+        'status.derived',
         'session.suspended',
       ])
       expectWhole(house, id)

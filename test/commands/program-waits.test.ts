@@ -35,11 +35,12 @@ describe.concurrent('a program that needs the user', () => {
       token: null,
       asks: [{ tool: 'Bash', input: { command: 'make install' } }],
     })
-    expect(house.kinds(id).slice(-4)).toEqual([
+    expect(house.kinds(id).slice(-5)).toEqual([
       'provider.state',
       'token.minted',
       'run.waiting',
       'session.suspended',
+      'status.derived',
     ])
     expect(house.records(id).filter(({ kind }) => kind.startsWith('program.'))).toEqual([
       expect.objectContaining({

@@ -248,6 +248,7 @@ describe.concurrent('send --key', () => {
       'run.started',
       'message.user',
       'model.requested',
+      'status.derived',
       'message.agent',
       'model.responded',
       'run.completed',
@@ -299,7 +300,12 @@ describe.concurrent('the limits of a turn', () => {
     const sent = await house.run(['send', 'a', 'hello', '--turn-timeout', '100ms'])
     expect(sent).toMatchObject({ exit: 12, stdout: '' })
     expect(sent.stderr).toMatch(/the turn of a was stopped: it exceeded its time limit/)
-    expect(house.kinds(id).slice(-3)).toEqual(['run.cancelled', 'session.suspended', 'mail.answered'])
+    expect(house.kinds(id).slice(-4)).toEqual([
+      'run.cancelled',
+      'session.suspended',
+      'status.derived',
+      'mail.answered',
+    ])
     house.scenario('s.json', { say: 'quick' })
     expect((await house.run(['send', 'a', 'again'])).stdout).toBe('quick\n')
   })

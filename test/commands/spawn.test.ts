@@ -22,7 +22,11 @@ describe.concurrent('spawn', () => {
     const spawned = await house.run(['spawn', 'hello', '--provider', 'scripted'])
     expect(spawned).toMatchObject({ exit: 0, stdout: 'echo: hello\n' })
     expect(spawned.stderr.trim()).toMatch(UUID)
-    expect(house.kinds(spawned.stderr.trim()).at(-2)).toBe('run.completed')
+    expect(house.kinds(spawned.stderr.trim()).slice(-3)).toEqual([
+      'run.completed',
+      'session.suspended',
+      'status.derived',
+    ])
   })
 
   test('prints with --json the object of send, with run null without a prompt', async () => {
@@ -62,7 +66,7 @@ describe.concurrent('spawn', () => {
         path: prompted.json.agent.id,
         model: null,
         state: 'suspended',
-        last_seq: 9,
+        last_seq: 11,
       },
       run: {
         id: expect.any(String),

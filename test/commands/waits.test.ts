@@ -316,11 +316,12 @@ describe.concurrent('a waiting turn', () => {
     const { id, token } = await parked(house)
     await house.ok('suspend', 'a')
     await house.ok('terminate', 'a')
-    expect(house.kinds(id).slice(-4)).toEqual([
+    expect(house.kinds(id).slice(-5)).toEqual([
       'token.revoked',
       'tool.finished',
       'run.cancelled',
       'session.terminated',
+      'status.derived',
     ])
     const late = await house.run(['resume', id, '--token', token, '--approve', '--json'])
     expect([late.exit, late.json.error.code]).toEqual([13, 'TOKEN_REVOKED'])

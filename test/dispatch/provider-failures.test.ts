@@ -58,7 +58,12 @@ describe.concurrent('a provider that', () => {
       expect(sent.stderr).toMatch(why)
       expect(sent.stderr.trim().split('\n')).toHaveLength(1)
       expect(sent.stderr).not.toMatch(/\n +at /)
-      expect(house.kinds(id).slice(-3)).toEqual(['run.failed', 'session.suspended', 'mail.answered'])
+      expect(house.kinds(id).slice(-4)).toEqual([
+        'run.failed',
+        'session.suspended',
+        'status.derived',
+        'mail.answered',
+      ])
       house.plugin('bad', source.startsWith('\nexport') ? GOOD_MODEL : GOOD_AGENT)
       expect(await house.run(['send', 'a', 'again'])).toMatchObject({ exit: 0, stdout: 'well\n' })
       expect(house.findings(true)).toEqual([])
@@ -87,7 +92,12 @@ describe.concurrent('a provider that', () => {
     const id = await house.spawn('a', '--provider', 'bad')
     const sent = await house.run(['send', 'a', 'hello', '--turn-timeout', '50ms'])
     expect(sent.exit).toBe(12)
-    expect(house.kinds(id).slice(-3)).toEqual(['run.cancelled', 'session.suspended', 'mail.answered'])
+    expect(house.kinds(id).slice(-4)).toEqual([
+      'run.cancelled',
+      'session.suspended',
+      'status.derived',
+      'mail.answered',
+    ])
     expect(processesWith(`SUBSTRAT_HOME=${house.home}`)).toEqual([])
   })
 })

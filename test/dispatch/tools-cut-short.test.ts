@@ -54,7 +54,12 @@ describe.concurrent('a signal during a tool', () => {
       sender.child.kill(signal)
       expect((await sender.result).exit).toBe(exit)
       expect(processesWith(`SUBSTRAT_AGENT=${id}`)).toEqual([])
-      expect(house.kinds(id).slice(-3)).toEqual(['tool.finished', 'run.interrupted', 'session.suspended'])
+      expect(house.kinds(id).slice(-4)).toEqual([
+        'tool.finished',
+        'run.interrupted',
+        'session.suspended',
+        'status.derived',
+      ])
       expect(results(house, id)).toMatchObject([
         { content: 'Interrupted: the turn was stopped.', is_error: true },
       ])

@@ -21,7 +21,7 @@ describe.concurrent('suspend', () => {
     expect(sent.stderr.trim().split('\n')).toEqual([
       'substrat: the turn of a was interrupted: another command suspended it (continue it: substrat resume a)',
     ])
-    expect(house.kinds(id).slice(-2)).toEqual(['run.interrupted', 'session.suspended'])
+    expect(house.kinds(id).slice(-3)).toEqual(['run.interrupted', 'session.suspended', 'status.derived'])
     expect(processesWith(`SUBSTRAT_AGENT=${id}`)).toEqual([])
     const shown = await house.ok('show', 'a')
     expect(shown.stdout).toMatch(/^reason +another command suspended it$/m)
@@ -118,7 +118,12 @@ describe.concurrent('terminate', () => {
     const sent = await sender.result
     expect(sent.exit).toBe(14)
     expect(sent.json.error.code).toBe('CANCELLED')
-    expect(house.kinds(id).slice(-3)).toEqual(['run.cancelled', 'session.suspended', 'session.terminated'])
+    expect(house.kinds(id).slice(-4)).toEqual([
+      'run.cancelled',
+      'session.suspended',
+      'status.derived',
+      'session.terminated',
+    ])
     expect(processesWith(`SUBSTRAT_AGENT=${id}`)).toEqual([])
     for (const command of ['send', 'resume', 'suspend', 'set']) {
       const args = command === 'send' ? ['hello'] : command === 'set' ? ['--title', 'x'] : []
@@ -147,7 +152,7 @@ describe.concurrent('a signal in mid-turn', () => {
     await sender.says(`${signal}: letting the turn finish, for up to 86400 s; send it again to stop now`)
     gate.open()
     expect(await sender.result).toMatchObject({ exit: 0, stdout: 'done: one\n' })
-    expect(house.kinds(id).slice(-2)).toEqual(['run.completed', 'session.suspended'])
+    expect(house.kinds(id).slice(-3)).toEqual(['run.completed', 'session.suspended', 'status.derived'])
   })
 
   test.each(signals)(
@@ -163,7 +168,7 @@ describe.concurrent('a signal in mid-turn', () => {
         code: `STOPPED_${signal}`,
         hint: 'continue it: substrat resume a',
       })
-      expect(house.records(id).at(-2)).toMatchObject({ kind: 'run.interrupted', reason: 'shutdown' })
+      expect(house.records(id).at(-3)).toMatchObject({ kind: 'run.interrupted', reason: 'shutdown' })
       expect(processesWith(`SUBSTRAT_AGENT=${id}`)).toEqual([])
       expect((await house.ok('list', '--json')).json.agents[0].status).toBe('interrupted_startup')
       gate.open()
@@ -177,7 +182,7 @@ describe.concurrent('a signal in mid-turn', () => {
     const { house, id, sender } = await standingIn(new House({ SUBSTRAT_SHUTDOWN_GRACE: '200ms' }), [])
     sender.child.kill('SIGTERM')
     expect((await sender.result).exit).toBe(143)
-    expect(house.records(id).at(-2)).toMatchObject({ kind: 'run.interrupted', reason: 'shutdown' })
+    expect(house.records(id).at(-3)).toMatchObject({ kind: 'run.interrupted', reason: 'shutdown' })
     expect(processesWith(`SUBSTRAT_AGENT=${id}`)).toEqual([])
   })
 
@@ -331,7 +336,7 @@ describe.concurrent('a reader that goes away', () => {
     if (stream === 'stderr') sender.child.kill('SIGTERM')
     gate.open()
     expect((await sender.result).exit).toBe(0)
-    expect(house.kinds(id).slice(-2)).toEqual(['run.completed', 'session.suspended'])
+    expect(house.kinds(id).slice(-3)).toEqual(['run.completed', 'session.suspended', 'status.derived'])
     expect(house.findings(true)).toEqual([])
   })
 

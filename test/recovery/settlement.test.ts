@@ -29,11 +29,7 @@ const replying: NewRecord = { ...replied(RUN, 'done'), terminates: true } as New
 
 describe('a call of a dead program has a result', () => {
   test.each([
-    [
-      'if the outcome of the program is unknown',
-      undefined,
-      ['tool.finished', 'run.interrupted', 'status.derived'],
-    ],
+    ['if the outcome of the program is unknown', undefined, ['tool.finished', 'run.interrupted']],
     [
       'if the store of the program has the reply',
       'done',

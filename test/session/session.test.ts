@@ -2,7 +2,7 @@ import { randomUUID } from 'node:crypto'
 import { appendFileSync, readdirSync, readFileSync, rmSync, truncateSync, writeFileSync } from 'node:fs'
 import { dirname, join } from 'node:path'
 import { beforeEach, describe, expect, test } from 'vitest'
-import { isBlob } from '../../src/format.js'
+import { FORMAT, isBlob } from '../../src/format.js'
 import type { Operation } from '../../src/host/disk/operation.js'
 import { limits } from '../../src/limits.js'
 import { encodeBatch } from '../../src/session/batch.js'
@@ -47,7 +47,7 @@ describe('an append', () => {
     })
     session.append([{ kind: 'session.activated', boot_id: 'b' }, startedRun(randomUUID())])
     const written = ['lock.check', 'log.append', 'log.sync', 'log.check', 'lock.check']
-    expect(steps).toEqual([...written, 'session.activated', 'run.started'])
+    expect(steps).toEqual([...written, 'session.activated', 'run.started', 'status.derived'])
     expect(openForRead(store, session.id)?.state).toEqual(session.state)
   })
 
@@ -196,7 +196,7 @@ describe('on a full disk', () => {
     withFaults(failing('ENOSPC', ({ point }) => point === 'log.append', 1))
     expect(() => session.append(turn())).toThrow(expect.objectContaining({ code: 'STORAGE_FAILED' }))
     expect({ log: log(), state: session.state }).toEqual(before)
-    expect(session.append(turn())).toHaveLength(3)
+    expect(session.append(turn())).toHaveLength(4)
     expect(openForRead(store, session.id)?.state).toEqual(session.state)
   })
 
@@ -471,10 +471,10 @@ describe('repair', () => {
     })
     rmSync(join(agent, 'session.json'))
     const { crc: _, ...first } = JSON.parse(before.toString()) as Record<string, unknown>
-    writeFileSync(join(agent, 'events.jsonl'), frame({ ...first, format: 2 }))
+    writeFileSync(join(agent, 'events.jsonl'), frame({ ...first, format: FORMAT + 1 }))
     await expect(reopen(store, session.id)).rejects.toMatchObject({
       code: 'UNKNOWN_FORMAT',
-      message: expect.stringContaining('format 2'),
+      message: expect.stringContaining(`format ${FORMAT + 1}`),
     })
   })
 

@@ -119,7 +119,7 @@ describe('damage to records that the snapshot covers', () => {
     const log = readFileSync(logPath)
     log[log.length - 40] = (log[log.length - 40] as number) ^ 1
     writeFileSync(logPath, log)
-    const facts = { path: logPath, seq: truth.last_seq - 3 }
+    const facts = { path: logPath, seq: truth.last_seq - 4 }
     await expect(reopen(store, id)).rejects.toMatchObject({ code: 'CORRUPT', facts })
     expect(() => openForRead(store, id)).toThrow(expect.objectContaining({ code: 'CORRUPT' }))
     expect(readFileSync(logPath)).toEqual(log)
@@ -130,7 +130,7 @@ describe('damage to records that the snapshot covers', () => {
     log[log.length - 40] = (log[log.length - 40] as number) ^ 1
     writeFileSync(logPath, log)
     rmSync(snapshotPath)
-    expect((await visited()).last_seq).toBe(truth.last_seq - 4)
+    expect((await visited()).last_seq).toBe(truth.last_seq - 5)
     expect(log.subarray(0, readFileSync(logPath).length)).toEqual(readFileSync(logPath))
   })
 })
@@ -151,6 +151,6 @@ test('a reader beside a writer never mistakes its newer snapshot for lost record
   const seen = openForRead(store, id)?.state
   expect(seen?.last_seq).toBeGreaterThanOrEqual(truth.last_seq)
   // The writer appended before each of three steps: open the snapshot, read it, open the log.
-  expect(session.state.last_seq).toBe(truth.last_seq + 3 * 8)
+  expect(session.state.last_seq).toBe(truth.last_seq + 3 * 10)
   await session.abandon()
 })

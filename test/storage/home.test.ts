@@ -237,7 +237,7 @@ describe('a directory that cannot be a home', () => {
     )
   })
 
-  test.each([0, 2, '1', null, undefined])('has format %j', (format) => {
+  test.each([0, 1.5, FORMAT + 1, '1', null, undefined])('has format %j', (format) => {
     const paths = newPaths()
     const facts = makeHome(paths, kind)
     const bytes = frame({ ...facts, format })
@@ -247,7 +247,7 @@ describe('a directory that cannot be a home', () => {
         expect.objectContaining({
           code: 'UNKNOWN_FORMAT',
           message: expect.stringContaining(
-            `has format ${format}; this version of substrat reads only format 1`,
+            `has format ${format}; this version of substrat reads formats 1 to ${FORMAT}`,
           ),
         }),
       )

@@ -1,6 +1,7 @@
 /** Agents created without the command line. */
 import { randomUUID } from 'node:crypto'
 import { tmpdir } from 'node:os'
+import { FORMAT } from '../../src/format.js'
 import { bootId } from '../../src/host/identity.js'
 import { recordsFrom } from '../../src/session/load.js'
 import type { NewRecord, SessionRecord } from '../../src/session/records.js'
@@ -23,7 +24,7 @@ export function createdRecord(id: string, facts: AgentFacts = {}): NewRecord<'se
   return {
     kind: 'session.created',
     agent_id: id,
-    format: 1,
+    format: FORMAT,
     name: facts.name ?? null,
     parent: facts.parent ?? null,
     ...(facts.path === undefined ? {} : { path: facts.path }),

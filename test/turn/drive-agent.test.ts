@@ -65,7 +65,12 @@ describe('an agent turn', () => {
       always(() => yields({ type: 'usage', usage }, DONE), { suspend }),
     )
     expect(seen.at(-1)).toBe('message.agent')
-    expect(onDisk().slice(-3)).toEqual(['provider.state', 'run.completed', 'session.suspended'])
+    expect(onDisk().slice(-4)).toEqual([
+      'provider.state',
+      'run.completed',
+      'session.suspended',
+      'status.derived',
+    ])
     expect(run).toMatchObject({ status: 'completed', usage })
     expect(replyOf(run)).toBe('fine')
   })

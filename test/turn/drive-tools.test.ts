@@ -72,6 +72,7 @@ describe('a tool call', () => {
     ])
     expect(kindsOf(session).slice(4)).toEqual([
       'model.requested',
+      'status.derived',
       'message.agent',
       'model.responded',
       'tool.started',
@@ -81,6 +82,7 @@ describe('a tool call', () => {
       'model.responded',
       'run.completed',
       'session.suspended',
+      'status.derived',
     ])
   })
 

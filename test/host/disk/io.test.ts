@@ -3,6 +3,7 @@ import fs, { lstatSync, mkdirSync, readFileSync, statSync, symlinkSync, writeFil
 import { syncBuiltinESMExports } from 'node:module'
 import { join } from 'node:path'
 import { describe, expect, test, vi } from 'vitest'
+import { FORMAT } from '../../../src/format.js'
 import { statIfThere } from '../../../src/host/disk/facts.js'
 import * as io from '../../../src/host/disk/io.js'
 import { confine } from '../../../src/host/disk/operation.js'
@@ -228,7 +229,7 @@ describe('a FIFO in the place of a file of the home', () => {
       const path = fifo(name)
       const outcome = child.ask({ do: 'make home', root: join(path, '..') })
       // A complete home is only opened, and its directories are not checked then.
-      if (name === 'boots') expect(await outcome).toMatchObject({ format: 1 })
+      if (name === 'boots') expect(await outcome).toMatchObject({ format: FORMAT })
       else await expect(outcome).rejects.toMatchObject({ code: expect.stringMatching(/CORRUPT|_FAILED/) })
       await child.kill()
     },
