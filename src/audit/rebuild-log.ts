@@ -12,6 +12,7 @@
  * After a kill at any point the next `--rebuild` starts again, with the same knowledge: see `src/storage/aside.ts`.
  */
 import { SubstratError, shellWord } from '../errors.js'
+import { FORMAT } from '../format.js'
 import { killServerProcesses } from '../provider/kept-server.js'
 import { killPrograms } from '../recovery/settle.js'
 import { encodeBatch } from '../session/batch.js'
@@ -173,12 +174,12 @@ function closingRecords(state: State): NewRecord[] {
 }
 
 function createdRecord(state: State): NewRecord {
-  const { id, format, name, parent, path, instructions, provider_name, options, model, workspace, allow } =
-    state
+  const { id, name, parent, path, instructions, provider_name, options, model, workspace, allow } = state
   return {
     kind: 'session.created',
     agent_id: id,
-    format,
+    // The snapshot may be of an earlier format, but the records that follow are of this one.
+    format: FORMAT,
     name,
     parent,
     ...(parent === null ? {} : { path }),

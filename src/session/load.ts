@@ -54,6 +54,22 @@ export function load(agentId: string, log: LogReader, snapshot: Unframed, checke
   return loaded
 }
 
+/**
+ * The state with its usage, which a snapshot of an earlier version does not have: the whole log is folded once more. The usage
+ * stays unknown if there is damage in a part of the log that `load` does not check again. That damage stops no turn, and its
+ * batch must not be cut as a truncated tail, because the snapshot proves that it was acknowledged.
+ */
+export function withUsage(loaded: Loaded, log: LogReader): Loaded {
+  if (loaded.state.usage !== null) return loaded
+  try {
+    const { state } = loadFrom(log, undefined)
+    return state.last_seq === loaded.state.last_seq ? { ...loaded, state, snapshotBytes: -1 } : loaded
+  } catch (error) {
+    if (error instanceof SubstratError && error.code === 'CORRUPT') return loaded
+    throw error
+  }
+}
+
 /** The fold of the log after `snapshot`, or of the whole log if that is undefined. Throws like `load`. */
 export function loadFrom(log: LogReader, snapshot: State | undefined): Loaded {
   let state = snapshot

@@ -12,7 +12,7 @@ import type { Content } from '../schema/types.js'
 import type { BlobReference, FileStore, Holder, Lease, LogWriter } from '../storage/store.js'
 import { encodeBatch } from './batch.js'
 import { rebuildKeyIndex, writeKeyIndex } from './key-index.js'
-import { load, loadFrom, recordAt, recordsFrom } from './load.js'
+import { load, recordAt, recordsFrom, withUsage } from './load.js'
 import { readableState } from './peek-state.js'
 import { readText } from './read.js'
 import type { NewRecord, SessionRecord } from './records.js'
@@ -69,9 +69,7 @@ export class Session {
   static repair(store: FileStore, agentId: string, lease: Lease): Session {
     const log = store.logs.openForAppend(agentId, lease)
     const loaded = load(agentId, log, store.snapshots.read(agentId), limits.logCheckedForAppendBytes)
-    // A snapshot of an earlier version has no usage, so the log is folded once more before a new snapshot is written.
-    const { state, snapshotBytes, damage, syncedBytes } =
-      loaded.state.usage === null ? loadFrom(log, undefined) : loaded
+    const { state, snapshotBytes, damage, syncedBytes } = withUsage(loaded, log)
     if (damage !== undefined)
       store.logs.keepCutBytes(agentId, damage.offset, log.read(damage.offset, log.size()))
     lease.assertHeld()

@@ -6,6 +6,7 @@ import { beforeEach, describe, expect, test } from 'vitest'
 import { checkHome } from '../../src/audit/check.js'
 import { rebuildLog } from '../../src/audit/rebuild-log.js'
 import { FORMAT } from '../../src/format.js'
+import { NO_USAGE } from '../../src/session/fold/usage.js'
 import { findKey } from '../../src/session/key-index.js'
 import { openForRead } from '../../src/session/load.js'
 import type { NewRecord } from '../../src/session/records.js'
@@ -28,6 +29,7 @@ import {
   terminate,
   userMessage,
 } from '../support/sessions.js'
+import { encodeEarlierSnapshot } from '../support/snapshots.js'
 import { tempStore } from '../support/temp.js'
 
 let store: FileStore
@@ -296,6 +298,15 @@ describe('a log that is unusable from its first record on', () => {
       hold: true,
     })
     expect(checkHome(store, { isRecovered: true })).toEqual([])
+  })
+
+  test('is replaced by a log of the format of its records if the snapshot has an earlier format', async () => {
+    const state = openForRead(store, child)?.state as State
+    const snapshot = join(dirname(store.logPath(child)), 'session.json')
+    writeFileSync(snapshot, encodeEarlierSnapshot({ ...state, format: 1 }))
+    writeFileSync(store.logPath(child), 'garbage\n')
+    expect(await rebuild(child)).toMatchObject({ format: FORMAT, usage: NO_USAGE })
+    expect(recordsOf(store, child).map(({ kind }) => kind)).not.toContain('session.upgraded')
   })
 
   test('is left unchanged if there is no snapshot', async () => {
