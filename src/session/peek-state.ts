@@ -4,15 +4,15 @@
  */
 import type { FileStore } from '../storage/store.js'
 import { openForRead } from './load.js'
-import { SNAPSHOT_HEAD } from './snapshot.js'
+import { SNAPSHOT_HEADS, snapshotIn } from './snapshot.js'
 import type { State } from './state.js'
 
 /** Undefined if the agent does not exist. */
 export function peekState(store: FileStore, agentId: string): State | undefined {
   // The snapshot is read first, as in `openForRead`, so that an active writer can only have made the log longer.
-  const text = store.snapshots.peek(agentId, SNAPSHOT_HEAD)
-  const state = text === undefined ? undefined : stateFrom(text, agentId)
-  if (state !== undefined && store.snapshots.isEndOfLog(state)) return state
+  const peeked = store.snapshots.peek(agentId, SNAPSHOT_HEADS)
+  const state = peeked === undefined ? undefined : snapshotIn(peeked)
+  if (state?.id === agentId && store.snapshots.isEndOfLog(state)) return state
   return openForRead(store, agentId)?.state
 }
 
@@ -20,15 +20,6 @@ export function peekState(store: FileStore, agentId: string): State | undefined 
 export function readableState(store: FileStore, agentId: string): State | undefined {
   try {
     return peekState(store, agentId)
-  } catch {
-    return undefined
-  }
-}
-
-function stateFrom(text: string, agentId: string): State | undefined {
-  try {
-    const state = JSON.parse(`{${text}}`) as State
-    return state.id === agentId ? state : undefined
   } catch {
     return undefined
   }

@@ -6,13 +6,13 @@
  */
 import type { FileStore } from '../storage/store.js'
 import { peekState } from './peek-state.js'
-import { SNAPSHOT_HEAD } from './snapshot.js'
+import { SNAPSHOT_HEADS } from './snapshot.js'
 import { type AgentSummary, idleSummary } from './snapshot-layout.js'
 
 /** Undefined if the agent does not exist. With mail in its inbox the whole state is read, because a summary has no delivered ids. */
 export function peekSummary(store: FileStore, agentId: string, hasMail: boolean): AgentSummary | undefined {
-  const text = hasMail ? undefined : store.snapshots.peek(agentId, SNAPSHOT_HEAD)
-  const summary = text === undefined ? undefined : idleSummary(text)
+  const peeked = hasMail ? undefined : store.snapshots.peek(agentId, SNAPSHOT_HEADS)
+  const summary = peeked === undefined ? undefined : idleSummary(peeked.text)
   const isTrusted = summary?.id === agentId && store.snapshots.isEndOfLog(summary)
   return isTrusted ? summary : peekState(store, agentId)
 }

@@ -110,9 +110,12 @@ const BEGINNING = new RegExp(
     .flatMap(([name, of]) => (of === null ? [] : [`"${name}":(${of.isShown ? '' : '?:'}${of.form})`]))
     .join(',')},`,
 )
-/** `recovery` and `usage` close last, so these are fields of the state itself. A boot id and a usage have no braces in them. */
+/**
+ * `recovery` and `usage` close last, so these are fields of the state itself. A boot id and a usage have no braces in them. In
+ * version 7 `recovery` is the last field.
+ */
 const END = new RegExp(
-  `,"reminders":\\[\\],"watchers":\\[\\],"recovery":\\{"last_boot_seen":(?:null|${TEXT}),"interruption":null,"barren_attempts":0,"unanswered_requests":0\\},"usage":\\{[^{}]*\\}$`,
+  `,"reminders":\\[\\],"watchers":\\[\\],"recovery":\\{(?:"last_boot_seen":(?:null|${TEXT}),)?"interruption":null,"barren_attempts":0,"unanswered_requests":0\\}(?:,"usage":(?:null|\\{[^{}]*\\}))?$`,
 )
 /** Longer than the end of an idle agent's snapshot, unless its boot id is very long. */
 const END_CHARACTERS_MAX = 600

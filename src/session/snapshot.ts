@@ -11,7 +11,7 @@
 import { damagedConversation, type SubstratError } from '../errors.js'
 import type { JsonObject } from '../format.js'
 import { limits } from '../limits.js'
-import type { LogReader, Unframed } from '../storage/store.js'
+import type { LogReader, PeekedSnapshot, Unframed } from '../storage/store.js'
 import { snapshotFields } from './snapshot-layout.js'
 import type { KeyEntry, Run, State } from './state.js'
 
@@ -24,8 +24,8 @@ export const SNAPSHOT_VERSION = 8
 const UNCOUNTED_VERSION = 7
 const ALL_KEYS_VERSION = 5
 
-/** Every snapshot begins with its version. The fields of the state follow. */
-export const SNAPSHOT_HEAD = `{"snapshot":${SNAPSHOT_VERSION},`
+/** Every snapshot begins with its version. The fields of the state follow, in the same order in these versions. */
+export const SNAPSHOT_HEADS = [SNAPSHOT_VERSION, UNCOUNTED_VERSION].map((version) => `{"snapshot":${version},`)
 
 /** The object that the store writes as the snapshot of a state. */
 export function snapshotOf(state: State): object {
@@ -108,6 +108,15 @@ function completedRun(run: State['run']): object | null | undefined {
       name === 'hasActed' ? ['hasLaunched', isOfProgram] : [name, value],
     ),
   )
+}
+
+/** The state in a snapshot whose checksum is correct, not checked against the log. Undefined if it is not JSON. */
+export function snapshotIn({ head, text }: PeekedSnapshot): State | undefined {
+  try {
+    return stateIn(JSON.parse(`${head}${text}}`) as JsonObject)
+  } catch {
+    return undefined
+  }
 }
 
 /** The state in a snapshot, not checked against the log. Undefined if it is damaged, of another agent, or cannot be converted. */

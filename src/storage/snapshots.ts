@@ -16,6 +16,12 @@ interface KnownEnd {
   updated_at: string
 }
 
+/** A snapshot, and the text of its fields after a known head. */
+export interface PeekedSnapshot {
+  head: string
+  text: string
+}
+
 export class Snapshots {
   constructor(private readonly paths: HomePaths) {}
 
@@ -25,12 +31,16 @@ export class Snapshots {
   }
 
   /**
-   * Fast path for lists of very many agents: the unparsed text of the fields after `head`. Undefined if the snapshot is
-   * missing, damaged or large, or does not begin with `head`.
+   * Fast path for lists of very many agents: the fields are not parsed. Undefined if the snapshot is missing, damaged or large,
+   * or begins with none of the heads.
    */
-  peek(agentId: string, head: string): string | undefined {
+  peek(agentId: string, heads: string[]): PeekedSnapshot | undefined {
     const line = peek('snapshot.read', this.paths.agent(agentId).snapshot, 0)?.subarray(0, -1)
-    return line === undefined || damageOf(line, head) !== undefined ? undefined : unframedText(line, head)
+    if (line === undefined) return undefined
+    const head = heads.find((each) => line.toString('latin1', 0, each.length) === each)
+    return head === undefined || damageOf(line, head) !== undefined
+      ? undefined
+      : { head, text: unframedText(line, head) }
   }
 
   /**

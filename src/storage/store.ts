@@ -47,6 +47,7 @@ export type { KeyFile, SalvagedKeys } from './log/key-file.js'
 export type { LogWriter, OpenedLog } from './log/log.js'
 export type { LogReader } from './log/reader.js'
 export type { LogDamage, LoggedRecord } from './log/scan.js'
+export type { PeekedSnapshot } from './snapshots.js'
 export type { BlobReference, Entry, Holder, Lease, NameIndex, RequestVerb, Unseen, Upkeep }
 
 export class FileStore {

@@ -15,7 +15,7 @@ import type { FileStore } from '../../src/storage/store.js'
 import { withFaults } from '../support/faults.js'
 import { reading } from '../support/readings.js'
 import { appendTurn, beginning, newSession, reopen } from '../support/sessions.js'
-import { encodeSnapshot } from '../support/snapshots.js'
+import { encodeEarlierSnapshot, encodeSnapshot } from '../support/snapshots.js'
 import { tempStore } from '../support/temp.js'
 
 let store: FileStore
@@ -27,6 +27,7 @@ beforeEach(() => {
 const SHOWN = [
   'id',
   'name',
+  'title',
   'parent',
   'path',
   'state',
@@ -134,7 +135,7 @@ describe('the fast path gives the same result as the whole log for an agent', ()
     const session = await reopen(store, id)
     session.append([{ kind: CONFIGURED, title: 'newer' }])
     await session.abandon()
-    const late = encodeSnapshot({ ...session.state, title: 'x'.repeat(100_000) })
+    const late = encodeSnapshot({ ...session.state, instructions: 'x'.repeat(100_000) })
     for (const bytes of [good, Buffer.alloc(0), Buffer.alloc(900), good.subarray(0, -9), late]) {
       writeFileSync(path, bytes)
       expect(openForRead(store, id)?.state.last_seq).toBe(session.state.last_seq)
@@ -183,8 +184,14 @@ describe('the fast path', () => {
   })
 })
 
-test('the fast path opens only two files of an idle agent', async () => {
+test.each([
+  ['of this version', encodeSnapshot],
+  ['of version 7', encodeEarlierSnapshot],
+])('the fast path opens only two files of an idle agent with a snapshot %s', async (_, encode) => {
   const id = await atRest()
+  const truth = openForRead(store, id)?.state as State
+  writeFileSync(join(dirname(store.logPath(id)), 'session.json'), encode(truth))
+  expectSame(id)
   expect(opens(() => peekSummary(store, id, false))).toBe(2)
   expect(opens(() => peekState(store, id))).toBe(2)
   // This fails if the fields of a snapshot are no longer in the order of LAYOUT (snapshot-layout.ts).
