@@ -25,7 +25,9 @@ const UNCOUNTED_VERSION = 7
 const ALL_KEYS_VERSION = 5
 
 /** Every snapshot begins with its version. The fields of the state follow, in the same order in these versions. */
-export const SNAPSHOT_HEADS = [SNAPSHOT_VERSION, UNCOUNTED_VERSION].map((version) => `{"snapshot":${version},`)
+export const SNAPSHOT_HEADS = [SNAPSHOT_VERSION, UNCOUNTED_VERSION].map(
+  (version) => `{"snapshot":${version},`,
+)
 
 /** The object that the store writes as the snapshot of a state. */
 export function snapshotOf(state: State): object {
