@@ -38,6 +38,8 @@ export const limits = {
   inputLevelsMax: 100,
   /** Call inputs stored in the line of one response. Further inputs go to blobs. */
   callInputsBytesMax: 256 * 1024,
+  /** The provider's own items in one response. */
+  itemsBytesMax: 32 * 1024 * 1024,
   /** Inputs of all calls that one approval shows, together. */
   asksCharactersMax: 64 * 1024,
   /** Tool output that the model receives. The full output goes to a blob, up to toolOutputBytesMax. */

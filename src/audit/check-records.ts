@@ -59,8 +59,8 @@ function* blobsIn(value: unknown): Generator<Exclude<Content, string>> {
   if (isBlob(value)) yield value
   else {
     for (const [field, inner] of Object.entries(value)) {
-      // A model chooses a tool's input, so it may look like a blob reference.
-      if (field !== 'input' && field !== 'asks') yield* blobsIn(inner)
+      // A model chooses a tool's input, and a provider its items, so either may look like a blob reference.
+      if (field !== 'input' && field !== 'asks' && field !== 'items') yield* blobsIn(inner)
     }
   }
 }

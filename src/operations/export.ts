@@ -2,9 +2,13 @@
 
 import { readState } from '../dispatch/read-state.js'
 import { type AgentView, viewAgent } from '../dispatch/view.js'
+import type { JsonObject } from '../provider/contract.js'
+import type { Content } from '../schema/types.js'
 import { recordsFrom } from '../session/load.js'
 import { readText } from '../session/read.js'
+import type { SessionRecord } from '../session/records.js'
 import type { FileStore } from '../storage/store.js'
+import { itemsOf } from '../turn/prompt/history.js'
 
 interface ExportedMessage {
   role: 'user' | 'assistant'
@@ -13,6 +17,8 @@ interface ExportedMessage {
   at: string
   run_id: string
   content: string
+  /** The reasoning for this message, and for the tool calls before it, in the provider's own form. Absent if there is none. */
+  items?: JsonObject[]
 }
 
 export interface Conversation {
@@ -30,26 +36,38 @@ export function exportConversation(store: FileStore, agentId: string): Conversat
 function* messagesOf(store: FileStore, agentId: string): Generator<ExportedMessage> {
   const log = store.logs.openForRead(agentId)
   if (log === undefined) return
+  let items: JsonObject[] = []
+  let reply: ExportedMessage | undefined
   try {
     for (const { record } of recordsFrom(log, { seq: 1, offset: 0 })) {
-      if (
-        record.kind !== 'message.user' &&
-        record.kind !== 'message.agent' &&
-        record.kind !== 'mail.delivered'
-      )
-        continue
-      const role = record.kind === 'message.agent' ? 'assistant' : 'user'
-      const from =
-        record.kind === 'message.user' ? 'operator' : record.kind === 'mail.delivered' ? record.from : agentId
-      yield {
-        role,
-        from,
-        at: record.ts,
-        run_id: record.run_id,
-        content: readText(store, agentId, record.content),
+      // The record right after a reply, in its batch, has the items of the same response.
+      if (record.kind === 'model.responded') items.push(...itemsOf(record, textIn(store, agentId)))
+      if (reply !== undefined) {
+        yield items.length === 0 ? reply : { ...reply, items }
+        items = []
+        reply = undefined
       }
+      if (record.kind === 'run.started') items = []
+      const message = messageOf(record, store, agentId)
+      if (message?.role === 'assistant') reply = message
+      else if (message !== undefined) yield message
     }
+    if (reply !== undefined) yield reply
   } finally {
     log.close()
   }
+}
+
+function messageOf(record: SessionRecord, store: FileStore, agentId: string): ExportedMessage | undefined {
+  if (record.kind !== 'message.user' && record.kind !== 'message.agent' && record.kind !== 'mail.delivered')
+    return undefined
+  const role = record.kind === 'message.agent' ? 'assistant' : 'user'
+  const from =
+    record.kind === 'message.user' ? 'operator' : record.kind === 'mail.delivered' ? record.from : agentId
+  const content = readText(store, agentId, record.content)
+  return { role, from, at: record.ts, run_id: record.run_id, content }
+}
+
+function textIn(store: FileStore, agentId: string): { text(content: Content): string } {
+  return { text: (content) => readText(store, agentId, content) }
 }

@@ -122,7 +122,8 @@ export interface ModelRequest extends ProviderSettings {
  */
 export type ModelMessage =
   | { role: 'user'; content: string }
-  | { role: 'assistant'; content: string; tool_calls: ToolCall[] }
+  /** `items`: the `item` events of this response, unchanged and in their order. Absent if it had none. */
+  | { role: 'assistant'; content: string; tool_calls: ToolCall[]; items?: JsonObject[] }
   | { role: 'tool'; call_id: string; name: string; content: string; is_error: boolean }
 
 export interface ToolCall {
@@ -148,6 +149,12 @@ export type ModelEvent =
    * than 128 calls.
    */
   | { type: 'tool_call'; call: ToolCall }
+  /**
+   * Data that the service needs back with this response, such as signed reasoning. It is a JSON object that only the provider
+   * reads: substrat stores it, and repeats it in `messages()`. If its place among text and calls matters, the item must say it.
+   * It is not part of the reply. Compaction drops it with its message, and `fork` does not copy it.
+   */
+  | { type: 'item'; item: JsonObject }
   /** Yield it also before a failure, if it is known: the service charges for a refusal too. */
   | { type: 'usage'; usage: Usage }
   /** The reason is `tool_calls` if the response has at least one call. */

@@ -7,7 +7,7 @@
 import { type ErrorCode, SubstratError } from '../errors.js'
 import { limits } from '../limits.js'
 import { controlRecords, syncBeforeForgetting } from '../mail/inbox.js'
-import type { AgentProvider, ModelProvider, ToolCall } from '../provider/contract.js'
+import type { AgentProvider, ModelProvider } from '../provider/contract.js'
 import { type FailureReport, saysNothing } from '../provider/failure.js'
 import type { CallRecord } from '../schema/types.js'
 import { causeOf } from '../session/causes.js'
@@ -16,6 +16,7 @@ import type { Run } from '../session/state.js'
 import { type AgentOutcome, askAgent } from './ask/ask-agent.js'
 import { askModel } from './ask/ask-model.js'
 import { overtakenRecords, ProgramCalls } from './ask/program-calls.js'
+import { callRecords, storedItems } from './ask/stored.js'
 import { UncaughtErrors } from './ask/uncaught-errors.js'
 import { shortenedInput } from './asks.js'
 import { Compaction } from './compaction.js'
@@ -139,10 +140,11 @@ class Turn {
         return { type: 'stopped', reason: 'shutdown', state: null, result: null }
       return this.failedEvent(asked)
     }
-    const { reply, stop, usage, calls } = asked.answer
+    const { reply, stop, usage, calls, items } = asked.answer
     if (stop === 'length')
       this.ports.note('the reply is incomplete: the model reached its maximum number of tokens per response')
-    return { type: 'model_responded', reply, stop, usage, calls: this.callRecords(calls) }
+    const stored = { calls: callRecords(this.session, calls), ...storedItems(this.session, items) }
+    return { type: 'model_responded', reply, stop, usage, ...stored }
   }
 
   private async askAgent(provider: AgentProvider): Promise<TurnEvent> {
@@ -153,7 +155,7 @@ class Turn {
       signal: this.stop.signal,
       endIfShuttingDown: () => this.stop.endIfShuttingDown(),
       persist: (event) => void this.persist(event),
-      stored: (call) => this.callRecords([call])[0] as CallRecord,
+      stored: (call) => callRecords(this.session, [call])[0] as CallRecord,
       lendSlot: () => this.releaseSlot(),
       takeSlotBack: () => this.takeSlot(),
     })
@@ -171,7 +173,7 @@ class Turn {
         // The result of `complete` is the agent's last reply: drop any later one.
         persist: (event) =>
           void (event.type === 'agent_replied' && calls.isDone ? undefined : this.persist(event)),
-        callRecord: (call) => this.callRecords([call])[0] as CallRecord,
+        callRecord: (call) => callRecords(this.session, [call])[0] as CallRecord,
         onText,
         note,
       })
@@ -253,18 +255,6 @@ class Turn {
   private async pauseBefore({ ms, before }: Extract<Effect, { type: 'pause' }>): Promise<TurnEvent> {
     const event = await this.pause(ms)
     return event.type === 'retry' && before === 'compact' ? this.perform({ type: 'compact' }) : event
-  }
-
-  /** The records of all calls share one line of the log: an input that does not fit becomes a blob. */
-  private callRecords(calls: ToolCall[]): CallRecord[] {
-    let room: number = limits.callInputsBytesMax
-    return calls.map(({ call_id, name, input }) => {
-      const bytes = Buffer.from(JSON.stringify(input))
-      if (bytes.length > Math.min(limits.inlineBytesMax, room))
-        return { call_id, name, input_blob: this.session.writeBlob(bytes) }
-      room -= bytes.length
-      return { call_id, name, input }
-    })
   }
 
   async takeSlot(): Promise<void> {

@@ -99,7 +99,7 @@ async function perform(
   }
   response.writeHead(200, { 'content-type': 'text/event-stream; charset=utf-8' })
   // The number of the request makes the ids of calls unique within a conversation.
-  for (const { name, data } of dialect.events(answer, place, body)) {
+  for (const { name, data } of dialect.events(answer, place, body, new Map())) {
     if (response.destroyed) return
     response.write(`${name === undefined ? '' : `event: ${name}\n`}data: ${inNamespace(data)}\n\n`)
     if (answer.event_delay_ms !== undefined) await sleep(answer.event_delay_ms)

@@ -202,7 +202,7 @@ async function* each(events: Wire[]): AsyncGenerator<Wire> {
 
 function sent(dialect: typeof chat, answer: ScriptedAnswer): Wire[] {
   return dialect
-    .events(answer, 0, BODY)
+    .events(answer, 0, BODY, new Map())
     .filter(({ data }) => data !== '[DONE]')
     .map(({ data }) => JSON.parse(data) as Wire)
 }

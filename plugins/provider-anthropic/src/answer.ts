@@ -1,8 +1,9 @@
 /** Turns the events of the Messages API into events of the contract. */
 import type Anthropic from '@anthropic-ai/sdk'
-import type { ModelEvent, Usage } from 'substrat/provider'
+import type { JsonObject, ModelEvent, Usage } from 'substrat/provider'
 import { apiErrorOf } from '../../shared/src/model/api-error.js'
 import { cutShort, streamFailure, type WireEvent } from '../../shared/src/model/ask.js'
+import { Layout } from '../../shared/src/model/layout.js'
 import { refusal } from '../../shared/src/model/refusal.js'
 import type { Endpoint } from '../../shared/src/model/settings.js'
 import { ToolCalls } from '../../shared/src/model/tool-calls.js'
@@ -19,6 +20,8 @@ export async function* readAnswer(
   endpoint: Endpoint,
 ): AsyncGenerator<ModelEvent, void, undefined> {
   const calls = new ToolCalls()
+  const layout = new Layout(endpoint)
+  const thinking = new Thinking(layout)
   const usage = new UsageCount()
   let stop = ''
   let category = ''
@@ -30,10 +33,10 @@ export async function* readAnswer(
         usage.take(event.message?.usage)
         break
       case 'content_block_start':
-        yield* begin(event, calls)
+        yield* begin(event, { calls, layout, thinking })
         break
       case 'content_block_delta':
-        yield* add(event, calls)
+        yield* add(event, { calls, layout, thinking })
         break
       case 'message_delta': {
         usage.take(event.usage)
@@ -55,37 +58,85 @@ export async function* readAnswer(
     throw refusal(endpoint, category === '' ? stop : `${stop}: ${category}`)
   // Paused and unknown reasons end the response with its text so far.
   const isCut = CUT.some((one) => one === stop)
+  thinking.finish(isCut)
+  yield* layout.finish()
   for (const call of calls.finish(isCut)) yield { type: 'tool_call', call }
   yield { type: 'stop', reason: calls.count > 0 ? 'tool_calls' : isCut ? 'length' : 'end' }
 }
 
 const CUT: Anthropic.StopReason[] = ['max_tokens', 'model_context_window_exceeded']
 
-function* begin(event: Wire<Anthropic.RawContentBlockStartEvent>, calls: ToolCalls): Iterable<ModelEvent> {
+interface Gathered {
+  calls: ToolCalls
+  layout: Layout
+  thinking: Thinking
+}
+
+function* begin(
+  event: Wire<Anthropic.RawContentBlockStartEvent>,
+  { calls, layout, thinking }: Gathered,
+): Iterable<ModelEvent> {
+  const place = numberIn(event, 'index') ?? 0
   const block = objectIn(event, 'content_block')
-  if (block?.type === 'text') yield* text(textIn(block, 'text'))
+  if (block?.type === 'text') yield* text(place, textIn(block, 'text'), layout)
+  if (block?.type === 'thinking' || block?.type === 'redacted_thinking')
+    thinking.start(place, block as JsonObject)
   if (block?.type === 'tool_use') {
     // Some compatible servers send the whole input here; the API sends `{}`.
     const input: object = objectIn(block as { input?: object | null }, 'input') ?? {}
     const isGiven = Object.keys(input).length > 0
-    calls.start(
-      numberIn(event, 'index') ?? 0,
-      textIn(block, 'id'),
-      textIn(block, 'name'),
-      isGiven ? JSON.stringify(input) : '',
-    )
+    layout.addCall(place)
+    calls.start(place, textIn(block, 'id'), textIn(block, 'name'), isGiven ? JSON.stringify(input) : '')
   }
 }
 
-function* add(event: Wire<Anthropic.RawContentBlockDeltaEvent>, calls: ToolCalls): Iterable<ModelEvent> {
+function* add(
+  event: Wire<Anthropic.RawContentBlockDeltaEvent>,
+  { calls, layout, thinking }: Gathered,
+): Iterable<ModelEvent> {
+  const place = numberIn(event, 'index') ?? 0
   const delta = objectIn(event, 'delta')
-  if (delta?.type === 'text_delta') yield* text(textIn(delta, 'text'))
-  if (delta?.type === 'input_json_delta')
-    calls.append(numberIn(event, 'index') ?? 0, textIn(delta, 'partial_json'))
+  if (delta?.type === 'text_delta') yield* text(place, textIn(delta, 'text'), layout)
+  if (delta?.type === 'thinking_delta') thinking.append(place, textIn(delta, 'thinking'))
+  if (delta?.type === 'signature_delta') thinking.sign(place, textIn(delta, 'signature'))
+  if (delta?.type === 'input_json_delta') calls.append(place, textIn(delta, 'partial_json'))
 }
 
-function* text(piece: string): Iterable<ModelEvent> {
-  if (piece !== '') yield { type: 'text', text: piece }
+function* text(place: number, piece: string, layout: Layout): Iterable<ModelEvent> {
+  if (piece === '') return
+  layout.addText(place, piece)
+  yield { type: 'text', text: piece }
+}
+
+/** The thinking blocks, assembled from their pieces. Their text is never part of the reply. */
+class Thinking {
+  private readonly blocks = new Map<number, JsonObject>()
+
+  constructor(private readonly layout: Layout) {}
+
+  start(place: number, block: JsonObject): void {
+    this.layout.countReasoning(JSON.stringify(block))
+    this.blocks.set(place, { ...block })
+  }
+
+  append(place: number, piece: string): void {
+    const block = this.blocks.get(place)
+    if (block !== undefined) block.thinking = `${block.thinking ?? ''}${this.layout.countReasoning(piece)}`
+  }
+
+  /** The API sends the whole signature at once. */
+  sign(place: number, signature: string): void {
+    const block = this.blocks.get(place)
+    if (block !== undefined) block.signature = this.layout.countReasoning(signature)
+  }
+
+  /** The API refuses a block whose end, with its signature, the token limit cut off. */
+  finish(isCut: boolean): void {
+    for (const [place, block] of this.blocks) {
+      const isUnsigned = block.type === 'thinking' && (block.signature ?? '') === ''
+      if (!(isCut && isUnsigned)) this.layout.addReasoning(place, block)
+    }
+  }
 }
 
 /** Counts are cumulative: each event can correct the earlier ones. */

@@ -3,10 +3,16 @@ import type OpenAI from 'openai'
 import type { ModelEvent } from 'substrat/provider'
 import { apiErrorOf } from '../../shared/src/model/api-error.js'
 import { cutShort, streamFailure, type WireEvent } from '../../shared/src/model/ask.js'
+import { Layout } from '../../shared/src/model/layout.js'
 import { refusal } from '../../shared/src/model/refusal.js'
 import type { Endpoint } from '../../shared/src/model/settings.js'
 import { ToolCalls } from '../../shared/src/model/tool-calls.js'
 import { countOf, numberIn, objectIn, objectsIn, textIn, type Wire } from '../../shared/src/model/wire.js'
+
+/** A field of several servers, unknown to OpenAI. */
+interface Reasoning {
+  reasoning_content?: string | null
+}
 
 type Chunk = Wire<OpenAI.Chat.ChatCompletionChunk> & { error?: unknown }
 type CallDelta = Wire<OpenAI.Chat.ChatCompletionChunk.Choice.Delta.ToolCall>
@@ -17,6 +23,8 @@ export async function* readChat(
   endpoint: Endpoint,
 ): AsyncGenerator<ModelEvent, void, undefined> {
   const calls = new CallDeltas()
+  const layout = new Layout(endpoint)
+  let reasoning = ''
   let finish = ''
   let isRefused = false
   let usage: Chunk['usage']
@@ -27,10 +35,11 @@ export async function* readChat(
     const choice = objectsIn(chunk, 'choices')[0]
     finish = textIn(choice, 'finish_reason') || finish
     const delta = objectIn(choice ?? {}, 'delta')
-    yield* text(textIn(delta, 'content'))
+    reasoning += layout.countReasoning(textIn(delta as Reasoning | undefined, 'reasoning_content'))
+    yield* text(textIn(delta, 'content'), layout)
     const refused = textIn(delta, 'refusal')
     isRefused ||= refused !== ''
-    yield* text(refused)
+    yield* text(refused, layout)
     for (const call of objectsIn(delta, 'tool_calls')) calls.take(call)
   }
   // Some servers omit `[DONE]`, but every complete answer has a finish reason.
@@ -46,12 +55,21 @@ export async function* readChat(
     throw refusal(endpoint, isRefused ? 'refusal' : finish)
   // Unknown reasons end the response with its text so far.
   const isCut = finish === ('length' satisfies FinishReason)
-  for (const call of calls.finish(isCut)) yield { type: 'tool_call', call }
+  const made = calls.finish(isCut)
+  // A message has one text and one list of calls, so the order is always the same.
+  for (const at of made.keys()) layout.addCall(CALLS_AT + at)
+  if (reasoning !== '') layout.addReasoning(REASONING_AT, { reasoning_content: reasoning })
+  yield* layout.finish()
+  for (const call of made) yield { type: 'tool_call', call }
   yield { type: 'stop', reason: calls.count > 0 ? 'tool_calls' : isCut ? 'length' : 'end' }
 }
 
-function* text(piece: string): Iterable<ModelEvent> {
-  if (piece !== '') yield { type: 'text', text: piece }
+const [REASONING_AT, TEXT_AT, CALLS_AT] = [0, 1, 2]
+
+function* text(piece: string, layout: Layout): Iterable<ModelEvent> {
+  if (piece === '') return
+  layout.addText(TEXT_AT, piece)
+  yield { type: 'text', text: piece }
 }
 
 /** Pieces belong to the call with their index. Some servers give every call the same index, but a new id. */

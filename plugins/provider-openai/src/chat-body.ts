@@ -2,6 +2,8 @@
 import type OpenAI from 'openai'
 import type { ModelMessage, ModelRequest } from 'substrat/provider'
 import { isBlank, NOTHING } from '../../shared/src/model/history.js'
+import { partsOf } from '../../shared/src/model/layout.js'
+import type { Endpoint } from '../../shared/src/model/settings.js'
 import { instructionsOf, openaiHistory, resultText } from './history.js'
 import type { Settings } from './settings.js'
 
@@ -17,7 +19,7 @@ export function chatBody(request: ModelRequest, settings: Settings): Body {
     stream_options: { include_usage: true },
     messages: [
       ...(instructions === undefined ? [] : [{ role: 'system', content: instructions } satisfies Message]),
-      ...openaiHistory(request).map(messageOf),
+      ...openaiHistory(request).map((message) => messageOf(message, settings.endpoint)),
     ],
     ...(request.tools.length > 0 && { tools: request.tools.map(toolOf) }),
     ...tokenLimit(settings),
@@ -32,19 +34,22 @@ function tokenLimit({ maxTokens, isOpenAI }: Settings): Pick<Body, 'max_tokens' 
   return isOpenAI ? { max_completion_tokens: maxTokens } : { max_tokens: maxTokens }
 }
 
-function messageOf(message: ModelMessage): Message {
+function messageOf(message: ModelMessage, endpoint: Endpoint): Message {
   if (message.role === 'user')
     return { role: 'user', content: isBlank(message.content) ? NOTHING : message.content }
   if (message.role === 'tool')
     return { role: 'tool', tool_call_id: message.call_id, content: resultText(message) }
   const content = isBlank(message.content) ? null : message.content
-  if (message.tool_calls.length === 0) return { role: 'assistant', content }
+  const reasoning = partsOf(message, endpoint).find(({ kind }) => kind === 'reasoning')
+  // The server's own field, as it sent it.
+  const own = reasoning?.kind === 'reasoning' ? reasoning.reasoning : {}
+  if (message.tool_calls.length === 0) return { role: 'assistant', content, ...own }
   const tool_calls = message.tool_calls.map(({ call_id, name, input }) => ({
     id: call_id,
     type: 'function' as const,
     function: { name, arguments: JSON.stringify(input) },
   }))
-  return { role: 'assistant', content, tool_calls }
+  return { role: 'assistant', content, tool_calls, ...own }
 }
 
 function toolOf({

@@ -1,8 +1,9 @@
 /** Turns the events of the Responses API into events of the contract. */
 import type OpenAI from 'openai'
-import type { ModelEvent } from 'substrat/provider'
+import type { JsonObject, ModelEvent } from 'substrat/provider'
 import { apiErrorOf } from '../../shared/src/model/api-error.js'
 import { cutShort, streamFailure, type WireEvent } from '../../shared/src/model/ask.js'
+import { type Facts, Layout } from '../../shared/src/model/layout.js'
 import { refusal } from '../../shared/src/model/refusal.js'
 import type { Endpoint } from '../../shared/src/model/settings.js'
 import { ToolCalls } from '../../shared/src/model/tool-calls.js'
@@ -32,7 +33,8 @@ export async function* readResponses(
   endpoint: Endpoint,
 ): AsyncGenerator<ModelEvent, void, undefined> {
   const calls = new ToolCalls()
-  const text = new Text()
+  const layout = new Layout(endpoint)
+  const text = new Text(layout)
   let isRefused = false
   for await (const wireEvent of events) {
     const event = wireEvent as Event
@@ -46,7 +48,7 @@ export async function* readResponses(
         break
       case 'response.output_item.added':
       case 'response.output_item.done': {
-        const refused = takeItem(event, calls)
+        const refused = takeItem(event, calls, layout)
         // Servers that do not stream a refusal send it only in the whole item.
         if (refused !== '' && !isRefused) yield* text.add(numberIn(event, 'output_index') ?? 0, refused)
         isRefused ||= refused !== ''
@@ -60,7 +62,7 @@ export async function* readResponses(
         break
       case 'response.completed':
       case 'response.incomplete':
-        yield* finish(event, { calls, isRefused, endpoint })
+        yield* finish(event, { calls, layout, isRefused, endpoint })
         return
       case 'response.failed':
         throw streamFailure(endpoint, apiErrorOf({ error: objectIn(event, 'response')?.error ?? {} }))
@@ -79,27 +81,51 @@ export async function* readResponses(
 function takeItem(
   event: Known<'response.output_item.added' | 'response.output_item.done'>,
   calls: ToolCalls,
+  layout: Layout,
 ): string {
   const item = objectIn(event, 'item')
+  const key = numberIn(event, 'output_index') ?? 0
+  const isDone = event.type === 'response.output_item.done'
+  if (item?.type === 'reasoning' && isDone) takeReasoning(key, item as JsonObject, layout)
   if (item?.type === 'message') {
+    if (isDone) layout.describeText(key, factsOf(item, ['id', 'phase']))
     const parts = objectsIn(item, 'content')
     return parts.map((part) => (part.type === 'refusal' ? textIn(part, 'refusal') : '')).join('')
   }
   if (item?.type !== 'function_call') return ''
-  const key = numberIn(event, 'output_index') ?? 0
   const input = textIn(item, 'arguments')
   if (calls.has(key)) calls.replaceInput(key, input)
-  else calls.start(key, textIn(item, 'call_id'), textIn(item, 'name'), input)
+  else {
+    calls.start(key, textIn(item, 'call_id'), textIn(item, 'name'), input)
+    layout.addCall(key, factsOf(item, ['id']))
+  }
   return ''
+}
+
+/**
+ * Keeps reasoning that the server can read again: OpenAI's is encrypted, other servers send its text. With `store: false`, an item
+ * that has only a summary refers to data that the server does not have.
+ */
+function takeReasoning(key: number, item: JsonObject, layout: Layout): void {
+  const { encrypted_content, content } = item
+  if (!encrypted_content && !(Array.isArray(content) && content.length > 0)) return
+  layout.countReasoning(JSON.stringify(item))
+  layout.addReasoning(key, item)
+}
+
+function factsOf<T extends object>(item: T, names: (keyof T & string)[]): Facts {
+  const facts = names.map((name) => [name, textIn(item, name)] as const)
+  return Object.fromEntries(facts.filter(([, value]) => value !== ''))
 }
 
 interface Gathered {
   calls: ToolCalls
+  layout: Layout
   isRefused: boolean
   endpoint: Endpoint
 }
 
-function* finish(event: Ended, { calls, isRefused, endpoint }: Gathered): Iterable<ModelEvent> {
+function* finish(event: Ended, { calls, layout, isRefused, endpoint }: Gathered): Iterable<ModelEvent> {
   const response = objectIn(event, 'response')
   const reason = textIn(objectIn(response ?? {}, 'incomplete_details'), 'reason')
   if (response?.usage) {
@@ -111,18 +137,22 @@ function* finish(event: Ended, { calls, isRefused, endpoint }: Gathered): Iterab
   }
   if (isRefused || reason === 'content_filter') throw refusal(endpoint, isRefused ? 'refusal' : reason)
   const isCut = reason === 'max_output_tokens'
+  yield* layout.finish()
   for (const call of calls.finish(isCut)) yield { type: 'tool_call', call }
   yield { type: 'stop', reason: calls.count > 0 ? 'tool_calls' : isCut ? 'length' : 'end' }
 }
 
 /** An empty line separates the messages of a response. */
 class Text {
-  private latest: number | undefined;
+  private latest: number | undefined
+
+  constructor(private readonly layout: Layout) {}
 
   *add(item: number, piece: string): Iterable<ModelEvent> {
     if (piece === '') return
-    const isNext = this.latest !== undefined && this.latest !== item
+    const separator = this.latest !== undefined && this.latest !== item ? '\n\n' : ''
     this.latest = item
-    yield { type: 'text', text: isNext ? `\n\n${piece}` : piece }
+    this.layout.addText(item, piece, separator.length)
+    yield { type: 'text', text: `${separator}${piece}` }
   }
 }

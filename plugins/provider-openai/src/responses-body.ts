@@ -1,15 +1,20 @@
 /**
- * Builds the body of a request to the Responses API. The API stores nothing (`store: false`), because substrat has
- * the conversation. Items have no ids, so none refers to an item that the API would have to know.
+ * Builds the body of a request to the Responses API. The API stores nothing (`store: false`), because substrat has the conversation
+ * and the encrypted reasoning. Only a response with reasoning has ids: the API pairs a reasoning item with the item after it.
  */
 import type OpenAI from 'openai'
 import type { ModelMessage, ModelRequest } from 'substrat/provider'
 import { isBlank, NOTHING } from '../../shared/src/model/history.js'
+import { type Part, partsOf } from '../../shared/src/model/layout.js'
+import type { Endpoint } from '../../shared/src/model/settings.js'
 import { instructionsOf, openaiHistory, resultText } from './history.js'
 import type { Settings } from './settings.js'
 
 type Body = OpenAI.Responses.ResponseCreateParamsStreaming
 type Item = OpenAI.Responses.ResponseInputItem
+
+/** OpenAI refuses to include the reasoning of models that have none. */
+const WITHOUT_REASONING = /^(ft:)?(gpt-[34]|chatgpt-|gpt-5(\.\d+)?-chat)/
 
 export function responsesBody(request: ModelRequest, settings: Settings): Body {
   const { model, maxTokens, temperature, effort } = settings
@@ -18,7 +23,8 @@ export function responsesBody(request: ModelRequest, settings: Settings): Body {
     model,
     stream: true,
     store: false,
-    input: openaiHistory(request).flatMap(itemsOf),
+    ...(!WITHOUT_REASONING.test(model) && { include: ['reasoning.encrypted_content'] }),
+    input: openaiHistory(request).flatMap((message) => itemsOf(message, settings.endpoint)),
     ...(instructions !== undefined && { instructions }),
     ...(request.tools.length > 0 && { tools: request.tools.map(toolOf) }),
     ...(maxTokens !== undefined && { max_output_tokens: maxTokens }),
@@ -27,19 +33,31 @@ export function responsesBody(request: ModelRequest, settings: Settings): Body {
   }
 }
 
-function itemsOf(message: ModelMessage): Item[] {
+function itemsOf(message: ModelMessage, endpoint: Endpoint): Item[] {
   if (message.role === 'user')
     return [{ role: 'user', content: isBlank(message.content) ? NOTHING : message.content }]
   if (message.role === 'tool') {
     return [{ type: 'function_call_output', call_id: message.call_id, output: resultText(message) }]
   }
-  const calls: Item[] = message.tool_calls.map(({ call_id, name, input }) => ({
-    type: 'function_call',
-    call_id,
-    name,
-    arguments: JSON.stringify(input),
-  }))
-  return isBlank(message.content) ? calls : [{ role: 'assistant', content: message.content }, ...calls]
+  return partsOf(message, endpoint).map(itemOf)
+}
+
+function itemOf(part: Part): Item {
+  if (part.kind === 'reasoning') return part.reasoning as unknown as OpenAI.Responses.ResponseReasoningItem
+  if (part.kind === 'call') {
+    const { call_id, name, input } = part.call
+    return { ...part.facts, type: 'function_call', call_id, name, arguments: JSON.stringify(input) }
+  }
+  const { id, ...facts } = part.facts
+  if (id === undefined) return { role: 'assistant', content: part.text }
+  return {
+    ...facts,
+    id,
+    type: 'message',
+    role: 'assistant',
+    status: 'completed',
+    content: [{ type: 'output_text', text: part.text, annotations: [] }],
+  }
 }
 
 /** Not strict, because strict mode rejects schemas with optional properties. */

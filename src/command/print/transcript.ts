@@ -52,11 +52,7 @@ function say(record: SessionRecord, text: (record: SessionRecord) => string): st
     case 'model.failed':
       return `request failed: ${causeOf(record.error)}${record.retry_in_ms === null ? '' : `; retrying in ${record.retry_in_ms / 1000} s`}`
     case 'model.responded':
-      return record.calls === undefined
-        ? undefined
-        : record.calls
-            .map(({ name, input }) => `calls ${callText({ tool: name, input: input ?? LARGE })}`)
-            .join('\n')
+      return responseText(record)
     case 'tool.started':
       // The calls of a model are in the entry of model.responded. The calls of a program have no other entry.
       return record.input === undefined && record.input_blob === undefined
@@ -106,6 +102,17 @@ function say(record: SessionRecord, text: (record: SessionRecord) => string): st
     default:
       return undefined
   }
+}
+
+/** Undefined if the entry of message.agent shows everything. */
+function responseText(record: SessionRecord<'model.responded'>): string | undefined {
+  const { calls = [], items, items_blob } = record
+  const bytes = items_blob?.bytes ?? (items === undefined ? 0 : Buffer.byteLength(JSON.stringify(items)))
+  const lines = [
+    ...(bytes === 0 ? [] : [`reasoning: ${bytes} bytes, kept for the provider`]),
+    ...calls.map(({ name, input }) => `calls ${callText({ tool: name, input: input ?? LARGE })}`),
+  ]
+  return lines.length === 0 ? undefined : lines.join('\n')
 }
 
 const CONTROLLED = {

@@ -15,12 +15,14 @@ import type { Session } from '../../session/session.js'
 import { conversation, promptOf, responsesBefore } from '../prompt/history.js'
 import { endedEarly, Gathered, offContract, shownEvent, type TurnEnds, untilStopped } from './events.js'
 import { isDeeperThan } from './levels.js'
+import { Items } from './stored.js'
 
 interface ModelAnswer {
   reply: string
   stop: 'end' | 'length' | 'tool_calls'
   usage: Usage | null
   calls: ToolCall[]
+  items: JsonObject[]
 }
 
 export type ModelOutcome =
@@ -68,18 +70,21 @@ export async function complete(
 ): Promise<ModelOutcome> {
   const gathered = new Gathered()
   const calls: ToolCall[] = []
+  const items = new Items()
   try {
     let stop: ModelAnswer['stop'] | undefined
     for await (const event of untilStopped(provider.complete(request, { signal: ends.signal }), ends)) {
       if (stop !== undefined) throw offContract('an event after its stop')
       if (event?.type === 'text') onText(gathered.add(event.text))
       else if (event?.type === 'tool_call') calls.push(checkCall(event.call, calls))
+      else if (event?.type === 'item') items.add(plainObject(event.item))
       else if (event?.type === 'usage') gathered.count(event.usage)
       else if (event?.type === 'stop' && STOPS.includes(event.reason)) stop = event.reason
       else throw offContract(`an event ${shownEvent(event)}`)
     }
     if (stop === undefined) throw endedEarly()
-    return { outcome: 'answered', answer: { reply: gathered.text, stop, usage: gathered.usage, calls } }
+    const { text: reply, usage } = gathered
+    return { outcome: 'answered', answer: { reply, stop, usage, calls, items: items.all } }
   } catch (error) {
     if (ends.signal.aborted) return { outcome: 'stopped' }
     const report = reportFailure(error, secretsOf(provider, request), gathered.text)

@@ -98,6 +98,7 @@ class Gathering {
         this.respond(
           record.seq,
           (record.calls ?? []).map((call) => toolCall(call, session)),
+          itemsOf(record, session),
         )
         break
       case 'tool.finished':
@@ -157,13 +158,18 @@ class Gathering {
     this.mailRun = record.run_id
   }
 
-  private respond(seq: number, calls: ToolCall[]): void {
+  private respond(seq: number, calls: ToolCall[], items: JsonObject[]): void {
     const said = this.said
     // A final response without a reply: in logs from before there were tools, the reply comes after it.
     if (said === undefined && calls.length === 0) return
     this.said = undefined
     this.flushResponse()
-    const message: ModelMessage = { role: 'assistant', content: said?.text ?? '', tool_calls: calls }
+    const message: ModelMessage = {
+      role: 'assistant',
+      content: said?.text ?? '',
+      tool_calls: calls,
+      ...(items.length === 0 ? {} : { items }),
+    }
     const exchange = { messages: [message], seq: said?.seq ?? seq, isPrompt: false }
     this.found.push(exchange)
     if (calls.length > 0) this.response = { exchange, calls, results: new Map() }
@@ -211,6 +217,15 @@ function toolCall(call: CallRecord, session: Readable): ToolCall {
   const input =
     call.input_blob === undefined ? call.input : (JSON.parse(session.text(call.input_blob)) as JsonObject)
   return { call_id: call.call_id, name: call.name, input: input ?? {} }
+}
+
+/** An agent never changes its provider, so the items go back to the provider that yielded them. */
+export function itemsOf(
+  record: SessionRecord<'model.responded'>,
+  session: Pick<Readable, 'text'>,
+): JsonObject[] {
+  const { items, items_blob } = record
+  return items_blob === undefined ? (items ?? []) : (JSON.parse(session.text(items_blob)) as JsonObject[])
 }
 
 /** The calls of the open run, with their inputs. */

@@ -21,6 +21,7 @@ export function modelResponded(
     stop,
     ...usage,
     ...(calls.length === 0 ? {} : { calls }),
+    ...event.items,
   }
   if (calls.length === 0)
     return {

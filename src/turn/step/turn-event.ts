@@ -100,6 +100,8 @@ export type TurnEvent =
       stop: 'end' | 'length' | 'tool_calls'
       usage: Usage | null
       calls: CallRecord[]
+      /** The provider's own items. */
+      items?: StoredItems
     }
   /** `isSummary`: it was the request for the summary that a compaction needs. */
   | ({ type: 'model_failed'; error: RunError; plan: RetryPlan; isSummary?: boolean } & ErrorDetail)
@@ -142,6 +144,9 @@ export type TurnEvent =
   | ({ type: 'failed'; error: RunError } & ErrorDetail)
   /** `result`: of the tool that was running. It is known, because the tool is stopped before the turn. */
   | { type: 'stopped'; reason: StopReason; state: string | null; result: ToolOutcome | null }
+
+/** In the record itself, or in a blob that is on disk already. */
+export type StoredItems = Pick<NewRecord<'model.responded'>, 'items' | 'items_blob'>
 
 export type StopReason = 'turn_timeout' | 'terminated' | 'cancelled' | 'suspended' | 'shutdown'
 

@@ -11,7 +11,8 @@ import {
   TOOL_NAME,
   unknownKey,
 } from './dialect.js'
-import { type ErrorKind, inputOf, pieces, type ScriptedAnswer } from './scenario.js'
+import { changedResponse, type Issued, nonceOf, partsOf, sealed } from './reasoning.js'
+import { type ErrorKind, inputOf, pieces, type ScriptedAnswer, type ScriptedCall } from './scenario.js'
 
 const KEYS = [
   'model',
@@ -22,6 +23,8 @@ const KEYS = [
   'temperature',
   'tools',
   'tool_choice',
+  'thinking',
+  'output_config',
 ] as const satisfies readonly (keyof Anthropic.MessageCreateParamsStreaming | 'temperature')[]
 
 const ERRORS: Record<ErrorKind, [status: number, type: Anthropic.ErrorType]> = {
@@ -38,7 +41,8 @@ const ERRORS: Record<ErrorKind, [status: number, type: Anthropic.ErrorType]> = {
 }
 
 export const anthropic: Dialect = {
-  refusal: (body) => requestRefusal(body) ?? toolsRefusal(body) ?? historyRefusal(body),
+  refusal: (body, issued) =>
+    requestRefusal(body) ?? toolsRefusal(body) ?? historyRefusal(body, issued) ?? thinkingRefusal(body),
   responsesIn: ({ messages }) => objects(messages).filter(({ role }) => role === 'assistant').length,
   latestUserText({ messages }) {
     const texts = objects(messages)
@@ -95,7 +99,7 @@ function toolsRefusal(body: Json): string | undefined {
   return undefined
 }
 
-function historyRefusal(body: Json): string | undefined {
+function historyRefusal(body: Json, issued: Issued): string | undefined {
   const messages = objects(body.messages)
   if (messages.length === 0) return 'messages: at least one message is required'
   if (messages[0]?.role !== 'user') return 'messages: first message must use the "user" role'
@@ -114,6 +118,9 @@ function historyRefusal(body: Json): string | undefined {
       blocks.map((block) => blockRefusal(block, message.role, i)).find(isText)
     if (refusal !== undefined) return refusal
     open = blocks.filter(({ type }) => type === 'tool_use').map(({ id }) => id)
+    const changed = changedResponse(blocks, open, issued)
+    if (changed !== undefined)
+      return `messages.${i}: \`thinking\` or \`redacted_thinking\` blocks in the assistant message cannot be modified: ${changed}`
     for (const id of open) {
       if (ids.has(id)) return `messages.${i}: \`tool_use\` ids must be unique`
       ids.add(id)
@@ -121,6 +128,40 @@ function historyRefusal(body: Json): string | undefined {
     cacheMarks += blocks.filter(({ cache_control }) => cache_control !== undefined).length
   }
   return cacheMarks > 4 ? 'A maximum of 4 blocks with cache_control may be provided.' : undefined
+}
+
+/** A budget, or an effort, and the rule for a turn that goes on after tool results. */
+function thinkingRefusal({
+  thinking,
+  max_tokens,
+  temperature,
+  output_config,
+  messages,
+}: Json): string | undefined {
+  if (thinking === undefined) return undefined
+  if (!isObject(thinking)) return 'thinking: Input should be an object'
+  if (thinking.type === 'disabled') return undefined
+  if (temperature !== undefined && temperature !== 1)
+    return '`temperature` may only be set to 1 when thinking is enabled.'
+  if (thinking.type === 'adaptive') {
+    const { effort } = isObject(output_config) ? output_config : {}
+    return ['low', 'medium', 'high', 'xhigh', 'max'].includes(String(effort))
+      ? undefined
+      : 'output_config.effort: Input should be low, medium, high, xhigh or max'
+  }
+  if (thinking.type !== 'enabled') return 'thinking.type: Input should be enabled, disabled or adaptive'
+  if (!(Number(thinking.budget_tokens) >= 1024))
+    return 'thinking.enabled.budget_tokens: Input should be greater than or equal to 1024'
+  if (Number(thinking.budget_tokens) >= Number(max_tokens))
+    return '`max_tokens` must be greater than `thinking.budget_tokens`.'
+  const history = objects(messages)
+  const begin = history.findLastIndex(
+    ({ role, content }) => role === 'user' && !blocksOf(content).some(({ type }) => type === 'tool_result'),
+  )
+  const first = blocksOf(history[begin + 1]?.content)[0]
+  return first === undefined || /thinking$/.test(String(first.type))
+    ? undefined
+    : `messages.${begin + 1}.content.0.type: Expected \`thinking\` or \`redacted_thinking\`, but found \`${first.type}\`. When \`thinking\` is enabled, a final \`assistant\` message must start with a thinking block.`
 }
 
 /** `open` holds the calls of the previous message. Their results must come first, each once, and no others. */
@@ -147,6 +188,17 @@ function blockRefusal(block: Json, role: unknown, i: number): string | undefined
       ? undefined
       : `messages.${i}: text content blocks must contain non-whitespace text`
   }
+  if (block.type === 'thinking' && role === 'assistant') {
+    return block.signature === sealed(String(block.thinking))
+      ? undefined
+      : `messages.${i}: Invalid \`signature\` in \`thinking\` block`
+  }
+  if (block.type === 'redacted_thinking' && role === 'assistant') {
+    const [text = '', seal] = String(block.data).split('.')
+    return seal === sealed(text)
+      ? undefined
+      : `messages.${i}: Invalid \`data\` in \`redacted_thinking\` block`
+  }
   if (block.type === 'tool_use' && role === 'assistant') {
     if (!/^[a-zA-Z0-9_-]+$/.test(String(block.id)))
       return `messages.${i}: tool_use.id: String should match the pattern`
@@ -168,7 +220,7 @@ function blocksOf(content: unknown): Json[] {
   return typeof content === 'string' ? [{ type: 'text', text: content }] : objects(content)
 }
 
-function events(answer: ScriptedAnswer, place: number, body: Json): SentEvent[] {
+function events(answer: ScriptedAnswer, place: number, body: Json, issued: Issued): SentEvent[] {
   const { input_tokens = 0, cached_tokens = 0, output_tokens = 0 } = answer.usage ?? {}
   const counts = {
     input_tokens,
@@ -177,12 +229,7 @@ function events(answer: ScriptedAnswer, place: number, body: Json): SentEvent[] 
     output_tokens_details: null,
     server_tool_use: null,
   }
-  const blocks: BlockEvents[] = [
-    ...(answer.text === undefined ? [] : [(index: number) => textBlock(index, answer)]),
-    ...(answer.tool_calls ?? []).map(
-      (call, n) => (index: number) => callBlock(index, answer, call, `toolu_${place}_${n}`),
-    ),
-  ]
+  const blocks = blocksFor(answer, place, issued)
   return [
     {
       type: 'message_start',
@@ -216,6 +263,58 @@ function events(answer: ScriptedAnswer, place: number, body: Json): SentEvent[] 
     } satisfies Anthropic.RawMessageDeltaEvent,
     { type: 'message_stop' } satisfies Anthropic.RawMessageStopEvent,
   ].map((event) => ({ name: event.type, data: JSON.stringify(event) }))
+}
+
+function blocksFor(answer: ScriptedAnswer, place: number, issued: Issued): BlockEvents[] {
+  const nonce = nonceOf(answer)
+  const calls = answer.tool_calls ?? []
+  const idOf = (n: number): string => `toolu_${place}_${n}${nonce}`
+  const sent: Json[] = []
+  let n = 0
+  const blocks = partsOf(answer).map((part): BlockEvents => {
+    if (part === 'text') {
+      if (isText(answer.text)) sent.push({ type: 'text', text: answer.text })
+      return (index) => textBlock(index, answer)
+    }
+    if (part === 'call') {
+      const [call, id] = [calls[n] as ScriptedCall, idOf(n)]
+      n += 1
+      sent.push({ type: 'tool_use', id, name: call.name, input: call.input ?? {} })
+      return (index) => callBlock(index, answer, call, id)
+    }
+    if ('redacted' in part) {
+      const text = `${part.redacted}${nonce}`
+      const block = { type: 'redacted_thinking' as const, data: `${text}.${sealed(text)}` }
+      sent.push(block)
+      return (index) => [
+        { type: 'content_block_start', index, content_block: block },
+        { type: 'content_block_stop', index },
+      ]
+    }
+    const thinking = `${part.think}${nonce}`
+    const block = { type: 'thinking' as const, thinking, signature: sealed(thinking) }
+    sent.push(block)
+    return (index) => thinkingBlock(index, answer, block)
+  })
+  if (nonce !== '') for (const at of calls.keys()) issued.set(idOf(at), sent)
+  return blocks
+}
+
+function thinkingBlock(
+  index: number,
+  answer: ScriptedAnswer,
+  { thinking, signature }: { thinking: string; signature: string },
+): Anthropic.RawMessageStreamEvent[] {
+  return [
+    { type: 'content_block_start', index, content_block: { type: 'thinking', thinking: '', signature: '' } },
+    ...pieces(thinking, answer).map((piece) => ({
+      type: 'content_block_delta' as const,
+      index,
+      delta: { type: 'thinking_delta' as const, thinking: piece, estimated_tokens: null },
+    })),
+    { type: 'content_block_delta', index, delta: { type: 'signature_delta', signature } },
+    { type: 'content_block_stop', index },
+  ]
 }
 
 type BlockEvents = (index: number) => Anthropic.RawMessageStreamEvent[]

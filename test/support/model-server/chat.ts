@@ -13,6 +13,7 @@ import {
   unknownKey,
 } from './dialect.js'
 import { bearerOf, openaiError } from './openai-errors.js'
+import { type Issued, nonceOf, partsOf } from './reasoning.js'
 import { inputOf, pieces, type ScriptedAnswer } from './scenario.js'
 
 type Chunk = OpenAI.Chat.ChatCompletionChunk
@@ -30,7 +31,7 @@ const KEYS = [
 ] as const satisfies readonly (keyof OpenAI.Chat.ChatCompletionCreateParamsStreaming)[]
 
 export const chat: Dialect = {
-  refusal: (body) => requestRefusal(body) ?? historyRefusal(objects(body.messages)),
+  refusal: (body, issued) => requestRefusal(body) ?? historyRefusal(objects(body.messages), issued),
   responsesIn: ({ messages }) => objects(messages).filter(({ role }) => role === 'assistant').length,
   latestUserText: ({ messages }) =>
     String(
@@ -61,7 +62,7 @@ function requestRefusal(body: Json): string | undefined {
   return undefined
 }
 
-function historyRefusal(messages: Json[]): string | undefined {
+function historyRefusal(messages: Json[], issued: Issued): string | undefined {
   if (messages.length === 0) return "[] is too short - 'messages'"
   if (messages.find(({ role }) => role !== 'system')?.role !== 'user')
     return 'the first message is not from the user'
@@ -78,7 +79,7 @@ function historyRefusal(messages: Json[]): string | undefined {
       }
       open = open.filter((id) => id !== message.tool_call_id)
     } else if (role === 'assistant') {
-      const refusal = assistantRefusal(message, i)
+      const refusal = assistantRefusal(message, i) ?? reasoningRefusal(message, i, issued)
       if (refusal !== undefined) return refusal
       open = objects(message.tool_calls).map(({ id }) => id)
     } else if (role !== 'user' && role !== 'system') {
@@ -109,7 +110,18 @@ function assistantRefusal({ content, tool_calls }: Json, i: number): string | un
   return undefined
 }
 
-function events(answer: ScriptedAnswer, place: number, body: Json): SentEvent[] {
+function reasoningRefusal(
+  { tool_calls, reasoning_content }: Json,
+  i: number,
+  issued: Issued,
+): string | undefined {
+  const sent = issued.get(String(objects(tool_calls)[0]?.id))?.[0]?.reasoning_content
+  return sent === undefined || sent === reasoning_content
+    ? undefined
+    : `The \`reasoning_content\` in the thinking mode must be passed back to the API: messages[${i}] has ${reasoning_content === undefined ? 'none' : 'another one'}.`
+}
+
+function events(answer: ScriptedAnswer, place: number, body: Json, issued: Issued): SentEvent[] {
   const shared = {
     id: `chatcmpl-${place}`,
     object: 'chat.completion.chunk' as const,
@@ -123,11 +135,20 @@ function events(answer: ScriptedAnswer, place: number, body: Json): SentEvent[] 
     ...shared,
     choices: [{ index: 0, delta, finish_reason }],
   })
+  const nonce = nonceOf(answer)
+  const thoughts = partsOf(answer).flatMap((part) =>
+    typeof part === 'string' ? [] : ['think' in part ? part.think : part.redacted],
+  )
+  const reasoning = thoughts.length === 0 ? '' : `${thoughts.join('')}${nonce}`
+  const calls = callChunks(answer, `${place}${nonce}`)
+  if (reasoning !== '')
+    for (const { id } of calls) if (id !== undefined) issued.set(id, [{ reasoning_content: reasoning }])
   const textField = answer.stop === 'refusal' ? 'refusal' : 'content'
   const chunks = [
     chunk({ role: 'assistant', content: '' }),
+    ...pieces(reasoning, answer).map((text) => chunk({ reasoning_content: text } as object)),
     ...pieces(answer.text ?? '', answer).map((text) => chunk({ [textField]: text })),
-    ...callChunks(answer, place).map((call) => chunk({ tool_calls: [call] })),
+    ...calls.map((call) => chunk({ tool_calls: [call] })),
     chunk({}, finishReason(answer)),
     ...(isObject(body.stream_options) && body.stream_options.include_usage === true
       ? [{ ...shared, choices: [], usage: usageOf(answer) } satisfies Chunk]
@@ -139,7 +160,7 @@ function events(answer: ScriptedAnswer, place: number, body: Json): SentEvent[] 
 /** All calls begin first, then their pieces alternate: only the index distinguishes parallel calls. */
 function callChunks(
   answer: ScriptedAnswer,
-  place: number,
+  place: string,
 ): OpenAI.Chat.ChatCompletionChunk.Choice.Delta.ToolCall[] {
   const calls = answer.tool_calls ?? []
   const inputs = calls.map((call) => pieces(inputOf(call), answer))

@@ -1,16 +1,17 @@
 /** The differences between the three APIs. */
+import type { Issued } from './reasoning.js'
 import type { ErrorKind, ScriptedAnswer } from './scenario.js'
 
 export type Json = { [key: string]: unknown }
 
 export interface Dialect {
   /** The reason to refuse a request; undefined if it is valid. */
-  refusal(body: Json): string | undefined
+  refusal(body: Json, issued: Issued): string | undefined
   /** The number of model responses in the history. */
   responsesIn(body: Json): number
   latestUserText(body: Json): string
   /** The events of a complete answer. */
-  events(answer: ScriptedAnswer, place: number, body: Json): SentEvent[]
+  events(answer: ScriptedAnswer, place: number, body: Json, issued: Issued): SentEvent[]
   keyOf(headers: NodeJS.Dict<string | string[]>): string | undefined
   /** The status and the body of an error. */
   error(kind: ErrorKind, message: string): { status: number; body: Json }

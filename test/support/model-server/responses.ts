@@ -13,7 +13,8 @@ import {
   unknownKey,
 } from './dialect.js'
 import { bearerOf, codeOf, openaiError } from './openai-errors.js'
-import { inputOf, pieces, type ScriptedAnswer, type ScriptedCall } from './scenario.js'
+import { changedResponse, type Issued, nonceOf, partsOf, sealed } from './reasoning.js'
+import { inputOf, pieces, type ScriptedAnswer, type ScriptedCall, type ScriptedPart } from './scenario.js'
 
 type Response = OpenAI.Responses.Response
 type Item = OpenAI.Responses.ResponseOutputItem
@@ -35,10 +36,11 @@ const KEYS = [
   'max_output_tokens',
   'temperature',
   'reasoning',
+  'include',
 ] as const satisfies readonly (keyof OpenAI.Responses.ResponseCreateParamsStreaming)[]
 
 export const responses: Dialect = {
-  refusal: (body) => requestRefusal(body) ?? historyRefusal(objects(body.input)),
+  refusal: (body, issued) => requestRefusal(body) ?? historyRefusal(objects(body.input), issued),
   // The items of one response are adjacent.
   responsesIn: ({ input }) =>
     objects(input).filter((item, i, items) => isFromModel(item) && !isFromModel(items[i - 1])).length,
@@ -64,7 +66,7 @@ export const responses: Dialect = {
 }
 
 function isFromModel(item: Json | undefined): boolean {
-  return item?.role === 'assistant' || item?.type === 'function_call'
+  return item?.role === 'assistant' || item?.type === 'function_call' || item?.type === 'reasoning'
 }
 
 function requestRefusal(body: Json): string | undefined {
@@ -72,6 +74,8 @@ function requestRefusal(body: Json): string | undefined {
   if (unknown !== undefined) return `Unknown parameter: '${unknown}'.`
   if (!isText(body.model)) return "Missing required parameter: 'model'."
   if (body.stream !== true) return 'this server only streams'
+  if (body.include !== undefined && JSON.stringify(body.include) !== '["reasoning.encrypted_content"]')
+    return "Invalid value: 'include'."
   if (hasLoneSurrogate(body)) return 'We could not parse the JSON body of your request.'
   for (const [i, tool] of objects(body.tools).entries()) {
     if (tool.type !== 'function' || !TOOL_NAME.test(String(tool.name))) return `Invalid 'tools[${i}].name'`
@@ -82,7 +86,7 @@ function requestRefusal(body: Json): string | undefined {
   return undefined
 }
 
-function historyRefusal(items: Json[]): string | undefined {
+function historyRefusal(items: Json[], issued: Issued): string | undefined {
   if (items.length === 0) return "Missing required parameter: 'input'."
   if (items[0]?.role !== 'user') return 'the first item is not from the user'
   const ids = new Set<unknown>()
@@ -96,6 +100,20 @@ function historyRefusal(items: Json[]): string | undefined {
       if (!isJsonObject(item.arguments)) return `Invalid 'input[${i}].arguments'`
       ids.add(item.call_id)
       open.add(item.call_id)
+      if (!isFromModel(items[i + 1])) {
+        const begin = items.slice(0, i).findLastIndex((earlier) => !isFromModel(earlier)) + 1
+        const changed = changedResponse(items.slice(begin, i + 1), [item.call_id], issued)
+        if (changed !== undefined) return `Invalid 'input[${i}]': ${changed}`
+      }
+    } else if (item.type === 'reasoning') {
+      const refusal = reasoningRefusal(item, items[i + 1], i)
+      if (refusal !== undefined) return refusal
+    } else if (item.type === 'message' && item.role === 'assistant' && Array.isArray(item.content)) {
+      if (
+        !isText(item.id) ||
+        !objects(item.content).every(({ type, text }) => type === 'output_text' && isText(text))
+      )
+        return `Invalid 'input[${i}].content'`
     } else if (item.type === 'function_call_output') {
       if (typeof item.output !== 'string') return `Invalid type for 'input[${i}].output'`
       if (!open.delete(item.call_id))
@@ -113,13 +131,24 @@ function historyRefusal(items: Json[]): string | undefined {
   return open.size > 0 ? `No tool output found for function call ${[...open].join(', ')}.` : undefined
 }
 
-function events(answer: ScriptedAnswer, place: number, body: Json): SentEvent[] {
-  const outputs = [
-    ...(answer.text === undefined ? [] : [(index: number) => messageItem(index, answer, place)]),
-    ...(answer.tool_calls ?? []).map(
-      (call, n) => (index: number) => callItem(index, answer, call, `${place}_${n}`),
-    ),
-  ].map((make, index) => make(index))
+/** The API stores nothing, so an item without its encrypted content names something that it does not have. */
+function reasoningRefusal(item: Json, next: Json | undefined, i: number): string | undefined {
+  const { id, encrypted_content, summary } = item
+  if (!isText(encrypted_content))
+    return `Item with id '${id}' not found. Items are not persisted when \`store\` is set to false.`
+  if (encrypted_content !== sealed(String(id), JSON.stringify(summary)))
+    return `The encrypted content for item ${id} could not be verified.`
+  return isFromModel(next)
+    ? undefined
+    : `Item '${id}' of type 'reasoning' was provided without its required following item (input[${i}]).`
+}
+
+function events(answer: ScriptedAnswer, place: number, body: Json, issued: Issued): SentEvent[] {
+  const outputs = outputsFor(answer, place, body)
+  if (nonceOf(answer) !== '' && body.include !== undefined) {
+    const sent = outputs.map(({ item }) => item as unknown as Json)
+    for (const { type, call_id } of sent) if (type === 'function_call') issued.set(String(call_id), sent)
+  }
   const isFiltered = answer.stop === 'filter'
   const isCut = answer.stop === 'length' || isFiltered
   const response = responseOf(place, body)
@@ -142,17 +171,57 @@ function events(answer: ScriptedAnswer, place: number, body: Json): SentEvent[] 
   }))
 }
 
+interface Output {
+  item: Item
+  events: Unnumbered[]
+}
+
+function outputsFor(answer: ScriptedAnswer, place: number, body: Json): Output[] {
+  const nonce = nonceOf(answer)
+  let n = 0
+  return partsOf(answer).map((part, index) => {
+    if (part === 'text') return messageItem(index, answer, `${place}${nonce}`)
+    if (part !== 'call')
+      return reasoningItem(index, part, `${place}_${index}${nonce}`, body.include !== undefined)
+    n += 1
+    return callItem(index, answer, answer.tool_calls?.[n - 1] as ScriptedCall, `${place}_${n - 1}${nonce}`)
+  })
+}
+
+function reasoningItem(
+  output_index: number,
+  part: Exclude<ScriptedPart, string>,
+  suffix: string,
+  isIncluded: boolean,
+): Output {
+  const id = `rs_${suffix}`
+  const summary = 'think' in part ? [{ type: 'summary_text' as const, text: part.think }] : []
+  const empty: Item = { id, type: 'reasoning', summary: [] }
+  const encrypted = isIncluded ? { encrypted_content: sealed(id, JSON.stringify(summary)) } : {}
+  const item: Item = { ...empty, summary, ...encrypted }
+  const place_ = { item_id: id, output_index, summary_index: 0 }
+  const deltas = summary.map(({ text }) => ({
+    type: 'response.reasoning_summary_text.delta' as const,
+    ...place_,
+    delta: text,
+  }))
+  return {
+    item,
+    events: [
+      { type: 'response.output_item.added', output_index, item: empty },
+      ...deltas,
+      { type: 'response.output_item.done', output_index, item },
+    ],
+  }
+}
+
 /** The client's types have a field that the client adds and the API does not send. */
 function withoutClientFields(key: string, value: unknown): unknown {
   return key === 'output_text' ? undefined : value
 }
 
-function messageItem(
-  output_index: number,
-  answer: ScriptedAnswer,
-  place: number,
-): { item: Item; events: Unnumbered[] } {
-  const id = `msg_${place}`
+function messageItem(output_index: number, answer: ScriptedAnswer, suffix: string): Output {
+  const id = `msg_${suffix}`
   const text = answer.text ?? ''
   const place_ = { item_id: id, output_index, content_index: 0 }
   const isRefused = answer.stop === 'refusal'
@@ -190,12 +259,7 @@ function messageItem(
   }
 }
 
-function callItem(
-  output_index: number,
-  answer: ScriptedAnswer,
-  call: ScriptedCall,
-  suffix: string,
-): { item: Item; events: Unnumbered[] } {
+function callItem(output_index: number, answer: ScriptedAnswer, call: ScriptedCall, suffix: string): Output {
   const id = `fc_${suffix}`
   const input = inputOf(call)
   const item: Item = {

@@ -16,6 +16,8 @@ export interface ScriptedAnswer {
   /** Without text and calls the answer echoes the latest user message. */
   text?: string
   tool_calls?: ScriptedCall[]
+  /** The parts of the answer in their order, with reasoning. Default: the text, then the calls. */
+  order?: ScriptedPart[]
   /**
    * The stop reason, if not the normal one. `filter` is the provider's own filter, in an API that has one besides the
    * model.
@@ -32,6 +34,9 @@ export interface ScriptedAnswer {
   event_characters?: number
   fault?: Fault
 }
+
+/** The text, the next call, or reasoning: readable or not. An API that cannot separate its parts joins them. */
+export type ScriptedPart = 'text' | 'call' | { think: string } | { redacted: string }
 
 export interface ScriptedCall {
   name: string

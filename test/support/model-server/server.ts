@@ -9,6 +9,7 @@ import { setTimeout as sleep } from 'node:timers/promises'
 import { anthropic } from './anthropic.js'
 import { chat } from './chat.js'
 import { DEFAULT_MESSAGE, type Dialect, isObject, type Json, type SentEvent } from './dialect.js'
+import type { Issued } from './reasoning.js'
 import { responses } from './responses.js'
 import { answerFor, type ErrorKind, type Fault, type Scenario, type ScriptedAnswer } from './scenario.js'
 
@@ -60,7 +61,7 @@ export async function startModelServer(
   scenario: Scenario | AnswerFunction = { responses: [] },
   options: ModelServerOptions = {},
 ): Promise<ModelServer> {
-  const state = { scenario, requests: [] as RecordedRequest[], attempts: new Map<string, number>() }
+  const state: State = { scenario, requests: [], attempts: new Map(), issued: new Map() }
   const sockets = new Set<Socket>()
   const handle = (request: IncomingMessage, response: ServerResponse): void => {
     serve(state, request, response).catch((error: unknown) => response.destroy(error as Error))
@@ -94,6 +95,7 @@ interface State {
   scenario: Scenario | AnswerFunction
   requests: RecordedRequest[]
   attempts: Map<string, number>
+  issued: Issued
 }
 
 async function serve(state: State, request: IncomingMessage, response: ServerResponse): Promise<void> {
@@ -123,7 +125,7 @@ async function serve(state: State, request: IncomingMessage, response: ServerRes
     if (!response.writableFinished) record.hungUpAt = performance.now()
   })
   const scenario = typeof state.scenario === 'function' ? { responses: [] } : state.scenario
-  const refusal = refusalOf(record, dialect, body, text.length, scenario)
+  const refusal = refusalOf(record, dialect, body, text.length, scenario, state.issued)
   if (refusal !== undefined) {
     const [kind, message] = refusal
     if (kind === 'invalid') record.refusal = message
@@ -134,7 +136,7 @@ async function serve(state: State, request: IncomingMessage, response: ServerRes
     typeof state.scenario === 'function'
       ? answerFor({ responses: [], rules: [{ includes: '', ...state.scenario(record) }] }, 0, latest)
       : answerFor(scenario, record.place, latest)
-  await perform(record, response, dialect, answer)
+  await perform(record, response, dialect, answer, state.issued)
 }
 
 function refusalOf(
@@ -143,6 +145,7 @@ function refusalOf(
   body: Json | undefined,
   characters: number,
   { key, context_tokens_max = Number.POSITIVE_INFINITY }: Scenario,
+  issued: Issued,
 ): [ErrorKind, string] | undefined {
   const given = dialect.keyOf(headers)
   if (key !== undefined && given !== key) {
@@ -155,7 +158,7 @@ function refusalOf(
   if (!headers['content-type']?.startsWith('application/json'))
     return ['invalid', 'content-type is not application/json']
   if (body === undefined) return ['invalid', 'the body is no JSON object']
-  const message = dialect.refusal(body)
+  const message = dialect.refusal(body, issued)
   if (message !== undefined) return ['invalid', message]
   const tokens = Math.ceil(characters / CHARACTERS_PER_TOKEN)
   if (tokens <= context_tokens_max) return undefined
@@ -172,6 +175,7 @@ async function perform(
   response: ServerResponse,
   dialect: Dialect,
   answer: ScriptedAnswer,
+  issued: Issued,
 ): Promise<void> {
   const fault =
     record.attempt <= (answer.fault?.attempts ?? Number.POSITIVE_INFINITY) ? answer.fault : undefined
@@ -179,7 +183,7 @@ async function perform(
   if (fault?.error !== undefined && fault.after_events === undefined) {
     return sendError(record, response, dialect, fault.error, fault.message, fault.headers)
   }
-  const events = withFault(dialect.events(answer, record.place, record.body), fault, dialect)
+  const events = withFault(dialect.events(answer, record.place, record.body, issued), fault, dialect)
   response.writeHead(200, { 'content-type': 'text/event-stream; charset=utf-8', ...fault?.headers })
   response.flushHeaders()
   for (const { name, data } of events) {

@@ -121,7 +121,7 @@ function objectOf(json: string): JsonObject | undefined {
 }
 
 /** Not recursive: a deep value would overflow the stack. */
-function isDeeperThan(value: object, levels: number): boolean {
+export function isDeeperThan(value: object, levels: number): boolean {
   let level: object[] = [value]
   for (let depth = 0; level.length > 0; depth += 1) {
     if (depth === levels) return true
