@@ -16,10 +16,7 @@ import {
 } from '../../shared/src/model/settings.js'
 
 type Effort = NonNullable<Anthropic.OutputConfig['effort']>
-export type Thinking =
-  | { type: 'off' }
-  | { type: 'budget'; budget: number }
-  | { type: 'effort'; effort: Effort }
+type Thinking = { type: 'off' } | { type: 'budget'; budget: number } | { type: 'effort'; effort: Effort }
 
 export interface Settings {
   endpoint: Endpoint
