@@ -34,6 +34,8 @@ export interface ReportedFinding {
 
 export interface DoctorReport {
   home: string
+  /** The format of the home, null without a readable home.json, and how many agents have which. */
+  format: { home: number | null; agents: Record<string, number> }
   agents: number
   /** How many of them were read completely. */
   whole: number
@@ -102,6 +104,7 @@ export function failureOfHome({ findings, home }: DoctorReport): SubstratError |
 }
 
 interface Looked extends AuditReport {
+  homeFormat: number | null
   /** True if home.json cannot be read, so that only file names could be checked. */
   isUnreadable: boolean
 }
@@ -118,7 +121,7 @@ async function lookAt(root: string, options: DoctorOptions): Promise<Looked> {
     if (trouble === undefined) reportUnreadable(settingsTrouble, root, found)
   } else if (settingsTrouble !== undefined) found('the settings are valid', settingsTrouble.message)
   await checkPlugins(plugins, looked.states.values(), found)
-  return { ...looked, isUnreadable: trouble !== undefined }
+  return { ...looked, homeFormat: store?.home.format ?? null, isUnreadable: trouble !== undefined }
 }
 
 /** The paths of all agents. For one whose log cannot be read, the path in its snapshot or its name in the index of the roots. */
@@ -181,11 +184,12 @@ function tell(
   options: DoctorOptions,
   repairs: DoctorReport['repairs'],
 ): DoctorReport {
-  const { findings, states, agents, whole, held } = looked
+  const { findings, states, agents, whole, held, homeFormat } = looked
   const paths = pathsOf(root, looked)
   const told = findings.map((finding) => toldFinding(finding, states, paths, options))
   return {
     home: root,
+    format: { home: homeFormat, agents: formatsOf(states) },
     agents,
     whole,
     held: held.map(({ agent_id, holder }) => ({
@@ -196,6 +200,13 @@ function tell(
     repairs,
     findings: told.sort((a, b) => VERDICTS.indexOf(a.verdict) - VERDICTS.indexOf(b.verdict)),
   }
+}
+
+/** Without the agents whose log cannot be read. */
+function formatsOf(states: Map<string, State>): Record<string, number> {
+  const counts: Record<string, number> = {}
+  for (const { format } of states.values()) counts[format] = (counts[format] ?? 0) + 1
+  return counts
 }
 
 function toldFinding(

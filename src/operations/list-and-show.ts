@@ -56,6 +56,8 @@ export function agentWords(store: FileStore | undefined): { word: string; descri
 }
 
 export interface ShownAgent extends TurnResult {
+  /** The format of its log. */
+  format: number
   title: string | null
   instructions: string | null
   options: Record<string, string>
@@ -80,6 +82,7 @@ export function showAgent(store: FileStore, agentId: string): ShownAgent {
   const reply = state.reply === null ? null : readMessageText(store, agentId, state.reply)
   return {
     ...viewTurn(store, state, state.run, reply),
+    format: state.format,
     title: state.title,
     instructions: state.instructions === null ? null : readText(store, agentId, state.instructions),
     options: state.options,

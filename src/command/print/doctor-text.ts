@@ -1,6 +1,7 @@
 /** The output of `doctor` without `--json`: the findings, worst first, each with the command to run next. */
 
 import type { Verdict } from '../../audit/invariants.js'
+import { FORMAT } from '../../format.js'
 import type { DoctorReport, ReportedFinding } from '../../operations/doctor.js'
 import { oneLine } from '../output.js'
 
@@ -14,17 +15,36 @@ const WORDS: Record<Verdict, string> = {
 /** Harmless findings of one invariant that are printed in full; the others are only counted. */
 const SHOWN_MAX = 3
 
-export function doctorText({ home, agents, whole, held, repairs, findings }: DoctorReport): string {
+export function doctorText(report: DoctorReport): string {
+  const { home, agents, whole, held, repairs, findings } = report
   const lines = [
     ...held.map(({ agent, path, holder }) => `${path ?? agent} is held by ${holderText(holder)}`),
     ...repairs.map(({ agent, path, done }) => `${path ?? agent ?? home}: ${done}`),
     ...findingLines(findings),
-    `${home}: ${countOf(agents, 'agent')}; ${
+    ...formatLines(report),
+    `${home}: ${formatText(report)}${countOf(agents, 'agent')}; ${
       findings.length === 0 ? 'nothing is wrong' : countOf(findings.length, 'finding')
     } (${whole === agents ? 'read every log' : 'to read every log completely: substrat doctor --all'})`,
   ]
   // A file name in the home may contain newlines or control codes. It must not look like another line of this output.
   return lines.map(oneLine).join('\n')
+}
+
+function formatText({ format }: DoctorReport): string {
+  return format.home === null ? '' : `format ${format.home}, `
+}
+
+/** Names the earlier formats, which the next writing commands raise. */
+function formatLines({ home, format }: DoctorReport): string[] {
+  const lines = Object.entries(format.agents)
+    .filter(([each]) => Number(each) < FORMAT)
+    .map(
+      ([each, count]) =>
+        `${countOf(count, 'agent')} of format ${each}: the next record of ${count === 1 ? 'its' : 'each'} log raises it to ${FORMAT}`,
+    )
+  return format.home === null || format.home === FORMAT
+    ? lines
+    : [`${home} has format ${format.home}: the next command that writes raises it to ${FORMAT}`, ...lines]
 }
 
 function findingLines(findings: ReportedFinding[]): string[] {
