@@ -79,6 +79,9 @@ export function makeHome(paths: HomePaths, chooseLockKind: () => LockKind): Home
 /**
  * Raises the format of a home that an earlier version created, before any log in it is upgraded. That version then refuses the
  * whole home by its format. Its logs stay readable, and each is upgraded at its next write.
+ *
+ * A crash before the rename leaves format 1 and unchanged logs; one after it leaves a home that this version reads. Commands that
+ * do this at the same time write the same bytes.
  */
 function upgraded(paths: HomePaths, facts: HomeFacts): HomeFacts {
   if (facts.format === FORMAT) return facts

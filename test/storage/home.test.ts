@@ -162,6 +162,49 @@ describe('a home', () => {
   })
 })
 
+describe('a home of format 1', () => {
+  function older(): { paths: HomePaths; facts: HomeFacts } {
+    const paths = newPaths()
+    const facts = { ...makeHome(paths, kind), format: 1 }
+    writeFileSync(paths.homeFile, frame(facts))
+    return { paths, facts }
+  }
+
+  test('is read as it is, and raised once by a command that writes, with the same identity', () => {
+    const { paths, facts } = older()
+    expect(readHome(paths)).toMatchObject(facts)
+    const operations = operationsOf(() =>
+      expect(makeHome(paths, () => 'flock')).toMatchObject({ ...facts, format: FORMAT }),
+    )
+    // The new format is durable before the command can write to a log.
+    expect(unsyncedAfter(operations)).toEqual([])
+    expect(operations.filter(({ name }) => name === 'rename').map(({ to }) => to)).toEqual([paths.homeFile])
+    const later = operationsOf(() => makeHome(paths, kind))
+    expect(later.filter(({ name }) => name !== 'read' && name !== 'open')).toEqual([])
+  })
+
+  test('is raised by the next command if the first one died at any step', () => {
+    const steps = operationsOf(() => makeHome(older().paths, kind))
+    const found = new Set<number>()
+    for (const howOften of ['once', 'from then on'] as const)
+      for (const index of steps.keys()) {
+        const { paths, facts } = older()
+        failStep(index, 'EIO', howOften)
+        try {
+          makeHome(paths, kind)
+        } catch (error) {
+          expect(error).toBeInstanceOf(SubstratError)
+        }
+        clearFaults()
+        const { format, ...identity } = readHome(paths) as HomeFacts
+        expect(facts).toMatchObject({ ...identity, format: 1 })
+        found.add(format)
+        expect(makeHome(paths, kind)).toMatchObject({ ...facts, format: FORMAT })
+      }
+    expect(found).toEqual(new Set([1, FORMAT]))
+  })
+})
+
 describe('a directory that cannot be a home', () => {
   test('is a file or below one', () => {
     const paths = newPaths()

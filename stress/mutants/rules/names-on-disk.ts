@@ -94,6 +94,18 @@ export const NAMES_ON_DISK: Mutant[] = [
     suites: ['storage/names'],
   },
   {
+    name: 'the raised format of a home is not fsynced',
+    place: 'storage/home.ts upgraded',
+    edits: { 'call:1.arguments.3': '{ durableName: false }' },
+    suites: ['storage/home'],
+  },
+  {
+    name: 'a home keeps its older format',
+    place: 'storage/home.ts upgraded',
+    edits: { 'call:1': 'undefined' },
+    suites: ['storage/home', 'commands/upgrade'],
+  },
+  {
     name: 'the directories of a new home are not fsynced',
     place: 'storage/home.ts makeHome',
     edits: { 'forOf:2.body.expression': 'void @arguments.1' },

@@ -3,6 +3,18 @@ import type { Mutant } from '../mutant.js'
 
 export const TRANSITIONS: Mutant[] = [
   {
+    name: 'a log of an older format is written without its upgrade',
+    place: 'session/batch.ts upgradeOf',
+    edits: { 'if:1.test': 'true' },
+    suites: ['commands/upgrade'],
+  },
+  {
+    name: 'the totals of an older log are not counted when it is written',
+    place: 'session/session.ts Session.repair',
+    edits: { 'conditional:1.test': 'false' },
+    suites: ['commands/upgrade'],
+  },
+  {
     name: 'the fold applies a record of another run to the open run',
     place: 'session/fold/run.ts openRun',
     edits: { 'binary:3': '@right === null' },
