@@ -10,8 +10,8 @@ export const TRANSITIONS: Mutant[] = [
   },
   {
     name: 'the totals of an older log are not counted when it is written',
-    place: 'session/session.ts Session.repair',
-    edits: { 'conditional:1.test': 'false' },
+    place: 'session/load.ts withUsage',
+    edits: { 'if:1.test': 'true' },
     suites: ['commands/upgrade'],
   },
   {
