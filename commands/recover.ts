@@ -13,6 +13,7 @@ export default class Recover extends BaseCommand {
   static override examples = [
     '<%= config.bin %> recover --all',
     '@reboot <%= config.bin %> recover --all --json',
+    '<%= config.bin %> recover --host-gone web-2',
   ]
   static override args = {
     agent: Args.string({
@@ -31,6 +32,11 @@ export default class Recover extends BaseCommand {
       description:
         'which agents to continue; the others are only repaired. roots: agents without a parent, and the agents that work for them',
     })(),
+    'host-gone': Flags.string({
+      helpValue: 'HOST',
+      description:
+        'declare that every process of HOST (a host name or host id that recover or show printed) is dead, then continue its turns; implies --all without AGENT. First make sure that HOST is down',
+    }),
     timeout: duration({
       description: 'wait this long for a free slot; default: the timeout setting',
     }),
@@ -38,7 +44,7 @@ export default class Recover extends BaseCommand {
 
   async run(): Promise<void> {
     const { argv, flags } = await this.parse(Recover)
-    const words = { all: flags.all, agents: argv as string[] }
+    const words = { all: flags.all, agents: argv as string[], hostGone: flags['host-gone'] }
     // With `none`, a message that recovery sends must not start a turn of its recipient.
     const drains = flags.continue !== 'none'
     const ctx = this.context({ isLenient: true, waitMs: flags.timeout, drains })

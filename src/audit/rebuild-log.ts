@@ -132,7 +132,7 @@ async function rebuildUnderLock(
     }
   })
   const { base, isLogged, snapshot } = part
-  if (isLogged) await killPrograms(base.run, { home: store.root, note })
+  if (isLogged) await killPrograms(store, base, undefined, note)
   for (const warm of [base.warm, snapshot?.warm])
     if (warm !== undefined) await killServerProcesses(store.root, warm, SERVER_TERMINATE_MS)
   // Stopping programs takes seconds, in which the lock may be lost.

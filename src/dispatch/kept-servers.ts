@@ -64,9 +64,9 @@ function isGone({ store }: Context, agentId: string): boolean {
 
 async function isCounted(ctx: Context, agentId: string): Promise<boolean> {
   if (!ctx.store.hasAgent(agentId)) ctx.store.keptServers.forget(agentId)
-  const known = readableState(ctx.store, agentId)?.warm
-  if (isAliveHere(ctx, known)) return true
-  if (known !== undefined && isServerElsewhere(ctx.store, agentId, known)) return false
+  const known = readableState(ctx.store, agentId)
+  if (isAliveHere(ctx, known?.warm)) return true
+  if (known !== undefined && isServerElsewhere(ctx.store, known)) return false
   // A server may be about to start; then its agent is locked.
   await withFreeSession(ctx, agentId, async (session) => {
     const { warm } = session.state

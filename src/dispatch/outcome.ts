@@ -171,7 +171,11 @@ function interruption(
   signal: StopSignal | undefined,
   facts: { agent: string; run_id: string },
 ): SubstratError {
-  const hint = `continue it: substrat resume ${shellWord(agent)}`
+  const host = 'host_id' in run && run.reason === 'other_host' ? (run.host_name ?? run.host_id) : undefined
+  const hint =
+    host === undefined
+      ? `continue it: substrat resume ${shellWord(agent)}`
+      : `if that host is down: substrat recover --host-gone ${shellWord(host)}; otherwise recover it there`
   if (run.reason === 'shutdown' && signal !== undefined) {
     return new SubstratError(
       `STOPPED_${signal}`,
@@ -184,7 +188,7 @@ function interruption(
     `the turn of ${agent} was interrupted: ${troubleOf(run) ?? WHY_STOPPED.process_exit}`,
     {
       hint,
-      facts: { ...facts, reason: run.reason },
+      facts: { ...facts, reason: run.reason, ...(host === undefined ? {} : { host }) },
     },
   )
 }

@@ -11,16 +11,17 @@ export function needsVisit(store: FileStore, state: State): boolean {
 }
 
 /**
- * Passes the marked agents to `work` or, after a boot, every agent, because markers are not synced. `work` returns
+ * Passes the marked agents to `work`. After a boot, and with `visitsAll`, passes every agent, because markers are not synced. `work` returns
  * whether it visited every agent; from then on the markers are complete.
  */
 export async function withPendingAgents(
   ctx: Context,
   work: (ids: string[]) => Promise<boolean>,
+  visitsAll = false,
 ): Promise<void> {
   const { store } = ctx
   store.sweepHome()
-  if (store.boots.isScanned()) return void (await work(store.markedIds()))
+  if (store.boots.isScanned() && !visitsAll) return void (await work(store.markedIds()))
   await repairNames(ctx)
   if (await work([...new Set([...store.agentIds(), ...store.markedIds()])])) store.boots.markScanned()
 }

@@ -125,6 +125,7 @@ async function runTurn(
   const provider = await ctx.providers.check(session.state.provider_name, settings)
   // Handle signals from the first record on, so that a signal never leaves the run open.
   ctx.shutdown.listen()
+  ctx.store.goneHosts.withdrawOwn()
   const run = await driveRun(ctx, session, provider, settings, first, options)
   // Send the reply before this agent does anything else.
   await flushOutbox(ctx, session, false)

@@ -8,6 +8,7 @@ import { clock } from '../clock.js'
 import { randomUuid } from '../start/random.js'
 import { readLinkIfThere } from './disk/facts.js'
 import { readProc } from './disk/io.js'
+import { readHostId } from './host-id.js'
 
 export interface ProcessIdentity {
   /** Changes at each boot of the kernel. */
@@ -17,6 +18,8 @@ export interface ProcessIdentity {
   pid: number
   /** Clock ticks since boot, from /proc/<pid>/stat; 0 without /proc. */
   start_time: number
+  /** The machine. Undefined if it has no machine-id. */
+  readonly host_id: string | undefined
 }
 
 let own: ProcessIdentity | undefined
@@ -27,6 +30,12 @@ export function ownIdentity(): ProcessIdentity {
     pid_namespace: pidNamespace(),
     pid: process.pid,
     start_time: processStartTime(process.pid) ?? 0,
+    // Read at the first use: most commands do not need it.
+    get host_id() {
+      const value = readHostId()
+      Object.defineProperty(this, 'host_id', { value, enumerable: true, configurable: true })
+      return value
+    },
   }
   return own
 }
@@ -121,7 +130,7 @@ export function readClock(): ClockReading {
 }
 
 /** Reads /proc first, because a library that fakes the time does not intercept it. */
-function uptimeMs(): number {
+export function uptimeMs(): number {
   if (clock.uptime !== undefined) return Math.round(clock.uptime())
   const seconds = Number.parseFloat(readProc('/proc/uptime')?.toString('latin1') ?? '')
   return Math.round((Number.isNaN(seconds) ? uptime() : seconds) * 1000)

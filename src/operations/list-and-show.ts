@@ -68,6 +68,10 @@ export interface ShownAgent extends TurnResult {
   reminders: { reminder_id: string; due_at: string; every_ms: number | null; content: string }[]
   /** Agents that receive a notice when the status changes from running to one of `on`. */
   watchers: { from: string; on: WatchedStatus[]; once: boolean }[]
+  /** The process that last worked for the agent (`boot_id` in the log); null before its first turn. */
+  last_boot_seen: string | null
+  /** The machine of the latest run; null if unknown. */
+  host: { host_id: string; host_name: string | null } | null
   /** The process that holds the agent's lock; null if the lock is free. */
   holder: Holder | null
   /** Why the latest run did not complete. */
@@ -96,10 +100,17 @@ export function showAgent(store: FileStore, agentId: string): ShownAgent {
       content: readText(store, agentId, content),
     })),
     watchers: state.watchers.map(({ from, on, once }) => ({ from, on, once })),
+    last_boot_seen: state.recovery.last_boot_seen,
+    host: hostOf(state),
     holder,
     trouble: whyUnfinished(store, state),
     next: nextCommand(store, state, holder),
   }
+}
+
+function hostOf({ run }: State): ShownAgent['host'] {
+  if (run?.host_id === undefined) return null
+  return { host_id: run.host_id, host_name: run.host_name ?? null }
 }
 
 /** The log of an open run does not yet record that its holder died. */

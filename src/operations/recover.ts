@@ -24,6 +24,7 @@ import { readableState } from '../session/peek-state.js'
 import type { Session } from '../session/session.js'
 import { isInterrupted, needsPerson } from '../session/status.js'
 import { resolveAgent } from '../tree/names.js'
+import { declareHostGone } from './host-gone.js'
 import { recoveryText } from './recovery-text.js'
 
 export type ContinuePolicy = 'roots' | 'all' | 'none'
@@ -44,6 +45,8 @@ export interface RecoverWords {
   all: boolean
   /** The agents as the user named them. */
   agents: string[]
+  /** The id or name of a host whose processes the user declares dead. */
+  hostGone?: string | undefined
 }
 
 /** `words`: a description of the finding and the repair, for text output. */
@@ -60,27 +63,34 @@ export async function recover(
   policy: ContinuePolicy,
   onAgent: RecoverListener,
 ): Promise<void> {
-  if (words.all === words.agents.length > 0) {
+  const { hostGone } = words
+  const isAll = words.all || (hostGone !== undefined && words.agents.length === 0)
+  if (isAll === words.agents.length > 0) {
     throw new SubstratError('USAGE', 'recover needs either agents or --all', {
       hint: 'substrat recover --all',
     })
   }
+  if (hostGone !== undefined) declareHostGone(command, hostGone)
   // Visit every agent before mail from these visits starts a turn. No kept server remains after `recover`.
   const ctx = command.deliveries.contextUnder(
     { isPaused: true },
     { keptServers: { ...command.keptServers, keeps: false } },
   )
-  if (!words.all)
+  if (!isAll)
     return recoverEach(
       ctx,
       [...new Set(words.agents.map((word) => resolveAgent(ctx.store, word)))],
       policy,
       onAgent,
     )
-  await withPendingAgents(ctx, async (ids) => {
-    await recoverEach(ctx, ids, policy, onAgent)
-    return true
-  })
+  await withPendingAgents(
+    ctx,
+    async (ids) => {
+      await recoverEach(ctx, ids, policy, onAgent)
+      return true
+    },
+    hostGone !== undefined,
+  )
   await stopAllKeptServers(ctx)
 }
 

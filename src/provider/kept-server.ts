@@ -12,6 +12,7 @@ import type { NewRecord } from '../session/records.js'
 import type { Session } from '../session/session.js'
 import type { RecordedServer, State } from '../session/state.js'
 import type { FileStore } from '../storage/store.js'
+import { hostLabel, placeOfGroup, recordedPlace } from './other-host.js'
 import {
   homeOf,
   type KillOutcome,
@@ -33,8 +34,10 @@ export async function stopKeptServer(session: Session, note: (text: string) => v
     forgetKeptServer(session)
     return true
   }
+  const why =
+    outcome === 'elsewhere' ? `it is on the host ${hostLabel(session.state, warm.group)}` : REMARKS[outcome]
   note(
-    `could not kill the kept server of ${session.state.path} (process group ${warm.group.process_group}): ${REMARKS[outcome]}`,
+    `could not kill the kept server of ${session.state.path} (process group ${warm.group.process_group}): ${why}`,
   )
   return false
 }
@@ -68,8 +71,11 @@ export async function stopKeptServerOrThrow(session: Session, note: (text: strin
   if (!(await stopKeptServer(session, note))) throw keptServerError(session.state)
 }
 
-export function keptServerError({ warm, path, id }: State): SessionStateError {
-  const { process_group } = (warm as RecordedServer).group
+export function keptServerError(state: State): SessionStateError {
+  const { warm, path, id } = state
+  const { group } = warm as RecordedServer
+  const { process_group } = group
+  if (recordedPlace(state, group) === 'elsewhere') return serverOfHostError(state, group)
   const isForeign = isServerForeign(warm as RecordedServer)
   const where = isForeign ? 'in another pid namespace' : 'still running'
   return new SessionStateError(
@@ -83,12 +89,23 @@ export function keptServerError({ warm, path, id }: State): SessionStateError {
   )
 }
 
+function serverOfHostError(state: State, group: RecordedServer['group']): SessionStateError {
+  const host = hostLabel(state, group)
+  const { process_group, host_id = null } = group
+  return new SessionStateError(`the kept server of ${state.path} may still be running on the host ${host}`, {
+    hint: `stop it there: substrat suspend ${shellWord(state.path)}; or, if that host is down: substrat recover --host-gone ${shellWord(host)}`,
+    facts: { agent_id: state.id, process_group, host_id },
+  })
+}
+
 /** Kills the recorded server. If it cannot be reached or identified, its open output file shows whether it still runs. */
 export async function killKeptServer(
-  { store, id }: Session,
+  { store, id, state }: Session,
   server: RecordedServer,
   graceMs: number,
 ): Promise<KillOutcome> {
+  const place = placeOfGroup(store, state, server.group)
+  if (place !== 'here') return place === 'past' ? 'gone' : 'elsewhere'
   const outcome = await killServerProcesses(store.root, server, graceMs)
   if (outcome === 'killed' || outcome === 'gone') return outcome
   return store.keptServers.isPrinting(id) ? outcome : 'gone'
@@ -126,9 +143,12 @@ export function isServerAlive(home: string, { group, server_id }: RecordedServer
   )
 }
 
-/** Whether the server runs in another pid namespace, where this process cannot kill it. */
-export function isServerElsewhere(store: FileStore, agentId: string, server: RecordedServer): boolean {
-  return isServerForeign(server) && store.keptServers.isPrinting(agentId)
+/** Whether the server is on another host or in another pid namespace, where this process cannot kill it. */
+export function isServerElsewhere(store: FileStore, state: State): boolean {
+  const { warm, id } = state
+  if (warm === undefined) return false
+  if (placeOfGroup(store, state, warm.group) === 'elsewhere') return true
+  return isServerForeign(warm) && store.keptServers.isPrinting(id)
 }
 
 function isServerForeign({ group }: RecordedServer): boolean {

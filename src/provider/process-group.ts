@@ -2,19 +2,20 @@
  * Finds and kills the processes of a recorded group.
  *
  * Invariants: recovery kills a member of a recorded group only if it carries our SUBSTRAT_RUN and did not start before the record.
- * It kills nothing in a foreign pid namespace, and nothing of another home. Recovery, and a turn that does not complete, also
+ * It kills nothing on another host or in a foreign pid namespace, and nothing of another home. Recovery, and a turn that does not complete, also
  * kill tagged processes outside of the group.
  */
 import { clock, sleep } from '../clock.js'
 import { environmentOf, isExiting, ownIdentity, processGroup, processStartTime } from '../host/identity.js'
 import { isHome, processIds } from '../host/processes.js'
+import { placeOf } from '../host/whereabouts.js'
 import type { ProcessGroup } from '../schema/types.js'
 
 /**
- * `foreign`: the group is in another pid namespace. `alive`: a process is left that does not die (as in a hung file system), or
+ * `elsewhere`: the group is on another host. `foreign`: it is in another pid namespace. `alive`: a process is left that does not die (as in a hung file system), or
  * that cannot be identified because it has cleared its environment.
  */
-export type KillOutcome = 'gone' | 'killed' | 'foreign' | 'alive'
+export type KillOutcome = 'gone' | 'killed' | 'elsewhere' | 'foreign' | 'alive'
 
 /** The longest wait for a process to die after SIGKILL. */
 const DEATH_MS_MAX = 5000
@@ -33,7 +34,7 @@ export function killOrphanedGroup(group: ProcessGroup, runId: string, home?: str
 /**
  * Kills processes that an agent program started outside of its group, such as commands in their own session (codex without its
  * sandbox does this). They are found by the inherited tag. Returns how many were killed. Does nothing for a group of another
- * boot or another pid namespace.
+ * host, another boot or another pid namespace.
  */
 export async function killEscaped(group: ProcessGroup, tag: ProcessTag): Promise<number> {
   const own = ownIdentity()
@@ -76,7 +77,8 @@ export async function killTagged(
 ): Promise<KillOutcome> {
   const own = ownIdentity()
   // After a reboot no process of the group is alive. In another pid namespace the same numbers are other processes.
-  if (group.kernel_boot_id !== own.kernel_boot_id) return 'gone'
+  const place = placeOf(group)
+  if (place !== 'here') return place === 'past' ? 'gone' : 'elsewhere'
   if (group.pid_namespace !== own.pid_namespace) return 'foreign'
   let wasThere = false
   for (const end = clock.monotonic() + graceMs + NAMELESS_MS_MAX; ; await sleep(10)) {

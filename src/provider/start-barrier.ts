@@ -62,10 +62,11 @@ export async function startBehindBarrier(
   const { pid } = child
   if (pid === undefined) throw cannotStart(command, await failed)
   for (const stream of child.stdio) stream?.on('error', () => undefined)
-  const { kernel_boot_id, pid_namespace } = ownIdentity()
+  const { kernel_boot_id, pid_namespace, host_id } = ownIdentity()
   const start_time = processStartTime(pid) ?? 0
   const launched = tag.variable === 'SUBSTRAT_LAUNCH' && { launch_id: tag.value }
-  const group = { process_group: pid, start_time, kernel_boot_id, pid_namespace, ...launched }
+  const host = host_id === undefined ? {} : { host_id }
+  const group = { process_group: pid, start_time, kernel_boot_id, pid_namespace, ...host, ...launched }
   let held: Leash | undefined
   try {
     held = leash(group, tag)

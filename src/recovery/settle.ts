@@ -13,6 +13,7 @@ import { removeDelivered } from '../mail/inbox.js'
 import type { AgentProvider, Inspection, ProviderSettings } from '../provider/contract.js'
 import { describeFailure } from '../provider/failure.js'
 import { isServerAlive, isServerElsewhere, stopKeptServer } from '../provider/kept-server.js'
+import { hostLabel, placeOfGroup } from '../provider/other-host.js'
 import {
   type KillOutcome,
   killEscaped,
@@ -24,9 +25,11 @@ import type { ProviderRegistry } from '../provider/registry.js'
 import type { ProcessGroup } from '../schema/types.js'
 import { needsRebase } from '../session/fold/clock.js'
 import type { Session } from '../session/session.js'
-import type { Run } from '../session/state.js'
+import type { Run, State } from '../session/state.js'
+import type { FileStore } from '../storage/store.js'
 import type { ToolPolicy } from '../turn/step/turn-event.js'
 import { heardOf } from './heard.js'
+import { checkPrograms } from './other-host.js'
 import { restRecords, settlement } from './settlement.js'
 import { type Row, rowOf } from './table.js'
 
@@ -62,16 +65,20 @@ export interface SettleResult {
 export async function settle(session: Session, options: SettleOptions): Promise<SettleResult> {
   session.store.sweepAgent(session.id)
   removeDelivered(session)
+  await checkPrograms(session)
   const now = readClock()
   if (needsRebase(session.state, now)) session.append([{ kind: 'clock.set_back', clock: now }])
   const row = rowOf(session.state, now)
   const server = await stopServerOfTurn(session, options)
   const isBeside = server.isLeft && session.state.run?.status === 'open'
-  const left = { home: session.store.root, ended: server.ended, note: options.note }
-  const hasSurvivor = (await killPrograms(session.state.run, left)) || isBeside
+  const left = await killPrograms(session.store, session.state, server.ended, options.note)
+  const hasSurvivor = left.hasSurvivor || isBeside
+  const elsewhere = isBeside ? [...left.elsewhere, ...server.elsewhere] : left.elsewhere
   const { policy, unknownTool, goesOn } = options
   const finished = row === 'J' && !hasSurvivor ? await finishedReply(session, options) : undefined
-  session.append(settlement(session.state, row, { policy, unknownTool, goesOn, hasSurvivor, finished }))
+  session.append(
+    settlement(session.state, row, { policy, unknownTool, goesOn, hasSurvivor, elsewhere, finished }),
+  )
   session.append(restRecords(session.state, 'recovery'))
   return { row, hasSurvivor }
 }
@@ -80,21 +87,30 @@ export async function settle(session: Session, options: SettleOptions): Promise<
 async function stopServerOfTurn(
   session: Session,
   { note }: SettleOptions,
-): Promise<{ isLeft: boolean; ended: ProcessGroup | undefined }> {
-  const { store, id, state } = session
+): Promise<{ isLeft: boolean; ended: ProcessGroup | undefined; elsewhere: ProcessGroup[] }> {
+  const { store, state } = session
   const { warm, run } = state
-  if (warm === undefined) return { isLeft: false, ended: undefined }
-  const isLiving = isServerAlive(store.root, warm) || isServerElsewhere(store, id, warm)
+  if (warm === undefined) return { isLeft: false, ended: undefined, elsewhere: [] }
+  const isLiving = isServerAlive(store.root, warm) || isServerElsewhere(store, state)
   const isLeft = isLiving && run?.status !== 'open' ? true : !(await stopKeptServer(session, note))
-  return { isLeft, ended: isLeft ? undefined : warm.group }
+  const isElsewhere = isLeft && placeOfGroup(store, state, warm.group) === 'elsewhere'
+  return { isLeft, ended: isLeft ? undefined : warm.group, elsewhere: isElsewhere ? [warm.group] : [] }
 }
 
-/** Kills the programs of the run that its dead process left: the agent program, tools and tool servers. Returns `hasSurvivor`. */
+/**
+ * Kills the programs of the run that its dead process left: the agent program, tools and tool servers. `elsewhere`: those of an
+ * open run that may be alive on another host.
+ */
 export async function killPrograms(
-  run: Run | null,
-  { home, ended, note }: { home: string; ended?: ProcessGroup | undefined; note(text: string): void },
-): Promise<boolean> {
-  if (run === null) return false
+  store: FileStore,
+  state: State,
+  ended: ProcessGroup | undefined,
+  note: (text: string) => void,
+): Promise<{ hasSurvivor: boolean; elsewhere: ProcessGroup[] }> {
+  const { run } = state
+  const elsewhere: ProcessGroup[] = []
+  if (run === null) return { hasSurvivor: false, elsewhere }
+  const home = store.root
   const isOpen = run.status === 'open'
   const groups = [
     ...(isOpen ? [run.process, ...run.calls.map(({ group }) => group)] : []),
@@ -102,16 +118,26 @@ export async function killPrograms(
   ].filter((group) => group !== null && !isSameGroup(group, ended)) as ProcessGroup[]
   let hasSurvivor = false
   for (const group of groups) {
+    if (placeOfGroup(store, state, group) === 'elsewhere') {
+      // A tool server of an ended run does not block the agent.
+      if (isOpen) elsewhere.push(group)
+      continue
+    }
     const killed = await killOrphanedGroup(group, run.run_id, home)
     const remark = REMARKS[killed]
     if (remark !== undefined) note(`process group ${group.process_group} of the interrupted turn ${remark}`)
     // A survivor of an ended run does not block the agent.
     hasSurvivor ||= isOpen && (killed === 'foreign' || killed === 'alive')
   }
+  const [first] = elsewhere
+  if (first !== undefined)
+    note(
+      `programs of the interrupted turn may still be running on the host ${hostLabel(state, first)}: nothing was killed`,
+    )
   const escaped = await killEscapedFrom(run, home)
   if (escaped > 0)
     note(`killed ${escaped} process(es) that the interrupted turn had started in other process groups`)
-  return hasSurvivor
+  return { hasSurvivor: hasSurvivor || elsewhere.length > 0, elsewhere }
 }
 
 /** Kills processes that the agent program, a tool or a tool server started outside its process group. Returns their number. */
@@ -133,6 +159,8 @@ function isSameGroup(group: ProcessGroup, other: ProcessGroup | undefined): bool
 
 const REMARKS: Record<KillOutcome, string | undefined> = {
   gone: undefined,
+  // `killPrograms` names the host itself, or a person has declared that host gone.
+  elsewhere: undefined,
   killed: 'was still running: killed it',
   foreign: 'is in another pid namespace: nothing was killed',
   alive: 'could not be killed: one of its processes survives SIGKILL, or may belong to another program',

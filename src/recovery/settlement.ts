@@ -1,6 +1,8 @@
 /** The records that recovery appends for an open run whose process is gone: row -> records, pure. `settle` appends them. */
 import { assert } from '../errors.js'
 import { ownIdentity } from '../host/identity.js'
+import { placeOf } from '../host/whereabouts.js'
+import type { ProcessGroup } from '../schema/types.js'
 import type { Interruption } from '../schema/words.js'
 import type { NewRecord } from '../session/records.js'
 import type { Run, State } from '../session/state.js'
@@ -19,6 +21,8 @@ export interface SettlementFacts {
   goesOn: boolean
   /** A program of the run may still run and cannot be killed. */
   hasSurvivor: boolean
+  /** Programs of the run that may be alive on another host. */
+  elsewhere?: ProcessGroup[]
   /** Row J: the reply, if the program's own store has a finished turn. */
   finished: string | undefined
 }
@@ -55,18 +59,24 @@ export function restRecords(state: State, reason: 'idle' | 'recovery'): NewRecor
 }
 
 /** While a program may still run, no visit may continue the run automatically. The recorded reason prevents that. */
-function interruptedBy(run: Run, { hasSurvivor }: SettlementFacts): NewRecord[] {
+function interruptedBy(run: Run, { hasSurvivor, elsewhere = [] }: SettlementFacts): NewRecord[] {
+  const { host_id } = ownIdentity()
+  if (elsewhere.length > 0)
+    return [
+      { ...interruption(run, 'other_host'), left: elsewhere, ...(host_id === undefined ? {} : { host_id }) },
+    ]
   return hasSurvivor ? [interruption(run, 'program_alive')] : interruptedRecords(run)
 }
 
 /** Ends the open run as interrupted because its process died. */
 export function interruptedRecords(run: Run): NewRecord[] {
-  const diedWith = run.boot_id.split('/')[0]
-  const reason = diedWith === ownIdentity().kernel_boot_id ? 'process_exit' : 'process_restart'
+  const [kernel_boot_id = ''] = run.boot_id.split('/')
+  const place = placeOf({ kernel_boot_id, host_id: run.host_id })
+  const reason = place === 'past' ? 'process_restart' : 'process_exit'
   return [interruption(run, reason)]
 }
 
-function interruption(run: Run, reason: Interruption): NewRecord {
+function interruption(run: Run, reason: Interruption): NewRecord<'run.interrupted'> {
   return { kind: 'run.interrupted', run_id: run.run_id, reason }
 }
 
@@ -75,7 +85,7 @@ function interruption(run: Run, reason: Interruption): NewRecord {
  * done part of its work, so its result is "outcome unknown". If `unknownTool` is `stop`, a person decides first.
  */
 function settledTools(run: Run, facts: SettlementFacts): NewRecord[] {
-  const { policy, unknownTool, goesOn, hasSurvivor } = facts
+  const { policy, unknownTool, goesOn, hasSurvivor, elsewhere = [] } = facts
   const unknown = run.calls.filter(({ status, tool }) => status === 'started' && !isRepeatable(policy, tool))
   const results = unknown.map(
     ({ call_id, tool }): NewRecord => ({
@@ -83,7 +93,7 @@ function settledTools(run: Run, facts: SettlementFacts): NewRecord[] {
       run_id: run.run_id,
       call_id,
       tool,
-      content: UNKNOWN_OUTCOME,
+      content: elsewhere.length > 0 ? UNKNOWN_ELSEWHERE : UNKNOWN_OUTCOME,
       is_error: true,
     }),
   )
@@ -94,6 +104,9 @@ function settledTools(run: Run, facts: SettlementFacts): NewRecord[] {
 
 const UNKNOWN_OUTCOME =
   'Interrupted, outcome unknown: the process that ran this was killed. Look at what it did before doing it again.'
+
+const UNKNOWN_ELSEWHERE =
+  'Interrupted, outcome unknown: this ran on another host, and may still have been running. Look at what it did before doing it again.'
 
 function openRun({ run }: State): Run {
   assert(run?.status === 'open', 'a row other than A has an open run')

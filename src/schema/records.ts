@@ -44,6 +44,7 @@ const run_id = uuid
 const message_id = uuid
 const token_id = uuid
 const host_id = text.optional().describe('The machine of the process: a hash of its machine-id.')
+const host_name = text.optional().describe('The name of that machine, for a person.')
 /** The usage of an agent program in this run since the last record with a usage. */
 const programUsage = {
   usage: usage.optional().describe('The usage of an agent program since the last record with its usage.'),
@@ -112,6 +113,7 @@ const run = {
     run_id,
     boot_id: text,
     host_id,
+    host_name,
     origin: z
       .enum(['operator', 'mail', 'continuation'])
       .describe('`continuation`: continues the interrupted run `continues`.'),
@@ -137,6 +139,7 @@ const run = {
     run_id,
     boot_id: text,
     host_id,
+    host_name,
     auto: flag,
     attempt: integer.describe('1, plus the automatic attempts since the turn last made progress.'),
     token_id: token_id.optional().describe('The token whose decision let the run continue.'),
@@ -182,11 +185,20 @@ const run = {
     reason: z
       .enum(INTERRUPTIONS)
       .describe(
-        '`process_exit`: the holder died. `process_restart`: the machine restarted too. `program_killed`: a signal that substrat did not send ended the agent program, or the program exited with status 0 during the turn. `shutdown`: a signal stopped the holder. `suspended`: by `suspend`. `unknown_tool`: the outcome of a tool call is unknown. `wait_timeout`: the deadline passed without a decision. `program_alive`: a program of the run may still be running and cannot be killed.',
+        '`process_exit`: the holder died. `process_restart`: the machine restarted too. `program_killed`: a signal that substrat did not send ended the agent program, or the program exited with status 0 during the turn. `shutdown`: a signal stopped the holder. `suspended`: by `suspend`. `unknown_tool`: the outcome of a tool call is unknown. `wait_timeout`: the deadline passed without a decision. `program_alive`: a program of the run may still be running and cannot be killed. `other_host`: the same on another machine.',
       ),
     error: runError.optional().describe('The signal or the status that ended the agent program.'),
+    left: z.array(group).optional().describe('With `other_host`: the programs.'),
+    host_id: text.optional().describe('With `other_host`: the machine that could not check them.'),
     ...programUsage,
   }),
+  'run.programs_gone': kind(
+    'The programs in `left` of the latest run are dead. Its reason is now `process_exit`.',
+    {
+      run_id,
+      by: z.enum(['host', 'person']).describe('Their machine has checked, or `recover --host-gone`.'),
+    },
+  ),
 }
 
 const messages = {

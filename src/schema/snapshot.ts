@@ -55,6 +55,13 @@ const waitState = z
   })
   .meta({ id: 'wait_state', description: 'What a parked run waits for.' })
 
+const leftPrograms = z
+  .object({
+    groups: z.array(group),
+    checked_by: text.optional().describe('The machine that could not check them.'),
+  })
+  .meta({ id: 'left_programs', description: 'Programs that may still be running on another machine.' })
+
 const runPlace = z
   .object({ seq: integer, offset: integer, started_at: time, end: integer })
   .meta({ id: 'run_place', description: 'The place of a run in the log.' })
@@ -100,6 +107,7 @@ const runState = z
     host_id: text
       .optional()
       .describe('The machine of that process. Absent if unknown, which counts as this machine.'),
+    host_name: text.optional().describe('Its name, for a person.'),
     status: runStatus,
     origin: z.enum(['operator', 'mail', 'continuation']),
     phase: z
@@ -120,6 +128,7 @@ const runState = z
     error: runError.nullable(),
     usage: usage.nullable(),
     process: group.nullable(),
+    left: leftPrograms.optional().describe('With the reason `other_host`.'),
     servers: z
       .array(group)
       .describe('Tool servers of the run. They are stopped after it ends, so a kill may leave them running.'),

@@ -36,6 +36,7 @@ export const INTERRUPTIONS = [
   'unknown_tool',
   'wait_timeout',
   'program_alive',
+  'other_host',
 ] as const
 
 export type Interruption = (typeof INTERRUPTIONS)[number]

@@ -5,7 +5,7 @@
 import { timestampAfter } from '../clock.js'
 import { assert } from '../errors.js'
 import { FORMAT } from '../format.js'
-import { type ClockReading, readClock } from '../host/identity.js'
+import { bootId, type ClockReading, hostName, ownIdentity, readClock } from '../host/identity.js'
 import { limits } from '../limits.js'
 import type { Content } from '../schema/types.js'
 import { sha256Hex } from '../start/hash.js'
@@ -36,7 +36,7 @@ export function encodeBatch(before: State | undefined, records: NewRecord[]): En
   let state = before
   const placed = all.map((record, index) => {
     // `kind` precedes the record's own fields in the line.
-    const fields: object = withClock(withBlobs(record, blobs))
+    const fields: object = withHost(withClock(withBlobs(record, blobs)))
     const { ts, batch } = place
     const whole = { seq: first + index, ts, kind: record.kind, batch, ...fields } as SessionRecord
     const wrong = wrongShape(whole)
@@ -103,6 +103,16 @@ function withClock(record: NewRecord): NewRecord {
     record.kind === 'run.waiting' ||
     (record.kind === 'mail.delivered' && record.reminder_id !== undefined)
   return begins && record.clock === undefined ? { ...record, clock: readClock() } : record
+}
+
+/** Adds this machine to a record of this process. */
+function withHost(record: NewRecord): NewRecord {
+  if (!('boot_id' in record) || record.boot_id !== bootId()) return record
+  const { host_id } = ownIdentity()
+  if (host_id === undefined) return record
+  return record.kind === 'session.activated'
+    ? { ...record, host_id }
+    : { ...record, host_id, host_name: hostName() }
 }
 
 const CONTENT_FIELDS = ['content', 'instructions', 'said'] as const

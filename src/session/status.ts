@@ -15,10 +15,10 @@ export type { Status } from '../schema/words.js'
 /** A turn interrupted for one of these reasons continues automatically. */
 const GOES_ON: Interruption[] = ['process_exit', 'process_restart', 'shutdown', 'program_killed']
 /** A turn with one of the last two reasons continues only after a person decides. */
-const INTERRUPTED_STARTUP: Interruption[] = [...GOES_ON, 'unknown_tool', 'program_alive']
+const INTERRUPTED_STARTUP: Interruption[] = [...GOES_ON, 'unknown_tool', 'program_alive', 'other_host']
 
-/** A person decides first: about a tool cut short, a program that cannot be killed, or an approval that did not come in time. */
-const NEEDS_PERSON: Interruption[] = ['unknown_tool', 'program_alive', 'wait_timeout']
+/** A person decides first: about a tool cut short, a program that cannot be killed or is on another host, or an approval that did not come in time. */
+const NEEDS_PERSON: Interruption[] = ['unknown_tool', 'program_alive', 'other_host', 'wait_timeout']
 
 /** Precedence: interrupted_startup > interrupted_waiting > waiting > running > idle. */
 export function deriveStatus(
@@ -84,7 +84,8 @@ export function needsPerson(state: State): boolean {
 
 /** Whether a program of the latest turn may still run. No turn starts beside it until a person decides. */
 export function isBesideProgram({ recovery }: Pick<State, 'recovery'>): boolean {
-  return recovery.interruption?.reason === 'program_alive'
+  const reason = recovery.interruption?.reason
+  return reason === 'program_alive' || reason === 'other_host'
 }
 
 /** Whether `resume` has a turn to continue. This includes a turn that `suspend` stopped. */

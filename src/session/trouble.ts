@@ -7,8 +7,15 @@ import type { Run } from './state.js'
 type StopReason = NonNullable<Run['reason']>
 
 /** A clause that ends a sentence. Null if the run has completed or is open. */
-export function troubleOf(run: { error: RunError | null; reason: Run['reason'] }): string | null {
+export function troubleOf(run: {
+  error: RunError | null
+  reason: Run['reason']
+  host_id?: string
+  host_name?: string
+}): string | null {
   if (run.error !== null) return causeOf(run.error)
+  const host = run.host_name ?? run.host_id
+  if (run.reason === 'other_host' && host !== undefined) return `${WHY_STOPPED.other_host} (${host})`
   return run.reason === null ? null : WHY_STOPPED[run.reason]
 }
 
@@ -24,6 +31,7 @@ export const WHY_STOPPED: Record<StopReason, string> = {
   superseded: 'a new message superseded it',
   log_damaged: 'the log was damaged, and the outcome of the turn is lost',
   unknown_tool: 'a tool call was interrupted, and its outcome is unknown',
+  other_host: 'one of its programs may still be running on another host',
   program_alive: 'one of its programs may still be running and cannot be killed',
   wait_timeout: 'no approval or answer came before the deadline',
 }

@@ -52,6 +52,10 @@ export class HomePaths {
   get boots(): string {
     return join(this.root, 'boots')
   }
+  /** One file per kernel boot whose processes a person has declared dead. */
+  get gone(): string {
+    return join(this.root, 'gone')
+  }
   get slots(): string {
     return join(this.root, 'slots')
   }
@@ -66,8 +70,8 @@ export class HomePaths {
 
   /** All files of the format except home.json and config.json are in these directories. */
   get directories(): string[] {
-    const { agents, roots, operator, unclean, boots, slots, servers } = this
-    return [agents, roots, operator, unclean, boots, slots, servers]
+    const { agents, roots, operator, unclean, boots, gone, slots, servers } = this
+    return [agents, roots, operator, unclean, boots, gone, slots, servers]
   }
 
   server(agentId: string): string {
@@ -80,8 +84,10 @@ export class HomePaths {
     return `${this.marker(agentId)}${CLOSING}`
   }
   boot(kernelBootId: string): string {
-    assert(/^[0-9a-zA-Z-]{1,64}$/.test(kernelBootId), 'a kernel boot id is letters, digits and dashes')
-    return join(this.boots, kernelBootId)
+    return join(this.boots, kernelBoot(kernelBootId))
+  }
+  goneBoot(kernelBootId: string): string {
+    return join(this.gone, kernelBoot(kernelBootId))
   }
   slotPool(pool: string): string {
     assert(/^[a-z][a-z0-9-]{0,63}$/.test(pool), 'a slot pool has a plain name')
@@ -256,6 +262,11 @@ export function parseRequestFile(name: string): { runId: string; verb: RequestVe
 
 export function isLeftover(name: string): boolean {
   return isTemporaryName(name)
+}
+
+function kernelBoot(id: string): string {
+  assert(/^[0-9a-zA-Z-]{1,64}$/.test(id), 'a kernel boot id is letters, digits and dashes')
+  return id
 }
 
 function uuid(id: string): string {

@@ -13,6 +13,7 @@ import * as io from '../host/disk/io.js'
 import { confine } from '../host/disk/operation.js'
 import { Boots } from './boots.js'
 import { createAgent, type NewAgentFiles } from './create-agent.js'
+import { type GoneHost, GoneHosts } from './gone-hosts.js'
 import { type HomeFacts, makeHome, readHome, refuseWithoutFacts } from './home.js'
 import { KeptServerFiles } from './kept-servers.js'
 import { KeyIndexes } from './keys.js'
@@ -48,7 +49,7 @@ export type { LogWriter, OpenedLog } from './log/log.js'
 export type { LogReader } from './log/reader.js'
 export type { LogDamage, LoggedRecord } from './log/scan.js'
 export type { PeekedSnapshot } from './snapshots.js'
-export type { BlobReference, Entry, Holder, Lease, NameIndex, RequestVerb, Unseen, Upkeep }
+export type { BlobReference, Entry, GoneHost, Holder, Lease, NameIndex, RequestVerb, Unseen, Upkeep }
 
 export class FileStore {
   readonly logs: Logs
@@ -60,6 +61,7 @@ export class FileStore {
   readonly slots: Slots
   readonly requests: Requests
   readonly boots: Boots
+  readonly goneHosts: GoneHosts
   readonly keptServers: KeptServerFiles
   readonly upkeep: Upkeep
 
@@ -76,6 +78,7 @@ export class FileStore {
     this.slots = new Slots(paths, locks)
     this.requests = new Requests(paths)
     this.boots = new Boots(paths)
+    this.goneHosts = new GoneHosts(paths)
     this.keptServers = new KeptServerFiles(paths, locks)
     this.upkeep = new Upkeep(paths, locks)
   }
@@ -250,8 +253,7 @@ export class FileStore {
     return [...new Set(ids.filter((id) => id !== undefined))]
   }
 
-  // Leftovers of writers that died
-
+  // Leftovers of dead writers
   /** Removes temporary files of the home, staging directories and remains of removed agents. Returns their number. */
   sweepHome(): number {
     return sweepHome(this.paths, this.locks)
@@ -269,7 +271,6 @@ export class FileStore {
   }
 
   // Settings
-
   readConfig(): Buffer | undefined {
     return io.readIfThere('config.read', this.paths.configFile)
   }

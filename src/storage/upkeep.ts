@@ -2,6 +2,7 @@
 import { clock } from '../clock.js'
 import { changeMode, lstatIfThere, statIfThere } from '../host/disk/facts.js'
 import * as io from '../host/disk/io.js'
+import { placeOf } from '../host/whereabouts.js'
 import { keepDamaged, replaceLog, type SetAside } from './aside.js'
 import { type Holder, isHeld, type LockSystem, lockDirectory, readHolder } from './locks/lease.js'
 import { type HomePaths, isSpawnLeftover } from './paths.js'
@@ -23,7 +24,8 @@ export class Upkeep {
 
   /** Where the holder of a lock directory lives. `elsewhere`: another machine touches the directory. */
   lifeOf(directory: string): 'here' | 'elsewhere' | 'none' {
-    if (isHeld({ ...this.locks, isLocal: true }, lockOf(directory))) return 'here'
+    if (isHeld({ ...this.locks, isLocal: true }, lockOf(directory)))
+      return isOnOtherHost(readHolder(lockOf(directory))) ? 'elsewhere' : 'here'
     const facts = lstatIfThere('lock.stat', directory)
     const isFresh = facts !== undefined && clock.now() - facts.modifiedMs < LOCK_DIRECTORY_FRESH_MS
     return isFresh && !this.locks.isLocal ? 'elsewhere' : 'none'
@@ -77,6 +79,12 @@ export class Upkeep {
     const mode = facts.kind === 'directory' ? 0o700 : 0o600
     changeMode('mode.tighten', path, isTheirs ? facts.mode & ~0o022 : mode)
   }
+}
+
+function isOnOtherHost(holder: Holder | undefined): boolean {
+  if (typeof holder?.boot_id !== 'string') return false
+  const [kernel_boot_id = ''] = holder.boot_id.split('/')
+  return placeOf({ kernel_boot_id, host_id: holder.host_id }) === 'elsewhere'
 }
 
 function lockOf(directory: string): string {

@@ -5,8 +5,11 @@
 import { ownIdentity, processStartTime } from '../identity.js'
 
 const TEMPORARY = /\.\d+-[0-9a-z]+\.tmp$/
-/** Pid, kernel boot, pid namespace and start time of the writer, then a counter and random digits for uniqueness. */
-const WRITER = /\.(\d+)-w([0-9a-f]{8})([0-9a-z]{7})([0-9a-z]{9})[0-9a-z]+\.tmp$/
+/**
+ * Pid, host (if known), kernel boot, pid namespace and start time of the writer, then a counter and random digits for
+ * uniqueness.
+ */
+const WRITER = /\.(\d+)-(?:w|h([0-9a-f]{8}))([0-9a-f]{8})([0-9a-z]{7})([0-9a-z]{9})[0-9a-z]+\.tmp$/
 
 export function isTemporaryName(name: string): boolean {
   return TEMPORARY.test(name)
@@ -22,28 +25,32 @@ export function temporaryName(path: string): string {
 }
 
 /**
- * State of the process that writes a temporary file. `unknown`: it is in another pid namespace, there is no /proc, or
- * an older version made the name.
+ * State of the process that writes a temporary file. `unknown`: it is on another host or in another pid namespace,
+ * there is no /proc, or an older version made the name.
  */
 export function writerOf(name: string): 'alive' | 'dead' | 'unknown' {
-  const [, pid, boot, namespace, start] = WRITER.exec(name) ?? []
+  const [, pid, host, boot, namespace, start] = WRITER.exec(name) ?? []
   const own = ownIdentity()
   if (boot === undefined || own.start_time === 0) return 'unknown'
-  if (boot !== bootMark(own.kernel_boot_id)) return 'dead'
+  if (boot !== shortened(own.kernel_boot_id)) {
+    const isOurs = host === undefined || own.host_id === undefined || host === shortened(own.host_id)
+    return isOurs ? 'dead' : 'unknown'
+  }
   if (namespace !== fixedDigits(own.pid_namespace, 7)) return 'unknown'
   const started = processStartTime(Number(pid))
   return started !== undefined && fixedDigits(started, 9) === start ? 'alive' : 'dead'
 }
 
 function writerMark(): string {
-  const { kernel_boot_id, pid_namespace, start_time } = ownIdentity()
+  const { kernel_boot_id, pid_namespace, start_time, host_id } = ownIdentity()
   // Without /proc, no process can be distinguished from another.
   if (start_time === 0) return ''
-  return `w${bootMark(kernel_boot_id)}${fixedDigits(pid_namespace, 7)}${fixedDigits(start_time, 9)}`
+  const host = host_id === undefined ? 'w' : `h${shortened(host_id)}`
+  return `${host}${shortened(kernel_boot_id)}${fixedDigits(pid_namespace, 7)}${fixedDigits(start_time, 9)}`
 }
 
-function bootMark(kernelBootId: string): string {
-  return kernelBootId.slice(0, 8)
+function shortened(id: string): string {
+  return id.slice(0, 8)
 }
 
 function fixedDigits(value: number | string, digits: number): string {

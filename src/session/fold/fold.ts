@@ -21,7 +21,7 @@ import {
   mailDelivered,
   reminderSet,
 } from './mail.js'
-import { openRun, runEnded, runStarted } from './run.js'
+import { leftPrograms, openRun, programsGone, runEnded, runStarted } from './run.js'
 import { foldConfigured, foldCreated, foldRebuilt, foldUpgraded, moveTo } from './session.js'
 import { withToken } from './tokens.js'
 import {
@@ -110,6 +110,8 @@ function apply(next: State, record: SessionRecord, at: Location): State {
       })
     case 'run.cancelled':
       return runEnded(withUsage(next, record), record, at, { status: 'cancelled', reason: record.reason })
+    case 'run.programs_gone':
+      return programsGone(next, record)
     case 'run.interrupted':
       next.recovery = {
         ...next.recovery,
@@ -121,6 +123,7 @@ function apply(next: State, record: SessionRecord, at: Location): State {
         status: 'interrupted',
         reason: record.reason,
         error: record.error ?? null,
+        ...leftPrograms(record),
       })
     case 'message.user':
       // The prompt that continues a program's turn includes the decision, which the program may not have received.

@@ -86,6 +86,27 @@ export function runEnded(
   return foldEnded(next, at)
 }
 
+/** The programs that the host of the record could not check. */
+export function leftPrograms({ left, host_id }: NewRecord<'run.interrupted'>): Pick<Run, 'left'> {
+  if (left === undefined) return {}
+  return { left: { groups: left, ...(host_id === undefined ? {} : { checked_by: host_id }) } }
+}
+
+/** The run counts as interrupted by the death of its process, so it continues automatically. */
+export function programsGone(next: State, { run_id }: NewRecord<'run.programs_gone'>): State {
+  const { run, recovery } = next
+  const { interruption } = recovery
+  if (run?.run_id !== run_id || interruption?.reason !== 'other_host')
+    throw new SessionStateError(`run ${run_id} has no programs on another host`)
+  const { left: _, ...rest } = run
+  const reason = 'process_exit'
+  return {
+    ...next,
+    run: { ...rest, reason },
+    recovery: { ...recovery, interruption: { ...interruption, reason } },
+  }
+}
+
 function withKey(
   { keys, keys_since }: State,
   key: string,

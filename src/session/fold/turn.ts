@@ -82,13 +82,19 @@ export function foldResumed(run: Run, record: NewRecord<'run.resumed'>, tokens: 
   const calls = run.calls.map((call) =>
     approved.includes(call.call_id) ? { ...call, isApproved: true } : call,
   )
-  const { host_id: _, ...rest } = run
+  const { host_id: _, host_name: __, ...rest } = run
   return { ...rest, boot_id: record.boot_id, ...hostOf(record), wait: null, failures: 0, calls }
 }
 
 /** The field is absent, not undefined, because a snapshot must be equal to the fold. */
-export function hostOf({ host_id }: { host_id?: string | undefined }): { host_id?: string } {
-  return host_id === undefined ? {} : { host_id }
+export function hostOf({
+  host_id,
+  host_name,
+}: Partial<Record<'host_id' | 'host_name', string | undefined>>): {
+  host_id?: string
+  host_name?: string
+} {
+  return { ...(host_id === undefined ? {} : { host_id }), ...(host_name === undefined ? {} : { host_name }) }
 }
 
 /** The calls of an ended run that have no result yet. The next run runs each of them or records why it did not. */

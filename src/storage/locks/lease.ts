@@ -24,6 +24,8 @@ export interface Holder {
   command: string
   since: string
   boot_id: string
+  /** Absent without a machine-id. */
+  host_id?: string
 }
 
 export interface LockSystem {
@@ -170,12 +172,14 @@ export function lockDirectory(path: string): string {
 }
 
 function writeHolder(file: io.OpenFile, command: string): void {
+  const { host_id } = ownIdentity()
   const holder: Holder = {
     pid: process.pid,
     host: hostName(),
     command,
     since: new Date().toISOString(),
-    boot_id: bootId(ownIdentity()),
+    boot_id: bootId(),
+    ...(host_id === undefined ? {} : { host_id }),
   }
   try {
     const bytes = Buffer.from(`${JSON.stringify(holder)}\n`)

@@ -1,0 +1,20 @@
+/**
+ * The id of this machine in records: a hash of its machine-id. The machine-id itself must not be published (machine-id(5)), and
+ * the fixed text makes the hash useless for every other program.
+ */
+import { sha256Hex } from '../start/hash.js'
+import { readProc } from './disk/io.js'
+
+const FILES = ['/etc/machine-id', '/var/lib/dbus/machine-id']
+const TEXT = 'substrat host'
+
+/** 16 bytes in hex. Undefined without a machine-id, as in many containers and on macOS. */
+export function readHostId(): string | undefined {
+  const id = FILES.map((path) => readProc(path)?.toString('latin1').trim() ?? '').find(isMachineId)
+  return id === undefined ? undefined : sha256Hex(`${TEXT} ${id}`).slice(0, 32)
+}
+
+/** systemd writes `uninitialized` into an image, and an id of zeros is invalid. */
+function isMachineId(text: string): boolean {
+  return /^[0-9a-f]{32}$/.test(text) && !/^0+$/.test(text)
+}
