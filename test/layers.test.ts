@@ -125,6 +125,7 @@ const WITHIN_OPERATIONS = [
   'deliver stuck',
   'fork spawn',
   'prune removable',
+  'recover host-gone',
   'recover recovery-text',
   'remove removable',
   'reply inbox',

@@ -335,6 +335,8 @@ function lineOf(record: SessionRecord): string {
           'token_id',
           'hash',
           'continues',
+          'host_id',
+          'host_name',
         ].includes(field),
     )
     .filter(([, value]) => value !== null)
