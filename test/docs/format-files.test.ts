@@ -36,6 +36,8 @@ test('docs/format.md lists the fields of the small files that the store writes',
   expect(fieldsOf('home.json')).toEqual(namesIn(join(store.root, 'home.json')))
   expect(fieldsOf('roots/<sha256>')).toEqual(namesIn(entry?.path as string))
   expect(fieldsOf('server.json')).toEqual(namesIn(join(agent, 'server.json')))
+  store.goneHosts.declare({ kernel_boot_id: 'b', host_id: 'h', host_name: null })
+  expect(fieldsOf('gone/<boot-id>')).toEqual(namesIn(join(store.root, 'gone/b')))
   expect(fieldsOf('lock')).toEqual(namesIn(join(store.root, 'roots/lock')))
 })
 
