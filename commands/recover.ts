@@ -35,7 +35,7 @@ export default class Recover extends BaseCommand {
     'host-gone': Flags.string({
       helpValue: 'HOST',
       description:
-        'declare that every process of HOST (a host name or host id that recover or show printed) is dead, then continue its turns; implies --all without AGENT. First make sure that HOST is down',
+        'declare that every process of HOST is dead, and continue its turns. HOST is a host name or host id, as recover and show print it. First make sure that HOST is down. Without AGENT, it implies --all',
     }),
     timeout: duration({
       description: 'wait this long for a free slot; default: the timeout setting',

@@ -5,13 +5,13 @@
 import { sha256Hex } from '../start/hash.js'
 import { readProc } from './disk/io.js'
 
-const FILES = ['/etc/machine-id', '/var/lib/dbus/machine-id']
+const FILE = '/etc/machine-id'
 const TEXT = 'substrat host'
 
 /** 16 bytes in hex. Undefined without a machine-id, as in many containers and on macOS. */
 export function readHostId(): string | undefined {
-  const id = FILES.map((path) => readProc(path)?.toString('latin1').trim() ?? '').find(isMachineId)
-  return id === undefined ? undefined : sha256Hex(`${TEXT} ${id}`).slice(0, 32)
+  const id = readProc(FILE)?.toString('latin1').trim() ?? ''
+  return isMachineId(id) ? sha256Hex(`${TEXT} ${id}`).slice(0, 32) : undefined
 }
 
 /** systemd writes `uninitialized` into an image, and an id of zeros is invalid. */

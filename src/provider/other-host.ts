@@ -15,7 +15,7 @@ export function placeOfGroup(store: FileStore, state: State, group: ProcessGroup
   return place === 'elsewhere' && store.goneHosts.has(group.kernel_boot_id) ? 'past' : place
 }
 
-/** The same, whatever a person has declared. */
+/** The same, without the declarations of a person. */
 export function recordedPlace({ recovery, updated_at }: State, group: ProcessGroup): Place {
   // Another process may have written the later records.
   const isLatest = recovery.last_boot_seen?.startsWith(`${group.kernel_boot_id}/`) === true

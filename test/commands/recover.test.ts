@@ -41,6 +41,8 @@ describe.concurrent('recover', () => {
   test('--all continues interrupted turns with one JSON line per agent, and a second run finds nothing', async () => {
     const house = new House()
     const { model, program, gate } = await wreck(house)
+    const died = (await house.ok('show', 'model', '--json')).json.last_boot_seen
+    expect(died).toEqual(expect.any(String))
     gate.open()
     gate.open()
     const first = await house.run(['recover', '--all', '--json'])
@@ -66,6 +68,10 @@ describe.concurrent('recover', () => {
     expect(told.program).toMatchObject({ row: 'J', outcome: 'continued', run: { status: 'completed' } })
     expect(house.count(program, 'run.interrupted')).toBe(1)
     expect(house.count(model, 'run.interrupted')).toBe(0)
+    const resumed = house.records(model).find(({ kind }) => kind === 'run.resumed')
+    const shown = await house.ok('show', 'model', '--json')
+    expect(shown.json.last_boot_seen).toBe((resumed as { boot_id: string }).boot_id)
+    expect(shown.json.last_boot_seen).not.toBe(died)
     const logs = house.logs()
     const second = await house.run(['recover', '--all', '--json'])
     expect(second).toMatchObject({ exit: 0, stdout: '' })

@@ -1,6 +1,16 @@
+import { hostname } from 'node:os'
 import { describe, expect, test } from 'vitest'
+
+import { ownIdentity } from '../../src/host/identity.js'
 import { House } from '../support/cli.js'
 import { Gate } from '../support/gate.js'
+
+const HOST_ID = ownIdentity().host_id
+
+/** The process of the latest run. */
+function bootOf(house: House, id: string): string | undefined {
+  return house.records(id).findLast((record) => record.kind === 'run.started')?.boot_id
+}
 
 describe.concurrent('show', () => {
   test('prints with --json exactly the documented object', async () => {
@@ -43,6 +53,8 @@ describe.concurrent('show', () => {
       metadata: {},
       reminders: [],
       watchers: [],
+      last_boot_seen: bootOf(house, id),
+      host: HOST_ID === undefined ? null : { host_id: HOST_ID, host_name: hostname() },
       holder: null,
       trouble: null,
       next: "substrat send a '…'",
@@ -52,7 +64,7 @@ describe.concurrent('show', () => {
   test('shows the holder of a running turn, its start, and the next command', async () => {
     const house = new House()
     const gate = new Gate(house, 'g')
-    await house.spawn('a', ...gate.flags)
+    const id = await house.spawn('a', ...gate.flags)
     const sender = house.start(['send', 'a', 'one'])
     await gate.isReached()
     const [person, program] = await Promise.all([house.ok('show', 'a'), house.ok('show', 'a', '--json')])
@@ -67,7 +79,8 @@ describe.concurrent('show', () => {
       host: expect.any(String),
       command: 'substrat send',
       since: expect.any(String),
-      boot_id: expect.any(String),
+      boot_id: bootOf(house, id),
+      ...(HOST_ID === undefined ? {} : { host_id: HOST_ID }),
     })
     expect(program.json).toMatchObject({
       agent: { state: 'active', status: 'running' },

@@ -1,0 +1,71 @@
+/**
+ * Several machines over one home: each command runs in a mount namespace with its own machine-id, kernel boot id, uptime and
+ * host name. They share the pids, so a command of one host could signal the processes of another.
+ */
+import { spawnSync } from 'node:child_process'
+import { randomUUID } from 'node:crypto'
+import { mkdirSync, writeFileSync } from 'node:fs'
+import { join } from 'node:path'
+import type { House, Result, Running } from './cli.js'
+
+const BIND = `
+mount --bind "$1/machine-id" /etc/machine-id &&
+mount --bind "$1/boot_id" /proc/sys/kernel/random/boot_id &&
+mount --bind "$1/uptime" /proc/uptime &&
+hostname "$2" && shift 2 && exec "$@"`
+
+export const hasHosts =
+  spawnSync('unshare', [
+    '-m',
+    '-u',
+    'sh',
+    '-c',
+    'mount --bind /proc/version /etc/machine-id && hostname substrat-test',
+  ]).status === 0
+if (!hasHosts) console.log('skipped: this machine has no unshare -m for this user, or no /etc/machine-id')
+
+export class Host {
+  private readonly directory: string
+
+  constructor(
+    private readonly house: House,
+    readonly name: string,
+    machineId = randomUUID().replaceAll('-', ''),
+  ) {
+    this.directory = join(house.root, `host-${name}-${randomUUID()}`)
+    mkdirSync(this.directory)
+    this.write('machine-id', machineId)
+    this.boot(3600)
+  }
+
+  /** The host has restarted, and runs for that many seconds. */
+  boot(uptimeSeconds: number): void {
+    this.write('boot_id', randomUUID())
+    this.write('uptime', `${uptimeSeconds}.00 1.00`)
+  }
+
+  start(...args: string[]): Running {
+    const [program, ...rest] = this.house.command(...args)
+    return this.house.launch([
+      'unshare',
+      '-m',
+      '-u',
+      'sh',
+      '-c',
+      BIND,
+      'sh',
+      this.directory,
+      this.name,
+      program,
+      ...rest,
+    ])
+  }
+
+  run(...args: string[]): Promise<Result> {
+    return this.start(...args).result
+  }
+
+  private write(file: string, text: string): void {
+    writeFileSync(join(this.directory, file), `${text}\n`)
+  }
+}
