@@ -14,14 +14,10 @@ mount --bind "$1/boot_id" /proc/sys/kernel/random/boot_id &&
 mount --bind "$1/uptime" /proc/uptime &&
 hostname "$2" && shift 2 && exec "$@"`
 
-export const hasHosts =
-  spawnSync('unshare', [
-    '-m',
-    '-u',
-    'sh',
-    '-c',
-    'mount --bind /proc/version /etc/machine-id && hostname substrat-test',
-  ]).status === 0
+const NAMESPACE = ['unshare', '-m', '-u', 'sh', '-c'] as const
+const TRIAL = 'mount --bind /proc/version /etc/machine-id && hostname substrat-test'
+
+export const hasHosts = spawnSync(NAMESPACE[0], [...NAMESPACE.slice(1), TRIAL]).status === 0
 if (!hasHosts) console.log('skipped: this machine has no unshare -m for this user, or no /etc/machine-id')
 
 export class Host {
@@ -46,19 +42,7 @@ export class Host {
 
   start(...args: string[]): Running {
     const [program, ...rest] = this.house.command(...args)
-    return this.house.launch([
-      'unshare',
-      '-m',
-      '-u',
-      'sh',
-      '-c',
-      BIND,
-      'sh',
-      this.directory,
-      this.name,
-      program,
-      ...rest,
-    ])
+    return this.house.launch([...NAMESPACE, BIND, 'sh', this.directory, this.name, program, ...rest])
   }
 
   run(...args: string[]): Promise<Result> {
