@@ -88,9 +88,28 @@ export interface ProviderFailure extends Error {
 
 export type JsonObject = { [key: string]: unknown }
 
+/**
+ * Tokens with the meaning of OpenTelemetry's GenAI conventions. A field that the provider does not report is absent. Convert
+ * services that count otherwise: Anthropic's `input_tokens`, for example, leave out what its cache read and wrote.
+ */
 export interface Usage {
+  /** All input, cached or not. */
   input_tokens: number
+  /** All output, with reasoning. */
   output_tokens: number
+  /** Input read from a cache, part of `input_tokens`. */
+  cache_read_tokens?: number
+  /** Input written to a cache, part of `input_tokens`. */
+  cache_write_tokens?: number
+  /** Part of `output_tokens`. */
+  reasoning_tokens?: number
+  /** In US dollars. Only if the service or the program reports it: substrat knows no prices. */
+  cost_usd?: number
+}
+
+/** The part of a usage that one model has. */
+export interface ModelUsage extends Usage {
+  model: string
 }
 
 // Model providers
@@ -155,8 +174,11 @@ export type ModelEvent =
    * It is not part of the reply. Compaction drops it with its message, and `fork` does not copy it.
    */
   | { type: 'item'; item: JsonObject }
-  /** Yield it also before a failure, if it is known: the service charges for a refusal too. */
-  | { type: 'usage'; usage: Usage }
+  /**
+   * Yield it also before a failure, if it is known: the service charges for a refusal too. A later event replaces it. `model`
+   * is the model that answered, as the service names it.
+   */
+  | { type: 'usage'; usage: Usage; model?: string }
   /** The reason is `tool_calls` if the response has at least one call. */
   | { type: 'stop'; reason: 'end' | 'length' | 'tool_calls' }
 
@@ -195,7 +217,11 @@ export interface HeardOfTurn {
   server: string
 }
 
-export type Inspection = { outcome: 'finished'; reply: string } | { outcome: 'unfinished' | 'unknown' }
+/** `usage`: of the inspected turn, as in the `usage` event, if the store has it. */
+export type Inspection = ({ outcome: 'finished'; reply: string } | { outcome: 'unfinished' | 'unknown' }) & {
+  usage?: Usage
+  models?: ModelUsage[]
+}
 
 export interface AgentSession {
   /** Runs one turn. The stream ends after exactly one `done` or one `wait`; without either the turn fails. */
@@ -237,7 +263,12 @@ export type AgentEvent =
   | { type: 'state'; state: Uint8Array }
   /** Live text for the user. Not part of the reply. */
   | { type: 'text'; text: string }
-  | { type: 'usage'; usage: Usage }
+  /**
+   * The usage since `send` or `answer`. A later event replaces it. Yield it also before any other end of the turn. A program that
+   * reports the total of its session needs the total at the beginning of the turn: keep it in the state. `models` are its parts
+   * by model; `model` says that one model has all of it.
+   */
+  | { type: 'usage'; usage: Usage; model?: string; models?: ModelUsage[] }
   /** The program uses one of its own tools; substrat logs it. Do not yield calls of substrat's tools: substrat records them. */
   | { type: 'tool_started'; call_id: string; tool: string; input: JsonObject }
   | { type: 'tool_finished'; call_id: string; tool: string; output: string; is_error: boolean }

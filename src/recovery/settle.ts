@@ -22,11 +22,12 @@ import {
   tagOfRun,
 } from '../provider/process-group.js'
 import type { ProviderRegistry } from '../provider/registry.js'
-import type { ProcessGroup } from '../schema/types.js'
+import type { ProcessGroup, Used } from '../schema/types.js'
 import { needsRebase } from '../session/fold/clock.js'
 import type { Session } from '../session/session.js'
 import type { Run, State } from '../session/state.js'
 import type { FileStore } from '../storage/store.js'
+import { usedOf } from '../turn/ask/used.js'
 import type { ToolPolicy } from '../turn/step/turn-event.js'
 import { heardOf } from './heard.js'
 import { checkPrograms } from './other-host.js'
@@ -75,9 +76,9 @@ export async function settle(session: Session, options: SettleOptions): Promise<
   const hasSurvivor = left.hasSurvivor || isBeside
   const elsewhere = isBeside ? [...left.elsewhere, ...server.elsewhere] : left.elsewhere
   const { policy, unknownTool, goesOn } = options
-  const finished = row === 'J' && !hasSurvivor ? await finishedReply(session, options) : undefined
+  const found = row === 'J' && !hasSurvivor ? await inspectedTurn(session, options) : { finished: undefined }
   session.append(
-    settlement(session.state, row, { policy, unknownTool, goesOn, hasSurvivor, elsewhere, finished }),
+    settlement(session.state, row, { policy, unknownTool, goesOn, hasSurvivor, elsewhere, ...found }),
   )
   session.append(restRecords(session.state, 'recovery'))
   return { row, hasSurvivor }
@@ -167,22 +168,27 @@ const REMARKS: Record<KillOutcome, string | undefined> = {
 }
 
 /** Row J. Call it only after the process group is dead, because a living program may still write to its store. */
-async function finishedReply(session: Session, options: SettleOptions): Promise<string | undefined> {
+async function inspectedTurn(
+  session: Session,
+  options: SettleOptions,
+): Promise<{ finished: string | undefined; used?: Used }> {
   const { providers, note } = options
   const { provider_name } = session.state
   try {
     const provider = await providers.load(provider_name)
     assert(provider.kind === 'agent', 'a run that launched a program is of an agent provider')
     const inspection = await inspectProgram(session, provider, options)
-    if (inspection.outcome !== 'finished' || typeof inspection.reply !== 'string') return undefined
+    const used = usedOf(inspection) ?? {}
+    if (inspection.outcome !== 'finished' || typeof inspection.reply !== 'string')
+      return { finished: undefined, used }
     if (Buffer.byteLength(inspection.reply) > limits.replyBytesMax)
       throw new Error(`its reply is larger than ${limits.replyBytesMax} bytes`)
-    return inspection.reply
+    return { finished: inspection.reply, used }
   } catch (error) {
     if (error instanceof SubstratError && error.code === 'TIMED_OUT') throw error
     // A missing or broken provider must not prevent the repair of the session. The turn stays interrupted.
     note(`the provider ${provider_name} cannot say how the turn ended: ${describeFailure(error).message}`)
-    return undefined
+    return { finished: undefined }
   }
 }
 

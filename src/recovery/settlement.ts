@@ -2,13 +2,14 @@
 import { assert } from '../errors.js'
 import { ownIdentity } from '../host/identity.js'
 import { placeOf } from '../host/whereabouts.js'
-import type { ProcessGroup } from '../schema/types.js'
+import type { ProcessGroup, Used } from '../schema/types.js'
 import type { Interruption } from '../schema/words.js'
+import { addUsage } from '../session/fold/usage.js'
 import type { NewRecord } from '../session/records.js'
 import type { Run, State } from '../session/state.js'
 import { isAtWork } from '../session/status.js'
 import { overtakenRecords } from '../turn/ask/program-calls.js'
-import { completedRecord, reply } from '../turn/step/records.js'
+import { completedRecord, reply, usedFields } from '../turn/step/records.js'
 import { isRepeatable, type ToolPolicy } from '../turn/step/turn-event.js'
 import { revokedRecords } from '../turn/tokens.js'
 import { RECOVERY_TABLE, type Row } from './table.js'
@@ -25,6 +26,8 @@ export interface SettlementFacts {
   elsewhere?: ProcessGroup[]
   /** Row J: the reply, if the program's own store has a finished turn. */
   finished: string | undefined
+  /** Row J: the usage that the program's own store has, whether the turn finished or not. */
+  used?: Used
 }
 
 export function settlement(state: State, row: Row, facts: SettlementFacts): NewRecord[] {
@@ -42,7 +45,10 @@ export function settlement(state: State, row: Row, facts: SettlementFacts): NewR
         ...overtakenRecords(run, UNKNOWN_OUTCOME),
         ...(facts.finished === undefined
           ? interruptedBy(run, facts)
-          : [reply(run, facts.finished), completedRecord(run.run_id, null)]),
+          : [
+              reply(run, facts.finished, facts.used),
+              completedRecord(run.run_id, addUsage(run.usage, facts.used?.usage)),
+            ]),
       ]
     case 'settle_tools':
       return settledTools(run, facts)
@@ -59,25 +65,25 @@ export function restRecords(state: State, reason: 'idle' | 'recovery'): NewRecor
 }
 
 /** While a program may still run, no visit may continue the run automatically. The recorded reason prevents that. */
-function interruptedBy(run: Run, { hasSurvivor, elsewhere = [] }: SettlementFacts): NewRecord[] {
+function interruptedBy(run: Run, { hasSurvivor, elsewhere = [], used }: SettlementFacts): NewRecord[] {
   const { host_id } = ownIdentity()
   if (elsewhere.length > 0)
     return [
       { ...interruption(run, 'other_host'), left: elsewhere, ...(host_id === undefined ? {} : { host_id }) },
     ]
-  return hasSurvivor ? [interruption(run, 'program_alive')] : interruptedRecords(run)
+  return hasSurvivor ? [interruption(run, 'program_alive')] : interruptedRecords(run, used)
 }
 
 /** Ends the open run as interrupted because its process died. */
-export function interruptedRecords(run: Run): NewRecord[] {
+export function interruptedRecords(run: Run, used?: Used): NewRecord[] {
   const [kernel_boot_id = ''] = run.boot_id.split('/')
   const place = placeOf({ kernel_boot_id, host_id: run.host_id })
   const reason = place === 'past' ? 'process_restart' : 'process_exit'
-  return [interruption(run, reason)]
+  return [interruption(run, reason, used)]
 }
 
-function interruption(run: Run, reason: Interruption): NewRecord<'run.interrupted'> {
-  return { kind: 'run.interrupted', run_id: run.run_id, reason }
+function interruption(run: Run, reason: Interruption, used: Used = {}): NewRecord<'run.interrupted'> {
+  return { kind: 'run.interrupted', run_id: run.run_id, reason, ...usedFields(used) }
 }
 
 /**

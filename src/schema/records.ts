@@ -226,6 +226,7 @@ const messages = {
       terminates: flag
         .optional()
         .describe('Whether the agent ends with this reply, although its program still runs.'),
+      ...programUsage,
     },
   ),
 }
@@ -252,6 +253,7 @@ const provider = {
     retry_in_ms: integer.nullable().describe('Null if there is no retry.'),
     detail: text.optional(),
     usage: usage.optional(),
+    model: text.optional().describe('The model that had begun to answer.'),
   }),
   'provider.started': kind(
     'An agent program is launched (written before it runs), or its kept server takes the turn. The fields are those of `group`.',

@@ -12,6 +12,7 @@ import {
   integer,
   reading,
   runError,
+  sessionUsage,
   text,
   texts,
   time,
@@ -291,7 +292,7 @@ const state = z
     reminders: z.array(reminder),
     watchers: z.array(watcher),
     recovery,
-    usage: usage
+    usage: sessionUsage
       .nullable()
       .describe('Total of the session. Null in a snapshot of an earlier version, which did not count it.'),
     warm: recordedServer.optional().describe('Absent without a kept server.'),

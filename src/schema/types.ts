@@ -60,6 +60,19 @@ export const usage = z.object(usageFields).meta({
   description: 'Tokens, as the provider counts them. A field that it does not report is absent.',
 })
 
+/** The total of a session. A run whose usage is unknown counts only in `runs`. */
+export const sessionUsage = z
+  .object({
+    ...usageFields,
+    runs: integer.describe('All runs that started.'),
+    runs_with_usage: integer.describe('The runs whose provider reported a usage.'),
+    runs_with_cost: integer.describe('The runs whose provider reported a cost.'),
+  })
+  .meta({
+    id: 'session_usage',
+    description: 'The total of a session, and for how many of its runs it is known.',
+  })
+
 export const modelUsage = z
   .object({ model: text, ...usageFields })
   .meta({ id: 'model_usage', description: 'The part of a usage that one model has.' })
@@ -123,6 +136,13 @@ export function framed<S extends z.ZodRawShape>(
 /** Text of a message: in the line, or in a blob when it is over `limits.inlineBytesMax`. */
 export type Content = z.infer<typeof content>
 export type Usage = z.infer<typeof usage>
+export type SessionUsage = z.infer<typeof sessionUsage>
+export type ModelUsage = z.infer<typeof modelUsage>
+/** The usage of a part of a turn, as fields of a record. */
+export interface Used {
+  usage?: Usage
+  models?: ModelUsage[]
+}
 /** Why a run failed: a sentence for the user, and the type, which decides the exit status and whether a retry is allowed. */
 export type RunError = z.infer<typeof runError>
 export type ProcessGroup = z.infer<typeof group>

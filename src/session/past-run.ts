@@ -77,10 +77,9 @@ export function readPastRun(store: FileStore, agentId: string, entry: Omit<KeyEn
       if (record.kind === 'run.started')
         Object.assign(run, { run_id: record.run_id, key: record.key ?? null, digest: record.digest ?? null })
       if (record.kind === 'message.agent') run.reply = readText(store, agentId, record.content)
-      if (record.kind === 'model.responded' || record.kind === 'model.failed' || record.kind === 'run.failed')
-        run.usage = addUsage(run.usage, record.usage)
       if (record.kind === 'run.completed')
         Object.assign(run, { status: 'completed', usage: record.usage ?? run.usage })
+      else if ('usage' in record) run.usage = addUsage(run.usage, record.usage)
       if (record.kind === 'run.failed') {
         const said = record.said === undefined ? null : readText(store, agentId, record.said)
         Object.assign(run, { status: 'failed', error: record.error, said })

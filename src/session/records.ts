@@ -7,7 +7,7 @@ import type { z } from 'zod'
 import { isPlainObject } from '../format.js'
 import { RECORD_PREDICATES } from '../schema/generated/record-predicates.js'
 import type { RECORDS, RecordKind } from '../schema/records.js'
-import type { Usage } from '../schema/types.js'
+import type { ModelUsage, Usage } from '../schema/types.js'
 
 export type { RecordKind } from '../schema/records.js'
 
@@ -26,8 +26,11 @@ export interface ErrorDetail {
   said?: string
   /** The stacks of the error and of its causes. */
   detail?: string
-  /** Usage of the failed attempt. */
+  /** Usage of the failed attempt, and the model that had begun to answer. */
   usage?: Usage
+  model?: string
+  /** For an agent program: its usage per model. */
+  models?: ModelUsage[]
 }
 
 export interface Place {

@@ -6,6 +6,7 @@ import type { Session } from '../session/session.js'
 import type { UncaughtErrors } from './ask/uncaught-errors.js'
 import type { TurnPorts } from './ports.js'
 import { compact } from './prompt/compact.js'
+import { usedByRequest } from './step/records.js'
 import type { TurnEvent } from './step/turn-event.js'
 import type { TurnStop } from './stop.js'
 
@@ -35,7 +36,9 @@ export class Compaction {
       signal: stop.signal,
       uncaught,
     })
-    if (stop.signal.aborted) return { type: 'stopped', reason: stop.reason(), state: null, result: null }
+    const used = usedByRequest(compacted)
+    if (stop.signal.aborted)
+      return { type: 'stopped', reason: stop.reason(), state: null, result: null, ...used }
     if (compacted.type === 'compacted') {
       this.consecutiveFailures = 0
       return compacted
@@ -44,10 +47,10 @@ export class Compaction {
     const saidNothing = compacted.type === 'none' || saysNothing(compacted.error)
     // The stop signal may also have killed a process that connects to the model. After a signal, no request is retried.
     if (saidNothing && (await stop.isShuttingDown(false)))
-      return { type: 'stopped', reason: 'shutdown', state: null, result: null }
+      return { type: 'stopped', reason: 'shutdown', state: null, result: null, ...used }
     if (compacted.type === 'failed') return this.failedSummary(compacted)
     const message = 'the conversation is too long for the model, and could not be made shorter'
-    return { type: 'failed', error: { type: 'overflow', message } }
+    return { type: 'failed', error: { type: 'overflow', message }, ...used }
   }
 
   /** A request for a summary is retried like any other, and ends the turn under its own cause. */

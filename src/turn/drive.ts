@@ -22,6 +22,7 @@ import { shortenedInput } from './asks.js'
 import { Compaction } from './compaction.js'
 import type { TurnPorts } from './ports.js'
 import { openCalls } from './prompt/history.js'
+import { usedByRequest, usedFields } from './step/records.js'
 import { step, withSuspension } from './step/step.js'
 import type { Effect, TurnEvent } from './step/turn-event.js'
 import type { TurnStop } from './stop.js'
@@ -133,18 +134,24 @@ class Turn {
     const asked = await askModel(this.session, provider, settings, toolbox.definitions, ends, onText)
     await this.releaseSlot()
     if (asked.outcome === 'stopped')
-      return { type: 'stopped', reason: this.stop.reason(), state: null, result: null }
+      return {
+        type: 'stopped',
+        reason: this.stop.reason(),
+        state: null,
+        result: null,
+        ...usedByRequest(asked),
+      }
     if (asked.outcome === 'failed') {
       // The stop signal may also have killed a process that connects to the model. After a signal, no request is retried.
       if (saysNothing(asked.error) && (await this.stop.isShuttingDown(false)))
-        return { type: 'stopped', reason: 'shutdown', state: null, result: null }
+        return { type: 'stopped', reason: 'shutdown', state: null, result: null, ...usedByRequest(asked) }
       return this.failedEvent(asked)
     }
-    const { reply, stop, usage, calls, items } = asked.answer
-    if (stop === 'length')
+    const { calls, items, ...answer } = asked.answer
+    if (answer.stop === 'length')
       this.ports.note('the reply is incomplete: the model reached its maximum number of tokens per response')
     const stored = { calls: callRecords(this.session, calls), ...storedItems(this.session, items) }
-    return { type: 'model_responded', reply, stop, usage, ...stored }
+    return { type: 'model_responded', ...answer, ...stored }
   }
 
   private async askAgent(provider: AgentProvider): Promise<TurnEvent> {
@@ -187,8 +194,7 @@ class Turn {
   private cameTo(asked: AgentOutcome): TurnEvent {
     switch (asked.type) {
       case 'asks': {
-        const { wait, asks, state } = asked
-        return { type: 'program_waits', wait, asks, state, token: this.newToken() }
+        return { ...asked, type: 'program_waits', token: this.newToken() }
       }
       case 'failed': {
         const { type: _, retryAfterMs, ...failed } = asked
@@ -198,7 +204,10 @@ class Turn {
         return { type: 'program_limited', state: null, ...failed, notBefore }
       }
       case 'killed':
-        return { type: 'program_killed', error: asked.error }
+        return { ...asked, type: 'program_killed' }
+      case 'released':
+        // The record of the reply has the usage.
+        return { type: 'released', state: asked.state, terminates: false }
       default:
         return asked
     }
@@ -275,6 +284,5 @@ function isCode(error: unknown, code: ErrorCode): boolean {
 /** Once `complete` is recorded, the turn completes even if the program then fails. */
 function doneEvent(asked: AgentOutcome): TurnEvent {
   const state = 'state' in asked ? asked.state : null
-  const usage = 'usage' in asked ? (asked.usage ?? null) : null
-  return { type: 'released', state, usage, terminates: true }
+  return { type: 'released', state, terminates: true, ...usedFields(asked) }
 }

@@ -9,7 +9,7 @@ import { timingSafeEqual } from 'node:crypto'
 import { readableTime } from '../clock.js'
 import { SubstratError, shellWord } from '../errors.js'
 import type { ClockReading } from '../host/identity.js'
-import type { Ask } from '../schema/types.js'
+import type { Ask, Used } from '../schema/types.js'
 import type { Decision } from '../schema/words.js'
 import { awaitedToken, isExpired } from '../session/fold/tokens.js'
 import type { NewRecord } from '../session/records.js'
@@ -49,6 +49,7 @@ export function waitRecords(
   wait: Wait['kind'],
   { token_id, hash, expires_at }: MintedToken,
   asks: Ask[] | undefined,
+  used: Used = {},
 ): NewRecord[] {
   return [
     { kind: 'token.minted', run_id, token_id, hash, expires_at },
@@ -59,6 +60,7 @@ export function waitRecords(
       asks,
       token_id,
       deadline_at: expires_at,
+      ...used,
     },
   ]
 }

@@ -118,7 +118,14 @@ const EXAMPLES: { [K in RecordKind]: Required<Omit<NewRecord<K>, 'kind'>> } = {
   'run.programs_gone': { run_id: ID, by: 'person' },
   'message.user': { message_id: ID, run_id: ID, content: 'hi', origin: 'operator' },
   'message.notice': { run_id: ID, content: 'it was interrupted', attempt: 1 },
-  'message.agent': { message_id: ID, run_id: ID, content: BLOB, terminates: true },
+  'message.agent': {
+    message_id: ID,
+    run_id: ID,
+    content: BLOB,
+    terminates: true,
+    usage: USAGE,
+    models: MODELS,
+  },
   'model.requested': { run_id: ID },
   'model.responded': {
     run_id: ID,
@@ -138,6 +145,7 @@ const EXAMPLES: { [K in RecordKind]: Required<Omit<NewRecord<K>, 'kind'>> } = {
     retry_in_ms: 2000,
     detail: 'Error: slow down',
     usage: USAGE,
+    model: 'm',
   },
   'tool.started': {
     run_id: ID,

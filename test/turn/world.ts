@@ -276,7 +276,7 @@ export class World {
     else if (word === 'fail' && !isAnswered)
       this.persist({ type: 'failed', error: { type: 'crashed', message: 'm' } }, flag)
     else if (word === 'answer' && isAnswered)
-      this.persist({ type: 'released', state: null, usage: null, terminates: false }, flag)
+      this.persist({ type: 'released', state: null, terminates: false }, flag)
     else if (word === 'answer') this.persist({ type: 'agent_replied', reply: 'x' })
     else if (word.startsWith('answer with') && !isAnswered)
       this.persist({

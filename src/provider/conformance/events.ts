@@ -1,6 +1,6 @@
 /** Checks the events of an agent's turn. */
 import { limits } from '../../limits.js'
-import type { AgentEvent, AgentSession, WaitAsk } from '../contract.js'
+import type { AgentEvent, AgentSession, Usage, WaitAsk } from '../contract.js'
 import { demand } from './case.js'
 
 type EventOf<T extends AgentEvent['type']> = Extract<AgentEvent, { type: T }>
@@ -33,11 +33,7 @@ class TurnChecker {
     this.checks = {
       state: (event) => this.state(event),
       text: ({ text }) => demand(typeof text === 'string', 'the text of an event must be a string'),
-      usage: ({ usage }) =>
-        demand(
-          [usage?.input_tokens, usage?.output_tokens].every((count) => Number.isInteger(count) && count >= 0),
-          `usage must have whole numbers of tokens: ${JSON.stringify(usage)}`,
-        ),
+      usage: ({ usage }) => mustBeUsage(usage),
       tool_started: (event) => this.toolStarted(event),
       tool_finished: (event) => this.toolFinished(event),
       note: ({ text }) => demand(typeof text === 'string' && text.trim() !== '', 'a note must not be empty'),
@@ -114,4 +110,20 @@ function mustBeCall({ call_id, tool, input }: WaitAsk, what: string): void {
     typeof input === 'object' && input !== null && !Array.isArray(input),
     `the input of ${what} must be an object: ${JSON.stringify(input)}`,
   )
+}
+
+/** The parts of a usage must be within its whole. */
+function mustBeUsage(usage: Usage): void {
+  const { input_tokens, output_tokens, cache_read_tokens = 0, cache_write_tokens = 0 } = usage ?? {}
+  const { reasoning_tokens = 0, cost_usd = 0 } = usage ?? {}
+  const counts = [input_tokens, output_tokens, cache_read_tokens, cache_write_tokens, reasoning_tokens]
+  demand(
+    counts.every((count) => Number.isInteger(count) && count >= 0),
+    `usage must have whole numbers of tokens: ${JSON.stringify(usage)}`,
+  )
+  demand(
+    cache_read_tokens + cache_write_tokens <= input_tokens && reasoning_tokens <= output_tokens,
+    `cached tokens are part of input_tokens, and reasoning_tokens of output_tokens: ${JSON.stringify(usage)}`,
+  )
+  demand(cost_usd >= 0, `cost_usd must be an amount: ${JSON.stringify(usage)}`)
 }

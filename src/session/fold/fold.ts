@@ -34,7 +34,7 @@ import {
   toolStarted,
   waitingRun,
 } from './turn.js'
-import { addUsage, countUsage, uncounted } from './usage.js'
+import { countUsage, uncounted } from './usage.js'
 
 /** The state after one more record. `state` is undefined before the first. Never mutates its arguments. */
 export function fold(state: State | undefined, record: SessionRecord, at: Location): State {
@@ -96,11 +96,8 @@ function apply(next: State, record: SessionRecord, at: Location): State {
     }
     case 'run.completed':
       next.isDone = record.terminates === true
-      if (next.usage !== null)
-        next.usage = addUsage(next.usage, uncounted(openRun(next, record.run_id), record))
-      return runEnded(next, record, at, {
+      return runEnded(withUsage(next, record, uncounted(openRun(next, record.run_id), record)), record, at, {
         status: 'completed',
-        usage: record.usage ?? next.run?.usage ?? null,
       })
     case 'run.failed':
       return runEnded(withUsage(next, record), record, at, {
@@ -165,7 +162,7 @@ function apply(next: State, record: SessionRecord, at: Location): State {
       }
       next.reply = at
       next.recovery = { ...next.recovery, barren_attempts: 0 }
-      return next
+      return withUsage(next, record)
     case 'model.requested':
       next.run = { ...openRun(next, record.run_id), phase: 'asked' }
       next.recovery = { ...next.recovery, unanswered_requests: next.recovery.unanswered_requests + 1 }
@@ -256,9 +253,13 @@ function seenBy(next: State, { boot_id }: { boot_id: string }): State {
   return { ...next, recovery: { ...next.recovery, last_boot_seen: boot_id } }
 }
 
-/** Adds the usage of a program whose run ends. */
-function withUsage(next: State, record: { run_id: string; usage?: Usage | undefined }): State {
-  return { ...next, ...countUsage(next, openRun(next, record.run_id), record.usage) }
+/** Adds the usage of a program to its run. */
+function withUsage(
+  next: State,
+  record: { run_id: string; usage?: Usage | undefined },
+  usage = record.usage,
+): State {
+  return { ...next, ...countUsage(next, openRun(next, record.run_id), usage) }
 }
 
 /** The program has acted, so it has received the decision and the seed. Neither may be sent twice. */

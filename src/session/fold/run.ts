@@ -10,6 +10,7 @@ import type { NewRecord, Place, SessionRecord } from '../records.js'
 import type { KeyEntry, Location, Run, State } from '../state.js'
 import { foldEnded } from './mail.js'
 import { hostOf, leftCalls } from './turn.js'
+import { countRun } from './usage.js'
 
 export function runStarted(next: State, record: NewRecord<'run.started'> & Place, at: Location): State {
   if (next.state !== 'active')
@@ -22,6 +23,7 @@ export function runStarted(next: State, record: NewRecord<'run.started'> & Place
     // The requester gets the reply of this run, so the error for the interrupted run is no longer sent.
     owes: next.owes.filter(({ run_id, kind }) => run_id !== record.continues || kind !== 'error'),
     isPoked: false,
+    usage: countRun(next.usage),
     gate: { isGated, permits: isGated ? Math.max(0, permits - 1) : 0 },
     run: {
       run_id: record.run_id,

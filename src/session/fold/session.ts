@@ -2,7 +2,7 @@
 import { SessionStateError } from '../../errors.js'
 import type { NewRecord, Place } from '../records.js'
 import type { Location, OutboxEntry, SessionState, State } from '../state.js'
-import { NO_USAGE } from './usage.js'
+import { NO_RUNS } from './usage.js'
 
 export function foldCreated(record: NewRecord<'session.created'> & Place, at: Location): State {
   return {
@@ -47,7 +47,7 @@ export function foldCreated(record: NewRecord<'session.created'> & Place, at: Lo
     reminders: [],
     watchers: [],
     recovery: { last_boot_seen: null, interruption: null, barren_attempts: 0, unanswered_requests: 0 },
-    usage: NO_USAGE,
+    usage: NO_RUNS,
   }
 }
 

@@ -3,11 +3,14 @@
  *
  * Invariant: the total of a session is the sum over its records, so it costs the same to keep at any age.
  */
-import type { Usage } from '../../schema/types.js'
+import type { SessionUsage, Usage } from '../../schema/types.js'
 import type { NewRecord } from '../records.js'
 import type { Run, State } from '../state.js'
 
-export const NO_USAGE: Usage = { input_tokens: 0, output_tokens: 0 }
+const NO_USAGE: Usage = { input_tokens: 0, output_tokens: 0 }
+
+/** The total of a session without runs. */
+export const NO_RUNS: SessionUsage = { ...NO_USAGE, runs: 0, runs_with_usage: 0, runs_with_cost: 0 }
 
 /** The fields that not every provider reports. */
 const OPTIONAL = ['cache_read_tokens', 'cache_write_tokens', 'reasoning_tokens', 'cost_usd'] as const
@@ -16,12 +19,36 @@ export function addUsage(sum: Usage | null, added: Usage | undefined): Usage | n
   return added === undefined ? sum : combined(sum ?? NO_USAGE, added, 1)
 }
 
-/** Adds the usage of a record to its run and to the session. `null` for a session whose earlier usage is unknown. */
-export function countUsage(next: State, run: Run, added: Usage | undefined): Pick<State, 'usage' | 'run'> {
+/** Adds the usage of a record to its run and to the session. The session's is null if its earlier usage is unknown. */
+export function countUsage(
+  { usage }: State,
+  run: Run,
+  added: Usage | undefined,
+): Pick<State, 'usage'> & { run: Run } {
+  const now = { ...run, usage: addUsage(run.usage, added) }
+  return { usage: usage === null ? null : withRun(usage, run.usage, now.usage, added), run: now }
+}
+
+/** Counts the run of each total once: when its first usage comes, and when its first cost comes. */
+export function withRun(
+  total: SessionUsage,
+  before: Usage | null,
+  after: Usage | null,
+  added: Usage | undefined,
+): SessionUsage {
+  if (added === undefined) return total
+  const { runs, runs_with_usage, runs_with_cost, ...sum } = total
   return {
-    usage: next.usage === null ? null : addUsage(next.usage, added),
-    run: { ...run, usage: addUsage(run.usage, added) },
+    ...combined(sum, added, 1),
+    runs,
+    runs_with_usage: runs_with_usage + (before === null && after !== null ? 1 : 0),
+    runs_with_cost:
+      runs_with_cost + (before?.cost_usd === undefined && after?.cost_usd !== undefined ? 1 : 0),
   }
+}
+
+export function countRun(usage: SessionUsage | null): SessionUsage | null {
+  return usage === null ? null : { ...usage, runs: usage.runs + 1 }
 }
 
 /** `run.completed` has the total of the run, of which earlier records may have counted a part. */

@@ -22,9 +22,10 @@ import { KeptServerHost } from '../../provider/kept-server-host.js'
 import { killEscaped, tagOfRun } from '../../provider/process-group.js'
 import { createHost } from '../../provider/program.js'
 import { secretsOf } from '../../provider/secrets.js'
-import type { Ask, ProcessGroup, RunError } from '../../schema/types.js'
+import type { Ask, ProcessGroup, RunError, Used } from '../../schema/types.js'
 import type { Session } from '../../session/session.js'
 import { decisionOf, programPrompt } from '../prompt/program-prompt.js'
+import { usedFields } from '../step/records.js'
 import type { TurnEvent } from '../step/turn-event.js'
 import type { TurnStop } from '../stop.js'
 import { endedEarly, offContract, orStopped, type TurnEnds, untilStopped, withinGrace } from './events.js'
@@ -49,8 +50,8 @@ export type AgentOutcome =
   | Extract<TurnEvent, { type: 'released' | 'stopped' }>
   | ({ type: 'failed' } & FailureReport)
   /** A signal that was not ours ended the program. The turn did not end; how far it got is unknown. */
-  | { type: 'killed'; error: RunError }
-  | { type: 'asks'; wait: 'approval' | 'input'; asks: Ask[]; state: string | null }
+  | ({ type: 'killed'; error: RunError } & Used)
+  | ({ type: 'asks'; wait: 'approval' | 'input'; asks: Ask[]; state: string | null } & Used)
 
 export async function askAgent(
   session: Session,
@@ -83,20 +84,20 @@ export async function askAgent(
       heard.take(event)
     // The provider may have caught the storage failure and continued.
     if (storage.hasFailed) throw storage.failure
-    const { question, reply, usage } = heard
+    const { question, reply, used } = heard
     if (question !== undefined) {
       const state = await letGo(agent, 'suspend')
       // No process of the program may run during the wait for a person.
       await keptServer.close(false)
       await killApart(session, launched)
-      return { type: 'asks', ...question, state }
+      return { type: 'asks', ...question, state, ...used }
     }
     if (reply === undefined) throw endedEarly()
     if (stop.mayHaveCaused(heard.toolFailedAtMs)) throw cutShort()
-    storage.persist({ type: 'agent_replied', reply })
+    storage.persist({ type: 'agent_replied', reply, ...used })
     const state = await letGo(agent, 'suspend')
     await keptServer.close(turn.keepsServer())
-    return { type: 'released', state, usage, terminates: false }
+    return { type: 'released', state, terminates: false, ...used }
   } catch (error) {
     // Read before this code kills any process itself.
     const killed = killedBy(deaths)
@@ -106,8 +107,9 @@ export async function askAgent(
     await keptServer.close(false).catch(() => undefined)
     await killApart(session, launched)
     if (storage.hasFailed) throw storage.failure
-    if (isStopped) return { type: 'stopped', reason: stop.reason(), state, result: null }
-    const report = { ...reportFailure(error, secretsOf(provider, turn.settings)), ...heard.used }
+    const { used } = heard
+    if (isStopped) return { type: 'stopped', reason: stop.reason(), state, result: null, ...used }
+    const report = { ...reportFailure(error, secretsOf(provider, turn.settings)), ...used }
     const how = keptServer.hasDied
       ? KEPT_SERVER_ENDED
       : (killed ?? (hasEndedEarly(error) ? ENDED_EARLY : undefined))
@@ -136,13 +138,14 @@ async function endWithoutAnswer(
   how: string | undefined,
   stop: TurnStop,
 ): Promise<AgentOutcome> {
-  const { error } = report
+  const { error, usage, models } = report
+  const used = usedFields({ usage, models })
   const isEnd = error.type === 'crashed'
   if (saysNothing(error) && (await stop.isShuttingDown(true)))
-    return { type: 'stopped', reason: 'shutdown', state: null, result: null }
+    return { type: 'stopped', reason: 'shutdown', state: null, result: null, ...used }
   if (!isEnd || how === undefined) return { type: 'failed', ...report }
   const message = error.message.includes(how) ? error.message : `the agent program ${how}: ${error.message}`
-  return { type: 'killed', error: { ...error, message } }
+  return { type: 'killed', error: { ...error, message }, ...used }
 }
 
 /** A stop signal to the whole process group may kill a tool of the program first. A reply after that does not mean that the work is done. */

@@ -21,6 +21,7 @@ interface ModelAnswer {
   reply: string
   stop: 'end' | 'length' | 'tool_calls'
   usage: Usage | null
+  model?: string
   calls: ToolCall[]
   items: JsonObject[]
 }
@@ -28,7 +29,7 @@ interface ModelAnswer {
 export type ModelOutcome =
   | { outcome: 'answered'; answer: ModelAnswer }
   | ({ outcome: 'failed' } & FailureReport)
-  | { outcome: 'stopped' }
+  | { outcome: 'stopped'; usage?: Usage; model?: string }
 
 /** Sends the conversation to the model. Throws only if the log cannot be read, which is not the provider's failure. */
 export async function askModel(
@@ -78,15 +79,16 @@ export async function complete(
       if (event?.type === 'text') onText(gathered.add(event.text))
       else if (event?.type === 'tool_call') calls.push(checkCall(event.call, calls))
       else if (event?.type === 'item') items.add(plainObject(event.item))
-      else if (event?.type === 'usage') gathered.count(event.usage)
+      else if (event?.type === 'usage') gathered.countRequest(event)
       else if (event?.type === 'stop' && STOPS.includes(event.reason)) stop = event.reason
       else throw offContract(`an event ${shownEvent(event)}`)
     }
     if (stop === undefined) throw endedEarly()
-    const { text: reply, usage } = gathered
-    return { outcome: 'answered', answer: { reply, stop, usage, calls, items: items.all } }
+    const { usage = null, ...named } = gathered.used
+    const answer = { reply: gathered.text, stop, usage, ...named, calls, items: items.all }
+    return { outcome: 'answered', answer }
   } catch (error) {
-    if (ends.signal.aborted) return { outcome: 'stopped' }
+    if (ends.signal.aborted) return { outcome: 'stopped', ...gathered.used }
     const report = reportFailure(error, secretsOf(provider, request), gathered.text)
     return { outcome: 'failed', ...report, ...gathered.used }
   }

@@ -5,8 +5,9 @@
 import { inspect } from 'node:util'
 import { limits } from '../../limits.js'
 import { providerFailure } from '../../provider/failure.js'
-import type { Usage } from '../../schema/types.js'
+import type { Used } from '../../schema/types.js'
 import type { UncaughtErrors } from './uncaught-errors.js'
+import { modelOf, usageOf, usedOf } from './used.js'
 
 /** How long a provider has to end after a stop. */
 const STOP_GRACE_MS = 3000
@@ -82,15 +83,11 @@ export async function withinGrace<T>(promise: Promise<T>): Promise<T | undefined
 export class Gathered {
   private readonly pieces: string[] = []
   private bytes = 0
-  usage: Usage | null = null
+  /** The latest usage, with its model or models. */
+  used: Used & { model?: string } = {}
 
   get text(): string {
     return this.pieces.join('')
-  }
-
-  /** The usage as a field of a failure report. */
-  get used(): { usage?: Usage } {
-    return this.usage === null ? {} : { usage: this.usage }
   }
 
   add(text: unknown): string {
@@ -103,11 +100,19 @@ export class Gathered {
     return text
   }
 
-  count(usage: unknown): void {
-    const { input_tokens, output_tokens } = (usage ?? {}) as Partial<Usage>
-    if (!Number.isSafeInteger(input_tokens) || !Number.isSafeInteger(output_tokens))
-      throw offContract('a usage event without counts')
-    this.usage = { input_tokens: input_tokens as number, output_tokens: output_tokens as number }
+  /** The usage of a request to a model. */
+  countRequest(event: { usage: unknown; model?: unknown }): void {
+    const usage = usageOf(event.usage)
+    if (usage === undefined) throw offContract('a usage event without counts')
+    const model = modelOf(event.model)
+    this.used = model === undefined ? { usage } : { usage, model }
+  }
+
+  /** The usage of a program's turn. */
+  countTurn(event: { usage: unknown; model?: unknown; models?: unknown }): void {
+    const used = usedOf(event)
+    if (used === undefined) throw offContract('a usage event without counts')
+    this.used = used
   }
 }
 

@@ -2,7 +2,7 @@
 import { clock } from '../../clock.js'
 import { limits } from '../../limits.js'
 import type { AgentEvent, JsonObject, ToolCall } from '../../provider/contract.js'
-import type { Ask, CallRecord, Usage } from '../../schema/types.js'
+import type { Ask, CallRecord, Used } from '../../schema/types.js'
 import type { Session } from '../../session/session.js'
 import { shortenedInput } from '../asks.js'
 import { cappedResult } from '../tools/toolbox.js'
@@ -32,18 +32,15 @@ export class Heard {
     private readonly sinks: EventSinks,
   ) {}
 
-  get usage(): Usage | null {
-    return this.gathered.usage
-  }
-
-  get used(): { usage?: Usage } {
+  /** The usage of the turn so far. */
+  get used(): Used {
     return this.gathered.used
   }
 
   take(event: AgentEvent): void {
     if (this.reply !== undefined || this.question !== undefined) throw offContract('an event after its end')
     if (event?.type === 'text') this.sinks.onText(String(event.text))
-    else if (event?.type === 'usage') this.gathered.count(event.usage)
+    else if (event?.type === 'usage') this.gathered.countTurn(event)
     else if (event?.type === 'note') this.sinks.note(String(event.text).slice(0, limits.noteCharactersMax))
     else if (event?.type === 'state')
       this.storage.persist({ type: 'state_known', state: storedState(event.state) })

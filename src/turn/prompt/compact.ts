@@ -7,6 +7,7 @@
  */
 import type { ModelProvider, ProviderSettings } from '../../provider/contract.js'
 import type { FailureReport } from '../../provider/failure.js'
+import type { Usage } from '../../schema/types.js'
 import type { Session } from '../../session/session.js'
 import { complete } from '../ask/ask-model.js'
 import type { TurnEnds } from '../ask/events.js'
@@ -21,7 +22,7 @@ export type Compacted =
   /** The request for the summary failed. The full conversation stays. */
   | ({ type: 'failed' } & FailureReport)
   /** Nothing can be left out, the summary is empty, or the turn was stopped. */
-  | { type: 'none' }
+  | { type: 'none'; usage?: Usage; model?: string }
 
 export async function compact(
   session: Session,
@@ -40,8 +41,9 @@ export async function compact(
     (earlier === undefined ? 0 : earlier.messages - 1)
   const how = provider.summarises === false ? 'dropped' : 'summary'
   const summary =
-    how === 'dropped' ? droppedNotice(messages) : await summarise(provider, settings, left, ends)
-  if (typeof summary !== 'string') return summary
+    how === 'dropped' ? { text: droppedNotice(messages) } : await summarise(provider, settings, left, ends)
+  if ('type' in summary) return summary
+  const { text, ...used } = summary
   // An earlier compaction may have quoted the prompt in its summary. This compaction replaces that summary, so it quotes it again.
   const prompt = session.state.run?.prompts[0] ?? null
   const asked =
@@ -53,11 +55,12 @@ export async function compact(
     left.flatMap((each) => each.messages).filter(({ role }) => role === 'assistant').length
   return {
     type: 'compacted',
-    content: summary + asked,
+    content: text + asked,
     how,
     keeps: session.placeOf(first.seq),
     messages,
     responses,
+    ...used,
   }
 }
 
@@ -65,12 +68,18 @@ function droppedNotice(messages: number): string {
   return `[substrat] The first ${messages} messages of this conversation were left out, because it became too long.`
 }
 
+interface Summary {
+  text: string
+  usage?: Usage
+  model?: string
+}
+
 async function summarise(
   provider: ModelProvider,
   settings: ProviderSettings,
   left: Exchange[],
   ends: TurnEnds,
-): Promise<string | Exclude<Compacted, { type: 'compacted' }>> {
+): Promise<Summary | Exclude<Compacted, { type: 'compacted' }>> {
   const prompt = `${SUMMARY_PROMPT}\n\n${left.map(transcriptOf).join('\n\n')}`
   const request = {
     ...settings,
@@ -83,8 +92,11 @@ async function summarise(
   }
   const result = await complete(provider, request, ends, () => undefined)
   if (result.outcome === 'failed') return { type: 'failed', ...result }
-  if (result.outcome === 'stopped' || result.answer.reply.trim() === '') return { type: 'none' }
-  return `[substrat] Summary of the conversation so far:\n\n${result.answer.reply}`
+  if (result.outcome === 'stopped') return { ...result, type: 'none' }
+  const { reply, usage, model } = result.answer
+  const used = { ...(usage === null ? {} : { usage }), ...(model === undefined ? {} : { model }) }
+  if (reply.trim() === '') return { type: 'none', ...used }
+  return { text: `[substrat] Summary of the conversation so far:\n\n${reply}`, ...used }
 }
 
 const SUMMARY_PROMPT = [

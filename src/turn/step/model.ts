@@ -1,6 +1,6 @@
 /** The model's part of `step`: responses, failures, and a conversation that is too long for the model. */
 
-import type { Usage } from '../../schema/types.js'
+import { addUsage } from '../../session/fold/usage.js'
 import type { NewRecord } from '../../session/records.js'
 import type { Call, Run, State } from '../../session/state.js'
 import { proceed } from './calls.js'
@@ -20,26 +20,23 @@ export function modelResponded(
     run_id,
     stop,
     ...usage,
+    ...(event.model === undefined ? {} : { model: event.model }),
     ...(calls.length === 0 ? {} : { calls }),
     ...event.items,
   }
   if (calls.length === 0)
     return {
-      records: [reply(run, event.reply), responded, completedRecord(run_id, total(run.usage, event.usage))],
+      records: [
+        reply(run, event.reply),
+        responded,
+        completedRecord(run_id, addUsage(run.usage, event.usage ?? undefined)),
+      ],
     }
   const said = event.reply === '' ? [] : [reply(run, event.reply)]
   const pending = calls.map(
     ({ call_id, name }): Call => ({ call_id, tool: name, status: 'pending', isApproved: false, group: null }),
   )
   return proceed([...said, responded], { ...run, steps: run.steps + 1 }, pending, policy)
-}
-
-function total(before: Usage | null, more: Usage | null): Usage | null {
-  if (before === null || more === null) return more ?? before
-  return {
-    input_tokens: before.input_tokens + more.input_tokens,
-    output_tokens: before.output_tokens + more.output_tokens,
-  }
 }
 
 export function modelFailed(
@@ -56,7 +53,7 @@ export function modelFailed(
     const before = isSummary ? { before: 'compact' as const } : {}
     return { records: [attempt], effect: { type: 'pause', ms: plan.retryInMs, ...before } }
   }
-  // `detail` and `usage` are in the attempt's record already.
+  // `detail`, `usage` and `model` are in the attempt's record already.
   const { said } = event
   const failed = runFailed(run_id, said === undefined ? { error } : { error, said })
   if (plan.notBefore === null) return { records: [attempt, failed] }
@@ -74,7 +71,7 @@ function mayCompact({ compaction }: State, { isCompacted, calls_at }: Run): bool
 }
 
 export function compactedRecord(run_id: string, event: Extract<TurnEvent, { type: 'compacted' }>): NewRecord {
-  const { content, how, keeps, messages, responses } = event
+  const { content, how, keeps, messages, responses, usage, model } = event
   return {
     kind: 'context.compacted',
     run_id,
@@ -84,5 +81,7 @@ export function compactedRecord(run_id: string, event: Extract<TurnEvent, { type
     keeps_offset: keeps.offset,
     messages,
     responses,
+    ...(usage === undefined ? {} : { usage }),
+    ...(model === undefined ? {} : { model }),
   }
 }

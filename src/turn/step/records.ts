@@ -1,6 +1,6 @@
 /** Builders for the records of a turn. */
 
-import type { PromptSource, RunError, Usage } from '../../schema/types.js'
+import type { ModelUsage, PromptSource, RunError, Usage, Used } from '../../schema/types.js'
 import { deriveId } from '../../session/ids.js'
 import type { ErrorDetail, NewRecord } from '../../session/records.js'
 import type { Run, State } from '../../session/state.js'
@@ -54,27 +54,53 @@ export function assembledRecords(run_id: string, sources: PromptSource[]): NewRe
 export function reply(
   { run_id, steps }: Pick<Run, 'run_id' | 'steps'>,
   content: string,
+  used: Used = {},
 ): NewRecord<'message.agent'> {
-  return { kind: 'message.agent', message_id: deriveId(run_id, 'reply', String(steps)), run_id, content }
+  const message_id = deriveId(run_id, 'reply', String(steps))
+  return { kind: 'message.agent', message_id, run_id, content, ...usedFields(used) }
 }
 
-export function completedRecord(run_id: string, usage: Usage | null, terminates = false): NewRecord {
+/** `usage` is the total of the run, `models` only of its part that no record has yet. */
+export function completedRecord(
+  run_id: string,
+  usage: Usage | null,
+  terminates = false,
+  models?: ModelUsage[],
+): NewRecord {
   return {
     kind: 'run.completed',
     run_id,
     ...(usage === null ? {} : { usage }),
+    ...(models === undefined ? {} : { models }),
     ...(terminates ? { terminates } : {}),
   }
+}
+
+/** The fields of a record for the usage of an agent program since the last record with its usage. */
+export function usedFields({
+  usage,
+  models,
+}: {
+  usage?: Usage | undefined
+  models?: ModelUsage[] | undefined
+}): Used {
+  return { ...(usage === undefined ? {} : { usage }), ...(models === undefined ? {} : { models }) }
 }
 
 export function stateRecord(run_id: string, state: string | null): NewRecord[] {
   return state === null ? [] : [{ kind: 'provider.state', run_id, state }]
 }
 
+/** The same for a request to a model that was stopped, which has no record of its own. */
+export function usedByRequest({ usage, model }: { usage?: Usage; model?: string }): Used {
+  if (usage === undefined) return {}
+  return model === undefined ? { usage } : { usage, models: [{ model, ...usage }] }
+}
+
 /** The record of a failed request. */
 export function modelFailure(
   run_id: string,
-  { error, detail, usage }: { error: RunError } & ErrorDetail,
+  { error, detail, usage, model }: { error: RunError } & ErrorDetail,
   retry_in_ms: number | null,
 ): NewRecord {
   return {
@@ -84,12 +110,13 @@ export function modelFailure(
     retry_in_ms,
     ...(detail === undefined ? {} : { detail }),
     ...(usage === undefined ? {} : { usage }),
+    ...(model === undefined ? {} : { model }),
   }
 }
 
 export function runFailed(
   run_id: string,
-  { error, said, detail, usage }: { error: RunError } & ErrorDetail,
+  { error, said, detail, ...used }: { error: RunError } & ErrorDetail,
 ): NewRecord {
   return {
     kind: 'run.failed',
@@ -97,6 +124,6 @@ export function runFailed(
     error,
     ...(said === undefined ? {} : { said }),
     ...(detail === undefined ? {} : { detail }),
-    ...(usage === undefined ? {} : { usage }),
+    ...usedFields(used),
   }
 }

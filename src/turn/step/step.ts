@@ -33,6 +33,7 @@ import {
   runFailed,
   runStarted,
   stateRecord,
+  usedFields,
 } from './records.js'
 import {
   isRepeatable,
@@ -119,22 +120,30 @@ export function step(state: State, event: TurnEvent, policy: ToolPolicy): Step {
       return {
         records: [
           ...stateRecord(run_id, event.state),
-          ...waitRecords(run_id, event.wait, event.token, event.asks),
+          ...waitRecords(run_id, event.wait, event.token, event.asks, usedFields(event)),
         ],
       }
     case 'program_limited':
       return { records: [...stateRecord(run_id, event.state), ...limitedRecords(run_id, event)] }
     case 'program_killed':
       return {
-        records: [{ kind: 'run.interrupted', run_id, reason: 'program_killed', error: event.error }],
+        records: [
+          {
+            kind: 'run.interrupted',
+            run_id,
+            reason: 'program_killed',
+            error: event.error,
+            ...usedFields(event),
+          },
+        ],
       }
     case 'agent_replied':
-      return { records: [reply(run, event.reply)] }
+      return { records: [reply(run, event.reply, event)] }
     case 'released':
       return {
         records: [
           ...stateRecord(run_id, event.state),
-          completedRecord(run_id, addUsage(run.usage, event.usage ?? undefined), event.terminates),
+          completedRecord(run_id, addUsage(run.usage, event.usage), event.terminates, event.models),
         ],
       }
     case 'failed':
@@ -147,10 +156,17 @@ export function step(state: State, event: TurnEvent, policy: ToolPolicy): Step {
 }
 
 function limitedRecords(run_id: string, event: Extract<TurnEvent, { type: 'program_limited' }>): NewRecord[] {
-  const { error, notBefore } = event
+  const { error, detail, notBefore } = event
   return [
-    modelFailure(run_id, event, null),
-    { kind: 'run.waiting', run_id, wait: 'not_before', not_before: notBefore, why: error.message },
+    modelFailure(run_id, detail === undefined ? { error } : { error, detail }, null),
+    {
+      kind: 'run.waiting',
+      run_id,
+      wait: 'not_before',
+      not_before: notBefore,
+      why: error.message,
+      ...usedFields(event),
+    },
   ]
 }
 
@@ -218,18 +234,20 @@ function noticeRecord(run: Run, attempt: number, content: string): NewRecord {
 
 function stoppedRecords(
   run: Run,
-  { reason, state, result }: Extract<TurnEvent, { type: 'stopped' }>,
+  event: Extract<TurnEvent, { type: 'stopped' }>,
   policy: ToolPolicy,
 ): NewRecord[] {
   const { run_id } = run
+  const { reason, state, result } = event
+  const used = usedFields(event)
   const records = [...stateRecord(run_id, state), ...resultRecords(run, result)]
   if (reason === 'suspended' || reason === 'shutdown')
-    return [...records, ...notRun(run, result, policy), { kind: 'run.interrupted', run_id, reason }]
+    return [...records, ...notRun(run, result, policy), { kind: 'run.interrupted', run_id, reason, ...used }]
   const open = { ...run, calls: run.calls.filter(({ call_id }) => call_id !== result?.call_id) }
   return [
     ...records,
     ...withdrawnRecords(open, 'the turn was cancelled'),
-    { kind: 'run.cancelled', run_id, reason },
+    { kind: 'run.cancelled', run_id, reason, ...used },
   ]
 }
 

@@ -1,6 +1,14 @@
 /** The types of `step`: the events of a turn, and the effects that follow from them. */
 
-import type { Ask, CallRecord, ProcessGroup, PromptSource, RunError, Usage } from '../../schema/types.js'
+import type {
+  Ask,
+  CallRecord,
+  ProcessGroup,
+  PromptSource,
+  RunError,
+  Usage,
+  Used,
+} from '../../schema/types.js'
 import type { ErrorDetail, NewRecord } from '../../session/records.js'
 import type { Decided, MintedToken } from '../tokens.js'
 
@@ -99,6 +107,8 @@ export type TurnEvent =
       reply: string
       stop: 'end' | 'length' | 'tool_calls'
       usage: Usage | null
+      /** The model that answered, if the provider names it. */
+      model?: string
       calls: CallRecord[]
       /** The provider's own items. */
       items?: StoredItems
@@ -113,6 +123,9 @@ export type TurnEvent =
       keeps: { seq: number; offset: number }
       messages: number
       responses: number
+      /** Of the request for the summary. */
+      usage?: Usage
+      model?: string
     }
   | { type: 'tool_launched'; call_id: string; group: ProcessGroup }
   | ({ type: 'tool_finished' } & ToolOutcome)
@@ -127,23 +140,23 @@ export type TurnEvent =
   | { type: 'program_tool_started'; call: CallRecord }
   | ({ type: 'program_tool_finished'; tool: string } & ToolOutcome)
   /** The program asked a question to a person, and ended its turn to wait for the answer. */
-  | {
+  | ({
       type: 'program_waits'
       wait: 'approval' | 'input'
       state: string | null
       token: MintedToken
       asks: Ask[]
-    }
+    } & Used)
   /** The program's provider refuses further work until a given time. */
   | ({ type: 'program_limited'; state: string | null; error: RunError; notBefore: string } & ErrorDetail)
   /** A signal that substrat did not send ended the program in mid-turn. */
-  | { type: 'program_killed'; error: RunError }
-  | { type: 'agent_replied'; reply: string }
-  /** The agent provider released its session after the reply. */
-  | { type: 'released'; state: string | null; usage: Usage | null; terminates: boolean }
+  | ({ type: 'program_killed'; error: RunError } & Used)
+  | ({ type: 'agent_replied'; reply: string } & Used)
+  /** The agent provider released its session after the reply. It has a usage only if the reply's record has none. */
+  | ({ type: 'released'; state: string | null; terminates: boolean } & Used)
   | ({ type: 'failed'; error: RunError } & ErrorDetail)
   /** `result`: of the tool that was running. It is known, because the tool is stopped before the turn. */
-  | { type: 'stopped'; reason: StopReason; state: string | null; result: ToolOutcome | null }
+  | ({ type: 'stopped'; reason: StopReason; state: string | null; result: ToolOutcome | null } & Used)
 
 /** In the record itself, or in a blob that is on disk already. */
 export type StoredItems = Pick<NewRecord<'model.responded'>, 'items' | 'items_blob'>

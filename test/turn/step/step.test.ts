@@ -160,7 +160,7 @@ const EVENTS: [TurnEvent, object][] = [
   ],
   [{ type: 'agent_replied', reply: 'x' }, { records: [replied(RUN, 'x')] }],
   [
-    { type: 'released', state: 'AA==', usage: null, terminates: false },
+    { type: 'released', state: 'AA==', terminates: false },
     {
       records: [
         { kind: 'provider.state', run_id: RUN, state: 'AA==' },
@@ -173,7 +173,7 @@ const EVENTS: [TurnEvent, object][] = [
     { records: [{ kind: 'run.completed', run_id: RUN, usage }] },
   ],
   [
-    { type: 'released', state: null, usage: null, terminates: true },
+    { type: 'released', state: null, terminates: true },
     { records: [{ kind: 'run.completed', run_id: RUN, terminates: true }] },
   ],
   [
