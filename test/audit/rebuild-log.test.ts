@@ -6,7 +6,7 @@ import { beforeEach, describe, expect, test } from 'vitest'
 import { checkHome } from '../../src/audit/check.js'
 import { rebuildLog } from '../../src/audit/rebuild-log.js'
 import { FORMAT } from '../../src/format.js'
-import { NO_USAGE } from '../../src/session/fold/usage.js'
+import { NO_RUNS } from '../../src/session/fold/usage.js'
 import { findKey } from '../../src/session/key-index.js'
 import { openForRead } from '../../src/session/load.js'
 import type { NewRecord } from '../../src/session/records.js'
@@ -305,7 +305,7 @@ describe('a log that is unusable from its first record on', () => {
     const snapshot = join(dirname(store.logPath(child)), 'session.json')
     writeFileSync(snapshot, encodeEarlierSnapshot({ ...state, format: 1 }))
     writeFileSync(store.logPath(child), 'garbage\n')
-    expect(await rebuild(child)).toMatchObject({ format: FORMAT, usage: NO_USAGE })
+    expect(await rebuild(child)).toMatchObject({ format: FORMAT, usage: NO_RUNS })
     expect(recordsOf(store, child).map(({ kind }) => kind)).not.toContain('session.upgraded')
   })
 
