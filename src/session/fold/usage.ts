@@ -30,7 +30,7 @@ export function countUsage(
 }
 
 /** Counts the run of each total once: when its first usage comes, and when its first cost comes. */
-export function withRun(
+function withRun(
   total: SessionUsage,
   before: Usage | null,
   after: Usage | null,
