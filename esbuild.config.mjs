@@ -14,7 +14,7 @@ import { quickOclif } from './src/start/quick-oclif.mjs'
 
 const root = import.meta.dirname
 
-await generate()
+await generate(path.join(root, 'dist', 'schemas'))
 
 const shared = {
   absWorkingDir: root,

@@ -5,14 +5,8 @@ import { onlyWord } from '../src/command/input.js'
 import { inboxText } from '../src/command/print/mail-text.js'
 import { refuseInTool } from '../src/dispatch/caller.js'
 import { OPERATOR } from '../src/format.js'
-import {
-  checkMayLook,
-  damagedError,
-  type InboxView,
-  pick,
-  takeMessages,
-  viewInbox,
-} from '../src/operations/inbox.js'
+import { checkMayLook, damagedError, pick, takeMessages, viewInbox } from '../src/operations/inbox.js'
+import type { InboxView } from '../src/schema/output.js'
 
 export default class Inbox extends BaseCommand {
   static override strict = false

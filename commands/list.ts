@@ -1,7 +1,8 @@
 import * as Flags from '@oclif/core/flags'
 import { BaseCommand } from '../src/command/base.js'
 import { agentsTable } from '../src/command/print/describe.js'
-import { listAgents, STATES, STATUSES } from '../src/operations/list-and-show.js'
+import { LISTED_STATUSES, listAgents } from '../src/operations/list-and-show.js'
+import { SESSION_STATES } from '../src/schema/words.js'
 
 export default class List extends BaseCommand {
   static override summary = 'List agents with their state and status.'
@@ -11,11 +12,11 @@ export default class List extends BaseCommand {
   ]
   static override flags = {
     status: Flags.string({
-      options: STATUSES,
+      options: LISTED_STATUSES,
       description: 'show only agents with this status; default: all',
     }),
     state: Flags.string({
-      options: STATES,
+      options: SESSION_STATES,
       description: 'show only agents in this state; default: all but terminated',
     }),
     roots: Flags.boolean({ description: 'show only agents without a parent' }),

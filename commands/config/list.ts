@@ -1,6 +1,6 @@
 import { BaseCommand } from '../../src/command/base.js'
 import { table } from '../../src/command/print/table.js'
-import { SETTINGS, type SettingKey } from '../../src/command/settings.js'
+import { SETTING_KEYS } from '../../src/command/settings.js'
 
 export default class ConfigList extends BaseCommand {
   static override summary = 'List every setting with its value, source, default and environment variable.'
@@ -8,7 +8,7 @@ export default class ConfigList extends BaseCommand {
 
   async run(): Promise<void> {
     await this.parse(ConfigList)
-    const settings = (Object.keys(SETTINGS) as SettingKey[]).map((key) => this.settings.get(key))
+    const settings = SETTING_KEYS.map((key) => this.settings.get(key))
     const head = ['KEY', 'VALUE', 'FROM', 'DEFAULT', 'VARIABLE', 'DESCRIPTION']
     const text = table(head, settings, (setting) => {
       const { key, value, source, env, help } = setting

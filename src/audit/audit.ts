@@ -6,8 +6,9 @@
  * agent's log has not grown in between.
  */
 import { sleep } from '../clock.js'
+import type { Holder } from '../schema/files.js'
 import type { State } from '../session/state.js'
-import { FileStore, type Holder } from '../storage/store.js'
+import { FileStore } from '../storage/store.js'
 import { readForest } from '../tree/forest.js'
 import { checkAgent, checkAgentQuickly } from './check-agent.js'
 import { checkOperatorAndMarkers } from './check-beside.js'

@@ -8,9 +8,8 @@
  * - `code`: decides the exit status of `doctor`; null means 0.
  */
 import type { ErrorCode } from '../errors.js'
+import type { VERDICTS } from '../schema/words.js'
 
-/** Worst first. */
-export const VERDICTS = ['damaged', 'needs_you', 'repairs_itself', 'harmless'] as const
 export type Verdict = (typeof VERDICTS)[number]
 
 /** The repair that `doctor --rebuild` makes. */

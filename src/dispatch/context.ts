@@ -1,11 +1,11 @@
 /** The context of an operation: the store, the providers, the limits, and the reporter. */
 import type { SubstratError } from '../errors.js'
 import type { ProviderRegistry } from '../provider/registry.js'
+import type { McpServer } from '../schema/config.js'
 import type { SessionRecord } from '../session/records.js'
 import type { FileStore } from '../storage/store.js'
 import type { TreeBounds } from '../tree/create-agent.js'
 import type { Shutdown } from '../turn/stop.js'
-import type { McpServer } from '../turn/tools/mcp.js'
 import type { TurnBudget } from './turn-budget.js'
 
 interface Bounds extends TreeBounds {

@@ -2,6 +2,7 @@
 import { readableTime } from '../clock.js'
 import { type ErrorCode, SubstratError, shellWord } from '../errors.js'
 import { limits } from '../limits.js'
+import type { TurnResult } from '../schema/output.js'
 import type { FailureType } from '../schema/words.js'
 import { causeOf, nextStep } from '../session/causes.js'
 import type { PastRun } from '../session/past-run.js'
@@ -13,7 +14,7 @@ import { troubleOf, WHY_STOPPED } from '../session/trouble.js'
 import type { StopSignal } from '../turn/stop.js'
 import type { Context } from './context.js'
 import { decisionCommands, turnObstacle } from './turn-obstacle.js'
-import { type TurnResult, viewEndedRun } from './view.js'
+import { viewEndedRun } from './view.js'
 
 export interface Outcome {
   result: TurnResult

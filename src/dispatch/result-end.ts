@@ -1,10 +1,6 @@
 /** The last fields of each JSON line that `wait`, `deliver` and `recover` print. */
-import type { ErrorCode, SubstratError } from '../errors.js'
-
-export interface ResultEnd {
-  exit: number
-  error: { code: ErrorCode; message: string; hint: string | null } | null
-}
+import type { SubstratError } from '../errors.js'
+import type { ResultEnd } from '../schema/output.js'
 
 export function resultEnd(failure: SubstratError | undefined): ResultEnd {
   if (failure === undefined) return { exit: 0, error: null }

@@ -1,58 +1,14 @@
 /** The JSON output for an agent and a run. These shapes are published in docs/commands.md. */
 import { countPending, type MailIndex } from '../mail/inbox.js'
-import type { Usage } from '../schema/types.js'
+import type { AgentView, RunView, TurnResult, WaitView } from '../schema/output.js'
 import type { PastRun } from '../session/past-run.js'
 import { readRecord, readRecordText } from '../session/read.js'
 import type { SessionRecord } from '../session/records.js'
 import type { AgentSummary } from '../session/snapshot-layout.js'
-import type { Location, Run, RunStatus, SessionState, State, Wait } from '../session/state.js'
-import { openWait, type Status } from '../session/status.js'
+import type { Location, Run, State } from '../session/state.js'
+import { openWait } from '../session/status.js'
 import { statusNow } from '../session/status-now.js'
 import type { FileStore } from '../storage/store.js'
-
-export interface AgentView {
-  id: string
-  name: string | null
-  path: string
-  title: string | null
-  parent: string | null
-  provider: string
-  model: string | null
-  state: SessionState
-  status: Status
-  workspace: string
-  created_at: string
-  updated_at: string
-  last_seq: number
-  /** The number of pending messages. */
-  inbox: number
-}
-
-export interface RunView {
-  id: string
-  status: RunStatus
-  started_at: string
-  ended_at: string | null
-  usage: Usage | null
-}
-
-export interface TurnResult {
-  agent: AgentView
-  run: RunView | null
-  reply: string | null
-  wait: WaitView | null
-}
-
-export interface WaitView {
-  kind: Wait['kind']
-  /** The secret, if this command created it; otherwise null, because only a digest is stored. */
-  token: string | null
-  token_id: string | null
-  deadline_at: string | null
-  /** When a run that waits for a time can continue. */
-  not_before: string | null
-  asks: { tool: string; input: { [key: string]: unknown } }[]
-}
 
 /** `hasMail` saves reading the inbox; for commands that show many agents. */
 export function viewAgent(store: FileStore, state: AgentSummary, hasMail?: MailIndex): AgentView {

@@ -6,10 +6,11 @@ import { clock, sleep } from '../clock.js'
 import { checkReach } from '../dispatch/caller.js'
 import type { Context } from '../dispatch/context.js'
 import { readState } from '../dispatch/read-state.js'
-import { type AgentView, viewAgent } from '../dispatch/view.js'
+import { viewAgent } from '../dispatch/view.js'
 import { visit } from '../dispatch/visit.js'
 import { SubstratError } from '../errors.js'
 import { bootId } from '../host/identity.js'
+import type { CancelledAgent } from '../schema/output.js'
 import { readContinuedRun } from '../session/past-run.js'
 import { readableState } from '../session/peek-state.js'
 import type { NewRecord } from '../session/records.js'
@@ -21,12 +22,6 @@ import { isBelow } from '../tree/forest.js'
 import { withdrawnRecords } from '../turn/step/calls.js'
 import { runStarted } from '../turn/step/records.js'
 import { revokedRecords } from '../turn/tokens.js'
-
-export interface CancelledAgent {
-  agent: AgentView
-  /** False if there was no turn, or if it ended before it was cancelled. */
-  cancelled: boolean
-}
 
 export interface CancelWords {
   /** Cancel every agent that has a turn. */

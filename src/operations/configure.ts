@@ -3,11 +3,12 @@
 import { checkReach } from '../dispatch/caller.js'
 import type { Context } from '../dispatch/context.js'
 import { nameOf } from '../dispatch/outcome.js'
-import { type AgentView, viewAgent } from '../dispatch/view.js'
+import { viewAgent } from '../dispatch/view.js'
 import { visit } from '../dispatch/visit.js'
 import { SessionStateError, SubstratError } from '../errors.js'
 import { stopKeptServerOrThrow } from '../provider/kept-server.js'
 import { settingsOf } from '../recovery/settle.js'
+import type { AgentView } from '../schema/output.js'
 import type { NewRecord } from '../session/records.js'
 import { checkWorkspace } from './spawn.js'
 

@@ -9,26 +9,15 @@ import { limitKeptServers } from '../dispatch/kept-servers.js'
 import { failureOfLatest } from '../dispatch/outcome.js'
 import { markAgain, unmarkAbsent, withPendingAgents } from '../dispatch/pending-visits.js'
 import { readState } from '../dispatch/read-state.js'
-import { type ResultEnd, resultEnd } from '../dispatch/result-end.js'
-import { type RunView, viewRun } from '../dispatch/view.js'
+import { resultEnd } from '../dispatch/result-end.js'
+import { viewRun } from '../dispatch/view.js'
 import { SubstratError } from '../errors.js'
 import { countPending } from '../mail/inbox.js'
+import type { DeliveredAgent, ResultEnd } from '../schema/output.js'
 import type { State } from '../session/state.js'
-import { isInterrupted, type Status } from '../session/status.js'
+import { isInterrupted } from '../session/status.js'
 import { statusNow } from '../session/status-now.js'
 import { whyStuck } from './stuck.js'
-
-export interface DeliveredAgent extends ResultEnd {
-  agent: string
-  path: string | null
-  /** How many turns it ran. */
-  turns: number
-  status: Status | 'corrupt'
-  /** Messages that are still pending. */
-  inbox: number
-  /** The latest run. */
-  run: RunView | null
-}
 
 export interface DeliverRequest {
   /** Every agent that may need a visit. */

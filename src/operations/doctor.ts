@@ -7,43 +7,17 @@ import { type AuditReport, auditHome } from '../audit/audit.js'
 import { checkFiles } from '../audit/check-files.js'
 import { checkPlugins, type PluginPlaces } from '../audit/check-plugins.js'
 import { addFindingTo, type Finding, reportUnreadable } from '../audit/finding.js'
-import { INVARIANTS, VERDICTS, type Verdict } from '../audit/invariants.js'
+import { INVARIANTS, type Verdict } from '../audit/invariants.js'
 import { rebuildHome } from '../audit/rebuild.js'
 import { refuseInTool } from '../dispatch/caller.js'
 import type { Context } from '../dispatch/context.js'
 import { wordOf } from '../dispatch/outcome.js'
-import { type ErrorCode, SubstratError, shellWord } from '../errors.js'
+import { SubstratError, shellWord } from '../errors.js'
+import type { DoctorReport, ReportedFinding } from '../schema/output-home.js'
+import { VERDICTS } from '../schema/words.js'
 import { snapshotAlone } from '../session/snapshot.js'
 import type { State } from '../session/state.js'
-import { FileStore, type Holder } from '../storage/store.js'
-
-export interface ReportedFinding {
-  verdict: Verdict
-  /** Determines the exit status; null if the finding does not affect it. */
-  code: ErrorCode | null
-  agent: string | null
-  path: string | null
-  /** The file or directory. */
-  file: string | null
-  /** The invariant that does not hold. */
-  invariant: string
-  detail: string
-  /** The next command to run; null if there is nothing to do. */
-  remedy: string | null
-}
-
-export interface DoctorReport {
-  home: string
-  /** The format of the home, null without a readable home.json, and how many agents have which. */
-  format: { home: number | null; agents: Record<string, number> }
-  agents: number
-  /** How many of them were read completely. */
-  whole: number
-  held: { agent: string; path: string | null; holder: Holder | null }[]
-  repairs: { agent: string | null; path: string | null; done: string; ok: boolean }[]
-  /** Most severe first. */
-  findings: ReportedFinding[]
-}
+import { FileStore } from '../storage/store.js'
 
 export interface DoctorOptions {
   /** Read every agent completely. */

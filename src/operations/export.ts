@@ -1,31 +1,15 @@
 /** `export`: the whole conversation of an agent, for use outside substrat. */
 
 import { readState } from '../dispatch/read-state.js'
-import { type AgentView, viewAgent } from '../dispatch/view.js'
+import { viewAgent } from '../dispatch/view.js'
 import type { JsonObject } from '../provider/contract.js'
+import type { Conversation, ExportedMessage } from '../schema/output-home.js'
 import type { Content } from '../schema/types.js'
 import { recordsFrom } from '../session/load.js'
 import { readText } from '../session/read.js'
 import type { SessionRecord } from '../session/records.js'
 import type { FileStore } from '../storage/store.js'
 import { itemsOf } from '../turn/prompt/history.js'
-
-interface ExportedMessage {
-  role: 'user' | 'assistant'
-  /** `operator`, or an agent's id. */
-  from: string
-  at: string
-  run_id: string
-  content: string
-  /** The reasoning for this message, and for the tool calls before it, in the provider's own form. Absent if there is none. */
-  items?: JsonObject[]
-}
-
-export interface Conversation {
-  agent: AgentView
-  instructions: string | null
-  messages: ExportedMessage[]
-}
 
 export function exportConversation(store: FileStore, agentId: string): Conversation {
   const state = readState(store, agentId)

@@ -2,21 +2,15 @@
 
 import type { Context } from '../dispatch/context.js'
 import { readState } from '../dispatch/read-state.js'
-import { type AgentView, viewAgent } from '../dispatch/view.js'
+import { viewAgent } from '../dispatch/view.js'
 import { deliveryWaitMs, visit } from '../dispatch/visit.js'
 import { SubstratError } from '../errors.js'
 import { OPERATOR } from '../format.js'
 import { post } from '../mail/post.js'
+import type { GatedAgent } from '../schema/output.js'
 import type { State } from '../session/state.js'
 import { randomUuid } from '../start/random.js'
 import { checkIsChild } from '../tree/relations.js'
-
-export interface GatedAgent {
-  agent: AgentView
-  gated: boolean
-  /** False while a turn runs: the command takes effect when that turn ends. */
-  applied: boolean
-}
 
 /**
  * Stores a control in the agent's inbox. It takes effect at once if the lock is free; otherwise the holder applies it

@@ -4,33 +4,10 @@ import { readState } from '../dispatch/read-state.js'
 import { SubstratError } from '../errors.js'
 import { OPERATOR } from '../format.js'
 import { damagedMail, damagedOperatorMail, listWaiting, messagesIn, sortForOperator } from '../mail/inbox.js'
-import type { Control, Message } from '../mail/message.js'
+import type { Message } from '../mail/message.js'
+import type { InboxView, MailView } from '../schema/output.js'
 import type { FileStore } from '../storage/store.js'
 import { checkIsChild } from '../tree/relations.js'
-
-export interface MailView {
-  message_id: string
-  kind: Message['kind']
-  /** An agent's id, or `operator`. */
-  from: string
-  from_path: string
-  reply_to: string | null
-  content: string
-  /** Null unless `kind` is `control`. */
-  control: Control | null
-  key: string | null
-  not_before: string | null
-  created_at: string
-}
-
-export interface InboxView {
-  /** An agent's id, or `operator`. */
-  agent: string
-  /** In delivery order. The operator's messages keep each sender's own order. */
-  messages: MailView[]
-  /** Files that are not complete messages. They are neither delivered nor removed. */
-  damaged: string[]
-}
 
 export function viewInbox(store: FileStore | undefined, owner: string): InboxView {
   if (store === undefined) return { agent: owner, messages: [], damaged: [] }

@@ -3,22 +3,19 @@
 import { wordOf } from '../dispatch/outcome.js'
 import { missingLog, readState } from '../dispatch/read-state.js'
 import { turnObstacle } from '../dispatch/turn-obstacle.js'
-import { type AgentView, type TurnResult, viewAgent, viewTurn } from '../dispatch/view.js'
+import { viewAgent, viewTurn } from '../dispatch/view.js'
 import { SubstratError } from '../errors.js'
 import { countPending, type MailIndex, mailIndexOf } from '../mail/inbox.js'
-import type { WatchedStatus } from '../schema/words.js'
+import type { Holder } from '../schema/files.js'
+import type { ListedAgent, ShownAgent } from '../schema/output.js'
+import { STATUSES } from '../schema/words.js'
 import { peekSummary } from '../session/peek-summary.js'
 import { readMessageText, readText } from '../session/read.js'
-import type { SessionState, State } from '../session/state.js'
-import { isUnfinished, type Status } from '../session/status.js'
+import type { State } from '../session/state.js'
+import { isUnfinished } from '../session/status.js'
 import { statusNow } from '../session/status-now.js'
 import { troubleOf } from '../session/trouble.js'
-import type { FileStore, Holder } from '../storage/store.js'
-
-/** An agent whose log cannot be read is also listed, with the error. */
-export type ListedAgent =
-  | AgentView
-  | { id: string; status: 'corrupt'; error: { code: string; message: string } }
+import type { FileStore } from '../storage/store.js'
 
 export interface ListFilter {
   status?: string | undefined
@@ -28,15 +25,7 @@ export interface ListFilter {
   all: boolean
 }
 
-export const STATES: SessionState[] = ['created', 'active', 'suspended', 'terminated']
-export const STATUSES: (Status | 'corrupt')[] = [
-  'running',
-  'waiting',
-  'idle',
-  'interrupted_startup',
-  'interrupted_waiting',
-  'corrupt',
-]
+export const LISTED_STATUSES = [...STATUSES, 'corrupt'] as const
 
 /** Oldest first. */
 export function listAgents(store: FileStore | undefined, filter: ListFilter): ListedAgent[] {
@@ -53,31 +42,6 @@ export function agentWords(store: FileStore | undefined): { word: string; descri
     word: 'path' in agent ? agent.path : agent.id,
     description: 'state' in agent && agent.state === 'terminated' ? 'terminated' : agent.status,
   }))
-}
-
-export interface ShownAgent extends TurnResult {
-  /** The format of its log. */
-  format: number
-  title: string | null
-  instructions: string | null
-  options: Record<string, string>
-  hold: boolean
-  gate: { gated: boolean; permits: number }
-  /** Key-value pairs that the agent set about itself. */
-  metadata: Record<string, string>
-  reminders: { reminder_id: string; due_at: string; every_ms: number | null; content: string }[]
-  /** Agents that receive a notice when the status changes from running to one of `on`. */
-  watchers: { from: string; on: WatchedStatus[]; once: boolean }[]
-  /** The process that last worked for the agent (`boot_id` in the log); null before its first turn. */
-  last_boot_seen: string | null
-  /** The machine of the latest run; null if unknown. */
-  host: { host_id: string; host_name: string | null } | null
-  /** The process that holds the agent's lock; null if the lock is free. */
-  holder: Holder | null
-  /** Why the latest run did not complete. */
-  trouble: string | null
-  /** The next command to run; null for a terminated agent. */
-  next: string | null
 }
 
 export function showAgent(store: FileStore, agentId: string): ShownAgent {

@@ -6,25 +6,11 @@ import { clock } from '../clock.js'
 import { refuseInTool } from '../dispatch/caller.js'
 import type { Context } from '../dispatch/context.js'
 import { SubstratError } from '../errors.js'
+import type { PruneResult } from '../schema/output.js'
 import type { State } from '../session/state.js'
 import { forgetName } from '../tree/children.js'
 import { type Forest, lowestFirst, readForest } from '../tree/forest.js'
 import { childObstacle, flushTerminated, isGone, removalObstacle, removeAgent } from './removable.js'
-
-interface Named {
-  id: string
-  path: string
-}
-
-export interface PruneResult {
-  dry_run: boolean
-  /** In a dry run: the agents that would be removed. */
-  removed: Named[]
-  /** Old enough, but still needed. */
-  kept: (Named & { why: string })[]
-  /** How many messages that the operator took were deleted. */
-  messages: number
-}
 
 export async function prune(ctx: Context, olderThanMs: number, isDryRun: boolean): Promise<PruneResult> {
   refuseInTool(ctx.caller, 'prune a home')

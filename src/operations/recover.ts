@@ -9,17 +9,18 @@ import type { Context } from '../dispatch/context.js'
 import { stopAllKeptServers } from '../dispatch/kept-servers.js'
 import { failureOfLatest, wasStopped } from '../dispatch/outcome.js'
 import { markAgain, unmarkAbsent, withPendingAgents } from '../dispatch/pending-visits.js'
-import { type ResultEnd, resultEnd } from '../dispatch/result-end.js'
+import { resultEnd } from '../dispatch/result-end.js'
 import { TurnBudget } from '../dispatch/turn-budget.js'
 import { turnObstacle } from '../dispatch/turn-obstacle.js'
-import { type RunView, viewRun } from '../dispatch/view.js'
+import { viewRun } from '../dispatch/view.js'
 import { visit } from '../dispatch/visit.js'
 import { SubstratError } from '../errors.js'
 import { OPERATOR } from '../format.js'
 import { limits } from '../limits.js'
 import { stopKeptServer } from '../provider/kept-server.js'
 import type { SettleResult } from '../recovery/settle.js'
-import { RECOVERY_TABLE, type Row } from '../recovery/table.js'
+import { RECOVERY_TABLE } from '../recovery/table.js'
+import type { RecoveredAgent, ResultEnd } from '../schema/output.js'
 import { readableState } from '../session/peek-state.js'
 import type { Session } from '../session/session.js'
 import { isInterrupted, needsPerson } from '../session/status.js'
@@ -28,17 +29,6 @@ import { declareHostGone } from './host-gone.js'
 import { recoveryText } from './recovery-text.js'
 
 export type ContinuePolicy = 'roots' | 'all' | 'none'
-
-export interface RecoveredAgent extends ResultEnd {
-  agent: string
-  name: string | null
-  /** The row of the recovery table that applied, and its description. */
-  row: Row | null
-  found: string
-  /** `held`: another process holds the agent. `failed`: see the error. */
-  outcome: 'clean' | 'marked' | 'continued' | 'held' | 'failed'
-  run: RunView | null
-}
 
 export interface RecoverWords {
   /** Every agent that may need a visit: the marked ones or, after a boot, every agent. */

@@ -1,28 +1,13 @@
 /** `tree`: the agents as a tree, with the status of each. Takes no lock and writes nothing. */
 
-import { type AgentView, viewAgent } from '../dispatch/view.js'
+import { viewAgent } from '../dispatch/view.js'
 import { SubstratError, shellWord } from '../errors.js'
 import { type MailIndex, mailIndexOf } from '../mail/inbox.js'
+import type { StrayNode, TreeNode, TreeView } from '../schema/output.js'
 import { peekSummary } from '../session/peek-summary.js'
 import type { AgentSummary } from '../session/snapshot-layout.js'
 import type { FileStore } from '../storage/store.js'
 import { branchOf, type Forest, forestOf } from '../tree/forest.js'
-
-export interface TreeNode extends AgentView {
-  hold: boolean
-  gated: boolean
-  /** How many reminders the agent has set. */
-  reminders: number
-  children: TreeNode[]
-}
-
-/** An agent without a place in the tree, and why. If it cannot be read, only its id is known. */
-export type StrayNode = (TreeNode | { id: string; status: 'corrupt'; children: TreeNode[] }) & { why: string }
-
-export interface TreeView {
-  agents: TreeNode[]
-  stray: StrayNode[]
-}
 
 export interface TreeRequest {
   /** Only this agent and the agents below it. */

@@ -6,13 +6,9 @@
 
 import { refuseInTool } from '../dispatch/caller.js'
 import { SubstratError, shellWord } from '../errors.js'
+import type { UnlockResult } from '../schema/output-home.js'
 import { readableState } from '../session/peek-state.js'
 import { FileStore } from '../storage/store.js'
-
-export interface UnlockResult {
-  /** The lock directories that were removed. */
-  unlocked: string[]
-}
 
 export interface UnlockOptions {
   caller: string | null

@@ -6,10 +6,11 @@ import { sleep } from '../clock.js'
 import type { Context, VisitResult } from '../dispatch/context.js'
 import { failureOfLatest, nameOf, wordOf } from '../dispatch/outcome.js'
 import { missingLog } from '../dispatch/read-state.js'
-import { type ResultEnd, resultEnd } from '../dispatch/result-end.js'
-import { type TurnResult, viewEndedRun, viewTurn } from '../dispatch/view.js'
+import { resultEnd } from '../dispatch/result-end.js'
+import { viewEndedRun, viewTurn } from '../dispatch/view.js'
 import { SubstratError } from '../errors.js'
 import { readClock } from '../host/identity.js'
+import type { ListedAgent, ResultEnd, TurnResult, WaitedAgent } from '../schema/output.js'
 import { openDurable, openForRead } from '../session/load.js'
 import { readableState } from '../session/peek-state.js'
 import type { State } from '../session/state.js'
@@ -17,7 +18,6 @@ import { isDue, isInterrupted, waitIsGood } from '../session/status.js'
 import { statusNow } from '../session/status-now.js'
 import { timeoutSignal } from '../timeout-signal.js'
 import { beginWait, type WaitEdge } from '../tree/waits.js'
-import type { ListedAgent } from './list-and-show.js'
 import { whyStuck } from './stuck.js'
 
 export interface WaitRequest {
@@ -30,10 +30,6 @@ export interface WaitRequest {
   /** Whether this process runs agents that no other process holds. */
   drains: boolean
   timeoutMs: number | null
-}
-
-export interface WaitedAgent extends Omit<TurnResult, 'agent'>, ResultEnd {
-  agent: ListedAgent
 }
 
 export type WaitListener = (waited: WaitedAgent, failure: SubstratError | undefined) => void

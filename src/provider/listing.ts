@@ -1,15 +1,6 @@
 /** The list of `substrat providers`, including providers that cannot be loaded. */
+import type { ProviderListing } from '../schema/output-home.js'
 import type { ProviderRegistry } from './registry.js'
-
-export interface ProviderListing {
-  name: string
-  kind: 'model' | 'agent' | 'broken'
-  plugin: string
-  version: string | null
-  description: string
-  /** The names for `--option`, each with one line of help. */
-  options: Record<string, string>
-}
 
 export function listProviders(registry: ProviderRegistry): Promise<ProviderListing[]> {
   return Promise.all(

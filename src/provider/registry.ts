@@ -6,6 +6,9 @@ import { join } from 'node:path'
 import { pathToFileURL } from 'node:url'
 import { withTimeout } from '../clock.js'
 import { SubstratError } from '../errors.js'
+import { isPlainObject } from '../format.js'
+import type { PluginManifest } from '../schema/config.js'
+import { PLUGIN_PREDICATES } from '../schema/generated/plugin-predicates.js'
 import type { Provider, ProviderSettings } from './contract.js'
 import { describeFailure } from './failure.js'
 
@@ -111,12 +114,14 @@ function builtIn(name: string, load: () => Promise<Provider>): ProviderEntry {
   return { name, plugin: 'built-in', version: null, load }
 }
 
+/** A provider without a usable module does not hide the others of its plugin. */
 function providersOf(plugin: PluginFacts): ProviderEntry[] {
-  const declared = (plugin.pjson.substrat as { providers?: unknown } | undefined)?.providers
-  if (typeof declared !== 'object' || declared === null) return []
+  const declared: unknown = (plugin.pjson.substrat as Partial<PluginManifest> | undefined)?.providers
+  if (!isPlainObject(declared)) return []
+  const isProviders = PLUGIN_PREDICATES.plugin.providers
   return Object.entries(declared).flatMap(([name, file]) => {
-    if (typeof file !== 'string') return []
-    const url = pathToFileURL(join(plugin.root, file)).href
+    if (!isProviders?.({ [name]: file })) return []
+    const url = pathToFileURL(join(plugin.root, file as string)).href
     const load = async (): Promise<Provider> => ((await import(url)) as { default: Provider }).default
     return [{ name, plugin: plugin.name, version: plugin.version, load }]
   })

@@ -4,10 +4,11 @@
  */
 
 import type { ClockReading } from '../host/identity.js'
+import type { RECOVERY_ROWS } from '../schema/words.js'
 import type { Run, State } from '../session/state.js'
 import { waitIsGood } from '../session/status.js'
 
-export type Row = 'A' | 'B' | 'C' | 'D' | 'E' | 'F' | 'G' | 'H' | 'H2' | 'I' | 'J'
+export type Row = (typeof RECOVERY_ROWS)[number]
 
 /**
  * - `none`: do nothing.

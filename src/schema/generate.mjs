@@ -1,31 +1,45 @@
-// Makes src/schema/generated/ from the zod schemas: the predicates that check records. The build, the type check and the tests
-// run it first; zod itself is in no program.
-import { mkdirSync, readFileSync, renameSync, writeFileSync } from 'node:fs'
+// Makes src/schema/generated/ from the zod schemas: the predicates that check data at run time. The build, the type check and
+// the tests run it first; zod itself is in no program. The build also writes the JSON Schemas of the package.
+import { mkdirSync, readdirSync, readFileSync, renameSync, rmSync, writeFileSync } from 'node:fs'
 import path from 'node:path'
 import { pathToFileURL } from 'node:url'
 import { build } from 'esbuild'
 import { predicateModule } from './predicates.mjs'
 
 const folder = import.meta.dirname
-const MODULES = ['records', 'mail', 'snapshot']
+const MODULES = ['config', 'files', 'mail', 'records', 'schemas', 'snapshot']
 
-export async function generate() {
-  const { z, RECORDS, place, message, snapshot } = await schemas()
-  const jsonSchema = (schema) => z.toJSONSchema(schema, { io: 'input' })
+/** `packaged`: the directory for the JSON Schemas. Without it, none are written. */
+export async function generate(packaged) {
+  const schemas = await definitions()
+  const { z, RECORDS, place, message, snapshot, home, nameEntry, serverFile, holder, kinds, plugin } = schemas
   // The reader of the log checks `batch`.
   const { seq, ts } = place
   writePredicates('record', { '': z.object({ seq, ts }), ...RECORDS })
   writePredicates('mail', { message })
   const { snapshot: _, crc: __, ...state } = snapshot.shape
   writePredicates('snapshot', { state: z.object(state) })
+  // Only the fields that decide something at run time: every start reads this module.
+  writePredicates('file', {
+    home: home.pick({ lock: true }),
+    nameEntry,
+    serverFile: serverFile.pick({ handle: true }),
+    holder: z.object(holder.shape).pick({ pid: true, since: true }),
+  })
+  writePredicates('config', { kinds: z.object(kinds) })
+  writePredicates('plugin', { plugin })
+  if (packaged !== undefined) writeJsonSchemas(packaged, schemas)
 
   function writePredicates(name, objects) {
-    const schemas = Object.entries(objects).map(([key, schema]) => [key, jsonSchema(schema)])
+    const schemas = Object.entries(objects).map(([key, schema]) => [
+      key,
+      z.toJSONSchema(schema, { io: 'input' }),
+    ])
     const exported = `${name.toUpperCase()}_PREDICATES`
     const keys = schemas.map(([key]) => JSON.stringify(key)).join(' | ')
-    write(`${name}-predicates.js`, predicateModule(exported, schemas))
+    write(path.join(folder, 'generated', `${name}-predicates.js`), predicateModule(exported, schemas))
     write(
-      `${name}-predicates.d.ts`,
+      path.join(folder, 'generated', `${name}-predicates.d.ts`),
       `/** A predicate for each field of each object. */
 export declare const ${exported}: Record<${keys}, Record<string, (value: unknown) => boolean>>
 `,
@@ -33,8 +47,20 @@ export declare const ${exported}: Record<${keys}, Record<string, (value: unknown
   }
 }
 
+/** One file per schema. They allow fields that they do not name, because a new version may add fields. */
+function writeJsonSchemas(directory, { z, SCHEMAS }) {
+  const files = Object.entries(SCHEMAS).map(([name, schema]) => {
+    const { $schema, ...rest } = z.toJSONSchema(schema, { io: 'input' })
+    const json = { $schema, $id: `urn:substrat:schema:${name}`, ...rest }
+    write(path.join(directory, `${name}.json`), `${JSON.stringify(json, null, 2)}\n`)
+    return `${name}.json`
+  })
+  for (const file of readdirSync(directory))
+    if (!files.includes(file)) rmSync(path.join(directory, file), { force: true })
+}
+
 /** The definitions, with the zod that made them. */
-async function schemas() {
+async function definitions() {
   const { outputFiles } = await build({
     stdin: {
       contents: `${MODULES.map((name) => `export * from './${name}.js'`).join('\n')}\nexport { z } from 'zod'`,
@@ -51,8 +77,7 @@ async function schemas() {
 }
 
 /** Replaces the file only if it differs, so that watchers and parallel runs see no change. */
-function write(name, text) {
-  const file = path.join(folder, 'generated', name)
+function write(file, text) {
   mkdirSync(path.dirname(file), { recursive: true })
   if (contentsOf(file) === text) return
   const temporary = `${file}.${process.pid}.tmp`

@@ -39,7 +39,7 @@ function fieldTest(schema, field, value, variable) {
   return isRequired ? test(value, variable) : `(${variable}===undefined||${test(value, variable)})`
 }
 
-const UNTESTED = ['description', 'title', 'id', '$defs', '$schema', 'propertyNames']
+const UNTESTED = ['description', 'title', 'id', '$defs', '$schema']
 
 /** An expression that is true if the variable has a value of the schema. Throws on a keyword that it does not know. */
 function test(schema, variable) {
@@ -86,13 +86,15 @@ function test(schema, variable) {
       known('items')
       return `Array.isArray(${variable})&&${variable}.every((v)=>${test(rest.items, 'v')})`
     case 'object': {
-      known('properties', 'required', 'additionalProperties')
+      known('properties', 'required', 'additionalProperties', 'propertyNames')
       const fields = Object.entries(rest.properties ?? {}).map(([field, value]) =>
         fieldTest(rest, field, value, `${variable}.${field}`),
       )
       const values = test(rest.additionalProperties ?? {}, 'v')
       const others = values === 'true' ? [] : [`Object.values(${variable}).every((v)=>${values})`]
-      return [`isObject(${variable})`, ...fields, ...others].join('&&')
+      const { pattern } = rest.propertyNames ?? {}
+      const names = pattern === undefined ? [] : [`Object.keys(${variable}).every((v)=>/${pattern}/.test(v))`]
+      return [`isObject(${variable})`, ...fields, ...names, ...others].join('&&')
     }
   }
   throw new Error(`no predicate for type ${type}`)

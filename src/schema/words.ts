@@ -65,3 +65,9 @@ export const SESSION_STATES = ['created', 'active', 'suspended', 'terminated'] a
 export const RUN_STATUSES = ['open', 'completed', 'failed', 'cancelled', 'interrupted'] as const
 
 export const OUTBOX_KINDS = ['response', 'error', 'notification'] as const
+
+/** The rows of the recovery table. */
+export const RECOVERY_ROWS = ['A', 'B', 'C', 'D', 'E', 'F', 'G', 'H', 'H2', 'I', 'J'] as const
+
+/** The severity of a finding of `doctor`, worst first. */
+export const VERDICTS = ['damaged', 'needs_you', 'repairs_itself', 'harmless'] as const

@@ -11,14 +11,9 @@ import { statIfThere } from '../host/disk/facts.js'
 import * as io from '../host/disk/io.js'
 import { replace } from '../host/disk/replace.js'
 import { ownIdentity } from '../host/identity.js'
+import type { GoneHost } from '../schema/files.js'
 import { frame } from './log/frame.js'
 import type { HomePaths } from './paths.js'
-
-export interface GoneHost {
-  kernel_boot_id: string
-  host_id: string
-  host_name: string | null
-}
 
 export class GoneHosts {
   constructor(private readonly paths: HomePaths) {}

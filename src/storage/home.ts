@@ -12,19 +12,11 @@ import { FORMAT, isKnownFormat } from '../format.js'
 import { type FileFacts, statIfThere } from '../host/disk/facts.js'
 import * as io from '../host/disk/io.js'
 import { createWhole, replace } from '../host/disk/replace.js'
+import type { HomeFacts, LockKind } from '../schema/files.js'
+import { FILE_PREDICATES } from '../schema/generated/file-predicates.js'
 import { randomUuid } from '../start/random.js'
 import { frame, unframeFile } from './log/frame.js'
 import { type HomePaths, parseAgentDirectory } from './paths.js'
-
-/** `ofd`: fcntl locks of the open file description. `flock`: flock(2). The two kinds do not exclude each other. */
-export type LockKind = 'ofd' | 'flock'
-
-export interface HomeFacts {
-  format: number
-  home_id: string
-  lock: LockKind
-  created_at: string
-}
 
 /** Undefined if there is no home yet. Writes nothing. */
 export function readHome(paths: HomePaths): HomeFacts | undefined {
@@ -172,7 +164,7 @@ function checkHome(paths: HomePaths, facts: HomeFacts): HomeFacts {
       },
     )
   }
-  if (facts.lock !== 'ofd' && facts.lock !== 'flock') {
+  if (!FILE_PREDICATES.home.lock?.(facts.lock)) {
     throw new SubstratError('CORRUPT', `${paths.homeFile} has an unknown lock kind`, {
       hint: 'use the version of substrat that created it, or a newer one',
       facts: { path: paths.homeFile },

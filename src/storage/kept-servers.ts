@@ -9,6 +9,7 @@
 import { statIfThere } from '../host/disk/facts.js'
 import * as io from '../host/disk/io.js'
 import { replace } from '../host/disk/replace.js'
+import { FILE_PREDICATES } from '../schema/generated/file-predicates.js'
 import { lockOpenFile } from './locks/kernel-lock.js'
 import { type Lease, type LockSystem, waitForLease } from './locks/lease.js'
 import { frame, unframeFile } from './log/frame.js'
@@ -73,7 +74,8 @@ export class KeptServerFiles {
     const bytes = io.readIfThere('server.handle', this.paths.agent(agentId).serverHandle)
     const line = bytes === undefined ? { damage: 'it is missing' } : unframeFile(bytes)
     if ('damage' in line || line.object.server_id !== serverId) return undefined
-    return typeof line.object.handle === 'string' ? Buffer.from(line.object.handle, 'base64') : undefined
+    const { handle } = line.object
+    return FILE_PREDICATES.serverFile.handle?.(handle) ? Buffer.from(handle as string, 'base64') : undefined
   }
 
   /** An empty output file, locked until every process that prints to it has closed it. The caller closes its copy. */

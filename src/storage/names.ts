@@ -11,10 +11,10 @@
 
 import { dirname } from 'node:path'
 import { assert, SubstratError } from '../errors.js'
-import { isUuid } from '../format.js'
 import { statIfThere } from '../host/disk/facts.js'
 import * as io from '../host/disk/io.js'
 import { replace } from '../host/disk/replace.js'
+import { FILE_PREDICATES } from '../schema/generated/file-predicates.js'
 import { isHeld, type Lease, type LockSystem, waitForLease } from './locks/lease.js'
 import { frame, unframeFile } from './log/frame.js'
 import { isNameEntry, type NameIndexPaths } from './paths.js'
@@ -50,7 +50,7 @@ export class NameIndex {
     if (bytes === undefined) return undefined
     const entry = unframeFile(bytes)
     const id = 'damage' in entry ? undefined : entry.object.agent_id
-    return typeof id === 'string' && isUuid(id) ? id : undefined
+    return FILE_PREDICATES.nameEntry.agent_id?.(id) ? (id as string) : undefined
   }
 
   /** The name in the agent's entry. Undefined if it has no entry, or a damaged one. */
@@ -59,7 +59,7 @@ export class NameIndex {
     const bytes = path === undefined ? undefined : io.readIfThere('names.read', path)
     const entry = bytes === undefined ? undefined : unframeFile(bytes)
     const name = entry === undefined || 'damage' in entry ? undefined : entry.object.name
-    return typeof name === 'string' ? name : undefined
+    return FILE_PREDICATES.nameEntry.name?.(name) ? (name as string) : undefined
   }
 
   /** Agent ids of all entries, also of agents removed or never created. Undefined if entries are lost or damaged. */

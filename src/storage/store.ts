@@ -11,22 +11,15 @@ import { serveSocket } from '../files/socket.js'
 import { fileSystemType, statIfThere } from '../host/disk/facts.js'
 import * as io from '../host/disk/io.js'
 import { confine } from '../host/disk/operation.js'
+import type { GoneHost, Holder, HomeFacts } from '../schema/files.js'
 import { Boots } from './boots.js'
 import { createAgent, type NewAgentFiles } from './create-agent.js'
-import { type GoneHost, GoneHosts } from './gone-hosts.js'
-import { type HomeFacts, makeHome, readHome, refuseWithoutFacts } from './home.js'
+import { GoneHosts } from './gone-hosts.js'
+import { makeHome, readHome, refuseWithoutFacts } from './home.js'
 import { KeptServerFiles } from './kept-servers.js'
 import { KeyIndexes } from './keys.js'
 import { chooseLockKind } from './locks/kernel-lock.js'
-import {
-  type Holder,
-  isHeld,
-  isLocalType,
-  type Lease,
-  type LockSystem,
-  readHolder,
-  waitForLease,
-} from './locks/lease.js'
+import { isHeld, isLocalType, type Lease, type LockSystem, readHolder, waitForLease } from './locks/lease.js'
 import { type BlobReference, readBlob, writeBlob } from './log/blobs.js'
 import { Logs } from './logs.js'
 import { Mailboxes } from './mailboxes.js'
@@ -49,7 +42,7 @@ export type { LogWriter, OpenedLog } from './log/log.js'
 export type { LogReader } from './log/reader.js'
 export type { LogDamage, LoggedRecord } from './log/scan.js'
 export type { PeekedSnapshot } from './snapshots.js'
-export type { BlobReference, Entry, GoneHost, Holder, Lease, NameIndex, RequestVerb, Unseen, Upkeep }
+export type { BlobReference, Entry, GoneHost, Lease, NameIndex, RequestVerb, Unseen, Upkeep }
 
 export class FileStore {
   readonly logs: Logs

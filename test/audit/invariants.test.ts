@@ -1,6 +1,7 @@
 import { readFileSync, writeFileSync } from 'node:fs'
 import { expect, test } from 'vitest'
-import { INVARIANTS, type Rebuild, VERDICTS } from '../../src/audit/invariants.js'
+import { INVARIANTS, type Rebuild } from '../../src/audit/invariants.js'
+import { VERDICTS } from '../../src/schema/words.js'
 import { sectionsOf } from '../support/markdown.js'
 
 const PAGE = 'docs/doctor.md'

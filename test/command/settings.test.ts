@@ -1,6 +1,6 @@
 import { readFileSync } from 'node:fs'
 import { expect, test } from 'vitest'
-import { SETTINGS } from '../../src/command/settings.js'
+import { SETTINGS } from '../../src/schema/settings.js'
 
 test('docs/config.md has every key with its kind, default and help', () => {
   const page = readFileSync('docs/config.md', 'utf8')

@@ -1,6 +1,6 @@
 /** The request of a waiting agent as a label and a text: `asks` `Which colour?`, or `asks to run` `shell: make`. */
 import { callText } from '../../dispatch/call-text.js'
-import type { WaitView } from '../../dispatch/view.js'
+import type { WaitView } from '../../schema/output.js'
 import { askOperator } from '../../turn/tools/ask-operator.js'
 
 export function askText(

@@ -1,7 +1,7 @@
 /** The output of `list` and `show` without `--json`. */
 import { readableTime } from '../../clock.js'
-import type { WaitView } from '../../dispatch/view.js'
-import type { ListedAgent, ListFilter, ShownAgent } from '../../operations/list-and-show.js'
+import type { ListFilter } from '../../operations/list-and-show.js'
+import type { ListedAgent, ShownAgent, WaitView } from '../../schema/output.js'
 import { askText } from './ask-text.js'
 import { table } from './table.js'
 

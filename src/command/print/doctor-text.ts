@@ -2,7 +2,7 @@
 
 import type { Verdict } from '../../audit/invariants.js'
 import { FORMAT } from '../../format.js'
-import type { DoctorReport, ReportedFinding } from '../../operations/doctor.js'
+import type { DoctorReport, ReportedFinding } from '../../schema/output-home.js'
 import { oneLine } from '../output.js'
 
 const WORDS: Record<Verdict, string> = {

@@ -1,5 +1,5 @@
 import { readableTime } from '../../clock.js'
-import type { Conversation } from '../../operations/export.js'
+import type { Conversation } from '../../schema/output-home.js'
 
 export function toMarkdown({ agent, instructions, messages }: Conversation): string {
   const head = [

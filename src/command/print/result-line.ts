@@ -1,7 +1,5 @@
 /** The text that `deliver`, `recover` and `wait` print for each agent. */
-import type { DeliveredAgent } from '../../operations/deliver.js'
-import type { RecoveredAgent } from '../../operations/recover.js'
-import type { WaitedAgent } from '../../operations/wait.js'
+import type { DeliveredAgent, RecoveredAgent, WaitedAgent } from '../../schema/output.js'
 
 export function deliveredLine({ agent, path, turns, status, run, inbox }: DeliveredAgent): string {
   const given = turns === 1 ? '1 turn' : `${turns} turns`

@@ -11,7 +11,7 @@ import { fileURLToPath } from 'node:url'
 import { SubstratError } from '../../errors.js'
 import { nameOf } from '../../host/disk/facts.js'
 import * as io from '../../host/disk/io.js'
-import type { LockKind } from '../home.js'
+import type { LockKind } from '../../schema/files.js'
 
 export type LockSharing = 'exclusive' | 'shared'
 

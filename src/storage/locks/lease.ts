@@ -13,20 +13,10 @@ import { SubstratError } from '../../errors.js'
 import { nameOf, statIfThere } from '../../host/disk/facts.js'
 import * as io from '../../host/disk/io.js'
 import { bootId, hostName, ownIdentity } from '../../host/identity.js'
-import type { LockKind } from '../home.js'
+import type { Holder, LockKind } from '../../schema/files.js'
+import { FILE_PREDICATES } from '../../schema/generated/file-predicates.js'
 import { tryKernelLock } from './kernel-lock.js'
 import { type LockedLog, tryLockLog } from './log-lock.js'
-
-/** The holder's own entry in the lock file, for people. It never decides whether the holder lives. */
-export interface Holder {
-  pid: number
-  host: string
-  command: string
-  since: string
-  boot_id: string
-  /** Absent without a machine-id. */
-  host_id?: string
-}
 
 export interface LockSystem {
   kind: LockKind
@@ -160,8 +150,9 @@ export function isHeld(system: LockSystem, path: string): boolean {
 /** The holder's entry in the lock file. Undefined if it is missing or unreadable. */
 export function readHolder(path: string): Holder | undefined {
   try {
+    const { pid, since } = FILE_PREDICATES.holder
     const holder = JSON.parse(io.readIfThere('lock.read', path)?.toString('utf8') ?? '') as Holder | null
-    return typeof holder?.pid === 'number' && typeof holder.since === 'string' ? holder : undefined
+    return holder !== null && pid?.(holder.pid) && since?.(holder.since) ? holder : undefined
   } catch {
     return undefined
   }

@@ -8,7 +8,7 @@
  */
 import { SubstratError } from '../../errors.js'
 import * as io from '../../host/disk/io.js'
-import type { LockKind } from '../home.js'
+import type { LockKind } from '../../schema/files.js'
 import { tryLockNamed } from './kernel-lock.js'
 
 /** `none`: the log is missing or not a writable file, so no process can append to it. */

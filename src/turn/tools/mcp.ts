@@ -9,13 +9,8 @@ import { limits } from '../../limits.js'
 import type { JsonObject } from '../../provider/contract.js'
 import { describeFailure } from '../../provider/failure.js'
 import type { LaunchCommand, LaunchedProgram } from '../../provider/host-contract.js'
+import type { McpServer } from '../../schema/config.js'
 import { ProcessEnd, type Tool } from './tool.js'
-
-export interface McpServer {
-  command: string
-  args: string[]
-  env: Record<string, string>
-}
 
 export interface ToolServer {
   tools: Tool[]

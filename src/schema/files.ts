@@ -1,0 +1,53 @@
+/** The small files of a home, and the lines of a log (docs/format.md). */
+import { z } from 'zod'
+import { place, RECORDS } from './records.js'
+import { integer, text, time, uuid } from './types.js'
+
+export const home = z
+  .object({
+    format: integer.describe('2. It is 1 in a home of an earlier version.'),
+    home_id: uuid,
+    lock: z.enum(['ofd', 'flock']).describe('The two kinds do not exclude each other.'),
+    created_at: time,
+  })
+  .describe('`home.json`.')
+
+export const nameEntry = z
+  .object({ name: text.describe('As given, or the id of an unnamed child.'), agent_id: uuid })
+  .describe('`roots/<sha256>` and `children/<sha256>`.')
+
+export const serverFile = z
+  .object({ server_id: uuid, handle: text.describe('In base64.') })
+  .describe('`server.json`. Valid only for the `server.kept` with this `server_id`.')
+
+export const holder = z
+  .object({
+    pid: integer,
+    host: text,
+    command: text,
+    since: time,
+    boot_id: text,
+    host_id: text.optional().describe('Absent without a machine-id.'),
+  })
+  .meta({
+    id: 'holder',
+    description:
+      'The process that holds a lock. It is for people, and never decides whether the holder lives.',
+  })
+
+export const goneHost = z
+  .object({ kernel_boot_id: text, host_id: text, host_name: text.nullable(), declared_at: time })
+  .describe('A host whose processes a person has declared dead (`recover --host-gone`).')
+
+const { seq, ts, batch } = place
+
+/** A record of each kind, as `substrat log --json` prints it. */
+export const records = Object.entries(RECORDS).map(([kind, { shape, description = '' }]) =>
+  z.object({ seq, ts, kind: z.literal(kind), batch, ...shape }).describe(description),
+)
+
+export type HomeFacts = z.infer<typeof home>
+export type LockKind = HomeFacts['lock']
+/** The holder's own entry in the lock file, for people. It never decides whether the holder lives. */
+export type Holder = z.infer<typeof holder>
+export type GoneHost = Omit<z.infer<typeof goneHost>, 'declared_at'>

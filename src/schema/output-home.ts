@@ -1,0 +1,141 @@
+/** The JSON that commands on a whole home and on a log print (docs/commands.md). */
+import { z } from 'zod'
+import { holder, records } from './files.js'
+import { agent, errorCode } from './output.js'
+import { flag, integer, json, text, texts, time, uuid } from './types.js'
+import { VERDICTS } from './words.js'
+
+const held = z
+  .object({ agent: uuid, path: text.nullable(), holder: holder.nullable() })
+  .meta({ id: 'held_agent', description: 'An agent that a process holds.' })
+
+const repair = z
+  .object({ agent: uuid.nullable(), path: text.nullable(), done: text, ok: flag })
+  .meta({ id: 'repair', description: 'A result of `--rebuild`.' })
+
+const finding = z
+  .object({
+    verdict: z.enum(VERDICTS),
+    code: errorCode.nullable().describe('Null if it does not affect the exit status.'),
+    agent: uuid.nullable(),
+    path: text.nullable(),
+    file: text.nullable().describe('The file or directory.'),
+    invariant: text.describe('The invariant that does not hold ([list](doctor.md)).'),
+    detail: text,
+    remedy: text.nullable().describe('The command to run.'),
+  })
+  .meta({ id: 'finding', description: 'An invariant that does not hold.' })
+
+export const examined = z
+  .object({
+    home: text,
+    format: z.object({ home: integer.nullable(), agents: z.record(z.string(), integer) }).meta({
+      id: 'formats',
+      description:
+        'The format of the home, null without a readable home.json, and how many agents have which.',
+    }),
+    agents: integer,
+    whole: integer.describe('The number of agents whose log was read completely.'),
+    held: z.array(held),
+    repairs: z.array(repair),
+    findings: z.array(finding).describe('The worst first. After `--rebuild`, those that remain.'),
+  })
+  .describe('The exit status is 10 for damage, else that of the first `code` that needs you, else 0.')
+
+export const unlocked = z
+  .object({ unlocked: z.array(text).describe('The lock directories.') })
+  .describe('The removed locks.')
+
+export const record = z.union(records).describe('A line of a log ([kinds](format.md#record-kinds)).')
+
+const exportedMessage = z
+  .object({
+    role: z.enum(['user', 'assistant']),
+    from: text.describe("An agent's id, or `operator`."),
+    at: time,
+    run_id: uuid,
+    content: text,
+    items: z
+      .array(json)
+      .optional()
+      .describe(
+        "The reasoning for this message, and for the tool calls before it, in the provider's own form. Absent if there is none.",
+      ),
+  })
+  .meta({ id: 'exported_message', description: 'A message of the conversation.' })
+
+export const conversation = z
+  .object({ agent, instructions: text.nullable(), messages: z.array(exportedMessage) })
+  .describe('The conversation.')
+
+export const written = z
+  .object({ output: text, messages: integer.describe('The number of messages.') })
+  .describe('With `-o`, the conversation goes to the file `output`.')
+
+const setting = z
+  .object({
+    key: text,
+    value: text.nullable(),
+    source: z.enum(['environment', 'config', 'default']),
+    default: text.nullable(),
+    env: text,
+    help: text,
+  })
+  .meta({ id: 'setting', description: 'A setting and its source.' })
+
+export const settings = z.object({ settings: z.array(setting) }).describe('Every setting.')
+export const oneSetting = setting.describe('The setting.')
+export const changedSetting = z.object({ key: text, value: text }).describe('The new value.')
+
+const provider = z
+  .object({
+    name: text,
+    kind: z.enum(['model', 'agent', 'broken']).describe('`broken`: it cannot be loaded.'),
+    plugin: text.describe('`built-in`, or the package.'),
+    version: text.nullable(),
+    description: text.describe('For a broken provider, the cause.'),
+    options: texts.describe('The names for `--option`, each with a description.'),
+  })
+  .meta({ id: 'provider', description: 'A provider.' })
+
+export const providers = z.object({ providers: z.array(provider) }).describe('The providers.')
+
+export const schemaNames = z
+  .object({ schemas: z.array(z.object({ name: text, description: text })) })
+  .describe('The schemas. With NAME, the JSON Schema itself.')
+
+const fact = z.union([text, z.number(), flag, z.null(), z.array(text)])
+
+const commandError = z.object({ code: errorCode, message: text, hint: text.nullable() }).catchall(fact).meta({
+  id: 'command_error',
+  description:
+    'An error. It may have further fields, such as `agent_id`: strings, numbers, booleans, null or [string].',
+})
+
+export const failed = z.object({ error: commandError }).describe('An error of any command.')
+
+const partial = z.object({
+  agent: uuid,
+  kind: z.literal('message.agent'),
+  partial: z.literal(true),
+  run_id: uuid,
+  content: text,
+})
+
+/** A line of `--stream`: a record with the field `agent` first, or a part of a text. */
+export const streamed = z
+  .union([
+    partial,
+    ...records.map(({ shape, description = '' }) =>
+      z.object({ agent: uuid, ...shape }).describe(description),
+    ),
+  ])
+  .describe('A line of `--stream`.')
+
+export type ReportedFinding = z.infer<typeof finding>
+export type DoctorReport = z.infer<typeof examined>
+export type UnlockResult = z.infer<typeof unlocked>
+export type ExportedMessage = z.infer<typeof exportedMessage>
+export type Conversation = z.infer<typeof conversation>
+export type SettingView = z.infer<typeof setting>
+export type ProviderListing = z.infer<typeof provider>

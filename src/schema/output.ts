@@ -1,0 +1,268 @@
+/**
+ * The JSON that commands on agents print (docs/commands.md). `OUTPUTS` in outputs.ts has the shape of each command.
+ *
+ * Released fields are frozen: a new version adds fields and removes none.
+ */
+import { z } from 'zod'
+import { type ErrorCode, EXIT_STATUS } from '../errors.js'
+import { holder } from './files.js'
+import { control, message } from './mail.js'
+import { ask, flag, integer, text, texts, time, usage, uuid, waitKind, watchedStatus } from './types.js'
+import { RECOVERY_ROWS, RUN_STATUSES, SESSION_STATES, STATUSES } from './words.js'
+
+const state = z.enum(SESSION_STATES)
+const status = z.enum(STATUSES)
+export const errorCode = z.enum(Object.keys(EXIT_STATUS) as ErrorCode[])
+
+export const agent = z
+  .object({
+    id: uuid,
+    name: text.nullable(),
+    path: text,
+    title: text.nullable(),
+    parent: uuid.nullable(),
+    provider: text,
+    model: text.nullable(),
+    state,
+    status,
+    workspace: text,
+    created_at: time,
+    updated_at: time,
+    last_seq: integer,
+    inbox: integer.describe('The number of pending messages.'),
+  })
+  .meta({ id: 'agent', description: 'An agent.' })
+
+const unreadable = { id: uuid, status: z.literal('corrupt') }
+
+const corruptAgent = z
+  .object({ ...unreadable, error: z.object({ code: errorCode, message: text }) })
+  .meta({ id: 'corrupt_agent', description: 'An agent whose log cannot be read.' })
+
+const run = z
+  .object({
+    id: uuid,
+    status: z.enum(RUN_STATUSES),
+    started_at: time,
+    ended_at: time.nullable(),
+    usage: usage.nullable().describe('Null if unknown.'),
+  })
+  .meta({ id: 'run', description: 'One attempt at a turn.' })
+
+const wait = z
+  .object({
+    kind: waitKind.describe('Exit status 7 for `not_before`, otherwise 5.'),
+    token: text
+      .nullable()
+      .describe(
+        'Only the command that created the token prints it, without `--json` on stderr (`substrat: token st_…`). Otherwise null.',
+      ),
+    token_id: uuid.nullable(),
+    deadline_at: time.nullable(),
+    not_before: time.nullable().describe('When a run that waits for a time can continue.'),
+    asks: z.array(z.object({ tool: text, input: ask.shape.input })).describe('The calls to decide about.'),
+  })
+  .meta({ id: 'wait', description: 'A waiting turn.' })
+
+export const turn = z
+  .object({
+    agent,
+    run: run.nullable().describe('Null without a turn, as after `send --queue`.'),
+    reply: text.nullable(),
+    wait: wait.nullable(),
+  })
+  .describe('The outcome of a turn.')
+
+export const changed = z
+  .object({ agent })
+  .describe('The agent after the change. With `--recursive`, one line per agent, children first.')
+
+const resultError = z
+  .object({ code: errorCode, message: text, hint: text.nullable() })
+  .meta({ id: 'result_error', description: 'Why the line has a nonzero exit status.' })
+
+/** The last fields of each JSON line that `wait`, `deliver` and `recover` print. */
+const resultEnd = { exit: integer.describe('The exit status for this agent.'), error: resultError.nullable() }
+
+export const waited = z
+  .object({
+    ...turn.shape,
+    agent: z.union([agent, corruptAgent]),
+    run: run.nullable(),
+    ...resultEnd,
+  })
+  .describe('One line per agent, in the order of the arguments.')
+
+export const delivered = z
+  .object({
+    agent: uuid,
+    path: text.nullable(),
+    turns: integer.describe('How many turns it ran.'),
+    status: z.enum([...STATUSES, 'corrupt']),
+    inbox: integer.describe('Messages that are still pending.'),
+    run: run.nullable().describe('The latest turn.'),
+    ...resultEnd,
+  })
+  .describe('One line per agent. With `--all`, only agents that had a turn or have pending mail.')
+
+export const recovered = z
+  .object({
+    agent: uuid,
+    name: text.nullable(),
+    row: z
+      .enum(RECOVERY_ROWS)
+      .nullable()
+      .describe('The row of the [recovery table](recovery.md), and `found` its description.'),
+    outcome: z
+      .enum(['clean', 'marked', 'continued', 'held', 'failed'])
+      .describe('`marked`: repaired. `held`: another process holds the agent. `failed`: see `error`.'),
+    run: run.nullable(),
+    found: text,
+    ...resultEnd,
+  })
+  .describe('One line per agent ([which](recovery.md#recover---all)).')
+
+export const cancelled = z
+  .object({
+    agents: z.array(z.object({ agent, cancelled: flag.describe('False if there was no turn.') })),
+  })
+  .describe('Each agent, and whether its turn was cancelled.')
+
+export const gated = z
+  .object({
+    agent,
+    gated: flag,
+    applied: flag.describe('False while a turn runs: the gate changes after it.'),
+  })
+  .describe('The agent and its gate.')
+
+const shownReminder = z
+  .object({ reminder_id: uuid, due_at: time, every_ms: integer.nullable(), content: text })
+  .meta({ id: 'reminder', description: 'A reminder that the agent has set.' })
+
+const shownWatcher = z
+  .object({ from: text, on: z.array(watchedStatus), once: flag })
+  .meta({ id: 'watcher', description: 'A subscription to status changes of the agent.' })
+
+const shownGate = z
+  .object({ gated: flag, permits: integer.describe('Turns that a gated agent can still start.') })
+  .meta({ id: 'gate', description: 'The gate of the agent.' })
+
+const host = z
+  .object({ host_id: text, host_name: text.nullable() })
+  .meta({ id: 'host', description: 'A machine.' })
+
+export const shown = z
+  .object({
+    ...turn.shape,
+    run: run.nullable().describe('The latest turn, like `reply` and `wait`.'),
+    format: integer.describe('The format of its log.'),
+    title: text.nullable(),
+    instructions: text.nullable(),
+    options: texts,
+    hold: flag,
+    gate: shownGate,
+    metadata: texts.describe('Texts set by the agent.'),
+    reminders: z.array(shownReminder),
+    watchers: z.array(shownWatcher),
+    last_boot_seen: text
+      .nullable()
+      .describe('The process that last worked for the agent. Null before its first turn.'),
+    host: host.nullable().describe('The machine of the latest run. Null if unknown.'),
+    holder: holder.nullable().describe('The process that holds the agent.'),
+    trouble: text.nullable().describe('Why the latest turn did not complete.'),
+    next: text.nullable().describe('The command to run. Null for a terminated agent.'),
+  })
+  .describe('An agent with its settings and its latest turn.')
+
+export const listed = z
+  .object({ agents: z.array(z.union([agent, corruptAgent])) })
+  .describe('Agents, oldest first.')
+
+const treeFields = { ...agent.shape, hold: flag, gated: flag, reminders: integer }
+
+export interface TreeNode extends z.infer<z.ZodObject<typeof treeFields>> {
+  children: TreeNode[]
+}
+
+const treeNode: z.ZodType<TreeNode> = z
+  .object({ ...treeFields, children: z.array(z.lazy(() => treeNode)) })
+  .meta({ id: 'tree_agent', description: 'An agent and the agents below it, oldest first.' })
+
+const why = text.describe('Why it has no place in the tree.')
+
+const strayNode = z
+  .union([
+    z.object({ ...treeFields, children: z.array(treeNode), why }),
+    z.object({ ...unreadable, children: z.array(treeNode), why }),
+  ])
+  .meta({
+    id: 'stray_agent',
+    description:
+      'A `tree_agent` with the field `why`. If its log cannot be read, only `id`, `status` and `children`.',
+  })
+
+export const tree = z
+  .object({
+    agents: z.array(treeNode),
+    stray: z
+      .array(strayNode)
+      .describe(
+        'Agents with a missing or terminated parent, a parent cycle or an unreadable log. The exit status is then 10.',
+      ),
+  })
+  .describe('The agents as a tree.')
+
+const named = { id: uuid, path: text }
+
+export const pruned = z
+  .object({
+    dry_run: flag,
+    removed: z.array(z.object(named)).describe('With `--dry-run`: the agents that would be removed.'),
+    kept: z.array(z.object({ ...named, why: text })).describe('Old agents that cannot be removed yet.'),
+    messages: integer.describe('How many messages that you took were deleted.'),
+  })
+  .describe('The removed agents.')
+
+const mail = z
+  .object({
+    message_id: uuid,
+    kind: message.shape.kind,
+    from: text.describe("An agent's id, or `operator`."),
+    from_path: text,
+    reply_to: uuid.nullable(),
+    content: text,
+    control: control.nullable().describe('Null unless `kind` is `control`.'),
+    key: text.nullable(),
+    not_before: time.nullable(),
+    created_at: time,
+  })
+  .meta({ id: 'mail', description: 'A pending message.' })
+
+export const inbox = z
+  .object({
+    agent: text.describe('A UUID, or `operator`.'),
+    messages: z.array(mail).describe('In delivery order.'),
+    damaged: z.array(text).describe('Damaged message files. The exit status is then 10.'),
+  })
+  .describe('The pending messages.')
+
+export type AgentView = z.infer<typeof agent>
+export type RunView = z.infer<typeof run>
+export type WaitView = z.infer<typeof wait>
+export type TurnResult = z.infer<typeof turn>
+export type ResultEnd = z.infer<z.ZodObject<typeof resultEnd>>
+export type WaitedAgent = z.infer<typeof waited>
+export type DeliveredAgent = z.infer<typeof delivered>
+export type RecoveredAgent = z.infer<typeof recovered>
+export type CancelledAgent = z.infer<typeof cancelled>['agents'][number]
+export type GatedAgent = z.infer<typeof gated>
+export type ShownAgent = z.infer<typeof shown>
+/** An agent whose log cannot be read is also listed, with the error. */
+export type ListedAgent = z.infer<typeof listed>['agents'][number]
+/** An agent without a place in the tree, and why. If it cannot be read, only its id is known. */
+export type StrayNode = z.infer<typeof strayNode>
+export type TreeView = z.infer<typeof tree>
+export type PruneResult = z.infer<typeof pruned>
+export type MailView = z.infer<typeof mail>
+export type InboxView = z.infer<typeof inbox>

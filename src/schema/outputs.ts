@@ -1,0 +1,41 @@
+/** The shape of each command's `--json`, by the command's name. */
+import { z } from 'zod'
+import * as agents from './output.js'
+import * as homes from './output-home.js'
+
+export const OUTPUTS = {
+  spawn: agents.turn,
+  send: agents.turn,
+  resume: agents.turn,
+  approve: agents.turn,
+  deny: agents.turn,
+  retry: agents.turn,
+  fork: agents.turn,
+  'token rotate': agents.turn,
+  suspend: agents.changed,
+  set: agents.changed,
+  terminate: agents.changed,
+  remove: agents.changed,
+  cancel: agents.cancelled,
+  tree: agents.tree,
+  prune: agents.pruned,
+  gate: agents.gated,
+  ungate: agents.gated,
+  inbox: agents.inbox,
+  deliver: agents.delivered,
+  wait: agents.waited,
+  show: agents.shown,
+  list: agents.listed,
+  recover: agents.recovered,
+  doctor: homes.examined,
+  unlock: homes.unlocked,
+  log: homes.record,
+  export: z.union([homes.conversation, homes.written]),
+  'config list': homes.settings,
+  'config get': homes.oneSetting,
+  'config set': homes.changedSetting,
+  providers: homes.providers,
+  schema: homes.schemaNames,
+}
+
+export const { failed, streamed } = homes

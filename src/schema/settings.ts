@@ -1,0 +1,101 @@
+/** The settings, with their defaults and environment variables. Programs load this module; it must stay free of zod. */
+
+export type SettingKind =
+  | 'text'
+  | 'count'
+  | 'count_or_0'
+  | 'duration'
+  | 'durations'
+  | 'names'
+  | 'unknown_tool'
+  | 'servers'
+
+interface Setting {
+  kind: SettingKind
+  default: string | null
+  env: string
+  help: string
+}
+
+export const SETTINGS = {
+  provider: { kind: 'text', default: 'scripted', env: 'SUBSTRAT_PROVIDER', help: 'provider of a new agent' },
+  model: { kind: 'text', default: null, env: 'SUBSTRAT_MODEL', help: 'model of a new agent' },
+  slots_max: {
+    kind: 'count',
+    default: '4',
+    env: 'SUBSTRAT_SLOTS_MAX',
+    help: 'maximum number of provider calls at once, across all processes',
+  },
+  warm_max: {
+    kind: 'count_or_0',
+    default: '2',
+    env: 'SUBSTRAT_WARM_MAX',
+    help: 'maximum number of agent servers kept between turns; 0: none',
+  },
+  depth_max: {
+    kind: 'count',
+    default: '8',
+    env: 'SUBSTRAT_DEPTH_MAX',
+    help: 'maximum depth of the tree of agents',
+  },
+  children_max: {
+    kind: 'count',
+    default: '100',
+    env: 'SUBSTRAT_CHILDREN_MAX',
+    help: 'maximum number of living children of an agent',
+  },
+  timeout: {
+    kind: 'duration',
+    default: '10m',
+    env: 'SUBSTRAT_TIMEOUT',
+    help: 'how long to wait for a busy agent or a free slot',
+  },
+  turn_timeout: {
+    kind: 'duration',
+    default: '12h',
+    env: 'SUBSTRAT_TURN_TIMEOUT',
+    help: 'wall-clock limit for one turn',
+  },
+  shutdown_grace: {
+    kind: 'duration',
+    default: '30s',
+    env: 'SUBSTRAT_SHUTDOWN_GRACE',
+    help: 'how long a turn may run after SIGTERM, SIGINT or SIGHUP',
+  },
+  tool_timeout: {
+    kind: 'duration',
+    default: '120s',
+    env: 'SUBSTRAT_TOOL_TIMEOUT',
+    help: 'time limit for one tool call',
+  },
+  token_lifetime: {
+    kind: 'duration',
+    default: '7d',
+    env: 'SUBSTRAT_TOKEN_LIFETIME',
+    help: 'how long a resume token is valid',
+  },
+  retry_delays: {
+    kind: 'durations',
+    default: '2s,4s,8s',
+    env: 'SUBSTRAT_RETRY_DELAYS',
+    help: 'pauses before each retry of a failed model request',
+  },
+  allow: {
+    kind: 'names',
+    default: null,
+    env: 'SUBSTRAT_ALLOW',
+    help: 'tools that run without approval, for every agent',
+  },
+  'recovery.unknown_tool': {
+    kind: 'unknown_tool',
+    default: 'stop',
+    env: 'SUBSTRAT_RECOVERY_UNKNOWN_TOOL',
+    help: 'after a crash during a tool call: stop for a person, or let the model check',
+  },
+  mcp_servers: {
+    kind: 'servers',
+    default: null,
+    env: 'SUBSTRAT_MCP_SERVERS',
+    help: 'MCP servers (stdio) for every model agent, as JSON',
+  },
+} as const satisfies Record<string, Setting>
