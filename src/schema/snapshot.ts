@@ -54,7 +54,7 @@ const waitState = z
     clock: reading.nullable().optional().describe('The clock when the wait began. Null in older logs.'),
     call_ids: z.array(text).describe('The calls that a decision is about.'),
   })
-  .meta({ id: 'wait_state', description: 'What a parked run waits for.' })
+  .meta({ id: 'wait_state', description: 'The wait of a parked run.' })
 
 const leftPrograms = z
   .object({
@@ -203,7 +203,7 @@ const watcher = z
 const keyEntry = z
   .object({
     key: text,
-    seq: integer.describe('Of its `run.started`, like `offset`.'),
+    seq: integer.describe('The place of its `run.started`, with `offset`.'),
     offset: integer,
     started_at: time,
     end: integer.describe('End of the record that ended the run; 0 while it is open.'),
