@@ -137,6 +137,7 @@ async function rebuildUnderLock(
     if (warm !== undefined) await killServerProcesses(store.root, warm, SERVER_TERMINATE_MS)
   // Stopping programs takes seconds, in which the lock may be lost.
   lease.assertHeld()
+  store.format.raise()
   const kept = store.upkeep.keepDamaged(agentId).log ?? 'nothing'
   const records = [
     ...(isLogged ? closingRecords(base) : [createdRecord(base)]),

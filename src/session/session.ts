@@ -7,6 +7,7 @@
 
 import { readableTime } from '../clock.js'
 import { SubstratError, shellWord } from '../errors.js'
+import { FORMAT } from '../format.js'
 import { limits } from '../limits.js'
 import type { Holder } from '../schema/files.js'
 import type { Content } from '../schema/types.js'
@@ -112,6 +113,7 @@ export class Session {
   append(records: NewRecord[]): SessionRecord[] {
     if (records.length === 0) return []
     this.lease.assertHeld()
+    if (this.current.format !== FORMAT) this.store.format.raise()
     const batch = encodeBatch(this.current, records)
     for (const blob of batch.blobs) this.store.writeBlob(this.id, blob)
     // Syncing blobs takes time, in which the lock may be lost.

@@ -69,17 +69,52 @@ export function makeHome(paths: HomePaths, chooseLockKind: () => LockKind): Home
 }
 
 /**
- * Raises the format of a home that an earlier version created, before any log in it is upgraded. That version then refuses the
- * whole home by its format. Its logs stay readable, and each is upgraded at its next write.
+ * Raises the format of a home that an earlier version created. If that is not possible, for example on a full disk, a command
+ * that writes no record still works: `HomeFormat.raise` refuses the first record.
  *
  * A crash before the rename leaves format 1 and unchanged logs; one after it leaves a home that this version reads. Commands that
  * do this at the same time write the same bytes.
  */
 function upgraded(paths: HomePaths, facts: HomeFacts): HomeFacts {
-  if (facts.format === FORMAT) return facts
+  try {
+    return facts.format === FORMAT ? facts : raiseFormat(paths, facts)
+  } catch (error) {
+    if (error instanceof SubstratError && error.code === 'STORAGE_FAILED') return facts
+    throw error
+  }
+}
+
+/** On return the format is durable. */
+function raiseFormat(paths: HomePaths, facts: HomeFacts): HomeFacts {
   const now = { ...facts, format: FORMAT }
   replace('home.upgrade', paths.homeFile, frame(factsOf(now)), { durableName: true })
   return now
+}
+
+/**
+ * Raises the format of the home before the first record of this format is written. An earlier version then refuses the whole
+ * home by its format. The other logs stay readable, and each is upgraded at its next write.
+ */
+export class HomeFormat {
+  private isDurable = false
+
+  constructor(
+    private readonly paths: HomePaths,
+    private facts: HomeFacts,
+  ) {}
+
+  /** On return the format is durable, also if another process raised it and has not yet synced the new name. */
+  raise(): void {
+    if (this.isDurable) return
+    if (this.facts.format !== FORMAT) this.facts = raiseFormat(this.paths, this.facts)
+    else io.syncDirectory('home.sync_directory', this.paths.root)
+    this.isDurable = true
+  }
+
+  /** Call before an agent is created. */
+  assertRaised(): void {
+    if (this.facts.format !== FORMAT) this.raise()
+  }
 }
 
 /** The facts without the checksum that the frame of the old file has. */

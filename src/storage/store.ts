@@ -5,17 +5,17 @@
  * The comment of each writing method states what is on disk on return. No method acknowledges anything.
  */
 import type { Duplex } from 'node:stream'
-import { SubstratError } from '../errors.js'
 import { ProgramFiles } from '../files/program-files.js'
 import { serveSocket } from '../files/socket.js'
 import { fileSystemType, statIfThere } from '../host/disk/facts.js'
 import * as io from '../host/disk/io.js'
 import { confine } from '../host/disk/operation.js'
 import type { GoneHost, Holder, HomeFacts } from '../schema/files.js'
+import { agentGone } from './agent-gone.js'
 import { Boots } from './boots.js'
 import { createAgent, type NewAgentFiles } from './create-agent.js'
 import { GoneHosts } from './gone-hosts.js'
-import { makeHome, readHome, refuseWithoutFacts } from './home.js'
+import { HomeFormat, makeHome, readHome, refuseWithoutFacts } from './home.js'
 import { KeptServerFiles } from './kept-servers.js'
 import { KeyIndexes } from './keys.js'
 import { chooseLockKind } from './locks/kernel-lock.js'
@@ -33,6 +33,7 @@ import { sweepAgent, sweepHome } from './sweep.js'
 import { Upkeep } from './upkeep.js'
 import { WaitEdges } from './wait-edges.js'
 
+export { agentGone } from './agent-gone.js'
 export type { ServerUse } from './kept-servers.js'
 export { BatchLines } from './log/batch-lines.js'
 export type { Unframed } from './log/frame.js'
@@ -57,6 +58,7 @@ export class FileStore {
   readonly goneHosts: GoneHosts
   readonly keptServers: KeptServerFiles
   readonly upkeep: Upkeep
+  readonly format: HomeFormat
 
   private constructor(
     private readonly paths: HomePaths,
@@ -74,6 +76,7 @@ export class FileStore {
     this.goneHosts = new GoneHosts(paths)
     this.keptServers = new KeptServerFiles(paths, locks)
     this.upkeep = new Upkeep(paths, locks)
+    this.format = new HomeFormat(paths, home)
   }
 
   /** Undefined if there is no home. Writes nothing. */
@@ -282,12 +285,4 @@ function confinedPaths(root: string): HomePaths {
   const paths = new HomePaths(root)
   confine(paths.directories)
   return paths
-}
-
-/** Another process removed the agent after the name was looked up. */
-export function agentGone(agentId: string): SubstratError {
-  return new SubstratError('AGENT_NOT_FOUND', `agent ${agentId} was removed while this command ran`, {
-    hint: 'list the agents: substrat list --all',
-    facts: { agent_id: agentId },
-  })
 }

@@ -68,6 +68,7 @@ async function createOnDisk(
     command: agent.command,
     assertNameHeld,
   }
+  store.format.assertRaised()
   const lease = await store.createAgent(files)
   try {
     return Session.repair(store, agent.id, lease)

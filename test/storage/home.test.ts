@@ -22,7 +22,7 @@ import { HomePaths } from '../../src/storage/paths.js'
 import { FileStore } from '../../src/storage/store.js'
 import { failing, withFaults } from '../support/faults.js'
 import { clearFaults, failStep, isSync, operationsOf, unsyncedAfter } from '../support/operations.js'
-import { newAgent } from '../support/sessions.js'
+import { newAgent, reopen } from '../support/sessions.js'
 import { Child, useChildren } from '../support/storage-process.js'
 import { tempDirectory, tempStore } from '../support/temp.js'
 
@@ -203,6 +203,76 @@ describe('a home of format 1', () => {
         expect(makeHome(paths, kind)).toMatchObject({ ...facts, format: FORMAT })
       }
     expect(found).toEqual(new Set([1, FORMAT]))
+  })
+})
+
+describe('a home of an earlier format', () => {
+  const REFUSALS = ['EROFS', 'EACCES', 'ENOSPC', 'EDQUOT']
+
+  function earlier(): HomePaths {
+    const paths = newPaths()
+    writeFileSync(paths.homeFile, frame({ ...makeHome(paths, kind), format: 1 }))
+    return paths
+  }
+
+  /** An agent whose log has format 1. */
+  async function earlierAgent({ root }: HomePaths): Promise<string> {
+    const store = FileStore.openForWrite(root)
+    const id = await newAgent(store)
+    const path = store.logPath(id)
+    const { crc: _, ...record } = JSON.parse(readFileSync(path, 'utf8'))
+    writeFileSync(path, frame({ ...record, format: 1 }))
+    rmSync(join(dirname(path), 'session.json'))
+    return id
+  }
+
+  function setFormat({ homeFile }: HomePaths, format: number): void {
+    const { crc: _, ...facts } = JSON.parse(readFileSync(homeFile, 'utf8'))
+    writeFileSync(homeFile, frame({ ...facts, format }))
+  }
+
+  test.each(REFUSALS)(
+    'that cannot be raised (%s) is open to commands that write no record',
+    async (errno) => {
+      const paths = earlier()
+      const id = await earlierAgent(paths)
+      setFormat(paths, 1)
+      const log = readFileSync(paths.agent(id).log)
+      withFaults(failing(errno, ({ point }) => point.startsWith('home.upgrade')))
+      const store = FileStore.openForWrite(paths.root)
+      const session = await reopen(store, id)
+      const refused = expect.objectContaining({
+        code: 'STORAGE_FAILED',
+        facts: expect.objectContaining({ errno }),
+      })
+      expect(() => session.append([{ kind: 'session.configured', title: 'x' }])).toThrow(refused)
+      await session.abandon()
+      await expect(newAgent(store)).rejects.toEqual(refused)
+      expect(readFileSync(paths.agent(id).log)).toEqual(log)
+      expect(store.agentIds()).toEqual([id])
+      expect(readHome(paths)).toMatchObject({ format: 1 })
+      clearFaults()
+      const later = await reopen(store, id)
+      later.append([{ kind: 'session.configured', title: 'x' }])
+      await later.close(() => false)
+      expect(readHome(paths)).toMatchObject({ format: FORMAT })
+    },
+  )
+
+  test('has its new format on disk before a log is upgraded, also if another process raised it', async () => {
+    const paths = earlier()
+    const id = await earlierAgent(paths)
+    // The other process has renamed home.json, but not yet synced the name.
+    setFormat(paths, FORMAT)
+    const store = FileStore.openForWrite(paths.root)
+    const session = await reopen(store, id)
+    const steps = operationsOf(() => session.append([{ kind: 'session.configured', title: 'x' }]))
+    const synced = steps.findIndex(({ name, path }) => name === 'sync_directory' && path === paths.root)
+    expect(synced).toBeGreaterThanOrEqual(0)
+    expect(synced).toBeLessThan(steps.findIndex(({ point }) => point === 'log.append'))
+    const more = operationsOf(() => session.append([{ kind: 'session.configured', title: 'y' }]))
+    expect(more.map(({ path }) => path)).not.toContain(paths.root)
+    await session.close(() => false)
   })
 })
 

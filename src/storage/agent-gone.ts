@@ -1,0 +1,9 @@
+import { SubstratError } from '../errors.js'
+
+/** Another process removed the agent after the name was looked up. */
+export function agentGone(agentId: string): SubstratError {
+  return new SubstratError('AGENT_NOT_FOUND', `agent ${agentId} was removed while this command ran`, {
+    hint: 'list the agents: substrat list --all',
+    facts: { agent_id: agentId },
+  })
+}
