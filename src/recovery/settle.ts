@@ -26,6 +26,7 @@ import type { ProcessGroup, Used } from '../schema/types.js'
 import { needsRebase } from '../session/fold/clock.js'
 import type { Session } from '../session/session.js'
 import type { Run, State } from '../session/state.js'
+import { isAtWork } from '../session/status.js'
 import type { FileStore } from '../storage/store.js'
 import { usedOf } from '../turn/ask/used.js'
 import type { ToolPolicy } from '../turn/step/turn-event.js'
@@ -120,8 +121,8 @@ export async function killPrograms(
   let hasSurvivor = false
   for (const group of groups) {
     if (placeOfGroup(store, state, group) === 'elsewhere') {
-      // A tool server of an ended run does not block the agent.
-      if (isOpen) elsewhere.push(group)
+      // A run that has ended or waits has no call in progress, so its tool servers do not block the agent.
+      if (isAtWork(state)) elsewhere.push(group)
       continue
     }
     const killed = await killOrphanedGroup(group, run.run_id, home)

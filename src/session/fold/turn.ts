@@ -83,7 +83,9 @@ export function foldResumed(run: Run, record: NewRecord<'run.resumed'>, tokens: 
     approved.includes(call.call_id) ? { ...call, isApproved: true } : call,
   )
   const { host_id: _, host_name: __, ...rest } = run
-  return { ...rest, boot_id: record.boot_id, ...hostOf(record), wait: null, failures: 0, calls }
+  // The tool servers of another kernel boot are gone, or on another host. They do not belong to the continued run.
+  const servers = run.servers.filter(({ kernel_boot_id }) => record.boot_id.startsWith(`${kernel_boot_id}/`))
+  return { ...rest, boot_id: record.boot_id, ...hostOf(record), wait: null, failures: 0, calls, servers }
 }
 
 /** The field is absent, not undefined, because a snapshot must be equal to the fold. */
