@@ -15,6 +15,7 @@ import {
 } from '../../src/storage/maildir.js'
 import { clearFaults, failStep, operationsOf, unsyncedAfter } from '../support/operations.js'
 import { tempDirectory } from '../support/temp.js'
+import { setHostId } from '../support/this-host.js'
 
 const BYTES = Buffer.from('{"a":"message"}\n')
 
@@ -121,6 +122,25 @@ describe('the sweep', () => {
     utimesSync(alive, 0, 0)
     expect(sweepAbandoned(directory, Date.now() + 400 * 86_400_000)).toBe(3)
     expect(readdirSync(directory)).toEqual([basename(alive)])
+  })
+
+  test('judges by age if the writer is on another host, and by the boot if it is on this one or unknown', () => {
+    setHostId('a'.repeat(32))
+    const directory = tempDirectory()
+    const ours = temporaryName(join(directory, 'a.json')).replace(
+      ownIdentity().kernel_boot_id.slice(0, 8),
+      '00000000',
+    )
+    const theirs = ours.replace('-haaaaaaaa', '-hbbbbbbbb')
+    expect([ours, theirs, ours.replace('-haaaaaaaa', '-w')].map(writerOf)).toEqual([
+      'dead',
+      'unknown',
+      'dead',
+    ])
+    writeFileSync(theirs, '')
+    expect(sweepAbandoned(directory, Date.now() - 60_000)).toBe(0)
+    setHostId(undefined)
+    expect(writerOf(theirs)).toBe('dead')
   })
 
   test('judges by age if the writer is in another pid namespace', () => {

@@ -269,6 +269,39 @@ test('a compaction moves the start of the context and marks the run as compacted
   expect(state.run?.isCompacted).toBe(true)
 })
 
+test('the tool servers of another kernel boot do not belong to a continued run', () => {
+  const server = (kernel_boot_id: string): NewRecord => ({
+    kind: 'server.started',
+    run_id: RUN,
+    server: 'notes',
+    group: { ...GROUP, kernel_boot_id },
+  })
+  const resumed: NewRecord = { kind: 'run.resumed', run_id: RUN, boot_id: 'k2/1/2/3', auto: true, attempt: 1 }
+  const state = on(asked, server('k1'), server('k2'), resumed)
+  expect(state.run?.servers.map(({ kernel_boot_id }) => kernel_boot_id)).toEqual(['k2'])
+})
+
+test('programs are gone only for the latest run, if it was interrupted because of another host', () => {
+  const gone = (run_id: string): NewRecord => ({ kind: 'run.programs_gone', run_id, by: 'person' })
+  const left: NewRecord = {
+    kind: 'run.interrupted',
+    run_id: RUN,
+    reason: 'other_host',
+    left: [GROUP],
+    host_id: 'h',
+  }
+  const state = on(asked, left)
+  expect(state.run?.left).toEqual({ groups: [GROUP], checked_by: 'h' })
+  const { run, recovery } = foldAll([gone(RUN)], state)
+  expect([run?.reason, run?.left, recovery.interruption?.reason]).toEqual([
+    'process_exit',
+    undefined,
+    'process_exit',
+  ])
+  expect(() => foldAll([gone(NEXT)], state)).toThrow('no programs on another host')
+  expect(() => foldAll([gone(RUN), gone(RUN)], state)).toThrow('no programs on another host')
+})
+
 test('the tool servers of a run stay in the state until the next run starts, because they stop after its end', () => {
   const server: NewRecord = { kind: 'server.started', run_id: RUN, server: 'notes', group: GROUP }
   const ended = on(server, { kind: 'run.completed', run_id: RUN })
