@@ -1,11 +1,12 @@
 import { join } from 'node:path'
 import * as Args from '@oclif/core/args'
 import { BaseCommand } from '../src/command/base.js'
-import { type CommandFacts, candidatesFor } from '../src/command/completion/candidates.js'
+import { type Candidate, type CommandFacts, candidatesFor } from '../src/command/completion/candidates.js'
 import { oneLine } from '../src/command/output.js'
 import { SETTING_KEYS, settingHelp } from '../src/command/settings.js'
 import { readUserFile } from '../src/files/user-files.js'
 import { agentWords } from '../src/operations/list-and-show.js'
+import type { SchemaList } from '../src/schema/output-home.js'
 
 export default class Complete extends BaseCommand {
   static override enableJsonFlag = false
@@ -23,11 +24,17 @@ export default class Complete extends BaseCommand {
       commands: commandsIn(this.config.root),
       agents: () => agentWords(this.openForRead()),
       providers: () => this.providers.list().map(({ name, plugin }) => ({ word: name, description: plugin })),
+      schemas: () => schemasIn(this.config.root),
       settings: () => SETTING_KEYS.map((word) => ({ word, description: settingHelp(word) })),
     })
     if (found.length > 0)
       this.print(found.map(({ word, description }) => `${oneLine(word)}\t${oneLine(description)}`).join('\n'))
   }
+}
+
+function schemasIn(root: string): Candidate[] {
+  const { schemas } = JSON.parse(readUserFile(join(root, 'dist', 'schemas', 'index.json'))) as SchemaList
+  return schemas.map(({ name, description }) => ({ word: name, description }))
 }
 
 function commandsIn(root: string): Record<string, CommandFacts> {

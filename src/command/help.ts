@@ -22,6 +22,7 @@ const GROUPS = {
     'config get',
     'config list',
     'config set',
+    'schema',
     'autocomplete',
     'mcp',
     'help',

@@ -49,6 +49,8 @@ export declare const ${exported}: Record<${keys}, Record<string, (value: unknown
 
 /** One file per schema. They allow fields that they do not name, because a new version may add fields. */
 function writeJsonSchemas(directory, { z, SCHEMAS }) {
+  const schemas = Object.entries(SCHEMAS).map(([name, { description = '' }]) => ({ name, description }))
+  write(path.join(directory, 'index.json'), `${JSON.stringify({ schemas }, null, 2)}\n`)
   const files = Object.entries(SCHEMAS).map(([name, schema]) => {
     const { $schema, ...rest } = z.toJSONSchema(schema, { io: 'input' })
     const json = { $schema, $id: `urn:substrat:schema:${name}`, ...rest }
@@ -56,7 +58,7 @@ function writeJsonSchemas(directory, { z, SCHEMAS }) {
     return `${name}.json`
   })
   for (const file of readdirSync(directory))
-    if (!files.includes(file)) rmSync(path.join(directory, file), { force: true })
+    if (file !== 'index.json' && !files.includes(file)) rmSync(path.join(directory, file), { force: true })
 }
 
 /** The definitions, with the zod that made them. */

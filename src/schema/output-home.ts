@@ -132,6 +132,7 @@ export const streamed = z
   ])
   .describe('A line of `--stream`.')
 
+export type SchemaList = z.infer<typeof schemaNames>
 export type ReportedFinding = z.infer<typeof finding>
 export type DoctorReport = z.infer<typeof examined>
 export type UnlockResult = z.infer<typeof unlocked>

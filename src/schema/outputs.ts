@@ -30,7 +30,9 @@ export const OUTPUTS = {
   doctor: homes.examined,
   unlock: homes.unlocked,
   log: homes.record,
-  export: z.union([homes.conversation, homes.written]),
+  export: z
+    .union([homes.conversation, homes.written])
+    .describe('The conversation. With `-o` it goes to a file, and stdout names the file.'),
   'config list': homes.settings,
   'config get': homes.oneSetting,
   'config set': homes.changedSetting,

@@ -48,6 +48,7 @@ describe.concurrent('show', () => {
       title: 'A line',
       instructions: 'Be brief.',
       options: {},
+      format: 2,
       hold: false,
       gate: { gated: false, permits: 0 },
       metadata: {},

@@ -11,5 +11,7 @@ test('the package has no file of the labs or the tests', async () => {
   ) as [{ files: { path: string }[] }]
   const paths = files.map(({ path }) => path)
   expect(paths).toContain('docs/durability.md')
+  expect(paths).toEqual(expect.arrayContaining(['dist/schemas/index.json', 'dist/schemas/record.json']))
+  expect(paths).toContain('dist/snapshot-predicates.cjs')
   expect(paths.filter((path) => /^(stress|test)\//.test(path))).toEqual([])
 })

@@ -28,6 +28,7 @@ import type { Message } from '../../src/mail/message.js'
 import type { SessionRecord } from '../../src/session/records.js'
 import { FileStore } from '../../src/storage/store.js'
 import { Program } from './in-process.js'
+import { checkPrinted } from './output-shapes.js'
 import { waitFor } from './wait.js'
 
 const ROOT = path.join(import.meta.dirname, '..', '..')
@@ -120,8 +121,17 @@ export class House {
     return existsSync(this.home)
   }
 
-  /** Runs the command to its end, without a separate process unless the options need one. */
+  /**
+   * Runs the command to its end, without a separate process unless the options need one. Fails if its JSON does not have
+   * the shape in src/schema.
+   */
   async run(args: string[], options: RunOptions = {}): Promise<Result> {
+    const result = await this.runUnchecked(args, options)
+    checkPrinted(args, result.stdout)
+    return result
+  }
+
+  private async runUnchecked(args: string[], options: RunOptions): Promise<Result> {
     const { stdin = '', cwd = this.workspace, uid, stdout, stderr } = options
     const env = { ...this.env, ...options.env }
     const isPlain = [uid, stdout, stderr].every((option) => option === undefined) && stdin !== 'open'

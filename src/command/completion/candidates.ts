@@ -33,6 +33,7 @@ export interface Sources {
   agents(): Candidate[]
   providers(): Candidate[]
   settings(): Candidate[]
+  schemas(): Candidate[]
 }
 
 /** `words` is the command line after `substrat`, up to the cursor. The last one is the word to complete, often empty. */
@@ -122,6 +123,7 @@ function argumentWords(command: CommandFacts, given: string[], sources: Sources)
   const arg = args[at] ?? (command.strict === false ? args.at(-1) : undefined)
   if (arg?.options !== undefined) return arg.options.map((word) => ({ word, description: '' }))
   if (arg?.name === 'agent') return sources.agents().filter(({ word }) => !given.includes(word))
+  if (arg?.name === 'schema') return sources.schemas()
   return arg?.name === 'key' ? sources.settings() : []
 }
 

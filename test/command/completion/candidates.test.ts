@@ -22,6 +22,7 @@ const COMMANDS: Record<string, CommandFacts> = {
   },
   complete: { hidden: true, args: {}, flags: {} },
   'config:get': { summary: 'Print a setting.', args: { key: { name: 'key' } }, flags: {} },
+  schema: { summary: 'Print a schema.', args: { schema: { name: 'schema' } }, flags: {} },
   'config:list': { summary: 'List settings.', args: {}, flags: {} },
 }
 
@@ -30,14 +31,15 @@ function words(...line: string[]): string[] {
     commands: COMMANDS,
     agents: () => ['notes', 'lead/tests'].map((word) => ({ word, description: 'idle' })),
     providers: () => [{ word: 'scripted', description: 'built-in' }],
+    schemas: () => [{ word: 'record', description: 'a line of a log' }],
     settings: () => [{ word: 'model', description: 'a setting' }],
   }).map(({ word }) => word)
 }
 
 describe('the first word', () => {
   test('is a command or a topic, but not a hidden command', () => {
-    expect(words('')).toEqual(['send', 'wait', 'spawn', 'config'])
-    expect(words('s')).toEqual(['send', 'spawn'])
+    expect(words('')).toEqual(['send', 'wait', 'spawn', 'config', 'schema'])
+    expect(words('s')).toEqual(['send', 'spawn', 'schema'])
   })
 
   test('is followed by the commands of a topic', () => {
@@ -71,6 +73,10 @@ describe('an argument', () => {
 
   test('KEY is a setting', () => {
     expect(words('config', 'get', '')).toEqual(['model'])
+  })
+
+  test('of schema is the name of a schema', () => {
+    expect(words('schema', '')).toEqual(['record'])
   })
 
   test('after -- has no candidates', () => {

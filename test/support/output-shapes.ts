@@ -1,0 +1,55 @@
+/** Checks the JSON that commands print against their schemas. A field that no schema names is an error, too. */
+import { Ajv2020, type ValidateFunction } from 'ajv/dist/2020.js'
+import { z } from 'zod'
+import { failed, OUTPUTS, streamed } from '../../src/schema/outputs.js'
+
+const ajv = new Ajv2020({ strict: false })
+const compiled = new Map<z.ZodType, ValidateFunction>()
+
+/** Throws if what the command printed does not have its documented shape. Other output than JSON is not looked at. */
+export function checkPrinted(args: string[], stdout: string): void {
+  const end = args.indexOf('--')
+  const flags = end < 0 ? args : args.slice(0, end)
+  const [isJson, isStream] = [flags.includes('--json'), flags.includes('--stream')]
+  const schema = isStream ? streamed : schemaOf(args)
+  if (!(isJson || isStream) || schema === undefined) return
+  for (const value of valuesIn(stdout)) checkShape(isError(value) ? failed : schema, value, args.join(' '))
+}
+
+/** Undefined for a command that is not ours, and for a JSON Schema itself. */
+function schemaOf([first = '', second = '']: string[]): z.ZodType | undefined {
+  if (first === 'schema' && !second.startsWith('-') && second !== '') return undefined
+  const outputs: Record<string, z.ZodType> = OUTPUTS
+  return outputs[`${first} ${second}`] ?? outputs[first]
+}
+
+export function checkShape(schema: z.ZodType, value: unknown, what: string): void {
+  const validate = compiled.get(schema) ?? ajv.compile(z.toJSONSchema(schema, { io: 'output' }))
+  compiled.set(schema, validate)
+  if (validate(value)) return
+  const why = ajv.errorsText(validate.errors?.slice(0, 5))
+  throw new Error(`the output of ${what} does not have its shape: ${why}\n${JSON.stringify(value)}`)
+}
+
+function isError(value: unknown): boolean {
+  return JSON.stringify(Object.keys(Object(value))) === '["error"]'
+}
+
+/** One value, or one per line. An error after the lines has several lines; a killed command leaves half a line. */
+function valuesIn(stdout: string): unknown[] {
+  const whole = parsed(stdout)
+  if (whole !== undefined) return [whole]
+  const lines = stdout.split('\n')
+  const values = lines.map(parsed)
+  const at = values.indexOf(undefined)
+  const rest = at < 0 ? undefined : parsed(lines.slice(at).join('\n'))
+  return [...values.slice(0, at < 0 ? undefined : at), rest].filter((value) => value !== undefined)
+}
+
+function parsed(text: string): unknown {
+  try {
+    return JSON.parse(text)
+  } catch {
+    return undefined
+  }
+}
