@@ -23,7 +23,7 @@ function schemaOf([first = '', second = '']: string[]): z.ZodType | undefined {
   return outputs[`${first} ${second}`] ?? outputs[first]
 }
 
-export function checkShape(schema: z.ZodType, value: unknown, what: string): void {
+function checkShape(schema: z.ZodType, value: unknown, what: string): void {
   const validate = compiled.get(schema) ?? ajv.compile(z.toJSONSchema(schema, { io: 'output' }))
   compiled.set(schema, validate)
   if (validate(value)) return
