@@ -25,7 +25,7 @@ beforeEach(async () => {
 })
 afterEach(() => server.close())
 
-describe.each(VARIANTS)('$api', ({ provider, options }) => {
+describe.each(VARIANTS)('$api', ({ api, provider, options }) => {
   const ask = (...args: Parameters<typeof requestFor> extends [unknown, ...infer Rest] ? Rest : never) =>
     collect(provider, requestFor(options(server.url), ...args))
 
@@ -89,12 +89,27 @@ describe.each(VARIANTS)('$api', ({ provider, options }) => {
     },
   )
 
-  test('usage includes tokens read from a cache', async () => {
+  test('usage includes tokens read from a cache, and names the part and the model', async () => {
     const usage = { input_tokens: 100, cached_tokens: 23, output_tokens: 7 }
     server.setScenario({ responses: [{ text: 'hi', usage }] })
-    expect((await ask()).filter(({ type }) => type === 'usage')).toEqual([
-      { type: 'usage', usage: { input_tokens: 123, output_tokens: 7 } },
-    ])
+    const [event, ...others] = (await ask()).filter(({ type }) => type === 'usage')
+    expect(others).toEqual([])
+    expect(event).toMatchObject({
+      usage: { input_tokens: 123, output_tokens: 7, cache_read_tokens: 23 },
+      model: expect.stringMatching(/./),
+    })
+  })
+
+  test('a stream that fails reports what the service had counted', async () => {
+    const usage = { input_tokens: 100, cached_tokens: 23, output_tokens: 7 }
+    server.setScenario({
+      responses: [{ text: 'a'.repeat(40), usage, fault: { stream: 'cut', after_events: 4 } }],
+    })
+    const events: ModelEvent[] = []
+    await failureOf(() => collect(provider, requestFor(options(server.url)), undefined, events))
+    const counted = events.filter(({ type }) => type === 'usage')
+    // Only the Messages API counts the input at the beginning of its stream.
+    expect(counted).toHaveLength(api === 'messages' ? 1 : 0)
   })
 
   test('an answer that reached the token limit ends with reason length', async () => {

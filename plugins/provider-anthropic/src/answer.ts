@@ -1,12 +1,13 @@
 /** Turns the events of the Messages API into events of the contract. */
 import type Anthropic from '@anthropic-ai/sdk'
-import type { JsonObject, ModelEvent, Usage } from 'substrat/provider'
+import type { JsonObject, ModelEvent } from 'substrat/provider'
 import { apiErrorOf } from '../../shared/src/model/api-error.js'
 import { cutShort, streamFailure, type WireEvent } from '../../shared/src/model/ask.js'
 import { Layout } from '../../shared/src/model/layout.js'
 import { refusal } from '../../shared/src/model/refusal.js'
 import type { Endpoint } from '../../shared/src/model/settings.js'
 import { ToolCalls } from '../../shared/src/model/tool-calls.js'
+import { usageEvent } from '../../shared/src/model/usage.js'
 import { countOf, numberIn, objectIn, textIn, type Wire } from '../../shared/src/model/wire.js'
 
 type Event = Wire<Anthropic.RawMessageStreamEvent> | { type: 'error' } | { type: 'ping' }
@@ -19,10 +20,24 @@ export async function* readAnswer(
   events: AsyncIterable<WireEvent>,
   endpoint: Endpoint,
 ): AsyncGenerator<ModelEvent, void, undefined> {
+  const usage = new UsageCount()
+  try {
+    yield* readEvents(events, endpoint, usage)
+  } catch (error) {
+    // The service charges for the part that it had sent.
+    if (usage.isKnown) yield usage.event
+    throw error
+  }
+}
+
+async function* readEvents(
+  events: AsyncIterable<WireEvent>,
+  endpoint: Endpoint,
+  usage: UsageCount,
+): AsyncGenerator<ModelEvent, void, undefined> {
   const calls = new ToolCalls()
   const layout = new Layout(endpoint)
   const thinking = new Thinking(layout)
-  const usage = new UsageCount()
   let stop = ''
   let category = ''
   let isWhole = false
@@ -30,6 +45,7 @@ export async function* readAnswer(
     const event = wireEvent as Event
     switch (event.type) {
       case 'message_start':
+        usage.model = event.message?.model
         usage.take(event.message?.usage)
         break
       case 'content_block_start':
@@ -53,9 +69,9 @@ export async function* readAnswer(
     }
   }
   if (!isWhole) throw cutShort(endpoint)
-  yield { type: 'usage', usage: usage.total }
   if (stop === ('refusal' satisfies Anthropic.StopReason))
     throw refusal(endpoint, category === '' ? stop : `${stop}: ${category}`)
+  yield usage.event
   // Paused and unknown reasons end the response with its text so far.
   const isCut = CUT.some((one) => one === stop)
   thinking.finish(isCut)
@@ -141,20 +157,30 @@ class Thinking {
 
 /** Counts are cumulative: each event can correct the earlier ones. */
 class UsageCount {
+  model: unknown
   private counts: Record<string, number> = {}
 
   take(usage: Wire<Anthropic.Usage | Anthropic.MessageDeltaUsage> | null | undefined): void {
     for (const [name, count] of Object.entries(usage ?? {})) {
       if (typeof count === 'number') this.counts[name] = count
     }
+    const thinking = usage?.output_tokens_details?.thinking_tokens
+    if (typeof thinking === 'number') this.counts.thinking_tokens = thinking
   }
 
-  get total(): Usage {
-    const count = (name: keyof Anthropic.Usage): number => countOf(this.counts[name])
-    return {
-      input_tokens:
-        count('input_tokens') + count('cache_creation_input_tokens') + count('cache_read_input_tokens'),
-      output_tokens: count('output_tokens'),
-    }
+  get isKnown(): boolean {
+    return Object.keys(this.counts).length > 0
+  }
+
+  /** The API's `input_tokens` are without those that its cache read or wrote. */
+  get event(): ModelEvent {
+    const { input_tokens, output_tokens, thinking_tokens } = this.counts
+    const { cache_read_input_tokens: read, cache_creation_input_tokens: write } = this.counts
+    return usageEvent(
+      countOf(input_tokens) + countOf(read) + countOf(write),
+      countOf(output_tokens),
+      { cache_read_tokens: read, cache_write_tokens: write, reasoning_tokens: thinking_tokens },
+      this.model,
+    )
   }
 }

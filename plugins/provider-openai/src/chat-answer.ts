@@ -7,6 +7,7 @@ import { Layout } from '../../shared/src/model/layout.js'
 import { refusal } from '../../shared/src/model/refusal.js'
 import type { Endpoint } from '../../shared/src/model/settings.js'
 import { ToolCalls } from '../../shared/src/model/tool-calls.js'
+import { usageEvent } from '../../shared/src/model/usage.js'
 import { countOf, numberIn, objectIn, objectsIn, textIn, type Wire } from '../../shared/src/model/wire.js'
 
 /** A field of several servers, unknown to OpenAI. */
@@ -28,10 +29,12 @@ export async function* readChat(
   let finish = ''
   let isRefused = false
   let usage: Chunk['usage']
+  let model: unknown
   for await (const event of events) {
     const chunk = event as Chunk
     if (chunk.error !== undefined && chunk.error !== null) throw streamFailure(endpoint, apiErrorOf(chunk))
     usage = chunk.usage ?? usage
+    model = chunk.model || model
     const choice = objectsIn(chunk, 'choices')[0]
     finish = textIn(choice, 'finish_reason') || finish
     const delta = objectIn(choice ?? {}, 'delta')
@@ -45,11 +48,12 @@ export async function* readChat(
   // Some servers omit `[DONE]`, but every complete answer has a finish reason.
   if (finish === '') throw cutShort(endpoint)
   if (usage) {
-    const { prompt_tokens, completion_tokens } = usage
-    yield {
-      type: 'usage',
-      usage: { input_tokens: countOf(prompt_tokens), output_tokens: countOf(completion_tokens) },
+    const { prompt_tokens, completion_tokens, prompt_tokens_details, completion_tokens_details } = usage
+    const parts = {
+      cache_read_tokens: prompt_tokens_details?.cached_tokens,
+      reasoning_tokens: completion_tokens_details?.reasoning_tokens,
     }
+    yield usageEvent(countOf(prompt_tokens), countOf(completion_tokens), parts, model)
   }
   if (isRefused || finish === ('content_filter' satisfies FinishReason))
     throw refusal(endpoint, isRefused ? 'refusal' : finish)

@@ -7,6 +7,7 @@ import { type Facts, Layout } from '../../shared/src/model/layout.js'
 import { refusal } from '../../shared/src/model/refusal.js'
 import type { Endpoint } from '../../shared/src/model/settings.js'
 import { ToolCalls } from '../../shared/src/model/tool-calls.js'
+import { usageEvent } from '../../shared/src/model/usage.js'
 import { countOf, numberIn, objectIn, objectsIn, textIn, type Wire } from '../../shared/src/model/wire.js'
 
 type Events = OpenAI.Responses.ResponseStreamEvent
@@ -129,11 +130,12 @@ function* finish(event: Ended, { calls, layout, isRefused, endpoint }: Gathered)
   const response = objectIn(event, 'response')
   const reason = textIn(objectIn(response ?? {}, 'incomplete_details'), 'reason')
   if (response?.usage) {
-    const { input_tokens, output_tokens } = response.usage
-    yield {
-      type: 'usage',
-      usage: { input_tokens: countOf(input_tokens), output_tokens: countOf(output_tokens) },
+    const { input_tokens, output_tokens, input_tokens_details, output_tokens_details } = response.usage
+    const parts = {
+      cache_read_tokens: input_tokens_details?.cached_tokens,
+      reasoning_tokens: output_tokens_details?.reasoning_tokens,
     }
+    yield usageEvent(countOf(input_tokens), countOf(output_tokens), parts, response.model)
   }
   if (isRefused || reason === 'content_filter') throw refusal(endpoint, isRefused ? 'refusal' : reason)
   const isCut = reason === 'max_output_tokens'
