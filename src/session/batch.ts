@@ -11,7 +11,7 @@ import type { Content } from '../schema/types.js'
 import { sha256Hex } from '../start/hash.js'
 import { BatchLines } from '../storage/store.js'
 import { fold } from './fold/fold.js'
-import { type NewRecord, type SessionRecord, wrongShape } from './records.js'
+import { type NewRecord, reservedIn, type SessionRecord, wrongShape } from './records.js'
 import type { State } from './state.js'
 import { deriveStatus } from './status.js'
 
@@ -41,6 +41,8 @@ export function encodeBatch(before: State | undefined, records: NewRecord[]): En
     const whole = { seq: first + index, ts, kind: record.kind, batch, ...fields } as SessionRecord
     const wrong = wrongShape(whole)
     assert(wrong === undefined, `a record is of its kind's shape: ${whole.kind}, ${wrong}`)
+    const reserved = reservedIn(whole)
+    assert(reserved === undefined, `a record has nothing that is reserved: ${whole.kind}, ${reserved}`)
     const { offset, end } = lines.add(whole)
     assert(
       end - offset <= limits.lineBytesMax,

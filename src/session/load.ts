@@ -3,7 +3,7 @@ import { damagedConversation, SessionStateError, SubstratError } from '../errors
 import { isKnownFormat } from '../format.js'
 import type { FileStore, LogDamage, LoggedRecord, LogReader, Unframed } from '../storage/store.js'
 import { fold } from './fold/fold.js'
-import { kindInWords, kindIsKnown, type SessionRecord, wrongShape } from './records.js'
+import { kindInWords, kindIsKnown, reservedIn, type SessionRecord, wrongShape } from './records.js'
 import { decodeSnapshot } from './snapshot.js'
 import type { Location, State } from './state.js'
 
@@ -189,7 +189,12 @@ function formatFrom(record: SessionRecord): number | undefined {
 
 function checkRecord(logged: LoggedRecord, log: LogReader): SessionRecord {
   const wrong = wrongShape(logged.record)
-  if (wrong === undefined) return logged.record as unknown as SessionRecord
+  if (wrong === undefined) {
+    const record = logged.record as unknown as SessionRecord
+    const reserved = reservedIn(record)
+    if (reserved !== undefined) throw unknownTo(log, logged, reserved)
+    return record
+  }
   if (!kindIsKnown(logged.record.kind))
     throw unknownTo(log, logged, `kind ${kindInWords(logged.record.kind)}`)
   throw corruptError(log, { ...logged, reason: wrong })

@@ -1,9 +1,13 @@
-import { existsSync, readFileSync, writeFileSync } from 'node:fs'
+import { appendFileSync, existsSync, readFileSync, writeFileSync } from 'node:fs'
 import { join } from 'node:path'
 import { describe, expect, test } from 'vitest'
 import { z } from 'zod'
 import { RECORD_SECTIONS, RECORDS } from '../../src/schema/records.js'
+import { openForRead } from '../../src/session/load.js'
 import { type NewRecord, type RecordKind, wrongShape } from '../../src/session/records.js'
+import { frame } from '../../src/storage/log/frame.js'
+import { newSession, startedRun } from '../support/sessions.js'
+import { tempStore } from '../support/temp.js'
 
 const ID = '0b9f6c1e-6f0a-4c55-9a3b-2f1f5a3c7d10'
 const BLOB = { blob: 'a'.repeat(64), bytes: 70_000 }
@@ -407,6 +411,38 @@ test('every kind and field of format 1 is still there', () => {
     return !isThere || (line !== kind && !fieldsOf(kind as RecordKind).includes(line.trim()))
   })
   expect(missing).toEqual([])
+})
+
+describe('the reserved wait for a budget', () => {
+  const run_id = ID
+  const start: NewRecord[] = [{ kind: 'session.activated', boot_id: 'b' }, startedRun(run_id)]
+  const RECORDS_OF_IT: NewRecord[] = [
+    { kind: 'run.waiting', run_id, wait: 'budget' },
+    { kind: 'token.minted', run_id, token_id: ID, hash: 'h', expires_at: CLOCK.at, wait: 'budget' },
+  ]
+
+  test.each(RECORDS_OF_IT)('is not written in $kind', async (record) => {
+    const session = await newSession(tempStore())
+    session.append(start)
+    const refused = expect.objectContaining({ message: expect.stringContaining('wait budget') })
+    expect(() => session.append([record])).toThrow(refused)
+    await session.abandon()
+  })
+
+  test.each(RECORDS_OF_IT)('is refused as newer in $kind', async (record) => {
+    const store = tempStore()
+    const session = await newSession(store)
+    session.append(start)
+    const seq = session.state.last_seq + 1
+    await session.abandon()
+    appendFileSync(store.logPath(session.id), frame({ seq, ts: CLOCK.at, batch: [seq, seq], ...record }))
+    expect(() => openForRead(store, session.id)).toThrow(
+      expect.objectContaining({
+        code: 'UNKNOWN_FORMAT',
+        message: expect.stringContaining('does not know wait budget'),
+      }),
+    )
+  })
 })
 
 test.each(Object.keys(RECORD_SECTIONS.Reserved))(
