@@ -95,15 +95,27 @@ export const NAMES_ON_DISK: Mutant[] = [
   },
   {
     name: 'the raised format of a home is not fsynced',
-    place: 'storage/home.ts upgraded',
-    edits: { 'call:1.arguments.3': '{ durableName: false }' },
+    place: 'storage/home.ts raiseFormat',
+    edits: { 'call:1.arguments.3': ['true', 'false'] },
     suites: ['storage/home'],
   },
   {
     name: 'a home keeps its older format',
-    place: 'storage/home.ts upgraded',
+    place: 'storage/home.ts raiseFormat',
     edits: { 'call:1': 'undefined' },
     suites: ['storage/home', 'commands/upgrade'],
+  },
+  {
+    name: 'a log is upgraded before the raised format of its home is fsynced',
+    place: 'session/session.ts Session.append',
+    edits: { 'if:2': '' },
+    suites: ['storage/home'],
+  },
+  {
+    name: 'a home that cannot be raised is closed to every command',
+    place: 'storage/home.ts upgraded',
+    edits: { 'catchClause:1.body.body.0': '' },
+    suites: ['storage/home'],
   },
   {
     name: 'the directories of a new home are not fsynced',
