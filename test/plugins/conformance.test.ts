@@ -11,8 +11,19 @@ const server = await startModelServer({
     { includes: 'be refused', text: 'I', stop: 'filter' },
   ],
 })
+const LOOKS = [{ name: 'look', input: { place: 'sky' } }]
+const reasoning = await startModelServer({
+  responses: [
+    {
+      tool_calls: LOOKS,
+      text: 'I look.',
+      order: [{ think: 'Where?' }, { redacted: 'There.' }, 'text', { think: 'Up.' }, 'call'],
+    },
+    { text: 'the sky is blue' },
+  ],
+})
 const failing = await startModelServer({ responses: [{ fault: { error: 'server_error' } }] })
-afterAll(() => Promise.all([server.close(), failing.close()]))
+afterAll(() => Promise.all([server, reasoning, failing].map((each) => each.close())))
 
 describe.each(VARIANTS)('$api', ({ provider, options }) => {
   const settings = (url: string, model: string | null = 'model-1') => {
@@ -25,6 +36,13 @@ describe.each(VARIANTS)('$api', ({ provider, options }) => {
     expected: 'echo: say hello',
     slow: { settings: settings(server.url), prompt: 'be slow', withinMs: 3_600_000 },
     failing: settings(failing.url),
+    reasons: {
+      settings: settings(reasoning.url),
+      prompt: 'what colour is the sky?',
+      expected: 'blue',
+      sent: () => reasoning.reasoning().sent,
+      received: () => reasoning.reasoning().received,
+    },
     refuses: { settings: settings(server.url), prompt: 'be refused' },
     refused: settings(server.url, null),
   })

@@ -19,6 +19,11 @@ export interface ConformanceFixture {
    */
   tools?: ToolFixture
   /**
+   * For a model whose responses have items. Like `tools`, and the response to the prompt has reasoning. `sent` returns the reasoning
+   * that the service has sent with its latest response, `received` the reasoning in the latest request to it.
+   */
+  reasons?: ToolFixture & { sent(): unknown[]; received(): unknown[] }
+  /**
    * For an agent that yields `wait`. The prompt makes it ask for approval, unless all tools are allowed. `expected` is in the reply
    * after an approval, and not in the reply after a denial.
    */
@@ -46,7 +51,7 @@ export interface ToolFixture {
   expected: string
 }
 
-export const MODEL_EVENTS: ModelEvent['type'][] = ['text', 'tool_call', 'usage', 'stop']
+export const MODEL_EVENTS: ModelEvent['type'][] = ['text', 'tool_call', 'item', 'usage', 'stop']
 
 export async function collect<T extends { type: string }>(
   stream: AsyncIterable<T>,

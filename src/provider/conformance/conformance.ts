@@ -18,6 +18,7 @@ import {
   neverSignal,
 } from './case.js'
 import { failureCase, failureOf, refusalCase, stopCase } from './ends.js'
+import { reasoningCases } from './reasoning.js'
 import { toolCases } from './tools.js'
 
 export type { ConformanceCase, ConformanceFixture }
@@ -75,10 +76,11 @@ function modelCases(provider: ModelProvider, fixture: ConformanceFixture): Confo
       }
     },
   )
-  const { slow, failing, refuses: refused, tools } = fixture
+  const { slow, failing, refuses: refused, tools, reasons } = fixture
   return [
     answers,
     ...(tools === undefined ? [] : toolCases(provider, tools)),
+    ...(reasons === undefined ? [] : reasoningCases(provider, reasons)),
     ...(slow === undefined
       ? []
       : [stopCase((signal) => ask(slow.settings, slow.prompt, signal), slow.withinMs)]),

@@ -1,6 +1,13 @@
 /** Conformance cases: tool calls of a model. */
 
-import type { ModelEvent, ModelMessage, ModelProvider, ToolCall, ToolDefinition } from '../contract.js'
+import type {
+  ModelEvent,
+  ModelMessage,
+  ModelProvider,
+  ProviderSettings,
+  ToolCall,
+  ToolDefinition,
+} from '../contract.js'
 import {
   type ConformanceCase,
   caseOf,
@@ -21,17 +28,8 @@ export function toolCases(
   provider: ModelProvider,
   { settings, prompt, expected }: ToolFixture,
 ): ConformanceCase[] {
-  const ask = (messages: ModelMessage[]): Promise<ModelEvent[]> => {
-    const request = {
-      ...settings,
-      prompt,
-      messages: () => messages,
-      responses_before: 0,
-      attempt: 1,
-      tools: [LOOK],
-    }
-    return collect(provider.complete(request, { signal: neverSignal() }), MODEL_EVENTS)
-  }
+  const ask = (messages: ModelMessage[]): Promise<ModelEvent[]> =>
+    askWithTool(provider, settings, prompt, messages)
   const question: ModelMessage = { role: 'user', content: prompt }
   return [
     caseOf('a response has complete tool calls with unique ids, and stops with tool_calls', async () => {
@@ -60,8 +58,25 @@ export function toolCases(
   ]
 }
 
+export function askWithTool(
+  provider: ModelProvider,
+  settings: ProviderSettings,
+  prompt: string,
+  messages: ModelMessage[],
+): Promise<ModelEvent[]> {
+  const request = {
+    ...settings,
+    prompt,
+    messages: () => messages,
+    responses_before: 0,
+    attempt: 1,
+    tools: [LOOK],
+  }
+  return collect(provider.complete(request, { signal: neverSignal() }), MODEL_EVENTS)
+}
+
 /** Checks that a response has calls, and returns them. */
-function callsOf(events: ModelEvent[]): ToolCall[] {
+export function callsOf(events: ModelEvent[]): ToolCall[] {
   const calls = events.flatMap((event) => (event.type === 'tool_call' ? [event.call] : []))
   demand(calls.length > 0, 'the response must call a tool')
   for (const { call_id, name, input } of calls) {

@@ -194,7 +194,7 @@ function blockRefusal(block: Json, role: unknown, i: number): string | undefined
       : `messages.${i}: Invalid \`signature\` in \`thinking\` block`
   }
   if (block.type === 'redacted_thinking' && role === 'assistant') {
-    const [text = '', seal] = String(block.data).split('.')
+    const [, text = '', seal] = /^(.*)\.([^.]*)$/s.exec(String(block.data)) ?? []
     return seal === sealed(text)
       ? undefined
       : `messages.${i}: Invalid \`data\` in \`redacted_thinking\` block`

@@ -74,3 +74,13 @@ function sorted(value: unknown): unknown {
 function kindOf(part: string | undefined): string {
   return part === undefined ? 'nothing' : String(JSON.parse(part).type ?? 'message')
 }
+
+/** The reasoning in a part, a request or a response, in order. */
+export function reasoningIn(value: unknown): Json[] {
+  if (Array.isArray(value)) return value.flatMap(reasoningIn)
+  if (!isObject(value)) return []
+  if (value.reasoning_content !== undefined) return [{ reasoning_content: value.reasoning_content }]
+  if (value.role === undefined && /^(redacted_)?thinking$|^reasoning$/.test(String(value.type)))
+    return [value]
+  return reasoningIn(value.messages ?? value.input ?? (value.role === 'assistant' ? value.content : []))
+}

@@ -9,7 +9,7 @@ import { setTimeout as sleep } from 'node:timers/promises'
 import { anthropic } from './anthropic.js'
 import { chat } from './chat.js'
 import { DEFAULT_MESSAGE, type Dialect, isObject, type Json, type SentEvent } from './dialect.js'
-import type { Issued } from './reasoning.js'
+import { type Issued, reasoningIn } from './reasoning.js'
 import { responses } from './responses.js'
 import { answerFor, type ErrorKind, type Fault, type Scenario, type ScriptedAnswer } from './scenario.js'
 
@@ -37,6 +37,8 @@ export interface ModelServer {
   requests: RecordedRequest[]
   /** Histories that a real API would have refused. */
   refusals(): string[]
+  /** The reasoning of the latest answer with reasoning and calls, and that in the latest request. */
+  reasoning(): { sent: Json[]; received: Json[] }
   connections: number
   setScenario(scenario: Scenario | AnswerFunction): void
   close(): Promise<void>
@@ -79,6 +81,10 @@ export async function startModelServer(
     port,
     requests: state.requests,
     refusals: () => state.requests.flatMap(({ refusal }) => (refusal === undefined ? [] : [refusal])),
+    reasoning: () => ({
+      sent: reasoningIn([...state.issued.values()].at(-1)),
+      received: reasoningIn(state.requests.at(-1)?.body),
+    }),
     connections: 0,
     setScenario(next) {
       state.scenario = next
