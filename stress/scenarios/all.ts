@@ -15,6 +15,7 @@ import type { LabName } from './stage.js'
 import { STOP } from './stop.js'
 import { TOOLS } from './tools.js'
 import { TREE } from './tree.js'
+import { UPGRADE } from './upgrade.js'
 import { WAITS } from './waits.js'
 
 const SCENARIOS: Scenario[] = [
@@ -32,6 +33,7 @@ const SCENARIOS: Scenario[] = [
   ...TREE,
   ...SETTINGS,
   ...MENDING,
+  ...UPGRADE,
 ]
 
 /** The scenarios that the lab runs. */

@@ -86,7 +86,7 @@ export const DAMAGE: Mutant[] = [
   {
     name: 'the snapshot of another version of the fold is trusted',
     place: 'session/snapshot.ts stateIn',
-    edits: { 'conditional:1.alternate': '@restElement:1.argument' },
+    edits: { 'if:1.test': 'true' },
     suites: ['session/snapshot'],
   },
   {
@@ -284,7 +284,7 @@ export const DAMAGE: Mutant[] = [
   {
     name: 'a home of an unknown format is accepted',
     place: 'storage/home.ts checkHome',
-    edits: { 'binary:1': '@left === null' },
+    edits: { 'if:1': '' },
     suites: ['storage/home'],
   },
   {

@@ -10,14 +10,14 @@ export const SETTLING: Mutant[] = [
   },
   {
     name: 'an interrupted run gets no run.interrupted record',
-    place: 'recovery/settlement.ts interruption',
-    edits: { 'object:1': '' },
+    place: 'recovery/settlement.ts interruptedRecords',
+    edits: { 'array:1.elements.0': '' },
     suites: ['recovery/settle#the recovery table'],
   },
   {
     name: 'an interrupted run gets no status.derived record',
-    place: 'recovery/settlement.ts interruption',
-    edits: { 'object:2': '' },
+    place: 'session/batch.ts withTransition',
+    edits: { 'conditional:3.test': 'true' },
     suites: ['recovery/settle#the recovery table'],
   },
   {
