@@ -2,9 +2,11 @@
  * Commands in a home that the program of format 1 made (test/formats/v1/home-lab): keys, pending mail, a turn that was killed.
  * The command may die before, between and after the upgrades of the home and of each log.
  */
-import { cpSync, mkdirSync, readdirSync, readFileSync } from 'node:fs'
-import { join } from 'node:path'
+import { readdirSync, readFileSync } from 'node:fs'
+import { dirname, join, relative } from 'node:path'
 import { FORMAT } from '../../src/format.js'
+import * as io from '../../src/host/disk/io.js'
+import { createWhole } from '../../src/host/disk/replace.js'
 import type { HomeView } from '../support/home-view.js'
 import { repository } from '../support/lab.js'
 import { type Broken, nothingPending, replyIsKept, takenOnce } from '../support/promises.js'
@@ -12,18 +14,37 @@ import { answeredByMail, exits } from './promises.js'
 import type { Scenario, Told } from './scenario.js'
 import type { Stage } from './stage.js'
 
+/** The id of the request in the frozen home. */
+const REQUEST = 'ee05d3ee-2dc1-4b5f-9ffc-7961bb1ac272'
 const FROZEN = join(repository, 'test/formats/v1/home-lab')
-const IDS = readdirSync(join(FROZEN, 'agents'))
 
 /** The directories that git does not store, because they are empty. */
 const EMPTY = { home: ['boots', 'operator/inbox', 'unclean'], agent: ['inbox', 'blobs', 'requests'] }
 
-async function withHomeOfFormat1({ home }: Stage): Promise<undefined> {
-  cpSync(FROZEN, home, { recursive: true })
-  for (const name of EMPTY.home) mkdirSync(join(home, name), { recursive: true, mode: 0o700 })
-  for (const id of IDS)
-    for (const name of EMPTY.agent)
-      mkdirSync(join(home, 'agents', id, name), { recursive: true, mode: 0o700 })
+/** Copies the frozen home in steps on the disk that the labs can see. */
+async function withHomeOfFormat1(stage: Stage): Promise<undefined> {
+  const files = readdirSync(FROZEN, { recursive: true, withFileTypes: true })
+    .filter((entry) => entry.isFile())
+    .map((entry) => relative(FROZEN, join(entry.parentPath, entry.name)))
+  const empty = [
+    ...EMPTY.home,
+    ...readdirSync(join(FROZEN, 'agents')).flatMap((id) =>
+      EMPTY.agent.map((name) => join('agents', id, name)),
+    ),
+  ]
+  const above = (path: string): string[] => (path === '.' ? [] : [...above(dirname(path)), path])
+  const directories = new Set([
+    '.',
+    ...files.flatMap((file) => above(dirname(file))),
+    ...empty.flatMap(above),
+  ])
+  await stage.act(async () => {
+    for (const directory of directories) io.mkdir('home.mkdir', join(stage.home, directory))
+    for (const file of files)
+      createWhole('home.create', join(stage.home, file), readFileSync(join(FROZEN, file)))
+    for (const directory of directories) io.syncDirectory('home.sync_directory', join(stage.home, directory))
+    io.syncDirectory('home.sync_directory', dirname(stage.home))
+  })
 }
 
 /** What the frozen home has and owes, each once. */
@@ -48,7 +69,12 @@ function* upgradedOnce(home: HomeView): Broken {
 function* allDone(home: HomeView): Broken {
   yield* takenOnce(home.agent('cut'), 'cut short', 'echo: cut short')
   yield* takenOnce(home.agent('pending'), 'for later', 'echo: for later')
-  yield* answeredByMail(home, { from: 'lead', to: 'kid', content: 'request', answer: 'echo: request' })
+  yield* answeredByMail(home, {
+    from: 'lead',
+    to: 'kid',
+    content: 'request',
+    answer: `echo: [request ${REQUEST} from lead]\nrequest`,
+  })
   yield* nothingPending(home)
 }
 
