@@ -12,7 +12,9 @@ import { RECOVERY_ROWS, RUN_STATUSES, SESSION_STATES, STATUSES } from './words.j
 
 const state = z.enum(SESSION_STATES)
 const status = z.enum(STATUSES)
-export const errorCode = z.enum(Object.keys(EXIT_STATUS) as ErrorCode[])
+export const errorCode = z
+  .enum(Object.keys(EXIT_STATUS) as ErrorCode[])
+  .meta({ id: 'error_code', description: 'The code of an error.' })
 
 export const agent = z
   .object({
@@ -208,7 +210,7 @@ export const tree = z
     stray: z
       .array(strayNode)
       .describe(
-        'Agents with a missing or terminated parent, a parent cycle or an unreadable log. The exit status is then 10.',
+        'Agents with a missing or terminated parent, a parent cycle or an unreadable log. Each is a `tree_agent` with the field `why`, or only `id`, `status`, `children` and `why`. The exit status is then 10.',
       ),
   })
   .describe('The agents as a tree.')

@@ -22,7 +22,7 @@ describe.concurrent('schema', () => {
     expect((await house.ok('schema', 'record', '--json')).stdout).toBe(stdout)
   })
 
-  test('of an unknown name exits 2 and suggests a similar name', async () => {
+  test('with an unknown name exits 2 and suggests a similar name', async () => {
     const { exit, stderr } = await house.run(['schema', 'recrod'])
     expect(exit).toBe(2)
     expect(stderr).toBe(

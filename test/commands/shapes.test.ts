@@ -1,75 +1,88 @@
-/** The JSON of the commands has exactly the fields that docs/commands.md shows. */
-import { readFileSync, writeFileSync } from 'node:fs'
-import { beforeAll, expect, test } from 'vitest'
+/** Each command prints JSON of its schema, which `House.run` checks, with no other field. */
+import { writeFileSync } from 'node:fs'
+import { expect, test } from 'vitest'
+import { OUTPUTS } from '../../src/schema/outputs.js'
 import { House } from '../support/cli.js'
 import { Gate } from '../support/gate.js'
-import { examplesOf } from '../support/markdown.js'
+import { checkedCommands, checkPrinted, checkShape } from '../support/output-shapes.js'
 
-const examples = examplesOf(readFileSync('docs/commands.md', 'utf8'))
-const printed: Record<string, unknown> = {}
+test('the JSON of every command has the shape of src/schema', async () => {
+  const house = new House()
+  const json = (...args: string[]) => house.ok(...args, '--json')
+  await json('spawn', 'hello', '--name', 'a')
+  await json('send', 'a', 'hello', '--key', 'k')
+  const option = house.scenario('s.json', { tools: [{ name: 'shell', input: { command: 'npm test' } }] })
+  for (const name of ['c', 'd', 'e']) {
+    await house.spawn(name, '--option', option)
+    expect((await house.run(['send', name, 'hello', '--json'])).json.wait).not.toBe(null)
+  }
+  await house.run(['approve', 'c', '--json'])
+  await house.run(['deny', 'd', '--json'])
+  await json('token', 'rotate', 'e')
+  await json('cancel', 'e')
+  await house.run(['retry', 'e', '--json'])
+  await house.run(['resume', 'a', '--json'])
+  await json('set', 'a', '--title', 'T')
+  for (const command of [
+    'show',
+    'export',
+    'log',
+    'fork',
+    'gate',
+    'ungate',
+    'suspend',
+    'recover',
+    'deliver',
+    'wait',
+  ])
+    await house.run([command, 'a', '--json'])
+  await json('export', 'a', '-o', 'a.json')
+  for (const command of ['list', 'tree', 'inbox', 'doctor', 'providers', 'schema']) await json(command)
+  await json('unlock', 'a')
+  await json('config', 'list')
+  await json('config', 'get', 'timeout')
+  await json('config', 'set', 'timeout', '1m')
+  const goes = await house.spawn('goes')
+  await json('terminate', 'goes')
+  await json('remove', goes)
+  await json('prune', '--older-than', '0s')
+  expect(Object.keys(OUTPUTS).filter((name) => !checkedCommands.has(name))).toEqual([])
+})
 
-beforeAll(async () => {
+test('a held and a damaged agent, a broken log and an error have their shapes, too', async () => {
   const house = new House()
   const gate = new Gate(house, 'g')
-  const id = await house.spawn('a')
-  const sent = await house.ok('send', 'a', 'hello', '--json')
-  await house.ok('send', 'a', 'hello', '--queue')
-  await house.ok('set', 'a', '--title', 'T')
   await house.spawn('b', ...gate.flags)
+  const id = await house.spawn('damaged')
+  await house.ok('send', 'damaged', 'hello')
+  house.damage(id, (log) => log.replace('hello', 'jello'))
+  writeFileSync(house.agentFile(id, 'session.json'), '')
   const sender = house.start(['send', 'b', 'hello'])
   await gate.isReached()
-  house.mark(id)
-  const commands = {
-    show: ['show', 'b'],
-    tree: ['tree', 'a'],
-    fork: ['fork', 'a', '--name', 'forked'],
-    'gate, ungate': ['gate', 'gated'],
-    inbox: ['inbox'],
-    deliver: ['deliver', 'a'],
-    'wait AGENT': ['wait', 'a'],
-    list: ['list'],
-    recover: ['recover', 'a'],
-    export: ['export', 'a'],
-    config: ['config', 'list'],
-    providers: ['providers'],
-    unlock: ['unlock', 'a'],
-  }
-  const option = house.scenario('s.json', { tools: [{ name: 'shell', input: { command: 'npm test' } }] })
-  await house.spawn('c', '--option', option)
-  printed['spawn, send, resume, approve, deny, retry'] = sent.json
-  printed.wait = (await house.run(['send', 'c', 'hello', '--json'])).json.wait
-  printed.cancel = (await house.ok('cancel', 'c', '--json')).json
-  const [stays = ''] = await Promise.all(['stays', 'goes', 'gated'].map((name) => house.spawn(name)))
-  await Promise.all(['stays', 'goes'].map((name) => house.ok('terminate', name)))
-  writeFileSync(house.agentFile(stays, 'inbox/00000000-0000-4000-8000-000000000000.json'), 'half a mess')
-  printed.prune = (await house.ok('prune', '--older-than', '0s', '--json')).json
-  const results = await Promise.all(
-    Object.entries(commands).map(async ([name, args]) => [name, (await house.ok(...args, '--json')).json]),
-  )
-  Object.assign(printed, Object.fromEntries(results))
-  // A truncated message, so that an agent cannot be removed.
-  printed.doctor = (await house.run(['doctor', '--json'])).json
+  expect((await house.ok('show', 'b', '--json')).json.holder).toMatchObject({ pid: expect.any(Number) })
+  const { agents } = (await house.run(['list', '--json'])).json
+  expect(agents.map(({ status }: { status: string }) => status).sort()).toEqual(['corrupt', 'running'])
+  expect((await house.run(['tree', '--json'])).json.stray).toHaveLength(1)
+  expect((await house.run(['doctor', '--json'])).json.findings.length).toBeGreaterThan(0)
+  expect((await house.run(['wait', 'damaged', '--json'])).exit).toBe(10)
+  expect((await house.run(['show', 'nobody', '--json'])).json.error.code).toBe('AGENT_NOT_FOUND')
+  expect((await house.run(['send', 'nobody', 'x', '--json'])).exit).toBe(3)
   gate.open()
   await sender.result
 })
 
-test('docs/commands.md and this file name the same shapes', () => {
-  expect(Object.keys(printed).sort()).toEqual(Object.keys(examples).sort())
+test('a line of --stream has its shape', async () => {
+  const house = new House()
+  await house.spawn('a')
+  expect((await house.ok('send', 'a', 'hello', '--stream')).stdout).toContain('"kind":"run.completed"')
 })
 
-test.each(Object.keys(examples))('%s', (name) => {
-  expect(fieldsOf(printed[name], examples[name])).toEqual(fieldsOf(examples[name], examples[name]))
+test('a field that no schema names, a missing field and a wrong type are noticed', () => {
+  const good = { key: 'timeout', value: '1m' }
+  expect(() => checkPrinted(['config', 'set', '--json'], JSON.stringify(good))).not.toThrow()
+  for (const bad of [{ ...good, more: 1 }, { key: 'timeout' }, { key: 'timeout', value: 1 }])
+    expect(() => checkPrinted(['config', 'set', '--json'], JSON.stringify(bad))).toThrow('its shape')
+  const error = { error: { code: 'NO_SUCH_CODE', message: 'm', hint: null } }
+  expect(() => checkPrinted(['list', '--json'], JSON.stringify(error))).toThrow('its shape')
+  expect(() => checkShape(OUTPUTS.list, {}, 'list')).toThrow('its shape')
 })
-
-/** The fields of an object in order, nested; for an array those of its first element. `{}` in an example matches any object. */
-function fieldsOf(value: unknown, example: unknown): unknown {
-  if (Array.isArray(value)) return [fieldsOf(value[0], (example as unknown[] | undefined)?.[0])]
-  if (typeof value !== 'object' || value === null) return null
-  if (typeof example !== 'object' || example === null || Object.keys(example).length === 0) return null
-  return Object.fromEntries(
-    Object.entries(value).map(([key, field]) => [
-      key,
-      fieldsOf(field, (example as Record<string, unknown>)[key]),
-    ]),
-  )
-}

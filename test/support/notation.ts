@@ -20,6 +20,9 @@ function typeOf(schema: Schema): string {
   if (schema instanceof z.ZodArray) return `[${typeOf(schema.unwrap())}]`
   if (schema instanceof z.ZodEnum) return schema.options.map((word) => `"${word}"`).join('|')
   if (schema instanceof z.ZodRecord) return `{${typeOf(schema.valueType)}}`
+  if (schema instanceof z.ZodLiteral) return [...schema.values].map((word) => JSON.stringify(word)).join('|')
+  if (schema instanceof z.ZodLazy) return typeOf(schema.unwrap())
+  if (schema instanceof z.ZodObject) return `{${fieldLines(schema.shape).join(',')}}`
   if (schema instanceof z.ZodUnion) return schema.options.map(typeOf).join('|')
   if (schema instanceof z.ZodNumber) return schema.isInt ? 'integer' : 'number'
   if (schema instanceof z.ZodBoolean) return 'boolean'
@@ -33,8 +36,10 @@ export function objectsIn(shapes: Shape[]): Record<string, z.ZodObject> {
   const visit = (schema: Schema): void => {
     if (schema instanceof z.ZodOptional || schema instanceof z.ZodNullable || schema instanceof z.ZodArray)
       visit(schema.unwrap() as Schema)
+    if (schema instanceof z.ZodUnion) for (const option of schema.options) visit(option as Schema)
     if (schema instanceof z.ZodObject) {
       const name = nameOf(schema)
+      if (name !== undefined && found[name] !== undefined) return
       if (name !== undefined && name !== 'blob') found[name] = schema
       for (const field of Object.values(schema.shape)) visit(field as Schema)
     }

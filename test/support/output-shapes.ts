@@ -6,6 +6,9 @@ import { failed, OUTPUTS, streamed } from '../../src/schema/outputs.js'
 const ajv = new Ajv2020({ strict: false })
 const compiled = new Map<z.ZodType, ValidateFunction>()
 
+/** The commands whose output was checked in this process. */
+export const checkedCommands = new Set<string>()
+
 /** Throws if what the command printed does not have its documented shape. Other output than JSON is not looked at. */
 export function checkPrinted(args: string[], stdout: string): void {
   const end = args.indexOf('--')
@@ -13,17 +16,25 @@ export function checkPrinted(args: string[], stdout: string): void {
   const [isJson, isStream] = [flags.includes('--json'), flags.includes('--stream')]
   const schema = isStream ? streamed : schemaOf(args)
   if (!(isJson || isStream) || schema === undefined) return
-  for (const value of valuesIn(stdout)) checkShape(isError(value) ? failed : schema, value, args.join(' '))
+  for (const value of valuesIn(stdout)) {
+    if (!isError(value)) checkedCommands.add(commandOf(args))
+    checkShape(isError(value) ? failed : schema, value, args.join(' '))
+  }
+}
+
+function commandOf([first = '', second = '']: string[]): string {
+  return `${first} ${second}` in OUTPUTS ? `${first} ${second}` : first
 }
 
 /** Undefined for a command that is not ours, and for a JSON Schema itself. */
-function schemaOf([first = '', second = '']: string[]): z.ZodType | undefined {
+function schemaOf(args: string[]): z.ZodType | undefined {
+  const [first, second = ''] = args
   if (first === 'schema' && !second.startsWith('-') && second !== '') return undefined
   const outputs: Record<string, z.ZodType> = OUTPUTS
-  return outputs[`${first} ${second}`] ?? outputs[first]
+  return outputs[commandOf(args)]
 }
 
-function checkShape(schema: z.ZodType, value: unknown, what: string): void {
+export function checkShape(schema: z.ZodType, value: unknown, what: string): void {
   const validate = compiled.get(schema) ?? ajv.compile(z.toJSONSchema(schema, { io: 'output' }))
   compiled.set(schema, validate)
   if (validate(value)) return
