@@ -41,7 +41,9 @@ export const LEFT_RUNNING: Mutant[] = [
   {
     name: 'recovery does not stop the server that a dead turn had kept',
     place: 'recovery/settle.ts settle',
-    edits: { 'await:1': '{ @logical:1.left.property: false, @property:4.key: undefined }' },
+    edits: {
+      'await:2': '{ @logical:1.left.property: false, @await:3.argument.arguments.2.property: undefined }',
+    },
     suites: ['recovery/settle-programs#had kept is stopped'],
   },
   {
@@ -61,6 +63,24 @@ export const LEFT_RUNNING: Mutant[] = [
     place: 'provider/process-group.ts killTagged',
     edits: { 'if:1': '' },
     suites: ['provider/program#no process after a reboot'],
+  },
+  {
+    name: 'recovery continues beside a program on another host',
+    place: 'recovery/settle.ts killPrograms',
+    edits: { 'if:2': '' },
+    suites: ['recovery/other-host'],
+  },
+  {
+    name: 'a kept server on another host counts as gone',
+    place: 'provider/kept-server.ts killKeptServer',
+    edits: { 'if:1': '' },
+    suites: ['recovery/other-host#a kept server blocks'],
+  },
+  {
+    name: 'a clone counts as this machine before a restart',
+    place: 'host/whereabouts.ts placeOf',
+    edits: { 'conditional:1': '@alternate' },
+    suites: ['host/whereabouts'],
   },
   {
     name: 'recovery kills the same numbers in another pid namespace',

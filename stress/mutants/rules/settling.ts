@@ -23,7 +23,7 @@ export const SETTLING: Mutant[] = [
   {
     name: 'a reboot counts as the death of a process',
     place: 'recovery/settlement.ts interruptedRecords',
-    edits: { 'binary:1': "@left !== ''" },
+    edits: { 'binary:1': "@left === ''" },
     suites: ['recovery/settle#the recovery table'],
   },
   {
@@ -41,7 +41,7 @@ export const SETTLING: Mutant[] = [
   {
     name: 'a program that may still run is not recorded as the reason',
     place: 'recovery/settlement.ts interruptedBy',
-    edits: { 'conditional:1': '@test === null ? [] : @alternate' },
+    edits: { 'conditional:2': '@test === null ? [] : @alternate' },
     suites: ['recovery/settle#the recovery table', 'recovery/settle-programs'],
   },
   {
@@ -107,14 +107,7 @@ export const SETTLING: Mutant[] = [
   {
     name: "the program's store is read while the program runs",
     place: 'recovery/settle.ts settle',
-    edits: {
-      'variableDeclarator:6.id': '@objectPattern:1',
-      'logical:2': '@function:1.params.1',
-      'objectPattern:1': '@variableDeclarator:8.id',
-      'variableDeclarator:7.init': '@binary:2 ? @await:3 : undefined',
-      'variableDeclarator:8.id': '@variableDeclarator:6.id',
-      'conditional:1': '@logical:2',
-    },
+    edits: { 'await:3': '(@binary:2 && @await:4, @await:3)' },
     suites: ['recovery/settle#is dead before its provider'],
   },
   {
