@@ -107,7 +107,14 @@ export const SETTLING: Mutant[] = [
   {
     name: "the program's store is read while the program runs",
     place: 'recovery/settle.ts settle',
-    edits: { 'await:3': '(@binary:2 && @await:4, @await:3)' },
+    edits: {
+      'variableDeclarator:5.id': '@variableDeclarator:9.id',
+      'await:3': '@binary:2 ? @await:4 : @conditional:2.alternate',
+      'logical:2': '@logical:2.right',
+      'conditional:1': '[]',
+      'variableDeclarator:9.id': '@variableDeclarator:5.id',
+      'conditional:2': '@await:3',
+    },
     suites: ['recovery/settle#is dead before its provider'],
   },
   {
