@@ -75,7 +75,7 @@ describe.each(VARIANTS)('$api', ({ api, provider, options }) => {
     expect(server.refusals()).toEqual([])
   })
 
-  test('reasoning is no part of the text', async () => {
+  test('reasoning is not in the text', async () => {
     const events = await ask('look')
     expect(textOf(events)).toBe('let me look')
     expect(JSON.stringify(itemsOf(events))).toContain('first 世界')
@@ -153,7 +153,7 @@ describe.each(VARIANTS)('$api', ({ api, provider, options }) => {
   })
 })
 
-describe('a thinking block without a signature', () => {
+describe('a thinking block without a signature,', () => {
   const itemsFor = async (stop_reason: string): Promise<JsonObject[]> => {
     const wire = [
       {
@@ -172,11 +172,11 @@ describe('a thinking block without a signature', () => {
     return itemsOf(found)
   }
 
-  test('is dropped if the token limit cut it off: the API would refuse it', async () => {
+  test('if the token limit cut it off, is dropped: the API would refuse it', async () => {
     expect(await itemsFor('max_tokens')).toEqual([])
   })
 
-  test('of a server that signs nothing goes back', async () => {
+  test('if its server signs nothing, goes back', async () => {
     const reasoning = { type: 'thinking', thinking: 'unfinished', signature: '' }
     expect(await itemsFor('end_turn')).toEqual([{ reasoning, server: 'localhost/v1/messages' }])
   })

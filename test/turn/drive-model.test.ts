@@ -1,7 +1,7 @@
 import { afterEach, beforeEach, describe, expect, test, vi } from 'vitest'
 import { SubstratError } from '../../src/errors.js'
 import { limits } from '../../src/limits.js'
-import type { ModelProvider, ModelRequest } from '../../src/provider/contract.js'
+import type { JsonObject, ModelEvent, ModelProvider, ModelRequest } from '../../src/provider/contract.js'
 import { providerFailure } from '../../src/provider/failure.js'
 import { openForRead } from '../../src/session/load.js'
 import { readMessageText } from '../../src/session/read.js'
@@ -528,5 +528,59 @@ describe('a record that cannot be written', () => {
     await expect(runTurn(session, provider)).rejects.toMatchObject({ code: 'STORAGE_FAILED' })
     expect(isAsked).toBe(false)
     expect(session.state.run).toBeNull()
+  })
+})
+
+describe('the items of a response', () => {
+  const call = { call_id: 'c1', name: 'read_file', input: { path: 'missing.txt' } }
+
+  /** A turn of two requests. Returns the items of each assistant message that the second request, and the next turn, received. */
+  async function given(items: JsonObject[]): Promise<(JsonObject[] | undefined)[]> {
+    const seen: (JsonObject[] | undefined)[] = []
+    const provider = model((request) => {
+      const responses = request.messages().filter((message) => message.role === 'assistant')
+      if (responses.length === 0)
+        return says(
+          ...items.map((item) => ({ type: 'item', item }) as const),
+          { type: 'text', text: 'I look' },
+          { type: 'tool_call', call },
+          { type: 'stop', reason: 'tool_calls' },
+        )
+      seen.push(...responses.map((message) => message.items))
+      return says({ type: 'text', text: 'done' }, END)
+    })
+    expect((await runTurn(session, provider)).status).toBe('completed')
+    await session.close(() => false)
+    session = await reopen(session.store, session.id)
+    await runTurn(session, provider)
+    return seen
+  }
+
+  test('come back unchanged and in order, also in another process', async () => {
+    const items = [{ b: 2, a: [{ blob: 'f'.repeat(64), bytes: 1 }] }, { a: '\ud83d ü \u2028' }, { b: 2 }]
+    expect(await given(items)).toEqual([items, items, undefined])
+  })
+
+  test('are in a blob if they are large', async () => {
+    const items = [{ text: 'x'.repeat(limits.inlineBytesMax) }, { b: 2 }]
+    expect(await given(items)).toEqual([items, items, undefined])
+    const [response] = [...session.records({ seq: 1, offset: 0 })].filter(
+      ({ kind }) => kind === 'model.responded',
+    )
+    expect(response).toMatchObject({ items_blob: { blob: expect.any(String) } })
+    expect(response).not.toHaveProperty('items')
+  })
+
+  test('are absent from a response that had none', async () => {
+    expect(await given([])).toEqual([undefined, undefined, undefined])
+  })
+
+  test.each<[string, unknown]>([
+    ['a text', 'reasoning'],
+    ['a list', []],
+    ['nothing', undefined],
+  ])('cannot be %s', async (_, item) => {
+    const provider = model(() => says({ type: 'item', item } as ModelEvent, END))
+    expect(await sentenceOf(provider)).toContain('an item that is not a JSON object')
   })
 })

@@ -1,4 +1,4 @@
-/** Prepares the parts of a response for its record. What is too large for a line becomes a blob, on disk before the record. */
+/** Prepares the parts of a response for its record. A part that is too large for the line becomes a blob, on disk before the record. */
 import { limits } from '../../limits.js'
 import type { JsonObject, ToolCall } from '../../provider/contract.js'
 import type { CallRecord } from '../../schema/types.js'

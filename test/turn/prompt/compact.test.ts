@@ -287,3 +287,21 @@ function expectWhole(messages: ModelMessage[]): void {
     )
   }
 }
+
+test('the items of a message that is left out are dropped with it', async () => {
+  const items = (round: number): ModelEvent => ({ type: 'item', item: { reasoning: `thought ${round}` } })
+  for (const round of [1, 2, 3])
+    await runTurn(
+      session,
+      model(() => says(items(round), { type: 'text', text: LONG }, { type: 'stop', reason: 'end' })),
+    )
+  const { provider, asked } = narrow(6000)
+  await runTurn(session, provider, { prompt: 'and now?' })
+  const [whole, compacted] = [asked.histories[0], asked.histories.at(-1)].map((history) =>
+    JSON.stringify(history),
+  )
+  expect(whole).toContain('thought 1')
+  expect(compacted).toContain('the gist')
+  expect(compacted).not.toContain('thought 1')
+  expect(compacted).toContain('thought 3')
+})
