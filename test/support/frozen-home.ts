@@ -1,4 +1,4 @@
-/** The frozen homes of format 1 (test/formats/v1). */
+/** The frozen homes of each format (test/formats). */
 import { cpSync } from 'node:fs'
 import { join } from 'node:path'
 import { expect } from 'vitest'
@@ -12,12 +12,16 @@ import { recordsOf } from './sessions.js'
 import { tempDirectory } from './temp.js'
 import { POLICY } from './turns.js'
 
-export const FROZEN = join(import.meta.dirname, '../formats/v1')
+export function frozenIn(format: number): string {
+  return join(import.meta.dirname, `../formats/v${format}`)
+}
+
+export const FROZEN = frozenIn(1)
 
 /** A copy, as from a backup: reading takes locks, and git stores no empty directories. */
-export function frozenHome(name: string): FileStore {
+export function frozenHome(name: string, format = 1): FileStore {
   const root = join(tempDirectory(), 'home')
-  cpSync(join(FROZEN, name), root, { recursive: true })
+  cpSync(join(frozenIn(format), name), root, { recursive: true })
   return FileStore.openForRead(root) as FileStore
 }
 
