@@ -3,6 +3,7 @@ import { Ajv } from 'ajv'
 import fc from 'fast-check'
 import { describe, expect, test } from 'vitest'
 import { z } from 'zod'
+import { kinds } from '../../src/schema/config.js'
 import { predicateModule } from '../../src/schema/predicates.mjs'
 import {
   blob,
@@ -31,6 +32,18 @@ const TABLE: [name: string, schema: z.ZodType, accepted: unknown[], refused: unk
   ['flag', flag, [true, false], [0, 1, 'true', null]],
   ['texts', texts, [{}, { a: 'b' }], [{ a: 1 }, { a: null }, ['a'], 'a', null]],
   ['metadata', metadata, [{}, { a: 'b', c: null }], [{ a: 1 }, ['a'], 'a', null]],
+  [
+    'record with named keys',
+    z.record(text.regex(/^[a-z]+$/), text),
+    [{}, { a: 'b' }],
+    [{ A: 'b' }, { a: 1 }, [], null],
+  ],
+  [
+    'servers',
+    kinds.servers,
+    [{}, { 'a-1': { command: 'c' } }],
+    [{ 'a b': { command: 'c' } }, { a: {} }, [], null],
+  ],
   ['blob', blob, [BLOB], [{ ...BLOB, blob: 'A'.repeat(64) }, { ...BLOB, bytes: 0.5 }, 'a', null]],
   ['content', content, ['', 'a', BLOB], [7, null, {}, { blob: '../../x', bytes: 1 }]],
   ['any object', json, [{}, { a: [1, null] }], [[], 'a', null, 7]],
