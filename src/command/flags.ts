@@ -1,7 +1,7 @@
 /** Arguments and flags that several commands share. */
 import { string } from '@oclif/core/args'
 import { boolean, custom } from '@oclif/core/flags'
-import { parseTime } from '../clock.js'
+import { clock, parseTime } from '../clock.js'
 import { SubstratError } from '../errors.js'
 import { type DueTime, dueAfter } from '../session/durations.js'
 import { parseDuration } from './durations.js'
@@ -75,3 +75,21 @@ export const time = custom<DueTime>({
     })
   },
 })
+
+/** A time, or an age before now. Parses to ISO 8601. */
+export const since = custom<string>({
+  helpValue: '24h|7d|2026-11-20',
+  async parse(text) {
+    const ms = parseDuration(text, Number.MAX_SAFE_INTEGER)
+    const at = ms === undefined ? parseTime(text) : parseTime(timeBefore(ms))
+    if (at !== undefined) return at
+    throw new SubstratError('USAGE', `${JSON.stringify(text)} is neither a time nor an age`, {
+      hint: 'write an age, such as 24h or 7d, or a time in ISO 8601, such as 2026-11-20T10:00:00Z',
+    })
+  },
+})
+
+function timeBefore(ms: number): string {
+  const at = new Date(clock.now() - ms)
+  return Number.isNaN(at.getTime()) ? '' : at.toISOString()
+}

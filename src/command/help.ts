@@ -11,6 +11,7 @@ const GROUPS = {
     'list',
     'tree',
     'show',
+    'usage',
     'suspend',
     'cancel',
     'gate',

@@ -66,6 +66,7 @@ export function showAgent(store: FileStore, agentId: string): ShownAgent {
     watchers: state.watchers.map(({ from, on, once }) => ({ from, on, once })),
     last_boot_seen: state.recovery.last_boot_seen,
     host: hostOf(state),
+    usage: state.usage,
     holder,
     trouble: whyUnfinished(store, state),
     next: nextCommand(store, state, holder),

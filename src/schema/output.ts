@@ -7,7 +7,19 @@ import { z } from 'zod'
 import { type ErrorCode, EXIT_STATUS } from '../errors.js'
 import { holder } from './files.js'
 import { control, message } from './mail.js'
-import { ask, flag, integer, text, texts, time, usage, uuid, waitKind, watchedStatus } from './types.js'
+import {
+  ask,
+  flag,
+  integer,
+  sessionUsage,
+  text,
+  texts,
+  time,
+  usage,
+  uuid,
+  waitKind,
+  watchedStatus,
+} from './types.js'
 import { RECOVERY_ROWS, RUN_STATUSES, SESSION_STATES, STATUSES } from './words.js'
 
 const state = z.enum(SESSION_STATES)
@@ -171,6 +183,9 @@ export const shown = z
       .nullable()
       .describe('The process that last worked for the agent. Null before its first turn.'),
     host: host.nullable().describe('The machine of the latest run. Null if unknown.'),
+    usage: sessionUsage
+      .nullable()
+      .describe('Total of the agent. Null if an earlier version wrote its snapshot.'),
     holder: holder.nullable().describe('The process that holds the agent.'),
     trouble: text.nullable().describe('Why the latest turn did not complete.'),
     next: text.nullable().describe('The command to run. Null for a terminated agent.'),
@@ -249,6 +264,26 @@ export const inbox = z
   })
   .describe('The pending messages.')
 
+const usageRow = z
+  .object({
+    agent_id: uuid.optional().describe('With `--by agent`.'),
+    path: text.optional().describe('With `--by agent`.'),
+    model: text.nullable().optional().describe('With `--by model`. Null if the log names none.'),
+    day: text.optional().describe('With `--by day`, in UTC.'),
+    ...sessionUsage.shape,
+  })
+  .meta({ id: 'usage_row', description: 'The usage of one agent, model or day.' })
+
+export const used = z
+  .object({
+    by: z.enum(['agent', 'model', 'day']),
+    since: time.nullable(),
+    total: sessionUsage,
+    rows: z.array(usageRow),
+    damaged: z.array(uuid).describe('Agents whose log cannot be read. The exit status is then 10.'),
+  })
+  .describe('The tokens and costs of agents.')
+
 export type AgentView = z.infer<typeof agent>
 export type RunView = z.infer<typeof run>
 export type WaitView = z.infer<typeof wait>
@@ -268,3 +303,5 @@ export type TreeView = z.infer<typeof tree>
 export type PruneResult = z.infer<typeof pruned>
 export type MailView = z.infer<typeof mail>
 export type InboxView = z.infer<typeof inbox>
+export type UsageRow = z.infer<typeof usageRow>
+export type UsedView = z.infer<typeof used>

@@ -18,6 +18,7 @@ export const OUTPUTS = {
   remove: agents.changed,
   cancel: agents.cancelled,
   tree: agents.tree,
+  usage: agents.used,
   prune: agents.pruned,
   gate: agents.gated,
   ungate: agents.gated,

@@ -37,7 +37,7 @@ test('the JSON of every command has the shape of src/schema', async () => {
   ])
     await house.run([command, 'a', '--json'])
   await json('export', 'a', '-o', 'a.json')
-  for (const command of ['list', 'tree', 'inbox', 'doctor', 'providers', 'schema']) await json(command)
+  for (const command of ['list', 'tree', 'usage', 'inbox', 'doctor', 'providers', 'schema']) await json(command)
   await json('unlock', 'a')
   await json('config', 'list')
   await json('config', 'get', 'timeout')

@@ -56,6 +56,7 @@ describe.concurrent('show', () => {
       watchers: [],
       last_boot_seen: bootOf(house, id),
       host: HOST_ID === undefined ? null : { host_id: HOST_ID, host_name: hostname() },
+      usage: { input_tokens: 1, output_tokens: 2, runs: 1, runs_with_usage: 1, runs_with_cost: 0 },
       holder: null,
       trouble: null,
       next: "substrat send a '…'",

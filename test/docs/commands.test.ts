@@ -19,6 +19,7 @@ const SECTIONS: Record<string, Record<string, z.ZodObject>> = {
   set: { set: OUTPUTS.set },
   cancel: { cancel: OUTPUTS.cancel },
   tree: { tree: OUTPUTS.tree },
+  usage: { usage: OUTPUTS.usage },
   prune: { prune: OUTPUTS.prune },
   gate: { gate: OUTPUTS.gate },
   inbox: { inbox: OUTPUTS.inbox },

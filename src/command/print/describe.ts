@@ -4,6 +4,7 @@ import type { ListFilter } from '../../operations/list-and-show.js'
 import type { ListedAgent, ShownAgent, WaitView } from '../../schema/output.js'
 import { askText } from './ask-text.js'
 import { table } from './table.js'
+import { totalText } from './usage-text.js'
 
 export function agentsTable(agents: ListedAgent[], { status, state, roots }: ListFilter): string {
   if (agents.length === 0 && (status !== undefined || state !== undefined || roots))
@@ -73,6 +74,7 @@ export function describeAgent(shown: ShownAgent): string {
         : `${run.status}, started ${readableTime(run.started_at)}${run.ended_at === null ? '' : `, ended ${readableTime(run.ended_at)}`}`,
     ],
     ['reason', trouble],
+    ['usage', shown.usage === null || shown.usage.runs === 0 ? null : totalText(shown.usage)],
     ...(wait?.asks ?? []).map((ask): [string, string] => {
       const [label, text] = askText(wait?.kind ?? 'approval', ask)
       return [label, indentedText(text)]

@@ -23,7 +23,7 @@ export function runStarted(next: State, record: NewRecord<'run.started'> & Place
     // The requester gets the reply of this run, so the error for the interrupted run is no longer sent.
     owes: next.owes.filter(({ run_id, kind }) => run_id !== record.continues || kind !== 'error'),
     isPoked: false,
-    usage: countRun(next.usage),
+    usage: next.usage === null ? null : countRun(next.usage),
     gate: { isGated, permits: isGated ? Math.max(0, permits - 1) : 0 },
     run: {
       run_id: record.run_id,

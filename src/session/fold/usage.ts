@@ -30,7 +30,7 @@ export function countUsage(
 }
 
 /** Counts the run of each total once: when its first usage comes, and when its first cost comes. */
-function withRun(
+export function withRun(
   total: SessionUsage,
   before: Usage | null,
   after: Usage | null,
@@ -47,13 +47,18 @@ function withRun(
   }
 }
 
-export function countRun(usage: SessionUsage | null): SessionUsage | null {
-  return usage === null ? null : { ...usage, runs: usage.runs + 1 }
+export function countRun(usage: SessionUsage): SessionUsage {
+  return { ...usage, runs: usage.runs + 1 }
 }
 
 /** `run.completed` has the total of the run, of which earlier records may have counted a part. */
 export function uncounted(run: Run, { usage }: NewRecord<'run.completed'>): Usage | undefined {
-  return usage === undefined || run.usage === null ? usage : combined(usage, run.usage, -1)
+  return usage === undefined ? undefined : remainder(usage, run.usage)
+}
+
+/** The part of a total that is not counted yet. */
+export function remainder(total: Usage, counted: Usage | null): Usage {
+  return counted === null ? total : combined(total, counted, -1)
 }
 
 function combined(a: Usage, b: Usage, sign: 1 | -1): Usage {

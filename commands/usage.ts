@@ -1,0 +1,42 @@
+import * as Args from '@oclif/core/args'
+import * as Flags from '@oclif/core/flags'
+import { BaseCommand } from '../src/command/base.js'
+import { since } from '../src/command/flags.js'
+import { usageText } from '../src/command/print/usage-text.js'
+import { damageIn, viewUsage } from '../src/operations/usage.js'
+
+export default class Usage extends BaseCommand {
+  static override summary = 'Show the tokens and costs of agents.'
+  static override description =
+    'Input includes what a cache read (CACHED) and wrote (WRITTEN), and output includes reasoning. A cost is only what the provider reported: substrat knows no prices. Removed agents are not counted. Takes no lock and writes nothing.'
+  static override examples = [
+    '<%= config.bin %> usage',
+    '<%= config.bin %> usage notes --by model',
+    '<%= config.bin %> usage --all --since 7d --by day --json',
+  ]
+  static override args = {
+    agent: Args.string({ description: 'count only this agent; default: all', ignoreStdin: true }),
+  }
+  static override flags = {
+    tree: Flags.string({ helpValue: 'AGENT', description: 'count only this agent and those below it' }),
+    all: Flags.boolean({ default: false, description: 'also count terminated agents' }),
+    since: since({ description: 'count only from this time or age on; default: everything' }),
+    by: Flags.string({
+      options: ['agent', 'model', 'day'] as const,
+      default: 'agent',
+      description: 'one row for each agent, model, or day in UTC',
+    }),
+  }
+
+  async run(): Promise<void> {
+    const { args, flags } = await this.parse(Usage)
+    const agentId = args.agent === undefined ? undefined : this.resolveForRead(args.agent).agentId
+    const treeOf = flags.tree === undefined ? undefined : this.resolveForRead(flags.tree).agentId
+    const by = flags.by as 'agent' | 'model' | 'day'
+    const request = { agentId, treeOf, all: flags.all, since: flags.since ?? null, by }
+    const used = viewUsage(this.openForRead(), request)
+    this.printObject(used, usageText(used))
+    const damage = damageIn(used)
+    if (damage !== undefined) this.fail(damage, false)
+  }
+}
