@@ -30,7 +30,7 @@ export const limits = {
   /** Tool calls in one response, and characters in a name or id: together they must fit in a line. */
   callsMax: 128,
   callNameCharactersMax: 256,
-  /** Of a model's name as a provider reports it, and how many models one usage may have. */
+  /** The length of a model's name as a provider reports it, and the number of models in one usage. */
   modelNameCharactersMax: 256,
   modelsMax: 32,
   /** The stack traces in the record of a failure. */

@@ -123,7 +123,7 @@ export type TurnEvent =
       keeps: { seq: number; offset: number }
       messages: number
       responses: number
-      /** Of the request for the summary. */
+      /** The usage of the request for the summary. */
       usage?: Usage
       model?: string
     }

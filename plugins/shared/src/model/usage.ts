@@ -9,7 +9,7 @@ export interface ReportedParts {
   reasoning_tokens?: unknown
 }
 
-/** `input` and `output` include the parts. A part that the service does not report, or that is no count, is absent. */
+/** `input` and `output` include the parts. A part that the service does not report, or that is not a count, is absent. */
 export function usageEvent(
   input: number,
   output: number,
@@ -28,7 +28,7 @@ export function usageEvent(
     : { type: 'usage', usage }
 }
 
-/** A part is at most its whole, whatever the service says. */
+/** A part is at most its whole. A service may report more. */
 function partOf(count: unknown, whole: number): number | undefined {
   return typeof count === 'number' ? Math.min(countOf(count), whole) : undefined
 }
