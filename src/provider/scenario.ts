@@ -17,6 +17,8 @@ const response = z.strictObject({
   say: z.optional(z.string()),
   /** Tool calls of the response. */
   tools: z.optional(z.array(z.strictObject({ name: z.string(), input: z.record(z.string(), z.unknown()) }))),
+  /** The items of the response. A later request without exactly these fails. */
+  items: z.optional(z.array(z.record(z.string(), z.unknown()))),
   /** Fail the first `attempts` requests of this entry (default 1). */
   fail: z.optional(
     z.strictObject({

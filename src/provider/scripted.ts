@@ -6,7 +6,7 @@
  */
 import { resolve } from 'node:path'
 import { isThere } from '../files/user-files.js'
-import type { ModelEvent, ModelProvider, ModelRequest } from './contract.js'
+import type { JsonObject, ModelEvent, ModelProvider, ModelRequest } from './contract.js'
 import { providerFailure } from './failure.js'
 import type { CallOptions } from './host-contract.js'
 import type { Scenario, ScriptedResponse } from './scenario.js'
@@ -46,8 +46,19 @@ async function loadScenario(path: string, workspace: string): Promise<Scenario> 
 
 async function entryFor(request: ModelRequest, scenario: string): Promise<ScriptedResponse | undefined> {
   const { responses } = await loadScenario(scenario, request.workspace)
-  const given = request.messages().filter((message) => message.role === 'assistant').length
-  return responses[request.responses_before + given]
+  const given = request.messages().filter((message) => message.role === 'assistant')
+  for (const [index, { items }] of given.entries())
+    demandItems(responses[request.responses_before + index]?.items, items)
+  return responses[request.responses_before + given.length]
+}
+
+/** Like an API that signs its reasoning. */
+function demandItems(sent: JsonObject[] | undefined, received: JsonObject[] | undefined): void {
+  if (sent !== undefined && JSON.stringify(sent) !== JSON.stringify(received))
+    throw providerFailure(
+      'invalid',
+      'the request lacks the items of an earlier response, or has changed them',
+    )
 }
 
 function* respond(request: ModelRequest, entry: ScriptedResponse | undefined): Iterable<ModelEvent> {
@@ -61,6 +72,7 @@ function* respond(request: ModelRequest, entry: ScriptedResponse | undefined): I
     if (entry.fail.type === 'refused' && entry.say !== undefined) yield { type: 'text', text: entry.say }
     throw failure
   }
+  for (const item of entry?.items ?? []) yield { type: 'item', item }
   const tools = entry?.tools ?? []
   const text = entry?.say ?? (tools.length > 0 ? '' : `echo: ${request.prompt}`)
   if (text !== '') yield { type: 'text', text }

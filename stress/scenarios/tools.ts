@@ -6,6 +6,8 @@ import { calls, withScript } from './homes.js'
 import { effect, effectsOf, effectsOnce, exits } from './promises.js'
 import type { Scenario } from './scenario.js'
 
+/** Too long for a record: the items of its response go to a blob. */
+const LONG = 'because of this, and of that. '.repeat(3000)
 const SAYS: ScriptedEntry = { say: 'all done' }
 
 export const TOOLS: Scenario[] = [
@@ -26,6 +28,14 @@ export const TOOLS: Scenario[] = [
       },
     },
   ),
+  toolScenario('send-tool-reasoning', [
+    {
+      ...calls(['read_file', { path: 'missing.txt' }], ['set_metadata', { metadata: { progress: 'half' } }]),
+      items: [{ reasoning: 'first' }, { reasoning: LONG }],
+    },
+    { ...calls(['read_file', { path: 'missing.txt' }]), items: [{ reasoning: 'again' }] },
+    { ...SAYS, items: [{ reasoning: 'so' }] },
+  ]),
   toolScenario('send-tool-write', [calls(['write_file', { path: 'written.txt', content: 'text' }]), SAYS]),
   toolScenario(
     'send-tools',

@@ -16,6 +16,7 @@ export interface ScriptedEntry {
   say?: string
   delay_ms?: number
   tools?: ScriptedTool[]
+  items?: Record<string, unknown>[]
   fail?: { type: string; retry_after_ms?: number; attempts?: number }
 }
 

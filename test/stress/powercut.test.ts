@@ -34,6 +34,12 @@ describe('after a power cut', () => {
     expect(report.violations.map((violation) => describeViolation(violation, 1))).toEqual([])
   })
 
+  test('a turn with reasoning gives it back to the model', async () => {
+    const report = await sampled('send-tool-reasoning', { every: 41, nestedEvery: 0 })
+    expect(report.states).toBeGreaterThan(10)
+    expect(report.violations.map((violation) => describeViolation(violation, 1))).toEqual([])
+  })
+
   test.each(['log.sync', 'spawn.sync_agents'])('the lab catches a program without %s', async (point) => {
     desk = Desk.open()
     const { found } = await violationWithout(desk, scenarioOf('spawn-prompt'), point, { seed: 1, every: 1 })
