@@ -18,7 +18,9 @@ export function declareHostGone({ store, caller, reporter }: Context, word: stri
     const state = readableState(store, id)
     return state === undefined ? [] : hostsIn(state)
   })
-  const others = known.filter(({ kernel_boot_id }) => kernel_boot_id !== own.kernel_boot_id)
+  // The command may be a repetition: the logs may not name the host any more.
+  const declared = store.goneHosts.all()
+  const others = [...known, ...declared].filter(({ kernel_boot_id }) => kernel_boot_id !== own.kernel_boot_id)
   const found = others.filter((host) => isNamed(host, word))
   const isOwn = isNamed({ host_id: own.host_id ?? '', host_name: hostName() }, word)
   if (found.length === 0) throw isOwn ? ownHostError(word) : unknownHostError(word, others)

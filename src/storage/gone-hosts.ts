@@ -10,9 +10,10 @@ import { clock } from '../clock.js'
 import { statIfThere } from '../host/disk/facts.js'
 import * as io from '../host/disk/io.js'
 import { replace } from '../host/disk/replace.js'
+import { isTemporaryName } from '../host/disk/temporary.js'
 import { ownIdentity } from '../host/identity.js'
 import type { GoneHost } from '../schema/files.js'
-import { frame } from './log/frame.js'
+import { frame, unframeFile } from './log/frame.js'
 import type { HomePaths } from './paths.js'
 
 export class GoneHosts {
@@ -20,6 +21,16 @@ export class GoneHosts {
 
   has(kernelBootId: string): boolean {
     return statIfThere('gone.stat', this.paths.goneBoot(kernelBootId)) !== undefined
+  }
+
+  /** A damaged file is left out here, but its boot still counts as gone. */
+  all(): GoneHost[] {
+    const names = io.listDirectory('gone.list', this.paths.gone).filter((name) => !isTemporaryName(name))
+    return names.flatMap((name) => {
+      const bytes = io.readIfThere('gone.read', this.paths.goneBoot(name))
+      const line = bytes === undefined ? { damage: 'it is missing' } : unframeFile(bytes)
+      return 'damage' in line ? [] : [line.object as unknown as GoneHost]
+    })
   }
 
   /** On return the declaration is durable. */
