@@ -33,7 +33,15 @@ describe('a turn', () => {
     ])
     expect(replyIn(first)).toBe('echo: hello []')
     expect(textIn(first)).toBe('echo: hello []')
-    expect(first.events).toContainEqual({ type: 'usage', usage: { input_tokens: 10, output_tokens: 5 } })
+    const usage = {
+      input_tokens: 10,
+      output_tokens: 5,
+      cache_read_tokens: 0,
+      cache_write_tokens: 0,
+      cost_usd: 0.000175,
+    }
+    const models = [{ model: 'claude-opus-4-8[1m]', ...usage }]
+    expect(first.events).toContainEqual({ type: 'usage', usage, models })
     expect(decoded(stateIn(first))).toMatchObject({
       session_id: started().argv[started().argv.indexOf('--session-id') + 1],
     })
@@ -155,7 +163,12 @@ describe('a turn', () => {
       { type: 'tool_started', call_id: 'its', tool: 'Read', input: {} },
       { type: 'tool_finished', call_id: 'its', tool: 'Read', output: 'done', is_error: false },
     ])
-    expect(done.events).toContainEqual({ type: 'usage', usage: { input_tokens: 17, output_tokens: 5 } })
+    expect(done.events).toContainEqual(
+      expect.objectContaining({
+        type: 'usage',
+        usage: expect.objectContaining({ input_tokens: 17, output_tokens: 5 }),
+      }),
+    )
   })
 
   test("notes that claude cannot use substrat's tools", async () => {

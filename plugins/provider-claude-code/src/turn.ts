@@ -138,8 +138,8 @@ class Reading {
   }
 
   *end(result: JsonObject): Iterable<AgentEvent> {
-    const usage = usageOf(result)
-    if (usage !== undefined) yield { type: 'usage', usage }
+    const used = usageOf(result)
+    if (used !== undefined) yield { type: 'usage', ...used }
     // Also if a request is pending: the user has stopped the turn and must not be asked.
     this.turn.signal.throwIfAborted()
     if (this.isAsking) {

@@ -143,8 +143,9 @@ export function* endOf(answered: Answered, reported: JsonObject | undefined): It
   const { reply, usage, finish } = answered
   const error = answered.error ?? (isEnd(finish) ? undefined : reported)
   const isCut = finish === 'length' || error?.name === 'MessageOutputLengthError'
-  if (error !== undefined && !isCut) throw failureSaying(reply, failureOfError(error))
+  // A turn that fails has used tokens too.
   if (usage.input_tokens + usage.output_tokens > 0) yield { type: 'usage', usage }
+  if (error !== undefined && !isCut) throw failureSaying(reply, failureOfError(error))
   if (finish === 'content-filter') throw refusedAfter(reply, 'the model refused to answer (content-filter)')
   if (!isCut && !isWhole(answered)) {
     const how = finish === undefined ? '' : `: its last message ended with ${finish}`
