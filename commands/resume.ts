@@ -38,8 +38,19 @@ To decide a waiting turn, pass --token and one of --approve, --deny, --input or 
       exclusive: otherDecisions('input'),
     }),
     result: Flags.string({
-      description: "use the contents of FILE as the tool's output and do not run the tool",
+      description:
+        "give the awaited result, or use it as the tool's output instead of running the tool: a file, or - for stdin",
+      helpValue: 'FILE',
       exclusive: otherDecisions('result'),
+    }),
+    failed: Flags.boolean({
+      description: 'with --result: the result is an error; default: it is not',
+      dependsOn: ['result'],
+    }),
+    call: Flags.string({
+      description: 'with --result: the call that gets it; needed if the agent waits for several',
+      helpValue: 'CALL_ID',
+      dependsOn: ['result'],
     }),
     reason: Flags.string({
       description: 'with --deny: text that the model receives as the reason',

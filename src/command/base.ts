@@ -204,7 +204,7 @@ export abstract class BaseCommand extends Command {
   protected reportWait(wait: WaitView, agentId: string): void {
     wait.token = this.reporter?.takeSecret(agentId) ?? null
     if (this.jsonEnabled()) return
-    for (const ask of wait.asks) this.note(`the agent ${askText(wait.kind, ask).join(': ')}`)
+    for (const ask of wait.asks) this.note(`the agent ${askText(wait, ask).join(': ')}`)
     if (wait.token !== null) this.note(`token ${wait.token}`)
   }
 

@@ -11,14 +11,28 @@ export interface DecisionFlags {
   input?: string | undefined
   result?: string | undefined
   reason?: string | undefined
+  failed: boolean
+  call?: string | undefined
+}
+
+interface Given {
+  decision: Decision
+  text: string
+  isFailed?: boolean
+  call?: string | null
 }
 
 /** Undefined without a decision. Throws USAGE for `--token` without a decision, and for a decision without a token. */
 export async function parseDecision(
   agent: string,
   flags: DecisionFlags,
-): Promise<{ token: string; decision: Decision; text: string } | undefined> {
-  const decision = decisionOf(flags)
+): Promise<(Given & { token: string }) | undefined> {
+  if (flags.token === '-' && flags.result === '-') {
+    throw new SubstratError('USAGE', 'stdin cannot be both the token and the result', {
+      hint: 'name a file with --result, or pass the token in SUBSTRAT_TOKEN',
+    })
+  }
+  const decision = await decisionOf(flags)
   if (decision === undefined) {
     // A plain resume ignores SUBSTRAT_TOKEN in the environment.
     if (flags.token === undefined || flags.token === process.env.SUBSTRAT_TOKEN) return undefined
@@ -39,14 +53,18 @@ export async function parseDecision(
 function commandWithoutToken(agent: string, decision: Decision): string {
   const word = shellWord(agent)
   if (decision === 'approve' || decision === 'deny') return `substrat ${decision} ${word}`
-  return `substrat token rotate ${word} | substrat resume ${word} --token - --${decision} '…'`
+  const value = decision === 'result' ? 'FILE' : "'…'"
+  return `substrat token rotate ${word} | substrat resume ${word} --token - --${decision} ${value}`
 }
 
-function decisionOf(flags: DecisionFlags): { decision: Decision; text: string } | undefined {
+async function decisionOf(flags: DecisionFlags): Promise<Given | undefined> {
   if (flags.approve) return { decision: 'approve', text: '' }
   if (flags.deny) return { decision: 'deny', text: flags.reason ?? '' }
   if (flags.input !== undefined) return { decision: 'input', text: flags.input }
-  if (flags.result !== undefined) return { decision: 'result', text: readResult(flags.result) }
+  if (flags.result !== undefined) {
+    const text = flags.result === '-' ? await readStdin() : readResult(flags.result)
+    return { decision: 'result', text, isFailed: flags.failed, call: flags.call ?? null }
+  }
   return undefined
 }
 

@@ -13,7 +13,7 @@ import { isInterrupted } from '../session/status.js'
 import { troubleOf, WHY_STOPPED } from '../session/trouble.js'
 import type { StopSignal } from '../turn/stop.js'
 import type { Context } from './context.js'
-import { decisionCommands, turnObstacle } from './turn-obstacle.js'
+import { awaitedThing, decisionCommands, turnObstacle } from './turn-obstacle.js'
 import { viewEndedRun } from './view.js'
 
 export interface Outcome {
@@ -131,9 +131,8 @@ function waitingFor(agent: string, wait: Wait, facts: { agent: string; run_id: s
       facts: { ...facts, not_before: wait.not_before },
     })
   }
-  const isQuestion = wait.kind === 'input'
   const until = readableTime(wait.deadline_at ?? '')
-  const message = `the turn of ${agent} is waiting for ${isQuestion ? 'an answer' : 'approval'} until ${until}`
+  const message = `the turn of ${agent} is waiting for ${awaitedThing(wait)} until ${until}`
   return new SubstratError('WAITING', message, {
     hint: decisionCommands(word, wait),
     facts: { ...facts, token_id: wait.resume_token_id, deadline_at: wait.deadline_at },

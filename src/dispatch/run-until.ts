@@ -8,7 +8,7 @@ import { isDue } from '../session/status.js'
 import { visitAndAdvance } from './advance.js'
 import type { Context } from './context.js'
 import { TurnBudget } from './turn-budget.js'
-import { turnObstacle } from './turn-obstacle.js'
+import { awaitedThing, turnObstacle } from './turn-obstacle.js'
 
 const PAUSE_MS_MAX = 100
 
@@ -74,7 +74,6 @@ function whyNoTurn(state: State | undefined): string | undefined {
 
 /** Undefined if the time of the wait has come. */
 function whyParked(wait: Wait): string | undefined {
-  if (wait.kind !== 'not_before')
-    return `it is waiting for ${wait.kind === 'input' ? 'an answer' : 'approval'}`
+  if (wait.kind !== 'not_before') return `it is waiting for ${awaitedThing(wait)}`
   return isDue(wait, readClock()) ? undefined : `it can continue at ${wait.not_before}`
 }

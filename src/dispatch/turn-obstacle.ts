@@ -63,12 +63,24 @@ function isGatedShut({ gate }: State): boolean {
 
 function nextOfWait({ kind }: Wait, word: string): string {
   if (kind === 'not_before') return `substrat resume ${word}`
+  if (kind === 'tool_result') return resultCommand(word)
   return kind === 'input' ? answerCommand(word) : `substrat approve ${word}`
 }
 
 /** The commands with which the operator decides a parked turn. */
 export function decisionCommands(word: string, { kind }: Wait): string {
+  if (kind === 'tool_result') return resultCommand(word)
   return kind === 'input' ? answerCommand(word) : `substrat approve ${word}, or substrat deny ${word}`
+}
+
+/** Names the thing that a parked turn waits for. */
+export function awaitedThing({ kind }: Pick<Wait, 'kind'>): string {
+  if (kind === 'tool_result') return 'a result'
+  return kind === 'input' ? 'an answer' : 'approval'
+}
+
+function resultCommand(word: string): string {
+  return `substrat token rotate ${word} | substrat resume ${word} --token - --result FILE`
 }
 
 /** The operator has no token, so the command first rotates it. */

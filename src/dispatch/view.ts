@@ -73,7 +73,11 @@ function viewWait(state: State, run: Run | PastRun | null, log: LogAccess): Wait
     token_id: resume_token_id,
     deadline_at,
     not_before,
-    asks: asks.map(({ tool, input }) => ({ tool, input })),
+    asks: asks.map(({ call_id, tool, input }) => ({
+      ...(kind === 'tool_result' ? { call_id } : {}),
+      tool,
+      input,
+    })),
   }
 }
 

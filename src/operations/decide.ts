@@ -44,6 +44,10 @@ export interface DecisionRequest {
   decision: Decision
   /** The reason of a denial, the input, or the result. */
   text: string
+  /** The result is an error. */
+  isFailed?: boolean
+  /** The call that gets the result; null: the only one of the wait. */
+  call?: string | null
 }
 
 /** `onOutcome` is called once, when the run has ended or is parked again. */
@@ -69,7 +73,7 @@ async function decideIn(
   checkDecision(session.state, wait, request)
   const asked = asksOf(session, wait)
   const asks = asked ?? []
-  const { decision, text } = request
+  const { decision, text, isFailed = false } = request
   if (request.token === null) {
     // Report the decision only once it is durable: without a free slot, nothing is recorded.
     session.onceDurable('token.consumed', () => {
@@ -81,8 +85,10 @@ async function decideIn(
     entry === undefined
       ? rotation(session.state, asked, wait.deadline_at as string)
       : { records: [], token_id: entry.token_id }
-  const digest = digestDecision(decision, text)
-  const decided = { token_id, decision, digest, rotation: records, ...givenText(session, request) }
+  const digest = digestDecision(decision, text, request)
+  const call_id = decision === 'result' ? calledFor(session.state, wait, request) : undefined
+  const given = givenText(session, request)
+  const decided = { token_id, decision, digest, rotation: records, isFailed, call_id, ...given }
   await runOwnTurn(ctx, session, onOutcome, (options) => decideTurn(ctx, session, decided, asks, options))
 }
 
@@ -122,9 +128,10 @@ async function decidedBefore(
   session: Session,
   settled: SettleResult,
   entry: TokenEntry,
-  { decision, text }: DecisionRequest,
+  request: DecisionRequest,
 ): Promise<Outcome> {
-  if (entry.digest !== digestDecision(decision, text)) throw alreadyDecided(session.state, entry)
+  if (entry.digest !== digestDecision(request.decision, request.text, request))
+    throw alreadyDecided(session.state, entry)
   const { run } = session.state
   const past = readContinuedRun(ctx.store, session.id, entry.run)
   if (run?.run_id === past.run_id) {
@@ -157,20 +164,43 @@ function waitOf(state: State, tokenId: string | null): Wait {
 }
 
 function checkDecision(state: State, wait: Wait, { decision }: DecisionRequest): void {
-  const isQuestion = wait.kind === 'input'
   // An agent program makes its own tool results.
-  const takesResult = state.run?.calls.length !== 0 && wait.call_ids.length === 1
-  const others = `${isQuestion ? '--input' : '--approve'}${takesResult ? ', --deny or --result' : ' or --deny'}`
-  if (isQuestion && decision === 'approve')
-    throw wrongDecision(state, wait, `it asks a question; use ${others}`)
-  if (!isQuestion && decision === 'input')
-    throw wrongDecision(state, wait, `it asks for approval; use ${others}`)
-  if (decision !== 'result' || takesResult) return
-  const why =
-    state.run?.calls.length === 0
-      ? 'an agent program makes its own tool results'
-      : 'a result is for one call, but it asks about several'
+  const isOfModel = state.run?.calls.length !== 0
+  const isForOne = wait.kind === 'tool_result' || wait.call_ids.length === 1
+  const others = decisionFlags(wait, isOfModel && isForOne)
+  if (decision === 'approve' && wait.kind !== 'approval')
+    throw wrongDecision(state, wait, `${MATTER[wait.kind]}; use ${others}`)
+  if (decision === 'input' && wait.kind !== 'input')
+    throw wrongDecision(state, wait, `${MATTER[wait.kind]}; use ${others}`)
+  if (decision !== 'result' || (isOfModel && isForOne)) return
+  const why = isOfModel
+    ? 'a result is for one call, but it asks about several'
+    : 'an agent program makes its own tool results'
   throw wrongDecision(state, wait, `${why}; use ${others}`)
+}
+
+const MATTER: Record<Wait['kind'], string> = {
+  approval: 'it asks for approval',
+  input: 'it asks a question',
+  tool_result: 'it waits for a result',
+  not_before: 'it waits for a time',
+  budget: 'it waits for a larger budget',
+}
+
+function decisionFlags({ kind }: Wait, takesResult: boolean): string {
+  if (kind === 'tool_result') return '--result or --deny'
+  return `${kind === 'input' ? '--input' : '--approve'}${takesResult ? ', --deny or --result' : ' or --deny'}`
+}
+
+/** The call that gets the result. Several deferred calls get theirs one by one: each comes from a place of its own, at a time of its own. */
+function calledFor(state: State, wait: Wait, { call = null }: DecisionRequest): string {
+  const [only] = wait.call_ids
+  const ids = wait.call_ids.join(', ')
+  if (call !== null && !wait.call_ids.includes(call))
+    throw wrongDecision(state, wait, `it waits for no call ${call}; it waits for ${ids}`)
+  if (call === null && wait.call_ids.length > 1)
+    throw wrongDecision(state, wait, `it waits for several results; name the call with --call: ${ids}`)
+  return call ?? (only as string)
 }
 
 function wrongDecision(state: State, wait: Wait, why: string): SubstratError {

@@ -31,7 +31,7 @@ function endOf(run: Run): string {
 const AWAITED = {
   approval: () => 'approval',
   input: () => 'an answer',
-  tool_result: () => 'the result of a tool',
+  tool_result: () => 'a result',
   budget: () => 'a larger budget',
   not_before: (time: string | null) => readableTime(time ?? ''),
 }

@@ -11,7 +11,7 @@ import { isAtWork } from '../session/status.js'
 import { overtakenRecords } from '../turn/ask/program-calls.js'
 import { completedRecord, reply, usedFields } from '../turn/step/records.js'
 import { isRepeatable, type ToolPolicy } from '../turn/step/turn-event.js'
-import { revokedRecords } from '../turn/tokens.js'
+import { expiredRecords } from '../turn/tokens.js'
 import { RECOVERY_TABLE, type Row } from './table.js'
 
 export interface SettlementFacts {
@@ -53,7 +53,7 @@ export function settlement(state: State, row: Row, facts: SettlementFacts): NewR
     case 'settle_tools':
       return settledTools(run, facts)
     case 'expire':
-      return [...revokedRecords(state, run, 'expired'), interruption(run, 'wait_timeout')]
+      return [...expiredRecords(state, run), interruption(run, 'wait_timeout')]
     case 'go_on':
       return facts.goesOn && !facts.hasSurvivor ? [] : interruptedBy(run, facts)
   }

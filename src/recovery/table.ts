@@ -28,7 +28,8 @@ export const RECOVERY_TABLE: Record<Row, { found: string; action: Action }> = {
   B: { found: 'run started, provider not yet asked', action: 'go_on' },
   // A kill in mid-inference. Inference is repeatable.
   C: { found: 'model asked, no response', action: 'go_on' },
-  // A kill after a response was stored and before its first tool started. Some of its calls may already have results.
+  // A kill after a response was stored and before its first tool started, or between a deferral and its wait. Some of the calls
+  // may already have results.
   D: { found: 'response with tool calls, no tool started', action: 'go_on' },
   // A kill between the start of a tool and its result: outcome unknown.
   E: { found: 'tool started, no result', action: 'settle_tools' },

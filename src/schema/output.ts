@@ -74,7 +74,15 @@ const wait = z
     token_id: uuid.nullable(),
     deadline_at: time.nullable(),
     not_before: time.nullable().describe('When a run that waits for a time can continue.'),
-    asks: z.array(z.object({ tool: text, input: ask.shape.input })).describe('The calls to decide about.'),
+    asks: z
+      .array(
+        z.object({
+          call_id: text.optional().describe('For `tool_result` only.'),
+          tool: text,
+          input: ask.shape.input,
+        }),
+      )
+      .describe('The calls that the turn waits for.'),
   })
   .meta({ id: 'wait', description: 'A waiting turn.' })
 

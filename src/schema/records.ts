@@ -318,7 +318,13 @@ const tools = {
   }),
   'tool.deferred': kind(
     'The result of a started call will come from elsewhere. The run then waits for `tool_result`.',
-    { run_id, call_id, tool, content: content.describe('The text of the tool about it, for a person.') },
+    {
+      run_id,
+      call_id,
+      tool,
+      content: content.describe('The text of the tool about it, for a person.'),
+      deadline_at: time.optional().describe('The tool asks for the result by then.'),
+    },
   ),
   'program.tool_started': kind(
     'An agent program started its own tool. This record and the next are only for readers.',
@@ -361,14 +367,17 @@ const waits = {
     token_id,
     decision: decision.describe('`input` is an answer, `result` a tool output from elsewhere.'),
     digest: text.describe(
-      'SHA-256 of the JSON array `[decision, text]`. Only the same decision is acknowledged again.',
+      'SHA-256 of the JSON array `[decision, text]`. With `--failed` or `--call`, a third element has the object `{failed, call}`. Only the same decision is acknowledged again.',
     ),
     clock: reading.optional(),
   }),
-  'token.revoked': kind(
-    'The token stops working: a new token, a new message, the end of the run, or its deadline.',
-    { run_id, token_id, reason: z.enum(['rotated', 'superseded', 'ended', 'expired']) },
-  ),
+  'token.revoked': kind('The token stops working: a new token, a new message, or the end of the run.', {
+    run_id,
+    token_id,
+    reason: z
+      .enum(['rotated', 'superseded', 'ended', 'expired'])
+      .describe('`expired`: only in logs of format 1, which have no `token.expired`.'),
+  }),
   'token.expired': kind('The deadline of the token passed before a decision.', { run_id, token_id }),
   'wait.answered': kind('A person decided a question of an agent program, never with `result`.', {
     run_id,

@@ -40,6 +40,7 @@ const callState = z
       .describe('`deferred`: its result will come from elsewhere.'),
     isApproved: flag.describe('By a decision on this call, not by `allow`.'),
     group: group.nullable(),
+    deadline_at: time.optional().describe('The tool of a deferred call asks for the result by then.'),
   })
   .meta({ id: 'call_state', description: 'A call of the latest response.' })
 

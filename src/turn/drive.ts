@@ -214,8 +214,8 @@ class Turn {
   }
 
   /** Prints the secret once its record is durable. The secret is stored nowhere. */
-  private newToken(): MintedToken {
-    const { token, secret } = mintToken(this.ports.tokenExpiry())
+  private newToken(expiresAt = this.ports.tokenExpiry()): MintedToken {
+    const { token, secret } = mintToken(expiresAt)
     this.session.onceDurable('run.waiting', () => this.ports.onToken(secret))
     return token
   }
@@ -242,7 +242,16 @@ class Turn {
       tool: name,
       input: shortenedInput(input, room),
     }))
-    return { type: 'parked', token: this.newToken(), asks }
+    return { type: 'parked', token: this.newToken(this.earliestDeadline(callIds)), asks }
+  }
+
+  /** The tools of deferred calls may name earlier deadlines than the setting. None may name a later one. */
+  private earliestDeadline(callIds: string[]): string {
+    const { calls } = this.session.state.run as Run
+    const deadlines = calls.flatMap(({ call_id, deadline_at }) =>
+      deadline_at !== undefined && callIds.includes(call_id) ? [deadline_at] : [],
+    )
+    return [...deadlines, this.ports.tokenExpiry()].reduce((a, b) => (a < b ? a : b))
   }
 
   private pause(ms: number): Promise<TurnEvent> {

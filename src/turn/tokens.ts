@@ -11,9 +11,10 @@ import { SubstratError, shellWord } from '../errors.js'
 import type { ClockReading } from '../host/identity.js'
 import type { Ask, Used } from '../schema/types.js'
 import type { Decision } from '../schema/words.js'
-import { awaitedToken, isExpired } from '../session/fold/tokens.js'
+import { awaitedToken, isExpired, isInScope } from '../session/fold/tokens.js'
 import type { NewRecord } from '../session/records.js'
 import type { Run, State, TokenEntry, Wait } from '../session/state.js'
+import { openWait } from '../session/status.js'
 import { sha256Hex } from '../start/hash.js'
 import { random, randomUuid } from '../start/random.js'
 
@@ -30,6 +31,10 @@ export interface Decided {
   text: string
   /** The complete result, if `text` is only part of it. */
   output?: { blob: string; bytes: number }
+  /** A result may be an error: the work failed. */
+  isFailed?: boolean
+  /** The only call that gets the result. Default: all calls of the wait. */
+  call_id?: string | undefined
   /** Records that replace the token that was handed out by this one, so that a user can decide without the secret. */
   rotation?: NewRecord[]
   /** Fingerprint of decision and text. Repeating the same decision gets the same answer; another is refused. */
@@ -52,7 +57,7 @@ export function waitRecords(
   used: Used = {},
 ): NewRecord[] {
   return [
-    { kind: 'token.minted', run_id, token_id, hash, expires_at },
+    { kind: 'token.minted', run_id, token_id, hash, expires_at, wait },
     {
       kind: 'run.waiting',
       run_id,
@@ -65,8 +70,14 @@ export function waitRecords(
   ]
 }
 
-export function digestDecision(decision: Decision, text: string): string {
-  return sha256Hex(JSON.stringify([decision, text]))
+/** `isFailed` and `call` of a result are part of the decision. */
+export function digestDecision(
+  decision: Decision,
+  text: string,
+  { isFailed = false, call = null }: { isFailed?: boolean; call?: string | null } = {},
+): string {
+  const more = { ...(isFailed ? { failed: true } : {}), ...(call === null ? {} : { call }) }
+  return sha256Hex(JSON.stringify([decision, text, ...(isFailed || call !== null ? [more] : [])]))
 }
 
 const TOKEN = /^st_([0-9a-f]{8}-[0-9a-f]{4}-[0-9a-f]{4}-[0-9a-f]{4}-[0-9a-f]{12})_[\w-]{32}$/
@@ -92,9 +103,10 @@ export function findToken(state: State, secret: string): TokenEntry {
   return entry
 }
 
-/** Throws for a token that is revoked or expired. The caller handles a consumed one: see `digest`. */
+/** Throws for a token that is revoked, expired or out of scope. The caller handles a consumed one: see `digest`. */
 export function checkToken(state: State, entry: TokenEntry, now: ClockReading): void {
-  if (entry.status === 'revoked') {
+  if (entry.status === 'revoked' || entry.status === 'expired') {
+    // A log of format 1 has `revoked` with the reason `expired`.
     const code = entry.reason === 'expired' ? 'TOKEN_EXPIRED' : 'TOKEN_REVOKED'
     throw refusedTokenError(
       code,
@@ -106,6 +118,14 @@ export function checkToken(state: State, entry: TokenEntry, now: ClockReading): 
     throw refusedTokenError(
       'TOKEN_EXPIRED',
       `token ${entry.token_id} expired at ${readableTime(entry.expires_at)}`,
+      state,
+    )
+  }
+  const wait = openWait(state)
+  if (entry.status === 'minted' && wait?.resume_token_id === entry.token_id && !isInScope(entry, wait)) {
+    throw refusedTokenError(
+      'TOKEN_SCOPE',
+      `token ${entry.token_id} has the wrong scope: it is for the wait ${entry.wait}, and the turn waits for ${wait.kind}`,
       state,
     )
   }
@@ -144,12 +164,21 @@ export function rotation(
 export function revokedRecords(
   state: State,
   run: Run,
-  reason: NewRecord<'token.revoked'>['reason'],
+  reason: Exclude<NewRecord<'token.revoked'>['reason'], 'expired'>,
 ): NewRecord[] {
+  const { run_id } = run
+  return usableToken(state, run).map(({ token_id }) => ({ kind: 'token.revoked', run_id, token_id, reason }))
+}
+
+/** Ends the token of a wait whose deadline has passed. */
+export function expiredRecords(state: State, run: Run): NewRecord[] {
+  const { run_id } = run
+  return usableToken(state, run).map(({ token_id }) => ({ kind: 'token.expired', run_id, token_id }))
+}
+
+function usableToken(state: State, run: Run): TokenEntry[] {
   const token = awaitedToken(state, run.wait)
-  return token?.status === 'minted'
-    ? [{ kind: 'token.revoked', run_id: run.run_id, token_id: token.token_id, reason }]
-    : []
+  return token?.status === 'minted' ? [token] : []
 }
 
 const REVOKED: Record<string, string> = {
@@ -159,7 +188,13 @@ const REVOKED: Record<string, string> = {
   expired: 'it has expired',
 }
 
-type TokenCode = 'TOKEN_MALFORMED' | 'TOKEN_FOREIGN' | 'TOKEN_EXPIRED' | 'TOKEN_REVOKED' | 'TOKEN_CONSUMED'
+type TokenCode =
+  | 'TOKEN_MALFORMED'
+  | 'TOKEN_FOREIGN'
+  | 'TOKEN_SCOPE'
+  | 'TOKEN_EXPIRED'
+  | 'TOKEN_REVOKED'
+  | 'TOKEN_CONSUMED'
 
 function refusedTokenError(code: TokenCode, message: string, state: State): SubstratError {
   const name = shellWord(state.name ?? state.id)

@@ -1,4 +1,5 @@
 /** Runs tools for a turn's model, and starts the tool servers they need. */
+import { clock } from '../clock.js'
 import { SubstratError } from '../errors.js'
 import type { LaunchCommand, LaunchedProgram } from '../provider/host-contract.js'
 import { killEscaped, tagOfLaunch } from '../provider/process-group.js'
@@ -11,6 +12,7 @@ import type { TurnPorts } from './ports.js'
 import { openCalls } from './prompt/history.js'
 import type { ToolOutcome, TurnEvent } from './step/turn-event.js'
 import type { TurnStop } from './stop.js'
+import type { ToolResult } from './tools/toolbox.js'
 
 /** The turn that runs the tools. */
 interface Runner {
@@ -71,11 +73,11 @@ export class ToolRuns {
     const isRepeat = !this.begun.has(callId)
     const facts = { run_id, call_id: callId, made_at, allow, isRepeat, isApproved }
     const ran = await this.ports.toolbox.run(call, facts, this.turn.stop.signal, launch)
-    const { whole, isStopped = false, isOpen, end, ...outcome } = ran
+    const { whole, isStopped = false, isOpen, end, deferred, ...outcome } = ran
     if (isStopped) await this.killEscapedFrom(groups)
     if (broken instanceof SubstratError) throw broken
-    const output = whole === null ? null : this.session.writeBlob(whole)
-    const result = { call_id: callId, ...outcome, output }
+    const output = whole === null || deferred !== undefined ? null : this.session.writeBlob(whole)
+    const result = { call_id: callId, ...outcome, output, ...deferralOf(deferred) }
     // The call runs again when the turn continues, and returns the reply then.
     if (isOpen === true) this.turn.stop.endIfShuttingDown()
     if (this.turn.stop.signal.aborted) {
@@ -111,6 +113,13 @@ export class ToolRuns {
     const withheld = provider.secrets?.(settings) ?? []
     return createHost({ environment, withheld, record }).launch(command, { signal: this.turn.stop.signal })
   }
+}
+
+function deferralOf(deferred: ToolResult['deferred']): Pick<ToolOutcome, 'deferred'> {
+  if (deferred === undefined) return {}
+  const { deadline_ms } = deferred
+  const deadline_at = deadline_ms === null ? null : new Date(clock.now() + deadline_ms).toISOString()
+  return { deferred: { deadline_at } }
 }
 
 /** The tool may have received the signal that stops substrat. Its partial output must not look like a result to the model. */

@@ -2,12 +2,17 @@
 import { callText } from '../../dispatch/call-text.js'
 import type { WaitView } from '../../schema/output.js'
 import { askOperator } from '../../turn/tools/ask-operator.js'
+import { awaitExternal } from '../../turn/tools/await-external.js'
 
 export function askText(
-  kind: WaitView['kind'],
+  { kind, asks }: Pick<WaitView, 'kind' | 'asks'>,
   ask: WaitView['asks'][number],
 ): [label: string, text: string] {
-  const { question } = ask.input
+  const { question, what } = ask.input
+  if (kind === 'tool_result') {
+    const text = ask.tool === awaitExternal.name && typeof what === 'string' ? what : callText(ask)
+    return ['awaits', asks.length === 1 ? text : `${text} (--call ${ask.call_id})`]
+  }
   if (ask.tool === askOperator.name && typeof question === 'string') return ['asks', question]
   return [kind === 'input' ? 'asks' : 'asks to run', callText(ask)]
 }

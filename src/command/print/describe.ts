@@ -1,5 +1,6 @@
 /** The output of `list` and `show` without `--json`. */
 import { readableTime } from '../../clock.js'
+import { awaitedThing } from '../../dispatch/turn-obstacle.js'
 import type { ListFilter } from '../../operations/list-and-show.js'
 import type { ListedAgent, ShownAgent, WaitView } from '../../schema/output.js'
 import { askText } from './ask-text.js'
@@ -75,15 +76,19 @@ export function describeAgent(shown: ShownAgent): string {
     ],
     ['reason', trouble],
     ['usage', shown.usage === null || shown.usage.runs === 0 ? null : totalText(shown.usage)],
-    ...(wait?.asks ?? []).map((ask): [string, string] => {
-      const [label, text] = askText(wait?.kind ?? 'approval', ask)
-      return [label, indentedText(text)]
-    }),
+    ...(wait === null ? [] : asksText(wait)),
     [wait?.kind === 'not_before' ? 'waits until' : 'waits for', wait === null ? null : describeWait(wait)],
     ['reply', shown.reply === null ? null : firstLine(shown.reply)],
     ['next', next],
   ]
   return lines.flatMap(([label, text]) => (text === null ? [] : [`${label.padEnd(13)}${text}`])).join('\n')
+}
+
+function asksText(wait: WaitView): [string, string][] {
+  return wait.asks.map((ask) => {
+    const [label, text] = askText(wait, ask)
+    return [label, indentedText(text)]
+  })
 }
 
 function statusText({ agent, hold, gate }: ShownAgent): string {
@@ -101,7 +106,7 @@ function remindersText({ reminders }: ShownAgent): [string, string][] {
 
 function describeWait({ kind, token_id, deadline_at, not_before }: WaitView): string {
   if (kind === 'not_before') return readableTime(not_before ?? '')
-  return `${kind === 'input' ? 'an answer' : 'approval'} until ${readableTime(deadline_at ?? '')}, token ${token_id}`
+  return `${awaitedThing({ kind })} until ${readableTime(deadline_at ?? '')}, token ${token_id}`
 }
 
 /** Aligns further lines with the first. */

@@ -60,10 +60,14 @@ function say(record: SessionRecord, text: (record: SessionRecord) => string): st
         : `calls ${callText({ tool: record.tool, input: record.input ?? LARGE })}`
     case 'tool.finished':
       return `${record.tool}${record.is_error ? ' failed' : ''}: ${text(record).trimEnd()}`
+    case 'tool.deferred':
+      return `${record.tool} waits for its result from elsewhere: ${text(record).trimEnd()}`
     case 'token.consumed':
       return `decided: ${record.decision} (token ${record.token_id.slice(0, 8)})`
     case 'token.revoked':
       return `token ${record.token_id.slice(0, 8)} revoked: ${record.reason}`
+    case 'token.expired':
+      return `token ${record.token_id.slice(0, 8)} expired`
     case 'context.compacted':
       return `conversation compacted: ${record.messages} messages ${record.how === 'summary' ? 'replaced by a summary' : 'dropped'}`
     case 'message.notice':
@@ -146,8 +150,9 @@ const LARGE = { input: '(large)' }
 
 /** Names only the tools: the entry above, with the calls of the response, has their input. */
 function waitingFor({ wait, asks, deadline_at }: SessionRecord<'run.waiting'>): string {
+  const tools = (asks ?? []).map(({ tool }) => tool).join(', ')
   const what =
-    wait === 'input' ? 'an answer' : `approval of ${(asks ?? []).map(({ tool }) => tool).join(', ')}`
+    wait === 'input' ? 'an answer' : `${wait === 'tool_result' ? 'the result' : 'approval'} of ${tools}`
   return `waiting for ${what}, until ${readableTime(deadline_at ?? '')}`
 }
 

@@ -41,6 +41,8 @@ export function withToken(
   const found = tokens.find((token) => token.token_id === token_id)
   if (found === undefined) throw new SessionStateError(`token ${token_id} was never minted`)
   if (found.status !== 'minted') throw new SessionStateError(`token ${token_id} is ${found.status} already`)
+  if (record.kind === 'token.consumed' && !isInScope(found, run?.wait ?? null))
+    throw new SessionStateError(`token ${token_id} is for another kind of wait`)
   return tokens.map((token) => (token === found ? ended(found, record) : token))
 }
 
@@ -56,6 +58,11 @@ function ended(
     case 'token.expired':
       return { ...token, status: 'expired', reason: 'expired' }
   }
+}
+
+/** Whether the token may end this kind of wait. A token of format 1 may end any. */
+export function isInScope({ wait }: Pick<TokenEntry, 'wait'>, open: Pick<Wait, 'kind'> | null): boolean {
+  return wait === undefined || wait === open?.kind
 }
 
 /** The token whose decision continues the run. */

@@ -43,8 +43,9 @@ export function isOfProgram({ input, input_blob }: NewRecord<'tool.started'>): b
 }
 
 /** The tool ran, and left its result to a person or a program elsewhere. */
-export function toolDeferred(run: Run, { call_id }: NewRecord<'tool.deferred'>): Run {
-  return withCall(run, call_id, 'started', (call) => ({ ...call, status: 'deferred', group: null }))
+export function toolDeferred(run: Run, { call_id, deadline_at }: NewRecord<'tool.deferred'>): Run {
+  const due = deadline_at === undefined ? {} : { deadline_at }
+  return withCall(run, call_id, 'started', (call) => ({ ...call, status: 'deferred', group: null, ...due }))
 }
 
 /** A call that was denied, or whose tool is unknown, finishes without being started. */
@@ -102,7 +103,14 @@ export function hostOf({
 /** The calls of an ended run that have no result yet. The next run runs each of them or records why it did not. */
 export function leftCalls(run: Run | null): { calls: Call[]; calls_at: Location | null } {
   const isLeft = run?.calls.some(({ status }) => status !== 'finished') ?? false
-  return isLeft && run !== null ? { calls: run.calls, calls_at: run.calls_at } : { calls: [], calls_at: null }
+  if (!isLeft || run === null) return { calls: [], calls_at: null }
+  // The deadline of the tool has passed: a continued turn waits again, as long as a token is valid.
+  const calls = run.reason === 'wait_timeout' ? run.calls.map(withoutDeadline) : run.calls
+  return { calls, calls_at: run.calls_at }
+}
+
+function withoutDeadline({ deadline_at: _, ...call }: Call): Call {
+  return call
 }
 
 function withCall(

@@ -54,7 +54,8 @@ export class ProgramCalls {
     const tool = name.slice(0, limits.callNameCharactersMax)
     const call = { call_id: `program_${session.state.last_seq + 1}`, name: tool, input }
     persist({ type: 'program_called', call: this.turn.stored(call) })
-    const { whole, ...outcome } = await this.resultOf(call, run, signal)
+    // A program's call is never deferred: it is not offered such a tool.
+    const { whole, deferred: _, ...outcome } = await this.resultOf(call, run, signal)
     if (outcome.isOpen === true) this.turn.endIfShuttingDown()
     if (this.isOver) return OVER
     // A cancelled call drops its outcome and records: an awaited reply stays in the inbox and arrives as a message.

@@ -9,7 +9,14 @@ import type { NewRecord } from '../../session/records.js'
 import type { Call, Run, State } from '../../session/state.js'
 import { consumedRecords, waitRecords } from '../tokens.js'
 import { askStep, assembledRecords, completedRecord, reply } from './records.js'
-import { isRepeatable, type Step, type ToolOutcome, type ToolPolicy, type TurnEvent } from './turn-event.js'
+import {
+  type Deferral,
+  isRepeatable,
+  type Step,
+  type ToolOutcome,
+  type ToolPolicy,
+  type TurnEvent,
+} from './turn-event.js'
 
 /** The next step of a run with calls: run one, reject an unknown tool, park for a person, or ask the model again. */
 export function proceed(records: NewRecord[], run: Run, calls: Call[], policy: ToolPolicy): Step {
@@ -39,6 +46,10 @@ export function proceed(records: NewRecord[], run: Run, calls: Call[], policy: T
     const asked = approvals.length > 0 ? approvals : parkable.slice(0, 1)
     return { records, effect: { type: 'park', call_ids: asked.map(({ call_id }) => call_id) } }
   }
+  // Last, because an approved call may be deferred too: one wait is then for all results.
+  const deferred = calls.filter(({ status }) => status === 'deferred')
+  if (deferred.length > 0)
+    return { records, effect: { type: 'park', call_ids: deferred.map(({ call_id }) => call_id) } }
   const stepsMax = run.steps_max ?? limits.stepsMax
   if (run.steps < stepsMax) return askStep(records, run_id, 'model')
   const message = `the turn asked the model ${stepsMax} times without finishing (--max-steps)`
@@ -65,7 +76,7 @@ export function isAllowed(allow: string[], tool: string, policy: ToolPolicy): bo
 }
 
 export function toolFinished(run: Run, outcome: ToolOutcome, policy: ToolPolicy): Step {
-  const calls = run.calls.map((call) => (call.call_id === outcome.call_id ? finishedCall(call) : call))
+  const calls = run.calls.map((call) => (call.call_id === outcome.call_id ? callAfter(call, outcome) : call))
   const records = resultRecords(run, outcome)
   if (outcome.ends === undefined) return proceed(records, run, calls, policy)
   return {
@@ -81,7 +92,28 @@ export function toolFinished(run: Run, outcome: ToolOutcome, policy: ToolPolicy)
 /** The result of a call, preceded by the records of its effects on its own agent. */
 export function resultRecords(run: Run, outcome: ToolOutcome | null): NewRecord[] {
   if (outcome === null) return []
-  return [...(outcome.records ?? []), resultRecord(run, callOf(run, outcome.call_id).tool, outcome)]
+  const { tool } = callOf(run, outcome.call_id)
+  return [
+    ...(outcome.records ?? []),
+    outcome.deferred === undefined
+      ? resultRecord(run, tool, outcome)
+      : deferredRecord(run, tool, outcome, outcome.deferred),
+  ]
+}
+
+function deferredRecord(
+  { run_id }: Run,
+  tool: string,
+  { call_id, content }: ToolOutcome,
+  { deadline_at }: Deferral,
+): NewRecord<'tool.deferred'> {
+  const due = deadline_at === null ? {} : { deadline_at }
+  return { kind: 'tool.deferred', run_id, call_id, tool, content, ...due }
+}
+
+/** The call once its outcome is recorded. */
+export function callAfter(call: Call, { deferred }: ToolOutcome): Call {
+  return deferred === undefined ? finishedCall(call) : { ...call, status: 'deferred', group: null }
 }
 
 export function resultRecord(
@@ -100,10 +132,10 @@ export function decidedStep(
   policy: ToolPolicy,
 ): Step {
   const { boot_id } = event
-  const { token_id, decision, text, output } = event.decided
+  const { token_id, decision, text, output, isFailed = false, call_id: only } = event.decided
   const { run_id } = run
   const attempt = state.recovery.barren_attempts + 1
-  const asked = run.wait?.call_ids ?? []
+  const asked = only === undefined ? (run.wait?.call_ids ?? []) : [only]
   const records: NewRecord[] = []
   if (state.state !== 'active') records.push({ kind: 'session.activated', boot_id })
   records.push(...consumedRecords(run_id, event.decided))
@@ -120,8 +152,10 @@ export function decidedStep(
     )
     return proceed(records, run, approved, policy)
   }
-  const isError = decision === 'deny'
-  const content = isError ? `Denied by the operator${text === '' ? '' : `: ${text}`}.` : text
+  const isDenied = decision === 'deny'
+  const denial =
+    run.wait?.kind === 'tool_result' ? 'The operator ended the wait for the result' : 'Denied by the operator'
+  const content = isDenied ? `${denial}${text === '' ? '' : `: ${text}`}.` : text
   for (const call_id of asked) {
     records.push({
       kind: 'tool.finished',
@@ -129,7 +163,7 @@ export function decidedStep(
       call_id,
       tool: callOf(run, call_id).tool,
       content,
-      is_error: isError,
+      is_error: isDenied || isFailed,
       ...(output === undefined ? {} : { output }),
     })
   }
@@ -142,10 +176,13 @@ export function decidedStep(
 }
 
 export function parkedRecords(
-  run_id: string,
+  run: Run,
   { token, asks }: Extract<TurnEvent, { type: 'parked' }>,
   policy: ToolPolicy,
 ): NewRecord[] {
+  const { run_id } = run
+  if (asks.every(({ call_id }) => callOf(run, call_id).status === 'deferred'))
+    return waitRecords(run_id, 'tool_result', token, asks)
   const isQuestion = asks.every(({ tool }) => policy.kindOf(tool) === 'ask')
   return waitRecords(run_id, isQuestion ? 'input' : 'approval', token, asks)
 }
@@ -159,9 +196,15 @@ export function withdrawnRecords(run: Run, why: string): NewRecord[] {
       run_id: run.run_id,
       call_id,
       tool,
-      content: status === 'started' ? `Interrupted: ${why}. How far it got is unknown.` : `Not run: ${why}.`,
+      content: withdrawnText(status, why),
       is_error: true,
     }))
+}
+
+function withdrawnText(status: Call['status'], why: string): string {
+  if (status === 'deferred')
+    return `No result: ${why}. The work elsewhere was not stopped, and its result will not be received.`
+  return status === 'started' ? `Interrupted: ${why}. How far it got is unknown.` : `Not run: ${why}.`
 }
 
 function finishedCall(call: Call): Call {

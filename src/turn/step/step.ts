@@ -14,6 +14,7 @@ import type { NewRecord } from '../../session/records.js'
 import type { Run, State } from '../../session/state.js'
 import { revokedRecords, waitRecords } from '../tokens.js'
 import {
+  callAfter,
   callOf,
   decidedStep,
   parkedRecords,
@@ -96,7 +97,7 @@ export function step(state: State, event: TurnEvent, policy: ToolPolicy): Step {
     case 'tool_finished':
       return toolFinished(run, event, policy)
     case 'parked':
-      return { records: parkedRecords(run_id, event, policy) }
+      return { records: parkedRecords(run, event, policy) }
     case 'program_called': {
       const { name, ...call } = event.call
       return { records: [{ kind: 'tool.started', run_id, tool: name, ...call }] }
@@ -243,7 +244,8 @@ function stoppedRecords(
   const records = [...stateRecord(run_id, state), ...resultRecords(run, result)]
   if (reason === 'suspended' || reason === 'shutdown')
     return [...records, ...notRun(run, result, policy), { kind: 'run.interrupted', run_id, reason, ...used }]
-  const open = { ...run, calls: run.calls.filter(({ call_id }) => call_id !== result?.call_id) }
+  const calls = run.calls.map((call) => (call.call_id === result?.call_id ? callAfter(call, result) : call))
+  const open = { ...run, calls }
   return [
     ...records,
     ...withdrawnRecords(open, 'the turn was cancelled'),

@@ -71,6 +71,13 @@ export interface ToolOutcome {
   records?: NewRecord[]
   /** The agent's last reply. If set, the agent is done and its model is not asked again. */
   ends?: string
+  /** The result will come from elsewhere, and `content` only describes it. */
+  deferred?: Deferral
+}
+
+export interface Deferral {
+  /** When the tool asks for the result at the latest; null: as long as a token is valid. */
+  deadline_at: string | null
 }
 
 export type TurnEvent =
@@ -167,7 +174,7 @@ export type StopReason = 'turn_timeout' | 'terminated' | 'cancelled' | 'suspende
 export type Effect =
   | { type: 'ask' }
   | { type: 'run_tool'; call_id: string }
-  /** Mint a token and park, about these calls. */
+  /** Mint a token and park, about these calls: for a decision, or for the results of deferred calls. */
   | { type: 'park'; call_ids: string[] }
   /** `before`: the effect that follows. Default: the model is asked again. */
   | { type: 'pause'; ms: number; before?: 'compact' }

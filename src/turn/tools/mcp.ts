@@ -10,7 +10,7 @@ import type { JsonObject } from '../../provider/contract.js'
 import { describeFailure } from '../../provider/failure.js'
 import type { LaunchCommand, LaunchedProgram } from '../../provider/host-contract.js'
 import type { McpServer } from '../../schema/config.js'
-import { ProcessEnd, type Tool } from './tool.js'
+import { optionalSeconds, ProcessEnd, type Tool, type ToolAnswer } from './tool.js'
 
 export interface ToolServer {
   tools: Tool[]
@@ -98,9 +98,22 @@ function serverTool(
       })
       const text = textOf(result.content)
       if (result.isError === true) throw new Error(text)
-      return text
+      return { content: text, ...deferralOf(result._meta) }
     },
   }
+}
+
+/**
+ * A tool says in `_meta` that its result will come from elsewhere: `true`, or `{ "deadline_seconds": N }`. A task of MCP would not
+ * do: its client polls a server that stays, but a tool server ends with the turn.
+ */
+const AWAIT_EXTERNAL = 'substrat/await_external'
+
+function deferralOf(meta: { [key: string]: unknown } | undefined): Pick<ToolAnswer, 'deferred'> {
+  const awaits = meta?.[AWAIT_EXTERNAL]
+  if (awaits === true) return { deferred: { deadline_ms: null } }
+  if (typeof awaits !== 'object' || awaits === null) return {}
+  return { deferred: { deadline_ms: optionalSeconds(awaits as JsonObject, 'deadline_seconds') } }
 }
 
 function textOf(content: unknown): string {

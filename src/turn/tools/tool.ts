@@ -39,6 +39,8 @@ export interface ToolAnswer {
   ends?: string
   /** Whether the awaited reply is still to come. If the turn is interrupted, the call runs again when the turn continues. */
   isOpen?: boolean
+  /** The result will come from elsewhere, and `content` only describes it. The turn waits for it without a process. */
+  deferred?: { deadline_ms: number | null }
 }
 
 export interface ToolContext {

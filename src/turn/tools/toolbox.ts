@@ -12,6 +12,7 @@ import { timeoutSignal } from '../../timeout-signal.js'
 import { isAllowed } from '../step/calls.js'
 import type { ToolPolicy } from '../step/turn-event.js'
 import { askOperator } from './ask-operator.js'
+import { awaitExternal } from './await-external.js'
 import { editFile, readFile, writeFile } from './files.js'
 import type { ToolServer } from './mcp.js'
 import { readSkill } from './read-skill.js'
@@ -47,6 +48,7 @@ export interface ToolResult {
   records?: NewRecord[]
   ends?: string
   isOpen?: boolean
+  deferred?: { deadline_ms: number | null }
 }
 
 export interface ToolboxOptions {
@@ -82,7 +84,16 @@ const TREE_TOOLS: Tool[] = [
   unsubscribe,
 ]
 
-const BUILT_IN: Tool[] = [shell, readFile, writeFile, editFile, readSkill, askOperator, ...TREE_TOOLS]
+const BUILT_IN: Tool[] = [
+  shell,
+  readFile,
+  writeFile,
+  editFile,
+  readSkill,
+  askOperator,
+  awaitExternal,
+  ...TREE_TOOLS,
+]
 
 export class Toolbox {
   private readonly tools = new Map(BUILT_IN.map((tool) => [tool.name, tool]))
