@@ -12,15 +12,19 @@ import type { Facts, Stage } from './stage.js'
 const GO = ['send', 'a', '--key', 'k', 'go']
 const ASKS: ScriptedEntry[] = [calls(['shell', { command: effect() }]), { say: 'all done' }]
 const QUESTION: ScriptedEntry[] = [calls(['ask_operator', { question: 'Which?' }]), { say: 'all done' }]
+const AWAITS: ScriptedEntry[] = [calls(['await_external', { what: 'the build' }]), { say: 'all done' }]
+const RESULT = ['--result', 'result.txt']
 const WORKS: (home: HomeView) => Broken = (home) => effectsOnce(home, 'a')
 
 export const WAITS: Scenario[] = [
   parkScenario('send-wait', ASKS),
   parkScenario('send-ask', QUESTION),
+  parkScenario('send-await', AWAITS),
   decideScenario('resume-approve', ASKS, ['--approve'], WORKS),
   decideScenario('resume-deny', ASKS, ['--deny', '--reason', 'no'], deniedDoesNotRun),
   decideScenario('resume-input', QUESTION, ['--input', 'the blue one'], () => []),
   decideScenario('resume-result', ASKS, ['--result', 'result.txt'], deniedDoesNotRun),
+  decideScenario('resume-external', AWAITS, RESULT, gotOneResult),
   decidingAtTheMachine('approve', ASKS, ['approve', 'a'], WORKS),
   decidingAtTheMachine(
     'approve-token',
@@ -57,10 +61,21 @@ function* deniedDoesNotRun(home: HomeView): Broken {
   if (effectsOf(home.path).length > 0) yield 'a denied call does not run'
 }
 
+/** The decisions other than an approval. */
+const DECISIONS = new Map([
+  [QUESTION, ['--input', 'the blue one']],
+  [AWAITS, RESULT],
+])
+
+function* gotOneResult(home: HomeView): Broken {
+  const results = home.agent('a')?.records.filter(({ kind }) => kind === 'tool.finished') ?? []
+  if (results.length > 1) yield `the call has one result, not ${results.length}`
+}
+
 /** A printed token continues the turn. If none was printed, the operator at the machine needs none. */
 function parkScenario(name: string, responses: ScriptedEntry[]): Scenario {
-  const isQuestion = responses === QUESTION
-  const decision = isQuestion ? ['--input', 'the blue one'] : ['--approve']
+  const needsNoApproval = responses !== ASKS
+  const decision = DECISIONS.get(responses) ?? ['--approve']
   return {
     name,
     argv: [...GO, '--json'],
@@ -81,7 +96,7 @@ function parkScenario(name: string, responses: ScriptedEntry[]): Scenario {
         argv: (_facts, told) => {
           const token = tokenIn(told?.stdout ?? '')
           if (token !== undefined) return ['resume', 'a', '--token', token, ...decision]
-          return isQuestion ? ['deny', 'a'] : ['approve', 'a']
+          return needsNoApproval ? ['deny', 'a'] : ['approve', 'a']
         },
         check: (ended) => exits(ended, 0, 'all done\n'),
       },
@@ -89,7 +104,7 @@ function parkScenario(name: string, responses: ScriptedEntry[]): Scenario {
     *finally(home) {
       yield* takenOnce(home.agent('a'), 'go', 'all done')
       yield* consumedOnce(home)
-      if (!isQuestion) yield* effectsOnce(home, 'a')
+      if (!needsNoApproval) yield* effectsOnce(home, 'a')
     },
   }
 }

@@ -77,6 +77,26 @@ const toolFinished = (run: string, call_id: string, tool: string): NewRecord => 
 })
 
 /** A run that waits for approval of its only call. */
+function deferred(run: string, session: Session): NewRecord[][] {
+  const tool = 'await_external'
+  return [
+    ...calling(run, session, tool),
+    [toolStarted(run, 'c1', tool)],
+    [{ kind: 'tool.deferred', run_id: run, call_id: 'c1', tool, content: 'the build' }],
+  ]
+}
+
+function awaiting(run_id: string, deadline_at: string): NewRecord[] {
+  const token_id = deriveId(run_id, 'token')
+  const asks = [{ call_id: 'c1', tool: 'await_external', input: {} }]
+  const wait = 'tool_result'
+  return [
+    { kind: 'token.minted', run_id, token_id, hash: 'a'.repeat(64), expires_at: deadline_at, wait },
+    { kind: 'run.waiting', run_id, wait, asks, token_id, deadline_at },
+    { kind: 'session.suspended', reason: 'idle' },
+  ]
+}
+
 function parked(run: string, session: Session, deadline_at: string): NewRecord[][] {
   const token_id = deriveId(run, 'token')
   return [
@@ -215,6 +235,27 @@ export const CASES: RecoveryCase[] = [
     goesOn: false,
   },
   {
+    name: 'D-deferred',
+    story: 'killed after a tool left its result to come from elsewhere, and before the turn waited for it',
+    provider: 'scripted',
+    before: (run, session) => deferred(run, session),
+    goesOn: true,
+  },
+  {
+    name: 'D-deferred-mark',
+    story: 'the same; the command does not continue the turn',
+    provider: 'scripted',
+    before: (run, session) => deferred(run, session),
+    goesOn: false,
+  },
+  {
+    name: 'E-await',
+    story: 'killed after await_external started, and before its deferral: it runs again',
+    provider: 'scripted',
+    before: (run, session) => deferred(run, session).slice(0, -1),
+    goesOn: true,
+  },
+  {
     name: 'E-stop',
     story: 'killed while a shell command ran; the settings leave the decision to a person',
     provider: 'scripted',
@@ -323,6 +364,13 @@ export const CASES: RecoveryCase[] = [
     goesOn: true,
   },
   {
+    name: 'H-result',
+    story: 'waiting for a result from elsewhere with a valid token',
+    provider: 'scripted',
+    before: (run, session) => [...deferred(run, session), awaiting(run, FUTURE)],
+    goesOn: true,
+  },
+  {
     name: 'H-killed',
     story: 'waiting for approval, and killed before the session was suspended',
     provider: 'scripted',
@@ -368,6 +416,13 @@ export const CASES: RecoveryCase[] = [
     story: 'waiting for approval past its deadline',
     provider: 'scripted',
     before: (run, session) => parked(run, session, PAST),
+    goesOn: true,
+  },
+  {
+    name: 'I-result',
+    story: 'waiting for a result from elsewhere past its deadline',
+    provider: 'scripted',
+    before: (run, session) => [...deferred(run, session), awaiting(run, PAST)],
     goesOn: true,
   },
   {

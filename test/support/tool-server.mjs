@@ -19,6 +19,7 @@ const TOOLS = [
   { name: 'die', description: 'Dies.', inputSchema: { type: 'object' } },
   { name: 'hang', description: 'Hangs.', inputSchema: { type: 'object' } },
   { name: 'picture', description: 'A picture.', inputSchema: { type: 'object' } },
+  { name: 'order', description: 'Orders.', inputSchema: { type: 'object' } },
   { name: 'no model takes this', description: '', inputSchema: { type: 'object' } },
   { name: 'add', description: 'Adds again.', inputSchema: { type: 'object' } },
 ]
@@ -45,6 +46,11 @@ function call(id, { name, arguments: input }) {
         { type: 'image', data: 'AA==', mimeType: 'image/png' },
         { type: 'resource', resource: { uri: 'note:1', text: 'a note' } },
       ],
+    })
+  if (name === 'order')
+    answer({
+      content: [{ type: 'text', text: 'order 12 is placed' }],
+      _meta: { 'substrat/await_external': input.within === undefined || { deadline_seconds: input.within } },
     })
   if (name === 'die') process.exit(3)
 }

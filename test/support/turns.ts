@@ -127,6 +127,7 @@ export const POLICY: ToolPolicy = {
     switch (tool) {
       case 'read_file':
       case 'read_skill':
+      case 'await_external':
         return 'reads'
       case 'write_file':
       case 'edit_file':

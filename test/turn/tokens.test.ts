@@ -73,6 +73,35 @@ describe('a token', () => {
 })
 
 describe('refused with its own code and message is', () => {
+  test('a token of another kind of wait, although the turn waits for it', () => {
+    const scoped = foldAll([
+      ...minted.slice(0, 3),
+      { kind: 'token.minted', run_id: RUN, ...token, wait: 'tool_result' },
+      { kind: 'run.waiting', run_id: RUN, wait: 'approval', token_id, deadline_at: EXPIRY },
+    ])
+    const entry = findToken(scoped, secret)
+    expect(refusal(() => checkToken(scoped, entry, reading(timeOf(999))))).toMatchObject({
+      code: 'TOKEN_SCOPE',
+      exitStatus: 13,
+      message: expect.stringContaining('wrong scope'),
+    })
+    const consumed = { run_id: RUN, token_id, decision: 'approve', digest: 'd' } as const
+    expect(() => foldAll([{ kind: 'token.consumed', ...consumed }], scoped)).toThrow('another kind of wait')
+  })
+
+  test('a token that expired in a record of its own, as one that was revoked for that in an older log', () => {
+    for (const end of [
+      { kind: 'token.expired', run_id: RUN, token_id },
+      { kind: 'token.revoked', run_id: RUN, token_id, reason: 'expired' },
+    ] as const) {
+      const after = stateAfter(end)
+      expect(refusal(() => checkToken(after, findToken(after, secret), reading(timeOf(1))))).toMatchObject({
+        code: 'TOKEN_EXPIRED',
+        message: `token ${token_id} is no longer valid: it has expired`,
+      })
+    }
+  })
+
   test.each([
     '',
     'x',

@@ -31,6 +31,7 @@ describe('a tool server', () => {
       'notes__die',
       'notes__hang',
       'notes__picture',
+      'notes__order',
     ])
     expect(made.toolbox.definitions).toContainEqual({
       name: 'notes__add',
@@ -51,6 +52,17 @@ describe('a tool server', () => {
   test('answers a call', async () => {
     const { run } = await withServer('well')
     expect(await run('notes__add', { a: 1, b: 2 })).toEqual({ content: '3', is_error: false, whole: null })
+  })
+
+  test('leaves the result to come from elsewhere if `_meta` says so, perhaps with a deadline', async () => {
+    const { run } = await withServer('well')
+    const placed = { content: 'order 12 is placed', is_error: false, whole: null }
+    expect(await run('notes__order', {})).toEqual({ ...placed, deferred: { deadline_ms: null } })
+    expect(await run('notes__order', { within: 60 })).toEqual({
+      ...placed,
+      deferred: { deadline_ms: 60_000 },
+    })
+    expect(await run('notes__order', { within: 'soon' })).toMatchObject({ is_error: true })
   })
 
   test('that answers with an error returns it to the model', async () => {
