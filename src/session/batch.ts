@@ -36,7 +36,6 @@ export function encodeBatch(before: State | undefined, records: NewRecord[]): En
   let state = before
   const placed = all.map((record, index) => {
     // `kind` precedes the record's own fields in the line.
-    assert(!isReservedWait(record), `no command writes the reserved wait: ${record.kind}`)
     const fields: object = withHost(withClock(withBlobs(record, blobs)))
     const { ts, batch } = place
     const whole = { seq: first + index, ts, kind: record.kind, batch, ...fields } as SessionRecord
@@ -53,11 +52,6 @@ export function encodeBatch(before: State | undefined, records: NewRecord[]): En
     return whole
   })
   return { bytes: lines.bytes, records: placed, blobs, state: state as State }
-}
-
-/** The wait for a larger budget has a shape, but no command can end it yet. */
-function isReservedWait(record: NewRecord): boolean {
-  return (record.kind === 'run.waiting' || record.kind === 'token.minted') && record.wait === 'budget'
 }
 
 /** A log of an earlier format says so before its next record. */

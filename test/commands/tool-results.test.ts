@@ -14,8 +14,8 @@ function refusal({ exit, json }: Result): [number, string] {
 function resultsOf(house: House, id: string): [string, boolean][] {
   return house
     .records(id)
-    .filter(({ kind }) => kind === 'tool.finished')
-    .map(({ content, is_error }) => [content, is_error])
+    .filter((record) => record.kind === 'tool.finished')
+    .map(({ content, is_error }) => [String(content), is_error])
 }
 
 describe.concurrent('await_external', () => {

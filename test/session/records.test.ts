@@ -3,12 +3,10 @@ import { join } from 'node:path'
 import { describe, expect, test } from 'vitest'
 import { z } from 'zod'
 import { RECORD_SECTIONS, RECORDS } from '../../src/schema/records.js'
-import { encodeBatch } from '../../src/session/batch.js'
 import { openForRead } from '../../src/session/load.js'
 import { type NewRecord, type RecordKind, wrongShape } from '../../src/session/records.js'
 import { frame } from '../../src/storage/log/frame.js'
-import { foldAll } from '../support/folding.js'
-import { createdRecord, newSession, startedRun } from '../support/sessions.js'
+import { newSession, startedRun } from '../support/sessions.js'
 import { tempStore } from '../support/temp.js'
 
 const ID = '0b9f6c1e-6f0a-4c55-9a3b-2f1f5a3c7d10'
@@ -469,13 +467,3 @@ function fieldsOf(kind: RecordKind): string[] {
   const shape: Record<string, z.core.$ZodType> = RECORDS[kind].shape
   return Object.entries(shape).map(([field, type]) => (type instanceof z.ZodOptional ? `${field}?` : field))
 }
-
-test('a wait for a larger budget is refused on write, with its token', () => {
-  const state = foldAll([createdRecord(ID), { kind: 'session.activated', boot_id: 'b' }, startedRun(ID)])
-  const expires_at = '2026-11-27T10:00:00.000Z'
-  const minted = { kind: 'token.minted', run_id: ID, token_id: ID, hash: 'a'.repeat(64), expires_at } as const
-  const waiting = { kind: 'run.waiting', run_id: ID } as const
-  expect(() => encodeBatch(state, [{ ...waiting, wait: 'budget' }])).toThrow('reserved wait')
-  expect(() => encodeBatch(state, [{ ...minted, wait: 'budget' }])).toThrow('reserved wait')
-  expect(() => encodeBatch(state, [{ ...waiting, wait: 'tool_result' }])).not.toThrow()
-})
