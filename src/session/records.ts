@@ -55,7 +55,7 @@ export function wrongShape(record: unknown): string | undefined {
   return undefined
 }
 
-/** What the record has that only a later version writes. No command acts on it, so it is neither written nor read. */
+/** A word of the record that only a later version writes. No command acts on it, so it is neither written nor read. */
 export function reservedIn(record: SessionRecord): string | undefined {
   return 'wait' in record && record.wait === 'budget' ? 'wait budget' : undefined
 }
