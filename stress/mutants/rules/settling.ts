@@ -94,13 +94,13 @@ export const SETTLING: Mutant[] = [
   },
   {
     name: 'the reply of a program that still runs is accepted',
-    place: 'recovery/settle.ts finishedReply',
-    edits: { 'logical:1': '@right' },
+    place: 'recovery/settle.ts inspectedTurn',
+    edits: { 'logical:2': '@right' },
     suites: ['recovery/settle#has not finished is not a reply'],
   },
   {
     name: "a reply of any size is read from the program's store",
-    place: 'recovery/settle.ts finishedReply',
+    place: 'recovery/settle.ts inspectedTurn',
     edits: { 'binary:4': '@left < 0' },
     suites: ['recovery/settle#too large is not recorded'],
   },
