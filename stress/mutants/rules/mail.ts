@@ -173,7 +173,7 @@ export const MAIL: Mutant[] = [
   {
     name: 'a permit lets a gated agent take any number of turns',
     place: 'session/fold/run.ts runStarted',
-    edits: { 'call:2': '@arguments.1.left' },
+    edits: { 'call:3': '@arguments.1.left' },
     suites: ['session/fold/mail'],
   },
   {

@@ -59,7 +59,7 @@ export const TRANSITIONS: Mutant[] = [
   {
     name: 'the fold accepts a second session.created',
     place: 'session/fold/fold.ts apply',
-    edits: { 'throw:1': '@return:7' },
+    edits: { 'throw:1': '@return:15' },
     suites: ['session/fold/fold'],
   },
   {
@@ -133,7 +133,7 @@ export const TRANSITIONS: Mutant[] = [
   {
     name: 'a cancelled run leaves calls without results',
     place: 'turn/step/step.ts stoppedRecords',
-    edits: { 'call:5': "@callee({ ...@arguments.0, @object:2.properties.1.key: [] }, '')" },
+    edits: { 'call:6': "@callee({ ...@arguments.0, @object:2.properties.1.key: [] }, '')" },
     suites: ['turn/step-properties', 'turn/drive-tools'],
   },
   {
