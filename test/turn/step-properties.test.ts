@@ -64,6 +64,19 @@ function worldOf(script: [string, boolean][]): World {
 /** Facts that hold after any order of events, with a crash at any batch. Each is checked in a world that has ended. */
 const FACTS: [string, (world: World) => void][] = [
   [
+    'the usage of the session is the sum over the runs of its log',
+    ({ log, state }) => {
+      const byRun = new Map<string, number>()
+      for (const record of log)
+        if ('usage' in record && record.usage !== undefined) {
+          const earlier = record.kind === 'run.completed' ? 0 : (byRun.get(record.run_id) ?? 0)
+          byRun.set(record.run_id, earlier + record.usage.input_tokens)
+        }
+      const sum = [...byRun.values()].reduce((total, tokens) => total + tokens, 0)
+      expect(state.usage).toMatchObject({ input_tokens: sum, runs_with_usage: byRun.size })
+    },
+  ],
+  [
     'every call has exactly one result, right after it and in order, whenever a model is asked',
     (world) => world.checkAsked(),
   ],
