@@ -14,6 +14,11 @@ const ASKS: ScriptedEntry[] = [calls(['shell', { command: effect() }]), { say: '
 const QUESTION: ScriptedEntry[] = [calls(['ask_operator', { question: 'Which?' }]), { say: 'all done' }]
 const AWAITS: ScriptedEntry[] = [calls(['await_external', { what: 'the build' }]), { say: 'all done' }]
 const RESULT = ['--result', 'result.txt']
+/** The decisions other than an approval. */
+const DECISIONS = new Map([
+  [QUESTION, ['--input', 'the blue one']],
+  [AWAITS, RESULT],
+])
 const WORKS: (home: HomeView) => Broken = (home) => effectsOnce(home, 'a')
 
 export const WAITS: Scenario[] = [
@@ -60,12 +65,6 @@ function isWaiting(home: HomeView): boolean {
 function* deniedDoesNotRun(home: HomeView): Broken {
   if (effectsOf(home.path).length > 0) yield 'a denied call does not run'
 }
-
-/** The decisions other than an approval. */
-const DECISIONS = new Map([
-  [QUESTION, ['--input', 'the blue one']],
-  [AWAITS, RESULT],
-])
 
 function* gotOneResult(home: HomeView): Broken {
   const results = home.agent('a')?.records.filter(({ kind }) => kind === 'tool.finished') ?? []

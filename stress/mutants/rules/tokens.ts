@@ -42,6 +42,12 @@ export const TOKENS: Mutant[] = [
     suites: ['turn/tokens'],
   },
   {
+    name: 'a token of another kind of wait can be used',
+    place: 'session/fold/tokens.ts isInScope',
+    edits: { 'return:1': 'return true' },
+    suites: ['turn/tokens'],
+  },
+  {
     name: 'an expired token can be used',
     place: 'turn/tokens.ts checkToken',
     edits: { 'call:2': '@arguments.0 === null' },
