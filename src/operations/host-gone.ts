@@ -18,7 +18,7 @@ export function declareHostGone({ store, caller, reporter }: Context, word: stri
     const state = readableState(store, id)
     return state === undefined ? [] : hostsIn(state)
   })
-  // The command may be a repetition: the logs may not name the host any more.
+  // The command may be a repetition: the logs may no longer name the host.
   const declared = store.goneHosts.all()
   const others = [...known, ...declared].filter(({ kernel_boot_id }) => kernel_boot_id !== own.kernel_boot_id)
   const found = others.filter((host) => isNamed(host, word))

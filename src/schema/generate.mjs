@@ -75,7 +75,15 @@ async function definitions() {
     platform: 'node',
     logLevel: 'warning',
   })
-  return import(`data:text/javascript;base64,${Buffer.from(outputFiles[0].contents).toString('base64')}`)
+  // A file, and not a data: URL, because an error of a definition would print that URL.
+  const file = path.join(folder, 'generated', `.definitions.${process.pid}.mjs`)
+  mkdirSync(path.dirname(file), { recursive: true })
+  writeFileSync(file, outputFiles[0].contents)
+  try {
+    return await import(pathToFileURL(file).href)
+  } finally {
+    rmSync(file, { force: true })
+  }
 }
 
 /** Replaces the file only if it differs, so that watchers and parallel runs see no change. */

@@ -47,7 +47,7 @@ async function withHomeOfFormat1(stage: Stage): Promise<undefined> {
   })
 }
 
-/** What the frozen home has and owes, each once. */
+/** The frozen home's messages and pending replies, each once. */
 function* frozenWork(home: HomeView): Broken {
   for (const n of [1, 2, 3, 4]) yield* takenOnce(home.agent('a'), `question ${n}`, `echo: question ${n}`)
   for (const name of ['pending', 'cut']) yield* takenOnce(home.agent(name), 'earlier', 'echo: earlier')

@@ -145,7 +145,7 @@ describe.skipIf(!hasHosts)('with two hosts over one home (needs unshare -m)', ()
     const declared = await b.run('recover', '--host-gone', host_id.slice(0, 8), '--json')
     expect(declared, declared.stderr).toMatchObject({ exit: 0, json: { row: 'J', outcome: 'continued' } })
     expect(interruptions(house, id)).toEqual(['process_exit'])
-    // The log does not name the host any more, but a person may repeat the command.
+    // The log no longer names the host, but a person may repeat the command.
     const again = await b.run('recover', '--host-gone', 'web-1')
     expect(again.exit, again.stderr).toBe(0)
   })

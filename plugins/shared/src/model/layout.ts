@@ -62,7 +62,7 @@ export class Layout {
     this.calls += 1
   }
 
-  /** What the API says about a text at its end. */
+  /** Adds the facts that the API sends at the end of a text. */
   describeText(place: number, facts: Facts): void {
     const entry = this.entries.get(place)
     if (entry !== undefined && 'text' in entry) this.put(place, { ...entry, facts })
@@ -75,7 +75,7 @@ export class Layout {
     this.put(place, { reasoning, server: this.server })
   }
 
-  /** A server must not control this process's memory: each piece of reasoning is counted before it is kept. */
+  /** A server must not control this process's memory: each piece of reasoning is counted before it is stored. */
   countReasoning(text: string): string {
     this.characters += text.length
     if (this.characters <= REASONING_CHARACTERS_MAX) return text

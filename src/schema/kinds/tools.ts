@@ -1,0 +1,109 @@
+/** The records of tools, and of decisions about them. */
+import { z } from 'zod'
+import {
+  ask,
+  blob,
+  content,
+  decision,
+  flag,
+  group,
+  json,
+  reading,
+  text,
+  time,
+  uuid,
+  waitKind,
+} from '../types.js'
+import { call_id, kind, run_id, token_id, tool } from './kind.js'
+
+export const tools = {
+  'tool.started': kind('A call starts. Written before it runs.', {
+    run_id,
+    call_id,
+    tool,
+    group: group.optional().describe('If the tool is a program.'),
+    input: json
+      .optional()
+      .describe(
+        "Only if an agent program called one of substrat's tools. Otherwise `model.responded` has the input.",
+      ),
+    input_blob: blob.optional(),
+  }),
+  'tool.finished': kind('A call has its result. The model gets `content`.', {
+    run_id,
+    call_id,
+    tool,
+    content,
+    is_error: flag,
+    output: blob.optional(),
+  }),
+  'tool.deferred': kind(
+    'The result of a started call will come from elsewhere. The run then waits for `tool_result`.',
+    {
+      run_id,
+      call_id,
+      tool,
+      content: content.describe('The text of the tool about it, for a person.'),
+      deadline_at: time.optional().describe('The tool asks for the result by then.'),
+    },
+  ),
+  'program.tool_started': kind(
+    'An agent program started its own tool. This record and the next are only for readers.',
+    { run_id, call_id, tool, input: json.optional(), input_blob: blob.optional() },
+  ),
+  'program.tool_finished': kind('That tool finished.', {
+    run_id,
+    call_id,
+    tool,
+    content,
+    is_error: flag,
+    output: blob.optional(),
+  }),
+  'server.started': kind('A tool server (MCP) starts. It ends with the turn.', {
+    run_id,
+    server: text.describe('Its name in `mcp_servers`.'),
+    group,
+  }),
+  'server.kept': kind('A server that outlives the turn starts. Written before it runs.', {
+    server_id: uuid.describe('`SUBSTRAT_SERVER` in its environment.'),
+    group,
+  }),
+  'server.stopped': kind('That server is gone.', { server_id: uuid }),
+}
+
+export const waits = {
+  'token.minted': kind(
+    'A resume token is created, in the same batch as `run.waiting`. The secret is `st_<token_id>_<random>`.',
+    {
+      run_id,
+      token_id,
+      hash: text.describe('SHA-256 of the whole secret, which is not stored.'),
+      expires_at: time,
+      clock: reading.optional(),
+      wait: waitKind.optional().describe('The kind of wait that the token may end.'),
+    },
+  ),
+  'token.consumed': kind('A decision was made with the token.', {
+    run_id,
+    token_id,
+    decision: decision.describe('`input` is an answer, `result` a tool output from elsewhere.'),
+    digest: text.describe(
+      'SHA-256 of the JSON array `[decision, text]`. With `--failed` or `--call`, a third element has the object `{failed, call}`. Only the same decision is acknowledged again.',
+    ),
+    clock: reading.optional(),
+  }),
+  'token.revoked': kind('The token stops working: a new token, a new message, or the end of the run.', {
+    run_id,
+    token_id,
+    reason: z
+      .enum(['rotated', 'superseded', 'ended', 'expired'])
+      .describe('`expired`: only in logs of format 1, which have no `token.expired`.'),
+  }),
+  'token.expired': kind('The deadline of the token passed before a decision.', { run_id, token_id }),
+  'wait.answered': kind('A person decided a question of an agent program, never with `result`.', {
+    run_id,
+    decision,
+    content: content.describe('The reason or answer. May be empty.'),
+    asks: z.array(ask),
+  }),
+}

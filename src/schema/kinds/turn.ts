@@ -1,0 +1,209 @@
+/** The records of a turn and of its provider. */
+import { z } from 'zod'
+import {
+  ask,
+  blob,
+  call,
+  content,
+  flag,
+  group,
+  groupFields,
+  integer,
+  json,
+  modelUsage,
+  reading,
+  runError,
+  source,
+  text,
+  texts,
+  time,
+  usage,
+  uuid,
+  waitKind,
+} from '../types.js'
+import { CANCELLATIONS, INTERRUPTIONS } from '../words.js'
+import { host_id, host_name, kind, message_id, programUsage, run_id, token_id } from './kind.js'
+
+export const run = {
+  'run.started': kind('A turn starts. Provider, model and options are fixed for the run.', {
+    run_id,
+    boot_id: text,
+    host_id,
+    host_name,
+    origin: z
+      .enum(['operator', 'mail', 'continuation'])
+      .describe('`continuation`: continues the interrupted run `continues`.'),
+    provider: text,
+    model: text.nullable(),
+    options: texts,
+    key: text.optional().describe("The message's key (`--key`)."),
+    digest: text
+      .optional()
+      .describe("The SHA-256 of the message's bytes. A repeated key with another message is refused."),
+    continues: uuid.optional(),
+    auto: flag.optional().describe('Whether it continues automatically.'),
+    turn_timeout_ms: integer.optional(),
+    allow: z.array(text).optional(),
+    steps_max: integer.optional().describe('Limit of model requests (`--max-steps`). Default: 200.'),
+    repeats: uuid
+      .optional()
+      .describe(
+        'An earlier run with the same key (`--retry`), whose agent program may already have the message.',
+      ),
+  }),
+  'run.resumed': kind('A process continues the open run, or its wait is over.', {
+    run_id,
+    boot_id: text,
+    host_id,
+    host_name,
+    auto: flag,
+    attempt: integer.describe('1, plus the automatic attempts since the turn last made progress.'),
+    token_id: token_id.optional().describe('The token whose decision let the run continue.'),
+  }),
+  'run.waiting': kind('The run is parked, and its process exits. Written again when the token is replaced.', {
+    run_id,
+    wait: waitKind.describe('`tool_result`: for the result of a call from elsewhere. `budget` is reserved.'),
+    asks: z.array(ask).optional(),
+    token_id: token_id.optional().describe('Absent for `not_before`.'),
+    deadline_at: time.optional(),
+    not_before: time.optional(),
+    clock: reading.optional(),
+    why: text.optional().describe('The error behind `not_before`.'),
+    ...programUsage,
+  }),
+  'run.completed': kind('The turn ended with its reply.', {
+    run_id,
+    usage: usage.optional().describe('Total of the run.'),
+    models: z
+      .array(modelUsage)
+      .optional()
+      .describe('The usage of an agent program per model, since the last record with its usage.'),
+    terminates: flag
+      .optional()
+      .describe("True for the agent's last turn: it terminates once its replies are sent."),
+  }),
+  'run.failed': kind('The turn failed.', {
+    run_id,
+    error: runError,
+    said: content.optional().describe('The text before a refusal, not a reply.'),
+    detail: text.optional(),
+    ...programUsage,
+  }),
+  'run.cancelled': kind('The turn was stopped and will not continue.', {
+    run_id,
+    reason: z
+      .enum(CANCELLATIONS)
+      .describe('`superseded`: by another message of a person. `log_damaged`: see `session.rebuilt`.'),
+    ...programUsage,
+  }),
+  'run.interrupted': kind('The turn was cut short and may continue in another run.', {
+    run_id,
+    reason: z
+      .enum(INTERRUPTIONS)
+      .describe(
+        '`process_exit`: the holder died. `process_restart`: the machine restarted too. `program_killed`: a signal that substrat did not send ended the agent program, or the program exited with status 0 during the turn. `shutdown`: a signal stopped the holder. `suspended`: by `suspend`. `unknown_tool`: the outcome of a tool call is unknown. `wait_timeout`: the deadline passed without a decision. `program_alive`: a program of the run may still be running and cannot be killed. `other_host`: the same on another machine.',
+      ),
+    error: runError.optional().describe('The signal or the status that ended the agent program.'),
+    left: z.array(group).optional().describe('With `other_host`: the programs.'),
+    host_id: text.optional().describe('With `other_host`: the machine that could not check them.'),
+    ...programUsage,
+  }),
+  'run.programs_gone': kind(
+    'The programs in `left` of the latest run are dead. Its reason is now `process_exit`.',
+    {
+      run_id,
+      by: z.enum(['host', 'person']).describe('Their machine has checked, or `recover --host-gone`.'),
+    },
+  ),
+}
+
+export const messages = {
+  'message.user': kind('The prompt of a run, other than mail. `message_id` is derived from `run_id`.', {
+    message_id,
+    run_id,
+    content,
+    origin: z
+      .enum(['operator', 'continuation'])
+      .describe(
+        '`continuation`: the [recovery prompt](recovery.md#the-recovery-prompt) to an agent program.',
+      ),
+  }),
+  'message.notice': kind('`content` informs the model of an interruption.', {
+    run_id,
+    content,
+    attempt: integer.describe('As in `run.resumed`.'),
+  }),
+  'message.agent': kind(
+    'Text of the model or program, also beside tool calls. `message_id` is derived from `run_id` and the step.',
+    {
+      message_id,
+      run_id,
+      content,
+      terminates: flag
+        .optional()
+        .describe('Whether the agent ends with this reply, although its program still runs.'),
+      ...programUsage,
+    },
+  ),
+}
+
+export const provider = {
+  'model.requested': kind('A request goes to the model. Written before it is sent.', { run_id }),
+  'model.responded': kind('The model answered.', {
+    run_id,
+    stop: z.enum(['end', 'length', 'tool_calls']),
+    usage: usage.optional(),
+    model: text.optional().describe('The model that answered.'),
+    calls: z.array(call).optional().describe('In order.'),
+    items: z
+      .array(json)
+      .optional()
+      .describe(
+        "The provider's own items, such as reasoning with a signature. It gets them back in this order, unchanged.",
+      ),
+    items_blob: blob.optional().describe('A blob of the JSON of `items`, if that is too large for the line.'),
+  }),
+  'model.failed': kind('A request failed, or an agent program reported a usage limit.', {
+    run_id,
+    error: runError,
+    retry_in_ms: integer.nullable().describe('Null if there is no retry.'),
+    detail: text.optional(),
+    usage: usage.optional(),
+    model: text.optional().describe('The model that had begun to answer.'),
+  }),
+  'provider.started': kind(
+    'An agent program is launched (written before it runs), or its kept server takes the turn. The fields are those of `group`.',
+    { run_id, ...groupFields },
+  ),
+  'provider.state': kind(
+    "The data that restores the provider's session. The latest counts, until `session.seeded`.",
+    {
+      run_id: run_id.optional().describe('Absent after a rebuild.'),
+      state: text.describe('Bytes of the provider, in base64.'),
+    },
+  ),
+  'prompt.assembled': kind('Files are read into the prompt, in this order.', {
+    run_id,
+    sources: z.array(source),
+  }),
+  'context.compacted': kind(
+    'The conversation was too long. The model gets `content` instead of all records before `keeps_seq`.',
+    {
+      run_id,
+      content,
+      how: z
+        .enum(['summary', 'dropped'])
+        .describe('A `summary` by the model, or `dropped` without a summary.'),
+      keeps_seq: integer.describe('The first record that the model still gets.'),
+      keeps_offset: integer.describe('Its byte offset in the log.'),
+      messages: integer.describe('How many messages `content` replaces.'),
+      responses: integer.describe('How many model responses precede `keeps_seq` in the log.'),
+      usage: usage.optional().describe('The usage of the request for the summary.'),
+      model: text.optional().describe('The model that wrote the summary.'),
+    },
+  ),
+  'session.seeded': kind(
+    'The program gets the conversation as text in its next prompt, after `fork` or `--reseed`.',
+    { from: uuid.describe('The agent of the conversation.'), content: content.describe('May be empty.') },
+  ),
+}
