@@ -88,7 +88,7 @@ function apply(next: State, record: SessionRecord, at: Location): State {
       return seenBy(next, record)
     case 'run.waiting': {
       const run = openRun(next, record.run_id)
-      Object.assign(next, countUsage(next, waitingRun(run, record, at), record.usage))
+      countUsage(next, waitingRun(run, record, at), record.usage)
       // A program that asks has received the seed.
       if (record.wait !== 'not_before') next.isSeedDue = false
       // A rotated token does not change the status, so watchers get no notice.
@@ -168,16 +168,13 @@ function apply(next: State, record: SessionRecord, at: Location): State {
       next.recovery = { ...next.recovery, unanswered_requests: next.recovery.unanswered_requests + 1 }
       return next
     case 'model.responded':
-      Object.assign(
-        next,
-        countUsage(next, foldResponse(openRun(next, record.run_id), record, at), record.usage),
-      )
+      countUsage(next, foldResponse(openRun(next, record.run_id), record, at), record.usage)
       next.recovery = { ...next.recovery, barren_attempts: 0, unanswered_requests: 0 }
       return next
     case 'model.failed': {
       const run = openRun(next, record.run_id)
       const failed: Run = { ...run, phase: 'started', failures: run.failures + 1 }
-      return Object.assign(next, countUsage(next, failed, record.usage))
+      return countUsage(next, failed, record.usage)
     }
     case 'tool.started': {
       const run = toolStarted(openRun(next, record.run_id), record)
@@ -216,10 +213,7 @@ function apply(next: State, record: SessionRecord, at: Location): State {
       next.tokens = withToken(next.run, next.tokens, record)
       return next
     case 'context.compacted':
-      Object.assign(
-        next,
-        countUsage(next, { ...openRun(next, record.run_id), isCompacted: true }, record.usage),
-      )
+      countUsage(next, { ...openRun(next, record.run_id), isCompacted: true }, record.usage)
       return { ...next, compaction: at, context_seq: record.keeps_seq, context_offset: record.keeps_offset }
     case 'prompt.assembled':
     case 'message.notice':
@@ -260,7 +254,7 @@ function withUsage(
   record: { run_id: string; usage?: Usage | undefined },
   usage = record.usage,
 ): State {
-  return Object.assign(next, countUsage(next, openRun(next, record.run_id), usage))
+  return countUsage(next, openRun(next, record.run_id), usage)
 }
 
 /** The program has acted, so it has received the decision and the seed. Neither may be sent twice. */

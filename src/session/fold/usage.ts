@@ -19,17 +19,23 @@ export function addUsage(sum: Usage | null, added: Usage | undefined): Usage | n
   return added === undefined ? sum : combined(sum ?? NO_USAGE, added, 1)
 }
 
-/** Adds the usage of a record to its run and to the session. The session's is null if its earlier usage is unknown. */
-export function countUsage(
-  { usage }: State,
-  run: Run,
-  added: Usage | undefined,
-): Pick<State, 'usage'> & { run: Run } {
-  const now = { ...run, usage: addUsage(run.usage, added) }
-  return { usage: usage === null ? null : withRun(usage, run.usage, now.usage, added), run: now }
+/**
+ * Makes `run` the run of `next`, and adds the usage of a record to both. The session's is null if its earlier usage is unknown.
+ * Changes `next`: each fold of a long log calls this very often.
+ */
+export function countUsage(next: State, run: Run, added: Usage | undefined): State {
+  next.run = run
+  if (added === undefined) return next
+  const usage = combined(run.usage ?? NO_USAGE, added, 1)
+  next.run = { ...run, usage }
+  if (next.usage !== null) next.usage = withRun(next.usage, run.usage, usage, added)
+  return next
 }
 
-/** Counts the run of each total once: when its first usage comes, and when its first cost comes. */
+/**
+ * Counts the run of each total once: when its first usage comes, and when its first cost comes. The objects are made without
+ * spreads, which would take a fifth of the time of a fold.
+ */
 export function withRun(
   total: SessionUsage,
   before: Usage | null,
@@ -37,18 +43,24 @@ export function withRun(
   added: Usage | undefined,
 ): SessionUsage {
   if (added === undefined) return total
-  const { runs, runs_with_usage, runs_with_cost, ...sum } = total
-  return {
-    ...combined(sum, added, 1),
-    runs,
-    runs_with_usage: runs_with_usage + (before === null && after !== null ? 1 : 0),
-    runs_with_cost:
-      runs_with_cost + (before?.cost_usd === undefined && after?.cost_usd !== undefined ? 1 : 0),
+  const isFirst = before === null && after !== null
+  const isFirstCost = before?.cost_usd === undefined && after?.cost_usd !== undefined
+  const sum: SessionUsage = {
+    input_tokens: total.input_tokens + added.input_tokens,
+    output_tokens: total.output_tokens + added.output_tokens,
+    runs: total.runs,
+    runs_with_usage: total.runs_with_usage + (isFirst ? 1 : 0),
+    runs_with_cost: total.runs_with_cost + (isFirstCost ? 1 : 0),
   }
+  addOptional(sum, total, added, 1)
+  return sum
 }
 
 export function countRun(usage: SessionUsage): SessionUsage {
-  return { ...usage, runs: usage.runs + 1 }
+  const { input_tokens, output_tokens, runs, runs_with_usage, runs_with_cost } = usage
+  const counted = { input_tokens, output_tokens, runs: runs + 1, runs_with_usage, runs_with_cost }
+  addOptional(counted, usage, NO_USAGE, 1)
+  return counted
 }
 
 /** `run.completed` has the total of the run, of which earlier records may have counted a part. */
@@ -66,10 +78,14 @@ function combined(a: Usage, b: Usage, sign: 1 | -1): Usage {
     input_tokens: a.input_tokens + sign * b.input_tokens,
     output_tokens: a.output_tokens + sign * b.output_tokens,
   }
+  addOptional(total, a, b, sign)
+  return total
+}
+
+function addOptional(total: Usage, a: Usage, b: Usage, sign: 1 | -1): void {
   for (const field of OPTIONAL) {
     if (a[field] === undefined && b[field] === undefined) continue
     // Sums of fractions are rounded, so that a total has no digits that no provider reported.
     total[field] = Math.round(((a[field] ?? 0) + sign * (b[field] ?? 0)) * 1e9) / 1e9
   }
-  return total
 }
