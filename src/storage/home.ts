@@ -188,14 +188,23 @@ function unusableError(paths: HomePaths, why: string): SubstratError {
   })
 }
 
+/** Safe for a forged value: the result is bounded, and a deeply nested value causes no recursion. */
+function formatInWords(format: unknown): string {
+  if (typeof format === 'number') return `format ${format}`
+  return typeof format === 'string'
+    ? `format ${JSON.stringify(format.slice(0, 60))}`
+    : 'no number as its format'
+}
+
 function checkHome(paths: HomePaths, facts: HomeFacts): HomeFacts {
   if (!isKnownFormat(facts.format)) {
+    const format = formatInWords(facts.format)
     throw new SubstratError(
       'UNKNOWN_FORMAT',
-      `the home ${paths.root} has format ${facts.format}; this version of substrat reads formats 1 to ${FORMAT}`,
+      `the home ${paths.root} has ${format}; this version of substrat reads formats 1 to ${FORMAT}`,
       {
         hint: 'use the version of substrat that created it, or a newer one',
-        facts: { path: paths.root, format: facts.format },
+        facts: { path: paths.root, ...(typeof facts.format === 'number' ? { format: facts.format } : {}) },
       },
     )
   }

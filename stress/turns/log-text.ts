@@ -49,7 +49,15 @@ function line(record: SessionRecord): string {
   )
 }
 
-const PROCESS = new Set(['group', 'process_group', 'start_time', 'kernel_boot_id', 'pid_namespace'])
+const PROCESS = new Set([
+  'group',
+  'process_group',
+  'start_time',
+  'kernel_boot_id',
+  'pid_namespace',
+  'host_id',
+  'host_name',
+])
 
 function plain(field: string, value: unknown): string {
   if (PROCESS.has(field)) return '…'
