@@ -132,7 +132,7 @@ export const SETTLING: Mutant[] = [
   {
     name: 'automatic continuations of a run are not counted as attempts',
     place: 'session/fold/run.ts runStarted',
-    edits: { 'conditional:8.consequent': '@left' },
+    edits: { 'conditional:9.consequent': '@left' },
     suites: ['session/fold/fold'],
   },
   {
