@@ -186,13 +186,13 @@ export const SETTLING: Mutant[] = [
   {
     name: 'a continued run sends no reply',
     place: 'session/fold/run.ts runStarted',
-    edits: { 'conditional:4': '[]' },
+    edits: { 'conditional:5': '[]' },
     suites: ['session/fold/mail'],
   },
   {
     name: 'unfinished calls are not carried into the continued run',
     place: 'session/fold/turn.ts leftCalls',
-    edits: { 'conditional:1': '@test.left && @test.right.left === null ? @alternate : @alternate' },
+    edits: { 'if:1.test': '@right || !(@right)' },
     suites: ['session/fold/turn'],
   },
 ]

@@ -133,7 +133,7 @@ export const TRANSITIONS: Mutant[] = [
   {
     name: 'a cancelled run leaves calls without results',
     place: 'turn/step/step.ts stoppedRecords',
-    edits: { 'call:6': "@callee({ ...@arguments.0, @object:2.properties.1.key: [] }, '')" },
+    edits: { 'call:7': "@callee({ ...@arguments.0, @object:2.properties.1.key: [] }, '')" },
     suites: ['turn/step-properties', 'turn/drive-tools'],
   },
   {
