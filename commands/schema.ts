@@ -10,7 +10,7 @@ import type { SchemaList } from '../src/schema/output-home.js'
 export default class Schema extends BaseCommand {
   static override summary = 'Print the JSON Schema of a file or of the output of a command.'
   static override description =
-    'Without NAME, lists the schemas. Those that begin with output- are the shapes of --json. A new version adds fields and removes none.'
+    'Without SCHEMA, lists the schemas. Those that begin with output- are the shapes of --json. A new version adds fields and removes none.'
   static override examples = [
     '<%= config.bin %> schema',
     '<%= config.bin %> schema record',

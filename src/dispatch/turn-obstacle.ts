@@ -61,15 +61,17 @@ function isGatedShut({ gate }: State): boolean {
   return gate.isGated && gate.permits === 0
 }
 
-function nextOfWait({ kind }: Wait, word: string): string {
+function nextOfWait(wait: Wait, word: string): string {
+  const { kind } = wait
   if (kind === 'not_before') return `substrat resume ${word}`
-  if (kind === 'tool_result') return resultCommand(word)
+  if (kind === 'tool_result') return resultCommand(word, wait)
   return kind === 'input' ? answerCommand(word) : `substrat approve ${word}`
 }
 
 /** The commands with which the operator decides a parked turn. */
-export function decisionCommands(word: string, { kind }: Wait): string {
-  if (kind === 'tool_result') return resultCommand(word)
+export function decisionCommands(word: string, wait: Wait): string {
+  const { kind } = wait
+  if (kind === 'tool_result') return resultCommand(word, wait)
   return kind === 'input' ? answerCommand(word) : `substrat approve ${word}, or substrat deny ${word}`
 }
 
@@ -79,8 +81,10 @@ export function awaitedThing({ kind }: Pick<Wait, 'kind'>): string {
   return kind === 'input' ? 'an answer' : 'approval'
 }
 
-function resultCommand(word: string): string {
-  return `substrat token rotate ${word} | substrat resume ${word} --token - --result FILE`
+/** Without `--call`, a wait for several results would refuse the command after it has rotated the token. */
+function resultCommand(word: string, { call_ids }: Wait): string {
+  const call = call_ids.length > 1 ? ' --call CALL_ID' : ''
+  return `substrat token rotate ${word} | substrat resume ${word} --token -${call} --result FILE`
 }
 
 /** The operator has no token, so the command first rotates it. */

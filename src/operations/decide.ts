@@ -131,7 +131,7 @@ async function decidedBefore(
   request: DecisionRequest,
 ): Promise<Outcome> {
   if (entry.digest !== digestDecision(request.decision, request.text, request))
-    throw alreadyDecided(session.state, entry)
+    throw alreadyDecided(session.state, entry, request.decision)
   const { run } = session.state
   const past = readContinuedRun(ctx.store, session.id, entry.run)
   if (run?.run_id === past.run_id) {
@@ -197,7 +197,7 @@ function calledFor(state: State, wait: Wait, { call = null }: DecisionRequest): 
   const [only] = wait.call_ids
   const ids = wait.call_ids.join(', ')
   if (call !== null && !wait.call_ids.includes(call))
-    throw wrongDecision(state, wait, `it waits for no call ${call}; it waits for ${ids}`)
+    throw wrongDecision(state, wait, `it does not wait for the call ${call}, but for ${ids}`)
   if (call === null && wait.call_ids.length > 1)
     throw wrongDecision(state, wait, `it waits for several results; name the call with --call: ${ids}`)
   return call ?? (only as string)

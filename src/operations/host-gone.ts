@@ -63,7 +63,7 @@ function ownHostError(word: string): SubstratError {
 
 function unknownHostError(word: string, others: GoneHost[]): SubstratError {
   const labels = [...new Set(others.map(({ host_name, host_id }) => host_name ?? host_id))]
-  return new SubstratError('USAGE', `no agent of this home has run on a host ${word}`, {
+  return new SubstratError('USAGE', `no agent of this home has run on the host ${JSON.stringify(word)}`, {
     hint:
       labels.length === 0
         ? 'every agent has run on this host only: substrat recover --all'

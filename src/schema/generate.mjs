@@ -49,16 +49,25 @@ export declare const ${exported}: Record<${keys}, Record<string, (value: unknown
 
 /** One file per schema. They allow fields that they do not name, because a new version may add fields. */
 function writeJsonSchemas(directory, { z, SCHEMAS }) {
-  const schemas = Object.entries(SCHEMAS).map(([name, { description = '' }]) => ({ name, description }))
+  const schemas = Object.entries(SCHEMAS).map(([name, { description = '' }]) => ({
+    name,
+    description: withoutLinks(description),
+  }))
   write(path.join(directory, 'index.json'), `${JSON.stringify({ schemas }, null, 2)}\n`)
   const files = Object.entries(SCHEMAS).map(([name, schema]) => {
     const { $schema, ...rest } = z.toJSONSchema(schema, { io: 'input' })
     const json = { $schema, $id: `urn:substrat:schema:${name}`, ...rest }
-    write(path.join(directory, `${name}.json`), `${JSON.stringify(json, null, 2)}\n`)
+    write(path.join(directory, `${name}.json`), withoutLinks(`${JSON.stringify(json, null, 2)}\n`))
     return `${name}.json`
   })
   for (const file of readdirSync(directory))
     if (file !== 'index.json' && !files.includes(file)) rmSync(path.join(directory, file), { force: true })
+}
+
+/** The descriptions are also docs, whose links lead nowhere in a terminal. A link in parentheses is only a pointer. */
+function withoutLinks(text) {
+  const link = String.raw`\[([^\][]+)\]\([a-z]*(?:\.md)?(?:#[a-z-]+)?\)`
+  return text.replace(new RegExp(String.raw` \(${link}\)`, 'g'), '').replace(new RegExp(link, 'g'), '$1')
 }
 
 /** The definitions, with the zod that made them. */

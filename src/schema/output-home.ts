@@ -102,7 +102,7 @@ export const providers = z.object({ providers: z.array(provider) }).describe('Th
 
 export const schemaNames = z
   .object({ schemas: z.array(z.object({ name: text, description: text })) })
-  .describe('The schemas. With NAME, the JSON Schema itself.')
+  .describe('The schemas. With SCHEMA, the JSON Schema itself.')
 
 const fact = z.union([text, z.number(), flag, z.null(), z.array(text)])
 

@@ -142,7 +142,7 @@ export const recovered = z
     found: text,
     ...resultEnd,
   })
-  .describe('One line per agent ([which](recovery.md#recover---all)).')
+  .describe('One line per agent that it [selects](recovery.md#recover---all).')
 
 export const cancelled = z
   .object({

@@ -33,5 +33,5 @@ export const WHY_STOPPED: Record<StopReason, string> = {
   unknown_tool: 'a tool call was interrupted, and its outcome is unknown',
   other_host: 'one of its programs may still be running on another host',
   program_alive: 'one of its programs may still be running and cannot be killed',
-  wait_timeout: 'no approval or answer came before the deadline',
+  wait_timeout: 'no approval, answer or result came before the deadline',
 }

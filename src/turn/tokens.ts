@@ -131,12 +131,18 @@ export function checkToken(state: State, entry: TokenEntry, now: ClockReading): 
   }
 }
 
-export function alreadyDecided(state: State, entry: TokenEntry): SubstratError {
-  return refusedTokenError(
-    'TOKEN_CONSUMED',
-    `token ${entry.token_id} was already used for a different decision: ${entry.decision}`,
-    state,
-  )
+/** `decision`: what the command wants. It differs from the first decision in its kind or in its text. */
+export function alreadyDecided(state: State, entry: TokenEntry, decision: Decision): SubstratError {
+  const first = entry.decision as Decision
+  const other = first === decision ? `a different ${NOUN[first]}` : `a different decision: ${first}`
+  return refusedTokenError('TOKEN_CONSUMED', `token ${entry.token_id} was already used for ${other}`, state)
+}
+
+const NOUN: Record<Decision, string> = {
+  approve: 'approval',
+  deny: 'denial',
+  input: 'answer',
+  result: 'result',
 }
 
 /** Consumes the token of a decision, after the rotation that created it, if there was one. */
@@ -184,7 +190,7 @@ function usableToken(state: State, run: Run): TokenEntry[] {
 const REVOKED: Record<string, string> = {
   rotated: 'another token replaced it',
   superseded: 'a new message superseded its turn',
-  ended: 'its run has ended',
+  ended: 'its turn has ended',
   expired: 'it has expired',
 }
 
@@ -199,7 +205,10 @@ type TokenCode =
 function refusedTokenError(code: TokenCode, message: string, state: State): SubstratError {
   const name = shellWord(state.name ?? state.id)
   return new SubstratError(code, message, {
-    hint: `see what the agent waits for: substrat show ${name}; get a new token: substrat token rotate ${name}`,
+    hint:
+      openWait(state) === null
+        ? `see its status: substrat show ${name}`
+        : `see what the agent waits for: substrat show ${name}; get a new token: substrat token rotate ${name}`,
     facts: { agent_id: state.id },
   })
 }

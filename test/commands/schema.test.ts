@@ -11,7 +11,7 @@ describe.concurrent('schema', () => {
     expect(names).toEqual(
       expect.arrayContaining(['record', 'snapshot', 'config', 'plugin', 'output-send', 'output-error']),
     )
-    expect((await house.ok('schema')).stdout).toMatch(/^record +A line of/m)
+    expect((await house.ok('schema')).stdout).toMatch(/^output-log +A line of a log\.$/m)
     expect(house.exists()).toBe(false)
   })
 
@@ -20,6 +20,10 @@ describe.concurrent('schema', () => {
     expect(json).toMatchObject({ $id: 'urn:substrat:schema:record', anyOf: expect.any(Array) })
     expect(stdout).toBe(readFileSync('dist/schemas/record.json', 'utf8'))
     expect((await house.ok('schema', 'record', '--json')).stdout).toBe(stdout)
+  })
+
+  test.each(['index', 'record', 'snapshot', 'output-recover'])('%s has no links of the docs', (name) => {
+    expect(readFileSync(`dist/schemas/${name}.json`, 'utf8')).not.toMatch(/\]\([a-z]*(\.md|#)/)
   })
 
   test('with an unknown name exits 2 and suggests a similar name', async () => {

@@ -62,7 +62,7 @@ describe.concurrent('a token is refused with its reason', () => {
     await house.ok('cancel', 'a')
     const ended = await house.run(decides(rotated, '--approve', '--json'))
     expect(refusal(ended)).toEqual([13, 'TOKEN_REVOKED'])
-    expect(ended.json.error.message).toContain('its run has ended')
+    expect(ended.json.error.message).toContain('its turn has ended')
     expect(ran(house)).toBe(0)
   })
 

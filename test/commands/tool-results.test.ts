@@ -102,6 +102,10 @@ describe.concurrent('await_external', () => {
     for (const other of [['--result', 'other'], ['--result', 'result', '--failed'], ['--deny']]) {
       expect(refusal(await house.run(decides(token, ...other, '--json')))).toEqual([13, 'TOKEN_CONSUMED'])
     }
+    const refused = await house.run(decides(token, '--result', 'other'))
+    expect(refused.stderr).toMatch(
+      /already used for a different result \(see its status: substrat show a\)\n$/,
+    )
     expect(house.log(id)).toBe(log)
   })
 
@@ -221,6 +225,9 @@ describe.concurrent('several deferred calls', () => {
     const unnamed = await house.run(decides(token, '--result', 'built'))
     expect(unnamed.exit).toBe(2)
     expect(unnamed.stderr).toContain(`name the call with --call: ${build}, ${review}`)
+    const shown = (await house.ok('show', 'a')).stdout
+    expect(shown).toMatch(/^next .* --token - --call CALL_ID --result FILE$/m)
+    expect((await house.ok('log', 'a')).stdout).toContain('waiting for the results of 2 calls, until ')
     expect((await house.run(decides(token, '--result', 'built', '--call', 'x'))).exit).toBe(2)
     const second = await house.run(decides(token, '--result', 'read', '--call', review, '--json'))
     expect(second).toMatchObject({ exit: 5, json: { wait: { asks: [{ call_id: build }] } } })

@@ -49,7 +49,7 @@ describe.concurrent('usage', () => {
     const { stdout } = await house.ok('usage')
     expect(stdout).toMatch(/^TURNS +INPUT +CACHED +WRITTEN +OUTPUT +REASONING +COST +AGENT\n/)
     expect(stdout).toMatch(/\n1 +1 +- +- +\d+ +- +- +total\n/)
-    expect(stdout).toContain('tokens known for 1 of 1 turn, cost for 0\n')
+    expect(stdout).toContain('tokens known for 1 of 1 turn, cost for none\n')
     expect((await house.ok('show', 'a')).stdout).toMatch(
       /^usage +1 input and \d+ output tokens; tokens known for 1 of 1 turn/m,
     )

@@ -127,14 +127,14 @@ describe('refused with its own code and message is', () => {
   const REVOKED: [NewRecord<'token.revoked'>['reason'], string, RegExp][] = [
     ['rotated', 'TOKEN_REVOKED', /another token replaced it/],
     ['superseded', 'TOKEN_REVOKED', /a new message superseded its turn/],
-    ['ended', 'TOKEN_REVOKED', /its run has ended/],
+    ['ended', 'TOKEN_REVOKED', /its turn has ended/],
     ['expired', 'TOKEN_EXPIRED', /it has expired/],
   ]
   test.each(REVOKED)('a revoked token: %s', (reason, code, why) => {
     const revoked = stateAfter({ kind: 'token.revoked', run_id: RUN, token_id, reason })
     const error = refusal(() => checkToken(revoked, findToken(revoked, secret), reading(timeOf(10))))
     expect(error).toMatchObject({ code, exitStatus: 13, message: expect.stringMatching(why) })
-    expect(error.hint).toContain('substrat token rotate a')
+    expect(error.hint).toContain('substrat show a')
   })
 
   test('a consumed token, with the decision that used it', () => {
@@ -147,7 +147,8 @@ describe('refused with its own code and message is', () => {
     })
     const entry = findToken(consumed, secret)
     expect(() => checkToken(consumed, entry, reading(timeOf(5000)))).not.toThrow()
-    expect(alreadyDecided(consumed, entry)).toMatchObject({
+    expect(alreadyDecided(consumed, entry, 'deny').message).toContain('for a different denial')
+    expect(alreadyDecided(consumed, entry, 'approve')).toMatchObject({
       code: 'TOKEN_CONSUMED',
       exitStatus: 13,
       message: expect.stringContaining('different decision: deny'),

@@ -150,9 +150,10 @@ const LARGE = { input: '(large)' }
 
 /** Names only the tools: the entry above, with the calls of the response, has their input. */
 function waitingFor({ wait, asks, deadline_at }: SessionRecord<'run.waiting'>): string {
-  const tools = (asks ?? []).map(({ tool }) => tool).join(', ')
-  const what =
-    wait === 'input' ? 'an answer' : `${wait === 'tool_result' ? 'the result' : 'approval'} of ${tools}`
+  const calls = asks ?? []
+  const tools = calls.map(({ tool }) => tool).join(', ')
+  const result = calls.length > 1 ? `the results of ${calls.length} calls` : `the result of ${tools}`
+  const what = wait === 'input' ? 'an answer' : wait === 'tool_result' ? result : `approval of ${tools}`
   return `waiting for ${what}, until ${readableTime(deadline_at ?? '')}`
 }
 

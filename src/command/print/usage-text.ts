@@ -23,17 +23,18 @@ export function totalText(usage: SessionUsage): string {
 const TOTAL = {}
 
 function countsOf(usage: SessionUsage): string[] {
-  const { runs, input_tokens, output_tokens, cost_usd } = usage
+  const { runs, runs_with_usage, input_tokens, output_tokens, cost_usd } = usage
+  const isUnknown = runs > 0 && runs_with_usage === 0
   const parts = [usage.cache_read_tokens, usage.cache_write_tokens]
   const [read, written] = parts.map((count) => (count === undefined ? '-' : number(count)))
   const reasoning = usage.reasoning_tokens === undefined ? '-' : number(usage.reasoning_tokens)
   const cost = cost_usd === undefined ? '-' : dollars(cost_usd)
   return [
     number(runs),
-    number(input_tokens),
+    isUnknown ? '-' : number(input_tokens),
     read as string,
     written as string,
-    number(output_tokens),
+    isUnknown ? '-' : number(output_tokens),
     reasoning,
     cost,
   ]
@@ -42,7 +43,7 @@ function countsOf(usage: SessionUsage): string[] {
 /** An unknown usage is not zero, so the line says for how many turns it is known. */
 function knowledgeOf({ runs, runs_with_usage, runs_with_cost }: SessionUsage): string {
   const turns = `${number(runs)} ${runs === 1 ? 'turn' : 'turns'}`
-  return `tokens known for ${number(runs_with_usage)} of ${turns}, cost for ${number(runs_with_cost)}`
+  return `tokens known for ${number(runs_with_usage)} of ${turns}, cost for ${runs_with_cost === 0 ? 'none' : number(runs_with_cost)}`
 }
 
 function nameOf({ path, model, day }: UsageRow): string {
