@@ -131,7 +131,7 @@ export function checkToken(state: State, entry: TokenEntry, now: ClockReading): 
   }
 }
 
-/** `decision`: what the command wants. It differs from the first decision in its kind or in its text. */
+/** `decision` differs from the first decision in its kind or in its text. */
 export function alreadyDecided(state: State, entry: TokenEntry, decision: Decision): SubstratError {
   const first = entry.decision as Decision
   const other = first === decision ? `a different ${NOUN[first]}` : `a different decision: ${first}`

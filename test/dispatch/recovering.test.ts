@@ -136,7 +136,11 @@ describe('a turn that needs a person', () => {
       ended('program_alive'),
       /until a person decides: one of its programs may still/,
     ],
-    ['an approval that never came', ended('wait_timeout'), /until a person decides: no approval, answer or result/],
+    [
+      'an approval that never came',
+      ended('wait_timeout'),
+      /until a person decides: no approval, answer or result/,
+    ],
     ['two attempts in vain', inVain, /not continued: 2 attempts made no progress/],
     ['a hold', onHold, /not continued: the agent is on hold/],
   ])('is reported each time with exit 6, and says why: %s', async (_, records, words) => {
