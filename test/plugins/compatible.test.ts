@@ -53,6 +53,8 @@ test('chat: an answer without [DONE], with usage in its last choice, reasoning, 
   expect(events).toEqual([
     { type: 'text', text: 'yes' },
     { type: 'usage', usage: { input_tokens: 3, output_tokens: 4 } },
+    { type: 'item', item: { server: expect.any(String), reasoning: { reasoning_content: 'hm' } } },
+    { type: 'item', item: { text: [0, 3] } },
     { type: 'stop', reason: 'end' },
   ])
 })
@@ -206,6 +208,9 @@ test('messages: a call with its whole input at the start, reasoning, and a full 
   expect(events).toEqual([
     { type: 'text', text: 'now' },
     { type: 'usage', usage: { input_tokens: 5, output_tokens: 9 } },
+    { type: 'item', item: { server: expect.any(String), reasoning: { type: 'thinking', thinking: 'hm' } } },
+    { type: 'item', item: { text: [0, 3] } },
+    { type: 'item', item: { call: 0 } },
     { type: 'tool_call', call: { call_id: 'a', name: 'shell', input: { command: 'ls' } } },
     { type: 'stop', reason: 'tool_calls' },
   ])
