@@ -351,17 +351,27 @@ describe('a directory that cannot be a home', () => {
     )
   })
 
-  test.each([0, 1.5, FORMAT + 1, '1', null, undefined])('has format %j', (format) => {
+  const DEEP = JSON.parse(`${'['.repeat(5000)}${']'.repeat(5000)}`)
+  test.each<[unknown, string]>([
+    [0, 'format 0'],
+    [1.5, 'format 1.5'],
+    [FORMAT + 1, `format ${FORMAT + 1}`],
+    ['1', 'format "1"'],
+    ['x'.repeat(1000), `format "${'x'.repeat(60)}"`],
+    [null, 'no number as its format'],
+    [undefined, 'no number as its format'],
+    [DEEP, 'no number as its format'],
+  ])('has a format that this version does not know (%#)', (format, words) => {
     const paths = newPaths()
     const facts = makeHome(paths, kind)
-    const bytes = frame({ ...facts, format })
+    const bytes = frame({ ...facts, format: format as number })
     writeFileSync(paths.homeFile, bytes)
     for (const act of [() => readHome(paths), () => makeHome(paths, kind)])
       expect(act).toThrow(
         expect.objectContaining({
           code: 'UNKNOWN_FORMAT',
           message: expect.stringContaining(
-            `has format ${format}; this version of substrat reads formats 1 to ${FORMAT}`,
+            `has ${words}; this version of substrat reads formats 1 to ${FORMAT}`,
           ),
         }),
       )
