@@ -6,10 +6,11 @@ import packageJson from '../../package.json' with { type: 'json' }
 import { suggestion } from '../closest.js'
 import { SubstratError } from '../errors.js'
 import { isThere } from '../files/user-files.js'
+import type { PluginFacts } from '../provider/registry.js'
 import { type Commands, startOwn, withoutPlugins } from '../start/own-command.js'
 import { OwnConfig } from '../start/own-config.js'
 import { asSubstratError, errorJson, errorLine } from './output.js'
-import { pluginCode } from './plugin-code.js'
+import { readPlugins } from './plugin-code.js'
 import { guardStdio, stdout } from './stdio.js'
 
 const pjson = packageJson as unknown as Interfaces.PJSON
@@ -31,11 +32,10 @@ export async function start(root: string, commands: Commands, starter: Starter):
   process.removeAllListeners('warning').on('warning', warn)
   try {
     const config = new OwnConfig(root, pjson)
-    const hasPlugins = isThere(config.pluginList)
-    if (hasPlugins) refuseForeignPlugins(config.pluginList, starter)
+    const plugins = isThere(config.pluginList) ? trustedPlugins(config.pluginList, starter) : []
     const isOwn = isOurs(commands, argv)
     if (!isOwn) keepFromOthers()
-    await (startOwn(config, commands, argv, hasPlugins) ??
+    await (startOwn(config, commands, argv, plugins) ??
       (isHelp(argv)
         ? showHelp(root, argv)
         : run(argv, { root, pjson: isOwn ? withoutPlugins(pjson) : pjson })))
@@ -132,9 +132,10 @@ function isOurs(commands: Commands, [first]: string[]): boolean {
  * Refuses the whole command if another user could have written plugin code, which would run with our rights. Skipping the
  * plugins would silently change what the command does.
  */
-function refuseForeignPlugins(pluginList: string, { whyUntrusted }: Starter): void {
-  const why = whyUntrusted([pluginList, ...pluginCode(pluginList)])
-  if (why === undefined) return
+function trustedPlugins(pluginList: string, { whyUntrusted }: Starter): PluginFacts[] | undefined {
+  const { code, providers } = readPlugins(pluginList)
+  const why = whyUntrusted([pluginList, ...code])
+  if (why === undefined) return providers
   throw new SubstratError('HOME_EXPOSED', `the plugins of ${pluginList} are not loaded: ${why}`, {
     hint: 'run as their owner, remove the plugin from that list, or set SUBSTRAT_DATA_DIR to your own directory and install the plugins there',
     facts: { path: pluginList },

@@ -1,30 +1,54 @@
 /**
- * Lists the files that oclif and the registry would load for the user's plugins. substrat loads plugins only if it trusts all
- * of these files.
+ * Reads the user's plugins without oclif: the files that oclif and the registry would load for them, and the plugins that need
+ * no oclif. substrat loads plugins only if it trusts all of these files.
  *
  * This module imports none of them. It searches each parent directory for a package, as Node does: in a sticky directory such
  * as /tmp, another user could create a package of that name.
  */
 import { dirname, isAbsolute, join } from 'node:path'
-import { isPlainFile, isThere, readUserFile } from '../files/user-files.js'
+import { isLink, isPlainFile, isThere, readUserFile } from '../files/user-files.js'
+import type { PluginFacts } from '../provider/registry.js'
 
-/** Paths, including some that may not exist. Empty if the list cannot be read: then oclif loads no plugin. */
-export function pluginCode(listPath: string): string[] {
+export interface UserPlugins {
+  /** Paths, including some that may not exist. Empty if the list cannot be read: then oclif loads no plugin. */
+  code: string[]
+  /**
+   * The plugins, if each one only provides: it has no hooks, commands or plugins of its own. Our commands then run without
+   * oclif, which takes longer than a start. Undefined if oclif must load the plugins, or report what is wrong with one.
+   */
+  providers: PluginFacts[] | undefined
+}
+
+export function readPlugins(listPath: string): UserPlugins {
   const { plugins } = fieldsOf(fieldsOf(readJson(listPath)).oclif)
   const search = new Search()
-  for (const plugin of Array.isArray(plugins) ? plugins : []) {
+  const found = new Map<unknown, PluginFacts | undefined>()
+  const listed: unknown[] = Array.isArray(plugins) ? plugins : []
+  for (const plugin of listed) {
     const { name, root, type } = fieldsOf(plugin)
     const isLinked = type === 'link' && typeof root === 'string' && isAbsolute(root)
     if (typeof name === 'string') search.addPackages(name, isLinked ? root : dirname(listPath))
     if (isLinked) search.addPackage(root)
+    const at = isLinked ? root : installedAt(type, name, listPath)
+    found.set(name, at === undefined ? undefined : search.providerAt(at, name))
   }
-  return [...search.found]
+  // A name that is listed twice is oclif's to sort out.
+  const isClear = found.size === listed.length && ![...found.values()].includes(undefined)
+  return { code: [...search.found], providers: isClear ? ([...found.values()] as PluginFacts[]) : undefined }
 }
 
-/** Runs at every start while plugins are installed, so it checks no directory twice. */
+/** Undefined if oclif could find the package elsewhere. */
+function installedAt(type: unknown, name: unknown, listPath: string): string | undefined {
+  const at =
+    type === 'user' && typeof name === 'string' ? join(dirname(listPath), 'node_modules', name) : undefined
+  return at === undefined || isLink(at) ? undefined : at
+}
+
+/** Runs at every start while plugins are installed, so it checks no directory and reads no package twice. */
 class Search {
   readonly found = new Set<string>()
   private readonly hasPackages = new Map<string, boolean>()
+  private readonly manifests = new Map<string, Record<string, unknown>>()
 
   /** Adds every package of that name that Node could choose, from the directory upwards. */
   addPackages(name: string, from: string): void {
@@ -40,12 +64,9 @@ class Search {
   addPackage(root: string): void {
     if (this.found.has(root)) return
     this.found.add(root)
-    const {
-      main = 'index.js',
-      oclif,
-      substrat,
-      dependencies,
-    } = fieldsOf(readJson(join(root, 'package.json')))
+    const manifest = fieldsOf(readJson(join(root, 'package.json')))
+    this.manifests.set(root, manifest)
+    const { main = 'index.js', oclif, substrat, dependencies } = manifest
     const { commands, hooks, plugins } = fieldsOf(oclif)
     const named = [main, ...[commands, hooks, fieldsOf(substrat).providers].flatMap(textsIn)]
     // Node loads the file itself, or the file with `.js`.
@@ -55,6 +76,15 @@ class Search {
     // A plugin may bring other plugins, by name or by pattern.
     const isBringing = Array.isArray(plugins) && plugins.length > 0
     if (isBringing) for (const name of Object.keys(fieldsOf(dependencies))) this.addPackages(name, root)
+  }
+
+  /** The package in that directory, if it has that name and nothing for oclif. */
+  providerAt(root: string, listed: unknown): PluginFacts | undefined {
+    const pjson = this.manifests.get(root) ?? {}
+    const { name, version, oclif, substrat } = pjson
+    if (name !== listed || typeof name !== 'string' || typeof version !== 'string') return undefined
+    if (typeof oclif !== 'object' || oclif === null || Object.keys(oclif).length > 0) return undefined
+    return { name, version, root, pjson: { substrat } }
   }
 }
 

@@ -73,6 +73,10 @@ export function isPlainFile(path: string): boolean {
   return statIfThere('user_file.stat', path)?.kind === 'file'
 }
 
+export function isLink(path: string): boolean {
+  return lstatIfThere('user_file.lstat', path)?.kind === 'link'
+}
+
 export function isDirectory(path: string): boolean {
   return statIfThere('user_file.stat', path)?.kind === 'directory'
 }

@@ -1,8 +1,8 @@
 /**
  * The provider contract: types that plugins import from `substrat/provider`. This file has no code that runs.
  *
- * A provider is a module whose default export is a `Provider`. The plugin's package.json names it:
- * `"substrat": {"providers": {"<name>": "./dist/index.js"}}`. A *model* provider answers one request, and substrat stores the
+ * A provider is a module whose default export is a `Provider`, or a `.cjs` file whose `module.exports` is one, which Node loads
+ * faster. The plugin's package.json names it: `"substrat": {"providers": {"<name>": "./dist/index.cjs"}}`. A *model* provider answers one request, and substrat stores the
  * conversation. An *agent* provider drives a program that has its own loop and its own store.
  *
  * A provider never retries. It reports a failure with its type, and substrat decides. After a crash, substrat may repeat a

@@ -2,6 +2,7 @@
  * The available providers: built-in ones, and those that installed oclif plugins name in their package.json. A plugin is imported
  * only when its provider is used.
  */
+import { createRequire } from 'node:module'
 import { join } from 'node:path'
 import { pathToFileURL } from 'node:url'
 import { withTimeout } from '../clock.js'
@@ -121,8 +122,11 @@ function providersOf(plugin: PluginFacts): ProviderEntry[] {
   const isProviders = PLUGIN_PREDICATES.plugin.providers
   return Object.entries(declared).flatMap(([name, file]) => {
     if (!isProviders?.({ [name]: file })) return []
-    const url = pathToFileURL(join(plugin.root, file as string)).href
-    const load = async (): Promise<Provider> => ((await import(url)) as { default: Provider }).default
+    const module = join(plugin.root, file as string)
+    const load = async (): Promise<Provider> =>
+      module.endsWith('.cjs')
+        ? (createRequire(module)(module) as Provider)
+        : ((await import(pathToFileURL(module).href)) as { default: Provider }).default
     return [{ name, plugin: plugin.name, version: plugin.version, load }]
   })
 }

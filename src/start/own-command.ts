@@ -1,6 +1,6 @@
 /** Runs one of our own commands without oclif's preparations: reading the manifest, searching plugins, loading help. */
 import type { Interfaces } from '@oclif/core'
-import type { OwnConfig } from './own-config.js'
+import type { OwnConfig, OwnPlugin } from './own-config.js'
 
 /** Our own commands by id (`config:get`). A getter loads each at its first use. */
 export type Commands = Record<string, OwnCommand>
@@ -9,17 +9,19 @@ interface OwnCommand {
   new (argv: string[], config: OwnConfig): { start(): Promise<void> }
 }
 
-/** Undefined if oclif must run: for help, for a command that is not ours, and for a user with plugins. */
+/** Undefined if oclif must run: for help, for a command that is not ours, and for plugins that it must load (undefined). */
 export function startOwn(
   config: OwnConfig,
   commands: Commands,
   argv: string[],
-  hasPlugins: boolean,
+  plugins: OwnPlugin[] | undefined,
 ): Promise<void> | undefined {
   const [first = '', second] = argv
   if (first === '--version' && argv.length === 1) return printVersion(config)
   const id = [`${first}:${second}`, first].find((word) => word !== 'mcp' && Object.hasOwn(commands, word))
-  if (id === undefined || argv.includes('--help') || argv.includes('-h') || hasPlugins) return undefined
+  if (id === undefined || argv.includes('--help') || argv.includes('-h')) return undefined
+  if (plugins === undefined) return undefined
+  config.addPlugins(plugins)
   const command = commands[id] as OwnCommand
   command.id = id
   return new command(argv.slice(id === first ? 1 : 2), config).start()

@@ -1,11 +1,16 @@
 /**
- * oclif's configuration for our own commands and a user without plugins. It has the results of `Config.load`, without reading the
- * manifest of commands or searching plugins.
+ * oclif's configuration for our own commands and a user whose plugins only provide. It has the results of `Config.load`, without
+ * reading the manifest of commands or searching plugins.
  */
 import { homedir } from 'node:os'
 import { join } from 'node:path'
 import type { Interfaces } from '@oclif/core'
 import { Config } from '@oclif/core/config'
+
+/** A user's plugin that only provides: `PluginFacts` of src/provider/registry.ts. */
+export interface OwnPlugin {
+  name: string
+}
 
 export class OwnConfig extends Config {
   constructor(root: string, pjson: Interfaces.PJSON) {
@@ -31,6 +36,10 @@ export class OwnConfig extends Config {
     this.dataDir = this.scopedEnvVar('DATA_DIR') || this.dir('data')
     const own = { name: this.name, version: this.version, root, pjson, hooks: {}, commands: [], topics: [] }
     this.plugins.set(this.name, own as unknown as Interfaces.Plugin)
+  }
+
+  addPlugins(plugins: OwnPlugin[]): void {
+    for (const plugin of plugins) this.plugins.set(plugin.name, plugin as unknown as Interfaces.Plugin)
   }
 
   /** No hooks exist. */

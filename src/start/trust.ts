@@ -1,6 +1,6 @@
 /** Checks that no other user could have written code that a command is about to run. */
 import { lstatSync, realpathSync, type Stats } from 'node:fs'
-import { dirname } from 'node:path'
+import { basename, dirname, join } from 'node:path'
 
 /**
  * The reasons not to trust the files, as one sentence. Undefined if they can be trusted or do not exist.
@@ -15,8 +15,12 @@ export function whyUntrusted(files: string[], { isOwn = false } = {}): string | 
   const foreign = new Map<number, string[]>()
   const links: string[] = []
   const writable: string[] = []
-  for (const at of new Set(files.flatMap((file) => [...wayTo(file), ...wayTo(realPath(file))]))) {
-    const stat = lstatSync(at, { throwIfNoEntry: false })
+  const ways = new Ways()
+  for (const file of files) {
+    ways.add(file)
+    ways.add(ways.realPath(file))
+  }
+  for (const [at, stat] of ways.found) {
     if (stat === undefined) continue
     const isOwnFile = isOwn && files.includes(at)
     const isOurs = stat.uid === self || (stat.uid === 0 && !isOwnFile)
@@ -46,16 +50,36 @@ function joinedList(paths: string[], one: string, several: string): string {
   return `${paths.join(', ')} ${paths.length === 1 ? one : several}`
 }
 
-function wayTo(file: string): string[] {
-  const way = [file]
-  for (let at = file; at !== dirname(at); at = dirname(at)) way.push(dirname(at))
-  return way
+/** The files and all directories above them. Looks at each path once: the files of plugins share most directories. */
+class Ways {
+  readonly found = new Map<string, Stats | undefined>()
+  private readonly realPaths = new Map<string, string>()
+
+  add(file: string): void {
+    for (let at = file; !this.found.has(at); at = dirname(at))
+      this.found.set(at, lstatSync(at, { throwIfNoEntry: false }))
+  }
+
+  /** `file` must have been added. */
+  realPath(file: string): string {
+    const known = this.realPaths.get(file)
+    if (known !== undefined) return known
+    const parent = dirname(file)
+    let real = file
+    if (this.found.get(file)?.isSymbolicLink() === true) real = targetOf(file)
+    else if (parent !== file) {
+      const realParent = this.realPath(parent)
+      if (realParent !== parent) real = join(realParent, basename(file))
+    }
+    this.realPaths.set(file, real)
+    return real
+  }
 }
 
-function realPath(file: string): string {
+function targetOf(link: string): string {
   try {
-    return realpathSync.native(file)
+    return realpathSync.native(link)
   } catch {
-    return file
+    return link
   }
 }

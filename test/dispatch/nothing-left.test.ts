@@ -43,7 +43,7 @@ describe.concurrent('a killed substrat leaves nothing that runs', () => {
       const house = new House()
       house.plugin(
         name,
-        readFileSync(path.join(REPOSITORY, `plugins/provider-${name}/dist/index.js`), 'utf8'),
+        readFileSync(path.join(REPOSITORY, `plugins/provider-${name}/dist/index.cjs`), 'utf8'),
       )
       await killedAt(
         house,

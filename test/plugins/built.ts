@@ -15,7 +15,7 @@ afterAll(() => rmSync(folder, { recursive: true, force: true }))
 
 /** Builds a plugin, and returns the path of its file. */
 export async function buildPlugin(name: string): Promise<string> {
-  const file = join(folder, `${name}.mjs`)
+  const file = join(folder, `${name}.cjs`)
   await run(process.execPath, [join(PLUGINS, 'shared/build.mjs'), join(PLUGINS, name), file])
   return file
 }

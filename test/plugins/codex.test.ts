@@ -133,7 +133,7 @@ function finished(call_id: string, tool: string, output: string, is_error: boole
 
 test('the plugin is one file that needs only node, and its package.json names it', async () => {
   const imports = [
-    ...readFileSync(await buildPlugin('provider-codex'), 'utf8').matchAll(/(?:from|import\()\s*"([^"]+)"/g),
+    ...readFileSync(await buildPlugin('provider-codex'), 'utf8').matchAll(/\brequire\("([^"]+)"\)/g),
   ].map(([, name]) => name)
   expect(imports.length).toBeGreaterThan(3)
   expect(imports.filter((name) => name?.startsWith('node:') !== true)).toEqual([])
@@ -142,7 +142,7 @@ test('the plugin is one file that needs only node, and its package.json names it
   expect(manifest).toMatchObject({
     oclif: {},
     files: ['dist'],
-    substrat: { providers: { codex: './dist/index.js' } },
+    substrat: { providers: { codex: './dist/index.cjs' } },
   })
   expect(manifest.dependencies).toBeUndefined()
 })

@@ -18,7 +18,7 @@ import { buildPlugin, folder } from './built.js'
 /** A built plugin. */
 export async function builtPlugin(name: string): Promise<PluginFacts> {
   await buildPlugin(name)
-  const providers = { [name.replace(/^provider-/, '')]: `./${name}.mjs` }
+  const providers = { [name.replace(/^provider-/, '')]: `./${name}.cjs` }
   return { name, version: '1.0.0', root: folder, pjson: { substrat: { providers } } }
 }
 

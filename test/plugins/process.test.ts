@@ -37,16 +37,14 @@ test.each(VARIANTS)(
 
 test.each(['provider-anthropic', 'provider-openai'])('%s is one file that needs only node', async (name) => {
   const text = readFileSync(await buildPlugin(name), 'utf8')
-  const imports = [...text.matchAll(/(?:from|import\()\s*"([^"]+)"/g)].map(
-    ([, specifier]) => specifier as string,
-  )
+  const imports = [...text.matchAll(/\brequire\("([^"]+)"\)/g)].map(([, specifier]) => specifier as string)
   expect(imports.length).toBeGreaterThan(3)
   expect(imports.filter((specifier) => !specifier.startsWith('node:'))).toEqual([])
   // The licence requires its notice in every copy.
   expect(text).toContain('Espen Hovlandsdal')
   const root = join(import.meta.dirname, '../../plugins', name)
   const manifest = JSON.parse(readFileSync(join(root, 'package.json'), 'utf8'))
-  expect(Object.values(manifest.substrat.providers)).toEqual(['./dist/index.js'])
+  expect(Object.values(manifest.substrat.providers)).toEqual(['./dist/index.cjs'])
   expect(manifest.oclif).toEqual({})
   expect(Object.keys(manifest.scripts).filter((script) => script.includes('install'))).toEqual([])
   expect(existsSync(join(root, 'README.md'))).toBe(true)

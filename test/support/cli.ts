@@ -201,20 +201,20 @@ export class House {
   }
 
   /**
-   * Links a provider plugin like `substrat plugins link`. `source` is its module. If the module uses `process` or
-   * `console`, or leaves something running, the house must use processes.
+   * Links a provider plugin like `substrat plugins link`. `source` is its module, also a CommonJS one. If the module uses
+   * `process` or `console`, or leaves something running, the house must use processes.
    */
   plugin(name: string, source: string): void {
     const root = path.join(this.root, name)
     mkdirSync(root, { recursive: true })
     // This process loads a module of one name only once.
-    const isFirst = !existsSync(path.join(root, 'index.js'))
-    const module = isFirst ? './index.js' : `./index-${++modules}.js`
+    const type = source.includes('module.exports =') ? 'cjs' : 'js'
+    const isFirst = !existsSync(path.join(root, `index.${type}`))
+    const module = isFirst ? `./index.${type}` : `./index-${++modules}.${type}`
     const substrat = { providers: { [name]: module } }
-    const oclif = { commands: './commands' }
     writeFileSync(
       path.join(root, 'package.json'),
-      JSON.stringify({ name, version: '1.0.0', type: 'module', oclif, substrat }),
+      JSON.stringify({ name, version: '1.0.0', type: 'module', oclif: {}, substrat }),
     )
     writeFileSync(path.join(root, module), source)
     mkdirSync(path.dirname(this.pluginList), { recursive: true })

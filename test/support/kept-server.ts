@@ -8,7 +8,7 @@ import { House, type Running } from './cli.js'
 import { environment, processesWith } from './processes.js'
 
 const REPOSITORY = path.join(import.meta.dirname, '../..')
-const PROVIDER = readFileSync(path.join(REPOSITORY, 'plugins/provider-opencode/dist/index.js'), 'utf8')
+const PROVIDER = readFileSync(path.join(REPOSITORY, 'plugins/provider-opencode/dist/index.cjs'), 'utf8')
 const STAND_IN = path.join(REPOSITORY, 'test/plugins/opencode/opencode.cjs')
 
 /** How long the plugin waits for answers that should come at once. */
