@@ -1,6 +1,6 @@
 /** Checks mail: deliveries, replies and notices to send, and the markers by which recovery finds pending work. */
 import { damagedMail, damagedOperatorMail, messagesIn } from '../mail/inbox.js'
-import { holdsStored, reasonToVisit } from '../recovery/visit-reason.js'
+import { reasonToVisit } from '../recovery/visit-reason.js'
 import { isDeferred } from '../session/fold/mail.js'
 import type { State } from '../session/state.js'
 import type { FileStore } from '../storage/store.js'
@@ -46,7 +46,7 @@ export function checkIdleMail(store: FileStore, state: State, found: AddFinding)
 
 /** After recovery has visited every agent once since boot, it visits only marked agents. */
 function checkMarker(store: FileStore, state: State, found: AddFinding): void {
-  const needsVisit = reasonToVisit(store, state, (id) => holdsStored(store, id)) !== undefined
+  const needsVisit = reasonToVisit(store, state) !== undefined
   if (needsVisit && store.boots.isScanned() && !store.isMarked(state.id))
     found('an agent with pending work is marked', 'the agent has pending work, but no marker')
 }

@@ -1,13 +1,13 @@
 /** The agents that need a visit, for commands that cron or a boot script runs. */
-import { reasonToVisit } from '../recovery/visit-reason.js'
+import { reasonInState, returnsMail } from '../recovery/visit-reason.js'
 import type { State } from '../session/state.js'
 import type { FileStore } from '../storage/store.js'
 import { lockRoots } from '../tree/children.js'
 import type { Context } from './context.js'
 
-/** Whether the agent needs another visit; then its marker stays. */
-export function needsVisit(store: FileStore, state: State): boolean {
-  return reasonToVisit(store, state) !== undefined
+/** Whether the agent needs another visit, also if it has no mail to read. Its marker then stays. */
+export function isOwed(store: FileStore, state: State): boolean {
+  return reasonInState(state) !== undefined || returnsMail(store, state)
 }
 
 /**

@@ -17,7 +17,7 @@ import type { Context } from './context.js'
 import { limitKeptServers } from './kept-servers.js'
 import { flushOutbox } from './outbox.js'
 import { wasStopped } from './outcome.js'
-import { needsVisit } from './pending-visits.js'
+import { isOwed } from './pending-visits.js'
 import { toolboxOf } from './toolbox.js'
 
 export interface VisitOptions {
@@ -117,7 +117,7 @@ async function toItsEnd<T>(ctx: Context, session: Session, work: () => Promise<T
     // A call that was repeated may have found its reply in the inbox. No marker leads a later command to that file.
     removeDelivered(session)
     session.append(restRecords(session.state, 'idle'))
-    await session.close((state) => needsVisit(ctx.store, state))
+    await session.close((state) => isOwed(ctx.store, state))
     return result
   } catch (error) {
     if (isStorageFailure(error)) await session.abandon()
@@ -130,7 +130,7 @@ async function toItsEnd<T>(ctx: Context, session: Session, work: () => Promise<T
 async function closeAfter(ctx: Context, session: Session): Promise<void> {
   try {
     session.append(restRecords(session.state, 'idle'))
-    await session.close((state) => needsVisit(ctx.store, state))
+    await session.close((state) => isOwed(ctx.store, state))
   } catch {
     await session.abandon()
   }

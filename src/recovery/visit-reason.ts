@@ -10,30 +10,28 @@ import type { FileStore } from '../storage/store.js'
 export type VisitReason = 'outbox' | 'mail' | 'return' | 'turn' | 'decision' | 'poke' | 'reminder'
 
 /**
- * Undefined if the agent needs no visit. By default a message counts from the moment its sender begins to store it: a visit
- * that ends meanwhile then keeps the marker. The audit passes `holdsStored`. It holds no lock, and the sender makes the
- * marker only after it has begun to store the message.
+ * Undefined if the agent needs no visit. Counts stored messages only: a sender makes the marker after it has begun to store its
+ * message, so a caller without the agent's lock must not expect a marker earlier.
  */
-export function reasonToVisit(
-  store: FileStore,
-  state: State,
-  holdsMail = (id: string): boolean => store.mail.holdsAny(id),
-): VisitReason | undefined {
+export function reasonToVisit(store: FileStore, state: State): VisitReason | undefined {
   if (state.owes.length > 0) return 'outbox'
-  const { id } = state
-  if (state.state === 'terminated') {
-    if (holdsStored(store, id)) return 'mail'
-    return store.mail.idsToReturn(id).length > 0 ? 'return' : undefined
-  }
   // A damaged message counts too, and a delivered one until its file is removed (row K).
-  if (holdsMail(id)) return 'mail'
+  if (store.mail.ids(state.id).length > 0) return 'mail'
+  return returnsMail(store, state) ? 'return' : reasonInState(state)
+}
+
+/** Whether the agent is terminated and has mail that it must still return. */
+export function returnsMail(store: FileStore, state: State): boolean {
+  return state.state === 'terminated' && store.mail.idsToReturn(state.id).length > 0
+}
+
+/** The same for an agent without mail. */
+export function reasonInState(state: State): VisitReason | undefined {
+  if (state.owes.length > 0) return 'outbox'
+  if (state.state === 'terminated') return undefined
   if (state.run?.status === 'open' || isInterrupted(state)) return 'turn'
   // Recovery does not continue such a turn. It reports the turn until a person decides.
   if (needsPerson(state)) return 'decision'
   if (state.isPoked) return 'poke'
   return state.reminders.length > 0 ? 'reminder' : undefined
-}
-
-export function holdsStored(store: FileStore, agentId: string): boolean {
-  return store.mail.ids(agentId).length > 0
 }

@@ -11,7 +11,7 @@ import { FORMAT } from '../format.js'
 import { limits } from '../limits.js'
 import type { Holder } from '../schema/files.js'
 import type { Content } from '../schema/types.js'
-import type { BlobReference, FileStore, Lease, LogWriter } from '../storage/store.js'
+import type { AgentLease, BlobReference, FileStore, TakeOptions } from '../storage/store.js'
 import { encodeBatch } from './batch.js'
 import { rebuildKeyIndex, writeKeyIndex } from './key-index.js'
 import { load, recordAt, recordsFrom, withUsage } from './load.js'
@@ -21,27 +21,21 @@ import type { NewRecord, SessionRecord } from './records.js'
 import { snapshotOf } from './snapshot.js'
 import type { Location, State } from './state.js'
 
-export interface AppendOptions {
-  /** The command that the lock file names, for other users. */
-  command: string
-  /** How long to wait for a busy lock. At least 50 ms. */
-  waitMs: number
-  signal?: AbortSignal
-}
-
 /** Takes the lock, marks the agent, repairs the log's tail. Throws LOCKED if another process holds the agent. */
 export async function openForAppend(
   store: FileStore,
   agentId: string,
-  options: AppendOptions,
+  options: TakeOptions,
 ): Promise<Session> {
-  const lease = await store.lockAgent(agentId, options.command, options.waitMs, options.signal)
+  const lease = await store.take(agentId, options)
   if (lease === undefined) throw busyError(store, agentId)
+  return openHeld(store, lease)
+}
+
+/** The session of an agent that this process holds. Releases the agent if the session cannot be opened. */
+export async function openHeld(store: FileStore, lease: AgentLease): Promise<Session> {
   try {
-    store.syncNameOf(agentId)
-    // Without the marker no work may start (durability rule 7).
-    store.mark(agentId)
-    return Session.repair(store, agentId, lease)
+    return Session.repair(store, lease)
   } catch (error) {
     await lease.release()
     throw error
@@ -58,8 +52,7 @@ export class Session {
 
   private constructor(
     readonly store: FileStore,
-    private readonly lease: Lease,
-    private readonly log: LogWriter,
+    private readonly lease: AgentLease,
     private current: State,
     /** How much of the log the snapshot on disk covers; -1 without a snapshot. */
     private snapshotBytes: number,
@@ -68,19 +61,16 @@ export class Session {
   }
 
   /** Opens a session under its lock. Cuts or syncs the tail that a dead writer left (durability rules 4 and 5). */
-  static repair(store: FileStore, agentId: string, lease: Lease): Session {
-    const log = store.logs.openForAppend(agentId, lease)
-    const loaded = load(agentId, log, store.snapshots.read(agentId), limits.logCheckedForAppendBytes)
-    const { state, snapshotBytes, damage, syncedBytes } = withUsage(loaded, log)
-    if (damage !== undefined)
-      store.logs.keepCutBytes(agentId, damage.offset, log.read(damage.offset, log.size()))
-    lease.assertHeld()
-    if (log.size() > syncedBytes) log.resyncTail(syncedBytes, state.log_bytes)
+  static repair(store: FileStore, lease: AgentLease): Session {
+    const { agentId, log } = lease
+    const loaded = load(agentId, log, lease.snapshot, limits.logCheckedForAppendBytes)
+    const { state, snapshotBytes, syncedBytes } = withUsage(loaded, log)
+    lease.repairTail({ synced: syncedBytes, end: state.log_bytes })
     for (const { runId, verb } of store.requests.requestsTo(agentId)) {
       if (runId !== state.run?.run_id || state.run.status !== 'open')
         store.requests.remove(agentId, runId, verb)
     }
-    return new Session(store, lease, log, state, snapshotBytes)
+    return new Session(store, lease, state, snapshotBytes)
   }
 
   get state(): State {
@@ -106,21 +96,14 @@ export class Session {
 
   /** Stores content that the next record will name. */
   writeBlob(content: Buffer): BlobReference {
-    return this.store.writeBlob(this.id, content)
+    return this.lease.writeBlob(content)
   }
 
   /** Appends one batch, durable on return. Large content goes to blobs first. */
   append(records: NewRecord[]): SessionRecord[] {
     if (records.length === 0) return []
-    this.lease.assertHeld()
-    if (this.current.format !== FORMAT) this.store.format.raise()
     const batch = encodeBatch(this.current, records)
-    for (const blob of batch.blobs) this.store.writeBlob(this.id, blob)
-    // Syncing blobs takes time, in which the lock may be lost.
-    if (batch.blobs.length > 0) this.lease.assertHeld()
-    this.log.append(batch.bytes)
-    // Only the holder may acknowledge a record. The lock may have been lost during the append.
-    this.lease.assertHeld()
+    this.lease.append({ ...batch, isUpgrade: this.current.format !== FORMAT })
     this.current = batch.state
     for (const record of batch.records) for (const listener of this.listeners) listener(record)
     return batch.records
@@ -146,7 +129,7 @@ export class Session {
   }
 
   recordAt(at: Location): SessionRecord {
-    return recordAt(this.log, at)
+    return recordAt(this.lease.log, at)
   }
 
   /** The records of `[from, to)`, in order. */
@@ -156,26 +139,27 @@ export class Session {
 
   /** The whole log counts as complete, because `repair` has cut a truncated tail. */
   private recordsOfLog(from: Pick<Location, 'seq' | 'offset'>, to?: number): ReturnType<typeof recordsFrom> {
-    return recordsFrom(this.log, from, to, this.log.size())
+    return recordsFrom(this.lease.log, from, to, this.lease.log.size())
   }
 
   /** For `doctor --rebuild`. Otherwise `close` keeps the key index current. */
   rebuildKeys(): void {
     this.lease.assertHeld()
-    rebuildKeyIndex(this.store, this.log, this.current)
+    rebuildKeyIndex(this.store, this.lease.log, this.current)
   }
 
   /**
    * Closes the session cleanly: writes the snapshot, removes the marker if the agent needs no visit, and releases the lock. If
-   * the snapshot cannot be written, the session still closes: the log has everything, and the marker stays.
+   * the snapshot cannot be written, the session still closes: the log has everything, and the marker stays. `isOwed`: whether the
+   * agent needs a visit, also if it has no mail.
    */
-  async close(needsVisit: (state: State) => boolean): Promise<void> {
+  async close(isOwed: (state: State) => boolean): Promise<void> {
+    const { lease, current } = this
     try {
-      this.lease.assertHeld()
-      if (this.current.keys !== this.openedKeys) writeKeyIndex(this.store, this.log, this.current)
-      if (this.snapshotBytes !== this.current.log_bytes)
-        this.store.snapshots.write(this.id, snapshotOf(this.current))
-      this.store.unmark(this.id, () => needsVisit(this.current))
+      lease.assertHeld()
+      if (current.keys !== this.openedKeys) writeKeyIndex(this.store, lease.log, current)
+      const isCurrent = this.snapshotBytes === current.log_bytes
+      lease.rest({ snapshot: isCurrent ? undefined : snapshotOf(current), isOwed: isOwed(current) })
     } catch (error) {
       if (!(error instanceof SubstratError)) throw error
     } finally {

@@ -12,6 +12,7 @@ import * as io from '../host/disk/io.js'
 import { confine } from '../host/disk/operation.js'
 import type { GoneHost, Holder, HomeFacts } from '../schema/files.js'
 import { agentGone } from './agent-gone.js'
+import { AgentLease } from './agent-lease.js'
 import { Boots } from './boots.js'
 import { createAgent, type NewAgentFiles } from './create-agent.js'
 import { GoneHosts } from './gone-hosts.js'
@@ -23,8 +24,9 @@ import { isHeld, isLocalType, type Lease, type LockSystem, readHolder, waitForLe
 import { type BlobReference, readBlob, writeBlob } from './log/blobs.js'
 import { Logs } from './logs.js'
 import { Mailboxes } from './mailboxes.js'
+import { Markers } from './markers.js'
 import { NameIndex } from './names.js'
-import { HomePaths, parseAgentDirectory, parseMarker, type RequestVerb } from './paths.js'
+import { HomePaths, parseAgentDirectory, type RequestVerb } from './paths.js'
 import { Requests } from './requests.js'
 import { Slots } from './slots.js'
 import { Snapshots } from './snapshots.js'
@@ -43,7 +45,15 @@ export type { LogWriter, OpenedLog } from './log/log.js'
 export type { LogReader } from './log/reader.js'
 export type { LogDamage, LoggedRecord } from './log/scan.js'
 export type { PeekedSnapshot } from './snapshots.js'
-export type { BlobReference, Entry, GoneHost, Lease, NameIndex, RequestVerb, Unseen, Upkeep }
+export type { AgentLease, BlobReference, Entry, GoneHost, Lease, NameIndex, RequestVerb, Unseen, Upkeep }
+
+export interface TakeOptions {
+  /** The command that the lock file names, for other users. */
+  command: string
+  /** How long to wait for a busy lock. At least 50 ms. */
+  waitMs: number
+  signal?: AbortSignal | undefined
+}
 
 export class FileStore {
   readonly logs: Logs
@@ -59,9 +69,10 @@ export class FileStore {
   readonly keptServers: KeptServerFiles
   readonly upkeep: Upkeep
   readonly format: HomeFormat
+  readonly markers: Markers
 
   private constructor(
-    private readonly paths: HomePaths,
+    readonly paths: HomePaths,
     readonly home: HomeFacts,
     private readonly locks: LockSystem,
   ) {
@@ -77,6 +88,7 @@ export class FileStore {
     this.keptServers = new KeptServerFiles(paths, locks)
     this.upkeep = new Upkeep(paths, locks)
     this.format = new HomeFormat(paths, home)
+    this.markers = new Markers(paths)
   }
 
   /** Undefined if there is no home. Writes nothing. */
@@ -130,9 +142,37 @@ export class FileStore {
     return statIfThere('agents.stat', this.paths.spawning(agentId).root) !== undefined
   }
 
-  /** On return the agent is durable with its first batch, marked, and locked by this process. */
-  createAgent(files: NewAgentFiles): Promise<Lease> {
-    return createAgent(this.paths, this.locks, files)
+  /** On return the agent is durable with its first batch, marked, and held by this process. */
+  async create(files: NewAgentFiles): Promise<AgentLease> {
+    // Before the agent exists: an earlier version must refuse the home as soon as one log has this format.
+    this.format.assertRaised()
+    return this.open(files.agentId, await createAgent(this.paths, this.locks, files))
+  }
+
+  /**
+   * Takes the agent and marks it. Undefined if another process still holds it after `waitMs`. The lease releases the log and the
+   * lock.
+   */
+  async take(agentId: string, { command, waitMs, signal }: TakeOptions): Promise<AgentLease | undefined> {
+    const lock = await this.lockAgent(agentId, command, waitMs, signal)
+    return lock === undefined
+      ? undefined
+      : this.open(agentId, lock, () => {
+          this.syncNameOf(agentId)
+          // Without the marker no work may start (durability rule 7).
+          this.mark(agentId)
+        })
+  }
+
+  private async open(agentId: string, lock: Lease, begin?: () => void): Promise<AgentLease> {
+    try {
+      begin?.()
+      const log = this.logs.openForAppend(agentId, lock)
+      return new AgentLease(agentId, this, lock, log, this.snapshots.read(agentId))
+    } catch (error) {
+      await lock.release()
+      throw error
+    }
   }
 
   /** Needs the agent's lock. One rename removes the agent whole. After a crash, a sweep deletes what was renamed. */
@@ -216,37 +256,21 @@ export class FileStore {
     return new NameIndex(this.paths.agent(agentId).childNames(), this.locks)
   }
 
-  // Markers: the agent may need a visit. Not fsynced: after a new boot, recovery scans every agent.
-
+  // Markers
   mark(agentId: string): void {
-    const file = io.open('marker.create', this.paths.marker(agentId), 'create')
-    io.close(file)
+    this.markers.mark(agentId)
   }
 
-  /**
-   * Removes the marker if the agent needs no visit. The marker is renamed aside before the last check and still counts,
-   * so no concurrent send is lost. A sender writes a temporary file into the inbox, marks, links the message, and marks
-   * again. Either the last check sees the temporary file or the message, or it precedes both. If it precedes both, the
-   * sender's mark comes after the rename aside, and stays.
-   */
   unmark(agentId: string, needsVisit: () => boolean): void {
-    const marker = this.paths.marker(agentId)
-    const aside = this.paths.closingMarker(agentId)
-    if (needsVisit()) return
-    // The marker may be aside already: its process died, or is unmarking an agent that was never created.
-    io.renameIfThere('marker.aside', marker, aside)
-    if (needsVisit()) io.renameIfThere('marker.restore', aside, marker)
-    else io.unlink('marker.unlink', aside)
+    this.markers.unmark(agentId, needsVisit)
   }
 
   isMarked(agentId: string): boolean {
-    const markers = [this.paths.marker(agentId), this.paths.closingMarker(agentId)]
-    return markers.some((path) => statIfThere('marker.stat', path) !== undefined)
+    return this.markers.isMarked(agentId)
   }
 
   markedIds(): string[] {
-    const ids = io.listDirectory('marker.list', this.paths.unclean).map(parseMarker)
-    return [...new Set(ids.filter((id) => id !== undefined))]
+    return this.markers.markedIds()
   }
 
   // Leftovers of dead writers

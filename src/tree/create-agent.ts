@@ -6,7 +6,7 @@ import { foldName } from '../format.js'
 import { encodeBatch } from '../session/batch.js'
 import { openForRead } from '../session/load.js'
 import type { NewRecord } from '../session/records.js'
-import { Session } from '../session/session.js'
+import { openHeld, type Session } from '../session/session.js'
 import { snapshotOf } from '../session/snapshot.js'
 import type { State } from '../session/state.js'
 import type { FileStore, NameIndex } from '../storage/store.js'
@@ -68,14 +68,7 @@ async function createOnDisk(
     command: agent.command,
     assertNameHeld,
   }
-  store.format.assertRaised()
-  const lease = await store.createAgent(files)
-  try {
-    return Session.repair(store, agent.id, lease)
-  } catch (error) {
-    await lease.release()
-    throw error
-  }
+  return openHeld(store, await store.create(files))
 }
 
 /** Call with the children lock held, so that the parent cannot end. */

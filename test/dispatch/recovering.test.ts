@@ -1,7 +1,7 @@
 /** The turns that recovery continues by itself, those that it leaves, and the agents that it visits. */
 import { randomUUID } from 'node:crypto'
 import { describe, expect, test } from 'vitest'
-import { needsVisit, withPendingAgents } from '../../src/dispatch/pending-visits.js'
+import { withPendingAgents } from '../../src/dispatch/pending-visits.js'
 import { bootId } from '../../src/host/identity.js'
 import { type ContinuePolicy, recover } from '../../src/operations/recover.js'
 import { resume } from '../../src/operations/resume.js'
@@ -13,7 +13,7 @@ import type { State } from '../../src/session/state.js'
 import type { FileStore } from '../../src/storage/store.js'
 import { completedRecord } from '../../src/turn/step/records.js'
 import { contextAt } from '../support/contexts.js'
-import { deliveredRecord, mailOf, posted } from '../support/mail.js'
+import { deliveredRecord, keepsMarker, mailOf, posted } from '../support/mail.js'
 import { type AgentFacts, beginning, newAgent, newSession, startedRun } from '../support/sessions.js'
 import { tempStore } from '../support/temp.js'
 
@@ -260,16 +260,16 @@ describe('an agent is owed another visit', () => {
   ])('%s', async (_, records) => {
     const store = tempStore()
     const id = await left(store, records)
-    expect(needsVisit(store, stateOf(store, id))).toBe(true)
+    expect(keepsMarker(store, stateOf(store, id))).toBe(true)
   })
 
   test('while its inbox has mail, also if it is terminated; and not if there is none', async () => {
     const store = tempStore()
     const id = await newAgent(store)
-    expect(needsVisit(store, stateOf(store, id))).toBe(false)
+    expect(keepsMarker(store, stateOf(store, id))).toBe(false)
     posted(store, id, 'hi')
     const state = stateOf(store, id)
-    expect([needsVisit(store, state), needsVisit(store, { ...state, state: 'terminated' })]).toEqual([
+    expect([keepsMarker(store, state), keepsMarker(store, { ...state, state: 'terminated' })]).toEqual([
       true,
       true,
     ])
@@ -278,6 +278,6 @@ describe('an agent is owed another visit', () => {
   test('not after a failed turn whose error was sent', async () => {
     const store = tempStore()
     const id = await left(store, failed)
-    expect(needsVisit(store, stateOf(store, id))).toBe(false)
+    expect(keepsMarker(store, stateOf(store, id))).toBe(false)
   })
 })

@@ -2,7 +2,6 @@ import { randomUUID } from 'node:crypto'
 import { readFileSync, rmSync, writeFileSync } from 'node:fs'
 import { dirname, join } from 'node:path'
 import { beforeEach, describe, expect, test } from 'vitest'
-import { needsVisit } from '../../src/dispatch/pending-visits.js'
 import { bootId } from '../../src/host/identity.js'
 import { replyId, returnMail, sendOutbox } from '../../src/mail/answers.js'
 import type { Message } from '../../src/mail/message.js'
@@ -13,7 +12,7 @@ import type { FileStore } from '../../src/storage/store.js'
 import { completedRecord } from '../../src/turn/step/records.js'
 import { failing, withFaults } from '../support/faults.js'
 import { killedAt } from '../support/killed.js'
-import { deliveredRecord, forged, mailOf, posted, stored } from '../support/mail.js'
+import { deliveredRecord, forged, keepsMarker, mailOf, posted, stored } from '../support/mail.js'
 import {
   newAgent,
   newSession,
@@ -401,7 +400,7 @@ describe('mail to a terminated agent', () => {
     expect(sentBack).toThrow(expect.objectContaining({ code: 'STORAGE_FAILED' }))
     withFaults(() => undefined)
     expect(store.mail.idsToReturn(session.id)).toEqual([id])
-    expect([needsVisit(store, session.state), removalObstacle(store, session.state)]).toEqual([
+    expect([keepsMarker(store, session.state), removalObstacle(store, session.state)]).toEqual([
       true,
       expect.objectContaining({ code: 'SESSION_STATE' }),
     ])

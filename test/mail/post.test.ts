@@ -3,7 +3,6 @@ import { mkdirSync, readdirSync, rmSync, writeFileSync } from 'node:fs'
 import { dirname, join } from 'node:path'
 import { afterEach, beforeEach, describe, expect, test, vi } from 'vitest'
 import { clock } from '../../src/clock.js'
-import { needsVisit } from '../../src/dispatch/pending-visits.js'
 import { SubstratError } from '../../src/errors.js'
 import { bootId } from '../../src/host/identity.js'
 import { limits } from '../../src/limits.js'
@@ -18,7 +17,7 @@ import { frame } from '../../src/storage/log/frame.js'
 import { FileStore } from '../../src/storage/store.js'
 import { completedRecord } from '../../src/turn/step/records.js'
 import { failing, withFaults } from '../support/faults.js'
-import { deliveredRecord, draft, forged, mailOf, posted, stored } from '../support/mail.js'
+import { deliveredRecord, draft, forged, keepsMarker, mailOf, posted, stored } from '../support/mail.js'
 import { newAgent, newSession, reopen, startedRun, terminate } from '../support/sessions.js'
 import { tempStore } from '../support/temp.js'
 
@@ -95,7 +94,7 @@ describe('a message', () => {
           step += 1
           if (step === closesAt) {
             isClosing = true
-            store.unmark(session.id, () => needsVisit(store, session.state))
+            store.unmark(session.id, () => keepsMarker(store, session.state))
             isClosing = false
           }
           if (step > diesAt) throw new Error('killed')

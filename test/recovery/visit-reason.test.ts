@@ -4,7 +4,6 @@ import { writeFileSync } from 'node:fs'
 import { dirname } from 'node:path'
 import { describe, expect, test } from 'vitest'
 import { checkIdleMail } from '../../src/audit/check-mail.js'
-import { needsVisit } from '../../src/dispatch/pending-visits.js'
 import { removalObstacle } from '../../src/operations/removable.js'
 import { reasonToVisit, type VisitReason } from '../../src/recovery/visit-reason.js'
 import type { Interruption } from '../../src/schema/words.js'
@@ -13,7 +12,7 @@ import type { NewRecord } from '../../src/session/records.js'
 import type { State } from '../../src/session/state.js'
 import type { FileStore } from '../../src/storage/store.js'
 import { completedRecord } from '../../src/turn/step/records.js'
-import { deliveredRecord, forged } from '../support/mail.js'
+import { deliveredRecord, forged, keepsMarker } from '../support/mail.js'
 import { newSession, replied, startedRun, userMessage } from '../support/sessions.js'
 import { tempStore } from '../support/temp.js'
 
@@ -126,7 +125,7 @@ describe.each(TURNS)('an agent with %s', (_, records, own) => {
       fill(store, state.id)
       const reason = own === 'outbox' ? own : (mail ?? own)
       expect(reasonToVisit(store, state)).toBe(reason)
-      expect([needsVisit(store, state), findsMarkerMissing(store, state)]).toEqual([
+      expect([keepsMarker(store, state), findsMarkerMissing(store, state)]).toEqual([
         reason !== undefined,
         reason !== undefined,
       ])
@@ -147,7 +146,7 @@ describe('a terminated agent', () => {
         const reason = own ?? mail
         expect(reasonToVisit(store, state)).toBe(reason)
         const answers = [
-          needsVisit(store, state),
+          keepsMarker(store, state),
           findsMarkerMissing(store, state),
           removalObstacle(store, state) !== undefined,
         ]
@@ -160,5 +159,5 @@ describe('a terminated agent', () => {
 test('a temporary file of mail keeps the marker, although the audit does not require one for it', async () => {
   const { store, state } = await agentWith([], false)
   writeFileSync(`${dirname(store.mail.pathOf(state.id, MAIL))}/${MAIL}.json.1-a.tmp`, '')
-  expect([needsVisit(store, state), findsMarkerMissing(store, state)]).toEqual([true, false])
+  expect([keepsMarker(store, state), findsMarkerMissing(store, state)]).toEqual([true, false])
 })

@@ -6,10 +6,9 @@
 import { randomUUID } from 'node:crypto'
 import { readdirSync, readFileSync, rmSync, writeFileSync } from 'node:fs'
 import { join } from 'node:path'
-import { describe, expect, test } from 'vitest'
+import { describe, expect, test, vi } from 'vitest'
 import { post } from '../../src/mail/post.js'
 import { openDurable } from '../../src/session/load.js'
-import { Session } from '../../src/session/session.js'
 import { frame } from '../../src/storage/log/frame.js'
 import { HomePaths } from '../../src/storage/paths.js'
 import { FileStore } from '../../src/storage/store.js'
@@ -139,6 +138,7 @@ describe('3: a process that relies on an agent whose spawn died before its name 
     const session = await reopen(store, id)
     clearFaults()
     expect(opened.some(isOfAgents)).toBe(true)
+    for (const message of store.mail.ids(id)) store.mail.remove(id, message)
     await session.close(() => false)
     // A missing marker means that another process has fsynced the name.
     const again = recordOperations()
@@ -301,11 +301,11 @@ test('8: a lost lock stops all writing, also a clean close', async () => {
   const store = tempStore()
   const id = await restingAgent(store)
   store.mark(id)
-  const lease = await store.lockAgent(id, 'test', 0)
-  if (lease === undefined) throw new Error('the lock should have been free')
-  const session = Session.repair(store, id, lease)
+  const locks = vi.spyOn(store, 'lockAgent')
+  const session = await reopen(store, id)
+  const lock = await locks.mock.results[0]?.value
   session.append([{ kind: 'session.activated', boot_id: 'b' }])
-  lease.markCompromised()
+  lock.markCompromised()
   const operations = recordOperations()
   expect(() => session.append([{ kind: 'session.suspended', reason: 'idle' }])).toThrow(
     expect.objectContaining({ code: 'LOCKED' }),

@@ -20,7 +20,7 @@ function pathsOf(store: FileStore): HomePaths {
 async function newAgent(store: FileStore, agentId: string = randomUUID()): Promise<string> {
   const log = frame({ seq: 1, batch: [1, 1], kind: 'session.created' })
   const birth = { agentId, log, snapshot: { snapshot: 1 }, blobs: [], command: 'test' }
-  await (await store.createAgent(birth)).release()
+  await (await store.create(birth)).release()
   return agentId
 }
 

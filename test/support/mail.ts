@@ -1,9 +1,11 @@
 /** Messages between agents, posted and forged. */
 import { randomUUID } from 'node:crypto'
+import { isOwed } from '../../src/dispatch/pending-visits.js'
 import type { Message } from '../../src/mail/message.js'
 import { type Draft, post } from '../../src/mail/post.js'
 import { digestOf } from '../../src/session/ids.js'
 import type { NewRecord } from '../../src/session/records.js'
+import type { State } from '../../src/session/state.js'
 import type { FileStore } from '../../src/storage/store.js'
 
 /** From the operator by default. */
@@ -65,4 +67,9 @@ export function mailOf(store: FileStore, to: string): Message[] {
     const line = store.mail.read(to, id) as { object: unknown }
     return line.object as Message
   })
+}
+
+/** Whether a holder that leaves the agent now keeps its marker. */
+export function keepsMarker(store: FileStore, state: State): boolean {
+  return isOwed(store, state) || store.mail.holdsAny(state.id)
 }
