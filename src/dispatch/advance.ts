@@ -125,7 +125,7 @@ export async function takeMail(ctx: Context, session: Session, budget: TurnBudge
       ctx.reporter.note(
         `dropping message ${first.message_id}: a message with the same key was delivered before`,
       )
-      session.store.mail.remove(session.id, first.message_id)
+      session.removeMail(first.message_id)
       continue
     }
     noteTaken(ctx, session, messages)
@@ -148,7 +148,7 @@ export async function takeMail(ctx: Context, session: Session, budget: TurnBudge
     if (failure !== undefined) ctx.reporter.note(failure.message)
     if (wasStopped(run) || run.status === 'open') break
   }
-  for (const path of damagedMail(ctx.store, session.state))
+  for (const path of damagedMail(ctx.store, session.state, session.mailIds))
     ctx.reporter.note(`skipping a damaged message: ${path}`)
   return turns
 }
@@ -178,7 +178,7 @@ function noteTaken(ctx: Context, { state }: Session, messages: Delivery[]): void
 
 /** Whether no further turn will run in this visit. */
 export function hasNoMoreTurns(ctx: Context, session: Session): boolean {
-  return !mayBegin(ctx, session) || !hasDueMail(ctx.store, session.state)
+  return !mayBegin(ctx, session) || !hasDueMail(ctx.store, session.state, session.mailIds)
 }
 
 function mayBegin({ shutdown }: Context, { state }: Session): boolean {

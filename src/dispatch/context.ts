@@ -83,6 +83,8 @@ export interface Deliveries {
    * relies on this process to deliver its message.
    */
   lookAgain(agentId: string): void
+  /** Like `wake` if the agent has work, unless `lookAgain` has already looked. */
+  wakeIfPending(agentId: string): void
   /** Whether a turn of the agent runs or is queued in this command. */
   has(agentId: string): boolean
   /** Whether the agent may start a turn for pending mail, or has a pending control. */

@@ -31,6 +31,8 @@ class CommandDeliveries implements Deliveries {
   private readonly joined = new Set<Promise<void>>()
   /** Agents that were woken during their own visit. */
   private readonly again = new Set<string>()
+  /** Agents whose inbox was read after their lock was released. */
+  private readonly looked = new Set<string>()
   /** Agents without a turn here, for the note at the end. */
   private readonly left = new Set<string>()
 
@@ -54,7 +56,13 @@ class CommandDeliveries implements Deliveries {
   }
 
   lookAgain(agentId: string): void {
+    this.looked.add(agentId)
     if (this.hasWork(agentId)) this.take(agentId)
+  }
+
+  wakeIfPending(agentId: string): void {
+    // The look after the release of the lock has seen every message whose sender found the agent locked.
+    if (!this.looked.has(agentId) && this.hasWork(agentId)) this.wake(agentId)
   }
 
   has(agentId: string): boolean {
@@ -151,8 +159,9 @@ class CommandDeliveries implements Deliveries {
     if (state === undefined || state.state === 'terminated') return false
     try {
       const mayTake = (turn: TurnKind): boolean => turnObstacle(state, turn) === undefined
-      const isTurnOwed = (state.isPoked && mayTake('poke')) || (mayTake('mail') && hasDueMail(store, state))
-      return isTurnOwed || hasControls(store, state)
+      if (state.isPoked && mayTake('poke')) return true
+      const ids = store.mail.ids(agentId)
+      return (mayTake('mail') && hasDueMail(store, state, ids)) || hasControls(store, state, ids)
     } catch (error) {
       // An inbox that cannot be read may have due mail. The visit reports the error.
       if (error instanceof SubstratError) return true
@@ -187,16 +196,11 @@ export async function withDrain(
       onOutcome(outcome)
     })
     // If a command stopped the turn, the agent gets no further turn.
-    if (told?.wasStopped !== true) wakeIfPending(ctx, agentId)
+    if (told?.wasStopped !== true) ctx.deliveries.wakeIfPending(agentId)
   } catch (error) {
     if (told === undefined) throw error
     ctx.reporter.note(`messages may still be pending for agent ${agentId}: ${(error as Error).message}`)
   } finally {
     await ctx.deliveries.untilIdle()
   }
-}
-
-/** Call after the lock is released: see `Deliveries.lookAgain`. */
-function wakeIfPending(ctx: Context, agentId: string): void {
-  if (ctx.deliveries.hasWork(agentId)) ctx.deliveries.wake(agentId)
 }

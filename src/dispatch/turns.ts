@@ -126,6 +126,8 @@ async function runTurn(
   // Handle signals from the first record on, so that a signal never leaves the run open.
   ctx.shutdown.listen()
   ctx.store.goneHosts.withdrawOwn()
+  // A turn takes time, in which mail comes.
+  session.forgetMailIds()
   const run = await driveRun(ctx, session, provider, settings, first, options)
   // Send the reply before this agent does anything else.
   await flushOutbox(ctx, session, false)

@@ -11,7 +11,12 @@ import { statusNow } from '../session/status-now.js'
 import type { FileStore } from '../storage/store.js'
 
 /** `hasMail` saves reading the inbox; for commands that show many agents. */
-export function viewAgent(store: FileStore, state: AgentSummary, hasMail?: MailIndex): AgentView {
+export function viewAgent(
+  store: FileStore,
+  state: AgentSummary,
+  hasMail?: MailIndex,
+  ids?: string[],
+): AgentView {
   return {
     id: state.id,
     name: state.name,
@@ -26,7 +31,8 @@ export function viewAgent(store: FileStore, state: AgentSummary, hasMail?: MailI
     created_at: state.created_at,
     updated_at: state.updated_at,
     last_seq: state.last_seq,
-    inbox: state.state === 'terminated' || hasMail?.(state.id) === false ? 0 : countPending(store, state),
+    inbox:
+      state.state === 'terminated' || hasMail?.(state.id) === false ? 0 : countPending(store, state, ids),
   }
 }
 
@@ -44,7 +50,7 @@ export function viewTurn(
   log: LogAccess = logOf(store, state.id),
 ): TurnResult {
   return {
-    agent: viewAgent(store, state),
+    agent: viewAgent(store, state, undefined, log.mailIds),
     run: run === null ? null : viewRun(run),
     reply,
     wait: viewWait(state, run, log),
@@ -54,6 +60,8 @@ export function viewTurn(
 /** Reads records. An open session reads from its open log, which works even if the home was moved meanwhile. */
 export interface LogAccess {
   recordAt(at: Location): SessionRecord | undefined
+  /** Undefined if the inbox must be read. */
+  readonly mailIds?: string[]
 }
 
 function logOf(store: FileStore, agentId: string): LogAccess {

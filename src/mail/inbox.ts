@@ -19,8 +19,8 @@ import { dueReminders, isRinging } from './reminders.js'
 
 type Recipient = Pick<State, 'id' | 'delivered'>
 
-export function countPending(store: FileStore, state: Recipient): number {
-  return pendingIds(store, state).length
+export function countPending(store: FileStore, state: Recipient, ids = store.mail.ids(state.id)): number {
+  return pendingOf(state, ids).length
 }
 
 /** False: the agent has no pending message, so its inbox need not be read. */
@@ -89,9 +89,9 @@ function requestInTurn({ run }: State, mails: Due[]): Due | undefined {
   return undefined
 }
 
-function dueMails({ store, state }: Session, now: ClockReading): Due[] {
+function dueMails({ store, state, mailIds }: Session, now: ClockReading): Due[] {
   const due: Due[] = []
-  for (const message of eachPending(store, state)) {
+  for (const message of eachPending(store, state, mailIds)) {
     if (!isDue(message, now)) {
       rebaseDelay(store, message, now)
       continue
@@ -113,15 +113,15 @@ function readAll(chosen: Due[]): Delivery[] {
 }
 
 /** Whether a message could be delivered now. Stops reading at the first one. */
-export function hasDueMail(store: FileStore, state: State): boolean {
+export function hasDueMail(store: FileStore, state: State, ids = store.mail.ids(state.id)): boolean {
   const now = readClock()
   if (state.reminders.some((reminder) => isRinging(reminder, now))) return true
-  for (const message of eachMessage(store, state)) if (isDue(message, now)) return true
+  for (const message of eachMessage(store, state, ids)) if (isDue(message, now)) return true
   return false
 }
 
-export function hasControls(store: FileStore, state: State): boolean {
-  for (const { kind } of eachMessage(store, state)) if (kind === 'control') return true
+export function hasControls(store: FileStore, state: State, ids = store.mail.ids(state.id)): boolean {
+  for (const { kind } of eachMessage(store, state, ids)) if (kind === 'control') return true
   return false
 }
 
@@ -136,9 +136,9 @@ export function nextDueAt(store: FileStore, state: State): string | null {
  * The pending controls as records, oldest first. The caller appends them, then calls `removeDelivered`. One call
  * returns at most as many as the state can remember ids; the next call returns the rest.
  */
-export function controlRecords(session: Session): NewRecord[] {
+export function controlRecords({ store, state, mailIds }: Session): NewRecord[] {
   const controls: Message[] = []
-  for (const message of eachMessage(session.store, session.state))
+  for (const message of eachMessage(store, state, mailIds))
     if (message.kind === 'control') controls.push(message)
   return controls.sort(inOrder).slice(0, limits.mailsTakenMax).map(controlRecord)
 }
@@ -157,8 +157,8 @@ export function listPending(store: FileStore, state: State): Message[] {
 
 /** Row K: removes the files of messages that are in the log. */
 export function removeDelivered(session: Session): void {
-  for (const id of session.store.mail.ids(session.id)) {
-    if (session.state.delivered.includes(id)) session.store.mail.remove(session.id, id)
+  for (const id of session.mailIds) {
+    if (session.state.delivered.includes(id)) session.removeMail(id)
   }
 }
 
@@ -167,6 +167,8 @@ export function removeDelivered(session: Session): void {
  */
 export function syncBeforeForgetting(session: Session, count: number): void {
   if (!forgetsDelivered(session.state, count)) return
+  // A tool may have taken its reply from the inbox since the last look.
+  session.forgetMailIds()
   removeDelivered(session)
   session.store.mail.syncRemovals(session.id)
 }
@@ -175,8 +177,8 @@ export function syncBeforeForgetting(session: Session, count: number): void {
  * Paths of damaged messages, which no crash of substrat can leave. They are reported, and neither delivered nor
  * removed.
  */
-export function damagedMail(store: FileStore, state: State): string[] {
-  return damagedIn(store, state.id, pendingIds(store, state))
+export function damagedMail(store: FileStore, state: State, ids = store.mail.ids(state.id)): string[] {
+  return damagedIn(store, state.id, pendingOf(state, ids))
 }
 
 /** The same for the operator's inbox. */
@@ -239,20 +241,23 @@ function damagedIn(store: FileStore, to: string, ids: string[]): string[] {
 }
 
 function pendingIds(store: FileStore, state: Recipient): string[] {
-  const ids = store.mail.ids(state.id)
+  return pendingOf(state, store.mail.ids(state.id))
+}
+
+function pendingOf(state: Recipient, ids: string[]): string[] {
   return ids.length === 0 ? ids : ids.filter((id) => !state.delivered.includes(id))
 }
 
-function* eachMessage(store: FileStore, state: State): Generator<Message> {
-  for (const id of pendingIds(store, state)) {
+function* eachMessage(store: FileStore, state: State, ids = store.mail.ids(state.id)): Generator<Message> {
+  for (const id of pendingOf(state, ids)) {
     const message = readMessage(store, state.id, id)
     if (message !== undefined) yield message
   }
 }
 
 /** Without controls, which no model sees. */
-function* eachPending(store: FileStore, state: State): Generator<Message> {
-  for (const message of eachMessage(store, state)) if (message.kind !== 'control') yield message
+function* eachPending(store: FileStore, state: State, ids?: string[]): Generator<Message> {
+  for (const message of eachMessage(store, state, ids)) if (message.kind !== 'control') yield message
 }
 
 function isDue({ not_before, clock }: Message, now: ClockReading): boolean {

@@ -47,6 +47,7 @@ export type RecordListener = (record: SessionRecord) => void
 export class Session {
   private readonly listeners: RecordListener[] = []
   private isClosed = false
+  private knownMail: string[] | undefined
   /** The keys in the state when the session was opened. */
   private readonly openedKeys: State['keys']
 
@@ -107,6 +108,22 @@ export class Session {
     this.current = batch.state
     for (const record of batch.records) for (const listener of this.listeners) listener(record)
     return batch.records
+  }
+
+  /** The ids of the messages in the inbox when it was last read. */
+  get mailIds(): string[] {
+    this.knownMail ??= this.store.mail.ids(this.id)
+    return this.knownMail
+  }
+
+  /** Makes the next `mailIds` read the inbox again, because messages may have come since. */
+  forgetMailIds(): void {
+    this.knownMail = undefined
+  }
+
+  removeMail(messageId: string): void {
+    this.store.mail.remove(this.id, messageId)
+    this.knownMail = this.knownMail?.filter((id) => id !== messageId)
   }
 
   /** The text of a message, from its line or its blob. */

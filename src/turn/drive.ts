@@ -77,6 +77,8 @@ class Turn {
     this.tools.note(records)
     const rested = withSuspension(this.session.state, records)
     const isEnd = rested.length > records.length
+    // Mail that came during the turn decides what follows it.
+    if (isEnd) this.session.forgetMailIds()
     // Controls that arrived during the turn apply before its end: a new subscriber is notified of this end too.
     const before = isEnd ? [...controlRecords(this.session), ...overtakenRecords(this.session.state.run)] : []
     const all = [...before, ...(isEnd && this.ports.isLast() ? rested : records)]
