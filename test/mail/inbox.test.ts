@@ -15,8 +15,8 @@ import {
   listPending,
   messagesIn,
   nextDueAt,
-  nextMail,
-  removeDelivered,
+  nextMail as nextKnownMail,
+  removeDelivered as removeKnownDelivered,
   syncBeforeForgetting,
 } from '../../src/mail/inbox.js'
 import type { Delivery } from '../../src/mail/message.js'
@@ -43,6 +43,17 @@ beforeEach(async () => {
 afterEach(() => void vi.restoreAllMocks())
 
 const put = (content: string, over: Partial<Draft> = {}): string => posted(store, session.id, content, over)
+/** The session reads its inbox again each time, as it does after a turn. */
+function nextMail(reader: Session): Delivery[] {
+  reader.forgetMailIds()
+  return nextKnownMail(reader)
+}
+
+function removeDelivered(reader: Session): void {
+  reader.forgetMailIds()
+  removeKnownDelivered(reader)
+}
+
 /** As it is stored. */
 const messageIn = (id: string): object => (store.mail.read(session.id, id) as { object: object }).object
 const notification = (content: string, over: Partial<Draft> = {}): string =>
