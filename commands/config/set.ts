@@ -20,7 +20,10 @@ export default class ConfigSet extends BaseCommand {
     refuseInTool(this.caller, 'change settings')
     const key = checkSettingKey(args.key)
     const store = this.openForWrite()
-    writeUserFile(store.configPath, Settings.textWith(store, key, args.value), 0o600)
-    this.printObject({ key, value: args.value }, `${key} is set to ${args.value} in ${store.configPath}`)
+    writeUserFile(store.label({ kind: 'config' }), Settings.textWith(store, key, args.value), 0o600)
+    this.printObject(
+      { key, value: args.value },
+      `${key} is set to ${args.value} in ${store.label({ kind: 'config' })}`,
+    )
   }
 }

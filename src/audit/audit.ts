@@ -8,7 +8,7 @@
 import { sleep } from '../clock.js'
 import type { Holder } from '../schema/files.js'
 import type { State } from '../session/state.js'
-import { FileStore } from '../storage/store.js'
+import type { Store } from '../storage/store.js'
 import { readForest } from '../tree/forest.js'
 import { checkAgent, checkAgentQuickly } from './check-agent.js'
 import { checkOperatorAndMarkers } from './check-beside.js'
@@ -31,12 +31,12 @@ export interface AuditReport {
 
 /** `isWhole`: read every log completely. Otherwise only the logs of marked agents are read completely. */
 export async function auditHome(
-  store: FileStore,
+  store: Store,
   isWhole: boolean,
   secondLookMs = SECOND_LOOK_MS,
 ): Promise<AuditReport> {
   const ids = store.agentIds()
-  const marked = new Set(store.markedIds())
+  const marked = new Set(store.visits.markedIds())
   const states = new Map<string, State>()
   const sections = sectionsOf(store, (id) => isWhole || marked.has(id), states)
   const found = sections.map((look) => look(ids))
@@ -48,14 +48,14 @@ export async function auditHome(
     states,
     agents: ids.length,
     whole: isWhole ? ids.length : ids.filter((id) => marked.has(id)).length,
-    held: held.map((id) => ({ agent_id: id, holder: store.agentHolder(id) })),
+    held: held.map((id) => ({ agent_id: id, holder: store.holder(id) })),
   }
 }
 
 /** False if the lock has the wrong file type: `checkFiles` reports that. */
-function isHeld(store: FileStore, agentId: string): boolean {
+function isHeld(store: Store, agentId: string): boolean {
   try {
-    return store.isAgentHeld(agentId)
+    return store.isHeld(agentId)
   } catch {
     return false
   }
@@ -64,11 +64,7 @@ function isHeld(store: FileStore, agentId: string): boolean {
 /** One part of the audit. It checks only the agents in `ids`. */
 type Section = (ids: string[]) => Finding[]
 
-function sectionsOf(
-  store: FileStore,
-  isWhole: (id: string) => boolean,
-  states: Map<string, State>,
-): Section[] {
+function sectionsOf(store: Store, isWhole: (id: string) => boolean, states: Map<string, State>): Section[] {
   return [
     gather((findings, ids) => {
       for (const id of ids) {
@@ -79,7 +75,7 @@ function sectionsOf(
     gather((findings) => checkOperatorAndMarkers(store, findings)),
     gather((findings) => checkTree(store, findings, readForest(store))),
     gather((findings, ids) => checkIndexes(store, ids, findings)),
-    gather((findings) => checkFiles(FileStore.survey(store.root), store.upkeep, findings)),
+    gather((findings) => checkFiles(store.upkeep.survey(), store.upkeep, findings)),
   ]
 }
 

@@ -9,7 +9,7 @@ import { type Loaded, load, loadFrom } from '../session/load.js'
 import { decodeSnapshot, snapshotOf } from '../session/snapshot.js'
 import type { State } from '../session/state.js'
 import { openWait, waitIsGood } from '../session/status.js'
-import type { FileStore, LogReader, OpenedLog, Unframed } from '../storage/store.js'
+import type { LogReader, OpenedLog, Store, Unframed } from '../storage/store.js'
 import { checkBesideLog } from './check-beside.js'
 import { checkKeys, checkKeysQuickly, type OpenKeys, openKeys } from './check-keys.js'
 import { checkIdleMail, checkPending } from './check-mail.js'
@@ -17,11 +17,11 @@ import { checkRecords } from './check-records.js'
 import { type AddFinding, addFindingTo, type Finding, reportUnreadable } from './finding.js'
 
 /** Reads the complete log. Returns the state, or undefined if it cannot be read. */
-export function checkAgent(store: FileStore, agentId: string, findings: Finding[]): State | undefined {
+export function checkAgent(store: Store, agentId: string, findings: Finding[]): State | undefined {
   const found = addFindingTo(findings, agentId)
   return checkGuarded(store, agentId, found, () => {
     // The snapshot is read before the log. If it were newer than our view of the log, records would seem to be missing.
-    const snapshot = store.snapshots.read(agentId)
+    const snapshot = store.upkeep.readSnapshot(agentId)
     return withKeys(store, agentId, found, (keys, log) => {
       const whole = loadFrom(log, undefined)
       checkSnapshot(agentId, log, snapshot, whole, found)
@@ -34,10 +34,10 @@ export function checkAgent(store: FileStore, agentId: string, findings: Finding[
 }
 
 /** Reads only the snapshot and the records after it, as commands do. */
-export function checkAgentQuickly(store: FileStore, agentId: string, findings: Finding[]): State | undefined {
+export function checkAgentQuickly(store: Store, agentId: string, findings: Finding[]): State | undefined {
   const found = addFindingTo(findings, agentId)
   return checkGuarded(store, agentId, found, () => {
-    const snapshot = store.snapshots.read(agentId)
+    const snapshot = store.upkeep.readSnapshot(agentId)
     return withKeys(store, agentId, found, (keys, log) => {
       const { state, damage } = load(agentId, log, snapshot)
       sayWhatIsWrong(agentId, log, snapshot, found)
@@ -49,7 +49,7 @@ export function checkAgentQuickly(store: FileStore, agentId: string, findings: F
 }
 
 function withKeys(
-  store: FileStore,
+  store: Store,
   agentId: string,
   found: AddFinding,
   check: (keys: OpenKeys, log: LogReader) => State,
@@ -57,7 +57,7 @@ function withKeys(
   const keys = openKeys(store, agentId)
   let log: OpenedLog | undefined
   try {
-    log = store.logs.openForRead(agentId)
+    log = store.openLog(agentId)
     return log === undefined ? reportMissingLog(store, agentId, found) : check(keys, log)
   } finally {
     log?.close()
@@ -65,7 +65,7 @@ function withKeys(
   }
 }
 
-function checkState(store: FileStore, state: State, hasTornTail: boolean, findings: Finding[]): void {
+function checkState(store: Store, state: State, hasTornTail: boolean, findings: Finding[]): void {
   const found = addFindingTo(findings, state.id)
   checkTokens(state, found)
   checkBesideLog(store, state, found)
@@ -73,11 +73,11 @@ function checkState(store: FileStore, state: State, hasTornTail: boolean, findin
   const left: Finding[] = []
   checkAtRest(store, state, hasTornTail, addFindingTo(left, state.id))
   // The lock is probed only if a finding depends on it, because each probe blocks a writer for a moment.
-  if (left.length === 0 || store.isAgentHeld(state.id)) return
+  if (left.length === 0 || store.isHeld(state.id)) return
   findings.push(...left.map((finding) => ({ ...finding, last_seq: state.last_seq })))
 }
 
-function checkAtRest(store: FileStore, state: State, hasTornTail: boolean, found: AddFinding): void {
+function checkAtRest(store: Store, state: State, hasTornTail: boolean, found: AddFinding): void {
   if (hasTornTail)
     found('a truncated tail is removed by the next writer', 'the log ends with an incomplete batch')
   if (state.state === 'active')
@@ -142,15 +142,16 @@ function sayWhatIsWrong(agentId: string, log: LogReader, snapshot: Unframed, fou
   if (why !== undefined) found('a snapshot is intact', `the snapshot is unusable: ${why}`)
 }
 
-function reportMissingLog(store: FileStore, agentId: string, found: AddFinding): undefined {
+function reportMissingLog(store: Store, agentId: string, found: AddFinding): undefined {
   // Another command may have removed the agent since the audit listed it.
-  if (store.hasAgent(agentId)) found('an agent has its log', 'the log is missing', store.logPath(agentId))
+  if (store.hasAgent(agentId))
+    found('an agent has its log', 'the log is missing', store.label({ kind: 'log', agentId }))
   return undefined
 }
 
 /** An error from one agent becomes a finding, so that the audit still checks the others. */
 function checkGuarded<T>(
-  store: FileStore,
+  store: Store,
   agentId: string,
   found: AddFinding,
   check: () => T | undefined,
@@ -159,7 +160,7 @@ function checkGuarded<T>(
     return check()
   } catch (error) {
     if (!store.hasAgent(agentId)) return undefined
-    const path = store.logPath(agentId)
+    const path = store.label({ kind: 'log', agentId })
     const code = error instanceof SubstratError ? error.code : 'CORRUPT'
     if (code === 'UNKNOWN_FORMAT') found('a log has a known format', messageOf(error), path)
     else if (code === 'CORRUPT') found('a log is intact up to its last batch', messageOf(error), path)

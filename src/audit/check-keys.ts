@@ -2,7 +2,7 @@
 import { isIndexOfLog, keyRetentionAt } from '../session/key-index.js'
 import { placesInLog } from '../session/key-places.js'
 import type { State } from '../session/state.js'
-import type { FileStore, KeyFile, LogReader } from '../storage/store.js'
+import type { KeyFile, LogReader, Store } from '../storage/store.js'
 import type { AddFinding } from './finding.js'
 
 export interface OpenKeys {
@@ -12,7 +12,7 @@ export interface OpenKeys {
 }
 
 /** Call it before opening the log. Otherwise a writer could extend both in between, and the index would seem ahead of the log. */
-export function openKeys(store: FileStore, agentId: string): OpenKeys {
+export function openKeys(store: Store, agentId: string): OpenKeys {
   const isThere = store.keys.isThere(agentId)
   return { isThere, index: isThere ? store.keys.open(agentId) : undefined }
 }
@@ -31,7 +31,7 @@ export function checkKeysQuickly({ isThere, index }: OpenKeys, log: LogReader, f
 }
 
 export function checkKeys(
-  store: FileStore,
+  store: Store,
   seen: OpenKeys,
   log: LogReader,
   state: State,

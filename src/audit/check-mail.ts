@@ -3,22 +3,22 @@ import { damagedMail, damagedOperatorMail, messagesIn } from '../mail/inbox.js'
 import { reasonToVisit } from '../recovery/visit-reason.js'
 import { isDeferred } from '../session/fold/mail.js'
 import type { State } from '../session/state.js'
-import type { FileStore } from '../storage/store.js'
+import type { Store } from '../storage/store.js'
 import type { AddFinding } from './finding.js'
 
 /** Damaged messages. A crash leaves none, because the sender reports success only after it has stored the message. */
-export function checkPending(store: FileStore, state: State, found: AddFinding): void {
-  for (const path of damagedMail(store, state))
+export function checkPending(store: Store, state: State, found: AddFinding): void {
+  for (const { path } of damagedMail(store, state))
     found('a file in an inbox is a message', `${path} is not a complete message`, path)
 }
 
-export function checkOperatorMail(store: FileStore, found: AddFinding): void {
-  for (const path of damagedOperatorMail(store))
+export function checkOperatorMail(store: Store, found: AddFinding): void {
+  for (const { path } of damagedOperatorMail(store))
     found('a file in an inbox is a message', `${path} is not a complete message`, path)
 }
 
 /** Call it for an agent without a holder. Recovery clears each of these findings. */
-export function checkIdleMail(store: FileStore, state: State, found: AddFinding): void {
+export function checkIdleMail(store: Store, state: State, found: AddFinding): void {
   const left = store.mail.ids(state.id).filter((id) => state.delivered.includes(id))
   if (left.length > 0)
     found('delivered mail has left the inbox', `the inbox still has delivered mail: ${left.join(', ')}`)
@@ -45,8 +45,8 @@ export function checkIdleMail(store: FileStore, state: State, found: AddFinding)
 }
 
 /** After recovery has visited every agent once since boot, it visits only marked agents. */
-function checkMarker(store: FileStore, state: State, found: AddFinding): void {
+function checkMarker(store: Store, state: State, found: AddFinding): void {
   const needsVisit = reasonToVisit(store, state) !== undefined
-  if (needsVisit && store.boots.isScanned() && !store.isMarked(state.id))
+  if (needsVisit && store.visits.isComplete && !store.visits.isMarked(state.id))
     found('an agent with pending work is marked', 'the agent has pending work, but no marker')
 }

@@ -1,20 +1,20 @@
 /** Checks the entries of the name indexes: each is intact and names an agent that exists. */
-import type { FileStore, NameIndex } from '../storage/store.js'
+import type { Names, Store } from '../storage/store.js'
 import { type AddFinding, addFindingTo, type Finding, unlessUnreadable } from './finding.js'
 
 /** Checks the index of the roots, and each agent's index of its children. */
-export function checkIndexes(store: FileStore, agentIds: string[], findings: Finding[]): void {
-  checkIndex(store, store.rootNames(), addFindingTo(findings, null), 'the name index of the roots')
+export function checkIndexes(store: Store, agentIds: string[], findings: Finding[]): void {
+  checkIndex(store, store.names(null), addFindingTo(findings, null), 'the name index of the roots')
   for (const id of agentIds) {
     const own: Finding[] = []
-    checkIndex(store, store.childNames(id), addFindingTo(own, id), 'the name index of its children')
+    checkIndex(store, store.names(id), addFindingTo(own, id), 'the name index of its children')
     // Another command may have removed the agent since the audit listed it.
     if (own.length > 0 && store.hasAgent(id)) findings.push(...own)
   }
 }
 
-function checkIndex(store: FileStore, index: NameIndex, found: AddFinding, which: string): void {
-  unlessUnreadable(store.root, found, () => {
+function checkIndex(store: Store, index: Names, found: AddFinding, which: string): void {
+  unlessUnreadable(store.address, found, () => {
     if (!index.isComplete) found('an index of names is complete', `${which} may lack entries`)
     const dangling = index
       .entries()

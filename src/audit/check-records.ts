@@ -3,10 +3,10 @@ import { SubstratError } from '../errors.js'
 import { isBlob } from '../format.js'
 import type { Content } from '../schema/types.js'
 import { recordsFrom } from '../session/load.js'
-import type { FileStore, LogReader } from '../storage/store.js'
+import type { LogReader, Store } from '../storage/store.js'
 import type { AddFinding } from './finding.js'
 
-export function checkRecords(store: FileStore, agentId: string, log: LogReader, found: AddFinding): void {
+export function checkRecords(store: Store, agentId: string, log: LogReader, found: AddFinding): void {
   const delivered = new Set<string>()
   const named = new Set<string>()
   for (const { record } of recordsFrom(log, { seq: 1, offset: 0 })) {
@@ -24,7 +24,7 @@ export function checkRecords(store: FileStore, agentId: string, log: LogReader, 
   }
   const others = store.upkeep.blobNames(agentId).filter((name) => !named.has(name))
   // A holder writes a blob before the record that names it.
-  if (others.length === 0 || store.isAgentHeld(agentId)) return
+  if (others.length === 0 || store.isHeld(agentId)) return
   for (const name of others) {
     const path = store.upkeep.blobPath(agentId, name)
     found('a blob is named by a record', `no record names ${path}`, path)
@@ -32,7 +32,7 @@ export function checkRecords(store: FileStore, agentId: string, log: LogReader, 
 }
 
 function checkBlob(
-  store: FileStore,
+  store: Store,
   agentId: string,
   reference: Exclude<Content, string>,
   record: string,

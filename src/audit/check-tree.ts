@@ -1,17 +1,17 @@
 /** Checks the tree: parents, paths, and the name indexes that must agree with them. */
 import type { State } from '../session/state.js'
-import type { FileStore } from '../storage/store.js'
+import type { Store } from '../storage/store.js'
 import { type Forest, readForest } from '../tree/forest.js'
 import { type AddFinding, addFindingTo, type Finding, unlessUnreadable } from './finding.js'
 
-export function checkTree(store: FileStore, findings: Finding[], forest = readForest(store)): void {
+export function checkTree(store: Store, findings: Finding[], forest = readForest(store)): void {
   for (const state of forest.agents.values()) {
     const found = addFindingTo(findings, state.id)
     const why = forest.strays.get(state.id)
     if (why !== undefined) found("an agent's parent exists and outlives it", why)
     checkPath(forest, state, found)
     if (state.state !== 'terminated')
-      unlessUnreadable(store.root, found, () => checkEntry(store, state, found))
+      unlessUnreadable(store.address, found, () => checkEntry(store, state, found))
   }
 }
 
@@ -27,10 +27,10 @@ function checkPath({ agents }: Forest, { id, name, parent, path }: State, found:
 }
 
 /** A name is unique among living siblings and resolves to its agent. A child without a name is indexed by its id. */
-function checkEntry(store: FileStore, { id, name, parent }: State, found: AddFinding): void {
+function checkEntry(store: Store, { id, name, parent }: State, found: AddFinding): void {
   if (parent === null && name === null) return
   if (parent !== null && !store.hasAgent(parent)) return
-  const index = parent === null ? store.rootNames() : store.childNames(parent)
+  const index = parent === null ? store.names(null) : store.names(parent)
   // No command trusts a miss in an incomplete index or behind a damaged entry.
   if (!index.isMissTrusted(name ?? id)) return
   const owner = index.lookUp(name ?? id)

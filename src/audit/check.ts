@@ -5,7 +5,7 @@
  * `checkHome` reports what no crash may leave. An open run, a marker or a truncated tail is a finding only if `isRecovered`
  * is true, because recovery clears them.
  */
-import type { FileStore } from '../storage/store.js'
+import type { Store } from '../storage/store.js'
 import { checkAgent } from './check-agent.js'
 import { checkOperatorAndMarkers } from './check-beside.js'
 import { checkIndexes } from './check-names.js'
@@ -20,7 +20,7 @@ export interface CheckOptions {
   isRecovered: boolean
 }
 
-export function checkHome(store: FileStore, { isRecovered }: CheckOptions): Finding[] {
+export function checkHome(store: Store, { isRecovered }: CheckOptions): Finding[] {
   const findings: Finding[] = []
   for (const agentId of store.agentIds()) checkAgent(store, agentId, findings)
   checkOperatorAndMarkers(store, findings)

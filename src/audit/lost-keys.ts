@@ -7,7 +7,7 @@ import { KEY_HASH_BYTES } from '../format.js'
 import { keyHashesIn } from '../session/key-hashes.js'
 import { placesInLog } from '../session/key-places.js'
 import type { SessionRecord } from '../session/records.js'
-import type { FileStore, LogReader, SalvagedKeys } from '../storage/store.js'
+import type { LogReader, SalvagedKeys, Store } from '../storage/store.js'
 
 export type RebuiltRecord = SessionRecord & { kind: 'session.rebuilt' }
 
@@ -16,7 +16,7 @@ export class LostKeys {
   private unreadable = 0
 
   constructor(
-    private readonly store: FileStore,
+    private readonly store: Store,
     private readonly agentId: string,
   ) {
     this.index = store.keys.salvage(agentId)

@@ -22,7 +22,7 @@ import type { NewRecord } from '../session/records.js'
 import { busyError } from '../session/session.js'
 import { snapshotAlone, snapshotOf } from '../session/snapshot.js'
 import type { State } from '../session/state.js'
-import type { FileStore, Lease, LogReader } from '../storage/store.js'
+import type { LogReader, Right, Store } from '../storage/store.js'
 import { lockChildren, lockRoots } from '../tree/children.js'
 import { withdrawnRecords } from '../turn/step/calls.js'
 import { revokedRecords } from '../turn/tokens.js'
@@ -38,7 +38,7 @@ export interface RebuildOptions {
 
 /** Returns a sentence about the rebuild, or undefined if the log is no longer damaged. Throws CORRUPT if neither a record nor the snapshot is intact. */
 export async function rebuildLog(
-  store: FileStore,
+  store: Store,
   agentId: string,
   options: RebuildOptions,
 ): Promise<string | undefined> {
@@ -48,7 +48,7 @@ export async function rebuildLog(
       ? await lockRoots(store, options.command)
       : await lockChildren(store, base.parent, options.command)
   try {
-    const lease = await store.lockAgent(agentId, options.command, 0)
+    const lease = await store.hold(agentId, { command: options.command, waitMs: 0 })
     if (lease === undefined) throw busyError(store, agentId)
     try {
       if (!isDamaged(store, agentId)) return undefined
@@ -66,9 +66,9 @@ export async function rebuildLog(
 }
 
 /** Whether a command that opens the log, or reads all of it, throws CORRUPT. A truncated tail is not damage. */
-function isDamaged(store: FileStore, agentId: string): boolean {
+function isDamaged(store: Store, agentId: string): boolean {
   try {
-    const snapshot = store.snapshots.read(agentId)
+    const snapshot = store.upkeep.readSnapshot(agentId)
     return withLog(store, agentId, (log) => {
       if (log === undefined) return true
       load(agentId, log, snapshot)
@@ -89,20 +89,20 @@ interface WholePart {
   snapshot: State | undefined
 }
 
-function wholePart(store: FileStore, agentId: string, log: LogReader | undefined): WholePart {
-  const snapshot = snapshotAlone(store.snapshots.read(agentId), agentId)
+function wholePart(store: Store, agentId: string, log: LogReader | undefined): WholePart {
+  const snapshot = snapshotAlone(store.upkeep.readSnapshot(agentId), agentId)
   const state = log === undefined ? undefined : foldWholePart(log)
   const base = state ?? snapshot
   if (base !== undefined) return { base, isLogged: state !== undefined, snapshot }
-  const path = store.logPath(agentId)
+  const path = store.label({ kind: 'log', agentId })
   throw new SubstratError('CORRUPT', `no batch of ${path} is intact, and there is no usable snapshot`, {
-    hint: `restore ${store.agentPath(agentId)} from a backup, or move it out of the home`,
+    hint: `restore ${store.label({ kind: 'agent', agentId })} from a backup, or move it out of the home`,
     facts: { path },
   })
 }
 
 /** Whether the agent may live. If its parent is dead or another living agent has its name, its lost records included its termination. */
-function isFree(store: FileStore, { id, parent }: State, owner: string | undefined): boolean {
+function isFree(store: Store, { id, parent }: State, owner: string | undefined): boolean {
   const isLiving = (other: string): boolean =>
     (readableState(store, other)?.state ?? 'terminated') !== 'terminated'
   if (owner !== undefined && owner !== id && isLiving(owner)) return false
@@ -110,10 +110,10 @@ function isFree(store: FileStore, { id, parent }: State, owner: string | undefin
 }
 
 async function rebuildUnderLock(
-  store: FileStore,
+  store: Store,
   agentId: string,
   mayLive: boolean,
-  { note, lease }: RebuildOptions & { lease: Lease },
+  { note, lease }: RebuildOptions & { lease: Right },
 ): Promise<{ state: State; keysLost: number }> {
   const { part, remains, bytes } = withLog(store, agentId, (log) => {
     const part = wholePart(store, agentId, log)
@@ -134,10 +134,9 @@ async function rebuildUnderLock(
   const { base, isLogged, snapshot } = part
   if (isLogged) await killPrograms(store, base, undefined, note)
   for (const warm of [base.warm, snapshot?.warm])
-    if (warm !== undefined) await killServerProcesses(store.root, warm, SERVER_TERMINATE_MS)
+    if (warm !== undefined) await killServerProcesses(store.address, warm, SERVER_TERMINATE_MS)
   // Stopping programs takes seconds, in which the lock may be lost.
   lease.assertHeld()
-  store.format.raise()
   const kept = store.upkeep.keepDamaged(agentId).log ?? 'nothing'
   const records = [
     ...(isLogged ? closingRecords(base) : [createdRecord(base)]),
@@ -148,9 +147,9 @@ async function rebuildUnderLock(
   // If the undamaged part includes the termination, no later record matters.
   const isOver = isLogged && base.state === 'terminated'
   const batch = encodeBatch(isLogged ? base : undefined, isOver ? [] : records)
-  for (const blob of batch.blobs) store.writeBlob(agentId, blob)
+  for (const blob of batch.blobs) store.upkeep.writeBlob(agentId, blob)
   store.upkeep.replaceLog(agentId, Buffer.concat([bytes, batch.bytes]), snapshotOf(batch.state))
-  store.mark(agentId)
+  store.visits.mark(agentId)
   return { state: batch.state, keysLost: remains.keysLost }
 }
 
@@ -198,7 +197,7 @@ const HASHES_IN_LINE_MAX = 7000
 
 /** The blob is durable before the record that names it. A kill in between leaves an unnamed blob, which is harmless. */
 function rebuiltRecord(
-  store: FileStore,
+  store: Store,
   agentId: string,
   kept: string,
   { last_seq, delivered, requests, keys, key_hashes }: Remains,
@@ -213,7 +212,7 @@ function rebuiltRecord(
     requests,
     keys,
     ...(inLine.length === 0 ? {} : { key_hashes: inLine }),
-    ...(inBlob.length === 0 ? {} : { more_key_hashes: store.writeBlob(agentId, inBlob) }),
+    ...(inBlob.length === 0 ? {} : { more_key_hashes: store.upkeep.writeBlob(agentId, inBlob) }),
   }
 }
 
@@ -232,8 +231,8 @@ function rebuildSentence({ path, state, lost, last_seq }: State, keysLost: numbe
   return `continues from the undamaged part of its log, now ${last_seq} records; ${aside}; ${keys}${outcome}`
 }
 
-function withLog<T>(store: FileStore, agentId: string, use: (log: LogReader | undefined) => T): T {
-  const log = store.logs.openForRead(agentId)
+function withLog<T>(store: Store, agentId: string, use: (log: LogReader | undefined) => T): T {
+  const log = store.openLog(agentId)
   try {
     return use(log)
   } finally {

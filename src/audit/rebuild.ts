@@ -3,11 +3,12 @@
  * entries and temporary files of dead writers.
  */
 import { SubstratError } from '../errors.js'
+import { OPERATOR } from '../format.js'
 import { damagedMail, damagedOperatorMail } from '../mail/inbox.js'
 import { openForRead } from '../session/load.js'
 import { readableState } from '../session/peek-state.js'
 import { busyError, openForAppend, type Session } from '../session/session.js'
-import { type Entry, FileStore } from '../storage/store.js'
+import type { Entry, Store } from '../storage/store.js'
 import { mendIndex } from '../tree/children.js'
 import { looseEntries } from './check-files.js'
 import type { Finding } from './finding.js'
@@ -27,7 +28,7 @@ export interface Repair {
 const ORDER: Rebuild[] = ['mode', 'log', 'snapshot', 'keys', 'visit', 'mail', 'sweep', 'index', 'marker']
 
 export async function rebuildHome(
-  store: FileStore,
+  store: Store,
   findings: Finding[],
   options: RebuildOptions,
 ): Promise<Repair[]> {
@@ -57,7 +58,7 @@ export async function rebuildHome(
 }
 
 interface RebuildTarget {
-  store: FileStore
+  store: Store
   agentId: string | null
   options: RebuildOptions
   known: Known
@@ -67,10 +68,10 @@ interface RebuildTarget {
 const ACTIONS: Record<Rebuild, (target: RebuildTarget) => Promise<string | undefined>> = {
   log: ({ store, agentId, options }) => rebuildLog(store, agentId as string, options),
   async snapshot({ store, agentId, options }) {
-    const lease = await store.lockAgent(agentId as string, options.command, 0)
+    const lease = await store.hold(agentId as string, { command: options.command, waitMs: 0 })
     if (lease === undefined) throw busyError(store, agentId as string)
     try {
-      store.snapshots.clear(agentId as string)
+      store.upkeep.clearSnapshot(agentId as string)
     } finally {
       await lease.release()
     }
@@ -93,8 +94,8 @@ const ACTIONS: Record<Rebuild, (target: RebuildTarget) => Promise<string | undef
     return aside.length === 0 ? undefined : `set unreadable messages aside as ${aside.join(', ')}`
   },
   async sweep({ store, agentId, options }) {
-    if (agentId === null) store.sweepHome()
-    else await underLock(store, agentId, options, () => store.sweepAgent(agentId))
+    if (agentId === null) store.visits.sweep()
+    else await underLock(store, agentId, options, () => store.upkeep.sweep(agentId))
     return 'removed the leftover files of dead writers'
   },
   /** Rebuilds the index of the agent's children and the index that has the agent's own name. */
@@ -110,7 +111,7 @@ const ACTIONS: Record<Rebuild, (target: RebuildTarget) => Promise<string | undef
     return known.isEveryAgentRead ? what : `${what}, without the agents that cannot be read`
   },
   async marker({ store, agentId }) {
-    store.mark(agentId as string)
+    store.visits.mark(agentId as string)
     return 'marked the agent: the next substrat recover --all visits it'
   },
   async mode({ store, agentId, known }) {
@@ -125,7 +126,7 @@ const ACTIONS: Record<Rebuild, (target: RebuildTarget) => Promise<string | undef
 }
 
 async function visit(
-  store: FileStore,
+  store: Store,
   agentId: string,
   command: string,
   act: (session: Session) => void = () => undefined,
@@ -133,7 +134,7 @@ async function visit(
   const session = await openForAppend(store, agentId, { command, waitMs: 0 })
   try {
     act(session)
-    store.sweepAgent(agentId)
+    store.upkeep.sweep(agentId)
   } finally {
     // The marker stays: recovery removes it once the agent has no pending work.
     await session.close(() => true)
@@ -141,12 +142,12 @@ async function visit(
 }
 
 async function underLock<T>(
-  store: FileStore,
+  store: Store,
   agentId: string,
   { command }: RebuildOptions,
   act: () => T,
 ): Promise<T> {
-  const lease = await store.lockAgent(agentId, command, 0)
+  const lease = await store.hold(agentId, { command: command, waitMs: 0 })
   if (lease === undefined) throw busyError(store, agentId)
   try {
     return act()
@@ -155,10 +156,10 @@ async function underLock<T>(
   }
 }
 
-function setAside(store: FileStore, agentId: string | null): string[] {
+function setAside(store: Store, agentId: string | null): string[] {
   const state = agentId === null ? undefined : openForRead(store, agentId)?.state
   const damaged = state === undefined ? damagedOperatorMail(store) : damagedMail(store, state)
-  return damaged.map((path) => store.mail.setAside(path))
+  return damaged.map(({ messageId }) => store.mail.setAside(agentId ?? OPERATOR, messageId))
 }
 
 /** Caches the children of each parent and the entries open to other users. Each is read once, on first use. */
@@ -169,7 +170,7 @@ class Known {
   /** Parents whose indexes were rebuilt. */
   readonly mended = new Set<string | null>()
 
-  constructor(private readonly store: FileStore) {}
+  constructor(private readonly store: Store) {}
 
   childrenOf(parentId: string | null): string[] {
     this.children ??= this.read()
@@ -177,7 +178,7 @@ class Known {
   }
 
   looseOf(agentId: string | null): Entry[] {
-    this.loose ??= looseEntries(FileStore.survey(this.store.root))
+    this.loose ??= looseEntries(this.store.upkeep.survey())
     return this.loose.get(agentId) ?? []
   }
 

@@ -14,7 +14,8 @@ import { SubstratError, shellWord } from '../errors.js'
 import { isUuid, OPERATOR } from '../format.js'
 import { type PluginFacts, ProviderRegistry } from '../provider/registry.js'
 import type { ResultEnd, WaitView } from '../schema/output.js'
-import { FileStore } from '../storage/store.js'
+import { openHome, openOrCreateHome } from '../storage/open.js'
+import type { Store } from '../storage/store.js'
 import { resolveAgent } from '../tree/names.js'
 import { resolveRelative } from '../tree/relations.js'
 import { Shutdown } from '../turn/stop.js'
@@ -65,13 +66,13 @@ export abstract class BaseCommand extends Command {
   }
 
   /** Undefined if there is no home yet. */
-  protected openForRead(): FileStore | undefined {
-    return FileStore.openForRead(this.homeRoot)
+  protected openForRead(): Store | undefined {
+    return openHome(this.homeRoot)
   }
 
   /** Creates the home if it is missing. */
-  protected openForWrite(): FileStore {
-    return FileStore.openForWrite(this.homeRoot)
+  protected openForWrite(): Store {
+    return openOrCreateHome(this.homeRoot)
   }
 
   protected get providers(): ProviderRegistry {
@@ -161,15 +162,15 @@ export abstract class BaseCommand extends Command {
     )
   }
 
-  protected resolveForRead(word: string): { store: FileStore; agentId: string } {
+  protected resolveForRead(word: string): { store: Store; agentId: string } {
     const store = this.openForRead()
     // Throws without a home: then no agent exists.
     const agentId = this.resolve(store, word)
-    return { store: store as FileStore, agentId }
+    return { store: store as Store, agentId }
   }
 
   /** Inside an agent's tool, a name is first looked up among the agent's relatives. */
-  private resolve(store: FileStore | undefined, word: string): string {
+  private resolve(store: Store | undefined, word: string): string {
     const { caller } = this
     const from = caller === null || store === undefined ? undefined : readState(store, caller)
     if (from === undefined || store === undefined) return resolveAgent(store, word)

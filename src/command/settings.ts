@@ -7,7 +7,7 @@ import { SubstratError, shellWord } from '../errors.js'
 import type { McpServer } from '../schema/config.js'
 import type { SettingView } from '../schema/output-home.js'
 import { SETTINGS } from '../schema/settings.js'
-import type { FileStore } from '../storage/store.js'
+import type { Store } from '../storage/store.js'
 import { parseDuration } from './durations.js'
 import { EXPECTED, isValid, parseDurations, parseNames, parseServers } from './setting-kinds.js'
 
@@ -30,12 +30,12 @@ export class Settings {
   ) {}
 
   /** Throws CONFIG_INVALID for an invalid config.json. */
-  static read(store: FileStore | undefined): Settings {
+  static read(store: Store | undefined): Settings {
     return new Settings(readConfig(store), undefined)
   }
 
   /** For recovery, which must not fail because of an invalid file or variable. */
-  static readLeniently(store: FileStore | undefined, note: (text: string) => void): Settings {
+  static readLeniently(store: Store | undefined, note: (text: string) => void): Settings {
     try {
       return new Settings(readConfig(store), note)
     } catch (error) {
@@ -46,10 +46,10 @@ export class Settings {
   }
 
   /** The text of config.json with the new value. The old value of that key may be invalid: this is how a user corrects it. */
-  static textWith(store: FileStore, key: SettingKey, value: string): string {
+  static textWith(store: Store, key: SettingKey, value: string): string {
     const config = { ...parseConfig(store), [key]: value }
     checkValue(key, value, 'the value')
-    checkConfig(config, store.configPath)
+    checkConfig(config, store.label({ kind: 'config' }))
     return `${JSON.stringify(config, null, 2)}\n`
   }
 
@@ -120,26 +120,30 @@ function isSettingKey(key: string): key is SettingKey {
   return Object.hasOwn(SETTINGS, key)
 }
 
-function readConfig(store: FileStore | undefined): Partial<Record<SettingKey, string>> {
-  return store === undefined ? {} : checkConfig(parseConfig(store), store.configPath)
+function readConfig(store: Store | undefined): Partial<Record<SettingKey, string>> {
+  return store === undefined ? {} : checkConfig(parseConfig(store), store.label({ kind: 'config' }))
 }
 
 function isObject(value: unknown): boolean {
   return typeof value === 'object' && value !== null
 }
 
-function parseConfig(store: FileStore): ConfigFile {
+function parseConfig(store: Store): ConfigFile {
   const bytes = store.readConfig()
   if (bytes === undefined) return {}
-  const hint = `correct it, or move it away: mv ${shellWord(store.configPath)} ${shellWord(`${store.configPath}.bad`)}`
+  const hint = `correct it, or move it away: mv ${shellWord(store.label({ kind: 'config' }))} ${shellWord(`${store.label({ kind: 'config' })}.bad`)}`
   let config: unknown
   try {
     config = JSON.parse(bytes.toString('utf8'))
   } catch (error) {
-    throw invalidConfigError(store.configPath, `it is not JSON: ${(error as Error).message}`, hint)
+    throw invalidConfigError(
+      store.label({ kind: 'config' }),
+      `it is not JSON: ${(error as Error).message}`,
+      hint,
+    )
   }
   if (typeof config === 'object' && config !== null && !Array.isArray(config)) return config as ConfigFile
-  throw invalidConfigError(store.configPath, 'it is not a JSON object', hint)
+  throw invalidConfigError(store.label({ kind: 'config' }), 'it is not a JSON object', hint)
 }
 
 function checkConfig(config: ConfigFile, path: string): Partial<Record<SettingKey, string>> {

@@ -148,7 +148,7 @@ export async function takeMail(ctx: Context, session: Session, budget: TurnBudge
     if (failure !== undefined) ctx.reporter.note(failure.message)
     if (wasStopped(run) || run.status === 'open') break
   }
-  for (const path of damagedMail(ctx.store, session.state, session.mailIds))
+  for (const { path } of damagedMail(ctx.store, session.state, session.mailIds))
     ctx.reporter.note(`skipping a damaged message: ${path}`)
   return turns
 }

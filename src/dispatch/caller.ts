@@ -1,6 +1,6 @@
 /** The rights of a command that runs in a tool of an agent: the same rules of the tree as for the agent's own tools. */
 import { SubstratError } from '../errors.js'
-import type { FileStore } from '../storage/store.js'
+import type { Store } from '../storage/store.js'
 import { isBelow } from '../tree/forest.js'
 import { readState } from './read-state.js'
 
@@ -14,7 +14,7 @@ export function refuseInTool(caller: string | null, what: string): void {
 }
 
 /** An agent may act only on agents below it. Throws TREE_RULES. */
-export function checkReach(store: FileStore, caller: string | null, agentId: string, verb: string): void {
+export function checkReach(store: Store, caller: string | null, agentId: string, verb: string): void {
   if (caller === null) return
   const [from, to] = [readState(store, caller), readState(store, agentId)]
   if (isBelow(store, to, caller)) return

@@ -3,7 +3,7 @@ import type { SubstratError } from '../errors.js'
 import type { ProviderRegistry } from '../provider/registry.js'
 import type { McpServer } from '../schema/config.js'
 import type { SessionRecord } from '../session/records.js'
-import type { FileStore } from '../storage/store.js'
+import type { Store } from '../storage/store.js'
 import type { TreeBounds } from '../tree/create-agent.js'
 import type { Shutdown } from '../turn/stop.js'
 import type { TurnBudget } from './turn-budget.js'
@@ -100,7 +100,7 @@ export interface Deliveries {
 }
 
 export interface Context {
-  readonly store: FileStore
+  readonly store: Store
   readonly providers: ProviderRegistry
   readonly bounds: Readonly<Bounds>
   readonly tools: Readonly<ToolRules>

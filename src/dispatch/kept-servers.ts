@@ -28,7 +28,7 @@ const LOCK_WAIT_MS = 2000
 
 /** Ignores every SubstratError: the next command stops what this one could not. */
 export async function limitKeptServers(ctx: Context, max = ctx.keptServers.max): Promise<void> {
-  const { keptServers: servers } = ctx.store
+  const { keptServers: servers } = ctx.store.local
   // A last use in the future means that the clock was set back. The age is then unknown, and a restart is cheap.
   const isIdle = ({ usedMs }: { usedMs: number }): boolean =>
     Math.abs(clock.now() - usedMs) > limits.serverIdleMs
@@ -54,7 +54,7 @@ export async function limitKeptServers(ctx: Context, max = ctx.keptServers.max):
 /** `recover --all`: stops every server that is not in use, and kills the server processes of removed agents. */
 export async function stopAllKeptServers(ctx: Context): Promise<void> {
   await limitKeptServers(ctx, 0)
-  for (const { pid, agentId } of keptServerProcesses(ctx.store.root))
+  for (const { pid, agentId } of keptServerProcesses(ctx.store.address))
     if (isGone(ctx, agentId)) send(pid, 'SIGKILL')
 }
 
@@ -63,7 +63,7 @@ function isGone({ store }: Context, agentId: string): boolean {
 }
 
 async function isCounted(ctx: Context, agentId: string): Promise<boolean> {
-  if (!ctx.store.hasAgent(agentId)) ctx.store.keptServers.forget(agentId)
+  if (!ctx.store.hasAgent(agentId)) ctx.store.local.keptServers.forget(agentId)
   const known = readableState(ctx.store, agentId)
   if (isAliveHere(ctx, known?.warm)) return true
   if (known !== undefined && isServerElsewhere(ctx.store, known)) return false
@@ -72,13 +72,13 @@ async function isCounted(ctx: Context, agentId: string): Promise<boolean> {
     const { warm } = session.state
     if (isAliveHere(ctx, warm)) return
     if (await stopKeptServer(session, (text) => ctx.reporter.note(text)))
-      ctx.store.keptServers.forget(agentId)
+      ctx.store.local.keptServers.forget(agentId)
   })
   return false
 }
 
 function isAliveHere({ store }: Context, warm: RecordedServer | undefined): boolean {
-  return warm !== undefined && isServerAlive(store.root, warm)
+  return warm !== undefined && isServerAlive(store.address, warm)
 }
 
 /** False if the server is in use or survives. True also if it has ended meanwhile. */

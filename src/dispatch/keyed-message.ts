@@ -12,7 +12,7 @@ import { findKey } from '../session/key-index.js'
 import { type PastRun, readPastRun } from '../session/past-run.js'
 import type { State } from '../session/state.js'
 import { troubleOf } from '../session/trouble.js'
-import type { FileStore } from '../storage/store.js'
+import type { Store } from '../storage/store.js'
 import type { Context } from './context.js'
 import { ASK_AGAIN, failureOf, nameOf, type Outcome } from './outcome.js'
 import { viewTurn } from './view.js'
@@ -98,7 +98,7 @@ export function idOfKey(agentId: string, key: string): string {
 }
 
 /** Like `idOfKey`; if the key already had a turn, a new id, because `--retry` sends another message. */
-export function nextIdOfKey(store: FileStore, state: State, key: string): string {
+export function nextIdOfKey(store: Store, state: State, key: string): string {
   const entry = findKey(store, state, key)
   if (entry === 'lost') throw lostKey(state, key)
   return entry === undefined ? idOfKey(state.id, key) : deriveId(state.id, 'key', key, String(entry.seq))
@@ -108,7 +108,7 @@ export function nextIdOfKey(store: FileStore, state: State, key: string): string
  * The run of the key if an agent program was launched for it, or for a run that it continues or repeats. The program
  * may then already know the message.
  */
-export function findLaunchedRun(store: FileStore, state: State, key: string | null): string | undefined {
+export function findLaunchedRun(store: Store, state: State, key: string | null): string | undefined {
   const entry = key === null ? undefined : findKey(store, state, key)
   if (entry === undefined || entry === 'lost') return undefined
   const { run_id, records } = readPastRun(store, state.id, entry)
@@ -123,7 +123,7 @@ export function findLaunchedRun(store: FileStore, state: State, key: string | nu
 
 /** Whether another command delivered a message with this key while this one was pending. False for a retry. */
 export function isTaken(
-  store: FileStore,
+  store: Store,
   state: State,
   { message_id, key, digest }: Pick<Message, 'message_id' | 'key' | 'digest'>,
 ): boolean {

@@ -1,12 +1,12 @@
 /** The agents that need a visit, for commands that cron or a boot script runs. */
 import { reasonInState, returnsMail } from '../recovery/visit-reason.js'
 import type { State } from '../session/state.js'
-import type { FileStore } from '../storage/store.js'
+import type { Store } from '../storage/store.js'
 import { lockRoots } from '../tree/children.js'
 import type { Context } from './context.js'
 
 /** Whether the agent needs another visit, also if it has no mail to read. Its marker then stays. */
-export function isOwed(store: FileStore, state: State): boolean {
+export function isOwed(store: Store, state: State): boolean {
   return reasonInState(state) !== undefined || returnsMail(store, state)
 }
 
@@ -20,27 +20,28 @@ export async function withPendingAgents(
   visitsAll = false,
 ): Promise<void> {
   const { store } = ctx
-  store.sweepHome()
-  if (store.boots.isScanned() && !visitsAll) return void (await work(store.markedIds()))
+  store.visits.sweep()
+  if (store.visits.isComplete && !visitsAll) return void (await work(store.visits.markedIds()))
   await repairNames(ctx)
-  if (await work([...new Set([...store.agentIds(), ...store.markedIds()])])) store.boots.markScanned()
+  if (await work([...new Set([...store.agentIds(), ...store.visits.markedIds()])]))
+    store.visits.markComplete()
 }
 
 async function repairNames(ctx: Context): Promise<void> {
-  if (ctx.store.rootNames().isComplete) return
+  if (ctx.store.names(null).isComplete) return
   const { lock } = await lockRoots(ctx.store, ctx.command)
   await lock.release()
 }
 
 /** Removes the marker of an agent that was never created or was removed. */
 export function unmarkAbsent({ store }: Context, agentId: string): void {
-  store.unmark(agentId, () => store.isSpawning(agentId) || store.hasAgent(agentId))
+  store.visits.unmarkAbsent(agentId)
 }
 
 /** Marks an agent that this command could not visit, so that the next one does. */
 export function markAgain({ store }: Context, agentId: string): void {
   try {
-    store.mark(agentId)
+    store.visits.mark(agentId)
   } catch {
     // The command already reports an error of the disk.
   }

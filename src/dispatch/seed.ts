@@ -11,7 +11,7 @@ import { readText } from '../session/read.js'
 import type { SessionRecord } from '../session/records.js'
 import type { Session } from '../session/session.js'
 import type { Location } from '../session/state.js'
-import type { FileStore } from '../storage/store.js'
+import type { Store } from '../storage/store.js'
 import { refusedNotice } from '../turn/prompt/history.js'
 import { cappedResult } from '../turn/tools/toolbox.js'
 
@@ -49,11 +49,7 @@ function isOutOfDate(session: Session, at: Location, options: SeedOptions): bool
  * The newest part of the conversation, up to `seedBytesMax`. Undefined if it is empty. Omits a turn that the model
  * refused, as `conversation` does.
  */
-export function conversationText(
-  store: FileStore,
-  agentId: string,
-  { goesOn }: SeedOptions,
-): string | undefined {
+export function conversationText(store: Store, agentId: string, { goesOn }: SeedOptions): string | undefined {
   const newest = new Newest()
   const latest = new LatestTurn(newest)
   readWords(store, agentId, latest)
@@ -159,8 +155,8 @@ const HEAD =
   'This conversation began elsewhere. Its exact text so far is between <conversation> and </conversation>. Continue from there, and do not repeat work that is already done.\n\n<conversation>'
 const FOOT = '</conversation>'
 
-function readWords(store: FileStore, agentId: string, latest: LatestTurn): void {
-  const log = store.logs.openForRead(agentId)
+function readWords(store: Store, agentId: string, latest: LatestTurn): void {
+  const log = store.openLog(agentId)
   if (log === undefined) return
   try {
     for (const { record } of recordsFrom(log, { seq: 1, offset: 0 })) {

@@ -8,7 +8,7 @@ import type { Context } from './context.js'
 export function toolboxOf(ctx: Context, session: Session): Toolbox {
   return new Toolbox({
     workspace: session.state.workspace,
-    home: ctx.store.root,
+    home: ctx.store.address,
     timeoutMs: ctx.bounds.toolTimeoutMs,
     servers: ctx.tools.servers,
     note: (text) => ctx.reporter.note(text),

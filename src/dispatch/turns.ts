@@ -125,7 +125,6 @@ async function runTurn(
   const provider = await ctx.providers.check(session.state.provider_name, settings)
   // Handle signals from the first record on, so that a signal never leaves the run open.
   ctx.shutdown.listen()
-  ctx.store.goneHosts.withdrawOwn()
   // A turn takes time, in which mail comes.
   session.forgetMailIds()
   const run = await driveRun(ctx, session, provider, settings, first, options)
@@ -148,7 +147,7 @@ async function driveRun(
     seedAgain(session, { goesOn: event.type !== 'begin' || event.run.prompt.origin === 'continuation' })
     return drive(session, event, portsOf(ctx, session, { provider, settings }, options), stopOf(ctx, session))
   }
-  const places = { workspace: settings.workspace, home: ctx.store.root }
+  const places = { workspace: settings.workspace, home: ctx.store.address }
   const { instructions, sources } = assemblePrompt(places, settings.instructions)
   const ports = portsOf(ctx, session, { provider, settings: { ...settings, instructions } }, options)
   return drive(session, first('model', sources), ports, stopOf(ctx, session))
@@ -157,7 +156,7 @@ async function driveRun(
 /** Call before anything of the turn is stored. The turn itself uses or ends a kept server that is alive. */
 async function refuseBesideServer(ctx: Context, session: Session): Promise<void> {
   const { warm } = session.state
-  if (warm !== undefined && !isServerAlive(ctx.store.root, warm))
+  if (warm !== undefined && !isServerAlive(ctx.store.address, warm))
     await stopKeptServerOrThrow(session, (text) => ctx.reporter.note(text))
 }
 
@@ -173,7 +172,7 @@ function portsOf(
     provider,
     settings,
     toolbox,
-    environment: (run) => environmentOf(store.root, session, run),
+    environment: (run) => environmentOf(store.address, session, run),
     takeSlot: (signal) =>
       takeSlot(store, {
         slotsMax: bounds.slotsMax,
@@ -193,7 +192,7 @@ function portsOf(
     onToken: (secret) => reporter.token(secret, session.id),
     onText: (text) => reporter.text(text, session.id, session.state.run?.run_id ?? ''),
     note: (text) => reporter.note(text),
-    programTools: (run) => (toolbox.offers(run.allow) ? programTools(store.root, session, run) : null),
+    programTools: (run) => (toolbox.offers(run.allow) ? programTools(store.address, session, run) : null),
     serveTools: (call) => serveTools(store, session, toolbox.treeDefinitions, call),
     keepsServers: ctx.keptServers.keeps && ctx.keptServers.max > 0,
     isLast: () => isLast() || shutdown.requested !== undefined,
@@ -237,7 +236,7 @@ function environmentOf(root: string, session: Session, run: Run): Record<string,
     SUBSTRAT_HOME: root,
     SUBSTRAT_AGENT: session.id,
     SUBSTRAT_RUN: run.run_id,
-    SUBSTRAT_LOG: session.store.logPath(session.id),
-    SUBSTRAT_SOCKET: session.store.socketPath(session.id, run.run_id),
+    SUBSTRAT_LOG: session.store.label({ kind: 'log', agentId: session.id }),
+    SUBSTRAT_SOCKET: session.store.local.socketPath(session.id, run.run_id),
   }
 }

@@ -8,15 +8,10 @@ import type { AgentSummary } from '../session/snapshot-layout.js'
 import type { Location, Run, State } from '../session/state.js'
 import { openWait } from '../session/status.js'
 import { statusNow } from '../session/status-now.js'
-import type { FileStore } from '../storage/store.js'
+import type { Store } from '../storage/store.js'
 
 /** `hasMail` saves reading the inbox; for commands that show many agents. */
-export function viewAgent(
-  store: FileStore,
-  state: AgentSummary,
-  hasMail?: MailIndex,
-  ids?: string[],
-): AgentView {
+export function viewAgent(store: Store, state: AgentSummary, hasMail?: MailIndex, ids?: string[]): AgentView {
   return {
     id: state.id,
     name: state.name,
@@ -43,7 +38,7 @@ export function viewRun(run: Run | PastRun): RunView {
 
 /** The result of a command on one agent, with or without a visit. */
 export function viewTurn(
-  store: FileStore,
+  store: Store,
   state: State,
   run: Run | PastRun | null,
   reply: string | null,
@@ -64,7 +59,7 @@ export interface LogAccess {
   readonly mailIds?: string[]
 }
 
-function logOf(store: FileStore, agentId: string): LogAccess {
+function logOf(store: Store, agentId: string): LogAccess {
   return { recordAt: (at) => readRecord(store, agentId, at) }
 }
 
@@ -91,7 +86,7 @@ function viewWait(state: State, run: Run | PastRun | null, log: LogAccess): Wait
 
 /** The result of a run that has ended, with its reply. */
 export function viewEndedRun(
-  store: FileStore,
+  store: Store,
   state: State,
   run: Run,
   log: LogAccess = logOf(store, state.id),

@@ -13,7 +13,7 @@ import { deriveId } from '../session/ids.js'
 import type { Session } from '../session/session.js'
 import type { OutboxEntry, State } from '../session/state.js'
 import { troubleOf } from '../session/trouble.js'
-import type { FileStore } from '../storage/store.js'
+import type { Store } from '../storage/store.js'
 import { messagesIn } from './inbox.js'
 import { decodeMessage, type Message } from './message.js'
 import { type Draft, post } from './post.js'
@@ -55,7 +55,7 @@ export function sendOutbox(session: Session, { isRepeat, note }: AnswerOptions):
  * the message by its first name. Only one of the two succeeds, so the message is either refused or answered. On disk
  * after a crash: the message under one of the two names, with or without its answer.
  */
-export function returnMail(store: FileStore, state: State, note: (text: string) => void): string[] {
+export function returnMail(store: Store, state: State, note: (text: string) => void): string[] {
   for (const message of messagesIn(store, state.id)) {
     // The file of a delivered message may not be removed yet, or a power cut restored it (row K).
     const isTaken = state.delivered.includes(message.message_id)
@@ -74,13 +74,13 @@ export function returnMail(store: FileStore, state: State, note: (text: string) 
   return told
 }
 
-function messageToReturn(store: FileStore, agentId: string, messageId: string): Message | undefined {
+function messageToReturn(store: Store, agentId: string, messageId: string): Message | undefined {
   const stored = store.mail.readToReturn(agentId, messageId)
   const message = stored === undefined ? undefined : decodeMessage(stored, messageId)
   return message?.to === agentId ? message : undefined
 }
 
-function tell(store: FileStore, state: State, message: Message, note: (text: string) => void): boolean {
+function tell(store: Store, state: State, message: Message, note: (text: string) => void): boolean {
   const content = `${state.path} was terminated before it received this ${message.kind}: ${message.content}`
   try {
     post(

@@ -13,13 +13,13 @@ import { forgetsDelivered } from '../session/fold/mail.js'
 import type { NewRecord } from '../session/records.js'
 import type { Session } from '../session/session.js'
 import type { State } from '../session/state.js'
-import type { FileStore } from '../storage/store.js'
+import type { Store } from '../storage/store.js'
 import { type Delivery, decodeMessage, type Message } from './message.js'
 import { dueReminders, isRinging } from './reminders.js'
 
 type Recipient = Pick<State, 'id' | 'delivered'>
 
-export function countPending(store: FileStore, state: Recipient, ids = store.mail.ids(state.id)): number {
+export function countPending(store: Store, state: Recipient, ids = store.mail.ids(state.id)): number {
   return pendingOf(state, ids).length
 }
 
@@ -31,9 +31,9 @@ export type MailIndex = (agentId: string) => boolean
  * Markers are not synced, so after a boot they prove nothing until every agent was visited once. Call this after the
  * list of agents is read, so that a message to a listed agent is not missed.
  */
-export function mailIndexOf(store: FileStore): MailIndex {
-  if (!store.boots.isScanned()) return () => true
-  const marked = new Set(store.markedIds())
+export function mailIndexOf(store: Store): MailIndex {
+  if (!store.visits.isComplete) return () => true
+  const marked = new Set(store.visits.markedIds())
   return (agentId) => marked.has(agentId)
 }
 
@@ -113,20 +113,20 @@ function readAll(chosen: Due[]): Delivery[] {
 }
 
 /** Whether a message could be delivered now. Stops reading at the first one. */
-export function hasDueMail(store: FileStore, state: State, ids = store.mail.ids(state.id)): boolean {
+export function hasDueMail(store: Store, state: State, ids = store.mail.ids(state.id)): boolean {
   const now = readClock()
   if (state.reminders.some((reminder) => isRinging(reminder, now))) return true
   for (const message of eachMessage(store, state, ids)) if (isDue(message, now)) return true
   return false
 }
 
-export function hasControls(store: FileStore, state: State, ids = store.mail.ids(state.id)): boolean {
+export function hasControls(store: Store, state: State, ids = store.mail.ids(state.id)): boolean {
   for (const { kind } of eachMessage(store, state, ids)) if (kind === 'control') return true
   return false
 }
 
 /** The earliest due time of delayed messages and reminders; null if there are none. */
-export function nextDueAt(store: FileStore, state: State): string | null {
+export function nextDueAt(store: Store, state: State): string | null {
   const mails = [...eachMessage(store, state)].map(({ not_before }) => not_before)
   const times = [...mails, ...state.reminders.map(({ due_at }) => due_at)].filter((time) => time !== null)
   return times.sort()[0] ?? null
@@ -144,14 +144,14 @@ export function controlRecords({ store, state, mailIds }: Session): NewRecord[] 
 }
 
 /** A pending message, as it was stored. */
-export function findPending(store: FileStore, recipient: State, messageId: string): Message | undefined {
+export function findPending(store: Store, recipient: State, messageId: string): Message | undefined {
   return pendingIds(store, recipient).includes(messageId)
     ? readMessage(store, recipient.id, messageId)
     : undefined
 }
 
 /** Pending messages for a model, delayed ones included, in delivery order. Removes nothing. */
-export function listPending(store: FileStore, state: State): Message[] {
+export function listPending(store: Store, state: State): Message[] {
   return [...eachPending(store, state)].sort(inOrder)
 }
 
@@ -173,26 +173,32 @@ export function syncBeforeForgetting(session: Session, count: number): void {
   session.store.mail.syncRemovals(session.id)
 }
 
+export interface DamagedMessage {
+  messageId: string
+  /** For a person. */
+  path: string
+}
+
 /**
- * Paths of damaged messages, which no crash of substrat can leave. They are reported, and neither delivered nor
+ * The damaged messages, which no crash of substrat can leave. They are reported, and neither delivered nor
  * removed.
  */
-export function damagedMail(store: FileStore, state: State, ids = store.mail.ids(state.id)): string[] {
+export function damagedMail(store: Store, state: State, ids = store.mail.ids(state.id)): DamagedMessage[] {
   return damagedIn(store, state.id, pendingOf(state, ids))
 }
 
 /** The same for the operator's inbox. */
-export function damagedOperatorMail(store: FileStore): string[] {
+export function damagedOperatorMail(store: Store): DamagedMessage[] {
   return damagedIn(store, OPERATOR, store.mail.ids(OPERATOR))
 }
 
 /** All pending messages, controls included, in delivery order. Removes nothing. */
-export function listWaiting(store: FileStore, state: State): Message[] {
+export function listWaiting(store: Store, state: State): Message[] {
   return [...eachMessage(store, state)].sort(inOrder)
 }
 
 /** Every intact message file of an inbox, delivered ones included. A generator, because together they may be large. */
-export function* messagesIn(store: FileStore, to: string): Generator<Message> {
+export function* messagesIn(store: Store, to: string): Generator<Message> {
   for (const id of store.mail.ids(to)) {
     const message = readMessage(store, to, id)
     if (message !== undefined) yield message
@@ -233,14 +239,13 @@ function isTimed({ sequence }: Message): boolean {
   return sequence >= EARLIEST_TIMED_PLACE
 }
 
-function damagedIn(store: FileStore, to: string, ids: string[]): string[] {
-  const damaged = ids.filter(
-    (id) => store.mail.read(to, id) !== undefined && readMessage(store, to, id) === undefined,
-  )
-  return damaged.map((id) => store.mail.pathOf(to, id))
+function damagedIn(store: Store, to: string, ids: string[]): DamagedMessage[] {
+  return ids
+    .filter((id) => store.mail.read(to, id) !== undefined && readMessage(store, to, id) === undefined)
+    .map((messageId) => ({ messageId, path: store.label({ kind: 'message', to, messageId }) }))
 }
 
-function pendingIds(store: FileStore, state: Recipient): string[] {
+function pendingIds(store: Store, state: Recipient): string[] {
   return pendingOf(state, store.mail.ids(state.id))
 }
 
@@ -248,7 +253,7 @@ function pendingOf(state: Recipient, ids: string[]): string[] {
   return ids.length === 0 ? ids : ids.filter((id) => !state.delivered.includes(id))
 }
 
-function* eachMessage(store: FileStore, state: State, ids = store.mail.ids(state.id)): Generator<Message> {
+function* eachMessage(store: Store, state: State, ids = store.mail.ids(state.id)): Generator<Message> {
   for (const id of pendingOf(state, ids)) {
     const message = readMessage(store, state.id, id)
     if (message !== undefined) yield message
@@ -256,7 +261,7 @@ function* eachMessage(store: FileStore, state: State, ids = store.mail.ids(state
 }
 
 /** Without controls, which no model sees. */
-function* eachPending(store: FileStore, state: State, ids?: string[]): Generator<Message> {
+function* eachPending(store: Store, state: State, ids?: string[]): Generator<Message> {
   for (const message of eachMessage(store, state, ids)) if (message.kind !== 'control') yield message
 }
 
@@ -267,7 +272,7 @@ function isDue({ not_before, clock }: Message, now: ClockReading): boolean {
 /**
  * If the clock was set back, counts the rest of a delay from now. A crash leaves the old message file or the new one.
  */
-function rebaseDelay(store: FileStore, message: Message, now: ClockReading): void {
+function rebaseDelay(store: Store, message: Message, now: ClockReading): void {
   const { to, message_id, not_before, clock } = message
   if (not_before === null || clock === null || !isSetBack(clock, now)) return
   const rebased = { ...message, not_before: rebasedEnd(not_before, clock, now), clock: now }
@@ -291,7 +296,7 @@ function controlRecord({ message_id, from, control }: Message): NewRecord {
   }
 }
 
-function readMessage(store: FileStore, to: string, messageId: string): Message | undefined {
+function readMessage(store: Store, to: string, messageId: string): Message | undefined {
   const stored = store.mail.read(to, messageId)
   const message = stored === undefined ? undefined : decodeMessage(stored, messageId)
   return message?.to === to ? message : undefined

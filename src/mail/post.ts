@@ -12,7 +12,7 @@ import { limits } from '../limits.js'
 import { digestOf } from '../session/ids.js'
 import { openForRead } from '../session/load.js'
 import type { State } from '../session/state.js'
-import type { FileStore } from '../storage/store.js'
+import type { Store } from '../storage/store.js'
 import { messagesIn } from './inbox.js'
 import type { Message } from './message.js'
 
@@ -31,7 +31,7 @@ export interface PostOptions {
  * Returns false if the message was posted before. Throws UNDELIVERABLE if the recipient does not exist or is
  * terminated, and QUEUE_FULL; then nothing is stored. Replies, errors and controls ignore the inbox limit.
  */
-export function post(store: FileStore, draft: Draft, options: PostOptions = {}): boolean {
+export function post(store: Store, draft: Draft, options: PostOptions = {}): boolean {
   const { to, message_id } = draft
   if (to === OPERATOR) return put(store, draft)
   const before = agentOf(store, to)
@@ -39,10 +39,7 @@ export function post(store: FileStore, draft: Draft, options: PostOptions = {}):
   if (before !== undefined && isKnown(store, before, message_id, options)) return false
   if (before === undefined || before.state === 'terminated') throw undeliverableError(store, draft)
   if (isBounded(draft)) checkRoom(store, before, message_id)
-  store.syncNameOf(to)
-  // Mark before and after the message is stored: see `FileStore.unmark`.
-  const isNew = put(store, draft, () => store.mark(to))
-  store.mark(to)
+  const isNew = put(store, draft)
   // `terminate` writes its record and then reads the inbox; this function stores the message and then reads the state.
   // So at least one of the two sees the other.
   if (isNew && isClosed(store, to) && takeBack(store, draft)) throw undeliverableError(store, draft)
@@ -50,7 +47,7 @@ export function post(store: FileStore, draft: Draft, options: PostOptions = {}):
 }
 
 /** Removes the message, durably. False if the process that terminates the agent has it and answers it. */
-function takeBack(store: FileStore, { to, message_id }: Draft): boolean {
+function takeBack(store: Store, { to, message_id }: Draft): boolean {
   if (!store.mail.remove(to, message_id)) return false
   store.mail.syncRemovals(to)
   // A copy that was posted before a crash may be among the messages to answer.
@@ -58,24 +55,24 @@ function takeBack(store: FileStore, { to, message_id }: Draft): boolean {
 }
 
 /** The sender of a forged message may not be a UUID; an answer to it has no recipient. */
-function agentOf(store: FileStore, to: string): State | undefined {
+function agentOf(store: Store, to: string): State | undefined {
   return isUuid(to) && store.hasAgent(to) ? openForRead(store, to)?.state : undefined
 }
 
 /** Whether no mail can be delivered to the recipient: it is terminated or does not exist. */
-export function isClosed(store: FileStore, to: string): boolean {
+export function isClosed(store: Store, to: string): boolean {
   return to !== OPERATOR && (openForRead(store, to)?.state.state ?? 'terminated') === 'terminated'
 }
 
-function isKnown(store: FileStore, recipient: State, messageId: string, options: PostOptions): boolean {
+function isKnown(store: Store, recipient: State, messageId: string, options: PostOptions): boolean {
   if (recipient.delivered.includes(messageId)) return true
   return (
     options.isRepeat === true && recipient.delivered_forgotten > 0 && isInLog(store, recipient, messageId)
   )
 }
 
-function isInLog(store: FileStore, { id, log_bytes }: State, messageId: string): boolean {
-  const log = store.logs.openForRead(id)
+function isInLog(store: Store, { id, log_bytes }: State, messageId: string): boolean {
+  const log = store.openLog(id)
   if (log === undefined) return false
   try {
     for (const record of log.recordsWith(`"message_id":"${messageId}"`, log_bytes))
@@ -86,7 +83,7 @@ function isInLog(store: FileStore, { id, log_bytes }: State, messageId: string):
   }
 }
 
-function put(store: FileStore, draft: Draft, beforeLink?: () => void): boolean {
+function put(store: Store, draft: Draft): boolean {
   const { to } = draft
   const message: Message = {
     reply_to: null,
@@ -100,11 +97,11 @@ function put(store: FileStore, draft: Draft, beforeLink?: () => void): boolean {
     created_at: new Date(clock.now()).toISOString(),
     sequence: placeOf(store, draft),
   }
-  return store.mail.put(to, draft.message_id, message, beforeLink)
+  return store.mail.put(to, draft.message_id, message)
 }
 
 /** One more than the highest counter of the sender's pending messages. */
-function placeOf(store: FileStore, { to, from }: Draft): number {
+function placeOf(store: Store, { to, from }: Draft): number {
   if (to === OPERATOR) return placeForOperator(store, from)
   let highest = 0
   for (const pending of messagesIn(store, to)) {
@@ -118,7 +115,7 @@ function placeOf(store: FileStore, { to, from }: Draft): number {
  * The operator's inbox is unbounded, so it is not read for each message. The counter is the sender's last `seq`,
  * multiplied, plus the messages since then. A later process finds a larger `seq`, so the counter never decreases.
  */
-function placeForOperator(store: FileStore, from: string): number {
+function placeForOperator(store: Store, from: string): number {
   const seq = agentOf(store, from)?.last_seq ?? 0
   const latest = placesGiven.get(store) ?? new Map<string, number>()
   placesGiven.set(store, latest)
@@ -129,14 +126,14 @@ function placeForOperator(store: FileStore, from: string): number {
 
 /** More than an agent sends to the operator between two of its own records. */
 const PLACES_PER_RECORD = 1024
-const placesGiven = new WeakMap<FileStore, Map<string, number>>()
+const placesGiven = new WeakMap<Store, Map<string, number>>()
 
 function isBounded({ kind }: Draft): boolean {
   return kind === 'request' || kind === 'notification'
 }
 
 /** A message that is already stored needs no further room. */
-function checkRoom(store: FileStore, recipient: State, messageId: string): void {
+function checkRoom(store: Store, recipient: State, messageId: string): void {
   const ids = store.mail.ids(recipient.id)
   const waiting = ids.length
   if (waiting < limits.inboxMessagesMax || ids.includes(messageId)) return
@@ -146,7 +143,7 @@ function checkRoom(store: FileStore, recipient: State, messageId: string): void 
   })
 }
 
-function undeliverableError(store: FileStore, { to }: Draft): SubstratError {
+function undeliverableError(store: Store, { to }: Draft): SubstratError {
   const state = agentOf(store, to)
   const why =
     state === undefined

@@ -40,7 +40,7 @@ export async function cancelAgents(ctx: Context, words: CancelWords): Promise<Ca
   }
   const { store, caller } = ctx
   if (words.all) {
-    const ids = store.markedIds().filter((id) => hasTurn(ctx, id))
+    const ids = store.visits.markedIds().filter((id) => hasTurn(ctx, id))
     const within = ids.filter((id) => caller === null || isBelow(store, readState(store, id), caller))
     return Promise.all(within.map((id) => cancel(ctx, id)))
   }

@@ -17,7 +17,8 @@ import type { DoctorReport, ReportedFinding } from '../schema/output-home.js'
 import { VERDICTS } from '../schema/words.js'
 import { snapshotAlone } from '../session/snapshot.js'
 import type { State } from '../session/state.js'
-import { FileStore } from '../storage/store.js'
+import { factsPath, openHome, surveyOf } from '../storage/open.js'
+import type { Store } from '../storage/store.js'
 
 export interface DoctorOptions {
   /** Read every agent completely. */
@@ -88,14 +89,14 @@ async function lookAt(root: string, options: DoctorOptions): Promise<Looked> {
   const looked = store === undefined ? namesAlone(root) : await auditOf(store, options.all)
   const found = addFindingTo(looked.findings, null)
   // Unreadable is not damaged: do not tell the user to move the file away.
-  if (trouble?.code === 'CORRUPT') found('home.json is intact', trouble.message, FileStore.factsPath(root))
+  if (trouble?.code === 'CORRUPT') found('home.json is intact', trouble.message, factsPath(root))
   else if (trouble !== undefined) reportUnreadable(trouble, root, found)
   const { settingsTrouble, plugins } = options
   if (settingsTrouble?.code === 'STORAGE_FAILED') {
     if (trouble === undefined) reportUnreadable(settingsTrouble, root, found)
   } else if (settingsTrouble !== undefined) found('the settings are valid', settingsTrouble.message)
   await checkPlugins(plugins, looked.states.values(), found)
-  return { ...looked, homeFormat: store?.home.format ?? null, isUnreadable: trouble !== undefined }
+  return { ...looked, homeFormat: store?.format ?? null, isUnreadable: trouble !== undefined }
 }
 
 /** The paths of all agents. For one whose log cannot be read, the path in its snapshot or its name in the index of the roots. */
@@ -112,17 +113,19 @@ function pathsOf(root: string, { findings, states }: AuditReport): Map<string, s
 }
 
 /** Undefined also if these files cannot be read: the finding then shows the agent's id. */
-function knownPath(store: FileStore, agentId: string): string | undefined {
+function knownPath(store: Store, agentId: string): string | undefined {
   try {
-    return snapshotAlone(store.snapshots.read(agentId), agentId)?.path ?? store.rootNames().nameOf(agentId)
+    return (
+      snapshotAlone(store.upkeep.readSnapshot(agentId), agentId)?.path ?? store.names(null).nameOf(agentId)
+    )
   } catch {
     return undefined
   }
 }
 
-function openLeniently(root: string): { store?: FileStore | undefined; trouble?: SubstratError } {
+function openLeniently(root: string): { store?: Store | undefined; trouble?: SubstratError } {
   try {
-    return { store: FileStore.openForRead(root) }
+    return { store: openHome(root) }
   } catch (error) {
     if (error instanceof SubstratError && ['CORRUPT', 'STORAGE_FAILED'].includes(error.code))
       return { trouble: error }
@@ -131,12 +134,12 @@ function openLeniently(root: string): { store?: FileStore | undefined; trouble?:
 }
 
 /** If the agents cannot be listed, checks only the file names. */
-async function auditOf(store: FileStore, isWhole: boolean): Promise<AuditReport> {
+async function auditOf(store: Store, isWhole: boolean): Promise<AuditReport> {
   try {
     return await auditHome(store, isWhole)
   } catch (error) {
-    const looked = namesAlone(store.root)
-    reportUnreadable(error, store.root, addFindingTo(looked.findings, null))
+    const looked = namesAlone(store.address)
+    reportUnreadable(error, store.address, addFindingTo(looked.findings, null))
     return looked
   }
 }
@@ -144,11 +147,11 @@ async function auditOf(store: FileStore, isWhole: boolean): Promise<AuditReport>
 /** Checks only the file names of a home whose home.json cannot be read. */
 function namesAlone(root: string): AuditReport {
   const findings: Finding[] = []
-  const entries = [...FileStore.survey(root)]
+  const entries = [...surveyOf(root)]
   checkFiles(entries, undefined, findings)
   const agents = new Set(entries.flatMap(({ agentId }) => agentId ?? []))
-  if (agents.size > 0 && !entries.some(({ path }) => path === FileStore.factsPath(root)))
-    addFindingTo(findings, null)('a home has its home.json', `${FileStore.factsPath(root)} is missing`)
+  if (agents.size > 0 && !entries.some(({ path }) => path === factsPath(root)))
+    addFindingTo(findings, null)('a home has its home.json', `${factsPath(root)} is missing`)
   return { findings, states: new Map(), agents: agents.size, whole: 0, held: [] }
 }
 

@@ -8,17 +8,17 @@ import type { Content } from '../schema/types.js'
 import { recordsFrom } from '../session/load.js'
 import { readText } from '../session/read.js'
 import type { SessionRecord } from '../session/records.js'
-import type { FileStore } from '../storage/store.js'
+import type { Store } from '../storage/store.js'
 import { itemsOf } from '../turn/prompt/history.js'
 
-export function exportConversation(store: FileStore, agentId: string): Conversation {
+export function exportConversation(store: Store, agentId: string): Conversation {
   const state = readState(store, agentId)
   const instructions = state.instructions === null ? null : readText(store, agentId, state.instructions)
   return { agent: viewAgent(store, state), instructions, messages: [...messagesOf(store, agentId)] }
 }
 
-function* messagesOf(store: FileStore, agentId: string): Generator<ExportedMessage> {
-  const log = store.logs.openForRead(agentId)
+function* messagesOf(store: Store, agentId: string): Generator<ExportedMessage> {
+  const log = store.openLog(agentId)
   if (log === undefined) return
   let items: JsonObject[] = []
   let reply: ExportedMessage | undefined
@@ -42,7 +42,7 @@ function* messagesOf(store: FileStore, agentId: string): Generator<ExportedMessa
   }
 }
 
-function messageOf(record: SessionRecord, store: FileStore, agentId: string): ExportedMessage | undefined {
+function messageOf(record: SessionRecord, store: Store, agentId: string): ExportedMessage | undefined {
   if (record.kind !== 'message.user' && record.kind !== 'message.agent' && record.kind !== 'mail.delivered')
     return undefined
   const role = record.kind === 'message.agent' ? 'assistant' : 'user'
@@ -52,6 +52,6 @@ function messageOf(record: SessionRecord, store: FileStore, agentId: string): Ex
   return { role, from, at: record.ts, run_id: record.run_id, content }
 }
 
-function textIn(store: FileStore, agentId: string): { text(content: Content): string } {
+function textIn(store: Store, agentId: string): { text(content: Content): string } {
   return { text: (content) => readText(store, agentId, content) }
 }

@@ -19,7 +19,7 @@ export function declareHostGone({ store, caller, reporter }: Context, word: stri
     return state === undefined ? [] : hostsIn(state)
   })
   // The command may be a repetition: the logs may no longer name the host.
-  const declared = store.goneHosts.all()
+  const declared = store.hosts.all()
   const others = [...known, ...declared].filter(({ kernel_boot_id }) => kernel_boot_id !== own.kernel_boot_id)
   const found = others.filter((host) => isNamed(host, word))
   const isOwn = isNamed({ host_id: own.host_id ?? '', host_name: hostName() }, word)
@@ -27,7 +27,7 @@ export function declareHostGone({ store, caller, reporter }: Context, word: stri
   const ids = [...new Set(found.map(({ host_id }) => host_id))]
   if (ids.length > 1) throw ambiguousError(word, ids)
   const boots = new Map(found.map((host) => [host.kernel_boot_id, host]))
-  for (const host of boots.values()) store.goneHosts.declare(host)
+  for (const host of boots.values()) store.hosts.declare(host)
   reporter.note(`the processes of host ${word} count as dead`)
 }
 

@@ -3,23 +3,30 @@
 import { readState } from '../dispatch/read-state.js'
 import { SubstratError } from '../errors.js'
 import { OPERATOR } from '../format.js'
-import { damagedMail, damagedOperatorMail, listWaiting, messagesIn, sortForOperator } from '../mail/inbox.js'
+import {
+  type DamagedMessage,
+  damagedMail,
+  damagedOperatorMail,
+  listWaiting,
+  messagesIn,
+  sortForOperator,
+} from '../mail/inbox.js'
 import type { Message } from '../mail/message.js'
 import type { InboxView, MailView } from '../schema/output.js'
-import type { FileStore } from '../storage/store.js'
+import type { Store } from '../storage/store.js'
 import { checkIsChild } from '../tree/relations.js'
 
-export function viewInbox(store: FileStore | undefined, owner: string): InboxView {
+export function viewInbox(store: Store | undefined, owner: string): InboxView {
   if (store === undefined) return { agent: owner, messages: [], damaged: [] }
   if (owner === OPERATOR) {
     const messages = sortForOperator(messagesIn(store, OPERATOR)).map(viewMail)
-    return { agent: OPERATOR, messages, damaged: damagedOperatorMail(store) }
+    return { agent: OPERATOR, messages, damaged: pathsOf(damagedOperatorMail(store)) }
   }
   const state = readState(store, owner)
   return {
     agent: owner,
     messages: listWaiting(store, state).map(viewMail),
-    damaged: damagedMail(store, state),
+    damaged: pathsOf(damagedMail(store, state)),
   }
 }
 
@@ -35,12 +42,12 @@ export function pick(inbox: InboxView, ids: string[]): InboxView {
 }
 
 /** Moves the messages aside. The ids stay known, so that a repeated post does not deliver them again. */
-export function takeMessages(store: FileStore, messages: MailView[]): void {
+export function takeMessages(store: Store, messages: MailView[]): void {
   for (const { message_id } of messages) store.mail.take(message_id)
 }
 
 /** An agent may read its own inbox and those of its children; the operator may read any. Throws TREE_RULES. */
-export function checkMayLook(store: FileStore, caller: string | null, owner: string): void {
+export function checkMayLook(store: Store, caller: string | null, owner: string): void {
   if (caller === null || owner === caller) return
   const from = readState(store, caller)
   if (owner !== OPERATOR) {
@@ -81,4 +88,8 @@ function viewMail(message: Message): MailView {
   const { message_id, kind, from, from_path, reply_to, content, control, key, not_before, created_at } =
     message
   return { message_id, kind, from, from_path, reply_to, content, control, key, not_before, created_at }
+}
+
+function pathsOf(damaged: DamagedMessage[]): string[] {
+  return damaged.map(({ path }) => path)
 }

@@ -15,7 +15,7 @@ import type { State } from '../session/state.js'
 import { isUnfinished } from '../session/status.js'
 import { statusNow } from '../session/status-now.js'
 import { troubleOf } from '../session/trouble.js'
-import type { FileStore } from '../storage/store.js'
+import type { Store } from '../storage/store.js'
 
 export interface ListFilter {
   status?: string | undefined
@@ -28,7 +28,7 @@ export interface ListFilter {
 export const LISTED_STATUSES = [...STATUSES, 'corrupt'] as const
 
 /** Oldest first. */
-export function listAgents(store: FileStore | undefined, filter: ListFilter): ListedAgent[] {
+export function listAgents(store: Store | undefined, filter: ListFilter): ListedAgent[] {
   if (store === undefined) return []
   const ids = store.agentIds()
   const hasMail = mailIndexOf(store)
@@ -37,16 +37,16 @@ export function listAgents(store: FileStore | undefined, filter: ListFilter): Li
 }
 
 /** The path of each agent, with its status, for shell completion. */
-export function agentWords(store: FileStore | undefined): { word: string; description: string }[] {
+export function agentWords(store: Store | undefined): { word: string; description: string }[] {
   return listAgents(store, { roots: false, all: true }).map((agent) => ({
     word: 'path' in agent ? agent.path : agent.id,
     description: 'state' in agent && agent.state === 'terminated' ? 'terminated' : agent.status,
   }))
 }
 
-export function showAgent(store: FileStore, agentId: string): ShownAgent {
+export function showAgent(store: Store, agentId: string): ShownAgent {
   const state = readState(store, agentId)
-  const holder = store.isAgentHeld(agentId) ? (store.agentHolder(agentId) ?? null) : null
+  const holder = store.isHeld(agentId) ? (store.holder(agentId) ?? null) : null
   const reply = state.reply === null ? null : readMessageText(store, agentId, state.reply)
   return {
     ...viewTurn(store, state, state.run, reply),
@@ -79,13 +79,13 @@ function hostOf({ run }: State): ShownAgent['host'] {
 }
 
 /** The log of an open run does not yet record that its holder died. */
-function whyUnfinished(store: FileStore, state: State): string | null {
+function whyUnfinished(store: Store, state: State): string | null {
   if (state.run === null) return null
   const isLeft = state.run.status === 'open' && statusNow(store, state) === 'interrupted_startup'
   return isLeft ? 'its process died' : troubleOf(state.run)
 }
 
-function nextCommand(store: FileStore, state: State, holder: Holder | null): string | null {
+function nextCommand(store: Store, state: State, holder: Holder | null): string | null {
   const name = wordOf(state)
   const status = statusNow(store, state)
   if (status === 'running') return `substrat log ${name} --follow`
@@ -95,7 +95,7 @@ function nextCommand(store: FileStore, state: State, holder: Holder | null): str
   return isUnfinished(state) || isPending ? `substrat resume ${name}` : `substrat send ${name} '…'`
 }
 
-function listedAgent(store: FileStore, id: string, hasMail: MailIndex): ListedAgent {
+function listedAgent(store: Store, id: string, hasMail: MailIndex): ListedAgent {
   try {
     const state = peekSummary(store, id, hasMail(id))
     if (state === undefined) throw missingLog(store, id)

@@ -5,7 +5,7 @@ import { recordsFrom } from '../session/load.js'
 import type { SessionRecord } from '../session/records.js'
 import type { State } from '../session/state.js'
 import { statusNow } from '../session/status-now.js'
-import type { FileStore } from '../storage/store.js'
+import type { Store } from '../storage/store.js'
 
 export interface LogRequest {
   agentId: string
@@ -23,7 +23,7 @@ export interface LogRequest {
 const LOOK_MS = 100
 
 export async function readLog(
-  store: FileStore,
+  store: Store,
   request: LogRequest,
   onRecord: (record: SessionRecord) => void,
 ): Promise<void> {
@@ -37,8 +37,8 @@ export async function readLog(
   }
 }
 
-function isAtRest(store: FileStore, state: State): boolean {
-  return statusNow(store, state) !== 'running' && !store.isAgentHeld(state.id)
+function isAtRest(store: Store, state: State): boolean {
+  return statusNow(store, state) !== 'running' && !store.isHeld(state.id)
 }
 
 interface Position {
@@ -47,14 +47,14 @@ interface Position {
 }
 
 function printFrom(
-  store: FileStore,
+  store: Store,
   agentId: string,
   from: Position,
   onRecord: (record: SessionRecord) => void,
 ): Position {
   // Read the state before the log: up to this size, an incomplete record is damage and not a write in progress.
   const completeBytes = readState(store, agentId).log_bytes
-  const log = store.logs.openForRead(agentId)
+  const log = store.openLog(agentId)
   if (log === undefined) throw missingLog(store, agentId)
   try {
     if (log.size() <= from.offset) return from
@@ -71,8 +71,8 @@ function printFrom(
 }
 
 /** The position of the last `count` records that count, searched from the end. Reading on from there reports damage. */
-function startOfLast(store: FileStore, { agentId, counts }: LogRequest, count: number): Position {
-  const log = store.logs.openForRead(agentId)
+function startOfLast(store: Store, { agentId, counts }: LogRequest, count: number): Position {
+  const log = store.openLog(agentId)
   if (log === undefined) return { seq: 1, offset: 0 }
   try {
     let left = count

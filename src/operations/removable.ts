@@ -10,7 +10,7 @@ import { type ErrorCode, SubstratError } from '../errors.js'
 import { reasonToVisit } from '../recovery/visit-reason.js'
 import { openForRead } from '../session/load.js'
 import type { State } from '../session/state.js'
-import type { FileStore } from '../storage/store.js'
+import type { Store } from '../storage/store.js'
 import type { Forest } from '../tree/forest.js'
 
 /** Why an agent cannot be removed now: the end of a sentence, and the next command. */
@@ -21,7 +21,7 @@ export interface RemovalObstacle {
 }
 
 /** Undefined if the state and the files allow the removal. */
-export function removalObstacle(store: FileStore, state: State): RemovalObstacle | undefined {
+export function removalObstacle(store: Store, state: State): RemovalObstacle | undefined {
   const word = wordOf(state)
   if (state.state !== 'terminated')
     return { code: 'SESSION_STATE', why: 'it is not terminated', hint: `substrat terminate ${word}` }
@@ -30,10 +30,10 @@ export function removalObstacle(store: FileStore, state: State): RemovalObstacle
   if (reason === 'outbox') return { code: 'SESSION_STATE', why: 'it still has an answer to send', hint }
   const [mail] = store.mail.ids(state.id)
   if (reason === 'mail' && mail !== undefined) {
-    const why = `a message is still in its inbox: ${store.mail.pathOf(state.id, mail)}`
+    const why = `a message is still in its inbox: ${store.label({ kind: 'message', to: state.id, messageId: mail })}`
     return { code: 'SESSION_STATE', why, hint: `${hint}; move a damaged message away yourself` }
   }
-  if (reason !== undefined || store.isMarked(state.id))
+  if (reason !== undefined || store.visits.isMarked(state.id))
     return { code: 'SESSION_STATE', why: 'it may still have work to finish', hint }
   return undefined
 }
@@ -68,7 +68,7 @@ export async function flushTerminated(ctx: Context, state: State): Promise<void>
  */
 export async function removeAgent(ctx: Context, state: State): Promise<void> {
   const { store } = ctx
-  const lease = await store.lockAgent(state.id, ctx.command, ctx.bounds.waitMs)
+  const lease = await store.hold(state.id, { command: ctx.command, waitMs: ctx.bounds.waitMs })
   if (lease === undefined) {
     throw new SubstratError('LOCKED', `agent ${state.path} is held by another process`, {
       hint: `see which process: substrat show ${wordOf(state)}`,
@@ -80,8 +80,7 @@ export async function removeAgent(ctx: Context, state: State): Promise<void> {
     const now = openForRead(store, state.id)?.state
     const keep = now === undefined ? undefined : removalObstacle(store, now)
     if (keep !== undefined) throw keptError(state, keep)
-    lease.assertHeld()
-    store.removeAgent(state.id)
+    store.remove(state.id, lease)
   } finally {
     await lease.release()
   }

@@ -100,7 +100,7 @@ async function useExisting(
   request: SpawnRequest,
   listener: SpawnListener,
 ): Promise<void> {
-  ctx.store.syncNameOf(agentId)
+  ctx.store.makeDurable(agentId)
   const state = openForRead(ctx.store, agentId)?.state as State
   listener.onAgent(state)
   const { prompt, turnTimeoutMs } = request

@@ -84,7 +84,7 @@ async function end(ctx: Context, session: Session): Promise<void> {
 
 function askIfHeld(ctx: Context, agentId: string): void {
   const state = openForRead(ctx.store, agentId)?.state
-  if (state !== undefined && isAtWork(state) && ctx.store.isAgentHeld(agentId))
+  if (state !== undefined && isAtWork(state) && ctx.store.isHeld(agentId))
     requestStop(ctx, agentId, 'terminate')
 }
 

@@ -6,7 +6,7 @@ import { type MailIndex, mailIndexOf } from '../mail/inbox.js'
 import type { StrayNode, TreeNode, TreeView } from '../schema/output.js'
 import { peekSummary } from '../session/peek-summary.js'
 import type { AgentSummary } from '../session/snapshot-layout.js'
-import type { FileStore } from '../storage/store.js'
+import type { Store } from '../storage/store.js'
 import { branchOf, type Forest, forestOf } from '../tree/forest.js'
 
 export interface TreeRequest {
@@ -16,10 +16,10 @@ export interface TreeRequest {
   all: boolean
 }
 
-export function viewTree(store: FileStore | undefined, { agentId, all }: TreeRequest): TreeView {
+export function viewTree(store: Store | undefined, { agentId, all }: TreeRequest): TreeView {
   if (store === undefined) return { agents: [], stray: [] }
   const hasMail = mailIndexOf(store)
-  const peekAt = (_: FileStore, id: string): AgentSummary | undefined => peekSummary(store, id, hasMail(id))
+  const peekAt = (_: Store, id: string): AgentSummary | undefined => peekSummary(store, id, hasMail(id))
   const forest = agentId === undefined ? forestOf(store, peekAt) : branchOf(store, agentId, all, peekAt)
   const shown = new Set<string>()
   const nodeOf = (id: string): TreeNode | undefined => {
@@ -62,7 +62,7 @@ function isShown({ agents, strays }: Forest<AgentSummary>, id: string, all: bool
   return !strays.has(id) && (all || agents.get(id)?.state !== 'terminated')
 }
 
-function viewNode(store: FileStore, state: AgentSummary, hasMail: MailIndex, children: TreeNode[]): TreeNode {
+function viewNode(store: Store, state: AgentSummary, hasMail: MailIndex, children: TreeNode[]): TreeNode {
   // Assign instead of spreading: with very many agents, spreading would take half of the total time.
   const node = viewAgent(store, state, hasMail) as TreeNode
   node.hold = state.hold

@@ -8,7 +8,7 @@ import { refuseInTool } from '../dispatch/caller.js'
 import { SubstratError, shellWord } from '../errors.js'
 import type { UnlockResult } from '../schema/output-home.js'
 import { readableState } from '../session/peek-state.js'
-import { FileStore } from '../storage/store.js'
+import type { Store } from '../storage/store.js'
 
 export interface UnlockOptions {
   caller: string | null
@@ -19,28 +19,27 @@ export interface UnlockOptions {
 }
 
 /** Throws LOCKED if a holder of one of the locks seems to be alive; then no lock is removed. */
-export function unlock(store: FileStore, { caller, agentId, isForced }: UnlockOptions): UnlockResult {
+export function unlock(store: Store, { caller, agentId, isForced }: UnlockOptions): UnlockResult {
   refuseInTool(caller, 'break a lock')
   const directories = lockDirectories(store, agentId)
   for (const directory of directories) {
     const life = store.upkeep.lifeOf(directory)
     if (life === 'here' || (life === 'elsewhere' && !isForced)) throw stillHeld(store, directory, life)
   }
-  if (directories.length === 0 && agentId !== null && store.isAgentHeld(agentId))
-    throw ofTheKernel(store, agentId)
+  if (directories.length === 0 && agentId !== null && store.isHeld(agentId)) throw ofTheKernel(store, agentId)
   for (const directory of directories) store.upkeep.breakLock(directory)
   return { unlocked: directories }
 }
 
-function lockDirectories(store: FileStore, agentId: string | null): string[] {
+function lockDirectories(store: Store, agentId: string | null): string[] {
   const found: string[] = []
-  for (const entry of FileStore.survey(store.root))
+  for (const entry of store.upkeep.survey())
     if ('facts' in entry && entry.standing === 'lock' && (agentId === null || entry.agentId === agentId))
       found.push(entry.path)
   return found
 }
 
-function stillHeld(store: FileStore, directory: string, life: 'here' | 'elsewhere'): SubstratError {
+function stillHeld(store: Store, directory: string, life: 'here' | 'elsewhere'): SubstratError {
   const holder = store.upkeep.holderOf(directory)
   const who =
     holder === undefined ? 'an unknown process' : `${holder.command}, pid ${holder.pid} on ${holder.host}`
@@ -54,8 +53,8 @@ function stillHeld(store: FileStore, directory: string, life: 'here' | 'elsewher
   })
 }
 
-function ofTheKernel(store: FileStore, agentId: string): SubstratError {
-  const holder = store.agentHolder(agentId)
+function ofTheKernel(store: Store, agentId: string): SubstratError {
+  const holder = store.holder(agentId)
   const who =
     holder === undefined ? 'another process' : `${holder.command}, pid ${holder.pid} on ${holder.host}`
   const agent = readableState(store, agentId)?.path ?? agentId

@@ -7,7 +7,7 @@ import { addUsage, countRun, NO_RUNS, withRun } from '../session/fold/usage.js'
 import { peekState } from '../session/peek-state.js'
 import type { State } from '../session/state.js'
 import { usageInLog } from '../session/usage-log.js'
-import type { FileStore } from '../storage/store.js'
+import type { Store } from '../storage/store.js'
 import { branchOf } from '../tree/forest.js'
 
 export interface UsageRequest {
@@ -21,7 +21,7 @@ export interface UsageRequest {
   by: 'agent' | 'model' | 'day'
 }
 
-export function viewUsage(store: FileStore | undefined, request: UsageRequest): UsedView {
+export function viewUsage(store: Store | undefined, request: UsageRequest): UsedView {
   const { by, since } = request
   const sums = new Sums()
   const damaged: string[] = []
@@ -29,12 +29,12 @@ export function viewUsage(store: FileStore | undefined, request: UsageRequest): 
   const isInSnapshot = by === 'agent' && since === null
   for (const id of store === undefined ? [] : agentsOf(store, request)) {
     try {
-      const state = peekState(store as FileStore, id)
-      if (state === undefined) throw missingLog(store as FileStore, id)
+      const state = peekState(store as Store, id)
+      if (state === undefined) throw missingLog(store as Store, id)
       if (!isMeant(state, request)) continue
       const names = { agent_id: id, path: state.path }
       if (isInSnapshot && state.usage !== null) sums.addTotal(id, names, state.usage)
-      else addLog(store as FileStore, state, request, sums)
+      else addLog(store as Store, state, request, sums)
     } catch (error) {
       if (!(error instanceof SubstratError)) throw error
       damaged.push(id)
@@ -52,7 +52,7 @@ export function damageIn({ damaged: [first, ...others] }: UsedView): SubstratErr
   })
 }
 
-function agentsOf(store: FileStore, { agentId, treeOf, all }: UsageRequest): Iterable<string> {
+function agentsOf(store: Store, { agentId, treeOf, all }: UsageRequest): Iterable<string> {
   if (agentId !== undefined) return [agentId]
   if (treeOf === undefined) return store.agentIds()
   const { agents, children } = branchOf(store, treeOf, all, peekState)
@@ -67,7 +67,7 @@ function isMeant({ id, state }: State, { agentId, treeOf, all }: UsageRequest): 
 }
 
 /** A run counts in each row that it used, once, and by its start in the row of its agent or its day. */
-function addLog(store: FileStore, { id, path }: State, { by, since }: UsageRequest, sums: Sums): void {
+function addLog(store: Store, { id, path }: State, { by, since }: UsageRequest, sums: Sums): void {
   sums.startLog()
   const names = { agent_id: id, path }
   if (by === 'agent') sums.addTotal(id, names, NO_RUNS)

@@ -188,7 +188,7 @@ class Watch {
    */
   private isWorkedOn({ id, last_seq }: State, begins: boolean): boolean {
     const { store, deliveries } = this.ctx
-    if (deliveries.has(id) || store.isAgentHeld(id)) return true
+    if (deliveries.has(id) || store.isHeld(id)) return true
     const last = this.visits.get(id)
     const isInVain = last !== undefined && !last.isHeld && last.turns === 0 && last.seq === last_seq
     if (!this.request.drains || isInVain) return false

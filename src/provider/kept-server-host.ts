@@ -68,8 +68,8 @@ export class KeptServerHost {
     try {
       if (warm === undefined) return
       // The turn already has its reply. If `servers/` cannot be written, the server is stopped, and the turn still succeeds.
-      const touch = (): void => store.keptServers.touch(id)
-      if (stays && this.isKept && isServerAlive(store.root, warm) && isDone(touch)) {
+      const touch = (): void => store.local.keptServers.touch(id)
+      if (stays && this.isKept && isServerAlive(store.address, warm) && isDone(touch)) {
         this.leash?.release()
         return
       }
@@ -82,14 +82,14 @@ export class KeptServerHost {
   private keptServer(): KeptServer | undefined {
     const { store, id, state } = this.session
     const { warm } = state
-    if (warm === undefined || !isServerAlive(store.root, warm)) return undefined
-    const handle = store.keptServers.readHandle(id, warm.server_id)
+    if (warm === undefined || !isServerAlive(store.address, warm)) return undefined
+    const handle = store.local.keptServers.readHandle(id, warm.server_id)
     // The substrat process that launched it died before it stored the handle.
     if (handle === undefined) return undefined
     this.leash = leash(warm.group, tagOf(warm.server_id))
     this.context.persist({ type: 'launched', group: warm.group })
-    store.keptServers.touch(id)
-    store.keptServers.boundOutput(id)
+    store.local.keptServers.touch(id)
+    store.local.keptServers.boundOutput(id)
     this.isKept = true
     this.isReopened = true
     return { handle, ...this.serverParts(warm) }
@@ -99,7 +99,7 @@ export class KeptServerHost {
     if (this.isClosed)
       throw providerFailure('crashed', 'the provider launched a server after the end of its turn')
     const { session, context } = this
-    const { keptServers: servers } = session.store
+    const { keptServers: servers } = session.store.local
     await this.mustStop()
     this.isKept = false
     this.isReopened = false
@@ -137,14 +137,14 @@ export class KeptServerHost {
         'crashed',
         'the provider broke its contract: a server handle is not bytes, or is too large',
       )
-    store.keptServers.writeHandle(id, serverId, handle)
+    store.local.keptServers.writeHandle(id, serverId, handle)
     this.isKept = true
   }
 
   private serverParts(server: RecordedServer): Pick<KeptServer, 'output' | 'kill'> {
     const { store, id } = this.session
     return {
-      output: () => store.keptServers.readOutput(id),
+      output: () => store.local.keptServers.readOutput(id),
       kill: (graceMs) => this.stop(server, graceMs),
     }
   }
@@ -172,7 +172,7 @@ export class KeptServerHost {
     this.leash?.release()
     this.context.persist({ type: 'server_stopped', server_id: server.server_id })
     // The next server replaces a file that cannot be removed now.
-    isDone(() => this.session.store.keptServers.forget(this.session.id))
+    isDone(() => this.session.store.local.keptServers.forget(this.session.id))
   }
 }
 

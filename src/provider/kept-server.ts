@@ -11,7 +11,7 @@ import { processIds } from '../host/processes.js'
 import type { NewRecord } from '../session/records.js'
 import type { Session } from '../session/session.js'
 import type { RecordedServer, State } from '../session/state.js'
-import type { FileStore } from '../storage/store.js'
+import type { Store } from '../storage/store.js'
 import { hostLabel, placeOfGroup, recordedPlace } from './other-host.js'
 import {
   homeOf,
@@ -49,7 +49,7 @@ const REMARKS: Record<'foreign' | 'alive', string> = {
 
 function forgetKeptServer(session: Session): void {
   session.append(stoppedRecords(session.state))
-  session.store.keptServers.forget(session.id)
+  session.store.local.keptServers.forget(session.id)
 }
 
 /**
@@ -59,7 +59,7 @@ function forgetKeptServer(session: Session): void {
 export function terminateSession(session: Session, records: NewRecord[]): void {
   const forgets = stoppedRecords(session.state)
   session.append([...records, ...forgets, { kind: 'session.terminated' }])
-  if (forgets.length > 0) session.store.keptServers.forget(session.id)
+  if (forgets.length > 0) session.store.local.keptServers.forget(session.id)
 }
 
 function stoppedRecords({ warm }: State): NewRecord[] {
@@ -106,9 +106,9 @@ export async function killKeptServer(
 ): Promise<KillOutcome> {
   const place = placeOfGroup(store, state, server.group)
   if (place !== 'here') return place === 'past' ? 'gone' : 'elsewhere'
-  const outcome = await killServerProcesses(store.root, server, graceMs)
+  const outcome = await killServerProcesses(store.address, server, graceMs)
   if (outcome === 'killed' || outcome === 'gone') return outcome
-  return store.keptServers.isPrinting(id) ? outcome : 'gone'
+  return store.local.keptServers.isPrinting(id) ? outcome : 'gone'
 }
 
 export async function killServerProcesses(
@@ -144,11 +144,11 @@ export function isServerAlive(home: string, { group, server_id }: RecordedServer
 }
 
 /** Whether the server is on another host or in another pid namespace, where this process cannot kill it. */
-export function isServerElsewhere(store: FileStore, state: State): boolean {
+export function isServerElsewhere(store: Store, state: State): boolean {
   const { warm, id } = state
   if (warm === undefined) return false
   if (placeOfGroup(store, state, warm.group) === 'elsewhere') return true
-  return isServerForeign(warm) && store.keptServers.isPrinting(id)
+  return isServerForeign(warm) && store.local.keptServers.isPrinting(id)
 }
 
 function isServerForeign({ group }: RecordedServer): boolean {

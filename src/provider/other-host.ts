@@ -7,12 +7,12 @@
 import { type Place, placeOf } from '../host/whereabouts.js'
 import type { ProcessGroup } from '../schema/types.js'
 import type { State } from '../session/state.js'
-import type { FileStore } from '../storage/store.js'
+import type { Store } from '../storage/store.js'
 
 /** `state`: as the log has it before this process appends to it. */
-export function placeOfGroup(store: FileStore, state: State, group: ProcessGroup): Place {
+export function placeOfGroup(store: Store, state: State, group: ProcessGroup): Place {
   const place = recordedPlace(state, group)
-  return place === 'elsewhere' && store.goneHosts.has(group.kernel_boot_id) ? 'past' : place
+  return place === 'elsewhere' && store.hosts.has(group.kernel_boot_id) ? 'past' : place
 }
 
 /** The same, without the declarations of a person. */

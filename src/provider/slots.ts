@@ -4,7 +4,7 @@
  */
 import { clock, sleep } from '../clock.js'
 import { SubstratError } from '../errors.js'
-import type { FileStore, Lease } from '../storage/store.js'
+import type { Right, Store } from '../storage/store.js'
 
 export interface SlotOptions {
   slotsMax: number
@@ -20,7 +20,7 @@ export interface SlotOptions {
 const POOL = 'default'
 
 /** Throws NO_SLOT if all slots are held for `waitMs`. */
-export async function takeSlot(store: FileStore, options: SlotOptions): Promise<Lease> {
+export async function takeSlot(store: Store, options: SlotOptions): Promise<Right> {
   const start = clock.monotonic()
   for (let pauseMs = 2; ; pauseMs = Math.min(pauseMs * 1.5, 50)) {
     const lease = await trySlot(store, options)
@@ -32,13 +32,10 @@ export async function takeSlot(store: FileStore, options: SlotOptions): Promise<
 }
 
 /** A slot is lent to one call at a time. */
-async function trySlot(
-  store: FileStore,
-  { slotsMax, command, lender }: SlotOptions,
-): Promise<Lease | undefined> {
-  const lease = await store.slots.tryTake(POOL, slotsMax, command)
+async function trySlot(store: Store, { slotsMax, command, lender }: SlotOptions): Promise<Right | undefined> {
+  const lease = await store.takeSlot(POOL, slotsMax, command)
   if (lease !== undefined || lender === undefined) return lease
-  return store.slots.tryTake(`lent-${lender}`, 1, command)
+  return store.takeSlot(`lent-${lender}`, 1, command)
 }
 
 function noSlot({ slotsMax, waitMs }: SlotOptions): SubstratError {

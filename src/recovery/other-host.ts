@@ -26,11 +26,11 @@ type By = 'host' | 'person'
 async function whoSaw({ store }: Session, run: Run, group: ProcessGroup): Promise<By | undefined> {
   const own = ownIdentity()
   if (group.kernel_boot_id === own.kernel_boot_id) {
-    const outcome = await killOrphanedGroup(group, run.run_id, store.root)
-    await killEscaped(group, tagOfRun(run.run_id, store.root))
+    const outcome = await killOrphanedGroup(group, run.run_id, store.address)
+    await killEscaped(group, tagOfRun(run.run_id, store.address))
     return outcome === 'gone' || outcome === 'killed' ? 'host' : undefined
   }
-  if (store.goneHosts.has(group.kernel_boot_id)) return 'person'
+  if (store.hosts.has(group.kernel_boot_id)) return 'person'
   // This machine has restarted since. If the host that could not check has the same id, it is a clone, or this is one.
   const isRestarted = group.host_id === own.host_id && run.left?.checked_by !== own.host_id
   return isRestarted ? 'host' : undefined

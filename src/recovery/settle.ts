@@ -27,7 +27,7 @@ import { needsRebase } from '../session/fold/clock.js'
 import type { Session } from '../session/session.js'
 import type { Run, State } from '../session/state.js'
 import { isAtWork } from '../session/status.js'
-import type { FileStore } from '../storage/store.js'
+import type { Store } from '../storage/store.js'
 import { usedOf } from '../turn/ask/used.js'
 import type { ToolPolicy } from '../turn/step/turn-event.js'
 import { heardOf } from './heard.js'
@@ -65,7 +65,6 @@ export interface SettleResult {
 }
 
 export async function settle(session: Session, options: SettleOptions): Promise<SettleResult> {
-  session.store.sweepAgent(session.id)
   removeDelivered(session)
   await checkPrograms(session)
   const now = readClock()
@@ -93,7 +92,7 @@ async function stopServerOfTurn(
   const { store, state } = session
   const { warm, run } = state
   if (warm === undefined) return { isLeft: false, ended: undefined, elsewhere: [] }
-  const isLiving = isServerAlive(store.root, warm) || isServerElsewhere(store, state)
+  const isLiving = isServerAlive(store.address, warm) || isServerElsewhere(store, state)
   const isLeft = isLiving && run?.status !== 'open' ? true : !(await stopKeptServer(session, note))
   const isElsewhere = isLeft && placeOfGroup(store, state, warm.group) === 'elsewhere'
   return { isLeft, ended: isLeft ? undefined : warm.group, elsewhere: isElsewhere ? [warm.group] : [] }
@@ -104,7 +103,7 @@ async function stopServerOfTurn(
  * open run that may be alive on another host.
  */
 export async function killPrograms(
-  store: FileStore,
+  store: Store,
   state: State,
   ended: ProcessGroup | undefined,
   note: (text: string) => void,
@@ -112,7 +111,7 @@ export async function killPrograms(
   const { run } = state
   const elsewhere: ProcessGroup[] = []
   if (run === null) return { hasSurvivor: false, elsewhere }
-  const home = store.root
+  const home = store.address
   const isOpen = run.status === 'open'
   const groups = [
     ...(isOpen ? [run.process, ...run.calls.map(({ group }) => group)] : []),

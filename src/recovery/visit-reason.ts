@@ -4,7 +4,7 @@
  */
 import type { State } from '../session/state.js'
 import { isInterrupted, needsPerson } from '../session/status.js'
-import type { FileStore } from '../storage/store.js'
+import type { Store } from '../storage/store.js'
 
 /** `outbox`: replies and notices that the agent has not sent yet. `return`: mail to a terminated agent, not yet returned. */
 export type VisitReason = 'outbox' | 'mail' | 'return' | 'turn' | 'decision' | 'poke' | 'reminder'
@@ -13,7 +13,7 @@ export type VisitReason = 'outbox' | 'mail' | 'return' | 'turn' | 'decision' | '
  * Undefined if the agent needs no visit. Counts stored messages only: a sender makes the marker after it has begun to store its
  * message, so a caller without the agent's lock must not expect a marker earlier.
  */
-export function reasonToVisit(store: FileStore, state: State): VisitReason | undefined {
+export function reasonToVisit(store: Store, state: State): VisitReason | undefined {
   if (state.owes.length > 0) return 'outbox'
   // A damaged message counts too, and a delivered one until its file is removed (row K).
   if (store.mail.ids(state.id).length > 0) return 'mail'
@@ -21,7 +21,7 @@ export function reasonToVisit(store: FileStore, state: State): VisitReason | und
 }
 
 /** Whether the agent is terminated and has mail that it must still return. */
-export function returnsMail(store: FileStore, state: State): boolean {
+export function returnsMail(store: Store, state: State): boolean {
   return state.state === 'terminated' && store.mail.idsToReturn(state.id).length > 0
 }
 

@@ -1,7 +1,7 @@
 /** The hashes of keys in the key index. */
 import { KEY_HASH_BYTES } from '../format.js'
 import { sha256Hex } from '../start/hash.js'
-import type { FileStore } from '../storage/store.js'
+import type { Store } from '../storage/store.js'
 import type { SessionRecord } from './records.js'
 
 export type Rebuilt = Pick<SessionRecord & { kind: 'session.rebuilt' }, 'key_hashes' | 'more_key_hashes'>
@@ -24,7 +24,7 @@ export function hashesOfKey(key: string): string[] {
 
 /** The keys that `session.rebuilt` has only as hashes. */
 export function keyHashesIn(
-  store: FileStore,
+  store: Store,
   agentId: string,
   { key_hashes = [], more_key_hashes }: Rebuilt,
 ): string[] {
@@ -35,7 +35,7 @@ export function keyHashesIn(
 
 /** Searches the blob itself, because a list of all hashes could be very long. */
 export function isHashIn(
-  store: FileStore,
+  store: Store,
   agentId: string,
   { key_hashes = [], more_key_hashes }: Rebuilt,
   hash: string,

@@ -16,7 +16,7 @@
 import { clock } from '../clock.js'
 import { SubstratError } from '../errors.js'
 import { limits } from '../limits.js'
-import type { FileStore, KeyFile, KeyPlace, KeyRetention, LogReader, OpenedLog } from '../storage/store.js'
+import type { KeyFile, KeyPlace, KeyRetention, LogReader, OpenedLog, Store } from '../storage/store.js'
 import { hashOfKey, isHashIn, isSameKey } from './key-hashes.js'
 import { gatherKeys, keysInMemory, MINUTE_MS, minuteOf, placesOf, placesSince } from './key-places.js'
 import { recordsFrom } from './load.js'
@@ -28,21 +28,21 @@ import type { KeyEntry, State } from './state.js'
  * Unicode form, so the latest run of any form counts. The index has each key by its NFC form, but hashes carried over from an
  * older index are of the recorded form.
  */
-export function findKey(store: FileStore, state: State, key: string): KeyEntry | 'lost' | undefined {
+export function findKey(store: Store, state: State, key: string): KeyEntry | 'lost' | undefined {
   const forms = new Set([key, key.normalize('NFC'), key.normalize('NFD')])
   const found = [...forms].map((form) => findForm(store, state, form))
   const entries = found.filter((entry) => entry !== undefined && entry !== 'lost')
   return entries.sort((a, b) => b.seq - a.seq)[0] ?? found.find((entry) => entry === 'lost')
 }
 
-function findForm(store: FileStore, state: State, key: string): KeyEntry | 'lost' | undefined {
+function findForm(store: Store, state: State, key: string): KeyEntry | 'lost' | undefined {
   const recent = state.keys.findLast((entry) => isSameKey(entry.key, key))
   if (recent !== undefined || state.keys_since === 0) return recent
   // The index is opened before the log. Otherwise a writer could extend both in between, and the index would seem ahead.
   const file = openIndex(store, state.id)
   let log: OpenedLog | undefined
   try {
-    log = store.logs.openForRead(state.id)
+    log = store.openLog(state.id)
     return log === undefined ? undefined : findOlder(store, log, { file, state }, key)
   } finally {
     log?.close()
@@ -51,12 +51,12 @@ function findForm(store: FileStore, state: State, key: string): KeyEntry | 'lost
 }
 
 /** Call it under the agent's lock, with the log synced. A failed write is ignored, because the log still has the keys. */
-export function writeKeyIndex(store: FileStore, log: LogReader, state: State): void {
+export function writeKeyIndex(store: Store, log: LogReader, state: State): void {
   attempt(() => writeWhereDue(store, log, state))
 }
 
 /** Rebuilds the index from the log alone. Call it under the agent's lock, with the log synced. */
-export function rebuildKeyIndex(store: FileStore, log: LogReader, state: State): void {
+export function rebuildKeyIndex(store: Store, log: LogReader, state: State): void {
   keysInMemory(store).delete(state.id)
   write(store, log, state, gatherKeys(store, log, state))
   keysInMemory(store).delete(state.id)
@@ -75,7 +75,7 @@ export function isIndexOfLog(log: LogReader, { end }: KeyFile): boolean {
   return log.checksumAt(end.last_seq, end.last_offset, end.log_bytes) === end.record_crc
 }
 
-function writeWhereDue(store: FileStore, log: LogReader, state: State): void {
+function writeWhereDue(store: Store, log: LogReader, state: State): void {
   const isGathered = keysInMemory(store).has(state.id)
   if (state.keys.length < limits.keysLateMax && !isGathered) return
   const file = isGathered ? undefined : openIndex(store, state.id)
@@ -101,7 +101,7 @@ function writeWhereDue(store: FileStore, log: LogReader, state: State): void {
 }
 
 function findOlder(
-  store: FileStore,
+  store: Store,
   log: LogReader,
   { file, state }: { file: KeyFile | undefined; state: State },
   key: string,
@@ -120,7 +120,7 @@ function findOlder(
 
 /** Undefined if the index is damaged. */
 function lookUp(
-  store: FileStore,
+  store: Store,
   log: LogReader,
   { file: index, state }: { file: KeyFile; state: State },
   hash: string,
@@ -132,7 +132,7 @@ function lookUp(
 
 /** Undefined if the record there does not have the key. */
 function fateAt(
-  store: FileStore,
+  store: Store,
   log: LogReader,
   { id }: State,
   place: KeyPlace,
@@ -157,7 +157,7 @@ function recordAtPlace(log: LogReader, place: KeyPlace): SessionRecord | undefin
 }
 
 function write(
-  store: FileStore,
+  store: Store,
   log: LogReader,
   state: State,
   added: Map<string, KeyPlace>,
@@ -172,7 +172,7 @@ function write(
   )
 }
 
-function openIndex(store: FileStore, agentId: string): KeyFile | undefined {
+function openIndex(store: Store, agentId: string): KeyFile | undefined {
   return attempt(() => store.keys.open(agentId))
 }
 

@@ -1,5 +1,5 @@
 /** Where in a log the latest run of each key begins, gathered from the log itself. */
-import type { FileStore, KeyFile, KeyPlace, LogReader } from '../storage/store.js'
+import type { KeyFile, KeyPlace, LogReader, Store } from '../storage/store.js'
 import { hashesOfKey, keyHashesIn, type Rebuilt } from './key-hashes.js'
 import { recordsOfKinds } from './load.js'
 import type { KeyEntry, State } from './state.js'
@@ -8,7 +8,7 @@ export const MINUTE_MS = 60_000
 
 /** The start of the latest run of each key in the log, by the key's hash: the contents of a complete index. */
 export function placesInLog(
-  store: FileStore,
+  store: Store,
   agentId: string,
   log: LogReader,
   to: number,
@@ -25,16 +25,16 @@ interface Gathered {
 }
 
 /** Keys that this process has gathered from a whole log, until they are written. A send looks keys up twice and writes once. */
-const gatheredByStore = new WeakMap<FileStore, Map<string, Gathered>>()
+const gatheredByStore = new WeakMap<Store, Map<string, Gathered>>()
 
-export function keysInMemory(store: FileStore): Map<string, Gathered> {
+export function keysInMemory(store: Store): Map<string, Gathered> {
   const known = gatheredByStore.get(store) ?? new Map<string, Gathered>()
   gatheredByStore.set(store, known)
   return known
 }
 
 export function gatherKeys(
-  store: FileStore,
+  store: Store,
   log: LogReader,
   { id, last_seq, log_bytes }: State,
 ): Map<string, KeyPlace> {
@@ -48,7 +48,7 @@ export function gatherKeys(
 }
 
 export function placesSince(
-  store: FileStore,
+  store: Store,
   log: LogReader,
   { end }: KeyFile,
   { id, log_bytes }: State,
@@ -58,7 +58,7 @@ export function placesSince(
   return places
 }
 
-function hashesFrom(store: FileStore, agentId: string): (record: Rebuilt) => string[] {
+function hashesFrom(store: Store, agentId: string): (record: Rebuilt) => string[] {
   return (record) => keyHashesIn(store, agentId, record)
 }
 

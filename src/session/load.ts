@@ -1,7 +1,7 @@
 /** Loads a state from disk: a trusted snapshot and the records after it, or else the whole log. */
 import { damagedConversation, SessionStateError, SubstratError } from '../errors.js'
 import { isKnownFormat } from '../format.js'
-import type { FileStore, LogDamage, LoggedRecord, LogReader, Unframed } from '../storage/store.js'
+import type { LogDamage, LoggedRecord, LogReader, Store, Unframed } from '../storage/store.js'
 import { fold } from './fold/fold.js'
 import { kindInWords, kindIsKnown, reservedIn, type SessionRecord, wrongShape } from './records.js'
 import { decodeSnapshot } from './snapshot.js'
@@ -18,25 +18,29 @@ export interface Loaded {
 }
 
 /** Reads the complete batches of the log. Undefined if the agent does not exist. */
-export function openForRead(store: FileStore, agentId: string): Loaded | undefined {
-  const snapshot = store.snapshots.read(agentId)
-  const log = store.logs.openForRead(agentId)
-  if (log === undefined) return undefined
-  try {
-    return load(agentId, log, snapshot)
-  } finally {
-    log.close()
-  }
+export function openForRead(store: Store, agentId: string): Loaded | undefined {
+  return readAgent(store, agentId, false)
 }
 
 /**
  * Like `openForRead`, but fsyncs first. Use it before acknowledging what was read: the writer may not have synced yet, or may
  * have died before its fsync (durability rule 1).
  */
-export function openDurable(store: FileStore, agentId: string): Loaded | undefined {
-  const loaded = openForRead(store, agentId)
-  if (loaded !== undefined && loaded.state.log_bytes > loaded.snapshotBytes) store.logs.sync(agentId)
-  return loaded
+export function openDurable(store: Store, agentId: string): Loaded | undefined {
+  return readAgent(store, agentId, true)
+}
+
+function readAgent(store: Store, agentId: string, isDurable: boolean): Loaded | undefined {
+  const opened = store.open(agentId)
+  if (opened === undefined) return undefined
+  const { snapshot, log } = opened
+  try {
+    const loaded = load(agentId, log, snapshot)
+    if (isDurable && loaded.state.log_bytes > loaded.snapshotBytes) log.sync()
+    return loaded
+  } finally {
+    log.close()
+  }
 }
 
 /**

@@ -1,7 +1,7 @@
 /** Reads an ended run from its place in the log. `send --key` answers with it when a key is repeated. */
 
 import type { RunError, Usage } from '../schema/types.js'
-import type { FileStore } from '../storage/store.js'
+import type { Store } from '../storage/store.js'
 import { addUsage } from './fold/usage.js'
 import { recordsFrom } from './load.js'
 import { readText } from './read.js'
@@ -26,7 +26,7 @@ export interface PastRun {
 }
 
 /** The last run of the turn at `entry`. An interrupted run may have been continued by another run. */
-export function readContinuedRun(store: FileStore, agentId: string, entry: Omit<KeyEntry, 'key'>): PastRun {
+export function readContinuedRun(store: Store, agentId: string, entry: Omit<KeyEntry, 'key'>): PastRun {
   const run = readPastRun(store, agentId, entry)
   if (run.status !== 'interrupted') return run
   const next = findContinuation(store, agentId, entry, run.run_id)
@@ -34,12 +34,12 @@ export function readContinuedRun(store: FileStore, agentId: string, entry: Omit<
 }
 
 function findContinuation(
-  store: FileStore,
+  store: Store,
   agentId: string,
   from: Omit<KeyEntry, 'key'>,
   runId: string,
 ): Omit<KeyEntry, 'key'> | undefined {
-  const log = store.logs.openForRead(agentId)
+  const log = store.openLog(agentId)
   if (log === undefined) return undefined
   try {
     let { offset } = from
@@ -54,8 +54,8 @@ function findContinuation(
   return undefined
 }
 
-export function readPastRun(store: FileStore, agentId: string, entry: Omit<KeyEntry, 'key'>): PastRun {
-  const log = store.logs.openForRead(agentId)
+export function readPastRun(store: Store, agentId: string, entry: Omit<KeyEntry, 'key'>): PastRun {
+  const log = store.openLog(agentId)
   const run: PastRun = {
     run_id: '',
     status: 'open',

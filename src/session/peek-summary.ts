@@ -4,15 +4,13 @@
  *
  * Invariant: a summary has the same derived status as the whole state.
  */
-import type { FileStore } from '../storage/store.js'
+import type { Store } from '../storage/store.js'
 import { peekState } from './peek-state.js'
 import { SNAPSHOT_HEADS } from './snapshot.js'
 import { type AgentSummary, idleSummary } from './snapshot-layout.js'
 
 /** Undefined if the agent does not exist. With mail in its inbox the whole state is read, because a summary has no delivered ids. */
-export function peekSummary(store: FileStore, agentId: string, hasMail: boolean): AgentSummary | undefined {
-  const peeked = hasMail ? undefined : store.snapshots.peek(agentId, SNAPSHOT_HEADS)
-  const summary = peeked === undefined ? undefined : idleSummary(peeked.text)
-  const isTrusted = summary?.id === agentId && store.snapshots.isEndOfLog(summary)
-  return isTrusted ? summary : peekState(store, agentId)
+export function peekSummary(store: Store, agentId: string, hasMail: boolean): AgentSummary | undefined {
+  const summary = hasMail ? undefined : store.peek(agentId, SNAPSHOT_HEADS, ({ text }) => idleSummary(text))
+  return summary ?? peekState(store, agentId)
 }

@@ -2,19 +2,19 @@
 
 import { isBlob } from '../format.js'
 import type { Content } from '../schema/types.js'
-import type { FileStore } from '../storage/store.js'
+import type { Store } from '../storage/store.js'
 import { recordAt } from './load.js'
 import type { SessionRecord } from './records.js'
 import type { Location } from './state.js'
 
 /** The text of a message, from its line or its blob. */
-export function readText(store: FileStore, agentId: string, content: Content): string {
+export function readText(store: Store, agentId: string, content: Content): string {
   return isBlob(content) ? store.readBlob(agentId, content).toString('utf8') : content
 }
 
 /** The record at a place that the state names. Undefined if the log no longer exists. */
-export function readRecord(store: FileStore, agentId: string, at: Location): SessionRecord | undefined {
-  const log = store.logs.openForRead(agentId)
+export function readRecord(store: Store, agentId: string, at: Location): SessionRecord | undefined {
+  const log = store.openLog(agentId)
   if (log === undefined) return undefined
   try {
     return recordAt(log, at)
@@ -24,13 +24,13 @@ export function readRecord(store: FileStore, agentId: string, at: Location): Ses
 }
 
 /** The text of the message record at a place that the state names. Empty if the log no longer exists. */
-export function readMessageText(store: FileStore, agentId: string, at: Location): string {
+export function readMessageText(store: Store, agentId: string, at: Location): string {
   const record = readRecord(store, agentId, at)
   return record === undefined ? '' : readRecordText(store, agentId, record)
 }
 
 /** The text of a message record, or the model's text before it refused. Empty for records of other kinds. */
-export function readRecordText(store: FileStore, agentId: string, record: SessionRecord): string {
+export function readRecordText(store: Store, agentId: string, record: SessionRecord): string {
   if (record.kind === 'run.failed')
     return record.said === undefined ? '' : readText(store, agentId, record.said)
   return 'content' in record ? readText(store, agentId, record.content) : ''

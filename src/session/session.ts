@@ -11,7 +11,7 @@ import { FORMAT } from '../format.js'
 import { limits } from '../limits.js'
 import type { Holder } from '../schema/files.js'
 import type { Content } from '../schema/types.js'
-import type { AgentLease, BlobReference, FileStore, TakeOptions } from '../storage/store.js'
+import type { BlobReference, Lease, Store, TakeOptions } from '../storage/store.js'
 import { encodeBatch } from './batch.js'
 import { rebuildKeyIndex, writeKeyIndex } from './key-index.js'
 import { load, recordAt, recordsFrom, withUsage } from './load.js'
@@ -22,18 +22,14 @@ import { snapshotOf } from './snapshot.js'
 import type { Location, State } from './state.js'
 
 /** Takes the lock, marks the agent, repairs the log's tail. Throws LOCKED if another process holds the agent. */
-export async function openForAppend(
-  store: FileStore,
-  agentId: string,
-  options: TakeOptions,
-): Promise<Session> {
+export async function openForAppend(store: Store, agentId: string, options: TakeOptions): Promise<Session> {
   const lease = await store.take(agentId, options)
   if (lease === undefined) throw busyError(store, agentId)
   return openHeld(store, lease)
 }
 
 /** The session of an agent that this process holds. Releases the agent if the session cannot be opened. */
-export async function openHeld(store: FileStore, lease: AgentLease): Promise<Session> {
+export async function openHeld(store: Store, lease: Lease): Promise<Session> {
   try {
     return Session.repair(store, lease)
   } catch (error) {
@@ -52,8 +48,8 @@ export class Session {
   private readonly openedKeys: State['keys']
 
   private constructor(
-    readonly store: FileStore,
-    private readonly lease: AgentLease,
+    readonly store: Store,
+    private readonly lease: Lease,
     private current: State,
     /** How much of the log the snapshot on disk covers; -1 without a snapshot. */
     private snapshotBytes: number,
@@ -62,15 +58,12 @@ export class Session {
   }
 
   /** Opens a session under its lock. Cuts or syncs the tail that a dead writer left (durability rules 4 and 5). */
-  static repair(store: FileStore, lease: AgentLease): Session {
+  static repair(store: Store, lease: Lease): Session {
     const { agentId, log } = lease
     const loaded = load(agentId, log, lease.snapshot, limits.logCheckedForAppendBytes)
     const { state, snapshotBytes, syncedBytes } = withUsage(loaded, log)
-    lease.repairTail({ synced: syncedBytes, end: state.log_bytes })
-    for (const { runId, verb } of store.requests.requestsTo(agentId)) {
-      if (runId !== state.run?.run_id || state.run.status !== 'open')
-        store.requests.remove(agentId, runId, verb)
-    }
+    const openRunId = state.run?.status === 'open' ? state.run.run_id : null
+    lease.repair({ synced: syncedBytes, end: state.log_bytes, openRunId })
     return new Session(store, lease, state, snapshotBytes)
   }
 
@@ -194,8 +187,8 @@ export class Session {
 }
 
 /** Names the holder: its pid, host and command, and when it took the lock. */
-export function busyError(store: FileStore, agentId: string): SubstratError {
-  const holder = store.agentHolder(agentId)
+export function busyError(store: Store, agentId: string): SubstratError {
+  const holder = store.holder(agentId)
   const agent = readableState(store, agentId)?.name ?? agentId
   return new SubstratError('LOCKED', `agent ${agent} is busy: ${describeHolder(holder)} holds it`, {
     hint: `see what it is doing: substrat show ${shellWord(agent)}; to wait longer, add --timeout; to queue a message, add --if-busy queue`,

@@ -1,6 +1,6 @@
 /** The current derived status of an agent. */
 import { type ClockReading, readClock } from '../host/identity.js'
-import type { FileStore } from '../storage/store.js'
+import type { Store } from '../storage/store.js'
 import type { State } from './state.js'
 import { deriveStatus, type Status } from './status.js'
 
@@ -9,10 +9,10 @@ type Watched = Parameters<typeof deriveStatus>[0] & Pick<State, 'id'>
 const NO_CLOCK: ClockReading = { at: '', kernel_boot_id: '', uptime_ms: 0 }
 
 /** Probes the lock only for an open run, whose status depends on whether its holder lives. */
-export function statusNow(store: FileStore, state: Watched): Status {
+export function statusNow(store: Store, state: Watched): Status {
   return deriveStatus(
     state,
-    state.run?.status === 'open' && store.isAgentHeld(state.id),
+    state.run?.status === 'open' && store.isHeld(state.id),
     // Only a wait depends on the time.
     state.run?.wait == null ? NO_CLOCK : readClock(),
   )

@@ -1,6 +1,6 @@
 /** Reads what the records of a log used, one entry per record. Needs the memory of one entry, at any length of the log. */
 import type { ModelUsage, Usage } from '../schema/types.js'
-import type { FileStore } from '../storage/store.js'
+import type { Store } from '../storage/store.js'
 import { addUsage, remainder } from './fold/usage.js'
 import { recordsFrom } from './load.js'
 
@@ -13,8 +13,8 @@ export interface UsageEntry {
   models: ModelUsage[]
 }
 
-export function* usageInLog(store: FileStore, agentId: string): Generator<UsageEntry> {
-  const log = store.logs.openForRead(agentId)
+export function* usageInLog(store: Store, agentId: string): Generator<UsageEntry> {
+  const log = store.openLog(agentId)
   if (log === undefined) return
   let counted: Usage | null = null
   let model: string | null = null

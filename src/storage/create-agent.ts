@@ -10,7 +10,7 @@ import { assert, SubstratError } from '../errors.js'
 import { statIfThere } from '../host/disk/facts.js'
 import * as io from '../host/disk/io.js'
 import { lockOpenFile, tryKernelLock } from './locks/kernel-lock.js'
-import { type Lease, type LockSystem, leaseFrom } from './locks/lease.js'
+import { type KernelLease, type LockSystem, leaseFrom } from './locks/lease.js'
 import { type LockedLog, tryLockLog } from './locks/log-lock.js'
 import { writeBlob } from './log/blobs.js'
 import { frame } from './log/frame.js'
@@ -29,7 +29,11 @@ export interface NewAgentFiles {
 }
 
 /** Returns the agent's lock, which is taken before the agent becomes visible. */
-export async function createAgent(paths: HomePaths, locks: LockSystem, files: NewAgentFiles): Promise<Lease> {
+export async function createAgent(
+  paths: HomePaths,
+  locks: LockSystem,
+  files: NewAgentFiles,
+): Promise<KernelLease> {
   const staging = paths.spawning(files.agentId)
   const agent = paths.agent(files.agentId)
   const marker = paths.marker(files.agentId)

@@ -14,9 +14,10 @@ import { isTemporaryName } from '../host/disk/temporary.js'
 import { ownIdentity } from '../host/identity.js'
 import type { GoneHost } from '../schema/files.js'
 import { frame, unframeFile } from './log/frame.js'
+import type { GoneHosts } from './parts.js'
 import type { HomePaths } from './paths.js'
 
-export class GoneHosts {
+export class GoneHostFiles implements GoneHosts {
   constructor(private readonly paths: HomePaths) {}
 
   has(kernelBootId: string): boolean {

@@ -11,8 +11,9 @@ import * as io from '../host/disk/io.js'
 import { replace } from '../host/disk/replace.js'
 import { FILE_PREDICATES } from '../schema/generated/file-predicates.js'
 import { lockOpenFile } from './locks/kernel-lock.js'
-import { type Lease, type LockSystem, waitForLease } from './locks/lease.js'
+import { type KernelLease, type LockSystem, waitForLease } from './locks/lease.js'
 import { frame, unframeFile } from './log/frame.js'
+import type { KeptServerFiles } from './parts.js'
 import { type HomePaths, parseAgentDirectory } from './paths.js'
 
 const OUTPUT_BYTES_READ = 64 * 1024
@@ -24,7 +25,7 @@ export interface ServerUse {
   usedMs: number
 }
 
-export class KeptServerFiles {
+export class ServerFiles implements KeptServerFiles {
   constructor(
     private readonly paths: HomePaths,
     private readonly locks: LockSystem,
@@ -50,7 +51,7 @@ export class KeptServerFiles {
   /**
    * Held while a command counts the servers and stops some. Undefined if another process holds it longer than `waitMs`.
    */
-  lock(command: string, waitMs: number): Promise<Lease | undefined> {
+  lock(command: string, waitMs: number): Promise<KernelLease | undefined> {
     io.mkdir('server.mkdir', this.paths.servers)
     return waitForLease(this.locks, this.paths.serversLock, command, waitMs)
   }

@@ -2,6 +2,7 @@
 import { statIfThere } from '../host/disk/facts.js'
 import { forgetOld, type KeyPlace, type KeyRetention, mergeEntries } from './log/key-entries.js'
 import { KeyFile, type KeyFileEnd, type SalvagedKeys, salvageKeyFile, writeKeyFile } from './log/key-file.js'
+import type { KeyIndexes } from './parts.js'
 import type { HomePaths } from './paths.js'
 
 interface IndexedKeys {
@@ -12,7 +13,7 @@ interface IndexedKeys {
   kept: KeyRetention
 }
 
-export class KeyIndexes {
+export class KeyIndexFiles implements KeyIndexes {
   constructor(private readonly paths: HomePaths) {}
 
   isThere(agentId: string): boolean {

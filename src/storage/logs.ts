@@ -3,8 +3,8 @@
 import * as io from '../host/disk/io.js'
 import { createWhole } from '../host/disk/replace.js'
 import { sha256Hex } from '../start/hash.js'
-import type { Lease } from './locks/lease.js'
-import { LogWriter, type OpenedLog, openLogForRead } from './log/log.js'
+import type { KernelLease } from './locks/lease.js'
+import { type FileLog, LogWriter, openLogForRead } from './log/log.js'
 import { checkOwner, ownLog } from './log/log-owner.js'
 import type { HomePaths } from './paths.js'
 
@@ -12,7 +12,7 @@ export class Logs {
   constructor(private readonly paths: HomePaths) {}
 
   /** Undefined if there is no log. Throws CORRUPT if the log belongs to another agent. */
-  openForRead(agentId: string): OpenedLog | undefined {
+  openForRead(agentId: string): FileLog | undefined {
     const log = openLogForRead(this.pathOf(agentId))
     return log === undefined ? undefined : ownLog(log, agentId)
   }
@@ -21,20 +21,10 @@ export class Logs {
    * Needs the agent's lease, which also locks the log and closes it. Throws CORRUPT if the log is missing or belongs to
    * another agent.
    */
-  openForAppend(agentId: string, { log }: Lease): LogWriter {
+  openForAppend(agentId: string, { log }: KernelLease): LogWriter {
     const writer = LogWriter.open(this.pathOf(agentId), log)
     checkOwner(writer, agentId)
     return writer
-  }
-
-  /** Call before acknowledging records read without the lock: their writer may not have fsynced them yet. */
-  sync(agentId: string): void {
-    const file = io.open('log.open', this.pathOf(agentId), 'read')
-    try {
-      io.fdatasync('log.sync_read', file)
-    } finally {
-      io.close(file)
-    }
   }
 
   /** Saves the bytes of a truncated tail in `cut/` for inspection, if the disk permits. */

@@ -12,15 +12,25 @@ import { replace } from '../host/disk/replace.js'
 import { asideName } from './aside.js'
 import { frame, type Unframed, unframeFile } from './log/frame.js'
 import * as maildir from './maildir.js'
+import type { Markers } from './markers.js'
+import type { Mail } from './parts.js'
 import type { HomePaths } from './paths.js'
 
-export class Mailboxes {
-  constructor(private readonly paths: HomePaths) {}
+export class Mailboxes implements Mail {
+  constructor(
+    private readonly paths: HomePaths,
+    private readonly markers: Markers,
+  ) {}
 
-  /** Durable on return. False if a message with that id is already stored, or the operator has taken it. */
-  put(to: string, messageId: string, message: object, beforeLink?: () => void): boolean {
-    if (to === OPERATOR && this.isTaken(messageId)) return false
-    return maildir.putMessage(this.pathOf(to, messageId), frame(message), beforeLink)
+  /** On disk after a crash: perhaps a temporary file; then the marker, with or without the message. */
+  put(to: string, messageId: string, message: object): boolean {
+    const path = this.pathOf(to, messageId)
+    if (to === OPERATOR) return !this.isTaken(messageId) && maildir.putMessage(path, frame(message))
+    this.markers.syncNameOf(to)
+    // Before and after the message is stored: see `Markers.unmark`.
+    const isNew = maildir.putMessage(path, frame(message), () => this.markers.mark(to))
+    this.markers.mark(to)
+    return isNew
   }
 
   /** Replaces a pending message. Needs the agent's lock. A crash leaves the old message or the new one, whole. */
@@ -103,11 +113,9 @@ export class Mailboxes {
     return forgotten
   }
 
-  /**
-   * Renames a damaged message, by its `pathOf`, to a name beside the messages, and returns that path. Durable on
-   * return.
-   */
-  setAside(path: string): string {
+  /** Renames the message to a name beside the messages. */
+  setAside(to: string, messageId: string): string {
+    const path = this.pathOf(to, messageId)
     const aside = asideName(path)
     io.rename('mail.aside', path, aside)
     io.syncDirectory('mail.sync_aside', dirname(path))

@@ -1,12 +1,32 @@
 /**
- * Markers: each says that an agent may need a visit. They are not fsynced, so after a new boot recovery visits every agent.
+ * Markers: each says that an agent may need a visit. They are not fsynced, so after a new boot recovery visits every agent, and
+ * `boots/` records that.
  */
 import { statIfThere } from '../host/disk/facts.js'
 import * as io from '../host/disk/io.js'
+import { Boots } from './boots.js'
+import type { LockSystem } from './locks/lease.js'
+import type { Visits } from './parts.js'
 import { type HomePaths, parseMarker } from './paths.js'
+import { sweepHome } from './sweep.js'
 
-export class Markers {
-  constructor(private readonly paths: HomePaths) {}
+export class Markers implements Visits {
+  private readonly boots: Boots
+
+  constructor(
+    private readonly paths: HomePaths,
+    private readonly locks: LockSystem,
+  ) {
+    this.boots = new Boots(paths)
+  }
+
+  get isComplete(): boolean {
+    return this.boots.isScanned()
+  }
+
+  markComplete(): void {
+    this.boots.markScanned()
+  }
 
   mark(agentId: string): void {
     const file = io.open('marker.create', this.paths.marker(agentId), 'create')
@@ -27,6 +47,32 @@ export class Markers {
     io.renameIfThere('marker.aside', marker, aside)
     if (needsVisit()) io.renameIfThere('marker.restore', aside, marker)
     else io.unlink('marker.unlink', aside)
+  }
+
+  unmarkAbsent(agentId: string): void {
+    this.unmark(agentId, () => this.isSpawning(agentId) || this.isThere(agentId))
+  }
+
+  /** Whether a spawn is creating the agent. Call it before looking for the agent, which may otherwise be missed. */
+  isSpawning(agentId: string): boolean {
+    return statIfThere('agents.stat', this.paths.spawning(agentId).root) !== undefined
+  }
+
+  private isThere(agentId: string): boolean {
+    return statIfThere('agents.stat', this.paths.agent(agentId).root) !== undefined
+  }
+
+  /**
+   * Call before acknowledging anything in an agent that another process created (durability rule 3). That process may
+   * die between the rename and the fsync of the name, or may have died there. In that case the marker still exists.
+   */
+  syncNameOf(agentId: string): void {
+    if (this.isMarked(agentId)) io.syncDirectory('agents.sync_directory', this.paths.agents)
+  }
+
+  /** Removes temporary files of the home, staging directories and remains of removed agents. */
+  sweep(): number {
+    return sweepHome(this.paths, this.locks)
   }
 
   isMarked(agentId: string): boolean {

@@ -15,18 +15,21 @@ import { statIfThere } from '../host/disk/facts.js'
 import * as io from '../host/disk/io.js'
 import { replace } from '../host/disk/replace.js'
 import { FILE_PREDICATES } from '../schema/generated/file-predicates.js'
-import { isHeld, type Lease, type LockSystem, waitForLease } from './locks/lease.js'
+import { isHeld, type KernelLease, type LockSystem, waitForLease } from './locks/lease.js'
 import { frame, unframeFile } from './log/frame.js'
+import type { NameEntry, Names } from './parts.js'
 import { isNameEntry, type NameIndexPaths } from './paths.js'
 
 const LOCK_WAIT_MS = 10_000
 
-export class NameIndex {
-  private held: Lease | undefined
+export class NameIndex implements Names {
+  private held: KernelLease | undefined
 
   constructor(
     private readonly paths: NameIndexPaths,
     private readonly locks: LockSystem,
+    /** Makes the parent durable, whose name another process may not have fsynced (durability rule 3). */
+    private readonly syncParent: () => void = () => undefined,
   ) {}
 
   get isComplete(): boolean {
@@ -71,7 +74,7 @@ export class NameIndex {
   }
 
   /** All entries. A damaged one has no `agentId`. */
-  entries(): { path: string; agentId: string | undefined }[] {
+  entries(): NameEntry[] {
     const files = io.listDirectory('names.list', this.paths.directory).filter(isNameEntry)
     return files.map((file) => {
       const path = `${this.paths.directory}/${file}`
@@ -85,7 +88,7 @@ export class NameIndex {
   }
 
   /** Removes a damaged entry, or one without an agent. Needs the lock. */
-  discard(path: string): void {
+  discard({ path }: NameEntry): void {
     this.held?.assertHeld()
     assert(dirname(path) === this.paths.directory, 'an entry belongs to this index')
     io.unlink('names.discard', path)
@@ -119,7 +122,8 @@ export class NameIndex {
     io.syncDirectory('names.sync_directory', this.paths.directory)
   }
 
-  async lock(command: string): Promise<Lease> {
+  async lock(command: string): Promise<KernelLease> {
+    this.syncParent()
     io.mkdir('names.mkdir', this.paths.directory)
     const lease = await waitForLease(this.locks, this.paths.lock, command, LOCK_WAIT_MS)
     this.held = lease

@@ -3,9 +3,10 @@
  * request cannot stop a later run. Advisory, so nothing here is fsynced.
  */
 import * as io from '../host/disk/io.js'
+import type { Requests } from './parts.js'
 import { type HomePaths, parseRequestFile, type RequestVerb } from './paths.js'
 
-export class Requests {
+export class RequestFiles implements Requests {
   constructor(private readonly paths: HomePaths) {}
 
   put(agentId: string, runId: string, verb: RequestVerb): void {

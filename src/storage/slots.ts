@@ -1,6 +1,6 @@
 /** Slots. Each is a lock that gives the right to one provider call. */
 import * as io from '../host/disk/io.js'
-import { type Lease, type LockSystem, tryLease } from './locks/lease.js'
+import { type KernelLease, type LockSystem, tryLease } from './locks/lease.js'
 import type { HomePaths } from './paths.js'
 
 export class Slots {
@@ -10,7 +10,7 @@ export class Slots {
   ) {}
 
   /** Undefined if every slot of the pool is taken. */
-  async tryTake(pool: string, slots: number, command: string): Promise<Lease | undefined> {
+  async tryTake(pool: string, slots: number, command: string): Promise<KernelLease | undefined> {
     io.mkdir('slot.mkdir', this.paths.slotPool(pool))
     const first = process.pid % slots
     for (let index = 0; index < slots; index++) {

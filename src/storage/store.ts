@@ -1,312 +1,202 @@
 /**
- * The file store: the only view of the disk for the layers above. Its interface has agents, logs, mail, markers and
- * leases but no files, so a second store could replace this one.
+ * What the layers above need of a home. `FileStore` keeps a home in files, `MemoryStore` in memory, and one suite,
+ * `substrat/store-conformance`, tests what is promised here.
  *
- * The comment of each writing method states what is on disk on return. No method acknowledges anything.
+ * Each call is one request, so that a store on another machine needs one round trip for it. Calls are synchronous, because each
+ * persisted step of a turn is a critical section. Only taking a right may take time.
+ *
+ * An agent is *held* by the process that has its *lease*, the exclusive right to write it. It is *marked* if it may need a visit.
+ * *Durable* means that no crash or power cut can take it back once the call has returned.
  */
-import type { Duplex } from 'node:stream'
-import { ProgramFiles } from '../files/program-files.js'
-import { serveSocket } from '../files/socket.js'
-import { fileSystemType, statIfThere } from '../host/disk/facts.js'
-import * as io from '../host/disk/io.js'
-import { confine } from '../host/disk/operation.js'
-import type { GoneHost, Holder, HomeFacts } from '../schema/files.js'
-import { agentGone } from './agent-gone.js'
-import { AgentLease } from './agent-lease.js'
-import { Boots } from './boots.js'
-import { createAgent, type NewAgentFiles } from './create-agent.js'
-import { GoneHosts } from './gone-hosts.js'
-import { HomeFormat, makeHome, readHome, refuseWithoutFacts } from './home.js'
-import { KeptServerFiles } from './kept-servers.js'
-import { KeyIndexes } from './keys.js'
-import { chooseLockKind } from './locks/kernel-lock.js'
-import { isHeld, isLocalType, type Lease, type LockSystem, readHolder, waitForLease } from './locks/lease.js'
-import { type BlobReference, readBlob, writeBlob } from './log/blobs.js'
-import { Logs } from './logs.js'
-import { Mailboxes } from './mailboxes.js'
-import { Markers } from './markers.js'
-import { NameIndex } from './names.js'
-import { HomePaths, parseAgentDirectory, type RequestVerb } from './paths.js'
-import { Requests } from './requests.js'
-import { Slots } from './slots.js'
-import { Snapshots } from './snapshots.js'
-import { type Entry, surveyHome, type Unseen } from './survey.js'
-import { sweepAgent, sweepHome } from './sweep.js'
-import { Upkeep } from './upkeep.js'
-import { WaitEdges } from './wait-edges.js'
+import type { Holder } from '../schema/files.js'
+import type { Unframed } from './log/frame.js'
+import type { LogReader } from './log/reader.js'
+import type {
+  BlobReference,
+  GoneHosts,
+  KeyIndexes,
+  LocalFiles,
+  Mail,
+  Names,
+  Requests,
+  Right,
+  Upkeep,
+  Visits,
+  Waits,
+} from './parts.js'
 
+export type { GoneHost } from '../schema/files.js'
 export { agentGone } from './agent-gone.js'
-export type { ServerUse } from './kept-servers.js'
 export { BatchLines } from './log/batch-lines.js'
 export type { Unframed } from './log/frame.js'
 export type { KeyPlace, KeyRetention } from './log/key-entries.js'
 export type { KeyFile, SalvagedKeys } from './log/key-file.js'
-export type { LogWriter, OpenedLog } from './log/log.js'
 export type { LogReader } from './log/reader.js'
 export type { LogDamage, LoggedRecord } from './log/scan.js'
-export type { PeekedSnapshot } from './snapshots.js'
-export type { AgentLease, BlobReference, Entry, GoneHost, Lease, NameIndex, RequestVerb, Unseen, Upkeep }
+export type * from './parts.js'
+
+export interface Store {
+  /** The same for every process and host that uses the home. */
+  readonly homeId: string
+  /** The format of the home when it was opened. */
+  readonly format: number
+  /** The value of SUBSTRAT_HOME with which another process opens this home. */
+  readonly address: string
+  /** Where a person finds it. Never parsed. */
+  label(thing: Thing): string
+
+  agentIds(): string[]
+  hasAgent(agentId: string): boolean
+  /** The agent at one moment, without its lease. Undefined if there is no such agent. The caller closes its log. */
+  open(agentId: string): OpenedAgent | undefined
+  /** The same without the snapshot, for callers that know their place in the log. */
+  openLog(agentId: string): OpenedLog | undefined
+  /**
+   * Fast path for lists of very many agents: the result of `parse` for a small snapshot that begins with one of the heads and
+   * covers the whole log. Undefined for any other; then `open` the agent.
+   */
+  peek<S extends KnownEnd>(
+    agentId: string,
+    heads: string[],
+    parse: (snapshot: PeekedSnapshot) => S | undefined,
+  ): S | undefined
+  /** Throws CORRUPT if the blob is missing or damaged. */
+  readBlob(agentId: string, reference: BlobReference): Buffer
+  /** Makes the creation of an agent durable. Call it before acknowledging anything in an agent that another process created. */
+  makeDurable(agentId: string): void
+  isHeld(agentId: string): boolean
+  /** The last process that took the agent. Undefined if it is unknown. */
+  holder(agentId: string): Holder | undefined
+
+  /** Holds, marks and opens the agent. Undefined if another process still holds it after `waitMs`. */
+  take(agentId: string, options: TakeOptions): Promise<Lease | undefined>
+  /** Creates the agent with its first batch, marked and held by this process. After a crash it exists whole or not at all. */
+  create(birth: Birth): Promise<Lease>
+  /** The right to an agent without its log, which may be damaged. Undefined if another process still holds it after `waitMs`. */
+  hold(agentId: string, options: TakeOptions): Promise<Right | undefined>
+  /** Removes an agent that this process holds. After a crash it is gone whole, or not at all. */
+  remove(agentId: string, held: Right): void
+
+  /** The names below an agent, or of the roots. */
+  names(parentId: string | null): Names
+  readonly mail: Mail
+  readonly keys: KeyIndexes
+  readonly visits: Visits
+  readonly requests: Requests
+  readonly waits: Waits
+  readonly hosts: GoneHosts
+  /** Takes one of the slots of a pool. Undefined if other processes have them all. */
+  takeSlot(pool: string, slots: number, command: string): Promise<Right | undefined>
+
+  readConfig(): Buffer | undefined
+  /** Durable. */
+  writeConfig(text: string): void
+  /** What an agent has on this host only. */
+  readonly local: LocalFiles
+  readonly upkeep: Upkeep
+}
+
+export type Thing =
+  | { kind: 'home' | 'config' }
+  | { kind: 'agent' | 'log'; agentId: string }
+  | { kind: 'message'; to: string; messageId: string }
+
+export interface OpenedAgent {
+  /** Read before the log, so it is never newer. */
+  readonly snapshot: Unframed
+  readonly log: OpenedLog
+}
+
+/** A log with the size that it had when it was opened. */
+export interface OpenedLog extends LogReader {
+  /** Makes it durable. Call it before acknowledging what was read: the writer may not have done so (durability rule 1). */
+  sync(): void
+  close(): void
+}
 
 export interface TakeOptions {
-  /** The command that the lock file names, for other users. */
+  /** The command, for other users. */
   command: string
-  /** How long to wait for a busy lock. At least 50 ms. */
+  /** How long to wait for a busy agent. At least 50 ms. */
   waitMs: number
   signal?: AbortSignal | undefined
 }
 
-export class FileStore {
-  readonly logs: Logs
-  readonly snapshots: Snapshots
-  readonly keys: KeyIndexes
-  readonly mail: Mailboxes
-  /** Waits between agents. */
-  readonly waits: WaitEdges
-  readonly slots: Slots
-  readonly requests: Requests
-  readonly boots: Boots
-  readonly goneHosts: GoneHosts
-  readonly keptServers: KeptServerFiles
-  readonly upkeep: Upkeep
-  readonly format: HomeFormat
-  readonly markers: Markers
-
-  private constructor(
-    readonly paths: HomePaths,
-    readonly home: HomeFacts,
-    private readonly locks: LockSystem,
-  ) {
-    this.logs = new Logs(paths)
-    this.snapshots = new Snapshots(paths)
-    this.keys = new KeyIndexes(paths)
-    this.mail = new Mailboxes(paths)
-    this.waits = new WaitEdges(paths, locks)
-    this.slots = new Slots(paths, locks)
-    this.requests = new Requests(paths)
-    this.boots = new Boots(paths)
-    this.goneHosts = new GoneHosts(paths)
-    this.keptServers = new KeptServerFiles(paths, locks)
-    this.upkeep = new Upkeep(paths, locks)
-    this.format = new HomeFormat(paths, home)
-    this.markers = new Markers(paths)
-  }
-
-  /** Undefined if there is no home. Writes nothing. */
-  static openForRead(root: string): FileStore | undefined {
-    const paths = confinedPaths(root)
-    const facts = readHome(paths)
-    if (facts === undefined) refuseWithoutFacts(paths)
-    return facts === undefined ? undefined : FileStore.create(paths, facts)
-  }
-
-  /** Creates the home if it is missing. */
-  static openForWrite(root: string): FileStore {
-    const paths = confinedPaths(root)
-    return FileStore.create(paths, makeHome(paths, chooseLockKind))
-  }
-
-  /** Every name in a home, also if its home.json is unreadable. */
-  static survey(root: string): Generator<Entry | Unseen> {
-    return surveyHome(root)
-  }
-
-  /** home.json. Without it, no other file of the home is read. */
-  static factsPath(root: string): string {
-    return new HomePaths(root).homeFile
-  }
-
-  private static create(paths: HomePaths, facts: HomeFacts): FileStore {
-    const isLocal = isLocalType(fileSystemType(paths.root))
-    return new FileStore(paths, facts, { kind: facts.lock, isLocal })
-  }
-
-  get root(): string {
-    return this.paths.root
-  }
-
-  // Agents
-
-  agentIds(): string[] {
-    return io
-      .listDirectories('agents.list', this.paths.agents)
-      .map(parseAgentDirectory)
-      .filter((id) => id !== undefined)
-  }
-
-  hasAgent(agentId: string): boolean {
-    return statIfThere('agents.stat', this.paths.agent(agentId).root) !== undefined
-  }
-
-  /** Whether a spawn is creating the agent. Call before `hasAgent`, or an agent may be missed. */
-  isSpawning(agentId: string): boolean {
-    return statIfThere('agents.stat', this.paths.spawning(agentId).root) !== undefined
-  }
-
-  /** On return the agent is durable with its first batch, marked, and held by this process. */
-  async create(files: NewAgentFiles): Promise<AgentLease> {
-    // Before the agent exists: an earlier version must refuse the home as soon as one log has this format.
-    this.format.assertRaised()
-    return this.open(files.agentId, await createAgent(this.paths, this.locks, files))
-  }
-
+/**
+ * The right to write one agent, and the agent as it was when the right was taken. Without the right each method throws LOCKED and
+ * changes nothing.
+ */
+export interface Lease extends Right {
+  readonly agentId: string
+  readonly snapshot: Unframed
+  readonly log: LogReader
   /**
-   * Takes the agent and marks it. Undefined if another process still holds it after `waitMs`. The lease releases the log and the
-   * lock.
+   * Repairs what a dead writer left: cuts the bytes after the last whole batch, makes the others durable (durability rules 4 and 5),
+   * and removes requests to runs that have ended.
    */
-  async take(agentId: string, { command, waitMs, signal }: TakeOptions): Promise<AgentLease | undefined> {
-    const lock = await this.lockAgent(agentId, command, waitMs, signal)
-    return lock === undefined
-      ? undefined
-      : this.open(agentId, lock, () => {
-          this.syncNameOf(agentId)
-          // Without the marker no work may start (durability rule 7).
-          this.mark(agentId)
-        })
-  }
-
-  private async open(agentId: string, lock: Lease, begin?: () => void): Promise<AgentLease> {
-    try {
-      begin?.()
-      const log = this.logs.openForAppend(agentId, lock)
-      return new AgentLease(agentId, this, lock, log, this.snapshots.read(agentId))
-    } catch (error) {
-      await lock.release()
-      throw error
-    }
-  }
-
-  /** Needs the agent's lock. One rename removes the agent whole. After a crash, a sweep deletes what was renamed. */
-  removeAgent(agentId: string): void {
-    const aside = this.paths.removedPath(agentId)
-    io.rename('remove.aside', this.paths.agent(agentId).root, aside)
-    io.syncDirectory('remove.sync_agents', this.paths.agents)
-    io.removeTree('remove.tree', aside)
-    io.unlink('marker.unlink', this.paths.marker(agentId))
-    io.unlink('marker.unlink', this.paths.closingMarker(agentId))
-    io.unlink('server.forget', this.paths.server(agentId))
-  }
-
-  /** The path of the log, for a person or a child process. */
-  logPath(agentId: string): string {
-    return this.paths.agent(agentId).log
-  }
-
-  /** The socket on which the holder serves substrat's tools to the program of a run. */
-  socketPath(agentId: string, runId: string): string {
-    return this.paths.agent(agentId).socket(runId)
-  }
-
-  serveSocket(
-    agentId: string,
-    runId: string,
-    onConnection: (connection: Duplex) => Promise<void>,
-  ): Promise<{ close(): void }> {
-    return serveSocket(this.socketPath(agentId, runId), onConnection)
-  }
-
+  repair(tail: Tail): void
+  /** Stores content that the next batch names. Durable. */
+  writeBlob(content: Buffer): BlobReference
   /**
-   * Call before acknowledging anything in an agent that another process created (durability rule 3). That process may
-   * die between the rename and the fsync of the name, or may have died there. In that case the marker still exists.
+   * Durable, with its blobs. After a crash in it, recovery finds the batch whole or not at all. STORAGE_FAILED means that the log
+   * is unchanged; SYNC_FAILED and LOCKED mean that the outcome is unknown.
    */
-  syncNameOf(agentId: string): void {
-    if (this.isMarked(agentId)) io.syncDirectory('agents.sync_directory', this.paths.agents)
-  }
-
-  // Blobs
-
-  writeBlob(agentId: string, content: Buffer): BlobReference {
-    return writeBlob(this.paths.agent(agentId), content)
-  }
-
-  readBlob(agentId: string, reference: BlobReference): Buffer {
-    return readBlob(this.paths.agent(agentId), reference)
-  }
-
-  // Locks
-
-  async lockAgent(
-    agentId: string,
-    command: string,
-    waitMs: number,
-    signal?: AbortSignal,
-  ): Promise<Lease | undefined> {
-    const { lock, log } = this.paths.agent(agentId)
-    try {
-      return await waitForLease(this.locks, lock, command, waitMs, { signal, log })
-    } catch (error) {
-      throw this.hasAgent(agentId) ? error : agentGone(agentId)
-    }
-  }
-
-  isAgentHeld(agentId: string): boolean {
-    return isHeld(this.locks, this.paths.agent(agentId).lock)
-  }
-
-  agentHolder(agentId: string): Holder | undefined {
-    return readHolder(this.paths.agent(agentId).lock)
-  }
-
-  // Names
-
-  rootNames(): NameIndex {
-    return new NameIndex(this.paths.rootNames(), this.locks)
-  }
-
-  childNames(agentId: string): NameIndex {
-    return new NameIndex(this.paths.agent(agentId).childNames(), this.locks)
-  }
-
-  // Markers
-  mark(agentId: string): void {
-    this.markers.mark(agentId)
-  }
-
-  unmark(agentId: string, needsVisit: () => boolean): void {
-    this.markers.unmark(agentId, needsVisit)
-  }
-
-  isMarked(agentId: string): boolean {
-    return this.markers.isMarked(agentId)
-  }
-
-  markedIds(): string[] {
-    return this.markers.markedIds()
-  }
-
-  // Leftovers of dead writers
-  /** Removes temporary files of the home, staging directories and remains of removed agents. Returns their number. */
-  sweepHome(): number {
-    return sweepHome(this.paths, this.locks)
-  }
-
-  /** Files for the programs of one turn. Needs the agent's lock. */
-  programFiles(agentId: string): ProgramFiles {
-    return new ProgramFiles(this.paths.agent(agentId).root)
-  }
-
-  /** Needs the agent's lock. Returns the number of files removed. */
-  sweepAgent(agentId: string): number {
-    this.waits.sweep(agentId)
-    return sweepAgent(this.paths.agent(agentId))
-  }
-
-  // Settings
-  readConfig(): Buffer | undefined {
-    return io.readIfThere('config.read', this.paths.configFile)
-  }
-
-  get configPath(): string {
-    return this.paths.configFile
-  }
-
-  agentPath(agentId: string): string {
-    return this.paths.agent(agentId).root
-  }
+  append(batch: Batch): void
+  /** Leaves the agent as its holder: the snapshot, and whether it stays marked. Mail keeps it marked in any case. */
+  rest(rest: Rest): void
 }
 
-/** Symlinks are refused in the directories of the format only: the owner's own files, such as skills, may be links. */
-function confinedPaths(root: string): HomePaths {
-  const paths = new HomePaths(root)
-  confine(paths.directories)
-  return paths
+/** The records of one append, as the session encodes them. */
+export interface Batch {
+  /** Lines of the log. */
+  bytes: Buffer
+  /** Content that the lines name by hash. */
+  blobs: Buffer[]
+  /** Whether these are the first records of the current format in a log of an earlier format. */
+  isUpgrade: boolean
+}
+
+/** The end of a log that a dead writer left. */
+export interface Tail {
+  /** Every byte before it is durable. */
+  synced: number
+  /** The end of the last whole batch. The bytes after it were never acknowledged. */
+  end: number
+  /** Null if no run is open. */
+  openRunId: string | null
+}
+
+/** How a holder leaves an agent. */
+export interface Rest {
+  /** Undefined if the stored snapshot is current. */
+  snapshot: object | undefined
+  /** Whether the agent needs a visit, also if it has no mail. */
+  isOwed: boolean
+}
+
+export interface Birth {
+  agentId: string
+  /** The first batch. */
+  log: Buffer
+  snapshot: object
+  /** Content that the first batch names. */
+  blobs: Buffer[]
+  command: string
+  /** Throws if this process no longer holds the names among which the agent gets its own. */
+  assertNameHeld?: () => void
+}
+
+/** The end of a log, as a snapshot records it. */
+export interface KnownEnd {
+  id: string
+  last_offset: number
+  log_bytes: number
+  last_seq: number
+  updated_at: string
+}
+
+/** A snapshot, and the text of its fields after a known head. */
+export interface PeekedSnapshot {
+  head: string
+  text: string
 }

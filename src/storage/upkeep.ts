@@ -5,18 +5,64 @@ import * as io from '../host/disk/io.js'
 import { placeOf } from '../host/whereabouts.js'
 import type { Holder } from '../schema/files.js'
 import { keepDamaged, replaceLog, type SetAside } from './aside.js'
+import type { HomeFormat } from './home.js'
 import { isHeld, type LockSystem, lockDirectory, readHolder } from './locks/lease.js'
+import { writeBlob } from './log/blobs.js'
+import type { Markers } from './markers.js'
+import type { Upkeep } from './parts.js'
 import { type HomePaths, isSpawnLeftover } from './paths.js'
-import type { Entry } from './survey.js'
+import type { Snapshots } from './snapshots.js'
+import type { BlobReference, Unframed } from './store.js'
+import { type Entry, surveyHome, type Unseen } from './survey.js'
+import { sweepAgent } from './sweep.js'
+import type { WaitEdges } from './wait-edges.js'
 
 /** The holder of a lock directory touches it every 10 s. */
 const LOCK_DIRECTORY_FRESH_MS = 60_000
 
-export class Upkeep {
+/** What of the store an upkeep needs. */
+interface StoreForUpkeep {
+  readonly homeFormat: HomeFormat
+  readonly snapshots: Snapshots
+  readonly visits: Markers
+  readonly waits: WaitEdges
+}
+
+export class FileUpkeep implements Upkeep {
   constructor(
     private readonly paths: HomePaths,
     private readonly locks: LockSystem,
+    private readonly store: StoreForUpkeep,
   ) {}
+
+  survey(): Iterable<Entry | Unseen> {
+    return surveyHome(this.paths.root)
+  }
+
+  sweep(agentId: string): number {
+    this.store.waits.sweep(agentId)
+    return sweepAgent(this.paths.agent(agentId))
+  }
+
+  readSnapshot(agentId: string): Unframed {
+    return this.store.snapshots.read(agentId)
+  }
+
+  clearSnapshot(agentId: string): void {
+    this.store.snapshots.clear(agentId)
+  }
+
+  writeBlob(agentId: string, content: Buffer): BlobReference {
+    return writeBlob(this.paths.agent(agentId), content)
+  }
+
+  waitsLeft(agentId: string): string[] {
+    return this.store.waits.leftBy(agentId)
+  }
+
+  isSpawning(agentId: string): boolean {
+    return this.store.visits.isSpawning(agentId)
+  }
 
   /** Whether locks here are only kernel locks, which cannot outlive their holders. */
   get isLocal(): boolean {
@@ -65,13 +111,12 @@ export class Upkeep {
     return this.paths.agent(agentId).request(runId, verb)
   }
 
-  /** Needs the agent's lock. */
   keepDamaged(agentId: string): SetAside {
     return keepDamaged(this.paths.agent(agentId))
   }
 
-  /** Needs the agent's lock. */
   replaceLog(agentId: string, bytes: Buffer, snapshot: object): void {
+    this.store.homeFormat.raise()
     replaceLog(this.paths.agent(agentId), bytes, snapshot)
   }
 

@@ -8,20 +8,21 @@
 import { SubstratError } from '../errors.js'
 import * as io from '../host/disk/io.js'
 import { randomUuid } from '../start/random.js'
-import { isHeld, type Lease, type LockSystem, waitForLease } from './locks/lease.js'
+import { isHeld, type KernelLease, type LockSystem, waitForLease } from './locks/lease.js'
+import type { Waits } from './parts.js'
 import { type HomePaths, parseWaitEdge } from './paths.js'
 
 /** A process that probes an edge holds the edge's lock for a moment. */
 const LOCK_WAIT_MS = 2000
 
-export class WaitEdges {
+export class WaitEdges implements Waits {
   constructor(
     private readonly paths: HomePaths,
     private readonly locks: LockSystem,
   ) {}
 
   /** The edge exists until it is released. */
-  async add(waiterId: string, recipientId: string, command: string): Promise<Pick<Lease, 'release'>> {
+  async add(waiterId: string, recipientId: string, command: string): Promise<Pick<KernelLease, 'release'>> {
     const agent = this.paths.agent(waiterId)
     const path = agent.waitEdge(recipientId, randomUuid())
     io.mkdir('edge.mkdir', agent.waits)

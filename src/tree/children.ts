@@ -9,17 +9,17 @@ import { SubstratError } from '../errors.js'
 import { openForRead } from '../session/load.js'
 import { readableState } from '../session/peek-state.js'
 import type { State } from '../session/state.js'
-import type { FileStore, Lease, NameIndex } from '../storage/store.js'
+import type { Names, Right, Store } from '../storage/store.js'
 import { firstParent } from './forest.js'
 
 /** The living children that can be read, oldest first. */
-export function livingChildren(store: FileStore, parentId: string): State[] {
+export function livingChildren(store: Store, parentId: string): State[] {
   return childrenOf(store, parentId).filter(({ state }) => state !== 'terminated')
 }
 
 /** Includes terminated children, except those whose name a later child has taken. */
-export function childrenOf(store: FileStore, parentId: string): State[] {
-  const ids = store.childNames(parentId).ids() ?? store.agentIds()
+export function childrenOf(store: Store, parentId: string): State[] {
+  const ids = store.names(parentId).ids() ?? store.agentIds()
   return ids
     .map((id) => (store.hasAgent(id) ? readableState(store, id) : undefined))
     .filter((agent): agent is State => agent?.parent === parentId)
@@ -27,7 +27,7 @@ export function childrenOf(store: FileStore, parentId: string): State[] {
 }
 
 /** The agent and all living agents below it, the lowest first. A forged cycle is followed once. */
-export function livingBelow(store: FileStore, agent: State): State[] {
+export function livingBelow(store: Store, agent: State): State[] {
   const seen = new Set<string>([agent.id])
   const visit = (parent: State): State[] => [
     ...livingChildren(store, parent.id)
@@ -43,11 +43,11 @@ export function livingBelow(store: FileStore, agent: State): State[] {
  * spawned below the parent, and the parent does not end.
  */
 export async function lockChildren(
-  store: FileStore,
+  store: Store,
   parentId: string,
   command: string,
-): Promise<{ index: NameIndex; lock: Lease }> {
-  const index = store.childNames(parentId)
+): Promise<{ index: Names; lock: Right }> {
+  const index = store.names(parentId)
   const lock = await index.lock(command)
   try {
     if (!index.isComplete) rebuild(index, store.agentIds(), store, (agent) => agent.parent === parentId)
@@ -59,11 +59,8 @@ export async function lockChildren(
 }
 
 /** The same for the roots. Only roots with a name are in their index. */
-export async function lockRoots(
-  store: FileStore,
-  command: string,
-): Promise<{ index: NameIndex; lock: Lease }> {
-  const index = store.rootNames()
+export async function lockRoots(store: Store, command: string): Promise<{ index: Names; lock: Right }> {
+  const index = store.names(null)
   const lock = await index.lock(command)
   try {
     if (!index.isComplete)
@@ -80,17 +77,17 @@ export async function lockRoots(
  * `candidates` may lack agents that were spawned since: those have their entries.
  */
 export async function mendIndex(
-  store: FileStore,
+  store: Store,
   parentId: string | null,
   candidates: string[],
   isEveryAgentRead: boolean,
   command: string,
 ): Promise<void> {
-  const index = parentId === null ? store.rootNames() : store.childNames(parentId)
+  const index = parentId === null ? store.names(null) : store.names(parentId)
   const lock = await index.lock(command)
   try {
-    for (const { path, agentId } of index.entries())
-      if (agentId === undefined || !store.hasAgent(agentId)) index.discard(path)
+    for (const entry of index.entries())
+      if (entry.agentId === undefined || !store.hasAgent(entry.agentId)) index.discard(entry)
     for (const agent of candidates.map((id) => readableState(store, id))) {
       if (agent === undefined || agent.state === 'terminated' || agent.parent !== parentId) continue
       const name = agent.name ?? (parentId === null ? undefined : agent.id)
@@ -104,13 +101,13 @@ export async function mendIndex(
 
 /** Removes the entry of a removed agent, which would otherwise count as a child. */
 export async function forgetName(
-  store: FileStore,
+  store: Store,
   { id, name, parent }: Pick<State, 'id' | 'name' | 'parent'>,
   command: string,
 ): Promise<void> {
   if (parent === null ? name === null : !store.hasAgent(parent)) return
-  const index = parent === null ? store.rootNames() : store.childNames(parent)
-  let lock: Lease
+  const index = parent === null ? store.names(null) : store.names(parent)
+  let lock: Right
   try {
     lock = await index.lock(command)
   } catch (error) {
@@ -127,12 +124,12 @@ export async function forgetName(
 }
 
 /** Whether a child keeps its parent from ending: it is alive, or cannot be read and may be alive. */
-export function mayHaveLivingChild(store: FileStore, parentId: string): boolean {
+export function mayHaveLivingChild(store: Store, parentId: string): boolean {
   return livingChildren(store, parentId).length > 0 || damagedChild(store, parentId) !== undefined
 }
 
 /** Throws HAS_CHILDREN if the agent has a living child, CORRUPT if a child cannot be read and may be alive. */
-export function checkChildless(store: FileStore, parent: State, verb: string): void {
+export function checkChildless(store: Store, parent: State, verb: string): void {
   const damaged = damagedChild(store, parent.id)
   if (damaged !== undefined) throw damaged
   const children = livingChildren(store, parent.id)
@@ -151,20 +148,20 @@ export function checkChildless(store: FileStore, parent: State, verb: string): v
 /**
  * The error of a child that cannot be read. Without a complete index, the first record or snapshot names its parent.
  */
-function damagedChild(store: FileStore, parentId: string): SubstratError | undefined {
-  const known = store.childNames(parentId).ids()
+function damagedChild(store: Store, parentId: string): SubstratError | undefined {
+  const known = store.names(parentId).ids()
   const ids = known ?? store.agentIds().filter((id) => firstParent(store, id) === parentId)
   return ids.map((id) => whyUnreadable(store, id)).find((error) => error !== undefined)
 }
 
-function whyUnreadable(store: FileStore, id: string): SubstratError | undefined {
+function whyUnreadable(store: Store, id: string): SubstratError | undefined {
   try {
     if (!store.hasAgent(id) || openForRead(store, id) !== undefined || !store.hasAgent(id)) return undefined
   } catch (error) {
     if (error instanceof SubstratError) return error
     throw error
   }
-  const path = store.logPath(id)
+  const path = store.label({ kind: 'log', agentId: id })
   return new SubstratError('CORRUPT', `${path} is missing`, {
     hint: 'restore it from a backup',
     facts: { path },
@@ -175,12 +172,7 @@ function whyUnreadable(store: FileStore, id: string): SubstratError | undefined 
  * Restores the entry of every living child after the index was deleted. The parent of an agent that cannot be read is
  * unknown, so then the index stays incomplete: a name that is missing from it is searched in all agents.
  */
-function rebuild(
-  index: NameIndex,
-  ids: string[],
-  store: FileStore,
-  isChild: (agent: State) => boolean,
-): void {
+function rebuild(index: Names, ids: string[], store: Store, isChild: (agent: State) => boolean): void {
   let isWhole = true
   for (const id of ids) {
     const agent = readableState(store, id)

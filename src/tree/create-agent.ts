@@ -9,7 +9,7 @@ import type { NewRecord } from '../session/records.js'
 import { openHeld, type Session } from '../session/session.js'
 import { snapshotOf } from '../session/snapshot.js'
 import type { State } from '../session/state.js'
-import type { FileStore, NameIndex } from '../storage/store.js'
+import type { Names, Store } from '../storage/store.js'
 import { childrenOf, lockChildren, lockRoots } from './children.js'
 import { livingChild, livingRoot } from './names.js'
 
@@ -34,7 +34,7 @@ export interface NewAgent {
  * Returns the session with its lock held. The name is stored first, then the agent with its marker. So after a crash, a
  * name leads to its agent or to nothing, and an agent with a first turn is found. The parent cannot end meanwhile.
  */
-export async function createAgent(store: FileStore, agent: NewAgent, bounds: TreeBounds): Promise<Session> {
+export async function createAgent(store: Store, agent: NewAgent, bounds: TreeBounds): Promise<Session> {
   const { id, name, parent, command } = agent
   if (parent === null && name === null) return createOnDisk(store, agent, id)
   if (parent !== null && name !== null && foldName(name) === 'parent') throw meansParent(name)
@@ -54,7 +54,7 @@ export async function createAgent(store: FileStore, agent: NewAgent, bounds: Tre
 }
 
 async function createOnDisk(
-  store: FileStore,
+  store: Store,
   agent: NewAgent,
   path: string,
   assertNameHeld: () => void = () => undefined,
@@ -72,7 +72,7 @@ async function createOnDisk(
 }
 
 /** Call with the children lock held, so that the parent cannot end. */
-function checkParent(store: FileStore, parentId: string, index: NameIndex, bounds: TreeBounds): State {
+function checkParent(store: Store, parentId: string, index: Names, bounds: TreeBounds): State {
   const parent = openForRead(store, parentId)?.state
   if (parent === undefined || parent.state === 'terminated' || parent.isDone) {
     throw new SubstratError(
@@ -84,8 +84,6 @@ function checkParent(store: FileStore, parentId: string, index: NameIndex, bound
       },
     )
   }
-  // Sync a directory name that another process created before relying on it (durability rule 3).
-  store.syncNameOf(parentId)
   if (parent.path.split('/').length >= bounds.depthMax)
     throw fullTreeError(parent, `the tree may not be deeper than ${bounds.depthMax} levels`, 'depth_max')
   if (index.count() >= bounds.childrenMax && forgetDead(store, parent, index) >= bounds.childrenMax)
@@ -97,7 +95,7 @@ function checkParent(store: FileStore, parentId: string, index: NameIndex, bound
  * Returns the number of living children. Entries of dead ones remain while there is room, so that names still find
  * them.
  */
-function forgetDead(store: FileStore, parent: State, index: NameIndex): number {
+function forgetDead(store: Store, parent: State, index: Names): number {
   const children = childrenOf(store, parent.id)
   const dead = children.filter(({ state }) => state === 'terminated')
   for (const { name, id } of dead) index.forget(name ?? id)

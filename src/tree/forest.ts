@@ -10,13 +10,13 @@ import { recordsFrom } from '../session/load.js'
 import { peekState } from '../session/peek-state.js'
 import { snapshotAlone } from '../session/snapshot.js'
 import type { State } from '../session/state.js'
-import type { FileStore } from '../storage/store.js'
+import type { Store } from '../storage/store.js'
 
 /** The fields that decide an agent's place in the tree. */
 type Kin = Pick<State, 'id' | 'parent' | 'path' | 'state' | 'created_at'>
 
 /** How an agent is read: with `peekState`, or a function that reads less. */
-type Look<A extends Kin> = (store: FileStore, agentId: string) => A | undefined
+type Look<A extends Kin> = (store: Store, agentId: string) => A | undefined
 
 export interface Forest<A extends Kin = State> {
   /** The readable agents. */
@@ -30,12 +30,12 @@ export interface Forest<A extends Kin = State> {
 }
 
 /** Every agent of the home. */
-export function readForest(store: FileStore): Forest {
+export function readForest(store: Store): Forest {
   return forestOf(store, peekState)
 }
 
 /** The same, but reads only part of each state. */
-export function forestOf<A extends Kin>(store: FileStore, look: Look<A>): Forest<A> {
+export function forestOf<A extends Kin>(store: Store, look: Look<A>): Forest<A> {
   return buildForest(store, store.agentIds(), look)
 }
 
@@ -44,7 +44,7 @@ export function forestOf<A extends Kin>(store: FileStore, look: Look<A>): Forest
  * agent may have lost its entry to a later one of its name, so with `isWhole` every agent is read.
  */
 export function branchOf<A extends Kin>(
-  store: FileStore,
+  store: Store,
   agentId: string,
   isWhole: boolean,
   look: Look<A>,
@@ -66,7 +66,7 @@ export function lowestFirst({ children }: Pick<Forest, 'children'>, agentId: str
 }
 
 /** Whether an agent is below another at any depth. Reads the agents between them. */
-export function isBelow(store: FileStore, agent: State, ancestorId: string): boolean {
+export function isBelow(store: Store, agent: State, ancestorId: string): boolean {
   const seen = new Set<string>()
   for (
     let id = agent.parent;
@@ -79,7 +79,7 @@ export function isBelow(store: FileStore, agent: State, ancestorId: string): boo
   return false
 }
 
-function branchIds(store: FileStore, agentId: string): string[] | undefined {
+function branchIds(store: Store, agentId: string): string[] | undefined {
   const ids = new Set<string>()
   for (
     let id: string | null = agentId;
@@ -89,14 +89,14 @@ function branchIds(store: FileStore, agentId: string): string[] | undefined {
     ids.add(id)
   const seen = new Set([agentId])
   for (const id of seen) {
-    const below = store.childNames(id).ids()
+    const below = store.names(id).ids()
     if (below === undefined) return undefined
     for (const child of below) seen.add(child)
   }
   return [...new Set([...ids, ...seen])]
 }
 
-function buildForest<A extends Kin>(store: FileStore, ids: string[], look: Look<A>): Forest<A> {
+function buildForest<A extends Kin>(store: Store, ids: string[], look: Look<A>): Forest<A> {
   const agents = new Map<string, A>()
   const strays = new Map<string, string>()
   const parents = new Map<string, string>()
@@ -119,7 +119,7 @@ function buildForest<A extends Kin>(store: FileStore, ids: string[], look: Look<
 
 /** Without locks, an agent that was just created can look like a stray, so it is read again after its parent. */
 function nameStray<A extends Kin>(
-  store: FileStore,
+  store: Store,
   { agents, strays }: Pick<Forest<A>, 'agents' | 'strays'>,
   state: A,
   look: Look<A>,
@@ -186,11 +186,11 @@ function oldestFirst(a: { id: string; created_at: string }, b: typeof a): number
 }
 
 /** Returns neither field if the agent was removed since it was listed. */
-function read<A extends Kin>(store: FileStore, id: string, look: Look<A>): { state?: A; why?: string } {
+function read<A extends Kin>(store: Store, id: string, look: Look<A>): { state?: A; why?: string } {
   try {
     const state = look(store, id)
     if (state !== undefined) return { state }
-    return store.hasAgent(id) ? { why: `${store.logPath(id)} is missing` } : {}
+    return store.hasAgent(id) ? { why: `${store.label({ kind: 'log', agentId: id })} is missing` } : {}
   } catch (error) {
     // Catch any error: forged bytes may have a valid checksum and still break every assumption of the reader.
     return store.hasAgent(id) ? { why: (error as Error).message } : {}
@@ -198,12 +198,12 @@ function read<A extends Kin>(store: FileStore, id: string, look: Look<A>): { sta
 }
 
 /** The parent of an agent whose log is damaged: from its first record, else its snapshot. A parent never changes. */
-export function firstParent(store: FileStore, id: string): string | null {
+export function firstParent(store: Store, id: string): string | null {
   return attempt(() => parentInLog(store, id)) ?? attempt(() => parentInSnapshot(store, id)) ?? null
 }
 
-function parentInLog(store: FileStore, id: string): string | null | undefined {
-  const log = store.logs.openForRead(id)
+function parentInLog(store: Store, id: string): string | null | undefined {
+  const log = store.openLog(id)
   try {
     if (log === undefined) return undefined
     const [first] = recordsFrom(log, { seq: 1, offset: 0 })
@@ -213,8 +213,8 @@ function parentInLog(store: FileStore, id: string): string | null | undefined {
   }
 }
 
-function parentInSnapshot(store: FileStore, id: string): string | null | undefined {
-  return snapshotAlone(store.snapshots.read(id), id)?.parent
+function parentInSnapshot(store: Store, id: string): string | null | undefined {
+  return snapshotAlone(store.upkeep.readSnapshot(id), id)?.parent
 }
 
 /** Undefined if the read fails with a `SubstratError`. */

@@ -10,7 +10,7 @@ import { limits } from '../limits.js'
 import { openForRead } from '../session/load.js'
 import { peekState } from '../session/peek-state.js'
 import type { State } from '../session/state.js'
-import type { FileStore } from '../storage/store.js'
+import type { Store } from '../storage/store.js'
 
 /** The name in its stored form (Unicode NFC). Throws USAGE for an invalid name. */
 export function checkName(name: string): string {
@@ -26,7 +26,7 @@ export function checkName(name: string): string {
  * Throws AGENT_NOT_FOUND or AGENT_AMBIGUOUS. Reads one index entry for each name of a path. Only a bare name that is
  * not the name of a root is searched in all agents.
  */
-export function resolveAgent(store: FileStore | undefined, word: string): string {
+export function resolveAgent(store: Store | undefined, word: string): string {
   if (store === undefined) throw notFound(word)
   if (word.includes('/')) return findByPath(store, word)
   const lower = word.toLowerCase()
@@ -43,19 +43,19 @@ export function resolveAgent(store: FileStore | undefined, word: string): string
 }
 
 /** The living child that has the name. */
-export function livingChild(store: FileStore, parentId: string, name: string): string | undefined {
+export function livingChild(store: Store, parentId: string, name: string): string | undefined {
   const id = childNamed(store, parentId, name)
   return id !== undefined && isAlive(store, id) ? id : undefined
 }
 
 /** The living root that has the name. A miss is trusted only if the index is complete. */
-export function livingRoot(store: FileStore, name: string): string | undefined {
+export function livingRoot(store: Store, name: string): string | undefined {
   const id = findRoot(store, name)
   return id !== undefined && isAlive(store, id) ? id : undefined
 }
 
-function findRoot(store: FileStore, name: string): string | undefined {
-  const index = store.rootNames()
+function findRoot(store: Store, name: string): string | undefined {
+  const index = store.names(null)
   const id = index.lookUp(name)
   if (id !== undefined && store.hasAgent(id)) return id
   // An entry may lead to an agent that was never created. It may have replaced the entry of a terminated agent.
@@ -64,7 +64,7 @@ function findRoot(store: FileStore, name: string): string | undefined {
     : lookThrough(store, name, (agent) => agent.parent === null)
 }
 
-function findByPath(store: FileStore, path: string): string {
+function findByPath(store: Store, path: string): string {
   const [root = '', ...below] = path.split('/')
   const named = isUuid(root) ? [root].find((id) => store.hasAgent(id)) : findRoot(store, root)
   const found = below.reduce(
@@ -76,8 +76,8 @@ function findByPath(store: FileStore, path: string): string {
 }
 
 /** A child without a name is in its parent's index by its id. */
-function childNamed(store: FileStore, parentId: string, name: string): string | undefined {
-  const index = store.childNames(parentId)
+function childNamed(store: Store, parentId: string, name: string): string | undefined {
+  const index = store.names(parentId)
   const id = index.lookUp(name)
   if (id !== undefined && store.hasAgent(id)) return id
   return id === undefined && index.isMissTrusted(name)
@@ -86,7 +86,7 @@ function childNamed(store: FileStore, parentId: string, name: string): string | 
 }
 
 /** The living agent with the name, else a terminated one. */
-function lookThrough(store: FileStore, name: string, isMeant: (agent: State) => boolean): string | undefined {
+function lookThrough(store: Store, name: string, isMeant: (agent: State) => boolean): string | undefined {
   const wanted = foldName(name)
   const scan = new Scan(store)
   let dead: string | undefined
@@ -100,7 +100,7 @@ function lookThrough(store: FileStore, name: string, isMeant: (agent: State) => 
 }
 
 /** The ids of living agents with the name, anywhere in the tree, and the names of the other living agents. */
-function scanForName(store: FileStore, name: string): { ids: string[]; others: string[] } {
+function scanForName(store: Store, name: string): { ids: string[]; others: string[] } {
   const wanted = foldName(name)
   const scan = new Scan(store)
   const ids: string[] = []
@@ -118,7 +118,7 @@ function scanForName(store: FileStore, name: string): { ids: string[]; others: s
 class Scan {
   private failure: SubstratError | undefined
 
-  constructor(private readonly store: FileStore) {}
+  constructor(private readonly store: Store) {}
 
   *agents(): Iterable<State> {
     for (const id of this.store.agentIds()) {
@@ -146,7 +146,7 @@ class Scan {
 const PREFIX = /^[0-9a-f][0-9a-f-]{2,35}$/
 const CANDIDATES_SHOWN = 5
 
-function findByPrefix(store: FileStore, word: string, prefix: string): string | undefined {
+function findByPrefix(store: Store, word: string, prefix: string): string | undefined {
   const found = PREFIX.test(prefix) ? store.agentIds().filter((id) => id.startsWith(prefix)) : []
   if (found.length < 2) return found[0]
   throw ambiguous(`${shownWord(word)} is the beginning of the id`, found)
@@ -160,7 +160,7 @@ function ambiguous(what: string, found: string[]): SubstratError {
   })
 }
 
-function isAlive(store: FileStore, id: string): boolean {
+function isAlive(store: Store, id: string): boolean {
   const state = openForRead(store, id)?.state.state
   return state !== undefined && state !== 'terminated'
 }

@@ -3,7 +3,7 @@ import { SubstratError } from '../errors.js'
 import { foldName, isUuid, OPERATOR } from '../format.js'
 import { readableState } from '../session/peek-state.js'
 import type { State } from '../session/state.js'
-import type { FileStore } from '../storage/store.js'
+import type { Store } from '../storage/store.js'
 import { livingChildren } from './children.js'
 import { livingChild, resolveAgent } from './names.js'
 
@@ -40,7 +40,7 @@ export function checkIsChild(from: State, to: State, verb: string): void {
  * The agent that `from` names: `parent`, `operator`, the name of a child or sibling, or any word that a user may write.
  * Throws AGENT_NOT_FOUND, AGENT_AMBIGUOUS.
  */
-export function resolveRelative(store: FileStore, from: State, word: string): string {
+export function resolveRelative(store: Store, from: State, word: string): string {
   if (word === OPERATOR) return OPERATOR
   if (foldName(word) === 'parent') return from.parent ?? OPERATOR
   if (isUuid(word) || word.includes('/')) return resolveAgent(store, word)
@@ -56,7 +56,7 @@ export function resolveRelative(store: FileStore, from: State, word: string): st
 }
 
 /** The living agents that it may write to. */
-export function relativesOf(store: FileStore, agent: State): { relation: Relation; state: State }[] {
+export function relativesOf(store: Store, agent: State): { relation: Relation; state: State }[] {
   const parent = agent.parent === null ? undefined : readableState(store, agent.parent)
   const siblings = agent.parent === null ? [] : livingChildren(store, agent.parent)
   return [

@@ -4,16 +4,16 @@
  * On disk after a crash: the edge, without a living holder. It no longer counts, and the next sweep removes it.
  */
 import { SubstratError } from '../errors.js'
-import type { FileStore } from '../storage/store.js'
+import type { Store } from '../storage/store.js'
 
-export type WaitEdge = Awaited<ReturnType<FileStore['waits']['add']>>
+export type WaitEdge = Awaited<ReturnType<Store['waits']['add']>>
 
 /**
  * Returns the edge, which the caller releases when the wait ends. The edge is on disk before the check for a cycle, so
  * at least one of several agents that would wait for each other is refused. Throws DEADLOCK.
  */
 export async function beginWait(
-  store: FileStore,
+  store: Store,
   waiterId: string,
   to: string,
   command: string,
@@ -29,7 +29,7 @@ export async function beginWait(
 }
 
 /** Throws DEADLOCK if `to` waits for the waiter, directly or through other agents. */
-export function checkNoCycle(store: FileStore, waiterId: string, to: string): void {
+export function checkNoCycle(store: Store, waiterId: string, to: string): void {
   const seen = new Set<string>()
   const next = [to]
   for (let id = next.pop(); id !== undefined; id = next.pop()) {

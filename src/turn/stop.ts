@@ -5,7 +5,7 @@
  */
 import { setMaxListeners } from 'node:events'
 import { clock } from '../clock.js'
-import type { FileStore, RequestVerb } from '../storage/store.js'
+import type { RequestVerb, Store } from '../storage/store.js'
 import type { StopReason } from './step/turn-event.js'
 
 export type StopSignal = 'SIGINT' | 'SIGTERM' | 'SIGHUP'
@@ -127,7 +127,7 @@ const REASON_OF: Record<RequestVerb, StopReason> = {
 const LOOK_MS = 500
 
 export function watchForStop(
-  store: FileStore,
+  store: Store,
   run: { agentId: string; runId: string; turnTimeoutMs: number | null },
   shutdown: Shutdown,
 ): TurnStop {
@@ -173,7 +173,7 @@ export function watchForStop(
 }
 
 /** Requests are advisory: an unreadable directory is read again at the next poll and does not fail the turn. */
-function requestsTo(store: FileStore, agentId: string): ReturnType<FileStore['requests']['requestsTo']> {
+function requestsTo(store: Store, agentId: string): ReturnType<Store['requests']['requestsTo']> {
   try {
     return store.requests.requestsTo(agentId)
   } catch {

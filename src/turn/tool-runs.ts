@@ -98,7 +98,7 @@ export class ToolRuns {
   /** Kills the processes that programs of these groups started in process groups of their own. */
   private async killEscapedFrom(groups: ProcessGroup[]): Promise<void> {
     for (const group of groups) {
-      const tag = tagOfLaunch(group, this.session.store.root)
+      const tag = tagOfLaunch(group, this.session.store.address)
       if (tag !== undefined) await killEscaped(group, tag)
     }
   }

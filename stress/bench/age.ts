@@ -2,8 +2,9 @@
 import { execFileSync } from 'node:child_process'
 import { rmSync, statSync } from 'node:fs'
 import { loadFrom } from '../../src/session/load.js'
+import { FileStore } from '../../src/storage/file-store.js'
 import { HomePaths } from '../../src/storage/paths.js'
-import { FileStore, type LogReader } from '../../src/storage/store.js'
+import type { LogReader } from '../../src/storage/store.js'
 import { resolveAgent } from '../../src/tree/names.js'
 import { homeOf, lengthenLog, MESSAGE } from './homes.js'
 import { medianAndLeast, type Subject, sampleInTurn } from './measure.js'
@@ -122,7 +123,7 @@ function foldRow(what: string, keyed: string, unkeyed: string, rounds: number): 
 
 function foldMs(home: string): number {
   const { store, id } = agentIn(home)
-  const log = store.logs.openForRead(id) as LogReader & { close(): void }
+  const log = store.openLog(id) as LogReader & { close(): void }
   const begin = process.cpuUsage()
   loadFrom(log, undefined)
   const { user, system } = process.cpuUsage(begin)

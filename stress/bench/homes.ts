@@ -7,9 +7,9 @@ import { digestOf } from '../../src/session/ids.js'
 import { openForRead } from '../../src/session/load.js'
 import type { NewRecord } from '../../src/session/records.js'
 import type { State } from '../../src/session/state.js'
+import { FileStore } from '../../src/storage/file-store.js'
 import { frame } from '../../src/storage/log/frame.js'
 import { HomePaths } from '../../src/storage/paths.js'
-import { FileStore } from '../../src/storage/store.js'
 import { createdRecord } from '../../src/tree/created.js'
 import { resolveAgent } from '../../src/tree/names.js'
 import { step, withSuspension } from '../../src/turn/step/step.js'
@@ -38,7 +38,7 @@ export function lengthenLog(
   let chunk: Buffer[] = []
   let chunkBytes = 0
   const flush = (): void => {
-    appendFileSync(store.logPath(id), Buffer.concat(chunk))
+    appendFileSync(store.local.logPath(id), Buffer.concat(chunk))
     chunk = []
     chunkBytes = 0
   }
@@ -53,7 +53,7 @@ export function lengthenLog(
     append(answer(state))
   }
   flush()
-  store.mark(id)
+  store.visits.mark(id)
   return state.last_seq
 }
 
@@ -76,7 +76,7 @@ export async function homeOf(lab: Lab, agents: number): Promise<string> {
   await lab.do(home, 'spawn', '--name', 'a-0000000')
   await lab.do(home, 'send', 'a-0000000', 'hello')
   multiply(home, 'a-0000000', agents - 1)
-  FileStore.openForWrite(home).boots.markScanned()
+  FileStore.openForWrite(home).visits.markComplete()
   return home
 }
 
@@ -91,7 +91,7 @@ export function putBack(home: string, kept: Kept[]): void {
   const store = FileStore.openForWrite(home)
   for (const { id, files } of kept) {
     for (const [path, bytes] of files) write(path, bytes)
-    store.mark(id)
+    store.visits.mark(id)
   }
 }
 
@@ -107,7 +107,7 @@ export function multiply(home: string, name: string, count: number): Kept[] {
   // Names of equal length keep every offset of the snapshot valid.
   const nameOf = (index: number): string => `${name.slice(0, -8)}-${String(index).padStart(7, '0')}`
   const [log, snapshot] = [like.log, like.snapshot].map((path) => readFileSync(path)) as [Buffer, Buffer]
-  const [lock, isMarked] = [readFileSync(like.lock), store.isMarked(id)]
+  const [lock, isMarked] = [readFileSync(like.lock), store.visits.isMarked(id)]
   const made: Kept[] = []
   for (let index = 1; index <= count; index++) {
     const to = { id: randomUUID(), name: nameOf(index) }
@@ -124,7 +124,7 @@ export function multiply(home: string, name: string, count: number): Kept[] {
     write(agent.lock, lock)
     write(names.complete, '')
     write(paths.rootNames().entry(to.name), frame({ name: to.name, agent_id: to.id }))
-    if (isMarked) store.mark(to.id)
+    if (isMarked) store.visits.mark(to.id)
     // Leaves out idle agents: they are very many, and never restored.
     if (isMarked) made.push({ id: to.id, files })
   }

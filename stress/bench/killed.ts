@@ -1,7 +1,7 @@
 /** Killed turns: the time of `recover --all` with many of them, and the time until the next command has the lock. */
 import { readFileSync, writeFileSync } from 'node:fs'
 import { join } from 'node:path'
-import { FileStore } from '../../src/storage/store.js'
+import { FileStore } from '../../src/storage/file-store.js'
 import { resolveAgent } from '../../src/tree/names.js'
 import { waitFor } from '../../test/support/wait.js'
 import type { Lab, Started } from '../support/lab.js'
@@ -75,7 +75,7 @@ async function midTurn(
   writeFileSync(scenario, JSON.stringify({ responses: [{ delay_ms: 600_000, say: 'late' }] }))
   await lab.do(home, 'spawn', '--name', name, '--option', `scenario=${scenario}`)
   const store = FileStore.openForRead(home) as FileStore
-  const log = store.logPath(resolveAgent(store, name))
+  const log = store.local.logPath(resolveAgent(store, name))
   const started = lab.start(home, ['send', name, 'hello'])
   await waitFor(() => readFileSync(log, 'utf8').includes('"model.requested"'), 'a turn')
   return { started, lockPath: join(log, '../lock') }

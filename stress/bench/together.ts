@@ -2,7 +2,7 @@
 import { closeSync, fdatasyncSync, openSync, writeSync } from 'node:fs'
 import { join } from 'node:path'
 import { openForAppend } from '../../src/session/session.js'
-import { FileStore } from '../../src/storage/store.js'
+import { FileStore } from '../../src/storage/file-store.js'
 import { resolveAgent } from '../../src/tree/names.js'
 import { homeOf } from './homes.js'
 import { medianAndLeast } from './measure.js'

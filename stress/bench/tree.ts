@@ -6,7 +6,7 @@ import { execFileSync } from 'node:child_process'
 import { randomUUID } from 'node:crypto'
 import { OPERATOR } from '../../src/format.js'
 import { post } from '../../src/mail/post.js'
-import { FileStore } from '../../src/storage/store.js'
+import { FileStore } from '../../src/storage/file-store.js'
 import { resolveAgent } from '../../src/tree/names.js'
 import type { Lab } from '../support/lab.js'
 import { addFamilies } from './homes.js'
@@ -78,7 +78,7 @@ async function familiesOf(lab: Lab, parents: number, childrenEach: number): Prom
   await lab.do(home, 'spawn', '--name', 'first')
   addFamilies(home, parents, childrenEach, lab.workspace)
   // The state after the first `recover --all`, which scans each of them once.
-  FileStore.openForWrite(home).boots.markScanned()
+  FileStore.openForWrite(home).visits.markComplete()
   return home
 }
 

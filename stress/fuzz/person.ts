@@ -1,7 +1,7 @@
 /** The simulated user, with the user's knowledge of a home: messages, keys and token secrets. */
 import { openForRead } from '../../src/session/load.js'
 import type { State } from '../../src/session/state.js'
-import { FileStore } from '../../src/storage/store.js'
+import { FileStore } from '../../src/storage/file-store.js'
 import { resolveAgent } from '../../src/tree/names.js'
 import type { Host, Told } from './host.js'
 import type { Place } from './places.js'

@@ -4,7 +4,7 @@ import { OPERATOR } from '../../src/format.js'
 import { decodeMessage, type Message } from '../../src/mail/message.js'
 import type { SessionRecord } from '../../src/session/records.js'
 import { isInterrupted } from '../../src/session/status.js'
-import { FileStore } from '../../src/storage/store.js'
+import { FileStore } from '../../src/storage/file-store.js'
 import { type AgentSeen, HomeView } from '../support/home-view.js'
 import { idOf } from './program.js'
 

@@ -7,8 +7,8 @@ import { FORMAT } from '../../src/format.js'
 import type { HomeFacts } from '../../src/schema/files.js'
 import { openForRead } from '../../src/session/load.js'
 import type { State } from '../../src/session/state.js'
+import { FileStore } from '../../src/storage/file-store.js'
 import { frame } from '../../src/storage/log/frame.js'
-import { FileStore } from '../../src/storage/store.js'
 import { resolveAgent } from '../../src/tree/names.js'
 import type { ScriptedEntry, ScriptedTool } from '../turns/agent.js'
 import type { Scenario } from './scenario.js'
@@ -86,7 +86,7 @@ export function stateOf(home: string, name: string): State {
 
 export function logOf(home: string, name: string): string {
   const store = FileStore.openForRead(home) as FileStore
-  return store.logPath(resolveAgent(store, name))
+  return store.local.logPath(resolveAgent(store, name))
 }
 
 /** The process dies after it stored the message and began the model request. */

@@ -2,7 +2,7 @@
 import { readFileSync } from 'node:fs'
 import { dirname, join } from 'node:path'
 import { limits } from '../../src/limits.js'
-import { FileStore } from '../../src/storage/store.js'
+import { FileStore } from '../../src/storage/file-store.js'
 import { MESSAGE, turnsBehind } from '../bench/homes.js'
 import { conversation, type HomeView } from '../support/home-view.js'
 import { type Broken, replyIsKept, takenOnce } from '../support/promises.js'
@@ -65,7 +65,7 @@ function addTurns(stage: Stage, key: string, count: number): Promise<void> {
   const keys = Array.from({ length: count }, (_, index) => `${key} ${index}`)
   const log = logOf(stage.home, 'a')
   stage.put(log, Buffer.concat([readFileSync(log), turnsBehind(stateOf(stage.home, 'a'), keys)]))
-  return stage.act(async () => FileStore.openForWrite(stage.home).mark(stateOf(stage.home, 'a').id))
+  return stage.act(async () => FileStore.openForWrite(stage.home).visits.mark(stateOf(stage.home, 'a').id))
 }
 
 function* noneTwice(home: HomeView): Broken {

@@ -1,7 +1,7 @@
 /** Promises that several scenarios share, as sentences. */
 import { existsSync, readFileSync } from 'node:fs'
 import { OPERATOR } from '../../src/format.js'
-import { FileStore } from '../../src/storage/store.js'
+import { FileStore } from '../../src/storage/file-store.js'
 import type { AgentSeen, HomeView } from '../support/home-view.js'
 import { pathBeside } from '../support/lab.js'
 import { type Broken, UUID } from '../support/promises.js'

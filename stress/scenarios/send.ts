@@ -1,5 +1,5 @@
 /** A message is delivered once and answered once. A printed reply is in the log. */
-import { FileStore } from '../../src/storage/store.js'
+import { FileStore } from '../../src/storage/file-store.js'
 import { resolveAgent } from '../../src/tree/names.js'
 import type { HomeView } from '../support/home-view.js'
 import {
@@ -220,7 +220,7 @@ function queueingBehindATurn(): Scenario {
       })
       const holder = stage.act(async () => {
         const store = FileStore.openForWrite(stage.home)
-        const lease = await store.lockAgent(resolveAgent(store, 'a'), 'stress', 0)
+        const lease = await store.hold(resolveAgent(store, 'a'), { command: 'stress', waitMs: 0 })
         if (lease === undefined) throw new Error('the agent is free before the command')
         isHeld()
         await isReleased

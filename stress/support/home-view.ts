@@ -5,7 +5,8 @@ import { openForRead, recordsFrom } from '../../src/session/load.js'
 import { readRecordText } from '../../src/session/read.js'
 import type { SessionRecord } from '../../src/session/records.js'
 import type { State } from '../../src/session/state.js'
-import { FileStore, type OpenedLog } from '../../src/storage/store.js'
+import { FileStore } from '../../src/storage/file-store.js'
+import type { OpenedLog } from '../../src/storage/store.js'
 
 export interface AgentSeen {
   state: State
@@ -79,7 +80,7 @@ export function conversation({ records, text }: AgentSeen, content: string): Con
 function see(store: FileStore, id: string): AgentSeen | undefined {
   let log: OpenedLog | undefined
   try {
-    log = store.logs.openForRead(id)
+    log = store.openLog(id)
     if (log === undefined) return undefined
     const state = openForRead(store, id)?.state as State
     const records = [...recordsFrom(log, { seq: 1, offset: 0 })].map(({ record }) => record)

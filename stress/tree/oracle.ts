@@ -55,7 +55,7 @@ function* nothingIsOwed({ home, seen }: Home): Broken {
   for (const { state, pending } of seen.owed())
     yield `nothing is owed at the end: ${state.path} has ${pending.length} messages, owes ${state.owes.length}, run ${state.run?.status}`
   // A killed sender's temp file keeps the agent marked until it is swept, after ten minutes.
-  for (const id of seen.store.markedIds())
+  for (const id of seen.store.visits.markedIds())
     if (!seen.store.mail.holdsAny(id)) yield `no marker is left where nothing is owed: ${id}`
 }
 

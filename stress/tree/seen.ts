@@ -4,7 +4,7 @@ import { OPERATOR } from '../../src/format.js'
 import { decodeMessage } from '../../src/mail/message.js'
 import type { SessionRecord } from '../../src/session/records.js'
 import { isInterrupted } from '../../src/session/status.js'
-import { FileStore } from '../../src/storage/store.js'
+import { FileStore } from '../../src/storage/file-store.js'
 import { type AgentSeen, HomeView } from '../support/home-view.js'
 
 /** A message at its destination: in a log, or in the inbox of the operator, who has no log. */

@@ -25,9 +25,9 @@ import { openForRead } from '../../src/session/load.js'
 import type { NewRecord } from '../../src/session/records.js'
 import { SNAPSHOT_VERSION } from '../../src/session/snapshot.js'
 import type { State } from '../../src/session/state.js'
+import type { FileStore } from '../../src/storage/file-store.js'
 import { frame } from '../../src/storage/log/frame.js'
 import { HomePaths } from '../../src/storage/paths.js'
-import type { FileStore } from '../../src/storage/store.js'
 import { forged, posted } from '../support/mail.js'
 import { appendTurn, beginning, newAgent, newSession, reopen, terminate } from '../support/sessions.js'
 import { encodeSnapshot } from '../support/snapshots.js'
@@ -40,7 +40,7 @@ let child: string
 
 beforeEach(async () => {
   store = tempStore()
-  paths = new HomePaths(store.root)
+  paths = new HomePaths(store.address)
   lead = await newAgent(store, { name: 'lead' })
   child = await newAgent(store, { name: 'child', parent: lead })
   const session = await reopen(store, lead)
@@ -195,7 +195,7 @@ const CASES: Case[] = [
   ],
   [
     'a living agent whose name does not resolve',
-    () => store.childNames(lead).forget('child'),
+    () => store.names(lead).forget('child'),
     'the name of a living agent resolves to it',
     'mended',
   ],
@@ -213,14 +213,19 @@ const CASES: Case[] = [
   ],
   [
     'an index entry without an agent',
-    () => store.rootNames().reserve('ghost', randomUUID()),
+    () => store.names(null).reserve('ghost', randomUUID()),
     'an index entry names an agent',
     'mended',
   ],
-  ['a marker without an agent', () => store.mark(randomUUID()), 'a marker belongs to an agent', 'stays'],
+  [
+    'a marker without an agent',
+    () => store.visits.mark(randomUUID()),
+    'a marker belongs to an agent',
+    'stays',
+  ],
   [
     'a recorded server without an agent',
-    () => store.keptServers.touch(randomUUID()),
+    () => store.local.keptServers.touch(randomUUID()),
     'a recorded server has its agent',
     'stays',
   ],
@@ -279,7 +284,7 @@ const CASES: Case[] = [
   ],
   [
     'a home that other users can enter',
-    () => chmodSync(store.root, 0o755),
+    () => chmodSync(store.address, 0o755),
     'only the owner can access a home',
     'mended',
   ],
@@ -292,8 +297,8 @@ const CASES: Case[] = [
   [
     'a prompt file that other users can change',
     () => {
-      writeFileSync(join(store.root, 'AGENTS.md'), '')
-      chmodSync(join(store.root, 'AGENTS.md'), 0o666)
+      writeFileSync(join(store.address, 'AGENTS.md'), '')
+      chmodSync(join(store.address, 'AGENTS.md'), 0o666)
     },
     'only the owner can access a home',
     'mended',
@@ -301,8 +306,8 @@ const CASES: Case[] = [
   [
     'a symlink in place of an inbox',
     () => {
-      renameSync(paths.agent(child).inbox, join(store.root, 'skills'))
-      symlinkSync(join(store.root, 'skills'), paths.agent(child).inbox)
+      renameSync(paths.agent(child).inbox, join(store.address, 'skills'))
+      symlinkSync(join(store.address, 'skills'), paths.agent(child).inbox)
     },
     'a home contains no symlinks',
     'stays',
@@ -358,7 +363,7 @@ const CASES: Case[] = [
 test('the audit of an intact home finds nothing, quick or complete', async () => {
   posted(store, child, 'hello', { from: lead })
   // With the mode that an editor gives a new file.
-  writeFileSync(join(store.root, 'identity.md'), 'I am.', { mode: 0o644 })
+  writeFileSync(join(store.address, 'identity.md'), 'I am.', { mode: 0o644 })
   writeFileSync(paths.configFile, '{}', { mode: 0o644 })
   expect(await found(false)).toEqual([])
   expect(await found(true)).toEqual([])
@@ -400,7 +405,7 @@ describe('a quick audit', () => {
     await session.close(() => false)
     flip(paths.agent(lead).log, 100)
     expect(await found(false)).toEqual([])
-    store.mark(lead)
+    store.visits.mark(lead)
     expect(await found(false)).toMatchObject([{ invariant: 'a log is intact up to its last batch' }])
   })
 
@@ -421,17 +426,17 @@ describe('an audit beside a living writer', () => {
     session.append(beginning(session, randomUUID(), 'work'))
     store.requests.put(child, randomUUID(), 'cancel')
     session.writeBlob(Buffer.from('on its way'))
-    const index = await store.rootNames().lock('a spawn')
-    store.rootNames().reserve('soon', randomUUID())
+    const index = await store.names(null).lock('a spawn')
+    store.names(null).reserve('soon', randomUUID())
     expect(await found()).toEqual([])
     await index.release()
     await session.abandon()
   })
 
   test('reports nothing that the second check does not find', async () => {
-    store.mark(randomUUID())
+    store.visits.mark(randomUUID())
     const looking = auditHome(store, true, 50)
-    for (const id of store.markedIds()) store.unmark(id, () => false)
+    for (const id of store.visits.markedIds()) store.visits.unmark(id, () => false)
     expect((await looking).findings).toEqual([])
   })
 
@@ -457,12 +462,12 @@ test('an agent that is removed during its check is not a finding', async () => {
 describe('a missing marker', () => {
   test('is found for an agent with mail once all agents were scanned since boot, and --rebuild creates it', async () => {
     forged(store, child, 'nobody looks here')
-    store.boots.markScanned()
+    store.visits.markComplete()
     expect(await found()).toMatchObject([
       { invariant: 'an agent with pending work is marked', agent_id: child },
     ])
     await rebuilt()
-    expect(store.isMarked(child)).toBe(true)
+    expect(store.visits.isMarked(child)).toBe(true)
     expect(await found()).toEqual([])
   })
 
@@ -488,7 +493,7 @@ describe('a missing marker', () => {
           },
     ])
     await session.close(() => false)
-    store.boots.markScanned()
+    store.visits.markComplete()
     expect((await found()).map(({ invariant }) => invariant)).toEqual([
       'an agent with pending work is marked',
     ])
@@ -497,14 +502,14 @@ describe('a missing marker', () => {
 
 describe('garbage in place of any file', () => {
   test('does not crash the audit', async () => {
-    const files = readdirSync(store.root, { recursive: true, encoding: 'utf8' }).filter(
+    const files = readdirSync(store.address, { recursive: true, encoding: 'utf8' }).filter(
       (name) => name !== 'home.json',
     )
-    const isEmptied = (name: string): boolean => !existsSync(join(store.root, name))
+    const isEmptied = (name: string): boolean => !existsSync(join(store.address, name))
     for (const name of files) {
       if (isEmptied(name)) continue
-      const path = join(store.root, name)
-      const aside = join(dirname(store.root), 'aside')
+      const path = join(store.address, name)
+      const aside = join(dirname(store.address), 'aside')
       renameSync(path, aside)
       for (const garbage of [
         () => writeFileSync(path, 'garbage'),

@@ -5,7 +5,7 @@ import { beforeEach, expect, test } from 'vitest'
 import { checkAgent } from '../../src/audit/check-agent.js'
 import type { Finding } from '../../src/audit/finding.js'
 import { rebuildHome } from '../../src/audit/rebuild.js'
-import type { FileStore } from '../../src/storage/store.js'
+import type { FileStore } from '../../src/storage/file-store.js'
 import { appendKeyedTurns, keyedTurn } from '../support/aged.js'
 import { EVERY_KEY } from '../support/keys.js'
 import { newAgent, reopen } from '../support/sessions.js'
@@ -19,7 +19,7 @@ let whole: Buffer
 beforeEach(async () => {
   store = tempStore()
   id = await newAgent(store)
-  path = join(dirname(store.logPath(id)), 'keys')
+  path = join(dirname(store.local.logPath(id)), 'keys')
   appendKeyedTurns(
     store,
     id,

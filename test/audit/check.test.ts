@@ -4,8 +4,8 @@ import { rmSync, writeFileSync } from 'node:fs'
 import { dirname, join } from 'node:path'
 import { beforeEach, describe, expect, test } from 'vitest'
 import { checkHome } from '../../src/audit/check.js'
+import type { FileStore } from '../../src/storage/file-store.js'
 import { frame } from '../../src/storage/log/frame.js'
-import type { FileStore } from '../../src/storage/store.js'
 import { forged, posted } from '../support/mail.js'
 import { beginning, newAgent, newSession, reopen, terminate } from '../support/sessions.js'
 import { tempStore } from '../support/temp.js'
@@ -26,8 +26,8 @@ function found(isRecovered = true): string[] {
 
 /** Changes the first record of an agent and removes its snapshot, which would contradict the change. */
 function forgeCreated(id: string, change: object): void {
-  const log = store.logPath(id)
-  const reader = store.logs.openForRead(id)
+  const log = store.local.logPath(id)
+  const reader = store.openLog(id)
   const [first = ''] = reader?.read(0, reader.size()).toString().split('\n') ?? []
   reader?.close()
   const { crc: _, ...record } = JSON.parse(first)
@@ -67,7 +67,7 @@ describe('in the audit of the tree,', () => {
   })
 
   test('a living child whose name does not resolve to it is found; a terminated child needs no entry', async () => {
-    store.childNames(lead).forget('child')
+    store.names(lead).forget('child')
     expect(found(false)).toEqual(['the name of a living agent resolves to it'])
     await terminate(store, child)
     expect(found(false)).toEqual([])
@@ -75,12 +75,12 @@ describe('in the audit of the tree,', () => {
 
   test('a child without a name is found if the index lacks its id', async () => {
     const nameless = await newAgent(store, { parent: lead })
-    store.childNames(lead).forget(nameless)
+    store.names(lead).forget(nameless)
     expect(found(false)).toEqual(['the name of a living agent resolves to it'])
   })
 
   test('an incomplete index is not a finding', () => {
-    rmSync(join(dirname(store.logPath(lead)), 'children'), { recursive: true })
+    rmSync(join(dirname(store.local.logPath(lead)), 'children'), { recursive: true })
     expect(found(false)).toEqual([])
   })
 })
@@ -115,9 +115,9 @@ describe('in the audit of mail,', () => {
   test('pending mail of an agent without a marker is found, once recovery has scanned all agents since boot', () => {
     forged(store, child, 'nobody looks here')
     expect(found()).toEqual([])
-    store.boots.markScanned()
+    store.visits.markComplete()
     expect(found()).toEqual(['an agent with pending work is marked'])
-    store.mark(child)
+    store.visits.mark(child)
     expect(found()).toEqual([])
   })
 

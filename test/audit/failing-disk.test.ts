@@ -20,7 +20,7 @@ test('an unreadable home.json is not reported as damaged, and no remedy moves it
   const store = tempStore()
   await newAgent(store, { name: 'a' })
   withFaults(failing('EMFILE', ({ point }) => point === 'home.read'))
-  const examined = await examine(store.root, OPTIONS)
+  const examined = await examine(store.address, OPTIONS)
   expect(examined.findings.map(({ invariant }) => invariant)).toContain('all files of a home can be read')
   expect(examined.findings.filter(({ verdict }) => verdict === 'damaged')).toEqual([])
   expect(failureOfHome(examined)?.code).toBe('STORAGE_FAILED')
@@ -29,7 +29,7 @@ test('an unreadable home.json is not reported as damaged, and no remedy moves it
 test('a read error at one of two checks hides no damage', async () => {
   const store = tempStore()
   const id = await newAgent(store, { name: 'a' })
-  rmSync(store.logPath(id))
+  rmSync(store.local.logPath(id))
   let reads = 0
   withFaults(failing('EIO', ({ name }) => name === 'read' && ++reads < 0))
   await auditHome(store, true, 0)
@@ -52,7 +52,7 @@ test('a read error at one of two checks hides no damage', async () => {
 test('a repair that a failing disk prevents reports the error', async () => {
   const store = tempStore()
   const id = await newAgent(store, { name: 'a' })
-  rmSync(join(dirname(store.logPath(id)), 'events.jsonl'))
+  rmSync(join(dirname(store.local.logPath(id)), 'events.jsonl'))
   const { findings } = await auditHome(store, true, 0)
   withFaults(failing('EIO', ({ point }) => point === 'aside.log.fsync'))
   const repairs = await rebuildHome(store, findings, { command: 'test', note: () => undefined })

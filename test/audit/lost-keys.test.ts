@@ -10,7 +10,7 @@ import { findKey } from '../../src/session/key-index.js'
 import { placesInLog } from '../../src/session/key-places.js'
 import { openForRead } from '../../src/session/load.js'
 import type { State } from '../../src/session/state.js'
-import { FileStore } from '../../src/storage/store.js'
+import { FileStore } from '../../src/storage/file-store.js'
 import { appendKeyedTurns, keyedTurn } from '../support/aged.js'
 import { EVERY_KEY } from '../support/keys.js'
 import { isSync, recordOperations } from '../support/operations.js'
@@ -36,13 +36,13 @@ async function aged(count: number): Promise<Aged> {
   const session = await reopen(store, id)
   for (const batch of keyedTurn(keys[0])) session.append(batch)
   await session.close(() => false)
-  return { store, id, keys, index: join(dirname(store.logPath(id)), 'keys') }
+  return { store, id, keys, index: join(dirname(store.local.logPath(id)), 'keys') }
 }
 
 /** Overwrites the log after its first `share` with NUL bytes. Only the snapshot and the index still cover that part. */
 function loseBehind({ store, id }: Aged, share: number): void {
-  const log = readFileSync(store.logPath(id))
-  writeFileSync(store.logPath(id), log.fill(0, Math.floor(log.length * share)))
+  const log = readFileSync(store.local.logPath(id))
+  writeFileSync(store.local.logPath(id), log.fill(0, Math.floor(log.length * share)))
 }
 
 function change(path: string, edit: (bytes: Buffer, headBytes: number) => Buffer | undefined): void {
@@ -69,9 +69,9 @@ function keysOnPage({ index, keys }: Aged, page: number): Set<string> {
 
 /** The keys that are new to the next command. Checks each of them, and a sample of the others, with findKey too. */
 function unknown({ store, id, keys }: Aged, from = keys): string[] {
-  const next = FileStore.openForWrite(store.root)
+  const next = FileStore.openForWrite(store.address)
   const state = openForRead(next, id)?.state as State
-  const log = next.logs.openForRead(id)
+  const log = next.openLog(id)
   const places = placesInLog(next, id, log as NonNullable<typeof log>, state.log_bytes)
   log?.close()
   const isNew = from.filter((key) => !places.has(hashOfKey(key)))
@@ -160,12 +160,12 @@ describe('after the loss of the later part of a log,', () => {
     rmSync(all.index)
     const sample = all.keys.filter((_, index) => index % 400 === 0)
     expect(unknown(all, sample)).toEqual([])
-    const session = await reopen(FileStore.openForWrite(all.store.root), all.id)
+    const session = await reopen(FileStore.openForWrite(all.store.address), all.id)
     for (const batch of keyedTurn('after')) session.append(batch)
     await session.close(() => false)
-    const log = readFileSync(all.store.logPath(all.id))
+    const log = readFileSync(all.store.local.logPath(all.id))
     // Damages only the first record. `session.rebuilt` is a later record and stays intact.
-    writeFileSync(all.store.logPath(all.id), log.fill(0, 10, 20))
+    writeFileSync(all.store.local.logPath(all.id), log.fill(0, 10, 20))
     await rebuildLog(all.store, all.id, options)
     expect(unknown(all, [...sample, 'after'])).toEqual([])
   })

@@ -13,8 +13,8 @@ import type { NewRecord } from '../../src/session/records.js'
 import type { Session } from '../../src/session/session.js'
 import type { State } from '../../src/session/state.js'
 import { isUnfinished } from '../../src/session/status.js'
+import type { FileStore } from '../../src/storage/file-store.js'
 import { frame } from '../../src/storage/log/frame.js'
-import type { FileStore } from '../../src/storage/store.js'
 import { copyOf, killedAt } from '../support/killed.js'
 import { deliveredRecord, posted } from '../support/mail.js'
 import { clearFaults, operationsOf, recordOperations, unsyncedAfter } from '../support/operations.js'
@@ -49,18 +49,18 @@ async function write(id: string, work: (session: Session) => void): Promise<void
 }
 
 function linesOf(id: string): string[] {
-  return readFileSync(store.logPath(id), 'utf8').split('\n').slice(0, -1)
+  return readFileSync(store.local.logPath(id), 'utf8').split('\n').slice(0, -1)
 }
 
 /** Changes one byte in the line of this record. */
 function flipIn(id: string, seq: number): void {
   const lines = linesOf(id)
   lines[seq - 1] = (lines[seq - 1] as string).replace('"ts":"2', '"ts":"3')
-  writeFileSync(store.logPath(id), `${lines.join('\n')}\n`)
+  writeFileSync(store.local.logPath(id), `${lines.join('\n')}\n`)
 }
 
 function withoutSnapshot(id: string): void {
-  rmSync(join(dirname(store.logPath(id)), 'session.json'))
+  rmSync(join(dirname(store.local.logPath(id)), 'session.json'))
 }
 
 async function rebuild(id: string, home = store): Promise<State> {
@@ -90,11 +90,11 @@ test('the new log starts with the intact batches of the old log, which is saved 
   })
   const whole = linesOf(child).slice(0, 11)
   flipIn(child, 15)
-  const damaged = readFileSync(store.logPath(child))
+  const damaged = readFileSync(store.local.logPath(child))
   const state = await rebuild(child)
   expect(linesOf(child).slice(0, 11)).toEqual(whole)
   const [kept = ''] = state.lost?.kept ?? []
-  expect(readFileSync(join(dirname(store.logPath(child)), kept))).toEqual(damaged)
+  expect(readFileSync(join(dirname(store.local.logPath(child)), kept))).toEqual(damaged)
   expect(state).toMatchObject({
     state: 'suspended',
     hold: true,
@@ -109,11 +109,13 @@ test.each([
   ['nothing is damaged', ''],
   ['the log has only a truncated tail, which the next writer cuts', '{"seq":2,"ts'],
 ])('a rebuild changes nothing if %s', async (_, tail) => {
-  writeFileSync(store.logPath(child), tail, { flag: 'a' })
-  const before = readFileSync(store.logPath(child))
+  writeFileSync(store.local.logPath(child), tail, { flag: 'a' })
+  const before = readFileSync(store.local.logPath(child))
   expect(await rebuildLog(store, child, { command: 'test', note: () => undefined })).toBeUndefined()
-  expect(readFileSync(store.logPath(child))).toEqual(before)
-  expect(readdirSync(dirname(store.logPath(child))).filter((name) => name.includes('damaged'))).toEqual([])
+  expect(readFileSync(store.local.logPath(child))).toEqual(before)
+  expect(readdirSync(dirname(store.local.logPath(child))).filter((name) => name.includes('damaged'))).toEqual(
+    [],
+  )
 })
 
 describe.each([
@@ -191,7 +193,7 @@ test('a rebuild takes the delivered mail and the keys of lost records from the s
       { kind: 'session.suspended', reason: 'idle' },
     ])
   })
-  writeFileSync(store.logPath(child), `${linesOf(child)[0]}\n`)
+  writeFileSync(store.local.logPath(child), `${linesOf(child)[0]}\n`)
   const state = await rebuild(child)
   expect(state).toMatchObject({ delivered: [message_id], hold: true })
   expect(findKey(store, state, 'today')).toBe('lost')
@@ -273,7 +275,7 @@ describe('a rebuilt agent', () => {
     flipIn(child, 3)
     withoutSnapshot(child)
     expect((await rebuild(child)).state).toBe('terminated')
-    expect(store.childNames(lead).lookUp('child')).toBe(heir)
+    expect(store.names(lead).lookUp('child')).toBe(heir)
     expect(checkHome(store, { isRecovered: true })).toEqual([])
   })
 
@@ -290,7 +292,7 @@ describe('a rebuilt agent', () => {
 describe('a log that is unusable from its first record on', () => {
   test('is replaced by a log that starts from the snapshot', async () => {
     await write(child, (session) => appendTurn(session, 'one', 'first'))
-    writeFileSync(store.logPath(child), 'garbage\n')
+    writeFileSync(store.local.logPath(child), 'garbage\n')
     expect(await rebuild(child)).toMatchObject({
       name: 'child',
       parent: lead,
@@ -302,46 +304,46 @@ describe('a log that is unusable from its first record on', () => {
 
   test('is replaced by a log of the format of its records if the snapshot has an earlier format', async () => {
     const state = openForRead(store, child)?.state as State
-    const snapshot = join(dirname(store.logPath(child)), 'session.json')
+    const snapshot = join(dirname(store.local.logPath(child)), 'session.json')
     writeFileSync(snapshot, encodeEarlierSnapshot({ ...state, format: 1 }))
-    writeFileSync(store.logPath(child), 'garbage\n')
+    writeFileSync(store.local.logPath(child), 'garbage\n')
     expect(await rebuild(child)).toMatchObject({ format: FORMAT, usage: NO_RUNS })
     expect(recordsOf(store, child).map(({ kind }) => kind)).not.toContain('session.upgraded')
   })
 
   test('is left unchanged if there is no snapshot', async () => {
-    writeFileSync(store.logPath(child), 'garbage\n')
+    writeFileSync(store.local.logPath(child), 'garbage\n')
     withoutSnapshot(child)
     await expect(rebuild(child)).rejects.toMatchObject({
       code: 'CORRUPT',
       hint: expect.stringContaining('backup'),
     })
-    expect(readFileSync(store.logPath(child), 'utf8')).toBe('garbage\n')
+    expect(readFileSync(store.local.logPath(child), 'utf8')).toBe('garbage\n')
   })
 
   test('is left unchanged if it belongs to another agent', async () => {
-    const log = readFileSync(store.logPath(lead))
-    writeFileSync(store.logPath(child), log)
+    const log = readFileSync(store.local.logPath(lead))
+    writeFileSync(store.local.logPath(child), log)
     await expect(rebuild(child)).rejects.toMatchObject({
       code: 'CORRUPT',
       message: expect.stringContaining(lead),
     })
-    expect(readFileSync(store.logPath(child))).toEqual(log)
+    expect(readFileSync(store.local.logPath(child))).toEqual(log)
   })
 
   test('is left unchanged if it has a newer format', async () => {
     const [first = ''] = linesOf(child)
     const { crc: _, ...record } = JSON.parse(first)
     const log = frame({ ...record, format: FORMAT + 1 })
-    writeFileSync(store.logPath(child), log)
+    writeFileSync(store.local.logPath(child), log)
     await expect(rebuild(child)).rejects.toMatchObject({ code: 'UNKNOWN_FORMAT' })
-    expect(readFileSync(store.logPath(child))).toEqual(log)
+    expect(readFileSync(store.local.logPath(child))).toEqual(log)
   })
 })
 
 test('a rebuild of an agent with a holder fails with LOCKED', async () => {
   const session = await reopen(store, child)
-  writeFileSync(store.logPath(child), 'garbage\n')
+  writeFileSync(store.local.logPath(child), 'garbage\n')
   await expect(rebuild(child)).rejects.toMatchObject({ code: 'LOCKED' })
   await session.abandon()
 })
@@ -371,7 +373,7 @@ test('a rebuild killed at any step leaves the damaged bytes on disk, and the nex
     mailTurn(session, message_id, lead)
   })
   flipIn(child, 15)
-  const damaged = readFileSync(store.logPath(child))
+  const damaged = readFileSync(store.local.logPath(child))
   for (let step = 1; ; step++) {
     const dying = copyOf(store)
     const died = await killedAt(
@@ -381,7 +383,7 @@ test('a rebuild killed at any step leaves the damaged bytes on disk, and the nex
     )
     const home = copyOf(dying)
     const state = await rebuild(child, home)
-    const folder = dirname(home.logPath(child))
+    const folder = dirname(home.local.logPath(child))
     const kept = readdirSync(folder).filter((name) => name.startsWith('events.jsonl'))
     expect(
       kept.some((name) => readFileSync(join(folder, name)).equals(damaged)),

@@ -1,6 +1,6 @@
 /** The turns that a command runs besides its own: limited, in parallel, and with a note about the rest. */
 import { describe, expect, test } from 'vitest'
-import { FileStore } from '../../src/storage/store.js'
+import { FileStore } from '../../src/storage/file-store.js'
 import { House } from '../support/cli.js'
 import { Gate } from '../support/gate.js'
 import { posted } from '../support/mail.js'

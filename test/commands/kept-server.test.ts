@@ -3,7 +3,7 @@ import { existsSync, readdirSync, readFileSync, rmSync, statSync, writeFileSync 
 import path from 'node:path'
 import { describe, expect, test } from 'vitest'
 import type { RecordedServer } from '../../src/session/state.js'
-import { FileStore } from '../../src/storage/store.js'
+import { FileStore } from '../../src/storage/file-store.js'
 import { ServerHouse } from '../support/kept-server.js'
 import { environment, isAlive } from '../support/processes.js'
 import { reopen } from '../support/sessions.js'

@@ -3,7 +3,7 @@ import { randomUUID } from 'node:crypto'
 import { describe, expect, test } from 'vitest'
 import { limits } from '../../src/limits.js'
 import type { SessionRecord } from '../../src/session/records.js'
-import { FileStore } from '../../src/storage/store.js'
+import { FileStore } from '../../src/storage/file-store.js'
 import { House } from '../support/cli.js'
 import { forged, posted } from '../support/mail.js'
 

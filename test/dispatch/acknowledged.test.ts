@@ -12,7 +12,7 @@ import { digestOf } from '../../src/session/ids.js'
 import { openForRead } from '../../src/session/load.js'
 import type { NewRecord } from '../../src/session/records.js'
 import type { Session } from '../../src/session/session.js'
-import type { FileStore } from '../../src/storage/store.js'
+import type { FileStore } from '../../src/storage/file-store.js'
 import { completedRecord } from '../../src/turn/step/records.js'
 import { contextAt } from '../support/contexts.js'
 import { mailOf } from '../support/mail.js'
@@ -246,7 +246,10 @@ test('a notification with a key whose turn is not over is not stored again: that
 })
 
 function timesAsked(store: FileStore, id: string): number {
-  return readFileSync(store.logPath(id), 'utf8').match(/"kind":"(message.user|mail.delivered)"/g)?.length ?? 0
+  return (
+    readFileSync(store.local.logPath(id), 'utf8').match(/"kind":"(message.user|mail.delivered)"/g)?.length ??
+    0
+  )
 }
 
 async function delivered(store: FileStore, id: string): Promise<void> {
@@ -263,7 +266,7 @@ describe('a key whose turn was cut short', () => {
     const id = await answeredAgent(store, nothing)
     expect((await sent(store, request(id))).result.reply).toBe('echo: hi')
     expect((await sent(store, request(id))).result.reply).toBe('echo: hi')
-    const log = readFileSync(store.logPath(id), 'utf8')
+    const log = readFileSync(store.local.logPath(id), 'utf8')
     expect(log.match(/"kind":"message.user"/g)).toHaveLength(1)
   })
 

@@ -13,7 +13,7 @@ import { dueAfter } from '../../src/session/durations.js'
 import { openForRead } from '../../src/session/load.js'
 import type { NewRecord } from '../../src/session/records.js'
 import { statusNow } from '../../src/session/status-now.js'
-import type { FileStore } from '../../src/storage/store.js'
+import type { FileStore } from '../../src/storage/file-store.js'
 import { mintToken } from '../../src/turn/tokens.js'
 import { contextAt } from '../support/contexts.js'
 import { killedAt } from '../support/killed.js'
@@ -61,7 +61,7 @@ const statusOf = (store: FileStore, id: string): string => {
   return state === undefined ? 'none' : statusNow(store, state)
 }
 const turnsOf = (store: FileStore, id: string): number => {
-  const log = store.logs.openForRead(id)
+  const log = store.openLog(id)
   const text = log?.read(0, log.size()).toString() ?? ''
   log?.close()
   return text.split('"kind":"run.completed"').length - 1

@@ -8,7 +8,7 @@ import { deliveryWaitMs } from '../../src/dispatch/visit.js'
 import { limits } from '../../src/limits.js'
 import { openForRead } from '../../src/session/load.js'
 import type { Run, State } from '../../src/session/state.js'
-import type { FileStore } from '../../src/storage/store.js'
+import type { FileStore } from '../../src/storage/file-store.js'
 import { mintToken, waitRecords } from '../../src/turn/tokens.js'
 import { contextAt } from '../support/contexts.js'
 import { withFaults } from '../support/faults.js'
@@ -115,7 +115,7 @@ test('a parked agent that another command holds is waited for, and obeys what wa
   const id = await parkedAgent(store)
   const { ctx } = contextAt(store, { bounds })
   posted(store, id, '', { kind: 'control', control: { verb: 'gate' } })
-  const lease = await store.lockAgent(id, 'substrat set', 0)
+  const lease = await store.hold(id, { command: 'substrat set', waitMs: 0 })
   ctx.deliveries.wake(id)
   await lease?.release()
   await ctx.deliveries.untilIdle()

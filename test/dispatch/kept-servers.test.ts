@@ -6,7 +6,7 @@ import { flushOutbox } from '../../src/dispatch/outbox.js'
 import { keptServerProcesses } from '../../src/provider/kept-server.js'
 import { openForRead } from '../../src/session/load.js'
 import type { RecordedServer } from '../../src/session/state.js'
-import { FileStore } from '../../src/storage/store.js'
+import { FileStore } from '../../src/storage/file-store.js'
 import { completedRecord } from '../../src/turn/step/records.js'
 import { contextAt } from '../support/contexts.js'
 import { agentWithServer } from '../support/kept-servers.js'
@@ -26,16 +26,16 @@ describe('the least recently used', () => {
       const [first, second] = [await agentWithServer(store), await agentWithServer(store)]
       const work = (): Promise<void> => limitKeptServers(contextAt(store).ctx, 1)
       died = await killedAt(steps, work, ({ name }) => name !== 'read')
-      const next = FileStore.openForWrite(store.root)
+      const next = FileStore.openForWrite(store.address)
       await limitKeptServers(contextAt(next).ctx, 1)
-      expect(keptServerProcesses(store.root).map(({ agentId }) => agentId)).toEqual([second])
+      expect(keptServerProcesses(store.address).map(({ agentId }) => agentId)).toEqual([second])
       // A crash between the kill and its record leaves a record of a dead server until the next visit.
       const session = await reopen(next, first)
       await session.close(() => false)
-      expect(next.keptServers.uses().map(({ agentId }) => agentId)).toEqual([second])
+      expect(next.local.keptServers.uses().map(({ agentId }) => agentId)).toEqual([second])
       expect(keptServerOf(next, second)).toBeDefined()
       await stopAllKeptServers(contextAt(next).ctx)
-      expect(keptServerProcesses(store.root)).toEqual([])
+      expect(keptServerProcesses(store.address)).toEqual([])
       expect([keptServerOf(next, first), keptServerOf(next, second)]).toEqual([undefined, undefined])
     }
     expect(steps).toBeGreaterThan(20)
@@ -50,7 +50,7 @@ describe('the least recently used', () => {
     ]
     const held = await reopen(store, first)
     await limitKeptServers(contextAt(store).ctx, 2)
-    const living = (): string[] => keptServerProcesses(store.root).map(({ agentId }) => agentId)
+    const living = (): string[] => keptServerProcesses(store.address).map(({ agentId }) => agentId)
     expect(living().sort()).toEqual([first, third].sort())
     expect(keptServerOf(store, second)).toBeUndefined()
     await held.close(() => false)
@@ -65,33 +65,33 @@ describe('a mark without a server', () => {
     const store = tempStore()
     const id = await agentWithServer(store)
     const others = [await newAgent(store), await newAgent(store)]
-    for (const other of others) store.keptServers.touch(other)
+    for (const other of others) store.local.keptServers.touch(other)
     await limitKeptServers(contextAt(store).ctx, 1)
-    expect(store.keptServers.uses().map(({ agentId }) => agentId)).toEqual([id])
-    expect(keptServerProcesses(store.root)).toHaveLength(1)
+    expect(store.local.keptServers.uses().map(({ agentId }) => agentId)).toEqual([id])
+    expect(keptServerProcesses(store.address)).toHaveLength(1)
     await stopAllKeptServers(contextAt(store).ctx)
   })
 
   test('stays while its agent is held, which may be about to start one', async () => {
     const store = tempStore()
     const id = await newAgent(store)
-    store.keptServers.touch(id)
+    store.local.keptServers.touch(id)
     const held = await reopen(store, id)
     await limitKeptServers(contextAt(store).ctx, 0)
-    expect(store.keptServers.uses()).toHaveLength(1)
+    expect(store.local.keptServers.uses()).toHaveLength(1)
     await held.close(() => false)
     await limitKeptServers(contextAt(store).ctx, 0)
-    expect(store.keptServers.uses()).toEqual([])
+    expect(store.local.keptServers.uses()).toEqual([])
   })
 
   test('that died by itself is recorded so', async () => {
     const store = tempStore()
     const id = await agentWithServer(store)
-    const [pid = 0] = keptServerProcesses(store.root).map((server) => server.pid)
+    const [pid = 0] = keptServerProcesses(store.address).map((server) => server.pid)
     process.kill(-pid, 'SIGKILL')
-    await waitFor(() => keptServerProcesses(store.root).length === 0, 'its end')
+    await waitFor(() => keptServerProcesses(store.address).length === 0, 'its end')
     await limitKeptServers(contextAt(store).ctx, 0)
-    expect(store.keptServers.uses()).toEqual([])
+    expect(store.local.keptServers.uses()).toEqual([])
     expect(keptServerOf(store, id)).toBeUndefined()
   })
 })
@@ -112,7 +112,7 @@ describe('a server in another pid namespace, of an agent that is done,', () => {
     await flushOutbox(contextAt(store).ctx, session, true)
     await session.close(() => false)
     expect(session.state.state).toBe(hasChild ? 'active' : 'terminated')
-    expect([keptServerOf(store, id) !== undefined, store.keptServers.uses().length === 1]).toEqual([
+    expect([keptServerOf(store, id) !== undefined, store.local.keptServers.uses().length === 1]).toEqual([
       hasChild,
       hasChild,
     ])
@@ -127,9 +127,9 @@ test('one in another pid namespace counts for nothing here, and stays recorded u
   session.append([{ kind: 'server.kept', ...warm, group: { ...warm.group, pid_namespace: '1' } }])
   await session.close(() => false)
   await limitKeptServers(contextAt(store).ctx, 0)
-  expect([keptServerOf(store, id) !== undefined, store.keptServers.uses().length]).toEqual([true, 1])
+  expect([keptServerOf(store, id) !== undefined, store.local.keptServers.uses().length]).toEqual([true, 1])
   process.kill(-warm.group.process_group, 'SIGKILL')
-  await waitFor(() => keptServerProcesses(store.root).length === 0, 'its end')
+  await waitFor(() => keptServerProcesses(store.address).length === 0, 'its end')
   await limitKeptServers(contextAt(store).ctx, 0)
-  expect([keptServerOf(store, id) !== undefined, store.keptServers.uses().length]).toEqual([false, 0])
+  expect([keptServerOf(store, id) !== undefined, store.local.keptServers.uses().length]).toEqual([false, 0])
 })

@@ -28,7 +28,7 @@ async function round(child: ChildProcess, line: string): Promise<number> {
 test('no message that comes at the end of a turn is left without one of its own', async () => {
   const store = tempStore()
   const id = await newAgent(store, { name: 'a' })
-  const [holder, sender] = [0, 1].map(() => scripts.start('mail-child.ts', [store.root])) as [
+  const [holder, sender] = [0, 1].map(() => scripts.start('mail-child.ts', [store.address])) as [
     ChildProcess,
     ChildProcess,
   ]

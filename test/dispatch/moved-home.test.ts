@@ -12,7 +12,7 @@ import { openForRead } from '../../src/session/load.js'
 import { readMessageText } from '../../src/session/read.js'
 import type { SessionRecord } from '../../src/session/records.js'
 import type { Location } from '../../src/session/state.js'
-import { FileStore } from '../../src/storage/store.js'
+import { FileStore } from '../../src/storage/file-store.js'
 import { contextAt } from '../support/contexts.js'
 import { sendRequest } from '../support/send-request.js'
 import { newAgent } from '../support/sessions.js'
@@ -37,18 +37,18 @@ async function sentWhileMoved(
   writeFileSync(join(workspace, 's.json'), JSON.stringify({ responses }))
   const id = await newAgent(store, { workspace, options: { scenario: 's.json' } })
   const ctx: Context = contextAt(store, { bounds }).ctx
-  const to = `${store.root}-moved`
+  const to = `${store.address}-moved`
   let isMoved = false
   ctx.reporter.record = (record) => {
     if (record.kind !== kind || isMoved) return
     isMoved = true
-    renameSync(store.root, to)
+    renameSync(store.address, to)
   }
   const told: Outcome[] = []
   const error = await send(ctx, sendRequest(id, { allow }), (outcome) => told.push(outcome)).catch(
     (thrown) => thrown,
   )
-  return { told, error, moved: FileStore.openForWrite(to), id, before: store.root }
+  return { told, error, moved: FileStore.openForWrite(to), id, before: store.address }
 }
 
 function replyIn(store: FileStore, id: string): string {

@@ -14,7 +14,7 @@ import type { RecoveredAgent } from '../../src/schema/output.js'
 import { openForRead } from '../../src/session/load.js'
 import type { SessionRecord } from '../../src/session/records.js'
 import type { State } from '../../src/session/state.js'
-import type { FileStore } from '../../src/storage/store.js'
+import type { FileStore } from '../../src/storage/file-store.js'
 import { contextAt } from '../support/contexts.js'
 import { sendRequest } from '../support/send-request.js'
 import { newAgent } from '../support/sessions.js'
@@ -230,7 +230,7 @@ test('a turn that came to no launch is asked again as it was', async () => {
 })
 
 function records(kind: SessionRecord['kind']): SessionRecord[] {
-  return readFileSync(store.logPath(id), 'utf8')
+  return readFileSync(store.local.logPath(id), 'utf8')
     .split('\n')
     .filter((line) => line.includes(`"kind":"${kind}"`))
     .map((line) => JSON.parse(line) as SessionRecord)

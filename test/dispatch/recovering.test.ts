@@ -10,7 +10,7 @@ import { openForRead } from '../../src/session/load.js'
 import type { NewRecord } from '../../src/session/records.js'
 import type { Session } from '../../src/session/session.js'
 import type { State } from '../../src/session/state.js'
-import type { FileStore } from '../../src/storage/store.js'
+import type { FileStore } from '../../src/storage/file-store.js'
 import { completedRecord } from '../../src/turn/step/records.js'
 import { contextAt } from '../support/contexts.js'
 import { deliveredRecord, keepsMarker, mailOf, posted } from '../support/mail.js'
@@ -156,7 +156,7 @@ describe('a turn that needs a person', () => {
         [expect.objectContaining({ agent: id, outcome: 'marked', exit: 6 }), expect.stringMatching(words)],
       ])
     }
-    expect(store.markedIds()).toEqual([id])
+    expect(store.visits.markedIds()).toEqual([id])
     const logged = stateOf(store, id).last_seq
     await recovered(store)
     expect(stateOf(store, id).last_seq).toBe(logged)
@@ -191,7 +191,7 @@ describe('after a new start of the kernel', () => {
   test('every agent is looked at, with a marker or without; then the marked alone', async () => {
     const store = tempStore()
     const id = await left(store, begun)
-    store.unmark(id, () => false)
+    store.visits.unmark(id, () => false)
     const looks: string[][] = []
     const look = async (isAll: boolean): Promise<void> =>
       withPendingAgents(contextAt(store).ctx, async (ids) => {

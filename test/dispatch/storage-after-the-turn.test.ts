@@ -5,7 +5,7 @@ import { beforeEach, describe, expect, test } from 'vitest'
 import { visit } from '../../src/dispatch/visit.js'
 import { terminate } from '../../src/operations/terminate.js'
 import { openForRead } from '../../src/session/load.js'
-import type { FileStore } from '../../src/storage/store.js'
+import type { FileStore } from '../../src/storage/file-store.js'
 import { contextAt } from '../support/contexts.js'
 import { failing, withFaults } from '../support/faults.js'
 import { posted } from '../support/mail.js'
@@ -59,7 +59,7 @@ test('a delivered message whose file remains keeps the marker, so that a later c
   await ctx.deliveries.untilIdle()
   expect(openForRead(store, id)?.state.delivered).toContain(message)
   expect(store.mail.ids(id)).toContain(message)
-  expect(store.isMarked(id)).toBe(true)
+  expect(store.visits.isMarked(id)).toBe(true)
 })
 
 describe.each([
@@ -71,15 +71,15 @@ describe.each([
     const session = await reopen(store, child)
     appendTurn(session, 'hi', 'echo: hi')
     await session.close(() => false)
-    const bytes = readFileSync(store.logPath(child))
+    const bytes = readFileSync(store.local.logPath(child))
     bytes[bytes.length - 30] = 0
-    writeFileSync(store.logPath(child), bytes)
-    if (!hasIndex) rmSync(join(store.root, 'agents', id, 'children', 'complete'))
+    writeFileSync(store.local.logPath(child), bytes)
+    if (!hasIndex) rmSync(join(store.address, 'agents', id, 'children', 'complete'))
     const { ctx } = contextAt(store)
     for (const isRecursive of [true, false])
       await expect(terminate(ctx, id, isRecursive, () => undefined)).rejects.toMatchObject({
         code: 'CORRUPT',
-        facts: { path: store.logPath(child) },
+        facts: { path: store.local.logPath(child) },
       })
     expect(openForRead(store, id)?.state.state).toBe('created')
   })

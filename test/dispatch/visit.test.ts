@@ -8,7 +8,7 @@ import type { Draft } from '../../src/mail/post.js'
 import { openForRead } from '../../src/session/load.js'
 import type { NewRecord } from '../../src/session/records.js'
 import type { State } from '../../src/session/state.js'
-import type { FileStore } from '../../src/storage/store.js'
+import type { FileStore } from '../../src/storage/file-store.js'
 import { completedRecord } from '../../src/turn/step/records.js'
 import { contextAt } from '../support/contexts.js'
 import { deliveredRecord, posted } from '../support/mail.js'
@@ -144,7 +144,7 @@ describe('the outbox of a run is sent', () => {
     })
     expect(stateOf(store, id).owes).toEqual([])
     expect(store.mail.ids('operator')).toHaveLength(1)
-    expect(store.markedIds()).toEqual([])
+    expect(store.visits.markedIds()).toEqual([])
   })
 })
 
@@ -176,7 +176,7 @@ test('after a failure of storage nothing more is written: the session is left to
   })
   await expect(work).rejects.toMatchObject({ code: 'STORAGE_FAILED' })
   expect(stateOf(store, id).state).toBe('active')
-  expect([store.markedIds(), store.isAgentHeld(id)]).toEqual([[id], false])
+  expect([store.visits.markedIds(), store.isHeld(id)]).toEqual([[id], false])
 })
 
 test('after a turn the inbox is looked at again, when the lock is free', async () => {
@@ -184,7 +184,7 @@ test('after a turn the inbox is looked at again, when the lock is free', async (
   const id = await newAgent(store)
   const { ctx } = contextAt(store, { bounds })
   const isHeld: boolean[] = []
-  ctx.deliveries.lookAgain = (agentId) => void isHeld.push(store.isAgentHeld(agentId))
+  ctx.deliveries.lookAgain = (agentId) => void isHeld.push(store.isHeld(agentId))
   const request = { key: null, digest: null, turn_timeout_ms: null, steps_max: null, allow: [] }
   await visit(ctx, id, { waitMs: 0, goesOn: true }, (session) =>
     startTurn(

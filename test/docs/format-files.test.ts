@@ -6,8 +6,8 @@ import { join } from 'node:path'
 import { expect, test } from 'vitest'
 import { OPERATOR } from '../../src/format.js'
 import { post } from '../../src/mail/post.js'
+import type { FileStore } from '../../src/storage/file-store.js'
 import { type Expected, HOME_LAYOUT } from '../../src/storage/layout.js'
-import type { FileStore } from '../../src/storage/store.js'
 import { draft } from '../support/mail.js'
 import { sectionsOf, shapesOf } from '../support/markdown.js'
 import { tempStore } from '../support/temp.js'
@@ -26,19 +26,19 @@ test('docs/format.md lists every path of the layout with its kind, and no other 
 test('docs/format.md lists the fields of the small files that the store writes', async () => {
   const store = tempStore()
   const agentId = randomUUID()
-  const index = store.rootNames()
+  const index = store.names(null)
   const lock = await index.lock('test')
   index.reserve('notes', agentId)
   await lock.release()
   const [entry] = index.entries()
   const agent = agentIn(store, agentId)
-  store.keptServers.writeHandle(agentId, randomUUID(), Buffer.from('handle'))
-  expect(fieldsOf('home.json')).toEqual(namesIn(join(store.root, 'home.json')))
+  store.local.keptServers.writeHandle(agentId, randomUUID(), Buffer.from('handle'))
+  expect(fieldsOf('home.json')).toEqual(namesIn(join(store.address, 'home.json')))
   expect(fieldsOf('roots/<sha256>')).toEqual(namesIn(entry?.path as string))
   expect(fieldsOf('server.json')).toEqual(namesIn(join(agent, 'server.json')))
-  store.goneHosts.declare({ kernel_boot_id: 'b', host_id: 'h', host_name: null })
-  expect(fieldsOf('gone/<boot-id>')).toEqual(namesIn(join(store.root, 'gone/b')))
-  expect(fieldsOf('lock')).toEqual(namesIn(join(store.root, 'roots/lock')))
+  store.hosts.declare({ kernel_boot_id: 'b', host_id: 'h', host_name: null })
+  expect(fieldsOf('gone/<boot-id>')).toEqual(namesIn(join(store.address, 'gone/b')))
+  expect(fieldsOf('lock')).toEqual(namesIn(join(store.address, 'roots/lock')))
 })
 
 test('docs/format.md lists the fields of a message', () => {
@@ -135,8 +135,8 @@ function fieldsOf(name: string): string[] {
 }
 
 /** Makes an empty agent directory. */
-function agentIn({ root }: FileStore, agentId: string): string {
-  const path = join(root, 'agents', agentId)
+function agentIn({ address }: FileStore, agentId: string): string {
+  const path = join(address, 'agents', agentId)
   mkdirSync(path)
   return path
 }

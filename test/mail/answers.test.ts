@@ -8,7 +8,7 @@ import type { Message } from '../../src/mail/message.js'
 import { removalObstacle } from '../../src/operations/removable.js'
 import type { NewRecord } from '../../src/session/records.js'
 import type { Session } from '../../src/session/session.js'
-import type { FileStore } from '../../src/storage/store.js'
+import type { FileStore } from '../../src/storage/file-store.js'
 import { completedRecord } from '../../src/turn/step/records.js'
 import { failing, withFaults } from '../support/faults.js'
 import { killedAt } from '../support/killed.js'
@@ -272,7 +272,7 @@ describe('a message that cannot be sent', () => {
 
   test('to an agent with a damaged log stays in the outbox until the next visit', async () => {
     ran(requestOf(sibling), failing3)
-    const log = store.logPath(sibling)
+    const log = store.local.logPath(sibling)
     const bytes = readFileSync(log)
     writeFileSync(log, 'garbage\n')
     rmSync(join(dirname(log), 'session.json'))

@@ -24,8 +24,8 @@ import type { Draft } from '../../src/mail/post.js'
 import { deriveId } from '../../src/session/ids.js'
 import type { NewRecord } from '../../src/session/records.js'
 import type { Session } from '../../src/session/session.js'
+import type { FileStore } from '../../src/storage/file-store.js'
 import { frame } from '../../src/storage/log/frame.js'
-import type { FileStore } from '../../src/storage/store.js'
 import { completedRecord } from '../../src/turn/step/records.js'
 import { withFaults } from '../support/faults.js'
 import { deliveredRecord, forged, posted, stored } from '../support/mail.js'
@@ -54,6 +54,7 @@ function removeDelivered(reader: Session): void {
   removeKnownDelivered(reader)
 }
 
+const damagedPaths = (): string[] => damagedMail(store, session.state).map(({ path }) => path)
 /** As it is stored. */
 const messageIn = (id: string): object => (store.mail.read(session.id, id) as { object: object }).object
 const notification = (content: string, over: Partial<Draft> = {}): string =>
@@ -427,7 +428,8 @@ describe('an id', () => {
     for (const [length, count] of [...cases, [1900, 100], [1901, 100]] as const) {
       points.length = 0
       const delivered = state.delivered.slice(0, length)
-      syncBeforeForgetting({ store, id: session.id, state: { ...state, delivered } } as Session, count)
+      vi.spyOn(session, 'state', 'get').mockReturnValue({ ...state, delivered })
+      syncBeforeForgetting(session, count)
       expect(points, `${length} delivered`).toEqual(
         length + count <= 2000 ? [] : ['mail.list', 'mail.sync_removals'],
       )
@@ -454,7 +456,7 @@ describe('damaged mail is reported, and neither delivered nor removed:', () => {
     const path = store.mail.pathOf(session.id, id)
     const bytes = damage(readFileSync(path))
     writeFileSync(path, bytes)
-    expect(damagedMail(store, session.state)).toEqual([path])
+    expect(damagedPaths()).toEqual([path])
     expect(findPending(store, session.state, id)).toBeUndefined()
     expect(deliverAll()).toEqual(['two'])
     expect(readFileSync(path)).toEqual(bytes)
@@ -472,7 +474,7 @@ describe('damaged mail is reported, and neither delivered nor removed:', () => {
       read.push(point)
       return undefined
     })
-    expect(damagedMail(store, session.state)).toEqual([path])
+    expect(damagedPaths()).toEqual([path])
     expect(read).not.toContain('mail.read')
     put('two')
     expect(deliverAll()).toEqual(['two'])
@@ -480,13 +482,13 @@ describe('damaged mail is reported, and neither delivered nor removed:', () => {
 
   test('whole, but addressed to another agent', () => {
     const id = forged(store, session.id, 'x', { to: randomUUID() })
-    expect(damagedMail(store, session.state)).toEqual([store.mail.pathOf(session.id, id)])
+    expect(damagedPaths()).toEqual([store.mail.pathOf(session.id, id)])
     expect(nextMail(session)).toEqual([])
   })
 
   test('a control that no record can hold', () => {
     const id = forged(store, session.id, '', { kind: 'control', control: { verb: 'explode' } })
-    expect(damagedMail(store, session.state)).toEqual([store.mail.pathOf(session.id, id)])
+    expect(damagedPaths()).toEqual([store.mail.pathOf(session.id, id)])
     expect(controlRecords(session)).toEqual([])
   })
 
@@ -495,7 +497,7 @@ describe('damaged mail is reported, and neither delivered nor removed:', () => {
     for (const name of ['notes.txt', 'x.json', `${randomUUID()}.json.1-abc.tmp`])
       writeFileSync(`${directory}/${name}`, 'x')
     mkdirSync(`${directory}/folder`)
-    expect(damagedMail(store, session.state)).toEqual([])
+    expect(damagedPaths()).toEqual([])
     expect(countPending(store, session.state)).toBe(0)
   })
 })

@@ -13,8 +13,8 @@ import { viewInbox } from '../../src/operations/inbox.js'
 import { digestOf } from '../../src/session/ids.js'
 import type { NewRecord } from '../../src/session/records.js'
 import type { Session } from '../../src/session/session.js'
+import { FileStore } from '../../src/storage/file-store.js'
 import { frame } from '../../src/storage/log/frame.js'
-import { FileStore } from '../../src/storage/store.js'
 import { completedRecord } from '../../src/turn/step/records.js'
 import { failing, withFaults } from '../support/faults.js'
 import { deliveredRecord, draft, forged, keepsMarker, mailOf, posted, stored } from '../support/mail.js'
@@ -85,7 +85,7 @@ describe('a message', () => {
   test('is marked as soon as it exists, at any step where its sender dies or the holder closes', () => {
     for (let closesAt = 1; ; closesAt++) {
       for (let diesAt = closesAt; ; diesAt++) {
-        store.mark(session.id)
+        store.visits.mark(session.id)
         const message = draft(session.id, 'hi')
         let step = 0
         let isClosing = false
@@ -94,7 +94,7 @@ describe('a message', () => {
           step += 1
           if (step === closesAt) {
             isClosing = true
-            store.unmark(session.id, () => keepsMarker(store, session.state))
+            store.visits.unmark(session.id, () => keepsMarker(store, session.state))
             isClosing = false
           }
           if (step > diesAt) throw new Error('killed')
@@ -103,9 +103,10 @@ describe('a message', () => {
         const end = codeOf(() => post(store, message))
         withFaults(() => undefined)
         const isThere = store.mail.ids(session.id).includes(message.message_id)
-        expect(isThere && !store.isMarked(session.id), `closed at ${closesAt}, died after ${diesAt}`).toBe(
-          false,
-        )
+        expect(
+          isThere && !store.visits.isMarked(session.id),
+          `closed at ${closesAt}, died after ${diesAt}`,
+        ).toBe(false)
         const directory = dirname(store.mail.pathOf(session.id, message.message_id))
         for (const name of readdirSync(directory)) rmSync(join(directory, name))
         if (end === true) {
@@ -257,8 +258,8 @@ describe('an undeliverable message is refused, with nothing stored', () => {
     expect(() => post(store, draft(ghost, 'hi'))).toThrow(
       expect.objectContaining({ ...NOTHING, message: `there is no agent ${ghost}` }),
     )
-    expect(readdirSync(join(store.root, 'agents'))).toEqual([session.id])
-    expect(store.markedIds()).toEqual([session.id])
+    expect(readdirSync(join(store.address, 'agents'))).toEqual([session.id])
+    expect(store.visits.markedIds()).toEqual([session.id])
   })
 
   test('to a terminated agent, of any kind', async () => {
@@ -273,7 +274,7 @@ describe('an undeliverable message is refused, with nothing stored', () => {
         }),
       )
     expect(store.mail.ids(id)).toEqual([])
-    expect(store.markedIds()).not.toContain(id)
+    expect(store.visits.markedIds()).not.toContain(id)
     expect([isClosed(store, id), isClosed(store, session.id), isClosed(store, 'operator')]).toEqual([
       true,
       false,
@@ -282,8 +283,8 @@ describe('an undeliverable message is refused, with nothing stored', () => {
   })
 
   test('to an agent whose log cannot be read: the error names the log', () => {
-    writeFileSync(store.logPath(session.id), 'garbage\n')
-    rmSync(join(dirname(store.logPath(session.id)), 'session.json'))
+    writeFileSync(store.local.logPath(session.id), 'garbage\n')
+    rmSync(join(dirname(store.local.logPath(session.id)), 'session.json'))
     expect(codeOf(() => post(store, draft(session.id, 'hi')))).toBe('CORRUPT')
     expect(readdirSync(inbox())).toEqual([])
   })
@@ -406,16 +407,16 @@ describe('the operator', () => {
 
   test('has an inbox again after it was deleted by hand', () => {
     posted(store, 'operator', 'lost', { from: session.id })
-    rmSync(join(store.root, 'operator'), { recursive: true })
+    rmSync(join(store.address, 'operator'), { recursive: true })
     expect(store.mail.ids('operator')).toEqual([])
-    mkdirSync(join(store.root, 'operator'), { recursive: true })
+    mkdirSync(join(store.address, 'operator'), { recursive: true })
     posted(store, 'operator', 'found', { from: session.id })
     expect(mailOf(store, 'operator').map(({ content }) => content)).toEqual(['found'])
   })
 })
 
 describe('the marker', () => {
-  const isMarked = (): boolean => store.markedIds().includes(session.id)
+  const isMarked = (): boolean => store.visits.markedIds().includes(session.id)
   const needsVisit = (): boolean => countPending(store, session.state) > 0
 
   test('exists when mail is stored, at any step of a holder meanwhile', () => {
@@ -427,7 +428,7 @@ describe('the marker', () => {
     posted(store, session.id, 'count')
     deliverAll()
     for (let at = 1; at <= steps.length; at++) {
-      withOtherAt(at, () => store.unmark(session.id, needsVisit))
+      withOtherAt(at, () => store.visits.unmark(session.id, needsVisit))
       posted(store, session.id, `posted while the holder closes at step ${at}`)
       expect(isMarked(), `closed at step ${at}`).toBe(true)
       deliverAll()
@@ -436,9 +437,9 @@ describe('the marker', () => {
 
   test('exists after the holder closed, at any step of a sender meanwhile', () => {
     for (let at = 1; at <= 12; at++) {
-      store.mark(session.id)
+      store.visits.mark(session.id)
       withOtherAt(at, () => void posted(store, session.id, 'meanwhile'))
-      store.unmark(session.id, needsVisit)
+      store.visits.unmark(session.id, needsVisit)
       withFaults(() => undefined)
       expect(isMarked(), `posted at step ${at}`).toBe(needsVisit())
       deliverAll()
@@ -474,7 +475,7 @@ describe('the inbox of the operator', () => {
     // Another process of it counts on.
     session.append([{ kind: 'session.configured', hold: false }])
     await session.close(() => false)
-    store = FileStore.openForWrite(store.root)
+    store = FileStore.openForWrite(store.address)
     at('2020-01-01T00:00:00Z')
     toOperator('five')
     expect(read()).toEqual(['one', 'two', 'three', 'four', 'five'])

@@ -7,7 +7,7 @@ import { type DecisionRequest, decide, rotateToken } from '../../src/operations/
 import { send } from '../../src/operations/send.js'
 import { openForRead } from '../../src/session/load.js'
 import type { State } from '../../src/session/state.js'
-import type { FileStore } from '../../src/storage/store.js'
+import type { FileStore } from '../../src/storage/file-store.js'
 import { mintToken } from '../../src/turn/tokens.js'
 import { contextAt } from '../support/contexts.js'
 import { sendRequest } from '../support/send-request.js'
@@ -72,7 +72,7 @@ async function decided(
 const stateOf = ({ store, id }: Parked): State => openForRead(store, id)?.state as State
 const statusOf = (agent: Parked, tokenId = agent.tokenId): string | undefined =>
   stateOf(agent).tokens.find(({ token_id }) => token_id === tokenId)?.status
-const recordsOf = ({ store, id }: Parked): number => store.logs.openForRead(id)?.size() ?? 0
+const recordsOf = ({ store, id }: Parked): number => store.openLog(id)?.size() ?? 0
 
 describe('a token', () => {
   test('is used once: repeating the decision returns its outcome and changes nothing', async () => {

@@ -12,10 +12,10 @@ import { hashOfKey } from '../../src/session/key-hashes.js'
 import { findKey } from '../../src/session/key-index.js'
 import { openForRead } from '../../src/session/load.js'
 import type { State } from '../../src/session/state.js'
+import type { FileStore } from '../../src/storage/file-store.js'
 import { frame } from '../../src/storage/log/frame.js'
 import { eachEntry } from '../../src/storage/log/key-entries.js'
 import { HomePaths } from '../../src/storage/paths.js'
-import type { FileStore } from '../../src/storage/store.js'
 import { completedRecord } from '../../src/turn/step/records.js'
 import { contextAt } from '../support/contexts.js'
 import { EVERY_KEY } from '../support/keys.js'
@@ -108,7 +108,7 @@ describe('a key that an older version recorded in neither form', () => {
     const own = hashOfKey(MIXED.normalize('NFC'))
     const older = [...eachEntry(entries)].filter(([hash]) => hash !== own)
     store.keys.write(end, { added: new Map(older), kept: EVERY_KEY })
-    const { keys } = new HomePaths(store.root).agent(id)
+    const { keys } = new HomePaths(store.address).agent(id)
     const bytes = readFileSync(keys)
     writeFileSync(keys, ofEarlierVersion(bytes))
     expect(findKey(store, stateOf(store, id), MIXED.normalize('NFC'))).toMatchObject({ key: MIXED })

@@ -5,7 +5,7 @@ import { post } from '../../src/mail/post.js'
 import { listAgents } from '../../src/operations/list-and-show.js'
 import { viewTree } from '../../src/operations/tree.js'
 import type { ListedAgent } from '../../src/schema/output.js'
-import type { FileStore } from '../../src/storage/store.js'
+import type { FileStore } from '../../src/storage/file-store.js'
 import { withFaults } from '../support/faults.js'
 import { newAgent } from '../support/sessions.js'
 import { tempStore } from '../support/temp.js'
@@ -47,13 +47,13 @@ test('pending mail is counted, before and after every agent was visited once', (
   posted(ids[1] as string)
   expect(inboxes()).toEqual([0, 1])
   expect(looks(list)).toBe(2)
-  store.boots.markScanned()
+  store.visits.markComplete()
   expect(inboxes()).toEqual([0, 1])
   expect(viewTree(store, { all: false }).agents.map(({ inbox }) => inbox)).toEqual([0, 1])
 })
 
 test('once markers are complete, only the inboxes of marked agents are read', () => {
-  store.boots.markScanned()
+  store.visits.markComplete()
   expect(looks(list)).toBe(0)
   expect(looks(() => viewTree(store, { all: false }))).toBe(0)
   posted(ids[0] as string)
@@ -62,7 +62,7 @@ test('once markers are complete, only the inboxes of marked agents are read', ()
 })
 
 test('mail that comes while the list is made is counted, or comes after it: never an earlier one missed', () => {
-  store.boots.markScanned()
+  store.visits.markComplete()
   posted(ids[0] as string)
   let isPosted = false
   withFaults(({ point }) => {

@@ -8,7 +8,7 @@ import { removeAgent } from '../../src/operations/removable.js'
 import { remove } from '../../src/operations/remove.js'
 import { openForRead } from '../../src/session/load.js'
 import type { State } from '../../src/session/state.js'
-import type { FileStore } from '../../src/storage/store.js'
+import type { FileStore } from '../../src/storage/file-store.js'
 import { contextAt } from '../support/contexts.js'
 import { copyOf, killedAt } from '../support/killed.js'
 import { forged } from '../support/mail.js'
@@ -51,10 +51,10 @@ test.each(['remove', 'prune'])(
       expect(there, at).toEqual([...there].sort())
       expect(checkHome(store, { isRecovered: false }), at).toEqual([])
       if (store.hasAgent(lead)) await work(store, () => undefined)
-      store.sweepHome()
-      expect(readdirSync(join(store.root, 'agents')), at).toHaveLength(1)
-      for (const id of store.markedIds()) store.unmark(id, () => store.hasAgent(id))
-      expect(store.markedIds(), at).toEqual([])
+      store.visits.sweep()
+      expect(readdirSync(join(store.address, 'agents')), at).toHaveLength(1)
+      for (const id of store.visits.markedIds()) store.visits.unmark(id, () => store.hasAgent(id))
+      expect(store.visits.markedIds(), at).toEqual([])
       expect(checkHome(store, { isRecovered: true }), at).toEqual([])
       if (!died) return
     }
@@ -67,13 +67,13 @@ test('an agent that received mail since the first check stays: the check repeats
   const state = openForRead(first, lowest)?.state as State
   forged(first, lowest, 'too late')
   await expect(removeAgent(contextAt(first).ctx, state)).rejects.toMatchObject({ code: 'SESSION_STATE' })
-  expect([first.hasAgent(lowest), first.isAgentHeld(lowest)]).toEqual([true, false])
+  expect([first.hasAgent(lowest), first.isHeld(lowest)]).toEqual([true, false])
 })
 
 test('an agent that another process holds stays and is named; prune continues with the others', async () => {
   const { first: store, lead, ids } = await family()
   const [b = ''] = ids
-  const other = await store.lockAgent(b, 'somebody', 0)
+  const other = await store.hold(b, { command: 'somebody', waitMs: 0 })
   const { ctx } = contextAt(store)
   await expect(remove(ctx, b, false, () => undefined)).rejects.toMatchObject({ code: 'LOCKED' })
   const gone = await newAgent(store, { name: 'gone' })

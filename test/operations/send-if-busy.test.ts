@@ -7,7 +7,7 @@ import type { Outcome } from '../../src/dispatch/outcome.js'
 import { send } from '../../src/operations/send.js'
 import { openForRead } from '../../src/session/load.js'
 import type { NewRecord } from '../../src/session/records.js'
-import type { FileStore } from '../../src/storage/store.js'
+import type { FileStore } from '../../src/storage/file-store.js'
 import { contextAt } from '../support/contexts.js'
 import { withFaults } from '../support/faults.js'
 import { mailOf, posted } from '../support/mail.js'
@@ -47,7 +47,7 @@ async function sent(store: FileStore, id: string): Promise<Outcome[]> {
 test('a message whose permitted turn loses its lock is not queued a second time', async () => {
   const store = tempStore()
   const id = await agentWith(store, [control('agent.gated'), control('agent.permitted')])
-  const lock = join(dirname(store.logPath(id)), 'lock')
+  const lock = join(dirname(store.local.logPath(id)), 'lock')
   // The intent is on disk, with the message.
   before('log.append', 2, () => {
     renameSync(lock, `${lock}.replaced`)

@@ -6,7 +6,7 @@ import { expect, test } from 'vitest'
 import { checkHome } from '../../src/audit/check.js'
 import { terminate } from '../../src/operations/terminate.js'
 import { openForRead } from '../../src/session/load.js'
-import type { FileStore } from '../../src/storage/store.js'
+import type { FileStore } from '../../src/storage/file-store.js'
 import { lockChildren } from '../../src/tree/children.js'
 import { contextAt } from '../support/contexts.js'
 import { countLockTries } from '../support/faults.js'
@@ -76,7 +76,7 @@ test('killed at step after step, --recursive leaves no orphan, acknowledges what
     for (const id of [lead, a]) expect(stateOf(store, id)).toBe('terminated')
     // Recovery sends the answer that the killed command did not send.
     const { ctx: again } = contextAt(store, { drains: false })
-    for (const id of store.markedIds()) await terminate(again, id, false, () => undefined)
+    for (const id of store.visits.markedIds()) await terminate(again, id, false, () => undefined)
     expect(store.mail.ids('operator'), `killed at step ${step}`).toHaveLength(1)
     expect(checkHome(store, { isRecovered: true }), `killed at step ${step}`).toEqual([])
     if (!died) return

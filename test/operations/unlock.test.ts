@@ -3,8 +3,8 @@ import { existsSync, mkdirSync, utimesSync, writeFileSync } from 'node:fs'
 import { beforeEach, describe, expect, test, vi } from 'vitest'
 import { auditHome } from '../../src/audit/audit.js'
 import { unlock } from '../../src/operations/unlock.js'
+import type { FileStore } from '../../src/storage/file-store.js'
 import { HomePaths } from '../../src/storage/paths.js'
-import type { FileStore } from '../../src/storage/store.js'
 import { newAgent, reopen } from '../support/sessions.js'
 import { tempStore } from '../support/temp.js'
 
@@ -22,7 +22,7 @@ let directory: string
 beforeEach(async () => {
   store = tempStore()
   id = await newAgent(store, { name: 'a' })
-  directory = `${new HomePaths(store.root).agent(id).lock}.d`
+  directory = `${new HomePaths(store.address).agent(id).lock}.d`
 })
 
 /** The lock directory of a holder that was killed this long ago. */

@@ -13,7 +13,7 @@ import {
 } from '../../src/provider/kept-server.js'
 import type { Session } from '../../src/session/session.js'
 import type { RecordedServer } from '../../src/session/state.js'
-import { FileStore } from '../../src/storage/store.js'
+import { FileStore } from '../../src/storage/file-store.js'
 import { agentWithServer, keptServerHost, launch } from '../support/kept-servers.js'
 import { environment, watchersOf } from '../support/processes.js'
 import { isAlive } from '../support/programs.js'
@@ -42,8 +42,8 @@ describe('a server', () => {
     const entries = environment(pid)
     expect(entries).toContain(`SUBSTRAT_AGENT=${session.id}`)
     expect(entries.filter((entry) => /^SUBSTRAT_(RUN|SOCKET)/.test(entry))).toEqual([])
-    expect(isServerAlive(session.store.root, server)).toBe(true)
-    expect(keptServerProcesses(session.store.root)).toEqual([{ pid, agentId: session.id }])
+    expect(isServerAlive(session.store.address, server)).toBe(true)
+    expect(keptServerProcesses(session.store.address)).toEqual([{ pid, agentId: session.id }])
   })
 
   test.each<[string, (server: RecordedServer) => RecordedServer]>([
@@ -59,7 +59,7 @@ describe('a server', () => {
   ])('%s is not ours: it is not used, not killed, and its record is removed', async (_, changed) => {
     const { session, server, pid } = await withServer()
     const stranger = changed(server)
-    expect(isServerAlive(session.store.root, stranger)).toBe(false)
+    expect(isServerAlive(session.store.address, stranger)).toBe(false)
     session.append([{ kind: 'server.stopped', server_id: server.server_id }])
     session.append([{ kind: 'server.kept', ...stranger }])
     const held = keptServerHost(session)
@@ -81,10 +81,10 @@ describe('a server', () => {
       'the program',
     )
     expect(isNamed()).toBe(false)
-    expect(isServerAlive(store.root, { server_id, group })).toBe(true)
+    expect(isServerAlive(store.address, { server_id, group })).toBe(true)
     const older = { ...group, start_time: group.start_time - 1 }
-    expect(isServerAlive(store.root, { server_id, group: older })).toBe(false)
-    expect(await killServerProcesses(store.root, { server_id, group }, 0)).toBe('killed')
+    expect(isServerAlive(store.address, { server_id, group: older })).toBe(false)
+    expect(await killServerProcesses(store.address, { server_id, group }, 0)).toBe('killed')
     expect(isAlive(group.process_group)).toBe(false)
   })
 
@@ -105,7 +105,7 @@ describe('a server', () => {
     await expect(held.host.open()).rejects.toMatchObject({ failure: { type: 'busy' } })
     expect(held.events).toEqual([])
     expect(session.state.warm).toBeDefined()
-    expect(session.store.keptServers.uses()).toHaveLength(1)
+    expect(session.store.local.keptServers.uses()).toHaveLength(1)
     expect(isAlive(pid)).toBe(true)
     // Its open output file shows that it runs, also from another pid namespace.
     process.kill(-pid, 'SIGKILL')
@@ -139,7 +139,7 @@ describe('a server', () => {
     await launch(held, `env -i sh -c 'echo $$ > ${directory}/child; sleep 3600; :' & wait`)
     await waitFor(() => existsSync(join(directory, 'child')), 'the child')
     const child = Number(readFileSync(join(directory, 'child'), 'utf8'))
-    expect(await killServerProcesses(store.root, session.state.warm as RecordedServer, 0)).toBe('killed')
+    expect(await killServerProcesses(store.address, session.state.warm as RecordedServer, 0)).toBe('killed')
     expect(isAlive(child)).toBe(false)
   })
 
@@ -157,11 +157,11 @@ describe('a server', () => {
     await waitFor(() => existsSync(file) && readFileSync(file, 'utf8') !== '', 'what is apart')
     const pid = Number(readFileSync(file, 'utf8'))
     const other = { server_id: OTHER_ID, group: (session.state.warm as RecordedServer).group }
-    await killServerProcesses(tempStore().root, other, 0)
+    await killServerProcesses(tempStore().address, other, 0)
     expect(isAlive(pid)).toBe(true)
     await stopKeptServer(session, () => undefined)
     await waitFor(() => !isAlive(pid), 'its death')
-    expect(keptServerProcesses(store.root)).toEqual([])
+    expect(keptServerProcesses(store.address)).toEqual([])
   })
 
   test('that ignores SIGTERM is killed', async () => {
@@ -179,13 +179,13 @@ describe('a server', () => {
     process.kill(-pid, 'SIGKILL')
     await waitFor(() => !isAlive(pid), 'its end')
     const { store, id } = session
-    expect(existsSync(join(store.root, 'agents', id, 'server.json'))).toBe(true)
+    expect(existsSync(join(store.address, 'agents', id, 'server.json'))).toBe(true)
     const held = keptServerHost(session)
     expect((await held.host.open()).server).toBeNull()
     expect(held.events).toEqual(['server_stopped'])
-    expect(store.keptServers.uses()).toEqual([])
+    expect(store.local.keptServers.uses()).toEqual([])
     for (const name of ['server.json', 'server.out'])
-      expect(existsSync(join(store.root, 'agents', id, name))).toBe(false)
+      expect(existsSync(join(store.address, 'agents', id, name))).toBe(false)
   })
 })
 
@@ -212,7 +212,7 @@ describe('a turn', () => {
     await server.keep(Buffer.from('x'))
     await second.host.close(false)
     expect(second.events).toEqual(['server_kept', 'server_stopped'])
-    expect(keptServerProcesses(session.store.root)).toEqual([])
+    expect(keptServerProcesses(session.store.address)).toEqual([])
   })
 
   test('keeps only the server that the provider keeps', async () => {
@@ -221,8 +221,8 @@ describe('a turn', () => {
     await launch(held)
     await held.host.close(true)
     expect(held.events).toEqual(['server_kept', 'server_stopped'])
-    expect(keptServerProcesses(session.store.root)).toEqual([])
-    expect(session.store.keptServers.uses()).toEqual([])
+    expect(keptServerProcesses(session.store.address)).toEqual([])
+    expect(session.store.local.keptServers.uses()).toEqual([])
   })
 
   test('has at most one server: another replaces the first', async () => {
@@ -236,12 +236,12 @@ describe('a turn', () => {
     expect(held.events).toEqual(['launched', 'server_stopped', 'server_kept'])
     await second?.keep(Buffer.from('x'))
     await held.host.close(true)
-    expect(keptServerProcesses(session.store.root)).toHaveLength(1)
+    expect(keptServerProcesses(session.store.address)).toHaveLength(1)
   })
 
   test('kills a server without a handle: its substrat died before it stored one', async () => {
     const { session, pid } = await withServer()
-    writeFileSync(join(session.store.root, 'agents', session.id, 'server.json'), 'half a li')
+    writeFileSync(join(session.store.address, 'agents', session.id, 'server.json'), 'half a li')
     const held = keptServerHost(session)
     expect((await held.host.open()).server).toBeNull()
     expect(isAlive(pid)).toBe(false)
@@ -265,7 +265,7 @@ describe('a turn', () => {
     await expect(launchServer?.(command, { signal })).rejects.toThrow('after the end of its turn')
     await server?.kill(0)
     expect(held.events).toEqual(['server_kept'])
-    expect(keptServerProcesses(session.store.root)).toEqual([])
+    expect(keptServerProcesses(session.store.address)).toEqual([])
   })
 
   test("gets the end of its server's output, which does not fill the disk", async () => {
@@ -283,7 +283,7 @@ describe('a turn', () => {
     const size = execFileSync('stat', [
       '-c',
       '%s',
-      join(session.store.root, 'agents', session.id, 'server.out'),
+      join(session.store.address, 'agents', session.id, 'server.out'),
     ])
     expect(Number(size)).toBe(0)
   })
@@ -317,7 +317,7 @@ describe('substrat killed', () => {
     child.kill('SIGKILL')
     const store = FileStore.openForWrite(join(directory, 'home'))
     const [id] = store.agentIds()
-    await waitFor(() => !store.isAgentHeld(id as string), 'its lock')
+    await waitFor(() => !store.isHeld(id as string), 'its lock')
     const session = await reopen(store, id as string)
     return { store, session, pid: session.state.warm?.group.process_group as number }
   }
@@ -328,7 +328,7 @@ describe('substrat killed', () => {
       const { store, session, pid } = await killedBy(what)
       await waitFor(() => !isAlive(pid), 'the end of the server')
       await stopKeptServer(session, () => undefined)
-      expect(store.keptServers.uses()).toEqual([])
+      expect(store.local.keptServers.uses()).toEqual([])
     },
   )
 
@@ -338,6 +338,6 @@ describe('substrat killed', () => {
     expect(isAlive(pid)).toBe(true)
     await stopKeptServer(session, () => undefined)
     expect(isAlive(pid)).toBe(false)
-    expect(store.keptServers.uses()).toEqual([])
+    expect(store.local.keptServers.uses()).toEqual([])
   })
 })

@@ -1,7 +1,7 @@
 import type { ChildProcess } from 'node:child_process'
 import { beforeEach, describe, expect, test } from 'vitest'
 import { takeSlot } from '../../src/provider/slots.js'
-import type { FileStore } from '../../src/storage/store.js'
+import type { FileStore } from '../../src/storage/file-store.js'
 import { useScripts } from '../support/scripts.js'
 import { tempStore } from '../support/temp.js'
 import { waitFor } from '../support/wait.js'
@@ -72,7 +72,7 @@ describe('across processes', () => {
     private readonly child: ChildProcess
 
     constructor(slotsMax: number, waitMs: number) {
-      this.child = scripts.start('slot-child.ts', [store.root, String(slotsMax), String(waitMs)])
+      this.child = scripts.start('slot-child.ts', [store.address, String(slotsMax), String(waitMs)])
       this.child.stdout?.on('data', (piece: Buffer) => {
         this.output += piece.toString()
       })

@@ -10,7 +10,7 @@ import type { Interruption } from '../../src/schema/words.js'
 import { openForRead } from '../../src/session/load.js'
 import type { NewRecord } from '../../src/session/records.js'
 import type { State } from '../../src/session/state.js'
-import type { FileStore } from '../../src/storage/store.js'
+import type { FileStore } from '../../src/storage/file-store.js'
 import { completedRecord } from '../../src/turn/step/records.js'
 import { deliveredRecord, forged, keepsMarker } from '../support/mail.js'
 import { newSession, replied, startedRun, userMessage } from '../support/sessions.js'
@@ -107,7 +107,7 @@ async function agentWith(
   for (const record of records) session.append([record])
   if (isTerminated) session.append([{ kind: 'session.terminated' }])
   await session.close(() => false)
-  store.boots.markScanned()
+  store.visits.markComplete()
   return { store, state: openForRead(store, session.id)?.state as State }
 }
 

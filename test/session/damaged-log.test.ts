@@ -3,7 +3,8 @@ import { readFileSync, truncateSync, writeFileSync } from 'node:fs'
 import { beforeEach, describe, expect, test } from 'vitest'
 import { readLog } from '../../src/operations/read-log.js'
 import { openForRead, recordsFrom } from '../../src/session/load.js'
-import type { FileStore, OpenedLog } from '../../src/storage/store.js'
+import type { FileStore } from '../../src/storage/file-store.js'
+import type { OpenedLog } from '../../src/storage/store.js'
 import { appendTurn, newSession, reopen } from '../support/sessions.js'
 import { tempStore } from '../support/temp.js'
 
@@ -15,7 +16,7 @@ beforeEach(async () => {
   store = tempStore()
   const session = await newSession(store, { name: 'a' })
   id = session.id
-  logPath = store.logPath(id)
+  logPath = store.local.logPath(id)
   for (let turn = 0; turn < 60; turn++) appendTurn(session, `${turn}`, 'x'.repeat(500))
   await session.close(() => false)
 })
@@ -65,7 +66,7 @@ describe('a reader', () => {
 
   test('fails at damage in the part that it reads instead of stopping before it', () => {
     flip(size() - 5000)
-    const log = store.logs.openForRead(id) as OpenedLog
+    const log = store.openLog(id) as OpenedLog
     expect(() => [...recordsFrom(log, { seq: 1, offset: 0 })]).toThrow(/is damaged at byte \d+, record \d+/)
     log.close()
   })
@@ -73,7 +74,7 @@ describe('a reader', () => {
   test('treats no damage before a settled end as a truncated tail', () => {
     const end = size()
     truncateSync(logPath, end - 10)
-    const log = store.logs.openForRead(id) as OpenedLog
+    const log = store.openLog(id) as OpenedLog
     const all = (settled: number): number =>
       [...recordsFrom(log, { seq: 1, offset: 0 }, undefined, settled)].length
     expect(all(0)).toBeGreaterThan(100)

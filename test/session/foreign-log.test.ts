@@ -7,7 +7,7 @@ import { openForRead } from '../../src/session/load.js'
 import { peekState } from '../../src/session/peek-state.js'
 import { peekSummary } from '../../src/session/peek-summary.js'
 import { readRecord } from '../../src/session/read.js'
-import type { FileStore } from '../../src/storage/store.js'
+import type { FileStore } from '../../src/storage/file-store.js'
 import { checkChildless } from '../../src/tree/children.js'
 import { firstParent, readForest } from '../../src/tree/forest.js'
 import { appendTurn, newAgent, newSession, reopen } from '../support/sessions.js'
@@ -29,9 +29,9 @@ beforeEach(async () => {
   clock.now = () => now() + 1
   onTestFinished(() => void Object.assign(clock, { now }))
   other = await withTurn('two', lead)
-  const [log, foreign] = [mine, other].map((id) => readFileSync(store.logPath(id)))
+  const [log, foreign] = [mine, other].map((id) => readFileSync(store.local.logPath(id)))
   expect(log?.length).toBe(foreign?.length)
-  writeFileSync(store.logPath(mine), foreign as Buffer)
+  writeFileSync(store.local.logPath(mine), foreign as Buffer)
 })
 
 async function withTurn(name: string, parentId: string): Promise<string> {
@@ -64,10 +64,10 @@ describe('the log of another agent', () => {
   })
 
   test('is refused by a writer, which appends nothing to it', async () => {
-    const before = readFileSync(store.logPath(mine))
+    const before = readFileSync(store.local.logPath(mine))
     await expect(reopen(store, mine)).rejects.toMatchObject({ code: 'CORRUPT' })
-    expect(readFileSync(store.logPath(mine))).toEqual(before)
-    expect(store.isAgentHeld(mine)).toBe(false)
+    expect(readFileSync(store.local.logPath(mine))).toEqual(before)
+    expect(store.isHeld(mine)).toBe(false)
   })
 })
 
@@ -83,7 +83,7 @@ describe('an agent with the log of another agent', () => {
   test('blocks the termination of its own parent only, even without an index', async () => {
     const childless = await newAgent(store, { name: 'childless' })
     for (const id of [parent, lead, childless])
-      rmSync(join(dirname(store.logPath(id)), 'children'), { recursive: true, force: true })
+      rmSync(join(dirname(store.local.logPath(id)), 'children'), { recursive: true, force: true })
     const stateOf = (id: string) => openForRead(store, id)?.state as NonNullable<ReturnType<typeof peekState>>
     expectForeign(() => checkChildless(store, stateOf(parent), 'terminate'))
     expect(() => checkChildless(store, stateOf(lead), 'terminate')).toThrow(
@@ -93,7 +93,7 @@ describe('an agent with the log of another agent', () => {
   })
 
   test('has no parent if its snapshot is missing too', () => {
-    rmSync(join(dirname(store.logPath(mine)), 'session.json'))
+    rmSync(join(dirname(store.local.logPath(mine)), 'session.json'))
     expect(firstParent(store, mine)).toBeNull()
   })
 })

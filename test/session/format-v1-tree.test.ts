@@ -12,7 +12,7 @@ import { controlRecords, listPending, nextMail } from '../../src/mail/inbox.js'
 import { openForRead } from '../../src/session/load.js'
 import type { State } from '../../src/session/state.js'
 import { deriveStatus } from '../../src/session/status.js'
-import { FileStore } from '../../src/storage/store.js'
+import { FileStore } from '../../src/storage/file-store.js'
 import { livingBelow, livingChildren } from '../../src/tree/children.js'
 import { resolveAgent } from '../../src/tree/names.js'
 import { FROZEN, frozenHome, recordLines, settleFrozen } from '../support/frozen-home.js'
@@ -77,11 +77,11 @@ describe('reading the frozen home of the tree', () => {
     const found = (): string => told()
     const before = found()
     for (const id of store.agentIds()) {
-      const agent = dirname(store.logPath(id))
+      const agent = dirname(store.local.logPath(id))
       rmSync(join(agent, 'session.json'), { force: true })
       rmSync(join(agent, 'children'), { recursive: true, force: true })
     }
-    rmSync(join(store.root, 'roots'), { recursive: true })
+    rmSync(join(store.address, 'roots'), { recursive: true })
     expect(found()).toBe(before)
     expect(livingChildren(store, stateOf('top').id).map(({ name }) => name)).toEqual([
       'made',
@@ -109,7 +109,7 @@ describe('reading the frozen home of the tree', () => {
 
 describe('writing to the frozen home of the tree', () => {
   test('settles each agent, applies its controls, sends its outbox and runs a turn', async () => {
-    store = FileStore.openForWrite(store.root)
+    store = FileStore.openForWrite(store.address)
     for (const id of store.agentIds()) {
       const session = await reopen(store, id)
       await settleFrozen(session)
@@ -154,7 +154,7 @@ describe('writing to the frozen home of the tree', () => {
   })
 
   test("keeps a sibling's name taken, and frees a terminated sibling's name", async () => {
-    store = FileStore.openForWrite(store.root)
+    store = FileStore.openForWrite(store.address)
     const parent = stateOf('top').id
     await expect(newSession(store, { name: 'Quick', parent })).rejects.toMatchObject({ code: 'NAME_TAKEN' })
     await (await newSession(store, { name: 'gone', parent })).close(() => false)

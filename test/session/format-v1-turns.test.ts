@@ -11,7 +11,7 @@ import type { ModelMessage } from '../../src/provider/contract.js'
 import { openForRead } from '../../src/session/load.js'
 import type { State } from '../../src/session/state.js'
 import { deriveStatus } from '../../src/session/status.js'
-import { FileStore } from '../../src/storage/store.js'
+import { FileStore } from '../../src/storage/file-store.js'
 import { resolveAgent } from '../../src/tree/names.js'
 import { conversation } from '../../src/turn/prompt/history.js'
 import { FROZEN, frozenHome, recordLines, settleFrozen } from '../support/frozen-home.js'
@@ -59,7 +59,7 @@ describe('reading the frozen home of turns', () => {
   test('gives the same states without its snapshots', () => {
     const withSnapshots = [...store.agentIds()].map((id) => openForRead(store, id)?.state)
     for (const id of store.agentIds())
-      rmSync(join(dirname(store.logPath(id)), 'session.json'), { force: true })
+      rmSync(join(dirname(store.local.logPath(id)), 'session.json'), { force: true })
     expect([...store.agentIds()].map((id) => openForRead(store, id)?.state)).toEqual(withSnapshots)
   })
 
@@ -81,7 +81,7 @@ describe('reading the frozen home of turns', () => {
 
 describe('writing to the frozen home of turns', () => {
   test('settles each agent: a wait stays, a killed turn is interrupted, and the others run a turn', async () => {
-    store = FileStore.openForWrite(store.root)
+    store = FileStore.openForWrite(store.address)
     for (const id of store.agentIds()) {
       const session = await reopen(store, id)
       await settleFrozen(session)

@@ -12,7 +12,7 @@ import { readPastRun } from '../../src/session/past-run.js'
 import { readRecordText } from '../../src/session/read.js'
 import type { State } from '../../src/session/state.js'
 import { deriveStatus } from '../../src/session/status.js'
-import { FileStore } from '../../src/storage/store.js'
+import { FileStore } from '../../src/storage/file-store.js'
 import { resolveAgent } from '../../src/tree/names.js'
 import { FROZEN, frozenHome, settleFrozen } from '../support/frozen-home.js'
 import { reading } from '../support/readings.js'
@@ -59,8 +59,8 @@ describe('reading the frozen home of format 1', () => {
 
   test('finds its agents by name, with the same states without its snapshots', () => {
     const withSnapshots = NAMES.map(stateOf)
-    for (const id of store.agentIds()) rmSync(join(dirname(store.logPath(id)), 'session.json'))
-    rmSync(join(store.root, 'roots'), { recursive: true })
+    for (const id of store.agentIds()) rmSync(join(dirname(store.local.logPath(id)), 'session.json'))
+    rmSync(join(store.address, 'roots'), { recursive: true })
     expect(NAMES.map(stateOf)).toEqual(withSnapshots)
   })
 
@@ -96,7 +96,7 @@ describe('reading the frozen home of format 1', () => {
 
 describe('writing to the frozen home of format 1', () => {
   test('settles each living agent and runs a turn', async () => {
-    store = FileStore.openForWrite(store.root)
+    store = FileStore.openForWrite(store.address)
     for (const id of store.agentIds()) {
       const session = await reopen(store, id)
       await settleFrozen(session)
@@ -119,7 +119,7 @@ describe('writing to the frozen home of format 1', () => {
   })
 
   test("keeps a taken name taken, and frees a terminated agent's name", async () => {
-    store = FileStore.openForWrite(store.root)
+    store = FileStore.openForWrite(store.address)
     await expect(newSession(store, { name: 'Completed' })).rejects.toMatchObject({ code: 'NAME_TAKEN' })
     await (await newSession(store, { name: 'terminated' })).close(() => false)
   })

@@ -10,7 +10,7 @@ import { clock } from '../../src/clock.js'
 import { openForRead } from '../../src/session/load.js'
 import type { State } from '../../src/session/state.js'
 import { deriveStatus } from '../../src/session/status.js'
-import { FileStore } from '../../src/storage/store.js'
+import { FileStore } from '../../src/storage/file-store.js'
 import { frozenHome, frozenIn, recordLines, settleFrozen } from '../support/frozen-home.js'
 import { reading } from '../support/readings.js'
 import { appendTurn, recordsOf, reopen } from '../support/sessions.js'
@@ -69,7 +69,8 @@ describe.each(['home', 'home-turns', 'home-tree'])('the frozen %s of format 2', 
   test('has the same states without its snapshots', () => {
     const before = statesOf(store)
     expect(before.map(({ format }) => format)).toEqual(before.map(() => 2))
-    for (const { id } of before) rmSync(join(dirname(store.logPath(id)), 'session.json'), { force: true })
+    for (const { id } of before)
+      rmSync(join(dirname(store.local.logPath(id)), 'session.json'), { force: true })
     expect(statesOf(store)).toEqual(before)
   })
 
@@ -79,7 +80,7 @@ describe.each(['home', 'home-turns', 'home-tree'])('the frozen %s of format 2', 
 
   test('settles each agent, keeps each wait, and runs a turn of the others', async () => {
     const before = statesOf(store)
-    store = FileStore.openForWrite(store.root)
+    store = FileStore.openForWrite(store.address)
     for (const { id, state } of before) {
       const session = await reopen(store, id)
       await settleFrozen(session)

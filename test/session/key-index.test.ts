@@ -16,8 +16,9 @@ import { limits } from '../../src/limits.js'
 import { findKey } from '../../src/session/key-index.js'
 import { loadFrom, openForRead } from '../../src/session/load.js'
 import type { State } from '../../src/session/state.js'
+import { FileStore } from '../../src/storage/file-store.js'
 import { frame } from '../../src/storage/log/frame.js'
-import { FileStore, type LogReader } from '../../src/storage/store.js'
+import type { LogReader } from '../../src/storage/store.js'
 import { appendKeyedTurns, keyedTurn } from '../support/aged.js'
 import { copyOf } from '../support/killed.js'
 import { isSync, recordOperations } from '../support/operations.js'
@@ -41,12 +42,12 @@ beforeEach(async () => {
 function use(home: FileStore, agentId: string): void {
   store = home
   id = agentId
-  path = join(dirname(store.logPath(id)), 'keys')
+  path = join(dirname(store.local.logPath(id)), 'keys')
 }
 
 /** Opens the home as a new process does, without keys in memory. */
 function afresh(): FileStore {
-  store = FileStore.openForWrite(store.root)
+  store = FileStore.openForWrite(store.address)
   return store
 }
 
@@ -73,7 +74,7 @@ async function turns(keys: string[]): Promise<void> {
 /** The seq of the latest run of each key. */
 function inLog(): Map<string, number> {
   const seqs = new Map<string, number>()
-  for (const line of readFileSync(store.logPath(id), 'utf8').split('\n').slice(0, -1)) {
+  for (const line of readFileSync(store.local.logPath(id), 'utf8').split('\n').slice(0, -1)) {
     const { kind, key, seq } = JSON.parse(line)
     if (kind === 'run.started' && key !== undefined) seqs.set(key, seq)
   }
@@ -204,7 +205,7 @@ describe('no key counts as new if the key index', () => {
     appendKeyedTurns(store, other, names(2 * MAX, 'theirs'))
     const [own, ownPath] = [id, path]
     id = other
-    path = join(dirname(store.logPath(other)), 'keys')
+    path = join(dirname(store.local.logPath(other)), 'keys')
     await turn('theirs')
     writeFileSync(ownPath, readFileSync(path))
     id = own
@@ -213,12 +214,12 @@ describe('no key counts as new if the key index', () => {
   })
 
   test('belongs to a log that was restored and has since diverged', async () => {
-    const log = readFileSync(store.logPath(id))
+    const log = readFileSync(store.local.logPath(id))
     const snapshot = join(dirname(path), 'session.json')
     const kept = readFileSync(snapshot)
     appendKeyedTurns(store, id, names(2 * MAX, 'gone'))
     await turn('gone')
-    writeFileSync(store.logPath(id), log)
+    writeFileSync(store.local.logPath(id), log)
     writeFileSync(snapshot, kept)
     appendKeyedTurns(afresh(), id, names(2 * MAX, 'other'))
     expectAsInLog('gone0')
@@ -237,7 +238,7 @@ describe('a snapshot with all keys, from before the key index,', () => {
       join(dirname(path), 'session.json'),
       frame({ snapshot: 5, ...whole, recovery, keys, ...over }),
     )
-    return loadFrom(store.logs.openForRead(id) as LogReader, undefined).state
+    return loadFrom(store.openLog(id) as LogReader, undefined).state
   }
 
   test.each([

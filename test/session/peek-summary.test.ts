@@ -10,8 +10,8 @@ import type { Session } from '../../src/session/session.js'
 import type { AgentSummary } from '../../src/session/snapshot-layout.js'
 import type { State } from '../../src/session/state.js'
 import { deriveStatus } from '../../src/session/status.js'
+import type { FileStore } from '../../src/storage/file-store.js'
 import { frame } from '../../src/storage/log/frame.js'
-import type { FileStore } from '../../src/storage/store.js'
 import { withFaults } from '../support/faults.js'
 import { reading } from '../support/readings.js'
 import { appendTurn, beginning, newSession, reopen } from '../support/sessions.js'
@@ -130,7 +130,7 @@ describe('the fast path gives the same result as the whole log for an agent', ()
 
   test('whose snapshot is behind, missing, damaged or larger than the part that it reads', async () => {
     const id = await atRest()
-    const path = join(dirname(store.logPath(id)), 'session.json')
+    const path = join(dirname(store.local.logPath(id)), 'session.json')
     const good = readFileSync(path)
     const session = await reopen(store, id)
     session.append([{ kind: CONFIGURED, title: 'newer' }])
@@ -147,7 +147,7 @@ describe('the fast path gives the same result as the whole log for an agent', ()
 
   test('whose log ends in half a record', async () => {
     const id = await atRest()
-    appendFileSync(store.logPath(id), '{"seq":9,"ts":')
+    appendFileSync(store.local.logPath(id), '{"seq":9,"ts":')
     expectSame(id)
   })
 })
@@ -155,22 +155,22 @@ describe('the fast path gives the same result as the whole log for an agent', ()
 describe('the fast path', () => {
   test('refuses a log that is shorter than its snapshot', async () => {
     const id = await atRest()
-    truncateSync(store.logPath(id), 300)
+    truncateSync(store.local.logPath(id), 300)
     expect(() => peekSummary(store, id, false)).toThrow(expect.objectContaining({ code: 'CORRUPT' }))
     expect(() => peekState(store, id)).toThrow(expect.objectContaining({ code: 'CORRUPT' }))
   })
 
   test('refuses a damaged last record', async () => {
     const id = await atRest()
-    const log = readFileSync(store.logPath(id))
+    const log = readFileSync(store.local.logPath(id))
     log[log.length - 30] = (log[log.length - 30] as number) ^ 1
-    writeFileSync(store.logPath(id), log)
+    writeFileSync(store.local.logPath(id), log)
     expect(() => peekSummary(store, id, false)).toThrow(expect.objectContaining({ code: 'CORRUPT' }))
   })
 
   test('ignores a snapshot of another agent, or one with a wrong last record', async () => {
     const id = await atRest()
-    const path = join(dirname(store.logPath(id)), 'session.json')
+    const path = join(dirname(store.local.logPath(id)), 'session.json')
     const { crc: _, ...fields } = JSON.parse(readFileSync(path, 'utf8')) as Record<string, unknown>
     for (const changes of [{ id: randomUUID() }, { last_seq: 3 }, { last_offset: -5 }]) {
       writeFileSync(path, frame({ ...fields, ...changes }))
@@ -190,7 +190,7 @@ test.each([
 ])('the fast path opens only two files of an idle agent with a snapshot %s', async (_, encode) => {
   const id = await atRest()
   const truth = openForRead(store, id)?.state as State
-  writeFileSync(join(dirname(store.logPath(id)), 'session.json'), encode(truth))
+  writeFileSync(join(dirname(store.local.logPath(id)), 'session.json'), encode(truth))
   expectSame(id)
   expect(opens(() => peekSummary(store, id, false))).toBe(2)
   expect(opens(() => peekState(store, id))).toBe(2)

@@ -441,7 +441,10 @@ describe('the reserved wait for a budget', () => {
     session.append(start)
     const seq = session.state.last_seq + 1
     await session.abandon()
-    appendFileSync(store.logPath(session.id), frame({ seq, ts: CLOCK.at, batch: [seq, seq], ...record }))
+    appendFileSync(
+      store.local.logPath(session.id),
+      frame({ seq, ts: CLOCK.at, batch: [seq, seq], ...record }),
+    )
     expect(() => openForRead(store, session.id)).toThrow(
       expect.objectContaining({
         code: 'UNKNOWN_FORMAT',

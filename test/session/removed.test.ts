@@ -5,10 +5,10 @@ import { dirname } from 'node:path'
 import { describe, expect, onTestFinished, test } from 'vitest'
 import type { NewRecord } from '../../src/session/records.js'
 import { openForAppend, type Session } from '../../src/session/session.js'
+import { FileStore } from '../../src/storage/file-store.js'
 import { tryKernelLock } from '../../src/storage/locks/kernel-lock.js'
 import { waitForLease } from '../../src/storage/locks/lease.js'
 import { type AgentPaths, HomePaths } from '../../src/storage/paths.js'
-import { FileStore } from '../../src/storage/store.js'
 import { lockRoots } from '../../src/tree/children.js'
 import { withFaults } from '../support/faults.js'
 import { newAgent, newSession } from '../support/sessions.js'
@@ -27,7 +27,7 @@ async function open(): Promise<Open> {
   const store = tempStore()
   const session = await newSession(store)
   onTestFinished(() => session.abandon())
-  return { store, session, agent: new HomePaths(store.root).agent(session.id) }
+  return { store, session, agent: new HomePaths(store.address).agent(session.id) }
 }
 
 /** Moves the file away and puts a copy in its place. */
@@ -42,7 +42,7 @@ describe('a held lock file that is removed or replaced', () => {
     ['replaced by a copy', ({ agent }) => replace(agent.lock)],
     ['replaced by a symlink to it', ({ agent }) => linkInPlace(agent.lock)],
     ['in an agent directory that is replaced by a copy', ({ agent }) => replace(agent.root)],
-    ['in a home that is replaced by a copy', ({ store }) => replace(store.root)],
+    ['in a home that is replaced by a copy', ({ store }) => replace(store.address)],
   ])('(%s) stops the writer before its next record with exit 4', async (_, take) => {
     const all = await open()
     const before = readFileSync(all.agent.log)
@@ -61,7 +61,7 @@ describe('a held lock file that is removed or replaced', () => {
     const before = readFileSync(agent.snapshot)
     await session.close(() => false)
     expect(readFileSync(agent.snapshot)).toEqual(before)
-    expect(store.isMarked(session.id)).toBe(true)
+    expect(store.visits.isMarked(session.id)).toBe(true)
     const next = await openForAppend(store, session.id, OPTIONS)
     next.append([{ kind: 'session.activated', boot_id: 'b' }])
     await next.close(() => false)
@@ -99,11 +99,11 @@ describe('a held lock file that is removed or replaced', () => {
   test('stops the holder of a name index from reserving names and creating agents', async () => {
     const store = tempStore()
     const { index, lock } = await lockRoots(store, 'test')
-    rmSync(new HomePaths(store.root).rootNames().lock)
+    rmSync(new HomePaths(store.address).rootNames().lock)
     expect(() => index.reserve('a', 'no id')).toThrow(expect.objectContaining({ code: 'LOCKED' }))
     await lock.release()
     withFaults(({ point }) => {
-      if (point === 'spawn.sync_directory') rmSync(new HomePaths(store.root).rootNames().lock)
+      if (point === 'spawn.sync_directory') rmSync(new HomePaths(store.address).rootNames().lock)
       return undefined
     })
     await expect(newSession(store, { name: 'a' })).rejects.toMatchObject({ code: 'LOCKED' })
@@ -114,8 +114,8 @@ describe('a held lock file that is removed or replaced', () => {
 describe('a home that is renamed while it is in use', () => {
   test('stays writable for its holder, whose lock keeps other writers out under the new name', async () => {
     const { store, session, agent } = await open()
-    const moved = `${store.root}-moved`
-    renameSync(store.root, moved)
+    const moved = `${store.address}-moved`
+    renameSync(store.address, moved)
     session.append([RECORD])
     const there = FileStore.openForWrite(moved)
     await expect(openForAppend(there, session.id, OPTIONS)).rejects.toMatchObject({ code: 'LOCKED' })
@@ -142,7 +142,7 @@ describe('a log in use', () => {
   test('stays writable if only its snapshot, inbox and marker are removed', async () => {
     const store = tempStore()
     const id = await newAgent(store)
-    const paths = new HomePaths(store.root)
+    const paths = new HomePaths(store.address)
     const session = await openForAppend(store, id, OPTIONS)
     rmSync(paths.agent(id).snapshot)
     rmSync(paths.agent(id).inbox, { recursive: true })
@@ -157,8 +157,8 @@ describe('a log in use', () => {
 
 test('a slot whose file is removed is lost to its holder, and a new file gives a new slot', async () => {
   const store = tempStore()
-  const path = new HomePaths(store.root).slot('default', 0)
-  const system = { kind: store.home.lock, isLocal: true }
+  const path = new HomePaths(store.address).slot('default', 0)
+  const system = { kind: store.facts.lock, isLocal: true }
   mkdirSync(dirname(path), { recursive: true })
   const first = await waitForLease(system, path, 'test', 0)
   rmSync(path)

@@ -10,8 +10,8 @@ import { openForRead } from '../../src/session/load.js'
 import type { NewRecord, SessionRecord } from '../../src/session/records.js'
 import type { Session } from '../../src/session/session.js'
 import type { State } from '../../src/session/state.js'
+import type { FileStore } from '../../src/storage/file-store.js'
 import { frame } from '../../src/storage/log/frame.js'
-import type { FileStore } from '../../src/storage/store.js'
 import { failing, withFaults } from '../support/faults.js'
 import { appendTurn, beginning, newSession, reopen, startedRun } from '../support/sessions.js'
 import { tempStore } from '../support/temp.js'
@@ -21,13 +21,13 @@ let session: Session
 let agent: string
 const log = (): Buffer => readFileSync(join(agent, 'events.jsonl'))
 const snapshot = (): Buffer => readFileSync(join(agent, 'session.json'))
-const isMarked = (): boolean => store.markedIds().includes(session.id)
+const isMarked = (): boolean => store.visits.markedIds().includes(session.id)
 const nothingOwed = (): boolean => false
 
 beforeEach(async () => {
   store = tempStore()
   session = await newSession(store, { name: 'a' })
-  agent = dirname(store.logPath(session.id))
+  agent = dirname(store.local.logPath(session.id))
 })
 
 /** Simulates the death of the writer: its lock is released, and it writes no snapshot and leaves the marker. */
@@ -242,14 +242,14 @@ describe('on a full disk', () => {
     expect(snapshot()).toEqual(old)
     expect(readdirSync(agent).filter((name) => name.endsWith('.tmp'))).toEqual([])
     expect(openForRead(store, session.id)?.state).toEqual(state)
-    expect(store.isAgentHeld(session.id)).toBe(false)
+    expect(store.isHeld(session.id)).toBe(false)
   })
 
   test('a session does not open if its marker cannot be created', async () => {
     await session.close(nothingOwed)
     withFaults(failing('ENOSPC', ({ point }) => point === 'marker.create'))
     await expect(reopen(store, session.id)).rejects.toMatchObject({ code: 'STORAGE_FAILED' })
-    expect(store.isAgentHeld(session.id)).toBe(false)
+    expect(store.isHeld(session.id)).toBe(false)
   })
 })
 
@@ -296,7 +296,7 @@ describe('a failed sync', () => {
     await died()
     withFaults(failing('EIO', ({ point }) => point === 'log.resync'))
     await expect(reopen(store, session.id)).rejects.toMatchObject({ code: 'SYNC_FAILED' })
-    expect(store.isAgentHeld(session.id)).toBe(false)
+    expect(store.isHeld(session.id)).toBe(false)
     expect(isMarked()).toBe(true)
   })
 })
@@ -422,7 +422,7 @@ describe('repair', () => {
       await expect(reopen(store, session.id)).rejects.toMatchObject({ code: 'CORRUPT', facts })
       expect(points).toEqual([])
       expect(log()).toEqual(before)
-      expect(store.isAgentHeld(session.id)).toBe(false)
+      expect(store.isHeld(session.id)).toBe(false)
     },
   )
 
@@ -431,7 +431,7 @@ describe('repair', () => {
     await other.close(nothingOwed)
     await died()
     rmSync(join(agent, 'session.json'))
-    writeFileSync(join(agent, 'events.jsonl'), readFileSync(store.logPath(other.id)))
+    writeFileSync(join(agent, 'events.jsonl'), readFileSync(store.local.logPath(other.id)))
     await expect(reopen(store, session.id)).rejects.toMatchObject({
       code: 'CORRUPT',
       message: expect.stringContaining(`the log of agent ${other.id}`),

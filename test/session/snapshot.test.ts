@@ -5,8 +5,8 @@ import { beforeEach, describe, expect, test } from 'vitest'
 import { openForRead } from '../../src/session/load.js'
 import { SNAPSHOT_VERSION, snapshotOf } from '../../src/session/snapshot.js'
 import type { State } from '../../src/session/state.js'
+import type { FileStore } from '../../src/storage/file-store.js'
 import { frame, unframe } from '../../src/storage/log/frame.js'
-import type { FileStore } from '../../src/storage/store.js'
 import { withFaults } from '../support/faults.js'
 import { appendTurn, newSession, reopen } from '../support/sessions.js'
 import { encodeSnapshot } from '../support/snapshots.js'
@@ -23,7 +23,7 @@ beforeEach(async () => {
   store = tempStore()
   const session = await newSession(store, { name: 'a' })
   id = session.id
-  logPath = store.logPath(id)
+  logPath = store.local.logPath(id)
   snapshotPath = join(dirname(logPath), 'session.json')
   for (const word of ['one', 'two', 'three']) appendTurn(session, word, `echo: ${word}`)
   truth = session.state
@@ -112,7 +112,7 @@ describe('damage to records that the snapshot covers', () => {
     await expect(reopen(store, id)).rejects.toMatchObject(refused)
     expect(readFileSync(logPath)).toEqual(log)
     expect(readFileSync(snapshotPath)).toEqual(snapshot)
-    expect(store.isAgentHeld(id)).toBe(false)
+    expect(store.isHeld(id)).toBe(false)
   })
 
   test('is not a truncated tail, even in the last record', async () => {

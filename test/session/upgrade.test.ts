@@ -4,7 +4,7 @@ import { dirname, join } from 'node:path'
 import { beforeEach, describe, expect, test } from 'vitest'
 import { openForRead } from '../../src/session/load.js'
 import type { State } from '../../src/session/state.js'
-import type { FileStore } from '../../src/storage/store.js'
+import type { FileStore } from '../../src/storage/file-store.js'
 import { appendKeyedTurns } from '../support/aged.js'
 import { appendTurn, newAgent, reopen } from '../support/sessions.js'
 import { encodeEarlierSnapshot } from '../support/snapshots.js'
@@ -19,22 +19,22 @@ beforeEach(async () => {
 })
 
 function writeEarlierSnapshot(state: State): void {
-  writeFileSync(join(dirname(store.logPath(id)), 'session.json'), encodeEarlierSnapshot(state))
+  writeFileSync(join(dirname(store.local.logPath(id)), 'session.json'), encodeEarlierSnapshot(state))
 }
 
 describe('a writer that counts the usage of an agent with an earlier snapshot', () => {
   test('still opens the agent if the log is damaged far before its end', async () => {
     const state = appendKeyedTurns(store, id, Array(400).fill(undefined))
     writeEarlierSnapshot(state)
-    const bytes = readFileSync(store.logPath(id))
+    const bytes = readFileSync(store.local.logPath(id))
     bytes[700] = (bytes[700] as number) ^ 1
-    writeFileSync(store.logPath(id), bytes)
+    writeFileSync(store.local.logPath(id), bytes)
     const session = await reopen(store, id)
     expect(session.state).toMatchObject({ last_seq: state.last_seq, usage: null })
     appendTurn(session, 'one more', 'done')
     await session.close(() => false)
     expect(openForRead(store, id)?.state).toMatchObject({ last_seq: session.state.last_seq, usage: null })
-    expect(readFileSync(store.logPath(id)).subarray(0, bytes.length)).toEqual(bytes)
+    expect(readFileSync(store.local.logPath(id)).subarray(0, bytes.length)).toEqual(bytes)
   })
 
   test('cuts no acknowledged record if the damage is in the last batch', async () => {
@@ -44,13 +44,13 @@ describe('a writer that counts the usage of an agent with an earlier snapshot', 
     const { state } = session
     await session.close(() => false)
     writeEarlierSnapshot(state)
-    const bytes = readFileSync(store.logPath(id))
+    const bytes = readFileSync(store.local.logPath(id))
     const damaged = bytes.indexOf(title) + 10
     bytes[damaged] = (bytes[damaged] as number) ^ 1
-    writeFileSync(store.logPath(id), bytes)
+    writeFileSync(store.local.logPath(id), bytes)
     const later = await reopen(store, id)
     expect(later.state).toMatchObject({ last_seq: state.last_seq, usage: null })
     await later.close(() => false)
-    expect(readFileSync(store.logPath(id))).toEqual(bytes)
+    expect(readFileSync(store.local.logPath(id))).toEqual(bytes)
   })
 })

@@ -23,7 +23,7 @@ import { tempStore } from '../support/temp.js'
 const system = { kind: 'ofd' as const, isLocal: true }
 
 function newHome(): HomePaths {
-  return new HomePaths(tempStore().root)
+  return new HomePaths(tempStore().address)
 }
 
 function newBirth(): NewAgentFiles {

@@ -11,7 +11,7 @@ const HOST = { kernel_boot_id: 'boot-1', host_id: 'h', host_name: 'web-1' }
 
 describe('a declaration that a host is gone', () => {
   test('covers one boot of that host', () => {
-    const { goneHosts } = tempStore()
+    const { hosts: goneHosts } = tempStore()
     goneHosts.declare(HOST)
     expect([goneHosts.has('boot-1'), goneHosts.has('boot-2')]).toEqual([true, false])
   })
@@ -22,25 +22,25 @@ describe('a declaration that a host is gone', () => {
       points.push(point)
       return undefined
     })
-    tempStore().goneHosts.declare(HOST)
+    tempStore().hosts.declare(HOST)
     const steps = [...new Set(points)].filter((point) => point.startsWith('gone.'))
     expect(steps).toEqual(expect.arrayContaining(['gone.mkdir', 'gone.sync_home', 'gone.write.rename']))
     for (const step of steps) {
       setFaultHook(undefined)
       const store = tempStore()
       setFaultHook(failing('EIO', ({ point }) => point === step))
-      expect(() => store.goneHosts.declare(HOST), step).toThrow()
+      expect(() => store.hosts.declare(HOST), step).toThrow()
       setFaultHook(undefined)
-      store.goneHosts.declare(HOST)
-      expect(store.goneHosts.has('boot-1')).toBe(true)
-      expect(readdirSync(join(store.root, 'gone')).filter((name) => !name.endsWith('.tmp'))).toEqual([
+      store.hosts.declare(HOST)
+      expect(store.hosts.has('boot-1')).toBe(true)
+      expect(readdirSync(join(store.address, 'gone')).filter((name) => !name.endsWith('.tmp'))).toEqual([
         'boot-1',
       ])
     }
   })
 
   test('is withdrawn only by its own host', () => {
-    const { goneHosts } = tempStore()
+    const { hosts: goneHosts } = tempStore()
     const { kernel_boot_id } = ownIdentity()
     goneHosts.declare(HOST)
     goneHosts.declare({ ...HOST, kernel_boot_id })

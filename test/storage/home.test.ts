@@ -16,10 +16,10 @@ import { SubstratError } from '../../src/errors.js'
 import { FORMAT } from '../../src/format.js'
 import { isTemporaryName } from '../../src/host/disk/temporary.js'
 import type { HomeFacts } from '../../src/schema/files.js'
+import { FileStore } from '../../src/storage/file-store.js'
 import { makeHome, readHome } from '../../src/storage/home.js'
 import { frame } from '../../src/storage/log/frame.js'
 import { HomePaths } from '../../src/storage/paths.js'
-import { FileStore } from '../../src/storage/store.js'
 import { failing, withFaults } from '../support/faults.js'
 import { clearFaults, failStep, isSync, operationsOf, unsyncedAfter } from '../support/operations.js'
 import { newAgent, reopen } from '../support/sessions.js'
@@ -219,7 +219,7 @@ describe('a home of an earlier format', () => {
   async function earlierAgent({ root }: HomePaths): Promise<string> {
     const store = FileStore.openForWrite(root)
     const id = await newAgent(store)
-    const path = store.logPath(id)
+    const path = store.local.logPath(id)
     const { crc: _, ...record } = JSON.parse(readFileSync(path, 'utf8'))
     writeFileSync(path, frame({ ...record, format: 1 }))
     rmSync(join(dirname(path), 'session.json'))
@@ -406,8 +406,8 @@ describe('a directory that cannot be a home', () => {
 test('without home.json, readers report it missing and the next writer recreates it', async () => {
   const store = tempStore()
   const id = await newAgent(store, { name: 'a' })
-  rmSync(join(store.root, 'home.json'))
-  expect(() => FileStore.openForRead(store.root)).toThrow(/home\.json is missing, but the home has agents/)
-  FileStore.openForWrite(store.root)
-  expect(FileStore.openForRead(store.root)?.agentIds()).toEqual([id])
+  rmSync(join(store.address, 'home.json'))
+  expect(() => FileStore.openForRead(store.address)).toThrow(/home\.json is missing, but the home has agents/)
+  FileStore.openForWrite(store.address)
+  expect(FileStore.openForRead(store.address)?.agentIds()).toEqual([id])
 })

@@ -11,7 +11,7 @@ import { tempStore } from '../support/temp.js'
 const system = { kind: 'ofd' as const, isLocal: true }
 
 function newIndex(): { index: NameIndex; paths: NameIndexPaths } {
-  const paths = new HomePaths(tempStore().root).rootNames()
+  const paths = new HomePaths(tempStore().address).rootNames()
   return { index: new NameIndex(paths, system), paths }
 }
 

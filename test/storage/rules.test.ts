@@ -9,9 +9,10 @@ import { join } from 'node:path'
 import { describe, expect, test, vi } from 'vitest'
 import { post } from '../../src/mail/post.js'
 import { openDurable } from '../../src/session/load.js'
+import { FileStore } from '../../src/storage/file-store.js'
+import type { KernelLease } from '../../src/storage/locks/lease.js'
 import { frame } from '../../src/storage/log/frame.js'
 import { HomePaths } from '../../src/storage/paths.js'
-import { FileStore } from '../../src/storage/store.js'
 import { resolveAgent } from '../../src/tree/names.js'
 import { failing, withFaults } from '../support/faults.js'
 import { draft } from '../support/mail.js'
@@ -25,7 +26,7 @@ useChildren()
 const MAIL = { a: 'message' }
 
 function pathsOf(store: FileStore): HomePaths {
-  return new HomePaths(store.root)
+  return new HomePaths(store.address)
 }
 
 async function restingAgent(store: FileStore, name: string | null = null): Promise<string> {
@@ -47,7 +48,7 @@ async function lostOf(store: FileStore, act: () => unknown): Promise<string[]> {
   const operations = recordOperations()
   await act()
   clearFaults()
-  return unsyncedAfter(operations).map((path) => path.slice(store.root.length + 1))
+  return unsyncedAfter(operations).map((path) => path.slice(store.address.length + 1))
 }
 
 describe('1: nothing is acknowledged before it is on disk', () => {
@@ -69,7 +70,7 @@ describe('1: nothing is acknowledged before it is on disk', () => {
       },
     ],
     ['a message', (store, id) => store.mail.put(id, randomUUID(), MAIL)],
-    ['a name', (store, id) => store.rootNames().reserve('build', id)],
+    ['a name', (store, id) => store.names(null).reserve('build', id)],
   ])('%s', async (_, act) => {
     const store = tempStore()
     const id = await restingAgent(store)
@@ -92,7 +93,7 @@ describe('1: nothing is acknowledged before it is on disk', () => {
     const store = tempStore()
     const id = await interruptedAgent(store)
     const synced = operationsOf(() => openDurable(store, id)).filter(({ name }) => name === 'fdatasync')
-    expect(synced.map(({ path }) => path)).toEqual([store.logPath(id)])
+    expect(synced.map(({ path }) => path)).toEqual([store.local.logPath(id)])
     const session = await reopen(store, id)
     await session.close(() => false)
     expect(operationsOf(() => openDurable(store, id)).every(({ name }) => name !== 'fdatasync')).toBe(true)
@@ -105,17 +106,17 @@ describe('3: a process that relies on a name fsyncs its directory first', () => 
     const id = await restingAgent(store)
     const message = randomUUID()
     // The dead process left a name without an fsync.
-    store.writeBlob(id, frame(MAIL))
+    store.upkeep.writeBlob(id, frame(MAIL))
     writeFileSync(store.mail.pathOf(id, message), frame(MAIL))
     const synced = operationsOf(() => {
       store.mail.put(id, message, MAIL)
-      store.writeBlob(id, frame(MAIL))
+      store.upkeep.writeBlob(id, frame(MAIL))
       rmSync(pathsOf(store).boots, { recursive: true })
-      FileStore.openForWrite(store.root)
+      FileStore.openForWrite(store.address)
     }).filter(({ name }) => name === 'sync_directory')
     const agent = pathsOf(store).agent(id)
     expect(synced.map(({ path }) => path)).toEqual(
-      expect.arrayContaining([agent.inbox, agent.blobs, store.root, join(store.root, '..')]),
+      expect.arrayContaining([agent.inbox, agent.blobs, store.address, join(store.address, '..')]),
     )
   })
 })
@@ -214,7 +215,7 @@ describe('6: a failed fsync is never retried', () => {
     expect(() => session.append(prompt)).toThrow(expect.objectContaining({ code: 'SYNC_FAILED' }))
     await session.abandon()
     expect(operations.filter(({ path }) => path === log)).toEqual([])
-    expect(store.markedIds()).toEqual([id])
+    expect(store.visits.markedIds()).toEqual([id])
     await (await reopen(store, id)).abandon()
     expect(operations.filter(({ path }) => path === log).map(({ point }) => point)).toEqual(
       expect.arrayContaining(['log.rewrite', 'log.resync']),
@@ -259,7 +260,7 @@ describe('7: a full disk leaves the session as it was before the batch', () => {
     expect(operations.some(({ point }) => point === 'marker.create')).toBe(true)
     withFaults(failing('ENOSPC', ({ point }) => point === 'marker.create'))
     await expect(reopen(store, id)).rejects.toMatchObject({ code: 'STORAGE_FAILED' })
-    expect(store.isAgentHeld(id)).toBe(false)
+    expect(store.isHeld(id)).toBe(false)
   })
 })
 
@@ -267,7 +268,7 @@ describe('8: there is one writer per agent', () => {
   test('across processes, until the writer dies', async () => {
     const store = tempStore()
     const agentId = await restingAgent(store)
-    const order = { do: 'lock agent', root: store.root, agentId } as const
+    const order = { do: 'lock agent', root: store.address, agentId } as const
     const [holder, other] = await Promise.all([Child.start(), Child.start()])
     expect(await holder.ask(order)).toBe(true)
     expect(await other.ask(order)).toBe(false)
@@ -287,9 +288,9 @@ describe('8: there is one writer per agent', () => {
   ] as const)('a process that cannot take the %s locks of a home refuses', async (lock, options) => {
     const store = tempStore()
     const agentId = await restingAgent(store)
-    writeFileSync(pathsOf(store).homeFile, frame({ ...store.home, lock }))
+    writeFileSync(pathsOf(store).homeFile, frame({ ...store.facts, lock }))
     const child = await Child.start(options)
-    await expect(child.ask({ do: 'lock agent', root: store.root, agentId })).rejects.toMatchObject({
+    await expect(child.ask({ do: 'lock agent', root: store.address, agentId })).rejects.toMatchObject({
       code: 'LOCK_UNSUPPORTED',
       message: expect.stringContaining(`this home uses ${lock} locks`),
     })
@@ -300,10 +301,10 @@ describe('8: there is one writer per agent', () => {
 test('8: a lost lock stops all writing, also a clean close', async () => {
   const store = tempStore()
   const id = await restingAgent(store)
-  store.mark(id)
-  const locks = vi.spyOn(store, 'lockAgent')
+  store.visits.mark(id)
+  const locks = vi.spyOn(store, 'hold')
   const session = await reopen(store, id)
-  const lock = await locks.mock.results[0]?.value
+  const lock = (await locks.mock.results[0]?.value) as KernelLease
   session.append([{ kind: 'session.activated', boot_id: 'b' }])
   lock.markCompromised()
   const operations = recordOperations()
@@ -342,9 +343,9 @@ describe('10: losing markers, snapshots and indexes costs only time', () => {
     const paths = pathsOf(store)
     for (const path of [paths.unclean, paths.roots, paths.boots, paths.agent(session.id).snapshot])
       rmSync(path, { recursive: true })
-    expect(resolveAgent(FileStore.openForRead(store.root), 'build')).toBe(session.id)
-    const after = FileStore.openForWrite(store.root)
-    expect(after.boots.isScanned()).toBe(false)
+    expect(resolveAgent(FileStore.openForRead(store.address), 'build')).toBe(session.id)
+    const after = FileStore.openForWrite(store.address)
+    expect(after.visits.isComplete).toBe(false)
     const again = await reopen(after, session.id)
     expect(again.state).toEqual(state)
     await again.abandon()

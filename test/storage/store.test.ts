@@ -3,9 +3,10 @@ import { existsSync, mkdirSync, readdirSync, readFileSync, utimesSync, writeFile
 import { join } from 'node:path'
 import { describe, expect, onTestFinished, test } from 'vitest'
 import { SubstratError } from '../../src/errors.js'
+import { FileStore } from '../../src/storage/file-store.js'
 import { frame } from '../../src/storage/log/frame.js'
 import { HomePaths } from '../../src/storage/paths.js'
-import { FileStore } from '../../src/storage/store.js'
+import type { Right } from '../../src/storage/store.js'
 import { failing, withFaults } from '../support/faults.js'
 import { clearFaults, operationsOf } from '../support/operations.js'
 import { tempStore } from '../support/temp.js'
@@ -13,7 +14,7 @@ import { tempStore } from '../support/temp.js'
 const MAIL = { a: 'message' }
 
 function pathsOf(store: FileStore): HomePaths {
-  return new HomePaths(store.root)
+  return new HomePaths(store.address)
 }
 
 /** Creates an agent and releases its lock. */
@@ -28,56 +29,56 @@ describe('the marker of an agent', () => {
   test('exists from its creation until it needs no visit', async () => {
     const store = tempStore()
     const id = await newAgent(store)
-    expect(store.markedIds()).toEqual([id])
-    store.unmark(id, () => true)
-    expect(store.markedIds()).toEqual([id])
-    store.unmark(id, () => false)
-    expect(store.markedIds()).toEqual([])
-    store.mark(id)
-    store.mark(id)
-    expect(store.markedIds()).toEqual([id])
+    expect(store.visits.markedIds()).toEqual([id])
+    store.visits.unmark(id, () => true)
+    expect(store.visits.markedIds()).toEqual([id])
+    store.visits.unmark(id, () => false)
+    expect(store.visits.markedIds()).toEqual([])
+    store.visits.mark(id)
+    store.visits.mark(id)
+    expect(store.visits.markedIds()).toEqual([id])
   })
 
   test('that cannot be made fails with STORAGE_FAILED', () => {
     const store = tempStore()
     withFaults(failing('ENOSPC', ({ point }) => point === 'marker.create'))
-    expect(() => store.mark(randomUUID())).toThrow(expect.objectContaining({ code: 'STORAGE_FAILED' }))
+    expect(() => store.visits.mark(randomUUID())).toThrow(expect.objectContaining({ code: 'STORAGE_FAILED' }))
   })
 
   test('counts while it is aside, and the next process removes it', () => {
     const store = tempStore()
     const id = randomUUID()
     writeFileSync(pathsOf(store).closingMarker(id), '')
-    expect([store.markedIds(), store.isMarked(id)]).toEqual([[id], true])
-    store.unmark(id, () => true)
-    expect(store.markedIds()).toEqual([id])
-    store.unmark(id, () => false)
+    expect([store.visits.markedIds(), store.visits.isMarked(id)]).toEqual([[id], true])
+    store.visits.unmark(id, () => true)
+    expect(store.visits.markedIds()).toEqual([id])
+    store.visits.unmark(id, () => false)
     expect(readdirSync(pathsOf(store).unclean)).toEqual([])
-    store.unmark(id, () => false)
+    store.visits.unmark(id, () => false)
   })
 
   test('stays while its spawn lives, and is removed once the spawn is dead', async () => {
     const store = tempStore()
     const id = randomUUID()
-    const needsVisit = (): boolean => store.isSpawning(id) || store.hasAgent(id)
+    const needsVisit = (): boolean => store.visits.isSpawning(id) || store.hasAgent(id)
     let looks = 0
     // A recovery that finds a marker without an agent, at every step of a spawn.
     withFaults(({ point }) => {
       if (point.startsWith('marker.') || point.startsWith('agents.')) return undefined
-      const wasMarked = store.markedIds().includes(id)
-      store.unmark(id, needsVisit)
-      expect(store.markedIds().includes(id)).toBe(wasMarked)
+      const wasMarked = store.visits.markedIds().includes(id)
+      store.visits.unmark(id, needsVisit)
+      expect(store.visits.markedIds().includes(id)).toBe(wasMarked)
       looks += wasMarked ? 1 : 0
       return undefined
     })
     await newAgent(store, id)
     clearFaults()
     expect(looks).toBeGreaterThan(5)
-    expect(store.markedIds()).toEqual([id])
+    expect(store.visits.markedIds()).toEqual([id])
     const dead = randomUUID()
-    store.mark(dead)
-    store.unmark(dead, () => store.isSpawning(dead) || store.hasAgent(dead))
-    expect(store.markedIds()).toEqual([id])
+    store.visits.mark(dead)
+    store.visits.unmark(dead, () => store.visits.isSpawning(dead) || store.hasAgent(dead))
+    expect(store.visits.markedIds()).toEqual([id])
   })
 })
 
@@ -99,7 +100,11 @@ describe('a marker set by a sender while the holder removes it', () => {
     const store = tempStore()
     const id = await newAgent(store)
     const message = randomUUID()
-    const sender = [() => store.mark(id), () => store.mail.put(id, message, MAIL), () => store.mark(id)]
+    const sender = [
+      () => store.visits.mark(id),
+      () => store.mail.put(id, message, MAIL),
+      () => store.visits.mark(id),
+    ]
     let sent = 0
     let step = 0
     let isSending = false
@@ -118,7 +123,7 @@ describe('a marker set by a sender while the holder removes it', () => {
     })
     let died = false
     try {
-      store.unmark(id, () => store.mail.ids(id).length > 0)
+      store.visits.unmark(id, () => store.mail.ids(id).length > 0)
     } catch (error) {
       if (!(error instanceof SubstratError)) throw error
       died = true
@@ -126,7 +131,7 @@ describe('a marker set by a sender while the holder removes it', () => {
     clearFaults()
     sendUpTo(HOLDER_STEPS)
     expect(store.mail.ids(id)).toEqual([message])
-    return { isMarked: store.markedIds().includes(id), died }
+    return { isMarked: store.visits.markedIds().includes(id), died }
   }
 
   const ways = interleavings(SENDER_STEPS)
@@ -157,21 +162,21 @@ describe('the scan of all agents after a boot', () => {
   test('is remembered for that device and that boot', () => {
     const store = tempStore()
     const boots = pathsOf(store).boots
-    expect(store.boots.isScanned()).toBe(false)
+    expect(store.visits.isComplete).toBe(false)
     writeFileSync(join(boots, 'an-earlier-start'), '1')
-    store.boots.markScanned()
-    expect(store.boots.isScanned()).toBe(true)
+    store.visits.markComplete()
+    expect(store.visits.isComplete).toBe(true)
     const [only, ...others] = readdirSync(boots)
     expect(others).toEqual([])
     writeFileSync(join(boots, only as string), 'another device')
-    expect(store.boots.isScanned()).toBe(false)
+    expect(store.visits.isComplete).toBe(false)
   })
 
   test('can be recorded by two recoveries at once', () => {
     const store = tempStore()
     const temporary = `${'b'.repeat(8)}.4121-10x94dbat.tmp`
     writeFileSync(join(pathsOf(store).boots, temporary), '1')
-    store.boots.markScanned()
+    store.visits.markComplete()
     expect(readdirSync(pathsOf(store).boots)).toContain(temporary)
   })
 })
@@ -213,7 +218,7 @@ describe('stop requests', () => {
 describe('slots', () => {
   test('are limited in number, and a released one is free again', async () => {
     const store = tempStore()
-    const take = () => store.slots.tryTake('default', 3, 'test')
+    const take = () => store.takeSlot('default', 3, 'test')
     const leases = [await take(), await take(), await take()]
     expect(leases).not.toContain(undefined)
     expect(await take()).toBeUndefined()
@@ -239,7 +244,7 @@ describe('leftovers', () => {
     const directories = [paths.root, paths.roots, paths.boots, paths.operatorInbox]
     const old = directories.map((directory) => leave(join(directory, 'a.json.12-1abc.tmp'), OLD))
     const young = directories.map((directory) => leave(join(directory, 'b.json.12-1abc.tmp')))
-    expect(store.sweepHome()).toBe(4)
+    expect(store.visits.sweep()).toBe(4)
     expect(old.filter(existsSync)).toEqual([])
     expect(young.filter(existsSync)).toEqual(young)
   })
@@ -255,7 +260,7 @@ describe('leftovers', () => {
       leave(join(directory, 'a.12-1abc.tmp'), before)
     const young = leave(join(agent.inbox, 'b.json.12-1abc.tmp'), before)
     leave(join(agent.inbox, 'c.json.12-1abc.tmp'), OLD)
-    expect(store.sweepAgent(id)).toBe(4)
+    expect(store.upkeep.sweep(id)).toBe(4)
     expect(existsSync(young)).toBe(true)
     expect(existsSync(agent.log) && existsSync(agent.snapshot) && existsSync(agent.lock)).toBe(true)
   })
@@ -295,32 +300,34 @@ describe('agents', () => {
     const store = tempStore()
     const id = await newAgent(store)
     const { agents } = pathsOf(store)
-    const removal = operationsOf(() => store.removeAgent(id))
+    const held = (await store.hold(id, { command: 'test', waitMs: 0 })) as Right
+    const removal = operationsOf(() => store.remove(id, held))
+    await held.release()
     const aside = join(agents, `.removed-${id}`)
-    expect(removal.slice(0, 3)).toMatchObject([
+    expect(removal.slice(1, 4)).toMatchObject([
       { name: 'rename', path: join(agents, id), to: aside },
       { name: 'sync_directory', path: agents },
       { name: 'rmdir', path: aside },
     ])
     expect(readdirSync(agents)).toEqual([])
-    expect(store.markedIds()).toEqual([])
+    expect(store.visits.markedIds()).toEqual([])
   })
 
   test('need a home: reading without one returns undefined', () => {
     const store = tempStore()
-    expect(FileStore.openForRead(join(store.root, 'none'))).toBeUndefined()
-    expect(FileStore.openForRead(store.root)?.home).toEqual(store.home)
+    expect(FileStore.openForRead(join(store.address, 'none'))).toBeUndefined()
+    expect(FileStore.openForRead(store.address)?.facts).toEqual(store.facts)
   })
 
   test('that are locked name their holder', async () => {
     const store = tempStore()
     const id = await newAgent(store)
-    const lease = await store.lockAgent(id, 'substrat send', 0)
-    expect(store.isAgentHeld(id)).toBe(true)
-    expect(store.agentHolder(id)).toMatchObject({ pid: process.pid, command: 'substrat send' })
-    expect(await store.lockAgent(id, 'other', 0)).toBeUndefined()
+    const lease = await store.hold(id, { command: 'substrat send', waitMs: 0 })
+    expect(store.isHeld(id)).toBe(true)
+    expect(store.holder(id)).toMatchObject({ pid: process.pid, command: 'substrat send' })
+    expect(await store.hold(id, { command: 'other', waitMs: 0 })).toBeUndefined()
     await lease?.release()
-    expect(store.isAgentHeld(id)).toBe(false)
+    expect(store.isHeld(id)).toBe(false)
   })
 
   function leave(path: string): void {

@@ -1,8 +1,8 @@
 import { randomUUID } from 'node:crypto'
 import { existsSync, mkdirSync, readdirSync, writeFileSync } from 'node:fs'
 import { beforeEach, describe, expect, test } from 'vitest'
+import type { FileStore } from '../../src/storage/file-store.js'
 import { type AgentPaths, HomePaths } from '../../src/storage/paths.js'
-import type { FileStore } from '../../src/storage/store.js'
 import type { WaitEdges } from '../../src/storage/wait-edges.js'
 import { checkNoCycle } from '../../src/tree/waits.js'
 import { failing, withFaults } from '../support/faults.js'
@@ -17,7 +17,7 @@ const system = { kind: 'ofd' as const, isLocal: true }
 let store: FileStore
 let edges: WaitEdges
 let [a, b, c] = ['', '', '']
-const pathsOf = (agent: string): AgentPaths => new HomePaths(store.root).agent(agent)
+const pathsOf = (agent: string): AgentPaths => new HomePaths(store.address).agent(agent)
 
 beforeEach(async () => {
   store = tempStore()

@@ -5,7 +5,7 @@ import { encodeBatch } from '../../src/session/batch.js'
 import { openForRead } from '../../src/session/load.js'
 import type { NewRecord } from '../../src/session/records.js'
 import type { State } from '../../src/session/state.js'
-import type { FileStore } from '../../src/storage/store.js'
+import type { Store } from '../../src/storage/store.js'
 import { replied, startedRun, userMessage } from './sessions.js'
 
 /** The records of a completed turn, in its two batches. */
@@ -22,7 +22,7 @@ export function keyedTurn(key: string | undefined): NewRecord[][] {
 }
 
 /** Appends turns with these keys, as if each process had been killed before it wrote a snapshot. */
-export function appendKeyedTurns(store: FileStore, agentId: string, keys: (string | undefined)[]): State {
+export function appendKeyedTurns(store: Store, agentId: string, keys: (string | undefined)[]): State {
   let state = openForRead(store, agentId)?.state as State
   const chunks: Buffer[] = []
   for (const records of keys.flatMap(keyedTurn)) {
@@ -30,6 +30,6 @@ export function appendKeyedTurns(store: FileStore, agentId: string, keys: (strin
     state = batch.state
     chunks.push(batch.bytes)
   }
-  appendFileSync(store.logPath(agentId), Buffer.concat(chunks))
+  appendFileSync(store.local.logPath(agentId), Buffer.concat(chunks))
   return state
 }

@@ -2,7 +2,7 @@
 import type { Context } from '../../src/dispatch/context.js'
 import { withDeliveries } from '../../src/dispatch/deliveries.js'
 import { type PluginFacts, ProviderRegistry } from '../../src/provider/registry.js'
-import type { FileStore } from '../../src/storage/store.js'
+import type { Store } from '../../src/storage/store.js'
 import { Shutdown } from '../../src/turn/stop.js'
 import { TREE_BOUNDS } from './sessions.js'
 
@@ -18,7 +18,7 @@ export interface ContextFacts {
   plugins?: PluginFacts[]
 }
 
-export function contextAt(store: FileStore, facts: ContextFacts = {}): { ctx: Context; notes: string[] } {
+export function contextAt(store: Store, facts: ContextFacts = {}): { ctx: Context; notes: string[] } {
   const notes: string[] = []
   const quiet = (): void => undefined
   const note = (text: string): void => void notes.push(text)

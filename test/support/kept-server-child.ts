@@ -5,14 +5,14 @@
  */
 import { writeFileSync } from 'node:fs'
 import { type KeptServerContext, KeptServerHost } from '../../src/provider/kept-server-host.js'
-import { FileStore } from '../../src/storage/store.js'
+import { FileStore } from '../../src/storage/file-store.js'
 import { newSession } from './sessions.js'
 
 const [directory, what] = process.argv.slice(2) as [string, string]
 const session = await newSession(FileStore.openForWrite(`${directory}/home`))
 const context: KeptServerContext = {
   isOn: true,
-  environment: { SUBSTRAT_HOME: session.store.root, SUBSTRAT_AGENT: session.id },
+  environment: { SUBSTRAT_HOME: session.store.address, SUBSTRAT_AGENT: session.id },
   persist(event) {
     if (event.type !== 'server_kept') return
     writeFileSync(`${directory}/group`, `${event.group.process_group}`)

@@ -5,7 +5,7 @@ import { KeptServerHost } from '../../src/provider/kept-server-host.js'
 import { killGroup } from '../../src/provider/process-group.js'
 import type { ProcessGroup } from '../../src/schema/types.js'
 import type { Session } from '../../src/session/session.js'
-import type { FileStore } from '../../src/storage/store.js'
+import type { Store } from '../../src/storage/store.js'
 import { newSession } from './sessions.js'
 
 export interface Held {
@@ -23,7 +23,7 @@ export function keptServerHost(session: Session, isOn = true): Held {
     for (const group of groups) await killGroup(group, undefined, 0)
   })
   const environment = {
-    SUBSTRAT_HOME: session.store.root,
+    SUBSTRAT_HOME: session.store.address,
     SUBSTRAT_AGENT: session.id,
     SUBSTRAT_RUN: 'r',
     SUBSTRAT_SOCKET: 's',
@@ -51,7 +51,7 @@ export async function launch(held: Held, script = 'exec sleep 3600'): Promise<La
 }
 
 /** An idle agent with a running server; returns its id. */
-export async function agentWithServer(store: FileStore): Promise<string> {
+export async function agentWithServer(store: Store): Promise<string> {
   const session = await newSession(store)
   const held = keptServerHost(session)
   const server = await launch(held)

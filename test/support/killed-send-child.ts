@@ -8,7 +8,7 @@ import { join } from 'node:path'
 
 import { setFaultHook } from '../../src/host/disk/operation.js'
 import { send } from '../../src/operations/send.js'
-import { FileStore } from '../../src/storage/store.js'
+import { FileStore } from '../../src/storage/file-store.js'
 import { contextAt } from './contexts.js'
 import { sendRequest } from './send-request.js'
 

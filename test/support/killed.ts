@@ -2,14 +2,14 @@
 import { cpSync } from 'node:fs'
 import { join } from 'node:path'
 import type { Operation } from '../../src/host/disk/operation.js'
-import { FileStore } from '../../src/storage/store.js'
+import { FileStore } from '../../src/storage/file-store.js'
 import { withFaults } from './faults.js'
 import { tempDirectory } from './temp.js'
 
 /** Copies the files, so that this process holds no lock in the copy. */
 export function copyOf(store: FileStore): FileStore {
   const root = join(tempDirectory(), 'home')
-  cpSync(store.root, root, { recursive: true, preserveTimestamps: true })
+  cpSync(store.address, root, { recursive: true, preserveTimestamps: true })
   return FileStore.openForWrite(root)
 }
 

@@ -4,7 +4,7 @@
  */
 import { createInterface } from 'node:readline'
 import { send } from '../../src/operations/send.js'
-import { FileStore } from '../../src/storage/store.js'
+import { FileStore } from '../../src/storage/file-store.js'
 import { contextAt } from './contexts.js'
 import { sendRequest } from './send-request.js'
 

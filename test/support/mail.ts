@@ -6,7 +6,9 @@ import { type Draft, post } from '../../src/mail/post.js'
 import { digestOf } from '../../src/session/ids.js'
 import type { NewRecord } from '../../src/session/records.js'
 import type { State } from '../../src/session/state.js'
-import type { FileStore } from '../../src/storage/store.js'
+import type { FileStore } from '../../src/storage/file-store.js'
+import { frame } from '../../src/storage/log/frame.js'
+import { putMessage } from '../../src/storage/maildir.js'
 
 /** From the operator by default. */
 export function draft(to: string, content: string, over: Partial<Draft> = {}): Draft {
@@ -41,7 +43,7 @@ export function stored(to: string, content: string, over: Partial<Message> = {})
 /** Writes it to the inbox without any check; returns its id. */
 export function forged(store: FileStore, to: string, content: string, over: object = {}): string {
   const message = { ...stored(to, content), ...over } as Message
-  store.mail.put(to, message.message_id, message)
+  putMessage(store.mail.pathOf(to, message.message_id), frame(message))
   return message.message_id
 }
 

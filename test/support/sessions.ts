@@ -6,7 +6,7 @@ import { bootId } from '../../src/host/identity.js'
 import { recordsFrom } from '../../src/session/load.js'
 import type { NewRecord, SessionRecord } from '../../src/session/records.js'
 import { openForAppend, type Session } from '../../src/session/session.js'
-import type { FileStore } from '../../src/storage/store.js'
+import type { Store } from '../../src/storage/store.js'
 import { createAgent, type TreeBounds } from '../../src/tree/create-agent.js'
 import { completedRecord, reply } from '../../src/turn/step/records.js'
 
@@ -40,7 +40,7 @@ export const TREE_BOUNDS: TreeBounds = { depthMax: 8, childrenMax: 1000 }
 
 /** A new agent, with its lock held. */
 export function newSession(
-  store: FileStore,
+  store: Store,
   facts: AgentFacts = {},
   id: string = randomUUID(),
 ): Promise<Session> {
@@ -52,7 +52,7 @@ export function newSession(
 }
 
 /** A new idle agent; returns its id. Each gets its own millisecond, because lists are ordered by time. */
-export async function newAgent(store: FileStore, facts: AgentFacts = {}): Promise<string> {
+export async function newAgent(store: Store, facts: AgentFacts = {}): Promise<string> {
   const session = await newSession(store, facts)
   await session.close(() => false)
   Atomics.wait(new Int32Array(new SharedArrayBuffer(4)), 0, 0, 2)
@@ -60,19 +60,19 @@ export async function newAgent(store: FileStore, facts: AgentFacts = {}): Promis
 }
 
 /** Terminates it by its record alone. */
-export async function terminate(store: FileStore, agentId: string): Promise<void> {
+export async function terminate(store: Store, agentId: string): Promise<void> {
   const session = await reopen(store, agentId)
   session.append([{ kind: 'session.terminated' }])
   await session.close(() => false)
 }
 
-export function reopen(store: FileStore, agentId: string): Promise<Session> {
+export function reopen(store: Store, agentId: string): Promise<Session> {
   return openForAppend(store, agentId, { command: 'test', waitMs: 0 })
 }
 
 /** All records of the log; empty if there is no log. */
-export function recordsOf(store: FileStore, agentId: string): SessionRecord[] {
-  const log = store.logs.openForRead(agentId)
+export function recordsOf(store: Store, agentId: string): SessionRecord[] {
+  const log = store.openLog(agentId)
   if (log === undefined) return []
   try {
     return [...recordsFrom(log, { seq: 1, offset: 0 })].map(({ record }) => record)

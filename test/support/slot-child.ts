@@ -1,6 +1,6 @@
 /** Takes a slot, reports it, and holds it until it reads a line or is killed. */
 import { takeSlot } from '../../src/provider/slots.js'
-import { FileStore } from '../../src/storage/store.js'
+import { FileStore } from '../../src/storage/file-store.js'
 
 const [root, slotsMax, waitMs] = process.argv.slice(2) as [string, string, string]
 const options = { slotsMax: Number(slotsMax), waitMs: Number(waitMs), command: 'slot-child' }

@@ -5,8 +5,14 @@ import { closeSync, existsSync, openSync } from 'node:fs'
 import { readIfThere } from '../../src/host/disk/io.js'
 import { setFaultHook } from '../../src/host/disk/operation.js'
 import { openForAppend } from '../../src/session/session.js'
-import { isHeld, type Lease, type LockSystem, tryLease, waitForLease } from '../../src/storage/locks/lease.js'
-import { FileStore } from '../../src/storage/store.js'
+import { FileStore } from '../../src/storage/file-store.js'
+import {
+  isHeld,
+  type KernelLease,
+  type LockSystem,
+  tryLease,
+  waitForLease,
+} from '../../src/storage/locks/lease.js'
 
 export type Order =
   /** Waits for the lock and takes it. Reports `tried` before each attempt, and `in` when it has the lock. */
@@ -33,7 +39,7 @@ export type Report =
   | { said: 'result'; result: unknown }
   | { said: 'failed'; code: string; message: string; hint: string | null }
 
-let lease: Lease | undefined
+let lease: KernelLease | undefined
 
 process.on('message', (order: Order) => {
   obey(order).then(
@@ -63,9 +69,9 @@ async function obey(order: Order): Promise<unknown> {
     case 'leave child':
       return spawn('sleep', ['3600'], { detached: true, stdio: 'ignore' }).pid
     case 'make home':
-      return FileStore.openForWrite(order.root).home
+      return FileStore.openForWrite(order.root).facts
     case 'lock agent':
-      lease = await FileStore.openForWrite(order.root).lockAgent(order.agentId, 'test', 0)
+      lease = await FileStore.openForWrite(order.root).hold(order.agentId, { command: 'test', waitMs: 0 })
       return lease !== undefined
     case 'read':
       return readIfThere('test.read', order.path)?.toString('utf8') ?? null

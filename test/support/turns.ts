@@ -84,10 +84,10 @@ export function runTurn(session: Session, provider: Provider, facts: TurnFacts =
     settings: settingsOf(session),
     toolbox: facts.toolbox ?? toolboxAt(session),
     environment: (run) => ({
-      SUBSTRAT_HOME: session.store.root,
+      SUBSTRAT_HOME: session.store.address,
       SUBSTRAT_AGENT: session.id,
       SUBSTRAT_RUN: run.run_id,
-      SUBSTRAT_LOG: session.store.logPath(session.id),
+      SUBSTRAT_LOG: session.store.local.logPath(session.id),
     }),
     takeSlot: async () => ({ release: async () => undefined }),
     planRetry: (error, failures, retryAfterMs) =>
@@ -113,7 +113,7 @@ export function toolboxAt(session: Session, over: Partial<ToolboxOptions> = {}):
   const tree = treePorts(session)
   return new Toolbox({
     workspace,
-    home: session.store.root,
+    home: session.store.address,
     timeoutMs: 3_600_000,
     servers: {},
     tree,

@@ -4,8 +4,8 @@ import { join } from 'node:path'
 import { beforeEach, describe, expect, test, vi } from 'vitest'
 import { openForRead } from '../../src/session/load.js'
 import type { State } from '../../src/session/state.js'
+import type { FileStore } from '../../src/storage/file-store.js'
 import { HomePaths } from '../../src/storage/paths.js'
-import type { FileStore } from '../../src/storage/store.js'
 import {
   checkChildless,
   childrenOf,
@@ -31,7 +31,7 @@ beforeEach(async () => {
 const child = (name: string | null, parent = top): Promise<string> => newAgent(store, { name, parent })
 const stateOf = (id: string): State => openForRead(store, id)?.state as State
 const pathsOf = (agents: State[]): string[] => agents.map(({ path }) => path)
-const isComplete = (id: string): boolean => store.childNames(id).isComplete
+const isComplete = (id: string): boolean => store.names(id).isComplete
 
 async function rebuilt(parent: string): Promise<void> {
   const { lock } = await lockChildren(store, parent, 'test')
@@ -71,7 +71,7 @@ describe('the children of an agent', () => {
   test('exclude entries of agents that were never created, were removed, or have another parent', async () => {
     const id = await child('a')
     const stranger = await newAgent(store, { name: 'stranger' })
-    const index = store.childNames(top)
+    const index = store.names(top)
     index.reserve('ghost', randomUUID())
     index.reserve('stolen', stranger)
     index.reserve('itself', top)
@@ -106,7 +106,7 @@ describe('an index of children that was deleted by hand', () => {
     forget()
     await rebuilt(top)
     expect(isComplete(top)).toBe(true)
-    expect(store.childNames(top).ids()?.sort()).toEqual([a, nameless].sort())
+    expect(store.names(top).ids()?.sort()).toEqual([a, nameless].sort())
     expect(livingChildren(store, top).map(({ id }) => id)).toEqual([a, nameless])
   })
 
@@ -122,7 +122,7 @@ describe('an index of children that was deleted by hand', () => {
 
   test('or that has a damaged entry, loses no agent', async () => {
     const [a, b] = [await child('a'), await child('b')]
-    writeFileSync(new HomePaths(store.root).agent(top).childNames().entry('a'), 'garbage')
+    writeFileSync(new HomePaths(store.address).agent(top).childNames().entry('a'), 'garbage')
     expect(livingChildren(store, top).map(({ id }) => id)).toEqual([a, b])
     expect(livingChild(store, top, 'a')).toBe(a)
     await expect(child('a')).rejects.toMatchObject({ code: 'NAME_TAKEN', facts: { agent_id: a } })
@@ -147,7 +147,7 @@ describe('the index of roots that was deleted by hand', () => {
     await newAgent(store)
     await child('a')
     await terminate(store, dead)
-    rmSync(join(store.root, 'roots'), { recursive: true })
+    rmSync(join(store.address, 'roots'), { recursive: true })
     const { index, lock } = await lockRoots(store, 'test')
     await lock.release()
     expect(index.isComplete).toBe(true)
@@ -178,7 +178,7 @@ describe('the agents below an agent', () => {
     const b = await child('b', a)
     // `a` is below its own child now.
     rewriteBirth(store, a, { name: 'a', parent: b, path: 'top/a' })
-    store.childNames(b).reserve('a', a)
+    store.names(b).reserve('a', a)
     expect(
       livingBelow(store, stateOf(a))
         .map(({ id }) => id)
@@ -190,7 +190,7 @@ describe('the agents below an agent', () => {
   test('include it once if it is its own parent', async () => {
     const a = await child('a')
     rewriteBirth(store, a, { name: 'a', parent: a, path: 'a' })
-    store.childNames(a).reserve('a', a)
+    store.names(a).reserve('a', a)
     expect(livingBelow(store, stateOf(a)).map(({ id }) => id)).toEqual([a])
   })
 })
@@ -222,23 +222,23 @@ describe('the entry of a removed agent', () => {
     const first = await child('a')
     await terminate(store, first)
     await forgetName(store, stateOf(first), 'test')
-    expect(store.childNames(top).lookUp('a')).toBeUndefined()
+    expect(store.names(top).lookUp('a')).toBeUndefined()
     const second = await child('a')
     await forgetName(store, stateOf(first), 'test')
-    expect(store.childNames(top).lookUp('a')).toBe(second)
+    expect(store.names(top).lookUp('a')).toBe(second)
   })
 
   test('has its id if it has no name; a nameless root, or a child of a removed parent, has none', async () => {
     const nameless = await child(null)
-    expect(store.childNames(top).lookUp(nameless)).toBe(nameless)
+    expect(store.names(top).lookUp(nameless)).toBe(nameless)
     await forgetName(store, stateOf(nameless), 'test')
-    expect(store.childNames(top).count()).toBe(0)
+    expect(store.names(top).count()).toBe(0)
     const gone = { id: randomUUID(), name: 'x', parent: randomUUID() }
     await forgetName(store, gone, 'test')
     expect(store.hasAgent(gone.parent)).toBe(false)
     await forgetName(store, { id: randomUUID(), name: null, parent: null }, 'test')
-    expect(store.rootNames().ids()).toEqual([top])
+    expect(store.names(null).ids()).toEqual([top])
     await forgetName(store, stateOf(top), 'test')
-    expect(store.rootNames().ids()).toEqual([])
+    expect(store.names(null).ids()).toEqual([])
   })
 })

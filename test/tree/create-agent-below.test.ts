@@ -5,7 +5,7 @@ import { checkHome } from '../../src/audit/check.js'
 import { clock } from '../../src/clock.js'
 import { bootId } from '../../src/host/identity.js'
 import { openForRead } from '../../src/session/load.js'
-import type { FileStore } from '../../src/storage/store.js'
+import type { FileStore } from '../../src/storage/file-store.js'
 import { livingChildren, lockChildren } from '../../src/tree/children.js'
 import { createAgent, type NewAgent } from '../../src/tree/create-agent.js'
 import { completedRecord } from '../../src/turn/step/records.js'
@@ -71,8 +71,8 @@ describe('an agent below another', () => {
   test('has its first prompt, its lock and its marker', async () => {
     const session = await createAgent(store, below(top, 'a'), TREE_BOUNDS)
     expect(session.state.run).toMatchObject({ status: 'open', prompts: [{ seq: 4 }] })
-    expect(store.isAgentHeld(session.id)).toBe(true)
-    expect(store.markedIds()).toContain(session.id)
+    expect(store.isHeld(session.id)).toBe(true)
+    expect(store.visits.markedIds()).toContain(session.id)
     await session.close(() => true)
   })
 
@@ -119,7 +119,7 @@ describe('an agent below another', () => {
     const a = await born(below(top, 'a'))
     rmSync(childrenDirectory(store, top), { recursive: true })
     await expect(born(below(top, 'a'))).rejects.toMatchObject({ code: 'NAME_TAKEN', facts: { agent_id: a } })
-    expect(store.childNames(top).isComplete).toBe(true)
+    expect(store.names(top).isComplete).toBe(true)
   })
 })
 
@@ -129,7 +129,7 @@ test('the index of its siblings is held from before it has its name until it is 
   withFaults(({ point }) => {
     if (isLooking || !['names.reserve.rename', 'spawn.rename'].includes(point)) return undefined
     isLooking = true
-    held.push([point, store.childNames(top).isHeld])
+    held.push([point, store.names(top).isHeld])
     isLooking = false
     return undefined
   })
@@ -139,7 +139,7 @@ test('the index of its siblings is held from before it has its name until it is 
     ['names.reserve.rename', true],
     ['spawn.rename', true],
   ])
-  expect(store.childNames(top).isHeld).toBe(false)
+  expect(store.names(top).isHeld).toBe(false)
 })
 
 test('a child of a parent whose spawn died has its name behind that of its parent, on disk too', async () => {
@@ -165,7 +165,7 @@ describe('no agent is created', () => {
     await terminate(store, top)
     await expect(born(below(top, 'a'))).rejects.toMatchObject(REFUSED)
     expect(store.agentIds()).toEqual([top])
-    expect(store.childNames(top).count()).toBe(0)
+    expect(store.names(top).count()).toBe(0)
   })
 
   test('below an agent that called complete', async () => {
@@ -249,7 +249,7 @@ test('killed at any step a birth below another leaves a child whole, or none, an
     const { state } = openForRead(store, agent.id) ?? {}
     if (state === undefined) {
       const now = vi.spyOn(clock, 'now').mockReturnValue(Date.now() + 3_600_000)
-      store.sweepHome()
+      store.visits.sweep()
       now.mockRestore()
       expect(livingChildren(store, top), `killed at step ${step}`).toEqual([])
       expect(pathOf(await born(below(top, 'a'))), `killed at step ${step}`).toBe('top/a')
@@ -263,7 +263,7 @@ test('killed at any step a birth below another leaves a child whole, or none, an
         livingChildren(store, top).map(({ id }) => id),
         `killed at step ${step}`,
       ).toEqual([agent.id])
-      expect(store.markedIds(), `killed at step ${step}`).toContain(agent.id)
+      expect(store.visits.markedIds(), `killed at step ${step}`).toContain(agent.id)
     }
     expect(checkHome(store, { isRecovered: false }), `killed at step ${step}`).toEqual([])
     if (!died) return

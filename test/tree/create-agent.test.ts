@@ -9,7 +9,7 @@ import { unmarkAbsent } from '../../src/dispatch/pending-visits.js'
 import type { Operation } from '../../src/host/disk/operation.js'
 import { limits } from '../../src/limits.js'
 import { openForRead } from '../../src/session/load.js'
-import type { FileStore } from '../../src/storage/store.js'
+import type { FileStore } from '../../src/storage/file-store.js'
 import { createAgent, type NewAgent } from '../../src/tree/create-agent.js'
 import { failing, withFaults } from '../support/faults.js'
 import { killedAt } from '../support/killed.js'
@@ -35,18 +35,18 @@ function born(): NewAgent {
   return { id, name: 'a', parent: null, records: () => records, command: 'test' }
 }
 
-const agentFolders = (): string[] => readdirSync(join(store.root, 'agents'))
+const agentFolders = (): string[] => readdirSync(join(store.address, 'agents'))
 
 test('an agent is there whole, with its prompt, locked and marked, or not at all', async () => {
   const agent = born()
   withFaults(({ point }) => {
-    if (point === 'spawn.rename') expect(store.markedIds()).toEqual([agent.id])
+    if (point === 'spawn.rename') expect(store.visits.markedIds()).toEqual([agent.id])
     return undefined
   })
   const session = await createAgent(store, agent, TREE_BOUNDS)
   expect(session.state.run?.status).toBe('open')
-  expect(store.isAgentHeld(agent.id)).toBe(true)
-  expect(store.markedIds()).toEqual([agent.id])
+  expect(store.isHeld(agent.id)).toBe(true)
+  expect(store.visits.markedIds()).toEqual([agent.id])
   expect(openForRead(store, agent.id)?.state).toEqual(session.state)
 })
 
@@ -64,7 +64,7 @@ describe('killed at any step', () => {
         await (await createAgent(store, again, TREE_BOUNDS)).close(() => true)
       } else {
         expect(state.run?.status, `killed at step ${step}`).toBe('open')
-        expect(store.markedIds(), `killed at step ${step}`).toEqual([agent.id])
+        expect(store.visits.markedIds(), `killed at step ${step}`).toEqual([agent.id])
       }
       expect(checkHome(store, { isRecovered: false }), `killed at step ${step}`).toEqual([])
       if (!died) return
@@ -95,7 +95,7 @@ describe('a disk that fails at any step', () => {
         if (!(session instanceof Error))
           await (session as { close(needsVisit: () => boolean): Promise<void> }).close(() => true)
         expect(checkHome(store, { isRecovered: false }), point).toEqual([])
-        if (store.hasAgent(agent.id)) expect(store.markedIds(), point).toEqual([agent.id])
+        if (store.hasAgent(agent.id)) expect(store.visits.markedIds(), point).toEqual([agent.id])
       }
     },
   )
@@ -111,15 +111,15 @@ test('a recovery at any step of a spawn leaves the marker of the new agent', asy
     withFaults(() => {
       if (isBusy || ++step !== at) return undefined
       isBusy = true
-      if (store.markedIds().includes(agent.id) && !store.hasAgent(agent.id))
-        unmarkAbsent({ store } as Context, agent.id)
+      if (store.visits.markedIds().includes(agent.id) && !store.hasAgent(agent.id))
+        unmarkAbsent({ store } as unknown as Context, agent.id)
       isBusy = false
       return undefined
     })
     const session = await createAgent(store, agent, TREE_BOUNDS)
     withFaults(() => undefined)
     steps = step
-    expect(store.markedIds(), `looked at before step ${at}`).toEqual([agent.id])
+    expect(store.visits.markedIds(), `looked at before step ${at}`).toEqual([agent.id])
     await session.abandon()
   }
 })
@@ -127,6 +127,6 @@ test('a recovery at any step of a spawn leaves the marker of the new agent', asy
 /** Files that may belong to a spawn in progress are swept only when they are old. */
 function sweepLater(): void {
   const now = vi.spyOn(clock, 'now').mockReturnValue(Date.now() + 3_600_000)
-  store.sweepHome()
+  store.visits.sweep()
   now.mockRestore()
 }

@@ -2,8 +2,8 @@ import { randomUUID } from 'node:crypto'
 import { rmSync, writeFileSync } from 'node:fs'
 import { join } from 'node:path'
 import { beforeEach, describe, expect, test, vi } from 'vitest'
+import type { FileStore } from '../../src/storage/file-store.js'
 import { HomePaths } from '../../src/storage/paths.js'
-import type { FileStore } from '../../src/storage/store.js'
 import { lockRoots } from '../../src/tree/children.js'
 import { createAgent } from '../../src/tree/create-agent.js'
 import { checkName, livingChild, livingRoot, resolveAgent } from '../../src/tree/names.js'
@@ -26,7 +26,7 @@ async function spawned(name: string | null, id: string = randomUUID()): Promise<
 
 const terminate = (id: string): Promise<void> => terminated(store, id)
 
-const indexEntry = (name: string): string => new HomePaths(store.root).rootNames().entry(name)
+const indexEntry = (name: string): string => new HomePaths(store.address).rootNames().entry(name)
 
 describe('a name', () => {
   const BAD: [string, string, RegExp][] = [
@@ -118,13 +118,13 @@ describe('a name leads to its agent', () => {
   test('also when a spawn of that name has died since, after it had reserved the name', async () => {
     const gone = await spawned('a')
     await terminate(gone)
-    store.rootNames().reserve('a', randomUUID())
+    store.names(null).reserve('a', randomUUID())
     expect(resolveAgent(store, 'a')).toBe(gone)
     expect(livingRoot(store, 'a')).toBeUndefined()
   })
 
   test('and to no agent if it was never created', async () => {
-    store.rootNames().reserve('ghost', randomUUID())
+    store.names(null).reserve('ghost', randomUUID())
     expect(() => resolveAgent(store, 'ghost')).toThrow(expect.objectContaining({ code: 'AGENT_NOT_FOUND' }))
     const id = await spawned('ghost')
     expect(resolveAgent(store, 'ghost')).toBe(id)
@@ -205,7 +205,7 @@ describe('a name is unique among the living', () => {
     expect(error).toMatchObject({ code: 'NAME_TAKEN', facts: { agent_id: first } })
     expect((error as { hint: string }).hint).toContain('--if-exists use')
     expect(store.agentIds()).toEqual([first])
-    expect(store.markedIds()).toEqual([])
+    expect(store.visits.markedIds()).toEqual([])
   })
 
   test('one of two that are created at once succeeds', async () => {
@@ -224,7 +224,7 @@ describe('a name is unique among the living', () => {
 })
 
 describe('an index that was deleted by hand', () => {
-  const forget = (): void => rmSync(join(store.root, 'roots'), { recursive: true })
+  const forget = (): void => rmSync(join(store.address, 'roots'), { recursive: true })
 
   test('is not trusted for a miss: the agents are looked through', async () => {
     const id = await spawned('a')
@@ -237,8 +237,8 @@ describe('an index that was deleted by hand', () => {
     const id = await spawned('a')
     forget()
     await expect(spawned('a')).rejects.toMatchObject({ code: 'NAME_TAKEN', facts: { agent_id: id } })
-    expect(store.rootNames().isComplete).toBe(true)
-    expect(store.rootNames().lookUp('a')).toBe(id)
+    expect(store.names(null).isComplete).toBe(true)
+    expect(store.names(null).lookUp('a')).toBe(id)
   })
 
   test('leads to the living one of a name that a dead one had too', async () => {
@@ -252,18 +252,18 @@ describe('an index that was deleted by hand', () => {
     expect(resolveAgent(store, 'a')).toBe(living)
     expect(livingRoot(store, 'a')).toBe(living)
     await (await lockRoots(store, 'test')).lock.release()
-    expect(store.rootNames().lookUp('a')).toBe(living)
+    expect(store.names(null).lookUp('a')).toBe(living)
   })
 
   test('stays incomplete while an agent cannot be read; the others are found all the same', async () => {
     const id = await spawned('a')
     const damaged = await spawned('b')
-    writeFileSync(store.logPath(damaged), 'garbage\n')
-    rmSync(join(store.root, 'agents', damaged, 'session.json'))
+    writeFileSync(store.local.logPath(damaged), 'garbage\n')
+    rmSync(join(store.address, 'agents', damaged, 'session.json'))
     forget()
     expect(resolveAgent(store, 'a')).toBe(id)
     const other = await spawned('c')
-    expect(store.rootNames().isComplete).toBe(false)
+    expect(store.names(null).isComplete).toBe(false)
     expect([resolveAgent(store, 'a'), resolveAgent(store, 'c')]).toEqual([id, other])
   })
 })
@@ -281,7 +281,7 @@ test('a birth that fails leaves neither agent nor marker, and its name is free',
   }
   await expect(createAgent(store, birth, TREE_BOUNDS)).rejects.toMatchObject({ code: 'UNEXPECTED' })
   expect(store.agentIds()).toEqual([other.id])
-  expect(store.markedIds()).toEqual([])
+  expect(store.visits.markedIds()).toEqual([])
   await spawned('a')
 })
 
@@ -340,16 +340,16 @@ describe('a path', () => {
 
   test('leads also where the indexes were deleted', () => {
     for (const directory of ['roots', `agents/${top}/children`, `agents/${child}/children`])
-      rmSync(join(store.root, directory), { recursive: true })
+      rmSync(join(store.address, directory), { recursive: true })
     expect(resolveAgent(store, 'top/Ärger/a')).toBe(grandchild)
     expect(livingChild(store, child, 'a')).toBe(grandchild)
   })
 
   test('in a cycle that was forged on disk is found, or not, but does not go on for ever', () => {
     rewriteBirth(store, child, { name: 'Ärger', parent: grandchild, path: 'top/Ärger' })
-    store.childNames(grandchild).reserve('Ärger', child)
+    store.names(grandchild).reserve('Ärger', child)
     expect(resolveAgent(store, 'top/ärger/a/ärger/a')).toBe(grandchild)
-    rmSync(join(store.root, `agents/${top}/children`), { recursive: true })
+    rmSync(join(store.address, `agents/${top}/children`), { recursive: true })
     expect(() => resolveAgent(store, 'top/ärger/a')).toThrow(
       expect.objectContaining({ code: 'AGENT_NOT_FOUND' }),
     )

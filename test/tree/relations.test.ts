@@ -2,7 +2,7 @@ import { randomUUID } from 'node:crypto'
 import { beforeEach, describe, expect, test } from 'vitest'
 import { openForRead } from '../../src/session/load.js'
 import type { State } from '../../src/session/state.js'
-import type { FileStore } from '../../src/storage/store.js'
+import type { FileStore } from '../../src/storage/file-store.js'
 import {
   checkIsChild,
   checkMayWrite,

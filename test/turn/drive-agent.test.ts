@@ -434,7 +434,7 @@ describe('a process that a program started in its own session (setsid)', () => {
 describe('a private file of a program', () => {
   const secret = 'be brief'
   const temps = (): string[] => readdirSync(directoryOf()).filter((name) => name.includes('tools.json'))
-  const directoryOf = (): string => session.store.agentPath(session.id)
+  const directoryOf = (): string => session.store.label({ kind: 'agent', agentId: session.id })
 
   /** Writes a private file and does not remove it. `during` runs while the turn lasts. */
   const writing = (during: (path: string) => void, end: object[]): AgentProvider =>
@@ -465,16 +465,16 @@ describe('a private file of a program', () => {
   )
 
   test('that a killed turn left is removed by the next command', () => {
-    session.store.programFiles(session.id).write('tools.json', secret)
+    session.store.local.programFiles(session.id).write('tools.json', secret)
     expect(temps()).toHaveLength(1)
-    expect(session.store.sweepAgent(session.id)).toBe(1)
+    expect(session.store.upkeep.sweep(session.id)).toBe(1)
     expect(temps()).toEqual([])
   })
 
   test('stays in its directory under any name that a provider gives it', () => {
-    const { path } = session.store.programFiles(session.id).write('../../escaped', secret)
+    const { path } = session.store.local.programFiles(session.id).write('../../escaped', secret)
     expect(dirname(path)).toBe(directoryOf())
-    session.store.sweepAgent(session.id)
+    session.store.upkeep.sweep(session.id)
   })
 
   test('that cannot be written is a storage failure, and the turn throws', async () => {

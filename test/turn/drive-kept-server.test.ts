@@ -45,7 +45,7 @@ function turn(provider: AgentProvider, facts: TurnFacts = {}): ReturnType<typeof
 }
 
 function living(): number[] {
-  return keptServerProcesses(session.store.root).map(({ pid }) => pid)
+  return keptServerProcesses(session.store.address).map(({ pid }) => pid)
 }
 
 describe('a kept server', () => {

@@ -36,7 +36,7 @@ function damageBlob(): void {
   const blobs = [...session.records({ seq: 1, offset: 0 })].flatMap((record) =>
     'content' in record && isBlob(record.content) ? [record.content.blob] : [],
   )
-  writeFileSync(join(dirname(session.store.logPath(session.id)), 'blobs', blobs[0] as string), 'y')
+  writeFileSync(join(dirname(session.store.local.logPath(session.id)), 'blobs', blobs[0] as string), 'y')
 }
 
 describe.each([

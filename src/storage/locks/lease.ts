@@ -24,7 +24,7 @@ export interface LockSystem {
   isLocal: boolean
 }
 
-export class Lease {
+export class KernelLease {
   /** Once set, this process never writes again: its state in memory may be older than the disk. */
   private failure: SubstratError | undefined
 
@@ -86,7 +86,7 @@ export async function tryLease(
   path: string,
   command: string,
   log?: string,
-): Promise<Lease | undefined> {
+): Promise<KernelLease | undefined> {
   const file = tryKernelLock(system.kind, path, 'exclusive')
   const lockLog = (): LockedLog => (log === undefined ? 'none' : tryLockLog(system, log))
   return file === undefined ? undefined : leaseFrom(system, file, command, lockLog)
@@ -98,19 +98,19 @@ export async function leaseFrom(
   file: io.OpenFile,
   command: string,
   lockLog: () => LockedLog,
-): Promise<Lease | undefined> {
-  let lease: Lease | undefined
+): Promise<KernelLease | undefined> {
+  let lease: KernelLease | undefined
   let releaseDirectory: (() => Promise<void>) | undefined
   try {
     if (!system.isLocal) releaseDirectory = await tryLockDirectory(file.path, () => lease?.markCompromised())
     if (!system.isLocal && releaseDirectory === undefined) return undefined
     const log = lockLog()
     if (log === 'busy') return undefined
-    lease = new Lease(file, releaseDirectory, log === 'none' ? undefined : log)
+    lease = new KernelLease(file, releaseDirectory, log === 'none' ? undefined : log)
     writeHolder(file, command)
     return lease
   } finally {
-    if (lease === undefined) await new Lease(file, releaseDirectory).release()
+    if (lease === undefined) await new KernelLease(file, releaseDirectory).release()
   }
 }
 
@@ -127,7 +127,7 @@ export async function waitForLease(
   command: string,
   waitMs: number,
   { signal, log }: { signal?: AbortSignal | undefined; log?: string } = {},
-): Promise<Lease | undefined> {
+): Promise<KernelLease | undefined> {
   const start = clock.monotonic()
   for (let pauseMs = 2; ; pauseMs = Math.min(pauseMs * 1.5, system.kind === 'ofd' ? 10 : 60)) {
     const lease = await tryLease(system, path, command, log)

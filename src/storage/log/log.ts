@@ -117,12 +117,17 @@ export class LogWriter extends LogFile {
   }
 }
 
-export function openLogForRead(path: string): OpenedLog | undefined {
+export function openLogForRead(path: string): FileLog | undefined {
   const file = io.openIfThere('log.open', path, 'read')
-  return file === undefined ? undefined : new OpenedLog(file)
+  return file === undefined ? undefined : new FileLog(file)
 }
 
-export class OpenedLog extends LogFile {
+export class FileLog extends LogFile {
+  /** Call before acknowledging records read without the lock: their writer may not have fsynced them yet. */
+  sync(): void {
+    io.fdatasync('log.sync_read', this.file)
+  }
+
   close(): void {
     io.close(this.file)
   }

@@ -71,7 +71,7 @@ export async function askAgent(
   const keptServer = new KeptServerHost(session, { isOn: turn.keepsServer(), environment, persist })
   // Read before the first launch of this attempt, which sets it.
   const { hasLaunched = false } = session.state.run ?? {}
-  const files = session.store.programFiles(session.id)
+  const files = session.store.local.programFiles(session.id)
   let agent: AgentSession | undefined
   const heard = new Heard(session, storage, turn)
   try {
@@ -191,7 +191,7 @@ function begin(
 async function killApart({ state, store }: Session, [first]: ProcessGroup[]): Promise<void> {
   // The first group is the oldest: it bounds the search for all of them.
   if (first !== undefined && state.run !== null)
-    await killEscaped(first, tagOfRun(state.run.run_id, store.root))
+    await killEscaped(first, tagOfRun(state.run.run_id, store.address))
 }
 
 async function open(

@@ -7,17 +7,17 @@
  */
 import type { ToolDefinition } from '../../provider/contract.js'
 import type { Session } from '../../session/session.js'
-import type { FileStore } from '../../storage/store.js'
+import type { Store } from '../../storage/store.js'
 import type { ToolCaller } from './tool.js'
 
 export async function serveTools(
-  store: FileStore,
+  store: Store,
   session: Session,
   definitions: ToolDefinition[],
   call: ToolCaller,
 ): Promise<{ close(): void }> {
   const runId = session.state.run?.run_id ?? ''
-  return store.serveSocket(session.id, runId, async (connection) => {
+  return store.local.serveSocket(session.id, runId, async (connection) => {
     // Loaded at the first connection: most programs never connect.
     const { serveMcp: speakMcp } = await import('./mcp-server.js')
     await speakMcp(connection, definitions, call)

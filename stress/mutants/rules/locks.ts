@@ -40,25 +40,25 @@ export const LOCKS: Mutant[] = [
   },
   {
     name: 'release does not free the lock',
-    place: 'storage/locks/lease.ts Lease.release',
+    place: 'storage/locks/lease.ts KernelLease.release',
     edits: { 'expression:2': '' },
     suites: ['storage/locks/lease'],
   },
   {
     name: 'a process writes after releasing its lock',
-    place: 'storage/locks/lease.ts Lease.assertHeld',
+    place: 'storage/locks/lease.ts KernelLease.assertHeld',
     edits: { 'if:2': 'if (@test.left !== undefined) @expression:1', 'expression:1': '' },
     suites: ['storage/locks/lease'],
   },
   {
     name: 'a process writes after losing its lock',
-    place: 'storage/locks/lease.ts Lease.assertHeld',
+    place: 'storage/locks/lease.ts KernelLease.assertHeld',
     edits: { 'if:1': '' },
     suites: ['storage/rules#a lost lock', 'session/session'],
   },
   {
     name: 'a process writes after its lock file was removed',
-    place: 'storage/locks/lease.ts Lease.assertHeld',
+    place: 'storage/locks/lease.ts KernelLease.assertHeld',
     edits: { 'expression:1': '' },
     suites: ['session/removed'],
   },
@@ -104,7 +104,7 @@ export const LOCKS: Mutant[] = [
   },
   {
     name: 'a lost lock is valid again once its file is restored',
-    place: 'storage/locks/lease.ts Lease.assertNamed',
+    place: 'storage/locks/lease.ts KernelLease.assertNamed',
     edits: {
       'throw:1': 'const { @argument.property } = this\n@argument = undefined\nthrow @argument.property',
     },
@@ -121,7 +121,7 @@ export const LOCKS: Mutant[] = [
   },
   {
     name: 'renaming a home in use loses its locks',
-    place: 'storage/locks/lease.ts Lease.assertNamed',
+    place: 'storage/locks/lease.ts KernelLease.assertNamed',
     edits: { 'logical:1': '@left' },
     suites: ['session/removed'],
   },

@@ -5,7 +5,13 @@ import { join } from 'node:path'
 import { describe, expect, onTestFinished, test } from 'vitest'
 import type { LockKind } from '../../../src/schema/files.js'
 import { chooseLockKind } from '../../../src/storage/locks/kernel-lock.js'
-import { isHeld, type Lease, readHolder, tryLease, waitForLease } from '../../../src/storage/locks/lease.js'
+import {
+  isHeld,
+  type KernelLease,
+  readHolder,
+  tryLease,
+  waitForLease,
+} from '../../../src/storage/locks/lease.js'
 import { Child, firstToSay, useChildren } from '../../support/storage-process.js'
 import { tempDirectory } from '../../support/temp.js'
 import { waitFor } from '../../support/wait.js'
@@ -39,7 +45,7 @@ function statOf(pid: number): string {
   return readFileSync(`/proc/${pid}/stat`, 'latin1')
 }
 
-function expectLease(lease: Lease | undefined): Lease {
+function expectLease(lease: KernelLease | undefined): KernelLease {
   if (lease === undefined) throw new Error('the lock should have been free')
   return lease
 }

@@ -5,7 +5,7 @@ import { bootId } from '../../../src/host/identity.js'
 import {
   isHeld,
   isLocalType,
-  type Lease,
+  type KernelLease,
   lockDirectory,
   readHolder,
   tryLease,
@@ -26,14 +26,14 @@ function newPath(): string {
   return join(tempDirectory(), 'lock')
 }
 
-async function take(system: typeof local, path: string): Promise<Lease> {
+async function take(system: typeof local, path: string): Promise<KernelLease> {
   const lease = await tryLease(system, path, 'substrat send')
   if (lease === undefined) throw new Error('the lock should have been free')
   onTestFinished(() => lease.release())
   return lease
 }
 
-function isValid(lease: Lease): boolean {
+function isValid(lease: KernelLease): boolean {
   try {
     lease.assertHeld()
     return true

@@ -6,10 +6,10 @@ import { describe, expect, test } from 'vitest'
 import type { LockKind } from '../../../src/schema/files.js'
 import { openForRead } from '../../../src/session/load.js'
 import { openForAppend } from '../../../src/session/session.js'
+import { FileStore } from '../../../src/storage/file-store.js'
 import { chooseLockKind } from '../../../src/storage/locks/kernel-lock.js'
 import { frame } from '../../../src/storage/log/frame.js'
 import { type AgentPaths, HomePaths } from '../../../src/storage/paths.js'
-import { FileStore } from '../../../src/storage/store.js'
 import { newAgent } from '../../support/sessions.js'
 import { Child, useChildren } from '../../support/storage-process.js'
 import { tempDirectory, tempStore } from '../../support/temp.js'
@@ -33,8 +33,8 @@ interface Stopped {
 
 /** A holder that has checked its lock and is paused before the step `at`. */
 async function stoppedBefore(at: string, kind: LockKind): Promise<Stopped> {
-  const { root, home } = tempStore()
-  writeFileSync(new HomePaths(root).homeFile, frame({ ...home, lock: kind }))
+  const { address: root, facts } = tempStore()
+  writeFileSync(new HomePaths(root).homeFile, frame({ ...facts, lock: kind }))
   const store = FileStore.openForWrite(root)
   const agentId = await newAgent(store)
   const until = join(tempDirectory(), 'go on')
@@ -69,7 +69,7 @@ describe.each(['ofd', 'flock'] as const)('with locks of kind %s, a lock file tha
     const { store, agentId, agent, holder, end, goOn } = await stoppedBefore('log.append', kind)
     take(agent.lock)
     const other = await Child.start({ env: process.env })
-    const order = { do: 'append', root: store.root, agentId } as const
+    const order = { do: 'append', root: store.address, agentId } as const
     await expect(other.ask(order)).rejects.toMatchObject({ code: 'LOCKED' })
     expect(messagesIn(agent)).toEqual([])
     goOn()

@@ -1,7 +1,7 @@
 /** Shared parts of the tools that write to other agents: allowed recipients, sending once, and the wait for a reply. */
 import { randomUUID } from 'node:crypto'
 import { describe, expect, test } from 'vitest'
-import type { FileStore } from '../../../src/storage/store.js'
+import type { FileStore } from '../../../src/storage/file-store.js'
 import type { ToolContext } from '../../../src/turn/tools/tool.js'
 import {
   awaitReply,

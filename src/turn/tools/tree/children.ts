@@ -7,7 +7,7 @@ import { readMessageText } from '../../../session/read.js'
 import type { State } from '../../../session/state.js'
 import { statusNow } from '../../../session/status-now.js'
 import { troubleOf } from '../../../session/trouble.js'
-import type { FileStore } from '../../../storage/store.js'
+import type { Store } from '../../../storage/store.js'
 import { checkChildless, livingChildren } from '../../../tree/children.js'
 import { type Tool, textField } from '../tool.js'
 import { childOf, sendFrom } from './correspondence.js'
@@ -26,7 +26,7 @@ export const listChildren: Tool = {
   },
 }
 
-function facts(store: FileStore, child: State): JsonObject {
+function facts(store: Store, child: State): JsonObject {
   const { id, name, state, metadata, gate } = child
   const status = statusNow(store, child)
   const inbox = countPending(store, child)

@@ -9,7 +9,7 @@ import { type DueTime, dueAfter } from '../../../session/durations.js'
 import { deriveId } from '../../../session/ids.js'
 import { openForRead } from '../../../session/load.js'
 import type { State } from '../../../session/state.js'
-import type { FileStore } from '../../../storage/store.js'
+import type { Store } from '../../../storage/store.js'
 import { checkIsChild, checkMayWrite, resolveRelative } from '../../../tree/relations.js'
 import { beginWait } from '../../../tree/waits.js'
 import { optionalSeconds, optionalText, type ToolAnswer, type ToolContext, textField } from '../tool.js'
@@ -105,7 +105,7 @@ export function earlierReply(context: ToolContext): ToolAnswer | undefined {
 
 /** The response or error to a request, if it is in the inbox. Messages with ids in `earlier` do not count. */
 export function replyIn(
-  store: FileStore,
+  store: Store,
   agentId: string,
   requestId: string,
   earlier: string[] = [],
@@ -145,7 +145,7 @@ function answerWith({ call }: ToolContext, reply: Message): ToolAnswer {
   }
 }
 
-function stateOf(store: FileStore, agentId: string): State {
+function stateOf(store: Store, agentId: string): State {
   const state = openForRead(store, agentId)?.state
   if (state === undefined) throw new Error(`there is no agent ${agentId}`)
   return state

@@ -1,0 +1,226 @@
+/** The parts of a store: names, mail, requests and other things between agents. See `store.ts`. */
+import type { Duplex } from 'node:stream'
+import type { ProgramFiles } from '../files/program-files.js'
+import type { GoneHost, Holder } from '../schema/files.js'
+import type { Unframed } from './log/frame.js'
+import type { KeyPlace, KeyRetention } from './log/key-entries.js'
+import type { KeyFile, KeyFileEnd, SalvagedKeys } from './log/key-file.js'
+import type { Entry, Unseen } from './survey.js'
+
+export type { Entry, Unseen } from './survey.js'
+
+/** A right that one process has at a time. It ends with the process. */
+export interface Right {
+  /** Throws LOCKED if the right was lost. */
+  assertHeld(): void
+  release(): Promise<void>
+}
+
+export interface BlobReference {
+  /** SHA-256 of the content, in hex. */
+  blob: string
+  bytes: number
+}
+
+/**
+ * The names below one parent, each with the id of its latest agent. Changes need the lock.
+ *
+ * An entry is durable before its agent exists, so every living agent with a name is found. An entry may name an agent that was
+ * never created or no longer exists. If `isComplete` is false, entries may be lost.
+ */
+export interface Names {
+  readonly isComplete: boolean
+  readonly isHeld: boolean
+  lookUp(name: string): string | undefined
+  /** Whether a miss proves that no agent has the name. */
+  isMissTrusted(name: string): boolean
+  /** The name in the agent's entry. */
+  nameOf(agentId: string): string | undefined
+  /** The agents of all entries. Undefined if entries may be lost. */
+  ids(): string[] | undefined
+  entries(): NameEntry[]
+  /** Never less than the number of living agents. */
+  count(): number
+  lock(command: string): Promise<Right>
+  /** Durable. */
+  reserve(name: string, agentId: string): void
+  forget(name: string): void
+  /** Removes a damaged entry, or one without an agent. */
+  discard(entry: NameEntry): void
+  markComplete(): void
+}
+
+export interface NameEntry {
+  path: string
+  /** Undefined if the entry is damaged. */
+  agentId: string | undefined
+}
+
+/** Messages that wait in the inboxes of agents and of the operator. */
+export interface Mail {
+  /**
+   * Stores the message and marks its recipient, so that no process that leaves the recipient meanwhile can miss it. Durable. False if
+   * a message with that id is already stored, or the operator has taken it.
+   */
+  put(to: string, messageId: string, message: object): boolean
+  /** Replaces a pending message. Durable. */
+  replace(to: string, messageId: string, message: object): void
+  ids(to: string): string[]
+  read(to: string, messageId: string): Unframed | undefined
+  /** A power cut may bring the message back until `syncRemovals`. False if it was already gone. */
+  remove(to: string, messageId: string): boolean
+  syncRemovals(to: string): void
+  /** Sets a message apart for return, so that its sender can no longer withdraw it. False if it is already gone. */
+  setToReturn(agentId: string, messageId: string): boolean
+  idsToReturn(agentId: string): string[]
+  readToReturn(agentId: string, messageId: string): Unframed | undefined
+  removeReturned(agentId: string, messageId: string): void
+  /** Undoes `setToReturn` for an unreadable message. */
+  keepUnreturned(agentId: string, messageId: string): void
+  /** Takes a message from the operator's inbox. Durable. */
+  take(messageId: string): void
+  /** Forgets messages that the operator took before that time. Returns their number; with `isDryRun` it only counts. */
+  forgetTaken(beforeMs: number, isDryRun: boolean): number
+  /** Puts a damaged message out of the inbox, and returns where a person finds it. Durable. */
+  setAside(to: string, messageId: string): string
+}
+
+/** Indexes of the idempotency keys of each log. They are caches. */
+export interface KeyIndexes {
+  isThere(agentId: string): boolean
+  /** Undefined if there is no index, or it is damaged. The caller closes it. */
+  open(agentId: string): KeyFile | undefined
+  write(
+    end: KeyFileEnd,
+    keys: { known?: Buffer | undefined; added: ReadonlyMap<string, KeyPlace>; kept: KeyRetention },
+  ): void
+  salvage(agentId: string): SalvagedKeys
+}
+
+/** Which agents may need a visit. */
+export interface Visits {
+  mark(agentId: string): void
+  isMarked(agentId: string): boolean
+  markedIds(): string[]
+  /** Whether every agent that needs a visit is marked. Otherwise, as after a boot, all agents must be visited. */
+  readonly isComplete: boolean
+  markComplete(): void
+  /** Unmarks an agent that does not exist and is not being created. */
+  unmarkAbsent(agentId: string): void
+  /** Removes what dead writers left in the home. Returns how much. */
+  sweep(): number
+}
+
+export type RequestVerb = 'suspend' | 'terminate' | 'cancel'
+
+/** Requests to the holder of an agent to stop a run. They are not durable. */
+export interface Requests {
+  put(agentId: string, runId: string, verb: RequestVerb): void
+  requestsTo(agentId: string): { runId: string; verb: RequestVerb }[]
+  remove(agentId: string, runId: string, verb: RequestVerb): void
+  /** Calls back after a change. It may miss one, so the caller also polls. */
+  watch(agentId: string, onChange: () => void): { close(): void }
+}
+
+/** Which agents wait for which. A wait ends with its process. */
+export interface Waits {
+  add(waiterId: string, recipientId: string, command: string): Promise<Pick<Right, 'release'>>
+  edgesOf(agentId: string): string[]
+}
+
+/** Hosts that a person has declared dead. A host that takes an agent is alive: that withdraws the declaration, durably. */
+export interface GoneHosts {
+  has(kernelBootId: string): boolean
+  all(): GoneHost[]
+  /** Durable. */
+  declare(host: GoneHost): void
+}
+
+export interface ServerUse {
+  agentId: string
+  usedMs: number
+}
+
+/** What agents have on this host only: it is not part of the home, and no other host can use it. */
+export interface LocalFiles {
+  readonly keptServers: KeptServerFiles
+  /** Files for the programs of one turn. Needs the agent's lease. */
+  programFiles(agentId: string): ProgramFiles
+  /** The path of the log for a child process (SUBSTRAT_LOG). */
+  logPath(agentId: string): string
+  /** The socket on which the holder serves substrat's tools to the program of a run. */
+  socketPath(agentId: string, runId: string): string
+  serveSocket(
+    agentId: string,
+    runId: string,
+    onConnection: (connection: Duplex) => Promise<void>,
+  ): Promise<{ close(): void }>
+}
+
+/**
+ * Kept servers: which agents have one, the time of its last use, its address and its output. The log is the truth, but each agent
+ * whose log has a server is listed here. All methods but `uses` and `lock` need the agent's lease.
+ */
+export interface KeptServerFiles {
+  /** Records that a turn uses the server now. */
+  touch(agentId: string): void
+  /** The least recently used first. */
+  uses(): ServerUse[]
+  /** Held while a command counts the servers and stops some. */
+  lock(command: string, waitMs: number): Promise<Right | undefined>
+  /** Call it when the server has exited. */
+  forget(agentId: string): void
+  /** Not durable: a power cut ends the server too. */
+  writeHandle(agentId: string, serverId: string, handle: Uint8Array): void
+  /** Undefined if there is no handle, or it belongs to another server. */
+  readHandle(agentId: string, serverId: string): Buffer | undefined
+  /** An empty output file for a new server. The caller closes its copy. */
+  openOutput(agentId: string): OutputFile
+  closeOutput(output: OutputFile): void
+  /** Whether the server or its children still have the output open. */
+  isPrinting(agentId: string): boolean
+  /** The end of the output. */
+  readOutput(agentId: string): string
+  /** Empties a long output. */
+  boundOutput(agentId: string): void
+}
+
+export interface OutputFile {
+  path: string
+  fd: number
+}
+
+/** What the audit, `doctor --rebuild` and `unlock` need of a home in files. */
+export interface Upkeep {
+  /** Every name in the home. */
+  survey(): Iterable<Entry | Unseen>
+  /** Sets the mode that the format requires. */
+  tighten(entry: Entry): void
+  /** Whether locks are only kernel locks, which cannot outlive their holders. */
+  readonly isLocal: boolean
+  /** Where the holder of a lock directory lives. `elsewhere`: another machine touches the directory. */
+  lifeOf(directory: string): 'here' | 'elsewhere' | 'none'
+  holderOf(directory: string): Holder | undefined
+  /** Only for a person who knows that the holder is dead. */
+  breakLock(directory: string): void
+  isStagingAlive(path: string): boolean
+  /** Whether the agent is being created. Call it before `hasAgent`, or an agent may be missed. */
+  isSpawning(agentId: string): boolean
+  blobNames(agentId: string): string[]
+  blobPath(agentId: string, blob: string): string
+  requestPath(agentId: string, runId: string, verb: RequestVerb): string
+  /** The waits that dead processes left. */
+  waitsLeft(agentId: string): string[]
+  hasServerFiles(agentId: string): boolean
+  /** Removes what dead writers left of the agent. Needs the agent. Returns how much. */
+  sweep(agentId: string): number
+  /** Empties the snapshot, so that the next holder rebuilds it. Needs the agent. */
+  clearSnapshot(agentId: string): void
+  readSnapshot(agentId: string): Unframed
+  /** Gives each damaged file a second name. Durable. Needs the agent. */
+  keepDamaged(agentId: string): { log: string | null; snapshot: string | null }
+  /** Durable. Needs the agent. */
+  writeBlob(agentId: string, content: Buffer): BlobReference
+  /** Replaces the log, in the current format. Durable. Needs the agent, and `keepDamaged` first. */
+  replaceLog(agentId: string, bytes: Buffer, snapshot: object): void
+}
