@@ -28,19 +28,19 @@ export const ACKNOWLEDGED: Mutant[] = [
   {
     name: 'listeners receive a record before it is fsynced',
     place: 'session/session.ts Session.append',
-    edits: { 'expression:4': '@forOf:2\n@self' },
+    edits: { 'expression:1': '@forOf:1\n@self' },
     suites: ['session/session'],
   },
   {
     name: 'the state changes before its records are fsynced',
     place: 'session/session.ts Session.append',
-    edits: { 'expression:4': '@expression:6\n@self' },
+    edits: { 'expression:1': '@expression:2\n@self' },
     suites: ['session/session'],
   },
   {
     name: 'a record is written before the blob that it names',
-    place: 'session/session.ts Session.append',
-    edits: { 'forOf:1': '@expression:4\n@self', 'if:2': '', 'expression:4': '' },
+    place: 'storage/agent-lease.ts AgentLease.append',
+    edits: { 'forOf:1': '@expression:5\n@self', 'if:2': '', 'expression:5': '' },
     suites: ['session/session'],
   },
   {
@@ -51,8 +51,8 @@ export const ACKNOWLEDGED: Mutant[] = [
   },
   {
     name: 'a reader acknowledges a record before it is fsynced',
-    place: 'session/load.ts openDurable',
-    edits: { 'if:1': '' },
+    place: 'session/load.ts readAgent',
+    edits: { 'if:2': '' },
     suites: ['storage/rules#read without the lock'],
   },
   {

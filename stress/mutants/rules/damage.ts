@@ -253,8 +253,8 @@ export const DAMAGE: Mutant[] = [
   },
   {
     name: 'the bytes of a truncated tail are not saved before the cut',
-    place: 'session/session.ts Session.repair',
-    edits: { 'call:4': 'void @arguments.1.object' },
+    place: 'storage/agent-lease.ts AgentLease.repair',
+    edits: { 'if:1': '' },
     suites: ['session/session'],
   },
   {

@@ -10,8 +10,8 @@ export const DELIVERED_ONCE: Mutant[] = [
   },
   {
     name: 'a delivered message whose file reappears is pending again',
-    place: 'mail/inbox.ts pendingIds',
-    edits: { 'unary:1': '@argument.arguments.0 !== @call:1.arguments.0' },
+    place: 'mail/inbox.ts pendingOf',
+    edits: { 'unary:1': '@argument.arguments.0 !== null' },
     suites: ['mail/inbox'],
   },
   {
@@ -98,7 +98,7 @@ export const DELIVERED_ONCE: Mutant[] = [
   {
     name: 'a message that the operator took is stored again when the sender repeats it',
     place: 'storage/mailboxes.ts Mailboxes.put',
-    edits: { 'if:1': '' },
+    edits: { 'logical:1': '@right' },
     suites: ['storage/mailboxes'],
   },
   {

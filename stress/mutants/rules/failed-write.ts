@@ -34,7 +34,7 @@ export const FAILED_WRITE: Mutant[] = [
   },
   {
     name: 'opening an agent does not mark it',
-    place: 'session/session.ts openForAppend',
+    place: 'storage/file-store.ts FileStore.take',
     edits: { 'expression:2': '' },
     suites: ['session/session'],
   },

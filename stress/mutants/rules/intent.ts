@@ -123,7 +123,7 @@ export const INTENT: Mutant[] = [
     place: 'dispatch/advance.ts takeMail',
     edits: {
       'expression:4':
-        'for (const { @templateLiteral:1.expressions.0.property } of @expression.arguments.2) @call:6.callee(@call:6.arguments.0, @templateLiteral:1.expressions.0.property)\n@self',
+        'for (const { @templateLiteral:1.expressions.0.property } of @expression.arguments.2) @call:6.callee(@templateLiteral:1.expressions.0.property)\n@self',
     },
     suites: ['dispatch/visit'],
   },
@@ -157,8 +157,8 @@ export const INTENT: Mutant[] = [
   },
   {
     name: 'remove deletes the files of an agent before renaming it aside',
-    place: 'storage/store.ts FileStore.removeAgent',
-    edits: { 'call:2': "@call:5.callee('remove.tree', @arguments.1)" },
+    place: 'storage/file-store.ts FileStore.remove',
+    edits: { 'call:3': "@call:6.callee('remove.tree', @arguments.1)" },
     suites: ['storage/store'],
   },
   {

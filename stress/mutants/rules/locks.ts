@@ -98,8 +98,8 @@ export const LOCKS: Mutant[] = [
   },
   {
     name: 'append does not check the lock before acknowledging',
-    place: 'session/session.ts Session.append',
-    edits: { 'expression:5': '' },
+    place: 'storage/agent-lease.ts AgentLease.append',
+    edits: { 'expression:6': '' },
     suites: ['session/session', 'session/removed'],
   },
   {
@@ -139,7 +139,7 @@ export const LOCKS: Mutant[] = [
   },
   {
     name: 'append does not check the lock before writing',
-    place: 'session/session.ts Session.append',
+    place: 'storage/agent-lease.ts AgentLease.append',
     edits: { 'expression:1': '' },
     suites: ['session/session'],
   },
@@ -187,8 +187,8 @@ export const LOCKS: Mutant[] = [
   },
   {
     name: 'an agent that cannot be opened stays locked',
-    place: 'session/session.ts openForAppend',
-    edits: { 'expression:3': '' },
+    place: 'session/session.ts openHeld',
+    edits: { 'expression:1': '' },
     suites: ['session/session'],
   },
 ]

@@ -130,8 +130,8 @@ export const MAIL: Mutant[] = [
   },
   {
     name: 'an agent needs no visit for messages that it must return',
-    place: 'recovery/visit-reason.ts reasonToVisit',
-    edits: { 'conditional:1': '@alternate' },
+    place: 'recovery/visit-reason.ts returnsMail',
+    edits: { 'logical:1': 'false' },
     suites: ['recovery/visit-reason'],
   },
   {

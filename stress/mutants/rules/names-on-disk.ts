@@ -107,8 +107,8 @@ export const NAMES_ON_DISK: Mutant[] = [
   },
   {
     name: 'a log is upgraded before the raised format of its home is fsynced',
-    place: 'session/session.ts Session.append',
-    edits: { 'if:2': '' },
+    place: 'storage/agent-lease.ts AgentLease.append',
+    edits: { 'if:1': '' },
     suites: ['storage/home'],
   },
   {
@@ -149,20 +149,20 @@ export const NAMES_ON_DISK: Mutant[] = [
   },
   {
     name: 'an agent is opened before its name is fsynced',
-    place: 'session/session.ts openForAppend',
+    place: 'storage/file-store.ts FileStore.take',
     edits: { 'expression:1': '' },
     suites: ['storage/rules#syncs the name before anything'],
   },
   {
     name: 'a message is stored before the name of its recipient is fsynced',
-    place: 'mail/post.ts post',
-    edits: { 'expression:2': '' },
+    place: 'storage/mailboxes.ts Mailboxes.put',
+    edits: { 'expression:1': '' },
     suites: ['storage/rules#syncs the name before anything'],
   },
   {
     name: 'a child is created before the name of its parent is fsynced',
-    place: 'tree/create-agent.ts checkParent',
-    edits: { 'expression:1': '' },
+    place: 'storage/file-store.ts FileStore.names',
+    edits: { 'if:1': '' },
     suites: ['tree/create-agent-below'],
   },
   {

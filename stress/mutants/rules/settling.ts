@@ -149,8 +149,8 @@ export const SETTLING: Mutant[] = [
   },
   {
     name: "an agent that waits for a person's decision needs no visit",
-    place: 'recovery/visit-reason.ts reasonToVisit',
-    edits: { 'if:6': '' },
+    place: 'recovery/visit-reason.ts reasonInState',
+    edits: { 'if:4': '' },
     suites: ['recovery/visit-reason'],
   },
   {
@@ -167,14 +167,14 @@ export const SETTLING: Mutant[] = [
   },
   {
     name: 'the request files of a dead turn are not removed',
-    place: 'session/session.ts Session.repair',
-    edits: { 'expression:4.expression': 'void @arguments.2' },
+    place: 'storage/agent-lease.ts AgentLease.repair',
+    edits: { 'forOf:1': '' },
     suites: ['session/session'],
   },
   {
     name: 'the request files of the open run are removed',
-    place: 'session/session.ts Session.repair',
-    edits: { 'logical:1': "@left.left !== ''" },
+    place: 'storage/agent-lease.ts AgentLease.repair',
+    edits: { 'binary:3': "@left !== ''" },
     suites: ['session/session'],
   },
   {

@@ -98,13 +98,16 @@ export const UNDER_LOCKS: Mutant[] = [
   {
     name: 'remove does not lock the agent',
     place: 'operations/removable.ts removeAgent',
-    edits: { 'await:1': '{ @await:2.argument.callee.property: async () => undefined }' },
+    edits: {
+      'await:1':
+        '{ @await:2.argument.callee.property: async () => undefined, @{storage/file-store.ts FileStore.remove|call:1.callee.property}: () => undefined }',
+    },
     suites: ['operations/remove'],
   },
   {
     name: 'remove does not check the agent again under its lock',
     place: 'operations/removable.ts removeAgent',
-    edits: { 'if:3': '', 'expression:1': '' },
+    edits: { 'if:3': '' },
     suites: ['operations/remove'],
   },
   {

@@ -4,13 +4,13 @@ import type { Mutant } from '../mutant.js'
 export const UNSYNCED: Mutant[] = [
   {
     name: 'the tail of a killed writer is not settled',
-    place: 'session/session.ts Session.repair',
+    place: 'storage/agent-lease.ts AgentLease.repair',
     edits: { 'if:2': '' },
     suites: ['session/session'],
   },
   {
     name: 'the tail of a killed writer is settled only if it is truncated',
-    place: 'session/session.ts Session.repair',
+    place: 'storage/agent-lease.ts AgentLease.repair',
     edits: { 'binary:2': '@binary:1' },
     suites: ['session/session'],
   },
