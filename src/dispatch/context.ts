@@ -3,6 +3,7 @@ import type { SubstratError } from '../errors.js'
 import type { ProviderRegistry } from '../provider/registry.js'
 import type { McpServer } from '../schema/config.js'
 import type { SessionRecord } from '../session/records.js'
+import type { State } from '../session/state.js'
 import type { Store } from '../storage/store.js'
 import type { TreeBounds } from '../tree/create-agent.js'
 import type { Shutdown } from '../turn/stop.js'
@@ -80,9 +81,9 @@ export interface Deliveries {
   wake(agentId: string): void
   /**
    * Call after the agent's lock is released. Applies also with `--no-drain`: a sender that found the agent locked
-   * relies on this process to deliver its message.
+   * relies on this process to deliver its message. `state`: of the agent when its lock was released.
    */
-  lookAgain(agentId: string): void
+  lookAgain(agentId: string, state?: State): void
   /** Like `wake` if the agent has work, unless `lookAgain` has already looked. */
   wakeIfPending(agentId: string): void
   /** Whether a turn of the agent runs or is queued in this command. */

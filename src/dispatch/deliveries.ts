@@ -8,6 +8,7 @@ import { OPERATOR } from '../format.js'
 import { limits } from '../limits.js'
 import { hasControls, hasDueMail } from '../mail/inbox.js'
 import { readableState } from '../session/peek-state.js'
+import type { State } from '../session/state.js'
 import { isAtWork } from '../session/status.js'
 import { visitAndAdvance } from './advance.js'
 import type { Context, Deliveries, DeliveryPolicy } from './context.js'
@@ -55,9 +56,9 @@ class CommandDeliveries implements Deliveries {
     if (this.policy.isOn && agentId !== OPERATOR) this.take(agentId)
   }
 
-  lookAgain(agentId: string): void {
+  lookAgain(agentId: string, state?: State): void {
     this.looked.add(agentId)
-    if (this.hasWork(agentId)) this.take(agentId)
+    if (this.hasWork(agentId, state)) this.take(agentId)
   }
 
   wakeIfPending(agentId: string): void {
@@ -153,9 +154,9 @@ class CommandDeliveries implements Deliveries {
     return state !== undefined && isAtWork(state)
   }
 
-  hasWork(agentId: string): boolean {
+  hasWork(agentId: string, known?: State): boolean {
     const { store } = this.ctx
-    const state = readableState(store, agentId)
+    const state = known ?? readableState(store, agentId)
     if (state === undefined || state.state === 'terminated') return false
     try {
       const mayTake = (turn: TurnKind): boolean => turnObstacle(state, turn) === undefined

@@ -11,7 +11,12 @@ import { statusNow } from '../session/status-now.js'
 import type { Store } from '../storage/store.js'
 
 /** `hasMail` saves reading the inbox; for commands that show many agents. */
-export function viewAgent(store: Store, state: AgentSummary, hasMail?: MailIndex, ids?: string[]): AgentView {
+export function viewAgent(
+  store: Store,
+  state: AgentSummary,
+  hasMail?: MailIndex,
+  { mailIds, isHeld }: Partial<AgentAccess> = {},
+): AgentView {
   return {
     id: state.id,
     name: state.name,
@@ -21,13 +26,13 @@ export function viewAgent(store: Store, state: AgentSummary, hasMail?: MailIndex
     provider: state.provider_name,
     model: state.model,
     state: state.state,
-    status: statusNow(store, state),
+    status: statusNow(store, state, isHeld),
     workspace: state.workspace,
     created_at: state.created_at,
     updated_at: state.updated_at,
     last_seq: state.last_seq,
     inbox:
-      state.state === 'terminated' || hasMail?.(state.id) === false ? 0 : countPending(store, state, ids),
+      state.state === 'terminated' || hasMail?.(state.id) === false ? 0 : countPending(store, state, mailIds),
   }
 }
 
@@ -42,29 +47,31 @@ export function viewTurn(
   state: State,
   run: Run | PastRun | null,
   reply: string | null,
-  log: LogAccess = logOf(store, state.id),
+  log: AgentAccess = logOf(store, state.id),
 ): TurnResult {
   return {
-    agent: viewAgent(store, state, undefined, log.mailIds),
+    agent: viewAgent(store, state, undefined, log),
     run: run === null ? null : viewRun(run),
     reply,
     wait: viewWait(state, run, log),
   }
 }
 
-/** Reads records. An open session reads from its open log, which works even if the home was moved meanwhile. */
-export interface LogAccess {
+/** An open agent, as far as the caller knows it. A session reads from its open log, which works even if the home was moved meanwhile. */
+export interface AgentAccess {
   recordAt(at: Location): SessionRecord | undefined
   /** Undefined if the inbox must be read. */
   readonly mailIds?: string[]
+  /** Undefined if the lock must be probed. */
+  readonly isHeld?: boolean
 }
 
-function logOf(store: Store, agentId: string): LogAccess {
+function logOf(store: Store, agentId: string): AgentAccess {
   return { recordAt: (at) => readRecord(store, agentId, at) }
 }
 
 /** Null if the run is not parked. */
-function viewWait(state: State, run: Run | PastRun | null, log: LogAccess): WaitView | null {
+function viewWait(state: State, run: Run | PastRun | null, log: AgentAccess): WaitView | null {
   const wait = run?.run_id === state.run?.run_id ? openWait(state) : null
   if (wait === null) return null
   const record = log.recordAt(wait.at)
@@ -89,7 +96,7 @@ export function viewEndedRun(
   store: Store,
   state: State,
   run: Run,
-  log: LogAccess = logOf(store, state.id),
+  log: AgentAccess = logOf(store, state.id),
 ): TurnResult {
   const record = run.reply === null || run.status !== 'completed' ? null : log.recordAt(run.reply)
   const reply = record == null ? null : readRecordText(store, state.id, record)

@@ -106,7 +106,8 @@ export async function finishAfter<T>(
   const result = await toItsEnd(ctx, session, work)
   // The session is closed. A failure from here on must not close it again: its file descriptors may be reused by now.
   if (hadTurn) await limitKeptServers(ctx)
-  if (looksAgain && hadTurn && !wasStopped(session.state.run as Run)) ctx.deliveries.lookAgain(session.id)
+  if (looksAgain && hadTurn && !wasStopped(session.state.run as Run))
+    ctx.deliveries.lookAgain(session.id, session.state)
   return result
 }
 

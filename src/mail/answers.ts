@@ -33,7 +33,7 @@ export function sendOutbox(session: Session, { isRepeat, note }: AnswerOptions):
   let isAllSent = true
   for (const owed of due) {
     try {
-      post(store, draftOf(session, owed), { isRepeat })
+      post(store, draftOf(session, owed), { isRepeat, sender: state })
       recipients.push(owed.to)
     } catch (error) {
       if (!(error instanceof SubstratError) || isStorageFailure(error)) throw error

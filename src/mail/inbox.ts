@@ -198,8 +198,8 @@ export function listWaiting(store: Store, state: State): Message[] {
 }
 
 /** Every intact message file of an inbox, delivered ones included. A generator, because together they may be large. */
-export function* messagesIn(store: Store, to: string): Generator<Message> {
-  for (const id of store.mail.ids(to)) {
+export function* messagesIn(store: Store, to: string, ids = store.mail.ids(to)): Generator<Message> {
+  for (const id of ids) {
     const message = readMessage(store, to, id)
     if (message !== undefined) yield message
   }

@@ -10,9 +10,9 @@ import { SubstratError, shellWord } from '../errors.js'
 import { isUuid, OPERATOR } from '../format.js'
 import { limits } from '../limits.js'
 import { digestOf } from '../session/ids.js'
-import { openForRead } from '../session/load.js'
+import { type Loaded, openForRead, withAgent } from '../session/load.js'
 import type { State } from '../session/state.js'
-import type { Store } from '../storage/store.js'
+import type { OpenedAgent, Store } from '../storage/store.js'
 import { messagesIn } from './inbox.js'
 import type { Message } from './message.js'
 
@@ -25,6 +25,8 @@ export interface PostOptions {
    * log.
    */
   isRepeat?: boolean
+  /** The state of the sender, if the caller knows it. */
+  sender?: State
 }
 
 /**
@@ -33,13 +35,13 @@ export interface PostOptions {
  */
 export function post(store: Store, draft: Draft, options: PostOptions = {}): boolean {
   const { to, message_id } = draft
-  if (to === OPERATOR) return put(store, draft)
-  const before = agentOf(store, to)
+  if (to === OPERATOR) return put(store, draft, placeForOperator(store, draft.from, options.sender))
+  const before = isUuid(to) ? withAgent(store, to, recipientOf) : undefined
   // Check this first: the message may have been delivered before the recipient was terminated.
-  if (before !== undefined && isKnown(store, before, message_id, options)) return false
-  if (before === undefined || before.state === 'terminated') throw undeliverableError(store, draft)
-  if (isBounded(draft)) checkRoom(store, before, message_id)
-  const isNew = put(store, draft)
+  if (before !== undefined && isKnown(store, before.state, message_id, options)) return false
+  if (before === undefined || before.state.state === 'terminated') throw undeliverableError(store, draft)
+  if (isBounded(draft)) checkRoom(before, message_id)
+  const isNew = put(store, draft, placeAfter(store, before, draft.from))
   // `terminate` writes its record and then reads the inbox; this function stores the message and then reads the state.
   // So at least one of the two sees the other.
   if (isNew && isClosed(store, to) && takeBack(store, draft)) throw undeliverableError(store, draft)
@@ -54,9 +56,19 @@ function takeBack(store: Store, { to, message_id }: Draft): boolean {
   return !store.mail.idsToReturn(to).includes(message_id)
 }
 
+interface Recipient {
+  state: State
+  mailIds: string[]
+}
+
+/** The inbox is read here, at the same moment as the state. */
+function recipientOf({ state }: Loaded, { mailIds }: OpenedAgent): Recipient {
+  return { state, mailIds }
+}
+
 /** The sender of a forged message may not be a UUID; an answer to it has no recipient. */
 function agentOf(store: Store, to: string): State | undefined {
-  return isUuid(to) && store.hasAgent(to) ? openForRead(store, to)?.state : undefined
+  return isUuid(to) ? openForRead(store, to)?.state : undefined
 }
 
 /** Whether no mail can be delivered to the recipient: it is terminated or does not exist. */
@@ -83,7 +95,7 @@ function isInLog(store: Store, { id, log_bytes }: State, messageId: string): boo
   }
 }
 
-function put(store: Store, draft: Draft): boolean {
+function put(store: Store, draft: Draft, sequence: number): boolean {
   const { to } = draft
   const message: Message = {
     reply_to: null,
@@ -95,16 +107,15 @@ function put(store: Store, draft: Draft): boolean {
     ...draft,
     digest: digestOf(draft.content),
     created_at: new Date(clock.now()).toISOString(),
-    sequence: placeOf(store, draft),
+    sequence,
   }
   return store.mail.put(to, draft.message_id, message)
 }
 
 /** One more than the highest counter of the sender's pending messages. */
-function placeOf(store: Store, { to, from }: Draft): number {
-  if (to === OPERATOR) return placeForOperator(store, from)
+function placeAfter(store: Store, { state, mailIds }: Recipient, from: string): number {
   let highest = 0
-  for (const pending of messagesIn(store, to)) {
+  for (const pending of messagesIn(store, state.id, mailIds)) {
     if (pending.from === from) highest = Math.max(highest, pending.sequence)
   }
   // A forged message may have the largest counter; later ones then share it.
@@ -115,8 +126,8 @@ function placeOf(store: Store, { to, from }: Draft): number {
  * The operator's inbox is unbounded, so it is not read for each message. The counter is the sender's last `seq`,
  * multiplied, plus the messages since then. A later process finds a larger `seq`, so the counter never decreases.
  */
-function placeForOperator(store: Store, from: string): number {
-  const seq = agentOf(store, from)?.last_seq ?? 0
+function placeForOperator(store: Store, from: string, sender = agentOf(store, from)): number {
+  const seq = sender?.last_seq ?? 0
   const latest = placesGiven.get(store) ?? new Map<string, number>()
   placesGiven.set(store, latest)
   const place = Math.max(seq * PLACES_PER_RECORD, (latest.get(from) ?? -1) + 1)
@@ -133,10 +144,9 @@ function isBounded({ kind }: Draft): boolean {
 }
 
 /** A message that is already stored needs no further room. */
-function checkRoom(store: Store, recipient: State, messageId: string): void {
-  const ids = store.mail.ids(recipient.id)
-  const waiting = ids.length
-  if (waiting < limits.inboxMessagesMax || ids.includes(messageId)) return
+function checkRoom({ state: recipient, mailIds }: Recipient, messageId: string): void {
+  const waiting = mailIds.length
+  if (waiting < limits.inboxMessagesMax || mailIds.includes(messageId)) return
   throw new SubstratError('QUEUE_FULL', `agent ${recipient.path} already has ${waiting} pending messages`, {
     hint: `deliver them: substrat deliver ${shellWord(recipient.path)}`,
     facts: { agent_id: recipient.id, pending: waiting },

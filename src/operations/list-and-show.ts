@@ -1,21 +1,21 @@
 /** `list` and `show`: take no locks and write nothing. */
 
 import { wordOf } from '../dispatch/outcome.js'
-import { missingLog, readState } from '../dispatch/read-state.js'
+import { missingLog } from '../dispatch/read-state.js'
 import { turnObstacle } from '../dispatch/turn-obstacle.js'
 import { viewAgent, viewTurn } from '../dispatch/view.js'
 import { SubstratError } from '../errors.js'
 import { countPending, type MailIndex, mailIndexOf } from '../mail/inbox.js'
-import type { Holder } from '../schema/files.js'
 import type { ListedAgent, ShownAgent } from '../schema/output.js'
 import { STATUSES } from '../schema/words.js'
+import { recordAt, withAgent } from '../session/load.js'
 import { peekSummary } from '../session/peek-summary.js'
-import { readMessageText, readText } from '../session/read.js'
-import type { State } from '../session/state.js'
-import { isUnfinished } from '../session/status.js'
+import { readRecordText, readText } from '../session/read.js'
+import type { Location, State } from '../session/state.js'
+import { isUnfinished, type Status } from '../session/status.js'
 import { statusNow } from '../session/status-now.js'
 import { troubleOf } from '../session/trouble.js'
-import type { Store } from '../storage/store.js'
+import type { OpenedAgent, Store } from '../storage/store.js'
 
 export interface ListFilter {
   status?: string | undefined
@@ -45,11 +45,20 @@ export function agentWords(store: Store | undefined): { word: string; descriptio
 }
 
 export function showAgent(store: Store, agentId: string): ShownAgent {
-  const state = readState(store, agentId)
-  const holder = store.isHeld(agentId) ? (store.holder(agentId) ?? null) : null
-  const reply = state.reply === null ? null : readMessageText(store, agentId, state.reply)
+  const shown = withAgent(store, agentId, ({ state }, opened) => viewOpened(store, state, opened))
+  if (shown === undefined) throw missingLog(store, agentId)
+  return shown
+}
+
+function viewOpened(store: Store, state: State, opened: OpenedAgent): ShownAgent {
+  const { id: agentId } = state
+  const { isHeld, mailIds } = opened
+  const access = { recordAt: (at: Location) => recordAt(opened.log, at), isHeld, mailIds }
+  const holder = isHeld ? (store.holder(agentId) ?? null) : null
+  const reply = state.reply === null ? null : readRecordText(store, agentId, access.recordAt(state.reply))
+  const status = statusNow(store, state, isHeld)
   return {
-    ...viewTurn(store, state, state.run, reply),
+    ...viewTurn(store, state, state.run, reply, access),
     format: state.format,
     title: state.title,
     instructions: state.instructions === null ? null : readText(store, agentId, state.instructions),
@@ -68,8 +77,8 @@ export function showAgent(store: Store, agentId: string): ShownAgent {
     host: hostOf(state),
     usage: state.usage,
     holder,
-    trouble: whyUnfinished(store, state),
-    next: nextCommand(store, state, holder),
+    trouble: whyUnfinished(state, status),
+    next: nextCommand(state, status, holder === null && countPending(store, state, mailIds) > 0),
   }
 }
 
@@ -79,19 +88,17 @@ function hostOf({ run }: State): ShownAgent['host'] {
 }
 
 /** The log of an open run does not yet record that its holder died. */
-function whyUnfinished(store: Store, state: State): string | null {
+function whyUnfinished(state: State, status: Status): string | null {
   if (state.run === null) return null
-  const isLeft = state.run.status === 'open' && statusNow(store, state) === 'interrupted_startup'
+  const isLeft = state.run.status === 'open' && status === 'interrupted_startup'
   return isLeft ? 'its process died' : troubleOf(state.run)
 }
 
-function nextCommand(store: Store, state: State, holder: Holder | null): string | null {
+function nextCommand(state: State, status: Status, isPending: boolean): string | null {
   const name = wordOf(state)
-  const status = statusNow(store, state)
   if (status === 'running') return `substrat log ${name} --follow`
   const obstacle = turnObstacle(state, status === 'waiting' ? 'mail' : 'message')
   if (obstacle !== undefined) return obstacle.next
-  const isPending = holder === null && countPending(store, state) > 0
   return isUnfinished(state) || isPending ? `substrat resume ${name}` : `substrat send ${name} '…'`
 }
 

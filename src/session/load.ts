@@ -1,7 +1,7 @@
 /** Loads a state from disk: a trusted snapshot and the records after it, or else the whole log. */
 import { damagedConversation, SessionStateError, SubstratError } from '../errors.js'
 import { isKnownFormat } from '../format.js'
-import type { LogDamage, LoggedRecord, LogReader, Store, Unframed } from '../storage/store.js'
+import type { LogDamage, LoggedRecord, LogReader, OpenedAgent, Store, Unframed } from '../storage/store.js'
 import { fold } from './fold/fold.js'
 import { kindInWords, kindIsKnown, reservedIn, type SessionRecord, wrongShape } from './records.js'
 import { decodeSnapshot } from './snapshot.js'
@@ -31,15 +31,24 @@ export function openDurable(store: Store, agentId: string): Loaded | undefined {
 }
 
 function readAgent(store: Store, agentId: string, isDurable: boolean): Loaded | undefined {
-  const opened = store.open(agentId)
-  if (opened === undefined) return undefined
-  const { snapshot, log } = opened
-  try {
-    const loaded = load(agentId, log, snapshot)
+  return withAgent(store, agentId, (loaded, { log }) => {
     if (isDurable && loaded.state.log_bytes > loaded.snapshotBytes) log.sync()
     return loaded
+  })
+}
+
+/** Like `openForRead`, for a caller that reads more of the agent at the same moment. */
+export function withAgent<T>(
+  store: Store,
+  agentId: string,
+  use: (loaded: Loaded, opened: OpenedAgent) => T,
+): T | undefined {
+  const opened = store.open(agentId)
+  if (opened === undefined) return undefined
+  try {
+    return use(load(agentId, opened.log, opened.snapshot), opened)
   } finally {
-    log.close()
+    opened.log.close()
   }
 }
 

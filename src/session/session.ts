@@ -41,6 +41,8 @@ export async function openHeld(store: Store, lease: Lease): Promise<Session> {
 export type RecordListener = (record: SessionRecord) => void
 
 export class Session {
+  /** For views of an agent, which may be held by another process. */
+  readonly isHeld = true
   private readonly listeners: RecordListener[] = []
   private isClosed = false
   private knownMail: string[] | undefined
@@ -63,7 +65,9 @@ export class Session {
     const loaded = load(agentId, log, lease.snapshot, limits.logCheckedForAppendBytes)
     const { state, snapshotBytes, syncedBytes } = withUsage(loaded, log)
     const openRunId = state.run?.status === 'open' ? state.run.run_id : null
-    lease.repair({ synced: syncedBytes, end: state.log_bytes, openRunId })
+    const isStale = lease.requests.some(({ runId }) => runId !== openRunId)
+    if (isStale || log.size() > syncedBytes)
+      lease.repair({ synced: syncedBytes, end: state.log_bytes, openRunId })
     return new Session(store, lease, state, snapshotBytes)
   }
 
@@ -105,7 +109,7 @@ export class Session {
 
   /** The ids of the messages in the inbox when it was last read. */
   get mailIds(): string[] {
-    this.knownMail ??= this.store.mail.ids(this.id)
+    this.knownMail ??= this.lease.mailIds
     return this.knownMail
   }
 

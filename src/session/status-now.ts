@@ -9,10 +9,10 @@ type Watched = Parameters<typeof deriveStatus>[0] & Pick<State, 'id'>
 const NO_CLOCK: ClockReading = { at: '', kernel_boot_id: '', uptime_ms: 0 }
 
 /** Probes the lock only for an open run, whose status depends on whether its holder lives. */
-export function statusNow(store: Store, state: Watched): Status {
+export function statusNow(store: Store, state: Watched, isHeld?: boolean): Status {
   return deriveStatus(
     state,
-    state.run?.status === 'open' && store.isHeld(state.id),
+    state.run?.status === 'open' && (isHeld ?? store.isHeld(state.id)),
     // Only a wait depends on the time.
     state.run?.wait == null ? NO_CLOCK : readClock(),
   )

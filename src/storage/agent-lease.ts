@@ -14,7 +14,7 @@ import type { LogReader } from './log/reader.js'
 import type { Logs } from './logs.js'
 import type { Mailboxes } from './mailboxes.js'
 import type { Markers } from './markers.js'
-import type { Upkeep } from './parts.js'
+import type { StopRequest } from './parts.js'
 import type { HomePaths } from './paths.js'
 import type { RequestFiles } from './requests.js'
 import type { Snapshots } from './snapshots.js'
@@ -28,11 +28,12 @@ export interface LeaseParts {
   snapshots: Snapshots
   mail: Mailboxes
   requests: RequestFiles
-  upkeep: Pick<Upkeep, 'sweep'>
   visits: Markers
 }
 
 export class AgentLease implements Lease {
+  private knownRequests: StopRequest[] | undefined
+
   constructor(
     readonly agentId: string,
     private readonly parts: LeaseParts,
@@ -46,6 +47,16 @@ export class AgentLease implements Lease {
     return this.writer
   }
 
+  /** As of the first use, which comes before any turn. */
+  get requests(): StopRequest[] {
+    this.knownRequests ??= this.parts.requests.requestsTo(this.agentId)
+    return this.knownRequests
+  }
+
+  get mailIds(): string[] {
+    return this.parts.mail.ids(this.agentId)
+  }
+
   assertHeld(): void {
     this.lock.assertHeld()
   }
@@ -56,9 +67,8 @@ export class AgentLease implements Lease {
     if (end < size) parts.logs.keepCutBytes(agentId, end, writer.read(end, size))
     this.lock.assertHeld()
     if (size > synced) writer.resyncTail(synced, end)
-    for (const { runId, verb } of parts.requests.requestsTo(agentId))
+    for (const { runId, verb } of this.requests)
       if (runId !== openRunId) parts.requests.remove(agentId, runId, verb)
-    parts.upkeep.sweep(agentId)
   }
 
   writeBlob(content: Buffer): BlobReference {

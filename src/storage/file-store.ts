@@ -45,6 +45,7 @@ import type {
   Store,
   TakeOptions,
   Thing,
+  Unframed,
 } from './store.js'
 import { FileUpkeep } from './upkeep.js'
 import { WaitEdges } from './wait-edges.js'
@@ -144,7 +145,7 @@ export class FileStore implements Store {
   open(agentId: string): OpenedAgent | undefined {
     const snapshot = this.snapshots.read(agentId)
     const log = this.openLog(agentId)
-    return log === undefined ? undefined : { snapshot, log }
+    return log === undefined ? undefined : new OpenedFiles(this, agentId, snapshot, log)
   }
 
   openLog(agentId: string): FileLog | undefined {
@@ -187,6 +188,7 @@ export class FileStore implements Store {
           // Without the marker no work may start (durability rule 7).
           this.visits.mark(agentId)
           this.hosts.withdrawOwn()
+          this.upkeep.sweep(agentId)
         })
   }
 
@@ -232,7 +234,8 @@ export class FileStore implements Store {
 
   names(parentId: string | null): NameIndex {
     const paths = parentId === null ? this.paths.rootNames() : this.paths.agent(parentId).childNames()
-    return new NameIndex(paths, this.locks, () => {
+    const hasAgent = (id: string): boolean => this.hasAgent(id)
+    return new NameIndex(paths, this.locks, hasAgent, () => {
       if (parentId !== null) this.visits.syncNameOf(parentId)
     })
   }
@@ -249,6 +252,29 @@ export class FileStore implements Store {
 
   writeConfig(text: string): void {
     writeUserFile(this.paths.configFile, text, 0o600)
+  }
+}
+
+/** The parts beside the log are read when they are first asked for, because few commands need them. */
+class OpenedFiles implements OpenedAgent {
+  private held: boolean | undefined
+  private ids: string[] | undefined
+
+  constructor(
+    private readonly store: FileStore,
+    private readonly agentId: string,
+    readonly snapshot: Unframed,
+    readonly log: FileLog,
+  ) {}
+
+  get isHeld(): boolean {
+    this.held ??= this.store.isHeld(this.agentId)
+    return this.held
+  }
+
+  get mailIds(): string[] {
+    this.ids ??= this.store.mail.ids(this.agentId)
+    return this.ids
   }
 }
 

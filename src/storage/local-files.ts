@@ -1,4 +1,4 @@
-/** What agents have on this host only. A home in files keeps it in the directory of the agent. */
+/** The files of agents for this host only. A home in files has them in the directory of the agent. */
 import type { Duplex } from 'node:stream'
 import { ProgramFiles } from '../files/program-files.js'
 import { serveSocket } from '../files/socket.js'

@@ -28,6 +28,7 @@ export class NameIndex implements Names {
   constructor(
     private readonly paths: NameIndexPaths,
     private readonly locks: LockSystem,
+    private readonly hasAgent: (agentId: string) => boolean,
     /** Makes the parent durable, whose name another process may not have fsynced (durability rule 3). */
     private readonly syncParent: () => void = () => undefined,
   ) {}
@@ -39,6 +40,12 @@ export class NameIndex implements Names {
   /** The agent id in the name's entry. Undefined if the entry is missing or damaged. */
   lookUp(name: string): string | undefined {
     return this.read(this.paths.entry(name))
+  }
+
+  find(name: string): string | 'none' | 'unknown' {
+    const id = this.lookUp(name)
+    if (id !== undefined) return this.hasAgent(id) ? id : 'unknown'
+    return this.isMissTrusted(name) ? 'none' : 'unknown'
   }
 
   /** Whether a miss proves that no agent has the name. */

@@ -32,6 +32,8 @@ export interface Names {
   readonly isComplete: boolean
   readonly isHeld: boolean
   lookUp(name: string): string | undefined
+  /** The agent with the name, if it exists. `unknown` if entries are lost, or the entry leads to no agent. */
+  find(name: string): string | 'none' | 'unknown'
   /** Whether a miss proves that no agent has the name. */
   isMissTrusted(name: string): boolean
   /** The name in the agent's entry. */
@@ -56,7 +58,7 @@ export interface NameEntry {
   agentId: string | undefined
 }
 
-/** Messages that wait in the inboxes of agents and of the operator. */
+/** The pending messages of agents and of the operator. */
 export interface Mail {
   /**
    * Stores the message and marks its recipient, so that no process that leaves the recipient meanwhile can miss it. Durable. False if
@@ -116,10 +118,15 @@ export type RequestVerb = 'suspend' | 'terminate' | 'cancel'
 /** Requests to the holder of an agent to stop a run. They are not durable. */
 export interface Requests {
   put(agentId: string, runId: string, verb: RequestVerb): void
-  requestsTo(agentId: string): { runId: string; verb: RequestVerb }[]
+  requestsTo(agentId: string): StopRequest[]
   remove(agentId: string, runId: string, verb: RequestVerb): void
-  /** Calls back after a change. It may miss one, so the caller also polls. */
-  watch(agentId: string, onChange: () => void): { close(): void }
+  /** Calls back at once, and after each change, with all requests to the agent. */
+  watch(agentId: string, onRequests: (requests: StopRequest[]) => void): { close(): void }
+}
+
+export interface StopRequest {
+  runId: string
+  verb: RequestVerb
 }
 
 /** Which agents wait for which. A wait ends with its process. */
@@ -141,7 +148,7 @@ export interface ServerUse {
   usedMs: number
 }
 
-/** What agents have on this host only: it is not part of the home, and no other host can use it. */
+/** The things of agents on this host only. They are not part of the home, and no other host can use them. */
 export interface LocalFiles {
   readonly keptServers: KeptServerFiles
   /** Files for the programs of one turn. Needs the agent's lease. */
@@ -185,12 +192,12 @@ export interface KeptServerFiles {
   boundOutput(agentId: string): void
 }
 
-export interface OutputFile {
+interface OutputFile {
   path: string
   fd: number
 }
 
-/** What the audit, `doctor --rebuild` and `unlock` need of a home in files. */
+/** The methods that the audit, `doctor --rebuild` and `unlock` use for a home in files. */
 export interface Upkeep {
   /** Every name in the home. */
   survey(): Iterable<Entry | Unseen>

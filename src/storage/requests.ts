@@ -3,8 +3,11 @@
  * request cannot stop a later run. Advisory, so nothing here is fsynced.
  */
 import * as io from '../host/disk/io.js'
-import type { Requests } from './parts.js'
+import type { Requests, StopRequest } from './parts.js'
 import { type HomePaths, parseRequestFile, type RequestVerb } from './paths.js'
+
+/** How often the directory is read, in case the file watch reports nothing. */
+const LOOK_MS = 500
 
 export class RequestFiles implements Requests {
   constructor(private readonly paths: HomePaths) {}
@@ -15,7 +18,7 @@ export class RequestFiles implements Requests {
     io.close(io.open('request.put', agent.request(runId, verb), 'create'))
   }
 
-  requestsTo(agentId: string): { runId: string; verb: RequestVerb }[] {
+  requestsTo(agentId: string): StopRequest[] {
     return io
       .listDirectory('request.list', this.paths.agent(agentId).requests)
       .map(parseRequestFile)
@@ -26,8 +29,22 @@ export class RequestFiles implements Requests {
     io.unlink('request.remove', this.paths.agent(agentId).request(runId, verb))
   }
 
-  /** Calls `onChange` on each change. The caller must also poll, because a watch can miss a change. */
-  watch(agentId: string, onChange: () => void): { close(): void } {
-    return io.watchDirectory(this.paths.agent(agentId).requests, onChange)
+  watch(agentId: string, onRequests: (requests: StopRequest[]) => void): { close(): void } {
+    const look = (): void => {
+      try {
+        onRequests(this.requestsTo(agentId))
+      } catch {
+        // Requests are advisory: a directory that cannot be read is read again, and does not fail the turn.
+      }
+    }
+    const watcher = io.watchDirectory(this.paths.agent(agentId).requests, look)
+    const timer = setInterval(look, LOOK_MS)
+    look()
+    return {
+      close(): void {
+        watcher.close()
+        clearInterval(timer)
+      },
+    }
   }
 }

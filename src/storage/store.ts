@@ -1,5 +1,5 @@
 /**
- * What the layers above need of a home. `FileStore` keeps a home in files, `MemoryStore` in memory, and one suite,
+ * The interface of a home for the layers above. `FileStore` keeps a home in files, `MemoryStore` in memory, and one suite,
  * `substrat/store-conformance`, tests what is promised here.
  *
  * Each call is one request, so that a store on another machine needs one round trip for it. Calls are synchronous, because each
@@ -20,6 +20,7 @@ import type {
   Names,
   Requests,
   Right,
+  StopRequest,
   Upkeep,
   Visits,
   Waits,
@@ -91,7 +92,7 @@ export interface Store {
   readConfig(): Buffer | undefined
   /** Durable. */
   writeConfig(text: string): void
-  /** What an agent has on this host only. */
+  /** The things of agents on this host only. */
   readonly local: LocalFiles
   readonly upkeep: Upkeep
 }
@@ -105,6 +106,10 @@ export interface OpenedAgent {
   /** Read before the log, so it is never newer. */
   readonly snapshot: Unframed
   readonly log: OpenedLog
+  /** Whether a process holds the agent. */
+  readonly isHeld: boolean
+  /** The ids of the messages in the inbox. */
+  readonly mailIds: string[]
 }
 
 /** A log with the size that it had when it was opened. */
@@ -130,6 +135,10 @@ export interface Lease extends Right {
   readonly agentId: string
   readonly snapshot: Unframed
   readonly log: LogReader
+  /** Requests to stop a run of the agent, also to runs that have ended. */
+  readonly requests: StopRequest[]
+  /** The ids of the messages in the inbox now. The first read of it comes with the lease. */
+  readonly mailIds: string[]
   /**
    * Repairs what a dead writer left: cuts the bytes after the last whole batch, makes the others durable (durability rules 4 and 5),
    * and removes requests to runs that have ended.

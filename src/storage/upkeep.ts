@@ -20,7 +20,7 @@ import type { WaitEdges } from './wait-edges.js'
 /** The holder of a lock directory touches it every 10 s. */
 const LOCK_DIRECTORY_FRESH_MS = 60_000
 
-/** What of the store an upkeep needs. */
+/** The parts of the store that an upkeep uses. */
 interface StoreForUpkeep {
   readonly homeFormat: HomeFormat
   readonly snapshots: Snapshots

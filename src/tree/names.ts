@@ -44,7 +44,7 @@ export function resolveAgent(store: Store | undefined, word: string): string {
 
 /** The living child that has the name. */
 export function livingChild(store: Store, parentId: string, name: string): string | undefined {
-  const id = childNamed(store, parentId, name)
+  const id = findNamed(store, parentId, name)
   return id !== undefined && isAlive(store, id) ? id : undefined
 }
 
@@ -55,34 +55,28 @@ export function livingRoot(store: Store, name: string): string | undefined {
 }
 
 function findRoot(store: Store, name: string): string | undefined {
-  const index = store.names(null)
-  const id = index.lookUp(name)
-  if (id !== undefined && store.hasAgent(id)) return id
-  // An entry may lead to an agent that was never created. It may have replaced the entry of a terminated agent.
-  return id === undefined && index.isMissTrusted(name)
-    ? undefined
-    : lookThrough(store, name, (agent) => agent.parent === null)
+  return findNamed(store, null, name)
+}
+
+/**
+ * A child without a name is in its parent's index by its id. An entry may lead to an agent that was never created. It may have replaced the entry of a
+ * terminated agent.
+ */
+function findNamed(store: Store, parentId: string | null, name: string): string | undefined {
+  const found = store.names(parentId).find(name)
+  if (found === 'none') return undefined
+  return found === 'unknown' ? lookThrough(store, name, ({ parent }) => parent === parentId) : found
 }
 
 function findByPath(store: Store, path: string): string {
   const [root = '', ...below] = path.split('/')
   const named = isUuid(root) ? [root].find((id) => store.hasAgent(id)) : findRoot(store, root)
   const found = below.reduce(
-    (id: string | undefined, name) => (id === undefined ? undefined : childNamed(store, id, name)),
+    (id: string | undefined, name) => (id === undefined ? undefined : findNamed(store, id, name)),
     named,
   )
   if (found === undefined) throw notFound(path)
   return found
-}
-
-/** A child without a name is in its parent's index by its id. */
-function childNamed(store: Store, parentId: string, name: string): string | undefined {
-  const index = store.names(parentId)
-  const id = index.lookUp(name)
-  if (id !== undefined && store.hasAgent(id)) return id
-  return id === undefined && index.isMissTrusted(name)
-    ? undefined
-    : lookThrough(store, name, (agent) => agent.parent === parentId)
 }
 
 /** The living agent with the name, else a terminated one. */

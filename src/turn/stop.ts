@@ -5,7 +5,7 @@
  */
 import { setMaxListeners } from 'node:events'
 import { clock } from '../clock.js'
-import type { RequestVerb, Store } from '../storage/store.js'
+import type { RequestVerb, StopRequest, Store } from '../storage/store.js'
 import type { StopReason } from './step/turn-event.js'
 
 export type StopSignal = 'SIGINT' | 'SIGTERM' | 'SIGHUP'
@@ -123,9 +123,6 @@ const REASON_OF: Record<RequestVerb, StopReason> = {
   cancel: 'cancelled',
 }
 
-/** Poll interval of the request directory, in case the file watch reports nothing. */
-const LOOK_MS = 500
-
 export function watchForStop(
   store: Store,
   run: { agentId: string; runId: string; turnTimeoutMs: number | null },
@@ -140,20 +137,16 @@ export function watchForStop(
     reason = why
     stopped.abort()
   }
-  const checkRequests = (): void => {
-    for (const { runId, verb } of requestsTo(store, run.agentId)) {
-      if (runId === run.runId) stop(REASON_OF[verb])
-    }
+  const take = (requests: StopRequest[]): void => {
+    for (const { runId, verb } of requests) if (runId === run.runId) stop(REASON_OF[verb])
   }
   const onShutdown = (): void => stop('shutdown')
   shutdown.listen()
   shutdown.turnsInFlight += 1
   if (shutdown.signal.aborted) onShutdown()
   shutdown.signal.addEventListener('abort', onShutdown)
-  const watcher = store.requests.watch(run.agentId, checkRequests)
-  const timer = setInterval(checkRequests, LOOK_MS)
+  const watcher = store.requests.watch(run.agentId, take)
   const timeout = run.turnTimeoutMs === null ? undefined : setTimeout(stop, run.turnTimeoutMs, 'turn_timeout')
-  checkRequests()
   return {
     signal: stopped.signal,
     reason: () => reason,
@@ -165,18 +158,8 @@ export function watchForStop(
     close() {
       shutdown.turnsInFlight -= 1
       watcher.close()
-      clearInterval(timer)
       clearTimeout(timeout)
       shutdown.signal.removeEventListener('abort', onShutdown)
     },
-  }
-}
-
-/** Requests are advisory: an unreadable directory is read again at the next poll and does not fail the turn. */
-function requestsTo(store: Store, agentId: string): ReturnType<Store['requests']['requestsTo']> {
-  try {
-    return store.requests.requestsTo(agentId)
-  } catch {
-    return []
   }
 }

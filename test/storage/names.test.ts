@@ -12,7 +12,7 @@ const system = { kind: 'ofd' as const, isLocal: true }
 
 function newIndex(): { index: NameIndex; paths: NameIndexPaths } {
   const paths = new HomePaths(tempStore().address).rootNames()
-  return { index: new NameIndex(paths, system), paths }
+  return { index: new NameIndex(paths, system, () => true), paths }
 }
 
 describe('the index of names', () => {

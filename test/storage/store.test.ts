@@ -201,7 +201,7 @@ describe('stop requests', () => {
     const id = await newAgent(store)
     const watcher: { close(): void }[] = []
     const noticed = new Promise<void>((resolve) => {
-      watcher.push(store.requests.watch(id, resolve))
+      watcher.push(store.requests.watch(id, (requests) => requests.length > 0 && resolve()))
     })
     onTestFinished(() => watcher[0]?.close())
     store.requests.put(id, randomUUID(), 'suspend')

@@ -17,7 +17,7 @@ test('commands keep the contract if any of their steps fails once or permanently
     for (const name of ['send', 'send-wait', 'spawn-child', 'recover-tools-4', 'rebuild-log-gone']) {
       const { cases, violations } = await sweep(lab, empty, scenarioOf(name), { every: 53, isRotated: false })
       expect(violations.map((violation) => describeViolation(violation))).toEqual([])
-      expect(cases).toBeGreaterThan(8)
+      expect(cases).toBeGreaterThan(5)
     }
   } finally {
     lab.close()

@@ -1,4 +1,6 @@
 import { randomUUID } from 'node:crypto'
+import { rmSync } from 'node:fs'
+import { join } from 'node:path'
 import { afterEach, beforeEach, describe, expect, test, vi } from 'vitest'
 import type { Session } from '../../src/session/session.js'
 import { UncaughtErrors } from '../../src/turn/ask/uncaught-errors.js'
@@ -59,7 +61,8 @@ describe('a request file', () => {
 
   test('is found even if no file watch reports it', async () => {
     vi.useFakeTimers({ toFake: ['setInterval', 'clearInterval'] })
-    vi.spyOn(session.store.requests, 'watch').mockReturnValue({ close: () => undefined })
+    // A directory that is made during the turn is not watched.
+    rmSync(join(session.store.label({ kind: 'agent', agentId: session.id }), 'requests'), { recursive: true })
     const stop = watch()
     session.store.requests.put(session.id, runId, 'suspend')
     await vi.advanceTimersByTimeAsync(500)

@@ -10,8 +10,8 @@ export const MAIL: Mutant[] = [
   },
   {
     name: 'all messages of one sender get the same sequence',
-    place: 'mail/post.ts placeOf',
-    edits: { 'call:4': '@callee(@arguments.0.left, 1)' },
+    place: 'mail/post.ts placeAfter',
+    edits: { 'call:3': '@callee(@arguments.0.left, 1)' },
     suites: ['mail/post'],
   },
   {

@@ -55,8 +55,8 @@ export const NAMES: Mutant[] = [
   },
   {
     name: 'a name resolves to an agent that was never created',
-    place: 'tree/names.ts findRoot',
-    edits: { 'logical:1': '@left' },
+    place: 'storage/names.ts NameIndex.find',
+    edits: { 'conditional:1': '@consequent' },
     suites: ['tree/names'],
   },
   {
