@@ -39,7 +39,7 @@ test('a first turn with an allowed tool is read', async () => {
   expect(rest).toEqual([
     { type: 'tool_started', call_id: 'call_2', tool: 'bash', input },
     { type: 'tool_finished', call_id: 'call_2', tool: 'bash', output: 'hi\n', is_error: false },
-    { type: 'usage', usage: { input_tokens: 120, output_tokens: 7 } },
+    { type: 'usage', model: 'loop/m', usage: { input_tokens: 120, output_tokens: 7, cache_read_tokens: 20 } },
     { type: 'done', reply: 'result: "hi\\n"' },
   ])
 })

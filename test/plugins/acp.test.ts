@@ -1,7 +1,8 @@
 /** Turns of the ACP provider, against a scripted agent. */
 import { describe, expect, test } from 'vitest'
+import type { Inspection, Usage } from '../../src/provider/contract.js'
 import { Agent, acp } from './acp/support.js'
-import { eventsOf } from './driven-agent.js'
+import { abortAtText, eventsOf, type Turn } from './driven-agent.js'
 
 const chunk = (text: string, messageId?: string): object => ({
   update: { sessionUpdate: 'agent_message_chunk', messageId, content: { type: 'text', text } },
@@ -229,16 +230,49 @@ describe('the work of the agent', () => {
     expect(turn.reply).toBe('')
   })
 
-  test('is counted in tokens, including cached ones', async () => {
+  test('is counted in tokens, including cached ones, for the model of the session', async () => {
     const usage = { inputTokens: 100, outputTokens: 7, totalTokens: 127, cachedReadTokens: 20 }
     const turn = await new Agent().turn([{ stop: { stopReason: 'end_turn', usage } }])
     expect(eventsOf(turn, 'usage')).toEqual([
-      { type: 'usage', usage: { input_tokens: 120, output_tokens: 7 } },
+      {
+        type: 'usage',
+        model: 'small',
+        usage: { input_tokens: 120, output_tokens: 7, cache_read_tokens: 20 },
+      },
     ])
     const none = await new Agent().turn([
       { stop: { stopReason: 'end_turn', usage: { inputTokens: 0, outputTokens: 0, totalTokens: 0 } } },
     ])
     expect(eventsOf(none, 'usage')).toEqual([])
+  })
+
+  test.each<[string, object, Usage]>([
+    [
+      'apart',
+      {
+        inputTokens: 100,
+        outputTokens: 7,
+        totalTokens: 140,
+        cachedReadTokens: 20,
+        cachedWriteTokens: 3,
+        thoughtTokens: 10,
+      },
+      {
+        input_tokens: 123,
+        output_tokens: 17,
+        cache_read_tokens: 20,
+        cache_write_tokens: 3,
+        reasoning_tokens: 10,
+      },
+    ],
+    [
+      'within input and output',
+      { inputTokens: 100, outputTokens: 17, totalTokens: 117, cachedReadTokens: 20, thoughtTokens: 10 },
+      { input_tokens: 100, output_tokens: 17, cache_read_tokens: 20, reasoning_tokens: 10 },
+    ],
+  ])('is counted if the agent counts cached input and reasoning %s', async (_, usage, counted) => {
+    const turn = await new Agent().turn([{ stop: { stopReason: 'end_turn', usage } }])
+    expect(eventsOf(turn, 'usage').at(-1)?.usage).toEqual(counted)
   })
 
   test('includes notices, which become notes', async () => {
@@ -383,5 +417,77 @@ describe('a turn that ends abnormally', () => {
   test('with an agent of another protocol version is misconfigured', async () => {
     const { failure } = await new Agent('speaks version 9').turn('hi')
     expect(failure).toMatchObject({ failure: { type: 'misconfigured' }, message: /version 9/ })
+  })
+})
+
+describe('the cost of a turn', () => {
+  const cost = (amount: number, currency = 'USD'): object => ({
+    update: { sessionUpdate: 'usage_update', used: 1, size: 2, cost: { amount, currency } },
+  })
+  const costOf = (turn: Turn): number | undefined => eventsOf(turn, 'usage').at(-1)?.usage.cost_usd
+  const usage = { inputTokens: 5, outputTokens: 1, totalTokens: 6 }
+  const end = { stop: { stopReason: 'end_turn', usage } }
+  const inspected = async (agent: Agent, turn: Turn): Promise<Inspection> =>
+    acp.inspect(eventsOf(turn, 'state').at(-1)?.state ?? agent.state, agent.settings())
+
+  test("is the difference of the session's totals, also in a new process of the agent", async () => {
+    const agent = new Agent()
+    const one = await agent.turn([cost(0.1), cost(0.3), end])
+    expect(eventsOf(one, 'usage').at(-1)).toEqual({
+      type: 'usage',
+      model: 'small',
+      usage: { input_tokens: 5, output_tokens: 1, cost_usd: 0.3 },
+    })
+    expect(costOf(await agent.turn([cost(0.3), cost(0.7), end]))).toBe(0.4)
+    // A turn without an update has no known cost.
+    expect(costOf(await agent.turn([end]))).toBeUndefined()
+    expect(costOf(await agent.turn([cost(1.2), end]))).toBe(0.5)
+  })
+
+  test('begins at 0 if the agent counts from 0 again, and in a new session', async () => {
+    const agent = new Agent()
+    await agent.turn([cost(2), end])
+    expect(costOf(await agent.turn([cost(0.5), cost(0.75), end]))).toBe(0.75)
+    agent.state = null
+    expect(costOf(await agent.turn([cost(3), end]))).toBe(3)
+  })
+
+  test('in another currency is not reported', async () => {
+    const turn = await new Agent().turn([cost(2, 'EUR'), cost(3, 'credits'), end])
+    expect(eventsOf(turn, 'usage').at(-1)?.usage).toEqual({ input_tokens: 5, output_tokens: 1 })
+    expect(costOf(await new Agent().turn([cost(-1), cost(Number.NaN), end]))).toBeUndefined()
+  })
+
+  test.each<[string, object[], boolean]>([
+    ['fails', [{ fail: { code: -32603, message: 'Internal error: no' } }], false],
+    ['is refused', [{ stop: 'refusal' }], false],
+    ['is killed', [{ kill: 'SIGKILL' }], false],
+    ['waits', [{ 'ask for': [{ toolCallId: 'c', title: 'bash', kind: 'execute' }] }], false],
+    ['is stopped', [{ say: 'x' }, { hang: true }], true],
+  ])('is known if the turn %s, and counts in no later turn', async (_, steps, isStopped) => {
+    const agent = new Agent()
+    const turn = await agent.turn([cost(0.25), ...steps], isStopped ? abortAtText() : {})
+    expect(turn.reply).toBeUndefined()
+    expect(eventsOf(turn, 'usage').at(-1)).toMatchObject({ model: 'small', usage: { cost_usd: 0.25 } })
+    // substrat died: the state is the last that it has recorded.
+    const paid = { input_tokens: 0, output_tokens: 0, cost_usd: 0.25 }
+    expect(await inspected(agent, turn)).toEqual({
+      outcome: 'unknown',
+      usage: paid,
+      models: [{ model: 'small', ...paid }],
+    })
+    agent.state = eventsOf(turn, 'state').at(-1)?.state ?? null
+    const next = await agent.turn([{ kill: 'SIGKILL' }])
+    expect(await inspected(agent, next)).toEqual({ outcome: 'unknown' })
+    expect(costOf(await agent.turn([cost(0.5), end]))).toBe(0.25)
+  })
+
+  test('of a refused or parked turn comes with its tokens', async () => {
+    const refused = await new Agent().turn([cost(0.5), { stop: { stopReason: 'refusal', usage } }])
+    expect(eventsOf(refused, 'usage').at(-1)?.usage).toEqual({
+      input_tokens: 5,
+      output_tokens: 1,
+      cost_usd: 0.5,
+    })
   })
 })

@@ -2,7 +2,7 @@
 import { readFileSync, writeFileSync } from 'node:fs'
 import { join } from 'node:path'
 import { describe, expect, onTestFinished, test, vi } from 'vitest'
-import type { WaitAnswer, WaitAsk } from '../../src/provider/contract.js'
+import type { Inspection, Usage, WaitAnswer, WaitAsk } from '../../src/provider/contract.js'
 import { abortAfter, abortAtText, eventsOf, type Turn } from './driven-agent.js'
 import { OpenCode, opencode } from './opencode/support.js'
 
@@ -10,9 +10,29 @@ const stateOf = (turn: Turn): string[] =>
   eventsOf(turn, 'state').map(({ state }) => Buffer.from(state).toString())
 
 /** The agent as it is if substrat dies at the latest state of the turn. */
-async function inspected(agent: OpenCode, turn: Turn): Promise<object> {
+async function inspection(agent: OpenCode, turn: Turn): Promise<Inspection> {
   return opencode.inspect(eventsOf(turn, 'state').at(-1)?.state ?? null, agent.settings())
 }
+
+/** How the turn ended, without its usage. */
+async function inspected(agent: OpenCode, turn: Turn): Promise<object> {
+  const { usage: _, models: __, ...outcome } = await inspection(agent, turn)
+  return outcome
+}
+
+/** What the stand-in reports for `count` messages of a model. */
+const usageOf = (count: number): Usage => ({
+  input_tokens: 123 * count,
+  output_tokens: 8 * count,
+  cache_read_tokens: 20 * count,
+  cache_write_tokens: 3 * count,
+  reasoning_tokens: count,
+  cost_usd: 0.25 * count,
+})
+const used = (count: number): object => ({
+  usage: usageOf(count),
+  models: [{ model: 'lab/small', ...usageOf(count) }],
+})
 
 describe('a session', () => {
   test('is known before the prompt, and so is the id of the prompt', async () => {
@@ -92,7 +112,7 @@ describe('a turn', () => {
     tool: { callID, tool: name, state },
   })
 
-  test('reports its text, its tools except those of substrat, and its total tokens', async () => {
+  test('reports its text, its tools except those of substrat, and its usage', async () => {
     const agent = new OpenCode()
     agent.tools = { name: 'substrat', command: 'true', args: [], env: {} }
     const turn = await agent.turn([
@@ -108,14 +128,62 @@ describe('a turn', () => {
       { say: 'Done\u2028so.' },
     ])
     expect(turn.text).toBe('I look. Done\u2028so.')
-    expect(turn.events.filter(({ type }) => !['text', 'state'].includes(type))).toEqual([
+    expect(eventsOf(turn, 'usage').at(-1)).toEqual({ type: 'usage', ...used(2) })
+    expect(turn.events.filter(({ type }) => !['text', 'state', 'usage'].includes(type))).toEqual([
       { type: 'tool_started', call_id: 'c1', tool: 'bash', input: { command: 'ls' } },
       { type: 'tool_finished', call_id: 'c1', tool: 'bash', output: 'a\u2028b', is_error: false },
       { type: 'tool_started', call_id: 'c2', tool: 'bash', input: {} },
       { type: 'tool_finished', call_id: 'c2', tool: 'bash', output: 'no such file', is_error: true },
-      { type: 'usage', usage: { input_tokens: 240, output_tokens: 16 } },
       { type: 'done', reply: 'Done\u2028so.' },
     ])
+  })
+
+  test('reports its usage by model, with that of summaries, but not that of earlier turns', async () => {
+    const agent = new OpenCode()
+    await agent.turn('earlier')
+    const turn = await agent.turn([
+      { summary: 'so far' },
+      { 'say as': { text: 'I look.', providerID: 'lab', modelID: 'large' } },
+      { say: 'Done.' },
+    ])
+    const reported = {
+      usage: usageOf(3),
+      models: [
+        { model: 'lab/small', ...usageOf(2) },
+        { model: 'lab/large', ...usageOf(1) },
+      ],
+    }
+    expect(eventsOf(turn, 'usage').at(-1)).toEqual({ type: 'usage', ...reported })
+    expect(await inspection(agent, turn)).toEqual({ outcome: 'finished', reply: 'Done.', ...reported })
+  })
+
+  test('without tokens and costs has no usage', async () => {
+    const tokens = { input: 0, output: 0 }
+    const turn = await new OpenCode().turn([{ 'say as': { text: 'x', tokens, cost: 0 } }, { end: 'stop' }])
+    expect(eventsOf(turn, 'usage')).toHaveLength(2)
+    expect(eventsOf(turn, 'usage').at(-1)).toMatchObject({ usage: { ...usageOf(1) } })
+  })
+
+  test.each<[string, object]>([
+    ['fails', { error: { name: 'UnknownError', data: { message: 'no' } } }],
+    ['is killed', { kill: 'SIGKILL' }],
+    ['waits for the user', { 'ask for': [{ permission: 'bash', patterns: ['rm'], metadata: {} }] }],
+    ['is stopped', { hang: true }],
+  ])('that %s has reported its usage, and so has its store', async (how, end) => {
+    const agent = new OpenCode()
+    const told = join(agent.store, 'told')
+    const { signal, onEvent } = abortAtText()
+    // The end comes after the provider has the usage, which a killed process may not have sent.
+    const turn = await agent.turn([{ begin: 'I look.' }, { 'wait for': told }, end], {
+      ...(how === 'is stopped' && signal !== undefined && { signal }),
+      onEvent: (event) => {
+        if (event.type === 'usage') writeFileSync(told, '')
+        onEvent?.(event)
+      },
+    })
+    expect(turn.reply).toBeUndefined()
+    expect(eventsOf(turn, 'usage').at(-1)).toEqual({ type: 'usage', ...used(1) })
+    expect(await inspection(agent, turn)).toEqual({ outcome: 'unfinished', ...used(1) })
   })
 
   test('with a tool call of 10 MB is clipped for the log', async () => {

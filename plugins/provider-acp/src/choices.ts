@@ -18,14 +18,15 @@ interface Choice {
 
 const NAMED_MAX = 20
 
+/** Returns the selected value; undefined if none is wanted. */
 export async function choose(
   connection: Connection,
   { sessionId, offer }: OpenSession,
   what: 'model' | 'mode',
   wanted: string | null | undefined,
   bounds: Bounds,
-): Promise<void> {
-  if (wanted === null || wanted === undefined || wanted.trim() === '') return
+): Promise<string | undefined> {
+  if (wanted === null || wanted === undefined || wanted.trim() === '') return undefined
   const choice = optionOf(offer, what) ?? (what === 'mode' ? modesOf(offer) : modelsOf(offer))
   if (choice === undefined) {
     throw failure(
@@ -44,6 +45,12 @@ export async function choose(
     )
   }
   if (found.value !== current) await connection.ask(method, { sessionId, ...params(found.value) }, bounds)
+  return found.value
+}
+
+/** The model that the agent uses for the session, if it names one. */
+export function currentModel(offer: JsonObject): string | undefined {
+  return (optionOf(offer, 'model') ?? modelsOf(offer))?.current
 }
 
 function optionOf(offer: JsonObject, what: string): Choice | undefined {

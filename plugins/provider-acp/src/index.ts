@@ -3,8 +3,9 @@ import type { AgentProvider } from 'substrat/provider'
 import { sessionsOf } from '../../shared/src/program/kept-session.js'
 import type { JsonProgram } from '../../shared/src/program/program.js'
 import { OPTIONS, readSettings } from './settings.js'
-import { decode, encode } from './state.js'
+import { atRest, decode, encode } from './state.js'
 import { playTurn } from './turn.js'
+import { usedIn } from './usage.js'
 
 const stop = (program: JsonProgram): Promise<void> => program.finish(0)
 
@@ -14,9 +15,14 @@ const provider: AgentProvider = {
   options: OPTIONS,
   check: (settings) => void readSettings(settings),
   // Each turn has its own process, so nothing outlives it.
-  ...sessionsOf({ decode, encode, playTurn, stop, letGo: stop, atRest: (state) => state }),
-  // Opening the session is the only way to look at it, and that starts the agent.
-  inspect: async () => ({ outcome: 'unknown' }),
+  ...sessionsOf({ decode, encode, playTurn, stop, letGo: stop, atRest }),
+  // Opening the session is the only way to look at it, and that starts the agent. The costs are in the state.
+  inspect: async (state) => {
+    const { costs } = state === null ? {} : decode(state)
+    const { usage, model } = (costs && usedIn(costs)) ?? {}
+    if (usage === undefined) return { outcome: 'unknown' }
+    return { outcome: 'unknown', usage, ...(model !== undefined && { models: [{ model, ...usage }] }) }
+  },
 }
 
 export default provider

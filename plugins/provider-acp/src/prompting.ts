@@ -2,11 +2,13 @@
 import type { ContentBlock } from '@agentclientprotocol/sdk'
 import type { AgentEvent, JsonObject } from 'substrat/provider'
 import { failure, refusedAfter } from '../../shared/src/failure.js'
-import { countOf, objectOf, textOf } from '../../shared/src/program/json.js'
+import { objectOf, textOf } from '../../shared/src/program/json.js'
+import { currentModel } from './choices.js'
 import type { Connection, Incoming, RequestId } from './connection.js'
 import { CANCELLED, Permissions } from './permissions.js'
 import { Reply } from './reply.js'
 import { ToolCalls } from './tool-calls.js'
+import type { Meter } from './usage.js'
 import type { TurnWork } from './work.js'
 
 /** Agents run tools in parallel. Requests within this time are one wait. */
@@ -30,6 +32,9 @@ export class Prompting {
     private readonly sessionId: string,
     { host, options, decided }: TurnWork,
     private readonly kill: () => Promise<void>,
+    private readonly meter: Meter,
+    /** The state with the costs of the meter. */
+    private readonly state: () => AgentEvent,
   ) {
     this.calls = new ToolCalls(host.tools?.name)
     this.permissions = new Permissions(options.allow ?? [], this.calls, decided)
@@ -51,8 +56,11 @@ export class Prompting {
           if (event !== undefined) yield event
         }
         if (said.done !== true) yield* this.take(said.value)
-        else if (this.permissions.parked.length > 0) return yield* this.wait()
-        else return yield* this.end(said.value)
+        else {
+          this.meter.takeTokens(said.value.usage)
+          yield* this.meter.event()
+          return yield* this.permissions.parked.length > 0 ? this.wait() : this.end(said.value)
+        }
       }
     } catch (error) {
       // An agent that ignored the cancel was killed. Its requests are known all the same.
@@ -94,6 +102,16 @@ export class Prompting {
       case 'notice': {
         const said = [textOf(update.title), textOf(update.description)].filter((text) => text)
         if (said.length > 0) yield { type: 'note', text: said.join(': ') }
+        return
+      }
+      case 'usage_update':
+        if (!this.meter.takeCost(update)) return
+        // Recorded at once, so that recovery can count the costs of a turn that is killed.
+        yield this.state()
+        return yield* this.meter.event()
+      case 'config_option_update': {
+        const model = currentModel(update)
+        if (model !== undefined) this.meter.takeModel(model)
       }
     }
   }
@@ -117,15 +135,8 @@ export class Prompting {
     return { type: 'wait', kind: 'approval', asks: this.permissions.parked }
   }
 
-  private *end({ stopReason, usage }: JsonObject): Generator<AgentEvent, Ended> {
+  private *end({ stopReason }: JsonObject): Generator<AgentEvent, Ended> {
     yield* this.calls.end()
-    const { inputTokens, outputTokens, totalTokens } = objectOf(usage) ?? {}
-    if (countOf(totalTokens) > 0) {
-      const output_tokens = countOf(outputTokens)
-      // Includes tokens read from the cache, as with other providers.
-      const input_tokens = Math.max(countOf(inputTokens), countOf(totalTokens) - output_tokens)
-      yield { type: 'usage', usage: { input_tokens, output_tokens } }
-    }
     if (this.reply.isCut)
       yield { type: 'note', text: `the reply was longer than ${REPLY_BYTES_MAX} bytes and was truncated` }
     if (stopReason === 'max_tokens') {

@@ -11,13 +11,14 @@ import { randomBytes } from 'node:crypto'
 import type { ContentBlock } from '@agentclientprotocol/sdk'
 import type { AgentEvent, JsonObject, ProviderSettings } from 'substrat/provider'
 import { launchJsonProgram } from '../../shared/src/program/program.js'
-import { choose } from './choices.js'
+import { choose, currentModel } from './choices.js'
 import { type Bounds, Connection } from './connection.js'
 import { failureOf, type Known } from './failures.js'
 import { initialize, newSession, type OpenSession, restoreSession } from './open.js'
 import { Prompting } from './prompting.js'
 import { readSettings, type Settings } from './settings.js'
-import { encode, instructionsHash } from './state.js'
+import { atRest, encode, instructionsHash, type NativeState } from './state.js'
+import { Meter } from './usage.js'
 import type { TurnWork } from './work.js'
 
 /** Time that a cancelled agent has to end its turn before it is killed. */
@@ -29,6 +30,9 @@ const STOPPED_EXIT_GRACE_MS = 300
 export async function* playTurn(work: TurnWork): AsyncGenerator<AgentEvent> {
   const { signal } = work.options
   const chosen = readSettings(work.settings)
+  // Once this is on disk, the costs of the previous turn can never count for this one.
+  if (typeof work.state?.costs?.turn_usd === 'number')
+    yield { type: 'state', state: encode(atRest(work.state)) }
   let prompting: Prompting | undefined
   const program = await launchJsonProgram(
     work.host,
@@ -43,19 +47,29 @@ export async function* playTurn(work: TurnWork): AsyncGenerator<AgentEvent> {
     const connection = new Connection(program)
     const bounds = { timeoutMs: chosen.startTimeoutMs, signal }
     const session = await open(work, connection, known, bounds)
-    const state = {
-      session_id: session.sessionId,
-      instructions_sha256: work.state?.instructions_sha256 ?? null,
-    }
+    const before = work.state === null ? undefined : atRest(work.state)
+    let state: NativeState = before ?? { session_id: session.sessionId, instructions_sha256: null }
     if (work.state === null) yield { type: 'state', state: encode(state) }
-    await configure(connection, session, work.settings, chosen, bounds)
+    const model = await configure(connection, session, work.settings, chosen, bounds)
+    const meter = new Meter(state.costs?.total_usd ?? 0, model)
+    const record = (facts: Partial<NativeState>): AgentEvent => {
+      state = { ...state, ...facts }
+      return { type: 'state', state: encode(state) }
+    }
     known.isStarting = false
     signal.throwIfAborted()
-    prompting = new Prompting(connection, session.sessionId, work, () => program.finish(0))
+    prompting = new Prompting(
+      connection,
+      session.sessionId,
+      work,
+      () => program.finish(0),
+      meter,
+      () => record({ costs: meter.costs }),
+    )
     const hash = instructionsHash(work.settings.instructions)
     const isTold = hash === null || hash === state.instructions_sha256
     const ended = yield* prompting.run(promptOf(work, isTold), () =>
-      isTold ? undefined : { type: 'state', state: encode({ ...state, instructions_sha256: hash }) },
+      isTold ? undefined : record({ instructions_sha256: hash }),
     )
     graceMs = signal.aborted ? STOPPED_EXIT_GRACE_MS : EXIT_GRACE_MS
     signal.throwIfAborted()
@@ -89,15 +103,17 @@ async function open(
     : await restoreSession(connection, agent, state.session_id, settings, host.tools, bounds)
 }
 
+/** Returns the model that the agent then uses, if it names one. */
 async function configure(
   connection: Connection,
   session: OpenSession,
   { model }: ProviderSettings,
   { mode }: Settings,
   bounds: Bounds,
-): Promise<void> {
-  await choose(connection, session, 'model', model, bounds)
+): Promise<string | undefined> {
+  const chosen = await choose(connection, session, 'model', model, bounds)
   await choose(connection, session, 'mode', mode, bounds)
+  return chosen ?? currentModel(session.offer)
 }
 
 /** ACP has no system prompt: the instructions precede the first prompt, and are sent again after they change. */

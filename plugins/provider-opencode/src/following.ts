@@ -7,6 +7,7 @@ import { failureOfError, isOwnPart } from './messages.js'
 import { Permissions } from './permissions.js'
 import type { Server } from './server.js'
 import { ToolParts } from './tool-parts.js'
+import { usedBy } from './usage.js'
 import type { TurnWork } from './work.js'
 
 /** OpenCode runs tools in parallel. Requests within this time are one wait. */
@@ -31,6 +32,8 @@ export class Following {
   private readonly timers: NodeJS.Timeout[] = []
   private readonly answers = new Set<string>()
   private readonly textParts = new Set<string>()
+  /** The latest facts of the messages that answer the prompt, summaries included, by id. */
+  private readonly said = new Map<string, JsonObject>()
   /** Ids of the prompt and of the messages that OpenCode adds after it. */
   private readonly prompts: Set<string>
   private readonly words: string
@@ -97,7 +100,7 @@ export class Following {
   }
 
   private *event(type: unknown, facts: JsonObject): Iterable<AgentEvent> {
-    if (type === 'message.updated') this.message(objectOf(facts.info) ?? {})
+    if (type === 'message.updated') yield* this.message(objectOf(facts.info) ?? {})
     else if (type === 'message.part.updated') yield* this.part(objectOf(facts.part) ?? {})
     else if (type === 'message.part.delta') {
       const text = textOf(facts.delta)
@@ -106,11 +109,16 @@ export class Following {
     } else if (type === 'session.status') yield* this.status(objectOf(facts.status) ?? {})
   }
 
-  private message({ id, role, parentID, summary }: JsonObject): void {
+  private *message(info: JsonObject): Iterable<AgentEvent> {
+    const { id, role, parentID, summary } = info
     const messageId = String(id)
     if (messageId === this.promptId) this.isTaken = true
-    const isAnswer = role === 'assistant' && this.prompts.has(String(parentID)) && summary !== true
-    if (isAnswer) this.answers.add(messageId)
+    if (role !== 'assistant' || !this.prompts.has(String(parentID))) return
+    if (summary !== true) this.answers.add(messageId)
+    this.said.set(messageId, info)
+    // Yielded at once: a turn that is stopped, killed or parked does not read its answer at the end.
+    const used = usedBy(objectOf(info.tokens) === undefined ? [] : this.said.values())
+    if (used !== undefined) yield { type: 'usage', ...used }
   }
 
   private *part(part: JsonObject): Iterable<AgentEvent> {

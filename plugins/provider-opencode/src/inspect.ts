@@ -3,7 +3,7 @@ import type { HeardOfTurn, Inspection, InspectOptions, JsonObject, ProviderSetti
 import { Unheard } from '../../shared/src/program/heard.js'
 import { objectOf, objectsOf } from '../../shared/src/program/json.js'
 import { outputOf } from './guarded.js'
-import { answerTo, isWhole, resultsIn } from './messages.js'
+import { answerTo, isWhole, resultsIn, usedFor } from './messages.js'
 import { readSettings } from './settings.js'
 import { decode } from './state.js'
 
@@ -22,10 +22,11 @@ export async function inspectTurn(
   const messages = objectsOf(objectOf(parsedText(text))?.messages)
   if (messages.length === 0) return { outcome: 'unknown' }
   const answer = answerTo(messages, message_id)
+  const used = usedFor(messages, message_id)
   const isFinished = answer !== undefined && isWhole(answer) && !answer.isCalling
   return isFinished && !neededUs(messages, message_id, options?.heard)
-    ? { outcome: 'finished', reply: answer.reply }
-    : { outcome: 'unfinished' }
+    ? { outcome: 'finished', reply: answer.reply, ...used }
+    : { outcome: 'unfinished', ...used }
 }
 
 function neededUs(messages: JsonObject[], promptId: string, heard: HeardOfTurn | undefined): boolean {

@@ -3,15 +3,17 @@
  * same format.
  */
 import type { IncomingHttpHeaders } from 'node:http'
-import type { AgentEvent, JsonObject, ProviderFailure, Usage } from 'substrat/provider'
+import type { AgentEvent, JsonObject, ProviderFailure } from 'substrat/provider'
 import { type FailureType, failure, refusedAfter } from '../../shared/src/failure.js'
 import { retryAfterMs } from '../../shared/src/model/retry-after.js'
 import { failureOfText } from '../../shared/src/program/failure-text.js'
 import { countOf, objectOf, objectsOf, textOf } from '../../shared/src/program/json.js'
+import { type Used, usedBy } from './usage.js'
 
 export interface Answered {
   reply: string
-  usage: Usage
+  /** Undefined if no message reports it. */
+  used: Used | undefined
   /** Why the last message ended; undefined if it has not. */
   finish: string | undefined
   /**
@@ -39,12 +41,17 @@ export function answerTo(messages: JsonObject[], promptId: string): Answered | u
   const hasWords = (text: string): boolean => text.trim() !== ''
   return {
     reply: ends.map(textIn).filter(hasWords).join('\n\n') || (answers.map(textIn).findLast(hasWords) ?? ''),
-    usage: said.map(usageOf).reduce(sum, { input_tokens: 0, output_tokens: 0 }),
+    used: usedFor(messages, promptId),
     finish,
     isCalling: hasCalls(last),
     // Includes the error of a failed summary, without which OpenCode cannot continue.
     error: errorOf(last) ?? (isEnd(finish) ? undefined : errorOf(said.at(-1))),
   }
+}
+
+/** The usage of the turn with this prompt, also if it has no answer. */
+export function usedFor(messages: JsonObject[], promptId: string): Used | undefined {
+  return usedBy(saidTo(messages, promptId).map(({ info }) => objectOf(info)))
 }
 
 /**
@@ -140,11 +147,11 @@ export function failureOfError({ name, data }: JsonObject): ProviderFailure {
 
 /** The end of a turn with this answer. `reported`: an error event that the answer may lack. */
 export function* endOf(answered: Answered, reported: JsonObject | undefined): Iterable<AgentEvent> {
-  const { reply, usage, finish } = answered
+  const { reply, used, finish } = answered
   const error = answered.error ?? (isEnd(finish) ? undefined : reported)
   const isCut = finish === 'length' || error?.name === 'MessageOutputLengthError'
   // A turn that fails has used tokens too.
-  if (usage.input_tokens + usage.output_tokens > 0) yield { type: 'usage', usage }
+  if (used !== undefined) yield { type: 'usage', ...used }
   if (error !== undefined && !isCut) throw failureSaying(reply, failureOfError(error))
   if (finish === 'content-filter') throw refusedAfter(reply, 'the model refused to answer (content-filter)')
   if (!isCut && !isWhole(answered)) {
@@ -168,21 +175,4 @@ function textIn({ parts }: JsonObject): string {
     .filter(({ type, synthetic }) => type === 'text' && synthetic !== true)
     .map(({ text }) => textOf(text) ?? '')
     .join('')
-}
-
-/** Includes cached tokens and reasoning, as with other providers. */
-function usageOf({ info }: JsonObject): Usage {
-  const { input, output, reasoning, cache } = objectOf(objectOf(info)?.tokens) ?? {}
-  const { read, write } = objectOf(cache) ?? {}
-  return {
-    input_tokens: countOf(input) + countOf(read) + countOf(write),
-    output_tokens: countOf(output) + countOf(reasoning),
-  }
-}
-
-function sum(a: Usage, b: Usage): Usage {
-  return {
-    input_tokens: a.input_tokens + b.input_tokens,
-    output_tokens: a.output_tokens + b.output_tokens,
-  }
 }

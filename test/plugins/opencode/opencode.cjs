@@ -61,7 +61,8 @@ function message(fields = {}, parts = []) {
   return info
 }
 
-const TOKENS = { input: 100, output: 7, reasoning: 1, cache: { read: 20, write: 0 } }
+const TOKENS = { input: 100, output: 7, reasoning: 1, cache: { read: 20, write: 3 } }
+const PAID = { providerID: 'lab', modelID: 'small', cost: 0.25, tokens: TOKENS }
 /** A message that is not an answer: the user's, or one that OpenCode added. */
 function user(parts, id = newId('msg')) {
   const info = { id, role: 'user' }
@@ -82,11 +83,12 @@ const STEPS = {
     for (const delta of text.match(/.{1,5}/gsu) ?? []) emit('message.part.delta', { ...facts, delta })
     const entry = current.messages.at(-1)
     entry.parts = [{ type: 'step-start' }, { ...part, text }]
-    entry.info = { ...info, finish, tokens: TOKENS, time: { created: 1, completed: 2 } }
+    entry.info = { ...PAID, ...info, finish, time: { created: 1, completed: 2 } }
     save(current)
     emit('message.updated', { sessionID: current.id, info: entry.info })
   },
   begin: (text) => STEPS.say(text, 'tool-calls'),
+  'say as': ({ text, ...fields }) => STEPS.say(text, 'tool-calls', fields),
   /** Some model providers send `stop` although the model calls a tool. */
   'call and say'(text) {
     STEPS.say(text)
