@@ -6,7 +6,12 @@
  */
 import fc from 'fast-check'
 import { expect, test } from 'vitest'
-import { World } from './world.js'
+import type { Usage } from '../../src/schema/types.js'
+import { remainder } from '../../src/session/fold/usage.js'
+import type { SessionRecord } from '../../src/session/records.js'
+import type { State } from '../../src/session/state.js'
+import { foldAll } from '../support/folding.js'
+import { sumOf, World } from './world.js'
 
 const EVENTS = [
   'begin model',
@@ -61,19 +66,86 @@ function worldOf(script: [string, boolean][]): World {
   return world
 }
 
+interface Part {
+  run_id: string
+  model: string | undefined
+  usage: Usage
+}
+
+/**
+ * The usage in the records. The end of a completed run repeats its total, so only the rest counts, and its models are those of
+ * the rest. Nothing is the rest of most runs.
+ */
+function usageOf(log: SessionRecord[]): Part[] {
+  const parts: Part[] = []
+  for (const record of log) {
+    if (!('usage' in record) || record.usage === undefined) continue
+    const { run_id } = record
+    const earlier = parts.filter((part) => part.run_id === run_id).map(({ usage }) => usage)
+    const isTotal = record.kind === 'run.completed' && earlier.length > 0
+    const usage = withoutZeros(isTotal ? remainder(record.usage, sumOf(earlier)) : record.usage)
+    if (isTotal && Object.values(usage).every((count) => count === 0)) continue
+    const models = 'models' in record ? record.models : undefined
+    const model = 'model' in record ? record.model : undefined
+    if (models === undefined) parts.push({ run_id, model, usage })
+    else for (const { model, ...usage } of models) parts.push({ run_id, model, usage })
+  }
+  return parts
+}
+
+/** The rest of a field that is not in the last part. No provider of this world reports a 0. */
+function withoutZeros(usage: Usage): Usage {
+  const fields = Object.entries(usage).filter(([, count]) => count !== 0)
+  return { input_tokens: 0, output_tokens: 0, ...Object.fromEntries(fields) }
+}
+
+function groupedBy<T, Key>(items: T[], keyOf: (item: T) => Key): Map<Key, T[]> {
+  const groups = new Map<Key, T[]>()
+  for (const item of items) groups.set(keyOf(item), [...(groups.get(keyOf(item)) ?? []), item])
+  return groups
+}
+
+function sums<Key>(groups: Map<Key, { usage: Usage }[]>): Map<Key, Usage> {
+  return new Map([...groups].map(([key, parts]) => [key, sumOf(parts.map(({ usage }) => usage))]))
+}
+
 /** Facts that hold after any order of events, with a crash at any batch. Each is checked in a world that has ended. */
 const FACTS: [string, (world: World) => void][] = [
   [
-    'the usage of the session is the sum over the runs of its log',
+    'each usage that a provider reported counts once, in its run and in the session, with every field',
+    (world) => {
+      const { state, reported } = world
+      const runs = [...groupedBy(reported, ({ run_id }) => run_id).values()]
+      const totals = runs.map((parts) => sumOf(parts.map(({ usage }) => usage)))
+      expect(state.usage).toEqual({
+        ...sumOf(reported.map(({ usage }) => usage)),
+        runs: world.begun().length,
+        runs_with_usage: totals.length,
+        runs_with_cost: totals.filter(({ cost_usd }) => cost_usd !== undefined).length,
+      })
+    },
+  ],
+  [
+    'the log has the usage of each run and of each model',
+    ({ log, reported }) => {
+      const counted = usageOf(log)
+      for (const key of ['run_id', 'model'] as const) {
+        const expected = groupedBy(reported, (part) => part[key])
+        const found = groupedBy(counted, (part) => part[key])
+        expect(sums(found)).toEqual(sums(expected))
+      }
+    },
+  ],
+  [
+    'a rebuild from the log gives the same usage, for each run that ends and for the session',
     ({ log, state }) => {
-      const byRun = new Map<string, number>()
-      for (const record of log)
-        if ('usage' in record && record.usage !== undefined) {
-          const earlier = record.kind === 'run.completed' ? 0 : (byRun.get(record.run_id) ?? 0)
-          byRun.set(record.run_id, earlier + record.usage.input_tokens)
-        }
-      const sum = [...byRun.values()].reduce((total, tokens) => total + tokens, 0)
-      expect(state.usage).toMatchObject({ input_tokens: sum, runs_with_usage: byRun.size })
+      const rebuilt = foldAll(log)
+      expect(rebuilt.usage).toEqual(state.usage)
+      expect(rebuilt.run?.usage).toEqual(state.run?.usage)
+      // A snapshot in the middle, as it is on disk, gives the same.
+      const half = Math.floor(log.length / 2)
+      const stored = JSON.parse(JSON.stringify(foldAll(log.slice(0, Math.max(1, half))))) as State
+      expect(foldAll(log.slice(Math.max(1, half)), stored).usage).toEqual(state.usage)
     },
   ],
   [

@@ -4,7 +4,7 @@ import { expect } from 'vitest'
 import type { ModelMessage } from '../../src/provider/contract.js'
 import { interruptedRecords, restRecords, settlement } from '../../src/recovery/settlement.js'
 import { type Row, rowOf } from '../../src/recovery/table.js'
-import type { Ask, CallRecord } from '../../src/schema/types.js'
+import type { Ask, CallRecord, ModelUsage, Usage, Used } from '../../src/schema/types.js'
 import type { Decision } from '../../src/schema/words.js'
 import type { NewRecord, SessionRecord } from '../../src/session/records.js'
 import type { Call, Run, State } from '../../src/session/state.js'
@@ -32,14 +32,43 @@ const GROUP = { process_group: 10, start_time: 20, kernel_boot_id: 'k', pid_name
 const EXPIRY = timeOf(1_000_000)
 const NOT_BEFORE = timeOf(900_000)
 
+const USAGE_FIELDS = [
+  ...(['input_tokens', 'output_tokens', 'cache_read_tokens', 'cache_write_tokens'] as const),
+  ...(['reasoning_tokens', 'cost_usd'] as const),
+]
+
+/** The bits of `id` decide which of the optional fields it has. */
+function someUsage(id: number): Usage {
+  const usage: Usage = { input_tokens: id, output_tokens: id + 1 }
+  if (id & 1) usage.cache_read_tokens = id + 2
+  if (id & 2) usage.cache_write_tokens = id + 3
+  if (id & 4) usage.reasoning_tokens = id + 4
+  if (id & 8) usage.cost_usd = id / 1000
+  return usage
+}
+
+/** The sum by its definition: a field that no usage has is absent. */
+export function sumOf(usages: Usage[]): Usage {
+  const sums = USAGE_FIELDS.map((field) => {
+    const counts = usages.map((usage) => usage[field]).filter((count) => count !== undefined)
+    const total = counts.reduce((sum, count) => sum + count, 0)
+    return counts.length === 0 ? [] : [field, field === 'cost_usd' ? Number(total.toFixed(9)) : total]
+  })
+  const fields = Object.fromEntries(sums.filter(({ length }) => length > 0)) as Partial<Usage>
+  return { input_tokens: 0, output_tokens: 0, ...fields }
+}
+
 export class World {
   readonly log: SessionRecord[] = []
   readonly rows = new Set<Row>()
+  /** What the providers have reported, in order. */
+  readonly reported: { run_id: string; usage: Usage; model: string | undefined }[] = []
   state = undefined as unknown as State
   /** The next effect of the living process; undefined if there is none. */
   private effect: Effect | undefined
   private provider: ProviderKind | undefined
   private now = timeOf(0)
+  private isUsageDue = false
   private ids = 0
   private history: ModelMessage[][] = []
 
@@ -233,18 +262,29 @@ export class World {
     const messages = all.length - 1
     const { seq, offset } = locationOf(kept.seq)
     const keeps = { seq, offset }
-    this.persist({ type: 'compacted', content: 'summary', how: 'summary', keeps, messages, responses: 0 })
+    this.persist({
+      type: 'compacted',
+      content: 'summary',
+      how: 'summary',
+      keeps,
+      messages,
+      responses: 0,
+      ...this.usedByRequest(),
+    })
   }
 
   private model(word: string, flag: boolean): void {
     if (word.startsWith('answer')) {
       const calls = this.calls(word)
       const stop = calls.length === 0 ? 'end' : 'tool_calls'
-      const usage = flag ? { input_tokens: 1, output_tokens: 1 } : null
-      this.persist({ type: 'model_responded', reply: flag ? 'x' : '', stop, usage, calls }, flag)
+      const { usage = null, ...model } = this.usedByRequest()
+      this.persist({ type: 'model_responded', reply: flag ? 'x' : '', stop, usage, ...model, calls }, flag)
     } else if (word.startsWith('fail')) {
       const [type, plan] = FAILURES[word] as (typeof FAILURES)[string]
-      this.persist({ type: 'model_failed', error: { type, message: 'm' }, plan }, flag)
+      this.persist(
+        { type: 'model_failed', error: { type, message: 'm' }, plan, ...this.usedByRequest() },
+        flag,
+      )
     }
   }
 
@@ -274,16 +314,28 @@ export class World {
     if (word === 'launch' && !isAnswered) this.persist({ type: 'launched', group: GROUP })
     else if (word === 'state' && !isAnswered) this.persist({ type: 'state_known', state: 'AA==' })
     else if (word === 'fail' && !isAnswered)
-      this.persist({ type: 'failed', error: { type: 'crashed', message: 'm' } }, flag)
+      this.persist(
+        { type: 'failed', error: { type: 'crashed', message: 'm' }, ...this.usedByProgram() },
+        flag,
+      )
     else if (word === 'answer' && isAnswered)
-      this.persist({ type: 'released', state: null, terminates: false }, flag)
-    else if (word === 'answer') this.persist({ type: 'agent_replied', reply: 'x' })
-    else if (word.startsWith('answer with') && !isAnswered)
+      this.persist({ type: 'released', state: null, terminates: false, ...this.usedLate() }, flag)
+    else if (word === 'fail, overloaded' && !isAnswered)
+      this.persist(
+        { type: 'program_killed', error: { type: 'crashed', message: 'm' }, ...this.usedByProgram() },
+        flag,
+      )
+    else if (word === 'answer') {
+      const used = this.usedByProgram()
+      this.persist({ type: 'agent_replied', reply: 'x', ...used })
+      this.isUsageDue = used.usage === undefined
+    } else if (word.startsWith('answer with') && !isAnswered)
       this.persist({
         type: 'program_waits',
         wait: flag ? 'input' : 'approval',
         state: null,
         ...this.asking(),
+        ...this.usedByProgram(),
       })
     else if (word === 'fail, rate limit' && !isAnswered) this.limit()
     // The program continues until its run is over or parked.
@@ -296,7 +348,13 @@ export class World {
 
   private limit(): void {
     const error = { type: 'rate_limit' as const, message: 'm' }
-    this.persist({ type: 'program_limited', state: null, error, notBefore: NOT_BEFORE })
+    this.persist({
+      type: 'program_limited',
+      state: null,
+      error,
+      notBefore: NOT_BEFORE,
+      ...this.usedByProgram(),
+    })
   }
 
   private person(word: string, run: Run): void {
@@ -356,7 +414,8 @@ export class World {
     const running = this.effect.type === 'run_tool' && !flag ? this.effect.call_id : undefined
     const outcome = { content: 'stopped', is_error: true, output: null }
     const result = running === undefined ? null : { call_id: running, ...outcome }
-    this.persist({ type: 'stopped', reason, state: null, result })
+    const used = this.provider === 'agent' ? this.usedByProgram() : {}
+    this.persist({ type: 'stopped', reason, state: null, result, ...used })
   }
 
   /** The process dies, and another process recovers. It may die at once too. */
@@ -375,7 +434,8 @@ export class World {
   private settle(goesOn: boolean, unknownTool: 'stop' | 'continue', finished: string | undefined): void {
     const row = rowOf(this.state, reading(this.now))
     this.rows.add(row)
-    const facts = { policy: POLICY, unknownTool, goesOn, hasSurvivor: false, finished }
+    const used = row === 'J' ? this.usedByProgram() : {}
+    const facts = { policy: POLICY, unknownTool, goesOn, hasSurvivor: false, finished, used }
     this.append(settlement(this.state, row, facts))
   }
 
@@ -405,6 +465,31 @@ export class World {
       ...withdrawnRecords(run, 'the turn was cancelled'),
       { kind: 'run.cancelled', run_id: run.run_id, reason: 'cancelled' },
     ])
+  }
+
+  /** The usage of a request to a model. Some providers report no usage, some no model. */
+  private usedByRequest(): { usage?: Usage; model?: string } {
+    const { usage, models: [part] = [] } = this.usedByProgram(1)
+    if (usage === undefined) return {}
+    return part === undefined ? { usage } : { usage, model: part.model }
+  }
+
+  /** The usage that comes with the end of the program, if the record of its reply has none. */
+  private usedLate(): Used {
+    return this.isUsageDue ? this.usedByProgram() : {}
+  }
+
+  /** A usage that differs from all others, with any of the fields that a provider may leave out, and its parts by model. */
+  private usedByProgram(modelsMax = 2): Used {
+    const { open } = this
+    const id = ++this.ids
+    if (open === undefined || id % 4 === 0) return {}
+    const parts = [`m${id % 3}`, 'other'].slice(0, id % 5 === 0 ? 0 : modelsMax)
+    const models = parts.map((model, at): ModelUsage => ({ model, ...someUsage(10 * id + at) }))
+    const total = models.length === 0 ? someUsage(10 * id) : sumOf(models)
+    if (models.length === 0) this.reported.push({ run_id: open.run_id, usage: total, model: undefined })
+    for (const { model, ...usage } of models) this.reported.push({ run_id: open.run_id, usage, model })
+    return models.length === 0 ? { usage: total } : { usage: total, models }
   }
 
   private call(callId: string): Call {
