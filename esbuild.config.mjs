@@ -48,7 +48,6 @@ const asModule = {
   },
 }
 await buildModule('@modelcontextprotocol/sdk/client/index.js', 'dist/mcp-client.js')
-await buildModule('src/turn/tools/mcp-server.ts', 'dist/mcp-server.js')
 const bridge = await build({ ...shared, entryPoints: ['src/command/mcp-entry.ts'], format: 'cjs' })
 replace('dist/mcp.cjs', bridge.outputFiles[0].text)
 const predicates = 'src/schema/generated/snapshot-predicates.js'

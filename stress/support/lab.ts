@@ -56,7 +56,6 @@ const COPIED = [
   'bin/package.json',
   'dist/start.cjs',
   'dist/mcp.cjs',
-  'dist/mcp-server.js',
   'dist/snapshot-predicates.cjs',
   'package.json',
   'oclif.manifest.json',

@@ -378,7 +378,7 @@ describe.concurrent('substrat mcp', () => {
         [null, -32700],
         [1, -32600],
         [2, -32600],
-        [3, -32600],
+        [3, undefined],
         [4, undefined],
       ]),
     )

@@ -22,7 +22,7 @@ export interface Message {
 }
 
 const PARSE_ERROR = -32700
-export const INVALID_REQUEST = -32600
+const INVALID_REQUEST = -32600
 
 export function parseMessage(line: Line): ParsedMessage {
   if (line.left > 0) return refusedLine(idAtAnEnd(line), INVALID_REQUEST, TOO_LONG)
@@ -84,7 +84,7 @@ function whyInvalid(value: unknown): string | undefined {
 }
 
 /** The message's id as JSON, by which the sender finds its request; `null` if it has no valid id. */
-export function idOf(value: unknown): string {
+function idOf(value: unknown): string {
   const id = isPlainObject(value) ? value.id : undefined
   return typeof id === 'string' || typeof id === 'number' ? JSON.stringify(id) : 'null'
 }

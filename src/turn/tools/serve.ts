@@ -18,8 +18,8 @@ export async function serveTools(
 ): Promise<{ close(): void }> {
   const runId = session.state.run?.run_id ?? ''
   return store.local.serveSocket(session.id, runId, async (connection) => {
-    // Loaded at the first connection: most programs never connect.
-    const { serveMcp: speakMcp } = await import('./mcp-server.js')
-    await speakMcp(connection, definitions, call)
+    // Evaluated at the first connection: most programs never connect.
+    const { serveMcp } = await import('./mcp-server.js')
+    await serveMcp(connection, definitions, call)
   })
 }

@@ -55,8 +55,8 @@ export const DAMAGE: Mutant[] = [
   },
   {
     name: 'the arguments of an MCP call may be nested to any depth',
-    place: 'turn/tools/mcp-server.ts serveMcp',
-    edits: { 'if:1': '' },
+    place: 'turn/tools/mcp-server.ts callOf',
+    edits: { 'if:3': '' },
     suites: ['turn/ask/levels'],
   },
   {

@@ -47,7 +47,7 @@ describe('an MCP call with arguments', () => {
     expect(JSON.parse(answer)).toMatchObject(
       isTaken
         ? { result: { content: [{ text: 'done' }] } }
-        : { error: { message: expect.stringContaining('the arguments have too many levels') } },
+        : { error: { message: expect.stringContaining('The arguments have too many levels') } },
     )
     connection.destroy()
     await served
