@@ -23,6 +23,20 @@ describe.concurrent('usage', () => {
     expect((await house.ok('usage', 'a', '--json')).json.total).toEqual(json.total)
   })
 
+  test('of a fork begins at 0: the tokens of its conversation are those of the first agent', async () => {
+    const house = new House()
+    await house.spawn('first')
+    await house.ok('send', 'first', 'one two three')
+    await house.ok('fork', 'first', '--name', 'second')
+    const forked = (await house.ok('usage', 'second', '--json')).json
+    expect(forked.total).toMatchObject({ runs: 0, runs_with_usage: 0, input_tokens: 0, output_tokens: 0 })
+    await house.ok('send', 'second', 'four five')
+    const { json } = await house.ok('usage', '--json')
+    expect(json.total).toMatchObject({ runs: 2, runs_with_usage: 2, input_tokens: 5 })
+    // Snapshots and logs agree.
+    expect((await house.ok('usage', '--since', '2020-01-01', '--json')).json.total).toEqual(json.total)
+  })
+
   test('counts an agent with those below it, and nothing before --since', async () => {
     const house = new House()
     await house.spawn('lead')

@@ -205,4 +205,16 @@ export const REBUILDABLE: Mutant[] = [
     suites: ['tree/create-agent'],
     equivalent: 'the second check, which asks both questions again, finds a name that changed between them',
   },
+  {
+    name: 'only input and output tokens are added up',
+    place: 'session/fold/usage.ts combined',
+    edits: { 'expression:1': '' },
+    suites: ['turn/step-properties'],
+  },
+  {
+    name: 'the usage of a compaction is not counted',
+    place: 'turn/step/model.ts compactedRecord',
+    edits: { 'conditional:1': '{}' },
+    suites: ['turn/step-properties'],
+  },
 ]
