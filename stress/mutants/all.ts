@@ -21,6 +21,7 @@ import { TRANSITIONS } from './rules/transitions.js'
 import { TREE } from './rules/tree.js'
 import { UNDER_LOCKS } from './rules/under-locks.js'
 import { UNSYNCED } from './rules/unsynced.js'
+import { USAGE } from './rules/usage.js'
 
 export type RuleMutant = Mutant & { rule: string }
 
@@ -39,6 +40,7 @@ const BY_RULE: Record<string, Mutant[]> = {
   settling: [...SETTLING, ...LEFT_RUNNING],
   keys: KEYS,
   tokens: TOKENS,
+  'usage and items': USAGE,
   transitions: TRANSITIONS,
   names: NAMES,
   tree: TREE,

@@ -254,6 +254,22 @@ test('the usage of a run is the sum over its responses', () => {
   })
 })
 
+test('the cached tokens, reasoning tokens and costs of a run are added up, also if one response lacks them', () => {
+  const parts = { cache_read_tokens: 3, cache_write_tokens: 4, reasoning_tokens: 5, cost_usd: 0.1 }
+  const counts = { input_tokens: 1, output_tokens: 2 }
+  const used = (usage: object): NewRecord => ({ ...responded('shell'), usage }) as NewRecord
+  const costly = used({ ...counts, ...parts, cost_usd: 0.2 })
+  const run = on(used({ ...counts, ...parts }), finished('c0'), costly, finished('c0'), used(counts)).run
+  expect(run?.usage).toEqual({
+    input_tokens: 3,
+    output_tokens: 6,
+    cache_read_tokens: 6,
+    cache_write_tokens: 8,
+    reasoning_tokens: 10,
+    cost_usd: 0.3,
+  })
+})
+
 test('a compaction moves the start of the context and marks the run as compacted', () => {
   const state = on(asked, {
     kind: 'context.compacted',

@@ -1,0 +1,47 @@
+/** What a provider reports beside its reply: whole usage, counted once, and its own items, given back unchanged. */
+import type { Mutant } from '../mutant.js'
+
+export const USAGE: Mutant[] = [
+  {
+    name: 'a total counts what earlier records of the run counted',
+    place: 'session/fold/usage.ts remainder',
+    edits: { 'return:1': 'return @identifier:1' },
+    suites: ['turn/drive-agent'],
+  },
+  {
+    name: 'cached tokens, reasoning tokens and costs are not added up',
+    place: 'session/fold/usage.ts addOptional',
+    edits: { 'forOf:1': '' },
+    suites: ['session/fold/turn'],
+  },
+  {
+    name: 'the usage of an earlier response of the run is forgotten',
+    place: 'session/fold/usage.ts countUsage',
+    edits: { 'logical:1': '@right' },
+    suites: ['session/fold/turn'],
+  },
+  {
+    name: "a provider's items are not stored with its response",
+    place: 'turn/ask/stored.ts storedItems',
+    edits: { 'if:1': '@return:1' },
+    suites: ['turn/drive-model'],
+  },
+  {
+    name: "a provider's items are not given back",
+    place: 'turn/prompt/history.ts itemsOf',
+    edits: { 'return:1': 'return []' },
+    suites: ['turn/drive-model'],
+  },
+  {
+    name: 'a result from elsewhere is not awaited',
+    place: 'turn/tool-runs.ts deferralOf',
+    edits: { 'if:1': '@return:1' },
+    suites: ['commands/tool-results'],
+  },
+  {
+    name: 'the deadline of an awaited result is ignored',
+    place: 'turn/drive.ts Turn.earliestDeadline',
+    edits: { 'return:1': 'return this.ports.tokenExpiry()' },
+    suites: ['commands/tool-results'],
+  },
+]
