@@ -41,7 +41,7 @@ export const USAGE: Mutant[] = [
   {
     name: 'the deadline of an awaited result is ignored',
     place: 'turn/drive.ts Turn.earliestDeadline',
-    edits: { 'return:1': 'return this.ports.tokenExpiry()' },
+    edits: { 'logical:1': 'false' },
     suites: ['commands/tool-results'],
   },
 ]
