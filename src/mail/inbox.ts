@@ -37,8 +37,12 @@ export function mailIndexOf(store: Store): MailIndex {
   return (agentId) => marked.has(agentId)
 }
 
+/** Content up to this length is kept until its message is chosen. */
+const CONTENT_KEPT_MAX = 4096
+
 /**
- * A due message without its content. The content of the chosen messages is read again: all pending mail may be 10 GiB.
+ * A due message without its content, if that is long. The content of the chosen messages is read again: all pending mail may be
+ * 10 GiB.
  */
 interface Due extends Pick<Message, 'message_id' | 'from' | 'kind' | 'key' | 'sequence'> {
   size: number
@@ -97,7 +101,8 @@ function dueMails({ store, state, mailIds }: Session, now: ClockReading): Due[] 
       continue
     }
     const { message_id, from, kind, key, sequence, content } = message
-    const read = (): Delivery | undefined => readMessage(store, state.id, message_id)
+    const isSmall = content.length <= CONTENT_KEPT_MAX
+    const read = (): Delivery | undefined => (isSmall ? message : readMessage(store, state.id, message_id))
     due.push({ message_id, from, kind, key, sequence, size: content.length, read })
   }
   return due.sort(inOrder)
@@ -136,12 +141,24 @@ export function nextDueAt(store: Store, state: State): string | null {
  * The pending controls as records, oldest first. The caller appends them, then calls `removeDelivered`. One call
  * returns at most as many as the state can remember ids; the next call returns the rest.
  */
-export function controlRecords({ store, state, mailIds }: Session): NewRecord[] {
+export function controlRecords(session: Session): NewRecord[] {
+  const { store, state, mailIds } = session
+  const known = notControls.get(session) ?? new Set()
+  notControls.set(session, known)
   const controls: Message[] = []
-  for (const message of eachMessage(store, state, mailIds))
+  for (const message of eachMessage(
+    store,
+    state,
+    mailIds.filter((id) => !known.has(id)),
+  )) {
     if (message.kind === 'control') controls.push(message)
+    else known.add(message.message_id)
+  }
   return controls.sort(inOrder).slice(0, limits.mailsTakenMax).map(controlRecord)
 }
+
+/** The messages that a session has read and that are not controls. A stored message does not change its kind. */
+const notControls = new WeakMap<Session, Set<string>>()
 
 /** A pending message, as it was stored. */
 export function findPending(store: Store, recipient: State, messageId: string): Message | undefined {

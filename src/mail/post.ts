@@ -25,6 +25,8 @@ export interface PostOptions {
    * log.
    */
   isRepeat?: boolean
+  /** The recipient, if the caller has just read it. */
+  recipient?: Recipient | undefined
   /** The state of the sender, if the caller knows it. */
   sender?: State
 }
@@ -36,7 +38,7 @@ export interface PostOptions {
 export function post(store: Store, draft: Draft, options: PostOptions = {}): boolean {
   const { to, message_id } = draft
   if (to === OPERATOR) return put(store, draft, placeForOperator(store, draft.from, options.sender))
-  const before = isUuid(to) ? withAgent(store, to, recipientOf) : undefined
+  const before = options.recipient ?? (isUuid(to) ? withAgent(store, to, recipientOf) : undefined)
   // Check this first: the message may have been delivered before the recipient was terminated.
   if (before !== undefined && isKnown(store, before.state, message_id, options)) return false
   if (before === undefined || before.state.state === 'terminated') throw undeliverableError(store, draft)
@@ -56,13 +58,13 @@ function takeBack(store: Store, { to, message_id }: Draft): boolean {
   return !store.mail.idsToReturn(to).includes(message_id)
 }
 
-interface Recipient {
+export interface Recipient {
   state: State
   mailIds: string[]
 }
 
-/** The inbox is read here, at the same moment as the state. */
-function recipientOf({ state }: Loaded, { mailIds }: OpenedAgent): Recipient {
+/** The inbox is read at the same moment as the state. */
+export function recipientOf({ state }: Loaded, { mailIds }: OpenedAgent): Recipient {
   return { state, mailIds }
 }
 

@@ -19,10 +19,10 @@ import { visit } from '../dispatch/visit.js'
 import { SessionStateError, SubstratError } from '../errors.js'
 import { OPERATOR } from '../format.js'
 import { findPending } from '../mail/inbox.js'
-import { post } from '../mail/post.js'
+import { post, recipientOf } from '../mail/post.js'
 import type { SettleResult } from '../recovery/settle.js'
 import { digestOf } from '../session/ids.js'
-import { openDurable, openForRead } from '../session/load.js'
+import { openDurable, withAgent } from '../session/load.js'
 import type { Session } from '../session/session.js'
 import type { Run, State } from '../session/state.js'
 import { isBesideProgram, isInterrupted, isUnfinished } from '../session/status.js'
@@ -139,24 +139,28 @@ function answeredBefore(ctx: Context, request: SendRequest): Outcome | undefined
 /** The message is durable when it returns. A process that runs a turn of the agent delivers it after that turn. */
 export function queue(ctx: Context, request: SendRequest): Outcome {
   const { store } = ctx
-  const open = request.key === null ? openForRead : openDurable
-  const state = open(store, request.agentId)?.state as State
+  const recipient = request.key === null ? withAgent(store, request.agentId, recipientOf) : undefined
+  const state = recipient?.state ?? (openDurable(store, request.agentId)?.state as State)
   const taken = findKeyedOutcome(ctx, state, request) ?? beingAnswered(ctx, state, request)
   if (taken !== undefined) return taken
   const { key, content, kind, notBefore } = request
   const messageId = key === null ? randomUuid() : nextIdOfKey(store, state, key)
-  const isNew = post(store, {
-    message_id: messageId,
-    from: OPERATOR,
-    from_path: OPERATOR,
-    to: state.id,
-    kind,
-    content,
-    key,
-    not_before: notBefore?.at ?? null,
-    clock: notBefore?.clock ?? null,
-    turn_timeout_ms: request.turnTimeoutMs,
-  })
+  const isNew = post(
+    store,
+    {
+      message_id: messageId,
+      from: OPERATOR,
+      from_path: OPERATOR,
+      to: state.id,
+      kind,
+      content,
+      key,
+      not_before: notBefore?.at ?? null,
+      clock: notBefore?.clock ?? null,
+      turn_timeout_ms: request.turnTimeoutMs,
+    },
+    { recipient },
+  )
   const stored = isNew ? undefined : findPending(store, state, messageId)
   if (stored !== undefined && stored.digest !== digestOf(content)) throw keyConflict(state, request)
   ctx.reporter.note(

@@ -173,7 +173,7 @@ export class Session {
       lease.assertHeld()
       if (current.keys !== this.openedKeys) writeKeyIndex(this.store, lease.log, current)
       const isCurrent = this.snapshotBytes === current.log_bytes
-      lease.rest({ snapshot: isCurrent ? undefined : snapshotOf(current), isOwed: isOwed(current) })
+      await lease.rest({ snapshot: isCurrent ? undefined : snapshotOf(current), isOwed: isOwed(current) })
     } catch (error) {
       if (!(error instanceof SubstratError)) throw error
     } finally {

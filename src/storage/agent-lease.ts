@@ -87,9 +87,10 @@ export class AgentLease implements Lease {
   }
 
   /** A message counts as mail from the moment its sender begins to store it. */
-  rest({ snapshot, isOwed }: Rest): void {
+  async rest({ snapshot, isOwed }: Rest): Promise<void> {
     if (snapshot !== undefined) this.parts.snapshots.write(this.agentId, snapshot)
     this.parts.visits.unmark(this.agentId, () => isOwed || this.parts.mail.holdsAny(this.agentId))
+    await this.release()
   }
 
   release(): Promise<void> {

@@ -151,8 +151,8 @@ export interface Lease extends Right {
    * is unchanged; SYNC_FAILED and LOCKED mean that the outcome is unknown.
    */
   append(batch: Batch): void
-  /** Leaves the agent as its holder: the snapshot, and whether it stays marked. Mail keeps it marked in any case. */
-  rest(rest: Rest): void
+  /** Leaves the agent and releases it: the snapshot, and whether it stays marked. Mail keeps it marked in any case. */
+  rest(rest: Rest): Promise<void>
 }
 
 /** The records of one append, as the session encodes them. */

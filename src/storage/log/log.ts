@@ -30,8 +30,12 @@ abstract class LogFile extends LogReader {
   }
 }
 
+/** A batch up to this size stays in memory: its records are read right after the append. */
+const RECENT_BYTES_MAX = 1024 * 1024
+
 export class LogWriter extends LogFile {
   private isBroken = false
+  private recent: { from: number; bytes: Buffer } = { from: 0, bytes: Buffer.alloc(0) }
 
   private constructor(file: io.OpenFile) {
     super(file)
@@ -69,10 +73,16 @@ export class LogWriter extends LogFile {
     this.isBroken = false
   }
 
+  override read(from: number, to: number): Buffer {
+    const { from: start, bytes } = this.recent
+    const isRecent = from >= start && to <= start + bytes.length
+    return isRecent ? bytes.subarray(from - start, to - start) : super.read(from, to)
+  }
+
   /**
    * Appends one batch, durable on return. STORAGE_FAILED means that the log is unchanged, or that its tail will be cut.
    */
-  append(batch: Uint8Array): void {
+  append(batch: Buffer): void {
     if (this.isBroken)
       throw new SubstratError(
         'SYNC_FAILED',
@@ -92,6 +102,7 @@ export class LogWriter extends LogFile {
     }
     // After the sync, so that a batch in a log replaced before the sync is not acknowledged either.
     this.assertNamed()
+    if (batch.length <= RECENT_BYTES_MAX) this.recent = { from: this.end, bytes: batch }
     this.end += batch.length
   }
 
