@@ -36,7 +36,7 @@ export function parseTime(text: string): string | undefined {
 
 /** An ISO 8601 time in UTC, to the second: `2026-11-20 10:00:00Z`. */
 export function readableTime(iso: string): string {
-  return `${iso.slice(0, 19).replace('T', ' ')}Z`
+  return `${iso.slice(0, 10)} ${iso.slice(11, 19)}Z`
 }
 
 export function sleep(ms: number): Promise<void> {

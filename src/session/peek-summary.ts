@@ -11,6 +11,8 @@ import { type AgentSummary, idleSummary } from './snapshot-layout.js'
 
 /** Undefined if the agent does not exist. With mail in its inbox the whole state is read, because a summary has no delivered ids. */
 export function peekSummary(store: Store, agentId: string, hasMail: boolean): AgentSummary | undefined {
-  const summary = hasMail ? undefined : store.peek(agentId, SNAPSHOT_HEADS, ({ text }) => idleSummary(text))
+  const summary = hasMail
+    ? undefined
+    : store.peek(agentId, SNAPSHOT_HEADS, ({ text }) => idleSummary(text('latin1'), agentId))
   return summary ?? peekState(store, agentId)
 }

@@ -7,7 +7,10 @@
 import type { Run, State } from './state.js'
 
 /** A text without an escape. With one, the caller parses the whole snapshot. */
-const TEXT = '"[^"\\\\]*"'
+const CHARACTERS = '[^"\\\\]*'
+/** The same, of characters that are the same byte in Latin-1 and UTF-8. */
+const ASCII_ONLY = '[^"\\\\\\x80-\\xff]*'
+const TEXT = `"${CHARACTERS}"`
 const NUMBER = '\\d+'
 const FLAG = 'true|false'
 const OBJECT = '\\{[^{}]*\\}'
@@ -50,39 +53,42 @@ interface Form {
   isShown: boolean
 }
 
-const hiddenField = (form: string): Form => ({ form, isShown: false })
+const hiddenField = (form: string): Form => ({ form: `(?:${form})`, isShown: false })
 const shownField = (form: string): Form => ({ form, isShown: true })
+const shownText = shownField(`"(${CHARACTERS})"`)
+const shownTextOrNull = shownField(`(?:null|"(${CHARACTERS})")`)
+const shownNumber = shownField(`(${NUMBER})`)
 /** A field after `run`, which the fast reader does not match by itself. */
 const later = null
 
 /** Every field of a state, in the order of the snapshot. */
 const LAYOUT: Record<keyof State, Form | null> = {
   format: hiddenField(NUMBER),
-  id: shownField(TEXT),
-  name: shownField(`null|${TEXT}`),
-  title: shownField(`null|${TEXT}`),
-  parent: shownField(`null|${TEXT}`),
-  path: shownField(TEXT),
-  state: shownField(TEXT),
-  hold: shownField(FLAG),
+  id: shownText,
+  name: shownTextOrNull,
+  title: shownTextOrNull,
+  parent: shownTextOrNull,
+  path: shownText,
+  state: shownText,
+  hold: shownField(`(${FLAG})`),
   gate: hiddenField(NO_GATE),
   isPoked: hiddenField(FLAG),
   metadata: hiddenField(OBJECT),
-  provider_name: shownField(TEXT),
+  provider_name: shownText,
   options: hiddenField(OBJECT),
-  model: shownField(`null|${TEXT}`),
-  workspace: shownField(TEXT),
+  model: shownTextOrNull,
+  workspace: shownText,
   instructions: hiddenField(`null|${TEXT}|${OBJECT}`),
   allow: hiddenField('\\[[^\\][]*\\]'),
-  created_at: shownField(TEXT),
-  updated_at: shownField(TEXT),
+  created_at: shownText,
+  updated_at: shownText,
   suspended_at: hiddenField(`null|${TEXT}`),
   provider_state: hiddenField(`null|${TEXT}`),
   seed: hiddenField(`null|${OBJECT}`),
   isSeedDue: hiddenField(FLAG),
-  last_seq: shownField(NUMBER),
-  last_offset: shownField(NUMBER),
-  log_bytes: shownField(NUMBER),
+  last_seq: shownNumber,
+  last_offset: shownNumber,
+  log_bytes: shownNumber,
   context_offset: hiddenField(NUMBER),
   context_seq: hiddenField(NUMBER),
   compaction: hiddenField(`null|${OBJECT}`),
@@ -105,24 +111,21 @@ const LAYOUT: Record<keyof State, Form | null> = {
 
 const NAMES = Object.keys(LAYOUT) as (keyof State)[]
 
-const BEGINNING = new RegExp(
-  `^${Object.entries(LAYOUT)
-    .flatMap(([name, of]) => (of === null ? [] : [`"${name}":(${of.isShown ? '' : '?:'}${of.form})`]))
-    .join(',')},`,
-)
 /**
  * `recovery` and `usage` close last, so these are fields of the state itself. A boot id and a usage have no braces in them. In
  * version 7 `recovery` is the last field.
  */
+const END_BEGINS = ',"reminders":[],'
 const END = new RegExp(
   `,"reminders":\\[\\],"watchers":\\[\\],"recovery":\\{(?:"last_boot_seen":(?:null|${TEXT}),)?"interruption":null,"barren_attempts":0,"unanswered_requests":0\\}(?:,"usage":(?:null|\\{[^{}]*\\}))?$`,
+  'y',
 )
 /** Longer than the end of an idle agent's snapshot, unless its boot id is very long. */
 const END_CHARACTERS_MAX = 600
 
-/** The position of each shown field in a match of `BEGINNING`. */
-const PLACES = Object.fromEntries(
-  NAMES.filter((name) => LAYOUT[name]?.isShown).map((name, place) => [name, place]),
+/** The capture of each shown field. */
+const AT = Object.fromEntries(
+  NAMES.filter((name) => LAYOUT[name]?.isShown).map((name, index) => [name, index + 1]),
 ) as Record<keyof State, number>
 
 /** The fields of a state in the order of the snapshot, without undefined ones. */
@@ -142,34 +145,40 @@ function beginning({ run_id, boot_id, status, ...rest }: Run): object {
 }
 
 /**
- * Reads the fields that lists show from a snapshot without its head and its checksum. Undefined if the agent is not idle, or
- * if a text has an escape.
+ * Reads the fields that lists show from that agent's snapshot, given without its head and its checksum, and decoded as Latin-1.
+ * Undefined if the agent is not idle, or if a text has an escape.
  */
-export function idleSummary(text: string): AgentSummary | undefined {
-  const found = END.test(text.slice(-END_CHARACTERS_MAX)) ? BEGINNING.exec(text) : null
-  if (found === null) return undefined
-  // Parsed, because a substring would keep the whole text in memory.
-  const values = JSON.parse(`[${found.slice(1).join(',')}]`)
-  // biome-ignore lint/suspicious/noExplicitAny: the pattern has checked the form of each field.
-  const shown = (name: keyof State): any => values[PLACES[name]]
-  // A literal, because building the object field by field takes longer than all the code above.
+export function idleSummary(latin1: string, agentId: string): AgentSummary | undefined {
+  const found = matchOfIdle(latin1)
+  if (found?.[AT.id] !== agentId) return undefined
+  const [path, title, parent] = [found[AT.path] as string, found[AT.title], found[AT.parent]]
+  const [created, updated] = [found[AT.created_at], found[AT.updated_at]] as [string, string]
+  const [name, model] = [found[AT.name], found[AT.model]]
+  // One short copy: the parts of a match keep the whole snapshot in memory.
+  const copy = `${path}${created}${updated}${title ?? ''}${parent ?? ''}${name ?? ''}`
+  const createdAt = path.length
+  const updatedAt = createdAt + created.length
+  const titleAt = updatedAt + updated.length
+  const parentAt = titleAt + (title?.length ?? 0)
+  const nameAt = parentAt + (parent?.length ?? 0)
+  // A literal, because building the object field by field, or with JSON.parse, takes longer than all the code above.
   return {
-    id: shown('id'),
-    name: shown('name'),
-    title: shown('title'),
-    parent: shown('parent'),
-    path: shown('path'),
-    state: shown('state'),
-    hold: shown('hold'),
+    id: agentId,
+    name: name === undefined ? null : copy.slice(nameAt),
+    title: title === undefined ? null : copy.slice(titleAt, parentAt),
+    parent: parent === undefined ? null : copy.slice(parentAt, nameAt),
+    path: copy.slice(0, createdAt),
+    state: STATE.shared(found[AT.state] as string) as State['state'],
+    hold: found[AT.hold] === 'true',
     gate: GATE,
-    provider_name: shown('provider_name'),
-    model: shown('model'),
-    workspace: sharedText(shown('workspace')),
-    created_at: shown('created_at'),
-    updated_at: shown('updated_at'),
-    last_seq: shown('last_seq'),
-    last_offset: shown('last_offset'),
-    log_bytes: shown('log_bytes'),
+    provider_name: PROVIDER.shared(found[AT.provider_name] as string),
+    model: model === undefined ? null : MODEL.shared(model),
+    workspace: WORKSPACE.shared(found[AT.workspace] as string),
+    created_at: copy.slice(createdAt, updatedAt),
+    updated_at: copy.slice(updatedAt, titleAt),
+    last_seq: Number(found[AT.last_seq]),
+    last_offset: Number(found[AT.last_offset]),
+    log_bytes: Number(found[AT.log_bytes]),
     run: null,
     tokens: NONE,
     delivered: NONE,
@@ -179,10 +188,30 @@ export function idleSummary(text: string): AgentSummary | undefined {
 }
 
 const NONE: never[] = []
-let latest = ''
 
 /** Shares one copy of a text among consecutive agents that have the same. */
-function sharedText(text: string): string {
-  if (text !== latest) latest = text
-  return latest
+class Latest {
+  private text = ''
+
+  shared(text: string): string {
+    if (text !== this.text) this.text = Buffer.from(text).toString()
+    return this.text
+  }
+}
+
+const [STATE, PROVIDER, MODEL, WORKSPACE] = [new Latest(), new Latest(), new Latest(), new Latest()]
+
+let patterns: { ofAscii: RegExp; ofAny: RegExp } | undefined
+
+/** A capture for each shown field, undefined for null. */
+function matchOfIdle(latin1: string): RegExpExecArray | null {
+  END.lastIndex = latin1.indexOf(END_BEGINS, latin1.length - END_CHARACTERS_MAX)
+  if (END.lastIndex < 0 || !END.test(latin1)) return null
+  patterns ??= { ofAscii: beginningWith(ASCII_ONLY), ofAny: beginningWith(CHARACTERS) }
+  return patterns.ofAscii.exec(latin1) ?? patterns.ofAny.exec(Buffer.from(latin1, 'latin1').toString())
+}
+
+function beginningWith(characters: string): RegExp {
+  const fields = Object.entries(LAYOUT).flatMap(([name, of]) => (of === null ? [] : [`"${name}":${of.form}`]))
+  return new RegExp(`^${fields.join(',').replaceAll(`(${CHARACTERS})`, `(${characters})`)},`)
 }

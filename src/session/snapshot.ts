@@ -115,7 +115,7 @@ function completedRun(run: State['run']): object | null | undefined {
 /** The state in a snapshot whose checksum is correct, not checked against the log. Undefined if it is not JSON. */
 export function snapshotIn({ head, text }: PeekedSnapshot): State | undefined {
   try {
-    return stateIn(JSON.parse(`${head}${text}}`) as JsonObject)
+    return stateIn(JSON.parse(`${head}${text('utf8')}}`) as JsonObject)
   } catch {
     return undefined
   }

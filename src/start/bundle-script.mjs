@@ -10,7 +10,7 @@ export function scriptSource(text) {
   const body = text
     // Libraries require modules at their top that they may never use.
     .replaceAll(
-      /\brequire\("((?:node:)?(?:child_process|crypto|readline|perf_hooks|net|worker_threads|stream\/promises|fs\/promises|string_decoder|tty|os|assert|zlib))"\)/g,
+      /\brequire\("((?:node:)?(?:child_process|crypto|readline|perf_hooks|net|worker_threads|stream\/promises|fs\/promises|string_decoder|tty|os|assert))"\)/g,
       (_, name) => `lazyBuiltin(() => require(${JSON.stringify(name)}))`,
     )
     // In code from V8's cache, import() fails on Node 20 and warns on newer versions. code-cache.ts passes its own.

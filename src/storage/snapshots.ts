@@ -2,7 +2,7 @@
 
 import * as io from '../host/disk/io.js'
 import { replace } from '../host/disk/replace.js'
-import { damageOf, frame, LF, type Unframed, unframedText, unframeFile } from './log/frame.js'
+import { beginsWith, damageOf, frame, LF, SUFFIX_BYTES, type Unframed, unframeFile } from './log/frame.js'
 import { peek } from './log/peek.js'
 import { recordHead } from './log/scan.js'
 import type { HomePaths } from './paths.js'
@@ -16,10 +16,9 @@ interface KnownEnd {
   updated_at: string
 }
 
-/** A snapshot, and the text of its fields after a known head. */
-export interface PeekedSnapshot {
+interface Peeked {
   head: string
-  text: string
+  text(encoding: 'utf8' | 'latin1'): string
 }
 
 export class Snapshots {
@@ -32,15 +31,16 @@ export class Snapshots {
 
   /**
    * Fast path for lists of very many agents: the fields are not parsed. Undefined if the snapshot is missing, damaged or large,
-   * or begins with none of the heads.
+   * or begins with none of the heads. Its text can be read until the next call.
    */
-  peek(agentId: string, heads: string[]): PeekedSnapshot | undefined {
-    const line = peek('snapshot.read', this.paths.agent(agentId).snapshot, 0)?.subarray(0, -1)
-    if (line === undefined) return undefined
-    const head = heads.find((each) => line.toString('latin1', 0, each.length) === each)
-    return head === undefined || damageOf(line, head) !== undefined
+  peek(agentId: string, heads: string[]): Peeked | undefined {
+    const bytes = peek('snapshot.read', this.paths.agent(agentId).snapshot, 0)
+    if (bytes === undefined) return undefined
+    const head = heads.find((each) => beginsWith(bytes, each))
+    const length = bytes.length - 1
+    return head === undefined || damageOf(bytes, head, length) !== undefined
       ? undefined
-      : { head, text: unframedText(line, head) }
+      : { head, text: (encoding) => bytes.toString(encoding, head.length, length - SUFFIX_BYTES) }
   }
 
   /**
@@ -51,7 +51,8 @@ export class Snapshots {
     if (!(Number.isSafeInteger(last_offset) && last_offset >= 0)) return false
     const bytes = peek('log.read', this.paths.agent(id).log, last_offset)
     if (bytes?.length !== log_bytes - last_offset || bytes.at(-1) !== LF) return false
-    return damageOf(bytes.subarray(0, -1), `${recordHead(last_seq)}"ts":"${updated_at}",`) === undefined
+    const head = `${recordHead(last_seq)}"ts":"${updated_at}",`
+    return damageOf(bytes, head, bytes.length - 1) === undefined
   }
 
   write(agentId: string, snapshot: object): void {

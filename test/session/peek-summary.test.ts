@@ -185,10 +185,11 @@ describe('the fast path', () => {
 })
 
 test.each([
-  ['of this version', encodeSnapshot],
-  ['of version 7', encodeEarlierSnapshot],
-])('the fast path opens only two files of an idle agent with a snapshot %s', async (_, encode) => {
-  const id = await atRest()
+  ['of this version', encodeSnapshot, 'a'],
+  ['of version 7', encodeEarlierSnapshot, 'a'],
+  ['that is not all ASCII', encodeSnapshot, 'Müller \u{1f600}'],
+])('the fast path opens only two files of an idle agent with a snapshot %s', async (_, encode, name) => {
+  const id = await atRest({ name })
   const truth = openForRead(store, id)?.state as State
   writeFileSync(join(dirname(store.local.logPath(id)), 'session.json'), encode(truth))
   expectSame(id)

@@ -17,7 +17,7 @@ export function agentsTable(agents: ListedAgent[], { status, state, roots }: Lis
 }
 
 function titleOf(agent: ListedAgent): string {
-  return 'title' in agent ? firstLine(agent.title ?? '') : ''
+  return 'title' in agent && agent.title !== null ? firstLine(agent.title) : ''
 }
 
 function cellsOf(agent: ListedAgent): string[] {

@@ -11,19 +11,23 @@ export function table<T>(head: string[], items: readonly T[], cellsOf: (item: T)
 }
 
 function widen(widths: number[], cells: string[]): void {
-  for (const [column, cell] of cells.entries()) {
+  for (let column = 0; column < cells.length; column++) {
+    const [cell, width] = [cells[column] as string, widths[column] as number]
     // A cell is at most as wide as its number of code units. Most cells need no exact count.
-    if (cell.length > (widths[column] as number))
-      widths[column] = Math.max(widths[column] as number, widthOf(cell))
+    if (cell.length > width) widths[column] = Math.max(width, widthOf(cell))
   }
 }
 
 function lineOf(cells: string[], widths: number[]): string {
-  const last = cells.length - 1
-  const padded = cells.map((cell, column) =>
-    column === last ? cell : cell + ' '.repeat((widths[column] as number) - widthOf(cell)),
-  )
-  return padded.join('  ').trimEnd()
+  let line = ''
+  for (let column = 0; column < cells.length - 1; column++)
+    line += padded(cells[column] as string, widths[column] as number)
+  return (line + cells[cells.length - 1]).trimEnd()
+}
+
+/** The cell with the space behind its column. */
+function padded(cell: string, width: number): string {
+  return cell.padEnd(width + 2 + cell.length - widthOf(cell))
 }
 
 /** Counts code points. A terminal may draw a wide character (CJK, emoji) in two columns; this counts it as one. */

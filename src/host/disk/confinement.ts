@@ -12,11 +12,21 @@ import { SubstratError } from '../../errors.js'
 
 const KNOWN_MAX = 200_000
 
+/** The real directories of a listing. */
+interface Listed {
+  /** The path of the listed directory, with a slash. */
+  below: string
+  names: string[]
+  /** The index of the name that a visit in order comes to next. */
+  next: number
+}
+
 export class Confinement {
   private readonly confined = new Set<string>()
   private readonly known = new Set<string>()
-  /** A cache: most steps act on the same file as the step before. */
-  private latest = ''
+  /** A cache: most steps act on the same file, or in the same directory, as the step before. */
+  private latest = { path: '', directory: '' }
+  private listed: Listed | undefined
 
   /** `isLink` returns undefined for a missing path. */
   constructor(private readonly isLink: (path: string) => boolean | undefined) {}
@@ -25,23 +35,45 @@ export class Confinement {
   add(directories: string[]): void {
     for (const directory of directories) this.confined.add(directory)
     this.known.clear()
-    this.latest = ''
+    this.latest = { path: '', directory: '' }
+    this.listed = undefined
   }
 
   /** Call before each step on that path. Checks its directory; the last component may be a symlink. */
   refuseLinksTo(path: string): void {
-    if (path === this.latest) return
-    if (this.refuseLinks(dirname(path))) this.latest = path
+    const { latest } = this
+    if (path === latest.path) return
+    const directory = dirname(path)
+    if (directory !== latest.directory && !this.refuseLinks(directory)) return
+    latest.path = path
+    latest.directory = directory
   }
 
   /** Throws HOME_EXPOSED if the directory is a symlink or below one. False if it does not exist. */
   refuseLinks(directory: string): boolean {
-    return this.known.has(directory) || this.checkDirectory(directory)
+    return this.isListed(directory) || this.known.has(directory) || this.checkDirectory(directory)
   }
 
-  /** Records that the entry is a real directory. Ignored unless `directory` itself was checked. */
-  learn(directory: string, name: string): void {
-    if (this.known.size < KNOWN_MAX && this.known.has(directory)) this.known.add(`${directory}/${name}`)
+  /**
+   * Records that these entries are real directories. Ignored unless `directory` itself was checked. Only the latest listing
+   * is recorded, and saves a check for a caller that visits its entries in order.
+   */
+  learn(directory: string, names: string[]): void {
+    if (this.known.has(directory)) this.listed = { below: `${directory}/`, names, next: 0 }
+  }
+
+  /** While the entries are visited in order, no set of their paths is made: hashing very many paths takes longer than a look. */
+  private isListed(directory: string): boolean {
+    const { listed } = this
+    if (listed === undefined || directory.slice(0, listed.below.length) !== listed.below) return false
+    if (directory.slice(listed.below.length) === listed.names[listed.next]) {
+      listed.next += 1
+      return true
+    }
+    this.listed = undefined
+    for (const each of listed.names.slice(0, KNOWN_MAX - this.known.size))
+      this.remember(`${listed.below}${each}`)
+    return this.known.has(directory)
   }
 
   private checkDirectory(directory: string): boolean {

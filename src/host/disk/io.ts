@@ -248,10 +248,10 @@ export function listDirectory(point: string, path: string): string[] {
 export function listDirectories(point: string, path: string): string[] {
   const list = (): string[] => {
     confinement.refuseLinks(path)
-    return fs.readdirSync(path, { withFileTypes: true }).map((entry) => {
-      if (entry.isDirectory()) confinement.learn(path, entry.name)
-      return entry.name
-    })
+    const entries = fs.readdirSync(path, { withFileTypes: true })
+    const directories = entries.filter((entry) => entry.isDirectory()).map(({ name }) => name)
+    confinement.learn(path, directories)
+    return directories.length === entries.length ? directories : entries.map(({ name }) => name)
   }
   return unless('ENOENT', () => step({ point, name: 'read', path }, list)) ?? []
 }

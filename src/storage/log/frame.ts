@@ -49,20 +49,28 @@ export function unframeFile(bytes: Buffer): Unframed {
 }
 
 /** The text between `head` and the checksum. The line must be undamaged. */
-export function unframedText(line: Buffer, head: string): string {
+function unframedText(line: Buffer, head: string): string {
   return line.toString('utf8', head.length, line.length - SUFFIX_BYTES)
 }
 
 /**
- * Why the line is damaged or does not begin with `head`. Undefined if it is good. Takes a tenth of the time of parsing.
+ * Why the first `length` bytes of `bytes`, a line, are damaged or do not begin with `head`. Undefined if the line is good.
+ * Takes a tenth of the time of parsing.
  */
-export function damageOf(line: Buffer, head = '{'): string | undefined {
-  const split = line.length - SUFFIX_BYTES
+export function damageOf(bytes: Buffer, head = '{', length = bytes.length): string | undefined {
+  const split = length - SUFFIX_BYTES
   if (split <= head.length) return 'it is too short for a record'
-  const crc = crcAt(line, split)
-  if (crc === undefined) return line.includes(0) ? 'it has NUL bytes' : 'it has no checksum at its end'
-  if (crc32(line.subarray(0, split)) !== crc) return 'its checksum is wrong'
-  return line.toString('latin1', 0, head.length) === head ? undefined : 'it does not begin as expected'
+  const crc = crcAt(bytes, split)
+  if (crc === undefined)
+    return bytes.subarray(0, length).includes(0) ? 'it has NUL bytes' : 'it has no checksum at its end'
+  if (crc32(bytes.subarray(0, split)) !== crc) return 'its checksum is wrong'
+  return beginsWith(bytes, head) ? undefined : 'it does not begin as expected'
+}
+
+/** Whether the bytes begin with that ASCII text. Byte by byte, because a string of the bytes takes longer. */
+export function beginsWith(bytes: Buffer, head: string): boolean {
+  for (let index = 0; index < head.length; index++) if (bytes[index] !== head.charCodeAt(index)) return false
+  return true
 }
 
 /** The eight checksum digits of an undamaged line, given without its LF. */

@@ -72,13 +72,29 @@ test('no path outside a confined directory is checked', () => {
 
 test('a directory from a listing is not checked again', () => {
   confinement.refuseLinks('/home/agents')
-  confinement.learn('/home/agents', 'a')
+  confinement.learn('/home/agents', ['a'])
   confinement.refuseLinksTo('/home/agents/a/log')
   expect(looks).toEqual(['/home/agents'])
 })
 
 test('a directory from a listing of an unchecked directory is checked', () => {
-  confinement.learn('/home/agents/a', 'inbox')
+  confinement.learn('/home/agents/a', ['inbox'])
   entries['/home/agents/a'] = 'link'
   expect(() => confinement.refuseLinksTo('/home/agents/a/inbox/1')).toThrow(exposed('/home/agents/a'))
+})
+
+test('the directories of a listing may be visited in any order', () => {
+  for (const name of ['b', 'c', 'd']) entries[`/home/agents/${name}`] = 'directory'
+  confinement.refuseLinks('/home/agents')
+  confinement.learn('/home/agents', ['a', 'b', 'c'])
+  for (const name of ['a', 'c', 'b', 'a', 'd']) confinement.refuseLinksTo(`/home/agents/${name}/log`)
+  expect(looks).toEqual(['/home/agents', '/home/agents/d'])
+})
+
+test('a symlink below or beside the directories of a listing is refused', () => {
+  Object.assign(entries, { '/home/agents/a/inbox': 'link', '/home/agents/b': 'link' })
+  confinement.refuseLinks('/home/agents')
+  confinement.learn('/home/agents', ['a'])
+  expect(() => confinement.refuseLinksTo('/home/agents/a/inbox/1')).toThrow(exposed('/home/agents/a/inbox'))
+  expect(() => confinement.refuseLinksTo('/home/agents/b/log')).toThrow(exposed('/home/agents/b'))
 })
