@@ -3,6 +3,7 @@
 import { mkdirSync, readFileSync, renameSync, writeFileSync } from 'node:fs'
 import path from 'node:path'
 import { build } from 'esbuild'
+import { lazyBuiltin } from '../../src/start/lazy-builtin.mjs'
 
 const root = path.resolve(process.argv[2] ?? '.')
 const output = path.resolve(process.argv[3] ?? path.join(root, 'dist/index.cjs'))
@@ -26,8 +27,20 @@ const { outputFiles, metafile } = await build({
 
 // Replace the file atomically: a session can be loading it.
 mkdirSync(path.dirname(output), { recursive: true })
-writeFileSync(`${output}.${process.pid}.tmp`, licences(Object.keys(metafile.inputs)) + outputFiles[0].text)
+writeFileSync(
+  `${output}.${process.pid}.tmp`,
+  licences(Object.keys(metafile.inputs)) + lazily(outputFiles[0].text),
+)
 renameSync(`${output}.${process.pid}.tmp`, output)
+
+/** Loads a built-in module of Node at its first use: many turns never use it. */
+function lazily(text) {
+  const lazy = text.replaceAll(
+    /\brequire\("(node:(?:child_process|crypto|http|https|net|tls))"\)/g,
+    (_, name) => `lazyBuiltin(() => require(${JSON.stringify(name)}))`,
+  )
+  return `const lazyBuiltin = ${lazyBuiltin}\n${lazy}`
+}
 
 function licences(inputs) {
   const folders = inputs.flatMap((input) => /^.*\/node_modules\/(?:@[^/]+\/)?[^/]+/.exec(input)?.[0] ?? [])

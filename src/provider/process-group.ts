@@ -105,21 +105,25 @@ function isReused(group: ProcessGroup): boolean {
   return leaderStart !== undefined && leaderStart !== group.start_time
 }
 
-/** Without a tag, kills all members, for a caller that started the group itself; but none if the number was reused. */
+/**
+ * Without a tag, kills all members, for a caller that started the group itself; but none if the number was reused. Returns
+ * whether no member is left.
+ */
 export async function killGroup(
   group: ProcessGroup,
   tag: ProcessTag | undefined,
   graceMs: number,
-): Promise<void> {
+): Promise<boolean> {
   const end = clock.monotonic() + graceMs
   let members = membersOf(group, tag)
   if (graceMs > 0) for (const pid of members) send(pid, 'SIGTERM')
   for (let pauseMs = 1; members.length > 0; pauseMs = Math.min(pauseMs * 2, 20)) {
-    if (clock.monotonic() >= end + DEATH_MS_MAX) return
+    if (clock.monotonic() >= end + DEATH_MS_MAX) return false
     if (clock.monotonic() >= end) for (const pid of members) send(pid, 'SIGKILL')
     await sleep(pauseMs)
     members = membersOf(group, tag)
   }
+  return true
 }
 
 /**

@@ -54,18 +54,16 @@ async function launch(
   const start = { environment, tag, output: 'pipe' as const }
   const { child, group, exited, leash } = await startBehindBarrier(command, start, options, context.record)
   // `kill` or the leash kills processes that the program leaves in its group.
-  const releaseWhenGone = (): void => {
+  void exited.then(() => {
     if (membersOf(group, undefined).length === 0) leash.release()
-  }
-  void exited.then(releaseWhenGone)
+  })
   return {
     stdin: child.stdin as unknown as NodeJS.WritableStream,
     stdout: child.stdout as NodeJS.ReadableStream,
     stderr: child.stderr as NodeJS.ReadableStream,
     exited,
     async kill(graceMs) {
-      await killGroup(group, undefined, graceMs)
-      releaseWhenGone()
+      if (await killGroup(group, undefined, graceMs)) leash.release()
     },
   }
 }

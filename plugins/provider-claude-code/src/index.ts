@@ -1,10 +1,10 @@
 /** `claude-code`: the Claude Code of this machine, with its own login, settings and sessions. */
-import { randomUUID } from 'node:crypto'
 import type { AgentProvider } from 'substrat/provider'
 import { openSession } from './session.js'
 import { OPTIONS, readSettings } from './settings.js'
 import { decodeClaudeState, restoredState } from './state.js'
 import { inspectTranscript } from './transcript.js'
+import { newUuid } from './uuid.js'
 
 const provider: AgentProvider = {
   kind: 'agent',
@@ -14,7 +14,7 @@ const provider: AgentProvider = {
     readSettings(settings)
   },
   create: async (settings, host) =>
-    openSession({ sessionId: randomUUID(), isBegun: false, promptId: null }, settings, host),
+    openSession({ sessionId: newUuid(), isBegun: false, promptId: null }, settings, host),
   restore: async (state, settings, host) => openSession(restoredState(state), settings, host),
   async inspect(state, _settings, options) {
     const known = decodeClaudeState(state)

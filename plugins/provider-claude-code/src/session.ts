@@ -1,5 +1,4 @@
 /** One session of claude, and the turns in it. */
-import { randomUUID } from 'node:crypto'
 import type {
   AgentEvent,
   AgentHost,
@@ -15,6 +14,7 @@ import { readSettings } from './settings.js'
 import { type ClaudeState, encodeClaudeState } from './state.js'
 import { claudeDirectory, findTranscript, inspectTranscript } from './transcript.js'
 import { runTurn } from './turn.js'
+import { newUuid } from './uuid.js'
 
 export function openSession(kept: ClaudeState, settings: ProviderSettings, host: AgentHost): AgentSession {
   // Stopping aborts this signal, which ends a turn whose program still waits at the start barrier. A running program
@@ -34,7 +34,7 @@ export function openSession(kept: ClaudeState, settings: ProviderSettings, host:
       const directory = claudeDirectory(process.env)
       throw failure('session_lost', `claude no longer has session ${state.sessionId} in ${directory}`)
     }
-    const promptId = randomUUID()
+    const promptId = newUuid()
     const permissions = new Permissions(options.allow ?? [], decided)
     state = { ...state, promptId, isBegun: resumes }
     // Yielded before the program starts, so that after a crash the transcript can be found.

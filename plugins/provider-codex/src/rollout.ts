@@ -3,8 +3,7 @@
  * codex appends each turn. After a power loss, lines can be incomplete or full of NUL bytes. Codex ignores such
  * lines, and so does this reader.
  */
-import { createReadStream } from 'node:fs'
-import { readdir, stat } from 'node:fs/promises'
+import { createReadStream, readdirSync, statSync } from 'node:fs'
 import { homedir } from 'node:os'
 import { join } from 'node:path'
 import type { HeardOfTurn, Inspection, JsonObject } from 'substrat/provider'
@@ -20,9 +19,9 @@ type Environment = Record<string, string | undefined>
 const LINE_BYTES_MAX = 32 * 1024 * 1024
 
 /** The size of a thread's rollout; null if no readable one exists. A compressed one is not readable. */
-export async function rolloutBytes(threadId: string, environment: Environment): Promise<number | null> {
-  const file = await findRollout(threadId, environment)
-  return file === undefined ? null : (await stat(file)).size
+export function rolloutBytes(threadId: string, environment: Environment): number | null {
+  const file = findRollout(threadId, environment)
+  return file === undefined ? null : statSync(file).size
 }
 
 /**
@@ -34,10 +33,10 @@ export async function turnOutcome(
   environment: Environment,
   heard?: HeardOfTurn,
 ): Promise<Inspection> {
-  const file = await findRollout(thread.id, environment)
+  const file = findRollout(thread.id, environment)
   const start = thread.rolloutBytes
   // A shorter file is not the one that was measured.
-  if (file === undefined || start === null || (await stat(file)).size < start) return { outcome: 'unknown' }
+  if (file === undefined || start === null || statSync(file).size < start) return { outcome: 'unknown' }
   return firstTurn(readLines(createReadStream(file, { start }), LINE_BYTES_MAX), heard)
 }
 
@@ -104,19 +103,27 @@ function isOneOf(type: unknown, ...names: string[]): boolean {
 }
 
 /** Searches the newest days first: a continued thread is usually recent. */
-async function findRollout(threadId: string, environment: Environment): Promise<string | undefined> {
+function findRollout(threadId: string, environment: Environment): string | undefined {
   const end = `-${threadId}.jsonl`
-  const search = async (directory: string, depth: number): Promise<string | undefined> => {
-    const names = (await readdir(directory).catch(() => [])).sort().reverse()
+  const search = (directory: string, depth: number): string | undefined => {
+    const names = namesIn(directory).sort().reverse()
     if (depth === 0) {
       const name = names.find((name) => name.startsWith('rollout-') && name.endsWith(end))
       return name === undefined ? undefined : join(directory, name)
     }
     for (const name of names) {
-      const file = await search(join(directory, name), depth - 1)
+      const file = search(join(directory, name), depth - 1)
       if (file !== undefined) return file
     }
     return undefined
   }
   return search(join(environment.CODEX_HOME || join(homedir(), '.codex'), 'sessions'), 3)
+}
+
+function namesIn(directory: string): string[] {
+  try {
+    return readdirSync(directory)
+  } catch {
+    return []
+  }
 }

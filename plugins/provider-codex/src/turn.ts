@@ -48,7 +48,7 @@ export async function* runTurn(turn: Turn): AsyncIterable<AgentEvent> {
   const own = readSettings(turn.settings)
   const { signal, allow } = turn.options
   const reader = new TurnReader(turn)
-  if (turn.thread !== undefined) yield reader.know(await measureRollout(turn.thread))
+  if (turn.thread !== undefined) yield reader.know(measureRollout(turn.thread))
   const offline = new OfflineClock(own.offlineTimeoutMs)
   const { settings, host } = turn
   const command = commandOf({ settings, own, threadId: turn.thread?.id ?? null, allow, tools: host.tools })
@@ -74,8 +74,8 @@ export async function* runTurn(turn: Turn): AsyncIterable<AgentEvent> {
   }
 }
 
-async function measureRollout(thread: Thread): Promise<Thread> {
-  return { ...thread, rolloutBytes: await rolloutBytes(thread.id, process.env) }
+function measureRollout(thread: Thread): Thread {
+  return { ...thread, rolloutBytes: rolloutBytes(thread.id, process.env) }
 }
 
 /** The reply of a completed turn, even if codex was killed before it could report the end. */

@@ -1,11 +1,12 @@
 /**
  * Routes a request to its host: directly on a kept connection, through a proxy as an absolute-form request (http), or
- * through a proxy's tunnel (https). `node:https` is loaded only if needed: it takes 15 ms, most of it for TLS.
+ * through a proxy's tunnel (https). The build loads `node:https` and `node:tls` only if needed: they take 15 ms.
  */
 import { readFileSync } from 'node:fs'
 import { Agent, type ClientRequest, request as httpRequest, type RequestOptions } from 'node:http'
-import type { Agent as SecureAgent } from 'node:https'
+import { request as httpsRequest, Agent as SecureAgent } from 'node:https'
 import { isIP, type Socket } from 'node:net'
+import { connect as connectSecurely } from 'node:tls'
 import { failure } from '../failure.js'
 import { bareHost, type Environment, proxyAuthorization, proxyFor } from './proxy.js'
 
@@ -22,7 +23,7 @@ export interface RouteOptions {
   reuse: boolean
 }
 
-const agent = new Agent({ keepAlive: true })
+let agent: Agent | undefined
 let secureAgent: SecureAgent | undefined
 
 export async function routeTo(url: URL, options: RouteOptions): Promise<Route> {
@@ -36,12 +37,12 @@ export async function routeTo(url: URL, options: RouteOptions): Promise<Route> {
   }
   const kept = options.reuse ? {} : { agent: false as const }
   if (url.protocol === 'http:') {
+    agent ??= new Agent({ keepAlive: true })
     return { target: url.host, open: (request) => httpRequest(url, { agent, ...request, ...kept }) }
   }
-  const https = await import('node:https')
-  secureAgent ??= new https.Agent({ keepAlive: true })
+  secureAgent ??= new SecureAgent({ keepAlive: true })
   const trust = { agent: secureAgent, ...trustedRoots(options.environment) }
-  return { target: url.host, open: (request) => https.request(url, { ...trust, ...request, ...kept }) }
+  return { target: url.host, open: (request) => httpsRequest(url, { ...trust, ...request, ...kept }) }
 }
 
 export function proxyOf(url: URL, environment: Environment): URL | undefined {
@@ -58,7 +59,7 @@ async function forwardRoute(
   _target: string,
   { environment }: RouteOptions,
 ): Promise<Route['open']> {
-  const request = await requestOf(proxy, environment)
+  const request = requestOf(proxy, environment)
   return (options) =>
     request({
       ...options,
@@ -73,22 +74,21 @@ async function tunnelRoute(
   target: string,
   options: RouteOptions,
 ): Promise<Route['open']> {
-  const [https, tls] = await Promise.all([import('node:https'), import('node:tls')])
   // The tunnel comes last, because an abort cannot close it before its request begins.
   const socket = await openTunnel(url, proxy, target, options)
   const host = bareHost(url)
   const createConnection = (): Socket =>
-    tls.connect({
+    connectSecurely({
       socket,
       host,
       ...(isIP(host) === 0 ? { servername: host } : {}),
       ...trustedRoots(options.environment),
     })
-  return (request) => https.request(url, { ...request, createConnection })
+  return (request) => httpsRequest(url, { ...request, createConnection })
 }
 
 async function openTunnel(url: URL, proxy: URL, target: string, options: RouteOptions): Promise<Socket> {
-  const open = await requestOf(proxy, options.environment)
+  const open = requestOf(proxy, options.environment)
   const authority = `${url.hostname}:${url.port || 443}`
   return new Promise((resolve, reject) => {
     const request = open({
@@ -118,14 +118,10 @@ export function refusedByProxy(status: number, target: string): Error {
 }
 
 /** Returns the function that sends requests to the proxy itself. */
-async function requestOf(
-  proxy: URL,
-  environment: Environment,
-): Promise<(options: RequestOptions) => ClientRequest> {
+function requestOf(proxy: URL, environment: Environment): (options: RequestOptions) => ClientRequest {
   const address = { hostname: bareHost(proxy), port: proxy.port || undefined, agent: false as const }
   if (proxy.protocol === 'http:') return (options) => httpRequest({ ...options, ...address })
-  const https = await import('node:https')
-  return (options) => https.request({ ...options, ...address, ...trustedRoots(environment) })
+  return (options) => httpsRequest({ ...options, ...address, ...trustedRoots(environment) })
 }
 
 function authorization(proxy: URL): Record<string, string> {
