@@ -10,7 +10,7 @@ import { createRequire, Module } from 'node:module'
 import { homedir } from 'node:os'
 import { dirname, join } from 'node:path'
 import { Script } from 'node:vm'
-import { crc32 } from 'node:zlib'
+import { crc32 } from './crc32.js'
 import { whyUntrusted } from './trust.js'
 
 /** The exports of the bundle. */

@@ -7,8 +7,9 @@
  * - The crc is a fixed 18-byte suffix: the CRC-32 of the line's bytes before it.
  * - A line with a wrong checksum is damage. A reader reports it, unless its comment says that it leaves damage out.
  */
-import { crc32 } from 'node:zlib'
+
 import type { JsonObject } from '../../format.js'
+import { crc32 } from '../../start/crc32.js'
 
 const SUFFIX = Buffer.from(',"crc":"00000000"}')
 export const SUFFIX_BYTES = SUFFIX.length

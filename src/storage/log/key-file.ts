@@ -15,10 +15,10 @@
  * A file that fails a check is not used. If the log is damaged, every page with a good CRC is used.
  */
 
-import { crc32 } from 'node:zlib'
 import type { JsonObject } from '../../format.js'
 import * as io from '../../host/disk/io.js'
 import { replace } from '../../host/disk/replace.js'
+import { crc32 } from '../../start/crc32.js'
 import { checksumOf, frame, LF, unframe } from './frame.js'
 import {
   compareAt,
