@@ -11,6 +11,7 @@ import { recoverRows, waitRows } from './bench/killed.js'
 import { describeMachine } from './bench/machine.js'
 import { modelRows } from './bench/peers.js'
 import { plot } from './bench/plot.js'
+import { programRows } from './bench/programs.js'
 import type { Run } from './bench/run.js'
 import { homeRows, logRows } from './bench/scale.js'
 import { sizeRows } from './bench/size.js'
@@ -36,6 +37,7 @@ const { values } = parseArgs({
 const PARTS: Record<string, (run: Run) => Promise<Row[]>> = {
   start: startRows,
   model: (run) => modelRows(run, values.peers),
+  programs: (run) => programRows(run, values.peers),
   log: logRows,
   home: homeRows,
   age: ageRows,

@@ -6,20 +6,20 @@ import { install } from '../real/install.js'
 import { opencode } from '../real/opencode.js'
 import { pi } from '../real/pi.js'
 import { placeIn } from '../real/place.js'
-import type { RealProgram } from '../real/program.js'
+import type { Place, RealProgram } from '../real/program.js'
 import { Lab } from '../support/lab.js'
 import { LoopbackModel, providerFlags } from '../support/model.js'
 import { type Subject, sampleInTurn } from './measure.js'
 import { fewRounds, type Run } from './run.js'
 import { type Row, ratio, skippedRow } from './table.js'
 
-interface Peer {
-  program: Pick<RealProgram, 'name' | 'packages' | 'executable' | 'configure' | 'bare'>
+export interface Peer<P = Pick<RealProgram, 'name' | 'packages' | 'executable' | 'configure' | 'bare'>> {
+  program: P
   /** A turn that continues a conversation; `first` is the stdout of the first turn. */
   continueArgv(first: string): string[]
 }
 
-const PEERS: Peer[] = [
+export const AGENT_PROGRAMS: Peer<RealProgram>[] = [
   {
     program: codex,
     continueArgv: (first) => [
@@ -42,13 +42,17 @@ const PEERS: Peer[] = [
       'hello',
     ],
   },
+]
+
+const PEERS: Peer[] = [
+  ...AGENT_PROGRAMS,
   {
     program: opencode,
     continueArgv: () => ['run', '--format', 'json', '-m', 'loop/m', '--continue', 'hello'],
   },
   { program: pi, continueArgv: () => ['-p', '--provider', 'loop', '--model', 'm', '--continue', 'hello'] },
 ]
-const CODEX = { atMost: 0.35 }
+const CODEX = { atMost: 0.3 }
 
 /** Uses a separate lab: the linked plugin would slow the start of the other subjects. */
 export async function modelRows(run: Run, withPeers: boolean): Promise<Row[]> {
@@ -70,7 +74,7 @@ export async function modelRows(run: Run, withPeers: boolean): Promise<Row[]> {
       const target = peer.program === codex ? CODEX : {}
       const what = `${ours} / ${peer.program.name}, going on`
       try {
-        peers.push(await afterFirstTurn(lab, home, model.url, peer))
+        peers.push((await afterFirstTurn(lab, home, model.url, peer)).subject)
       } catch (error) {
         rows.push(skippedRow(what, (error as Error).message.split('\n')[0] as string, target))
       }
@@ -88,13 +92,13 @@ export async function modelRows(run: Run, withPeers: boolean): Promise<Row[]> {
   }
 }
 
-/** An agent after its first turn. */
-async function afterFirstTurn(
+/** A program after its first turn, about to continue. */
+export async function afterFirstTurn(
   lab: Lab,
   home: string,
   modelUrl: string,
   { program, continueArgv: again }: Peer,
-): Promise<Subject> {
+): Promise<{ subject: Subject; place: Place }> {
   const executable = await install(program)
   const place = placeIn(lab, modelUrl, executable)
   const env = program.configure(place)
@@ -103,7 +107,8 @@ async function afterFirstTurn(
   if (said.status !== 0)
     throw new Error(`${program.name} exited ${said.status}: ${said.stderr.slice(0, 200)}`)
   const argv = again(said.stdout)
-  return { name: `${program.name} ${argv[0]}${resumeWord(argv)}`, home, program: executable, argv, env }
+  const name = `${program.name} ${argv[0]}${resumeWord(argv)}`
+  return { subject: { name, home, program: executable, argv, env }, place }
 }
 
 function start(

@@ -67,11 +67,15 @@ export async function providerFlags(
   provider: ModelProviderName,
   url: string,
 ): Promise<string[]> {
+  await linkPlugin(lab, home, provider)
+  const base = provider === 'openai' ? `${url}/v1` : url
+  const options = ['--option', `base_url=${base}`, ...(provider === 'openai' ? ['--option', 'api=chat'] : [])]
+  return ['--provider', provider, '--model', 'loopback', ...options]
+}
+
+export async function linkPlugin(lab: Lab, home: string, provider: string): Promise<void> {
   const plugin = join(repository, `plugins/provider-${provider}`)
   const linked = linkedIn.get(lab) ?? new Set()
   if (!linked.has(plugin)) await lab.do(home, 'plugins', 'link', plugin)
   linkedIn.set(lab, linked.add(plugin))
-  const base = provider === 'openai' ? `${url}/v1` : url
-  const options = ['--option', `base_url=${base}`, ...(provider === 'openai' ? ['--option', 'api=chat'] : [])]
-  return ['--provider', provider, '--model', 'loopback', ...options]
 }
