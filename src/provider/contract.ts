@@ -20,6 +20,7 @@ export type {
   LaunchedServer,
   McpStdioServer,
   PrivateFile,
+  ToolServer,
 } from './host-contract.js'
 
 export type Provider = ModelProvider | AgentProvider

@@ -21,8 +21,8 @@ export interface AgentHost {
    * the end of the turn; after a crash, the next command for the agent removes it.
    */
   privateFile(name: string, text: string): PrivateFile
-  /** The MCP server (stdio) with substrat's own tools, to offer to the program during the turn. Null if the agent gets none. */
-  tools: McpStdioServer | null
+  /** The MCP server with substrat's own tools, to offer to the program during the turn. Null if the agent gets none. */
+  tools: ToolServer | null
   /**
    * Like `launch`, for a server: after `keep` it outlives the turn and the command. An agent has at most one; an earlier kept
    * server is killed first. Null if this turn must not keep a server: then use `launch`.
@@ -36,6 +36,15 @@ export interface PrivateFile {
   path: string
   /** Idempotent. */
   remove(): void
+}
+
+export interface ToolServer extends McpStdioServer {
+  /**
+   * Responds to one MCP message (JSON-RPC) in this process. Use it for a program that passes the messages to its provider: it
+   * then starts no server of its own, which takes as long as a command. Undefined for a message without a response. Never
+   * rejects.
+   */
+  respond(message: object): Promise<object | undefined>
 }
 
 /** How a program starts an MCP server on stdio. */

@@ -7,13 +7,7 @@
 import { ProgramFiles } from '../files/program-files.js'
 import type { ProcessGroup } from '../schema/types.js'
 import { randomUuid } from '../start/random.js'
-import type {
-  AgentHost,
-  CallOptions,
-  LaunchCommand,
-  LaunchedProgram,
-  McpStdioServer,
-} from './host-contract.js'
+import type { AgentHost, CallOptions, LaunchCommand, LaunchedProgram, ToolServer } from './host-contract.js'
 import { killGroup, membersOf, type ProcessTag } from './process-group.js'
 import { startBehindBarrier } from './start-barrier.js'
 
@@ -23,7 +17,7 @@ export interface LaunchEnvironment {
   /** Variables of our environment that the program does not receive. */
   withheld?: string[]
   /** The tool server that the program may start, or null. */
-  tools?: McpStdioServer | null
+  tools?: ToolServer | null
   files?: ProgramFiles
   /** Makes the group durable. The program execs only after this returns. */
   record(group: ProcessGroup): void

@@ -168,16 +168,16 @@ class Turn {
       lendSlot: () => this.releaseSlot(),
       takeSlotBack: () => this.takeSlot(),
     })
-    const served = await this.ports
-      .serveTools((name, input, signal) => calls.call(name, input, signal))
-      .catch((error) => this.withoutTools(error))
+    const served = this.ports.serveTools((name, input, signal) => calls.call(name, input, signal))
+    await served.listen().catch((error) => this.noteNoSocket(error))
+    const tools = this.ports.programTools(this.session.state.run as Run)
     try {
       const asked = await askAgent(this.session, provider, {
         settings,
         stop: this.stop,
         uncaught: this.uncaught,
         environment: environment(this.session.state.run as Run),
-        tools: this.ports.programTools(this.session.state.run as Run),
+        tools: tools === null ? null : { ...tools, respond: served.respond },
         keepsServer: () => this.ports.keepsServers && !calls.isDone,
         // The result of `complete` is the agent's last reply: drop any later one.
         persist: (event) =>
@@ -223,9 +223,8 @@ class Turn {
   }
 
   /** On a file system without sockets the turn runs, but without substrat's tools. */
-  private withoutTools(error: Error): { close(): void } {
+  private noteNoSocket(error: Error): void {
     this.ports.note(`substrat's tools are not available to the program: ${error.message}`)
-    return { close: () => undefined }
   }
 
   private failedEvent({ retryAfterMs, ...failed }: FailureReport): TurnEvent {

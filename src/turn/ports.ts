@@ -4,6 +4,7 @@ import type { McpStdioServer } from '../provider/host-contract.js'
 import type { RunError } from '../schema/types.js'
 import type { Run } from '../session/state.js'
 import type { RetryPlan } from './step/turn-event.js'
+import type { ServedTools } from './tools/serve.js'
 import type { ToolCaller } from './tools/tool.js'
 import type { Toolbox } from './tools/toolbox.js'
 
@@ -25,7 +26,7 @@ export interface TurnPorts {
   /** The MCP server through which the program calls substrat's tools; null: it gets none. */
   programTools(run: Run): McpStdioServer | null
   /** Serves the tools of docs/tools.md to an agent program during its turn. */
-  serveTools(call: ToolCaller): Promise<{ close(): void }>
+  serveTools(call: ToolCaller): ServedTools
   /** Whether a server of an agent program may outlive the turn. */
   keepsServers: boolean
   /** Whether the session is suspended when this run ends. Called at that end. */

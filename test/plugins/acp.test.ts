@@ -42,7 +42,13 @@ describe('a session', () => {
 
   test("is opened in the workspace with substrat's tools in each turn", async () => {
     const agent = new Agent()
-    agent.tools = { name: 'substrat', command: '/bin/substrat', args: ['mcp'], env: { SUBSTRAT_RUN: 'r' } }
+    agent.tools = {
+      name: 'substrat',
+      command: '/bin/substrat',
+      args: ['mcp'],
+      env: { SUBSTRAT_RUN: 'r' },
+      respond: async () => undefined,
+    }
     await agent.turn('hi', { workspace: agent.store })
     await agent.turn('hi', { workspace: agent.store })
     const mcpServers = [
@@ -206,7 +212,7 @@ describe('the work of the agent', () => {
 
   test("with substrat's tools is not reported: substrat records it itself", async () => {
     const agent = new Agent()
-    agent.tools = { name: 'substrat', command: 'true', args: [], env: {} }
+    agent.tools = { name: 'substrat', command: 'true', args: [], env: {}, respond: async () => undefined }
     const done = { kind: 'other', status: 'completed' }
     const turn = await agent.turn([
       call('1', { title: 'substrat_mail', ...done }),

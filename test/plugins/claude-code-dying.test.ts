@@ -139,9 +139,8 @@ test.each([['hello'], ['die after the id'], ['die before the id'], ['use the too
       if (before === undefined) delete process.env.TMPDIR
       else process.env.TMPDIR = before
     })
-    const server = { name: 'substrat', command: '/bin/substrat', args: ['mcp'], env: {} }
-    await turn(await newSession(settings(), newHost(server)), prompt)
-    expect(started().mcp_file).toContain(temporary)
+    await turn(await newSession(settings({}, { instructions: 'be brief' })), prompt)
+    expect(started().instructions_file).toContain(temporary)
     expect(readdirSync(temporary)).toEqual([])
   },
 )

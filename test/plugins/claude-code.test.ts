@@ -129,33 +129,63 @@ describe('a turn', () => {
     expect(started().argv.join(' ')).not.toContain('be brief')
   })
 
-  test("offers substrat's tools in a file that is removed after claude has read it", async () => {
-    const server = { name: 'substrat', command: '/bin/substrat', args: ['mcp'], env: { TOKEN: 'secret' } }
-    replyIn(await turn(await newSession(settings(), newHost(server)), 'hello'))
-    const { argv, mcp, mcp_file } = started()
-    const { name, ...how } = server
-    expect(JSON.parse(mcp ?? '')).toEqual({ mcpServers: { [name]: { type: 'stdio', ...how } } })
+  test("claude's messages to substrat's tools are control requests, answered in this process", async () => {
+    const messages: object[] = []
+    const server = {
+      name: 'substrat',
+      command: '/bin/substrat',
+      args: ['mcp'],
+      env: { TOKEN: 'secret' },
+      async respond(message: object): Promise<object | undefined> {
+        messages.push(message)
+        const { id } = message as { id?: number }
+        return id === undefined ? undefined : { jsonrpc: '2.0', id, result: { of: id } }
+      },
+    }
+    replyIn(await turn(await newSession(settings(), newHost(server)), 'call substrat'))
+    const { argv, mcp, waits } = started()
+    expect(JSON.parse(mcp ?? '')).toEqual({ mcpServers: { substrat: { type: 'sdk', name: 'substrat' } } })
     expect(argv).toEqual(expect.arrayContaining(['--strict-mcp-config', '--allowedTools', 'mcp__substrat']))
     expect(argv.join(' ')).not.toContain('secret')
-    expect(existsSync(mcp_file as string)).toBe(false)
     // The real claude starts without a server that is not ready in a moment.
-    expect(started().waits).toEqual(['0', '30000'])
+    expect(waits).toEqual(['0', '30000'])
+    expect(messages).toMatchObject([
+      { id: 0, method: 'initialize' },
+      { method: 'notifications/initialized' },
+      { id: 1, method: 'tools/call', params: { name: 'list_children' } },
+    ])
+    const result = (of: number): object => ({ mcp_response: { jsonrpc: '2.0', id: of, result: { of } } })
+    expect(notes('responses')).toEqual([
+      { subtype: 'success', request_id: 'm0', response: result(0) },
+      {
+        subtype: 'success',
+        request_id: 'm1',
+        response: { mcp_response: { jsonrpc: '2.0', id: 0, result: {} } },
+      },
+      { subtype: 'success', request_id: 'm2', response: result(1) },
+    ])
   })
 
   test('removes its files after claude has read them, so that a crash leaves none', async () => {
-    const server = { name: 'substrat', command: '/bin/substrat', args: ['mcp'], env: {} }
     const controller = new AbortController()
     const onEvent = ({ type }: AgentEvent): void => {
       if (type === 'text') controller.abort()
     }
     holdTimers(GRACE_MS)
-    const session = await newSession(settings(), newHost(server))
+    const session = await newSession(settings({}, { instructions: 'be brief' }))
     await turn(session, 'be slow', { signal: controller.signal, onEvent })
     expect(notes('files')).toEqual([false])
+    expect(existsSync(started().instructions_file as string)).toBe(false)
   })
 
   test("reports a subagent's tools, but not its text, and no substrat tools", async () => {
-    const server = { name: 'substrat', command: '/bin/substrat', args: ['mcp'], env: {} }
+    const server = {
+      name: 'substrat',
+      command: '/bin/substrat',
+      args: ['mcp'],
+      env: {},
+      respond: async () => undefined,
+    }
     const done = await turn(await newSession(settings(), newHost(server)), 'use substrat')
     expect(replyIn(done)).toBe('echo: hello []')
     expect(textIn(done)).toBe('echo: hello []')
@@ -172,7 +202,13 @@ describe('a turn', () => {
   })
 
   test("notes that claude cannot use substrat's tools", async () => {
-    const server = { name: 'substrat', command: '/bin/substrat', args: ['mcp'], env: {} }
+    const server = {
+      name: 'substrat',
+      command: '/bin/substrat',
+      args: ['mcp'],
+      env: {},
+      respond: async () => undefined,
+    }
     const { events } = await turn(await newSession(settings(), newHost(server)), 'have no tools')
     const text = "claude cannot use substrat's tools: the status of their server is failed"
     expect(events.filter(({ type }) => type === 'note')).toEqual([{ type: 'note', text }])

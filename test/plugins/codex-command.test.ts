@@ -89,6 +89,7 @@ describe('the command', () => {
       command: '/bin/x',
       args: ['mcp', 'a "b"'],
       env: { SUBSTRAT_SECRET: 's3cret' },
+      respond: async () => undefined,
     }
     const { flags, argv, env } = await commandWith({}, tools)
     expect(flags.config.slice(0, -1)).toEqual([

@@ -5,7 +5,7 @@ import { tmpdir } from 'node:os'
 import { join } from 'node:path'
 import { afterEach, beforeEach } from 'vitest'
 import type { AgentSession, ProviderFailure, ProviderSettings } from '../../src/provider/contract.js'
-import type { AgentHost, McpStdioServer } from '../../src/provider/host-contract.js'
+import type { AgentHost, ToolServer } from '../../src/provider/host-contract.js'
 import { killOrphanedGroup } from '../../src/provider/process-group.js'
 import { createHost } from '../../src/provider/program.js'
 import type { ProcessGroup } from '../../src/schema/types.js'
@@ -53,7 +53,7 @@ export interface Lab {
 }
 
 /** A host like substrat's. No program that it launched may be left after the test. */
-export function newLab(tools: McpStdioServer | null = null): Lab {
+export function newLab(tools: ToolServer | null = null): Lab {
   const run = randomUUID()
   const groups: ProcessGroup[] = []
   const environment = {

@@ -65,7 +65,13 @@ describe('a turn', () => {
   })
 
   test('reports each tool call, except calls of substrat tools', async () => {
-    const tools = { name: 'substrat', command: 'node', args: ['mcp'], env: {} }
+    const tools = {
+      name: 'substrat',
+      command: 'node',
+      args: ['mcp'],
+      env: {},
+      respond: async () => undefined,
+    }
     const { events } = await turn(await codex.create(settingsFor('--play tools.jsonl'), newLab(tools).host))
     const uses = events.filter(({ type }) => type === 'tool_started' || type === 'tool_finished')
     const path = '/tmp/codex-ws/new.txt'

@@ -76,7 +76,13 @@ describe('a session', () => {
 
   test("has substrat's tools, and the model, agent, instructions and permissions of the settings", async () => {
     const agent = new OpenCode()
-    agent.tools = { name: 'substrat', command: '/bin/substrat', args: ['mcp'], env: { SUBSTRAT_RUN: 'r' } }
+    agent.tools = {
+      name: 'substrat',
+      command: '/bin/substrat',
+      args: ['mcp'],
+      env: { SUBSTRAT_RUN: 'r' },
+      respond: async () => undefined,
+    }
     await agent.turn('hi', {
       model: 'local/qwen/3',
       instructions: 'Be brief.',
@@ -114,7 +120,7 @@ describe('a turn', () => {
 
   test('reports its text, its tools except those of substrat, and its usage', async () => {
     const agent = new OpenCode()
-    agent.tools = { name: 'substrat', command: 'true', args: [], env: {} }
+    agent.tools = { name: 'substrat', command: 'true', args: [], env: {}, respond: async () => undefined }
     const turn = await agent.turn([
       { begin: 'I look. ' },
       tool('c1', { status: 'pending', input: {} }),
@@ -384,7 +390,7 @@ describe('a permission request', () => {
 
   test('that is allowed, or is for a substrat tool, is granted at once', async () => {
     const agent = new OpenCode()
-    agent.tools = { name: 'substrat', command: 'true', args: [], env: {} }
+    agent.tools = { name: 'substrat', command: 'true', args: [], env: {}, respond: async () => undefined }
     const { reply } = await agent.turn([{ 'ask for': [BASH, EDIT, OWN] }], { allow: ['shell', 'edit'] })
     expect(reply).toBe('[once][once][once]')
   })

@@ -97,7 +97,11 @@ export function runTurn(session: Session, provider: Provider, facts: TurnFacts =
     onText: facts.onText ?? (() => undefined),
     note: () => undefined,
     programTools: () => null,
-    serveTools: async () => ({ close: () => undefined }),
+    serveTools: () => ({
+      respond: async () => undefined,
+      listen: async () => undefined,
+      close: () => undefined,
+    }),
     keepsServers: false,
     isLast: () => true,
     ...facts.ports,

@@ -1,8 +1,8 @@
 /** Builds the command that starts claude for a turn. */
-import type { LaunchCommand, McpStdioServer } from 'substrat/provider'
+import type { LaunchCommand } from 'substrat/provider'
 import type { ClaudeSettings } from './settings.js'
 
-/** Without these, claude starts the turn without the tools of a server that is slow to start, as on a busy machine. */
+/** Without these, claude starts the turn without the tools of a server that is slow to respond, as on a busy machine. */
 const SERVER_ENVIRONMENT: Record<string, string> = {
   MCP_CONNECTION_NONBLOCKING: '0',
   MCP_CONNECT_TIMEOUT_MS: '30000',
@@ -12,8 +12,8 @@ interface TurnCommand {
   sessionId: string
   /** Resume an existing transcript. */
   resumes: boolean
-  /** The server that offers substrat's tools. */
-  server: McpStdioServer | undefined
+  /** The name of the server that offers substrat's tools. */
+  server: string | undefined
   /** Writes a file for claude to read at its start, and returns its path. */
   write(name: string, text: string): string
 }
@@ -38,8 +38,8 @@ export function commandOf(
     ...(server === undefined
       ? []
       : [
-          ...['--mcp-config', write('tools.json', mcpConfig(server)), '--strict-mcp-config'],
-          ...['--allowedTools', `mcp__${server.name}`],
+          ...['--mcp-config', mcpConfig(server), '--strict-mcp-config'],
+          ...['--allowedTools', `mcp__${server}`],
         ]),
     ...args,
   ]
@@ -47,7 +47,10 @@ export function commandOf(
   return { argv, env, cwd: workspace }
 }
 
-/** The content of the `--mcp-config` file. */
-function mcpConfig({ name, command, args, env }: McpStdioServer): string {
-  return JSON.stringify({ mcpServers: { [name]: { type: 'stdio', command, args, env } } })
+/**
+ * A server of type `sdk` is this process: claude sends its MCP messages as control requests. For a server that it
+ * starts itself, claude waits at the beginning of each turn, and 50 ms at its end.
+ */
+function mcpConfig(name: string): string {
+  return JSON.stringify({ mcpServers: { [name]: { type: 'sdk', name } } })
 }

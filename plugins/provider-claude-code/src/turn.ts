@@ -51,7 +51,7 @@ export interface Turn {
 
 export async function* runTurn(turn: Turn): AsyncIterable<AgentEvent> {
   const { settings, host, signal, sessionId, resumes } = turn
-  const server = host.tools ?? undefined
+  const server = host.tools?.name
   const files: PrivateFile[] = []
   const removeFiles = (): void => {
     for (const file of files.splice(0)) file.remove()
@@ -172,9 +172,13 @@ class Reading {
     yield { type: 'wait', kind, asks }
   }
 
-  /** Answers `can_use_tool`. Other control requests are refused. */
+  /** Answers `can_use_tool`, and passes on messages to substrat's tools. Other control requests are refused. */
   private control({ request_id, request }: JsonObject): void {
     const { subtype, ...rest } = objectOf(request) ?? {}
+    if (subtype === 'mcp_message') {
+      void this.passOn(request_id, objectOf(rest.message) ?? {})
+      return
+    }
     if (subtype !== 'can_use_tool') {
       const error = `substrat does not support ${String(subtype)}`
       this.program.write({ type: 'control_response', response: { subtype: 'error', request_id, error } })
@@ -189,7 +193,16 @@ class Reading {
       setTimeout(() => void this.program.finish(0), GATHER_ASKS_MS + ASK_END_MS).unref()
     }
   }
+
+  private async passOn(request_id: unknown, message: JsonObject): Promise<void> {
+    const mcp_response = (await this.turn.host.tools?.respond(message)) ?? NOTED
+    const response = { subtype: 'success', request_id, response: { mcp_response } }
+    this.program.write({ type: 'control_response', response })
+  }
 }
+
+/** The response of the Agent SDK to a message that has none. */
+const NOTED = { jsonrpc: '2.0', id: 0, result: {} }
 
 /** Text that claude writes instead of the model, about an API error, is not an answer. */
 function isOfModel({ type, message }: JsonObject): boolean {

@@ -1,14 +1,14 @@
 /** The host and the tool server for agents in the conformance suite. */
 import { randomUUID } from 'node:crypto'
 import type { ProcessGroup } from '../../schema/types.js'
-import type { AgentHost, McpStdioServer } from '../host-contract.js'
+import type { AgentHost, ToolServer } from '../host-contract.js'
 import { killOrphanedGroup } from '../process-group.js'
 import { createHost } from '../program.js'
 import { demand } from './case.js'
 
 /** Runs a case with a host like substrat's own. At its end, no launched program may run. */
 export async function withHost<T>(
-  tools: McpStdioServer | null,
+  tools: ToolServer | null,
   act: (host: AgentHost, mustHaveEnded: () => Promise<void>, launched: ProcessGroup[]) => Promise<T>,
 ): Promise<T> {
   const runId = randomUUID()
@@ -33,7 +33,7 @@ export async function withHost<T>(
 }
 
 /** A tool server without tools, in place of substrat's own. */
-export function toolServer(): McpStdioServer {
+export function toolServer(): ToolServer {
   const script = `
     const say = (message) => process.stdout.write(JSON.stringify({ jsonrpc: '2.0', ...message }) + '\\n')
     require('node:readline').createInterface({ input: process.stdin }).on('line', (line) => {
@@ -48,5 +48,16 @@ export function toolServer(): McpStdioServer {
     command: process.execPath,
     args: ['-e', script],
     env: { SUBSTRAT_CONFORMANCE: '1' },
+    respond: async (message) => responseTo(message),
   }
+}
+
+/** As the script responds. */
+function responseTo(message: object): object | undefined {
+  const { id, method, params } = message as { id?: unknown; method?: string; params?: object }
+  if (id === undefined) return undefined
+  const serverInfo = { name: 'none', version: '0' }
+  const opened = { ...params, capabilities: { tools: {} }, serverInfo }
+  const result = method === 'initialize' ? opened : method === 'tools/list' ? { tools: [] } : {}
+  return { jsonrpc: '2.0', id, result }
 }

@@ -17,7 +17,7 @@ import {
   reportFailure,
   saysNothing,
 } from '../../provider/failure.js'
-import type { AgentHost, McpStdioServer, PrivateFile } from '../../provider/host-contract.js'
+import type { AgentHost, PrivateFile, ToolServer } from '../../provider/host-contract.js'
 import { KeptServerHost } from '../../provider/kept-server-host.js'
 import { killEscaped, tagOfRun } from '../../provider/process-group.js'
 import { createHost } from '../../provider/program.js'
@@ -39,7 +39,7 @@ export interface AgentTurn extends EventSinks {
   stop: TurnStop
   uncaught: UncaughtErrors
   environment: Record<string, string>
-  tools: McpStdioServer | null
+  tools: ToolServer | null
   /** Whether a server of the program may outlive the turn. Called at the turn's beginning and at its end. */
   keepsServer(): boolean
   /** Makes an event durable before it returns. Throws only if storage fails. */

@@ -1,5 +1,5 @@
 /**
- * A Model Context Protocol server over one connection: lists the tools, and forwards calls. A server that has only tools needs
+ * A Model Context Protocol server: lists the tools, and forwards calls. A server that has only tools needs
  * no other requests. The SDK's server takes longer to load than a whole command, while the program waits for its tools.
  *
  * Invariant: every request gets a response, unless the client cancels it or disconnects.
@@ -9,7 +9,7 @@ import { isPlainObject } from '../../format.js'
 import { limits } from '../../limits.js'
 import type { JsonObject, ToolDefinition } from '../../provider/contract.js'
 import { isDeeperThan } from '../ask/levels.js'
-import { errorLine, type Message, parseMessage } from './json-rpc.js'
+import { type Message, parseMessage } from './json-rpc.js'
 import { linesOf } from './lines.js'
 import type { ToolCaller } from './tool.js'
 
@@ -19,59 +19,35 @@ const METHOD_NOT_FOUND = -32601
 const INVALID_PARAMS = -32602
 const INTERNAL_ERROR = -32603
 
-/** Resolves when the client disconnects. */
-export async function serveMcp(
-  connection: Duplex,
-  definitions: ToolDefinition[],
-  call: ToolCaller,
-): Promise<void> {
-  const server = new Server(connection, definitions, call)
-  const closed = new Promise<void>((resolve) => connection.once('close', () => resolve(server.abortAll())))
-  await server.read().catch(() => connection.destroy())
-  await closed
-}
-
-class Server {
+/** One client of the tools: a connection, or a provider that passes on the messages of its program. */
+export class McpServer {
   /** Requests in flight, by their id as JSON. */
   private readonly inFlight = new Map<string, AbortController>()
 
   constructor(
-    private readonly connection: Duplex,
     private readonly definitions: ToolDefinition[],
     private readonly call: ToolCaller,
   ) {}
 
-  async read(): Promise<void> {
-    for await (const line of linesOf(this.connection, limits.mcpLineBytesMax)) {
-      const heard = parseMessage(line)
-      if (heard.kind === 'refused') await this.write(heard.answer)
-      if (heard.kind !== 'message') continue
-      if (heard.id !== undefined) void this.respond(heard.id, heard.message)
-      else if (heard.message.method === 'notifications/cancelled') this.abort(heard.message)
-    }
+  /** Undefined for a notification, and for a request that the client cancelled. Never rejects. */
+  async respond(message: Message): Promise<object | undefined> {
+    const { id, method, params } = message
+    if (method === 'notifications/cancelled')
+      this.inFlight.get(JSON.stringify(fieldsOf(params).requestId))?.abort()
+    if (id === undefined || method === undefined) return undefined
+    const key = JSON.stringify(id)
+    const controller = new AbortController()
+    this.inFlight.set(key, controller)
+    const response = await this.resultOf(message, controller.signal).then(
+      (result) => ({ result }),
+      ({ code = INTERNAL_ERROR, message }: Partial<RequestError> & Error) => ({ error: { code, message } }),
+    )
+    this.inFlight.delete(key)
+    return controller.signal.aborted ? undefined : { jsonrpc: '2.0', id, ...response }
   }
 
   abortAll(): void {
     for (const controller of this.inFlight.values()) controller.abort()
-  }
-
-  private abort({ params }: Message): void {
-    this.inFlight.get(JSON.stringify(fieldsOf(params).requestId))?.abort()
-  }
-
-  private async respond(id: string, message: Message): Promise<void> {
-    const controller = new AbortController()
-    this.inFlight.set(id, controller)
-    let response: string
-    try {
-      const result = await this.resultOf(message, controller.signal)
-      response = `{"jsonrpc":"2.0","id":${id},"result":${JSON.stringify(result)}}\n`
-    } catch (error) {
-      const { code = INTERNAL_ERROR, message } = error as Partial<RequestError> & Error
-      response = errorLine(id, code, message)
-    }
-    this.inFlight.delete(id)
-    if (!controller.signal.aborted) await this.write(response)
   }
 
   private async resultOf({ method, params }: Message, signal: AbortSignal): Promise<object> {
@@ -95,15 +71,37 @@ class Server {
         throw new RequestError(METHOD_NOT_FOUND, 'Method not found')
     }
   }
+}
 
-  /** Resolves once the text is flushed, or the connection is closed. */
-  private write(text: string): Promise<void> {
-    const { connection } = this
-    return new Promise((resolve) => {
-      if (connection.destroyed) return resolve()
-      connection.write(text, () => resolve())
+/** Serves one connection. Resolves when the client disconnects. */
+export async function serveMcp(
+  connection: Duplex,
+  definitions: ToolDefinition[],
+  call: ToolCaller,
+): Promise<void> {
+  const server = new McpServer(definitions, call)
+  const closed = new Promise<void>((resolve) => connection.once('close', () => resolve(server.abortAll())))
+  await readLines(connection, server).catch(() => connection.destroy())
+  await closed
+}
+
+async function readLines(connection: Duplex, server: McpServer): Promise<void> {
+  for await (const line of linesOf(connection, limits.mcpLineBytesMax)) {
+    const heard = parseMessage(line)
+    if (heard.kind === 'refused') await write(connection, heard.answer)
+    if (heard.kind !== 'message') continue
+    void server.respond(heard.message).then((response) => {
+      if (response !== undefined) void write(connection, `${JSON.stringify(response)}\n`)
     })
   }
+}
+
+/** Resolves once the text is flushed, or the connection is closed. */
+function write(connection: Duplex, text: string): Promise<void> {
+  return new Promise((resolve) => {
+    if (connection.destroyed) return resolve()
+    connection.write(text, () => resolve())
+  })
 }
 
 class RequestError extends Error {

@@ -14,15 +14,15 @@ const id = resumed ?? flagOf('--session-id')
 const folder = path.join(process.env.CLAUDE_CONFIG_DIR, 'projects', '-workspace')
 const transcript = path.join(folder, `${id}.jsonl`)
 const contentOf = (file) => (file === undefined ? null : readFileSync(file, 'utf8'))
-const mcp_file = flagOf('--mcp-config')
-const instructions = contentOf(flagOf('--append-system-prompt-file'))
+const instructions_file = flagOf('--append-system-prompt-file')
+const instructions = contentOf(instructions_file)
 writeFileSync(
   path.join(process.env.CLAUDE_CONFIG_DIR, 'started.json'),
   JSON.stringify({
     argv,
     waits: [process.env.MCP_CONNECTION_NONBLOCKING, process.env.MCP_CONNECT_TIMEOUT_MS],
-    mcp: contentOf(mcp_file),
-    mcp_file,
+    mcp: flagOf('--mcp-config'),
+    instructions_file,
     instructions,
   }),
 )
@@ -101,6 +101,7 @@ async function act() {
   if (last === 'say garbage') return garbage()
   if (last === 'say a lot') return aLot()
   if (last === 'use substrat') return ofSubstrat()
+  if (last === 'call substrat') return callsSubstrat()
   if (last === 'fail with a tool') return failing()
   if (last === 'stop early') {
     return write(
@@ -194,7 +195,7 @@ async function slow() {
   const message = await heard()
   clearTimeout(rest)
   note('answers', message?.request)
-  note('files', existsSync(mcp_file ?? ''))
+  note('files', existsSync(instructions_file ?? ''))
   if (message?.request?.subtype === 'interrupt') play('slow-interrupted')
   process.exit(1)
 }
@@ -214,6 +215,25 @@ function garbage() {
 }
 
 /** Plays a substrat tool, a subagent, and tokens from the cache. */
+/** The messages of an MCP client, in the control requests of the real claude. */
+async function callsSubstrat() {
+  const messages = [
+    { id: 0, method: 'initialize', params: { protocolVersion: '2025-11-25' } },
+    { method: 'notifications/initialized' },
+    { id: 1, method: 'tools/call', params: { name: 'list_children', arguments: {} } },
+  ]
+  for (const [at, message] of messages.entries()) {
+    const request = {
+      subtype: 'mcp_message',
+      server_name: 'substrat',
+      message: { jsonrpc: '2.0', ...message },
+    }
+    write(`${JSON.stringify({ type: 'control_request', request_id: `m${at}`, request })}\n`)
+    note('responses', (await heard()).response)
+  }
+  play('hello')
+}
+
 function ofSubstrat() {
   const say = (message) => write(`${JSON.stringify(message)}\n`)
   const call = (id, name) => ({ type: 'tool_use', id, name, input: {} })

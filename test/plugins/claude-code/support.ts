@@ -3,7 +3,7 @@ import { cpSync, existsSync, mkdirSync, readFileSync, rmSync } from 'node:fs'
 import { join } from 'node:path'
 import { beforeEach } from 'vitest'
 import type { AgentSession, ProviderFailure, ProviderSettings } from '../../../src/provider/contract.js'
-import type { AgentHost, McpStdioServer } from '../../../src/provider/host-contract.js'
+import type { AgentHost, ToolServer } from '../../../src/provider/host-contract.js'
 import { recordedHost } from '../../support/programs.js'
 import { type Turn, type TurnGiven, turn } from '../agent-turn.js'
 import { builtProvider, folder } from '../built.js'
@@ -40,7 +40,7 @@ export function settings(
 }
 
 /** A host like substrat's. All that it launched is killed after the test. */
-export function newHost(tools: McpStdioServer | null = null): AgentHost {
+export function newHost(tools: ToolServer | null = null): AgentHost {
   return { ...recordedHost().host, tools }
 }
 
@@ -76,10 +76,10 @@ export function decoded(state: Uint8Array | null): Record<string, unknown> {
 /** The arguments of the latest start of the stand-in. */
 export function started(): {
   argv: string[]
-  /** The content of the files that the arguments name. */
-  mcp: string | null
+  mcp?: string
+  /** The content of the file. */
   instructions: string | null
-  mcp_file?: string
+  instructions_file?: string
   /** Its variables about waiting for tool servers. */
   waits: (string | null)[]
 } {
