@@ -54,6 +54,7 @@ const predicates = 'src/schema/generated/snapshot-predicates.js'
 const snapshotCheck = await build({ ...shared, entryPoints: [predicates], format: 'cjs' })
 replace('dist/snapshot-predicates.cjs', snapshotCheck.outputFiles[0].text)
 await buildModule('src/provider/conformance/conformance.ts', 'dist/conformance.js')
+await buildModule('src/storage/conformance/conformance.ts', 'dist/store-conformance.js')
 
 await writeManifest()
 

@@ -6,9 +6,8 @@
  * agent's log has not grown in between.
  */
 import { sleep } from '../clock.js'
-import type { Holder } from '../schema/files.js'
 import type { State } from '../session/state.js'
-import type { Store } from '../storage/store.js'
+import type { Holder, Store } from '../storage/store.js'
 import { readForest } from '../tree/forest.js'
 import { checkAgent, checkAgentQuickly } from './check-agent.js'
 import { checkOperatorAndMarkers } from './check-beside.js'

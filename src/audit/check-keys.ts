@@ -2,13 +2,13 @@
 import { isIndexOfLog, keyRetentionAt } from '../session/key-index.js'
 import { placesInLog } from '../session/key-places.js'
 import type { State } from '../session/state.js'
-import type { KeyFile, LogReader, Store } from '../storage/store.js'
+import type { KeyIndex, LogReader, Store } from '../storage/store.js'
 import type { AddFinding } from './finding.js'
 
 export interface OpenKeys {
   isThere: boolean
   /** Undefined if the file is missing or its header is damaged. The caller closes it. */
-  index: KeyFile | undefined
+  index: KeyIndex | undefined
 }
 
 /** Call it before opening the log. Otherwise a writer could extend both in between, and the index would seem ahead of the log. */

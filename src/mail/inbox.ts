@@ -37,7 +37,7 @@ export function mailIndexOf(store: Store): MailIndex {
   return (agentId) => marked.has(agentId)
 }
 
-/** Content up to this length is kept until its message is chosen. */
+/** Content up to this length stays in memory for the choice of messages. */
 const CONTENT_KEPT_MAX = 4096
 
 /**

@@ -50,4 +50,3 @@ export type HomeFacts = z.infer<typeof home>
 export type LockKind = HomeFacts['lock']
 /** The holder's own entry in the lock file, for people. It never decides whether the holder lives. */
 export type Holder = z.infer<typeof holder>
-export type GoneHost = Omit<z.infer<typeof goneHost>, 'declared_at'>

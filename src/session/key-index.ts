@@ -16,7 +16,7 @@
 import { clock } from '../clock.js'
 import { SubstratError } from '../errors.js'
 import { limits } from '../limits.js'
-import type { KeyFile, KeyPlace, KeyRetention, LogReader, OpenedLog, Store } from '../storage/store.js'
+import type { KeyIndex, KeyPlace, KeyRetention, LogReader, OpenedLog, Store } from '../storage/store.js'
 import { hashOfKey, isHashIn, isSameKey } from './key-hashes.js'
 import { gatherKeys, keysInMemory, MINUTE_MS, minuteOf, placesOf, placesSince } from './key-places.js'
 import { recordsFrom } from './load.js'
@@ -71,7 +71,7 @@ export function keyRetentionAt({ updated_at }: State): KeyRetention {
 }
 
 /** Whether the last record that the index covers is in this log. */
-export function isIndexOfLog(log: LogReader, { end }: KeyFile): boolean {
+export function isIndexOfLog(log: LogReader, { end }: KeyIndex): boolean {
   return log.checksumAt(end.last_seq, end.last_offset, end.log_bytes) === end.record_crc
 }
 
@@ -103,7 +103,7 @@ function writeWhereDue(store: Store, log: LogReader, state: State): void {
 function findOlder(
   store: Store,
   log: LogReader,
-  { file, state }: { file: KeyFile | undefined; state: State },
+  { file, state }: { file: KeyIndex | undefined; state: State },
   key: string,
 ): KeyEntry | 'lost' | undefined {
   const hash = hashOfKey(key)
@@ -122,7 +122,7 @@ function findOlder(
 function lookUp(
   store: Store,
   log: LogReader,
-  { file: index, state }: { file: KeyFile; state: State },
+  { file: index, state }: { file: KeyIndex; state: State },
   hash: string,
 ): { place: KeyPlace | undefined } | undefined {
   const isBehind = index.end.last_seq + 1 < state.keys_since
@@ -172,7 +172,7 @@ function write(
   )
 }
 
-function openIndex(store: Store, agentId: string): KeyFile | undefined {
+function openIndex(store: Store, agentId: string): KeyIndex | undefined {
   return attempt(() => store.keys.open(agentId))
 }
 

@@ -1,5 +1,5 @@
 /** Where in a log the latest run of each key begins, gathered from the log itself. */
-import type { KeyFile, KeyPlace, LogReader, Store } from '../storage/store.js'
+import type { KeyIndex, KeyPlace, LogReader, Store } from '../storage/store.js'
 import { hashesOfKey, keyHashesIn, type Rebuilt } from './key-hashes.js'
 import { recordsOfKinds } from './load.js'
 import type { KeyEntry, State } from './state.js'
@@ -50,7 +50,7 @@ export function gatherKeys(
 export function placesSince(
   store: Store,
   log: LogReader,
-  { end }: KeyFile,
+  { end }: KeyIndex,
   { id, log_bytes }: State,
 ): Map<string, KeyPlace> {
   const places = new Map<string, KeyPlace>()

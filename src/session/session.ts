@@ -9,9 +9,9 @@ import { readableTime } from '../clock.js'
 import { SubstratError, shellWord } from '../errors.js'
 import { FORMAT } from '../format.js'
 import { limits } from '../limits.js'
-import type { Holder } from '../schema/files.js'
 import type { Content } from '../schema/types.js'
-import type { BlobReference, Lease, Store, TakeOptions } from '../storage/store.js'
+import { randomUuid } from '../start/random.js'
+import type { BlobReference, Holder, Lease, Store, TakeOptions } from '../storage/store.js'
 import { encodeBatch } from './batch.js'
 import { rebuildKeyIndex, writeKeyIndex } from './key-index.js'
 import { load, recordAt, recordsFrom, withUsage } from './load.js'
@@ -101,7 +101,8 @@ export class Session {
   append(records: NewRecord[]): SessionRecord[] {
     if (records.length === 0) return []
     const batch = encodeBatch(this.current, records)
-    this.lease.append({ ...batch, isUpgrade: this.current.format !== FORMAT })
+    const { log_bytes: offset, format } = this.current
+    this.lease.append({ id: randomUuid(), offset, ...batch, isUpgrade: format !== FORMAT })
     this.current = batch.state
     for (const record of batch.records) for (const listener of this.listeners) listener(record)
     return batch.records

@@ -5,6 +5,7 @@
  * On disk after a crash in `append`: some of the blobs, or a part of the batch. A blob is harmless without the record that names
  * it, and the next holder cuts an incomplete batch, so after recovery a batch is there whole or not at all.
  */
+import { assert } from '../errors.js'
 import type { HomeFormat } from './home.js'
 import type { KernelLease } from './locks/lease.js'
 import { writeBlob } from './log/blobs.js'
@@ -33,6 +34,7 @@ export interface LeaseParts {
 
 export class AgentLease implements Lease {
   private knownRequests: StopRequest[] | undefined
+  private lastBatchId: string | undefined
 
   constructor(
     readonly agentId: string,
@@ -62,32 +64,37 @@ export class AgentLease implements Lease {
   }
 
   repair({ synced, end, openRunId }: Tail): void {
+    this.lock.assertHeld()
     const { agentId, writer, parts } = this
     const size = writer.size()
     if (end < size) parts.logs.keepCutBytes(agentId, end, writer.read(end, size))
-    this.lock.assertHeld()
     if (size > synced) writer.resyncTail(synced, end)
     for (const { runId, verb } of this.requests)
       if (runId !== openRunId) parts.requests.remove(agentId, runId, verb)
   }
 
   writeBlob(content: Buffer): BlobReference {
+    this.lock.assertHeld()
     return writeBlob(this.parts.paths.agent(this.agentId), content)
   }
 
-  append({ bytes, blobs, isUpgrade }: Batch): void {
+  append({ id, offset, bytes, blobs, isUpgrade }: Batch): void {
     this.lock.assertHeld()
+    if (id === this.lastBatchId) return
+    assert(offset === this.writer.size(), `a batch begins at the end of its log: ${this.agentId}`)
     if (isUpgrade) this.parts.homeFormat.raise()
-    for (const blob of blobs) this.writeBlob(blob)
+    for (const blob of blobs) writeBlob(this.parts.paths.agent(this.agentId), blob)
     // Syncing blobs takes time, in which the lock may be lost.
     if (blobs.length > 0) this.lock.assertHeld()
     this.writer.append(bytes)
+    this.lastBatchId = id
     // Only the holder may acknowledge a record. The lock may have been lost during the append.
     this.lock.assertHeld()
   }
 
   /** A message counts as mail from the moment its sender begins to store it. */
   async rest({ snapshot, isOwed }: Rest): Promise<void> {
+    this.lock.assertHeld()
     if (snapshot !== undefined) this.parts.snapshots.write(this.agentId, snapshot)
     this.parts.visits.unmark(this.agentId, () => isOwed || this.parts.mail.holdsAny(this.agentId))
     await this.release()

@@ -7,7 +7,7 @@ import { writeUserFile } from '../files/user-files.js'
 import { fileSystemType, statIfThere } from '../host/disk/facts.js'
 import * as io from '../host/disk/io.js'
 import { confine } from '../host/disk/operation.js'
-import type { Holder, HomeFacts } from '../schema/files.js'
+import type { HomeFacts } from '../schema/files.js'
 import { agentGone } from './agent-gone.js'
 import { AgentLease } from './agent-lease.js'
 import { createAgent } from './create-agent.js'
@@ -37,6 +37,7 @@ import { Snapshots } from './snapshots.js'
 import type {
   Birth,
   BlobReference,
+  Holder,
   KnownEnd,
   Lease,
   OpenedAgent,

@@ -12,9 +12,8 @@ import * as io from '../host/disk/io.js'
 import { replace } from '../host/disk/replace.js'
 import { isTemporaryName } from '../host/disk/temporary.js'
 import { ownIdentity } from '../host/identity.js'
-import type { GoneHost } from '../schema/files.js'
 import { frame, unframeFile } from './log/frame.js'
-import type { GoneHosts } from './parts.js'
+import type { GoneHost, GoneHosts } from './parts.js'
 import type { HomePaths } from './paths.js'
 
 export class GoneHostFiles implements GoneHosts {

@@ -1,8 +1,8 @@
 /** The key indexes of agents. Each is a cache of a log and is rebuilt from it if a power cut loses or damages it. */
 import { statIfThere } from '../host/disk/facts.js'
 import { forgetOld, type KeyPlace, type KeyRetention, mergeEntries } from './log/key-entries.js'
-import { KeyFile, type KeyFileEnd, type SalvagedKeys, salvageKeyFile, writeKeyFile } from './log/key-file.js'
-import type { KeyIndexes } from './parts.js'
+import { KeyFile, salvageKeyFile, writeKeyFile } from './log/key-file.js'
+import type { KeyIndexEnd, KeyIndexes, SalvagedKeys } from './parts.js'
 import type { HomePaths } from './paths.js'
 
 interface IndexedKeys {
@@ -26,7 +26,7 @@ export class KeyIndexFiles implements KeyIndexes {
   }
 
   /** Needs the agent's lock. */
-  write(end: KeyFileEnd, { known = Buffer.alloc(0), added, kept }: IndexedKeys): void {
+  write(end: KeyIndexEnd, { known = Buffer.alloc(0), added, kept }: IndexedKeys): void {
     const entries = forgetOld(mergeEntries(known, added), kept)
     writeKeyFile(this.paths.agent(end.agent_id).keys, end, entries)
   }

@@ -1,10 +1,8 @@
 /** The parts of a store: names, mail, requests and other things between agents. See `store.ts`. */
 import type { Duplex } from 'node:stream'
 import type { ProgramFiles } from '../files/program-files.js'
-import type { GoneHost, Holder } from '../schema/files.js'
 import type { Unframed } from './log/frame.js'
 import type { KeyPlace, KeyRetention } from './log/key-entries.js'
-import type { KeyFile, KeyFileEnd, SalvagedKeys } from './log/key-file.js'
 import type { Entry, Unseen } from './survey.js'
 
 export type { Entry, Unseen } from './survey.js'
@@ -14,6 +12,18 @@ export interface Right {
   /** Throws LOCKED if the right was lost. */
   assertHeld(): void
   release(): Promise<void>
+}
+
+/** The process that has a right. For people: it never decides whether that process lives. */
+export interface Holder {
+  pid: number
+  host: string
+  command: string
+  /** ISO 8601, in UTC. */
+  since: string
+  boot_id: string
+  /** Undefined without a machine-id. */
+  host_id?: string | undefined
 }
 
 export interface BlobReference {
@@ -91,12 +101,52 @@ export interface Mail {
 export interface KeyIndexes {
   isThere(agentId: string): boolean
   /** Undefined if there is no index, or it is damaged. The caller closes it. */
-  open(agentId: string): KeyFile | undefined
+  open(agentId: string): KeyIndex | undefined
+  /** `known`: from `KeyIndex.entries` of the old index. `added`: by the key's hash in hex. */
   write(
-    end: KeyFileEnd,
+    end: KeyIndexEnd,
     keys: { known?: Buffer | undefined; added: ReadonlyMap<string, KeyPlace>; kept: KeyRetention },
   ): void
+  /** The undamaged parts of the index. */
   salvage(agentId: string): SalvagedKeys
+}
+
+/** The last record that an index covers. */
+export interface KeyIndexEnd {
+  agent_id: string
+  last_seq: number
+  last_offset: number
+  log_bytes: number
+  /** The checksum of that record. */
+  record_crc: string
+}
+
+export interface KeyIndex {
+  readonly end: KeyIndexEnd
+  /** Whether NFC forms are indexed. Otherwise a miss proves nothing about a key recorded in another form. */
+  readonly isByForm: boolean
+  /** By the SHA-256 of the key. Undefined if the index is damaged there. */
+  find(hash: Buffer): { place: KeyPlace | undefined } | undefined
+  /** Entries that differ from the keys in the log. Undefined if the index is damaged. */
+  differences(places: ReadonlyMap<string, KeyPlace>, kept: KeyRetention): KeyDifference[] | undefined
+  /** All entries, in the form that `write` takes. Undefined if the index is damaged. */
+  entries(): Buffer | undefined
+  close(): void
+}
+
+export interface KeyDifference {
+  expected: KeyPlace
+  found: KeyPlace | undefined
+}
+
+export interface SalvagedKeys {
+  readonly hasGaps: boolean
+  /** The last record that the index covers. The largest integer if that is lost. */
+  readonly last_seq: number
+  /** The place of each remaining key, by the key's hash in hex. */
+  places(): Generator<[hash: string, place: KeyPlace]>
+  /** Upper bound of the lost keys, without those in `known` (hashes in hex). */
+  lostBeside(known: string[]): number
 }
 
 /** Which agents may need a visit. */
@@ -133,6 +183,13 @@ export interface StopRequest {
 export interface Waits {
   add(waiterId: string, recipientId: string, command: string): Promise<Pick<Right, 'release'>>
   edgesOf(agentId: string): string[]
+}
+
+/** One boot of a host. */
+export interface GoneHost {
+  kernel_boot_id: string
+  host_id: string
+  host_name: string | null
 }
 
 /** Hosts that a person has declared dead. A host that takes an agent is alive: that withdraws the declaration, durably. */

@@ -8,12 +8,12 @@
  * An agent is *held* by the process that has its *lease*, the exclusive right to write it. It is *marked* if it may need a visit.
  * *Durable* means that no crash or power cut can take it back once the call has returned.
  */
-import type { Holder } from '../schema/files.js'
 import type { Unframed } from './log/frame.js'
 import type { LogReader } from './log/reader.js'
 import type {
   BlobReference,
   GoneHosts,
+  Holder,
   KeyIndexes,
   LocalFiles,
   Mail,
@@ -26,12 +26,10 @@ import type {
   Waits,
 } from './parts.js'
 
-export type { GoneHost } from '../schema/files.js'
 export { agentGone } from './agent-gone.js'
 export { BatchLines } from './log/batch-lines.js'
 export type { Unframed } from './log/frame.js'
 export type { KeyPlace, KeyRetention } from './log/key-entries.js'
-export type { KeyFile, SalvagedKeys } from './log/key-file.js'
 export type { LogReader } from './log/reader.js'
 export type { LogDamage, LoggedRecord } from './log/scan.js'
 export type * from './parts.js'
@@ -157,6 +155,10 @@ export interface Lease extends Right {
 
 /** The records of one append, as the session encodes them. */
 export interface Batch {
+  /** Random. A batch that is appended twice is there once. */
+  id: string
+  /** The end of the log as the session knows it, where the batch begins. At any other end the append throws. */
+  offset: number
   /** Lines of the log. */
   bytes: Buffer
   /** Content that the lines name by hash. */

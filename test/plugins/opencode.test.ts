@@ -20,7 +20,7 @@ async function inspected(agent: OpenCode, turn: Turn): Promise<object> {
   return outcome
 }
 
-/** What the stand-in reports for `count` messages of a model. */
+/** The reports of the stand-in for `count` messages of a model. */
 const usageOf = (count: number): Usage => ({
   input_tokens: 123 * count,
   output_tokens: 8 * count,

@@ -214,6 +214,7 @@ test("substrat/conformance runs on a project's own providers, and reports the on
 const TYPED = `
 import { conformanceCases, type ConformanceFixture } from 'substrat/conformance'
 import type { AgentSession, ModelProvider, Provider, ProviderSettings } from 'substrat/provider'
+import { type HomeFixture, storeCases } from 'substrat/store-conformance'
 
 const settings: ProviderSettings = { workspace: '/', model: null, instructions: null, options: {} }
 const fixture: ConformanceFixture = { settings, prompt: 'hi', expected: 'HI' }
@@ -229,13 +230,14 @@ export const shout: ModelProvider = {
   },
 }
 export const titles: string[] = conformanceCases(shout, fixture).map(({ title }) => title)
+export const promises = (newHome: () => HomeFixture): string[] => storeCases(newHome).map(({ title }) => title)
 export const state = (session: AgentSession): Promise<Uint8Array | null> => session.suspend()
 
 // @ts-expect-error a provider of neither kind
 export const neither: Provider = { description: 'x', options: {} }
 `
 
-test('the types of substrat/provider and substrat/conformance resolve in a strict project', async () => {
+test('the types of each export resolve in a strict project', async () => {
   const tsconfig = {
     compilerOptions: { strict: true, noEmit: true, skipLibCheck: false, module: 'nodenext', types: ['node'] },
     files: ['typed.ts'],

@@ -61,7 +61,7 @@ export function sumOf(usages: Usage[]): Usage {
 export class World {
   readonly log: SessionRecord[] = []
   readonly rows = new Set<Row>()
-  /** What the providers have reported, in order. */
+  /** The reports of the providers, in order. */
   readonly reported: { run_id: string; usage: Usage; model: string | undefined }[] = []
   state = undefined as unknown as State
   /** The next effect of the living process; undefined if there is none. */

@@ -19,6 +19,7 @@ import type { JsonObject } from '../../format.js'
 import * as io from '../../host/disk/io.js'
 import { replace } from '../../host/disk/replace.js'
 import { crc32 } from '../../start/crc32.js'
+import type { KeyDifference, KeyIndex, KeyIndexEnd, SalvagedKeys } from '../parts.js'
 import { checksumOf, frame, LF, unframe } from './frame.js'
 import {
   compareAt,
@@ -30,16 +31,6 @@ import {
   type KeyRetention,
   mergeEntries,
 } from './key-entries.js'
-
-/** The last record of the log that the file covers. */
-export interface KeyFileEnd {
-  agent_id: string
-  last_seq: number
-  last_offset: number
-  log_bytes: number
-  /** The checksum of that record. */
-  record_crc: string
-}
 
 const VERSION = 1
 /**
@@ -55,10 +46,10 @@ const NEAR_PROBES = 3
 /** Every head is shorter. */
 const HEAD_BYTES_MAX = 512
 
-export class KeyFile {
+export class KeyFile implements KeyIndex {
   private constructor(
     private readonly file: io.OpenFile,
-    readonly end: KeyFileEnd,
+    readonly end: KeyIndexEnd,
     private readonly count: number,
     private readonly headBytes: number,
     private readonly headCrc: number,
@@ -151,14 +142,8 @@ export class KeyFile {
   }
 }
 
-interface KeyDifference {
-  expected: KeyPlace
-  /** Undefined if the index lacks the key. */
-  found: KeyPlace | undefined
-}
-
 /** The undamaged parts of a key file. */
-export class SalvagedKeys {
+class SalvagedPages implements SalvagedKeys {
   constructor(
     /** Entries of the undamaged pages. */
     private readonly entries: Buffer,
@@ -236,7 +221,7 @@ function salvagePages(bytes: Buffer, headBytes: number, count: number, last_seq:
     }
     gap.count += Math.min(PAGE_ENTRIES, count - number * PAGE_ENTRIES)
   }
-  return new SalvagedKeys(Buffer.concat(pages), gaps, last_seq)
+  return new SalvagedPages(Buffer.concat(pages), gaps, last_seq)
 }
 
 function isWhole(page: Buffer, number: number, headCrc: number): boolean {
@@ -255,11 +240,11 @@ function withoutPadding(page: Buffer): Buffer {
  * Not fsynced, so that it does not slow a turn. A crash leaves the old file and a temporary file, which recovery
  * sweeps, or the new file. The head of this module says what a power cut leaves.
  */
-export function writeKeyFile(path: string, end: KeyFileEnd, entries: Buffer): void {
+export function writeKeyFile(path: string, end: KeyIndexEnd, entries: Buffer): void {
   replace('keys', path, encodeKeyFile(end, entries), { durableName: false, isSynced: false })
 }
 
-function encodeKeyFile(end: KeyFileEnd, entries: Buffer): Buffer {
+function encodeKeyFile(end: KeyIndexEnd, entries: Buffer): Buffer {
   const count = entries.length / ENTRY_BYTES
   const head = frame({ keys: VERSION, ...end, count, forms: FORMS })
   const pages = Buffer.alloc(pagesOf(count) * PAGE_BYTES)
@@ -272,8 +257,8 @@ function encodeKeyFile(end: KeyFileEnd, entries: Buffer): Buffer {
   return Buffer.concat([head, pages])
 }
 
-function endOf({ agent_id, last_seq, last_offset, log_bytes, record_crc }: JsonObject): KeyFileEnd {
-  return { agent_id, last_seq, last_offset, log_bytes, record_crc } as unknown as KeyFileEnd
+function endOf({ agent_id, last_seq, last_offset, log_bytes, record_crc }: JsonObject): KeyIndexEnd {
+  return { agent_id, last_seq, last_offset, log_bytes, record_crc } as unknown as KeyIndexEnd
 }
 
 function crcOf(head: Buffer): number {

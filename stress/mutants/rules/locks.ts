@@ -145,9 +145,9 @@ export const LOCKS: Mutant[] = [
   },
   {
     name: 'close does not check the lock before writing',
-    place: 'session/session.ts Session.close',
+    place: 'storage/agent-lease.ts AgentLease.rest',
     edits: { 'expression:1': '' },
-    suites: ['storage/rules#a lost lock'],
+    suites: ['storage/conformance'],
   },
   {
     name: 'the kernel lock suffices on a file system that is not local',

@@ -1,4 +1,4 @@
-/** What a provider reports beside its reply: whole usage, counted once, and its own items, given back unchanged. */
+/** Reports of a provider beside its reply: whole usage, counted once, and its own items, given back unchanged. */
 import type { Mutant } from '../mutant.js'
 
 export const USAGE: Mutant[] = [

@@ -1,0 +1,81 @@
+import { randomUuid } from '../../start/random.js'
+import { demand, isEqual, type NewHome, restingAgent, type StoreCase, storeCase } from './case.js'
+
+/** Slots, waits, stop requests, markers, hosts and settings. */
+export function otherCases(newHome: NewHome): StoreCase[] {
+  return [
+    storeCase(
+      newHome,
+      'a pool has as many slots as asked for, and a released one is free again',
+      async (home) => {
+        const take = () => home.open().takeSlot('pool', 2, 'conformance')
+        const [first, second, third] = [await take(), await take(), await take()]
+        demand(first !== undefined && second !== undefined, 'two are free')
+        demand(third === undefined, 'a third is not')
+        demand(
+          (await home.open().takeSlot('other', 1, 'conformance')) !== undefined,
+          'another pool has its own',
+        )
+        await first?.release()
+        const again = await take()
+        demand(again !== undefined, 'the released one is free')
+      },
+    ),
+    storeCase(newHome, 'a wait between agents is seen by all until it ends', async (home) => {
+      const store = home.open()
+      const [waiter, recipient] = [await restingAgent(store), await restingAgent(store)]
+      const edge = await store.waits.add(waiter, recipient, 'conformance')
+      demand(isEqual(home.open().waits.edgesOf(waiter), [recipient]), 'it is there')
+      demand(isEqual(home.open().waits.edgesOf(recipient), []), 'it has a direction')
+      await edge.release()
+      demand(isEqual(home.open().waits.edgesOf(waiter), []), 'it ends')
+    }),
+    storeCase(newHome, 'a stop request is there once, and its watcher learns of it', async (home) => {
+      const store = home.open()
+      const agentId = await restingAgent(store)
+      const runId = randomUuid()
+      let told: (() => void) | undefined
+      const noticed = new Promise<void>((resolve) => {
+        told = resolve
+      })
+      const watch = store.requests.watch(agentId, (requests) => requests.length > 0 && told?.())
+      home.open().requests.put(agentId, runId, 'suspend')
+      home.open().requests.put(agentId, runId, 'suspend')
+      await noticed
+      watch.close()
+      demand(isEqual(store.requests.requestsTo(agentId), [{ runId, verb: 'suspend' }]), 'it is there once')
+      store.requests.remove(agentId, runId, 'suspend')
+      demand(isEqual(home.open().requests.requestsTo(agentId), []), 'it is removed')
+    }),
+    storeCase(newHome, 'a marker without an agent can be removed, one with an agent stays', async (home) => {
+      const store = home.open()
+      const agentId = await restingAgent(store)
+      const ghost = randomUuid()
+      store.visits.mark(agentId)
+      store.visits.mark(ghost)
+      for (const id of [agentId, ghost]) store.visits.unmarkAbsent(id)
+      demand(isEqual(home.open().visits.markedIds(), [agentId]), 'the agent stays marked')
+    }),
+    storeCase(newHome, 'markers are complete once a recovery has said so', async (home) => {
+      demand(!home.open().visits.isComplete, 'not at first')
+      home.open().visits.markComplete()
+      demand(home.open().visits.isComplete, 'then for every process')
+      demand(home.open().visits.sweep() === 0, 'a home without dead writers has nothing to sweep')
+    }),
+    storeCase(newHome, 'a host that was declared gone is known by its boot', async (home) => {
+      const host = { kernel_boot_id: 'boot-1', host_id: 'host-1', host_name: 'old', declared_at: '' }
+      home.open().hosts.declare(host)
+      demand(home.open().hosts.has('boot-1') && !home.open().hosts.has('boot-2'), 'only that boot is gone')
+      demand(home.open().hosts.all()[0]?.host_name === 'old', 'it has its name')
+    }),
+    storeCase(newHome, 'settings are read as they were written', async (home) => {
+      demand(home.open().readConfig() === undefined, 'a new home has none')
+      home.open().writeConfig('{"provider":"scripted"}')
+      demand(home.open().readConfig()?.toString() === '{"provider":"scripted"}', 'every process reads them')
+    }),
+    storeCase(newHome, 'a home has one id', async (home) => {
+      const { homeId } = home.open()
+      demand(homeId !== '' && homeId === home.open().homeId, 'for every process')
+    }),
+  ]
+}
