@@ -8,7 +8,7 @@ import { fork } from '../src/operations/fork.js'
 export default class Fork extends BaseCommand {
   static override summary = "Copy an agent's conversation into a new agent."
   static override description =
-    "The new agent receives the conversation as text, so it can use another provider. The original agent does not change. Prints the new agent's UUID."
+    "The new agent receives the conversation as text, so it can use another provider. With the same model provider, it receives all messages, including tool calls, results and reasoning. The original agent does not change. Prints the new agent's UUID."
   static override examples = [
     '<%= config.bin %> fork notes --provider codex --name notes-codex',
     '<%= config.bin %> fork notes --model gpt-5.1',

@@ -9,12 +9,15 @@ import { viewTurn } from '../dispatch/view.js'
 import { finishAfter } from '../dispatch/visit.js'
 import { SubstratError } from '../errors.js'
 import type { TurnResult } from '../schema/output.js'
+import { recordAt, recordsFrom, withAgent } from '../session/load.js'
 import { readText } from '../session/read.js'
 import type { NewRecord } from '../session/records.js'
 import { randomUuid } from '../start/random.js'
+import type { Store } from '../storage/store.js'
 import { createAgent } from '../tree/create-agent.js'
 import { createdRecord } from '../tree/created.js'
 import { checkName } from '../tree/names.js'
+import { conversation, type Readable, responsesBefore } from '../turn/prompt/history.js'
 import { checkWorkspace } from './spawn.js'
 
 export interface ForkRequest {
@@ -43,7 +46,7 @@ export async function fork(ctx: Context, request: ForkRequest): Promise<TurnResu
     options: { ...(isSame ? from.options : {}), ...request.options },
   }
   checkWorkspace(settings.workspace)
-  await ctx.providers.check(provider, settings)
+  const { kind } = await ctx.providers.check(provider, settings)
   const content = conversationText(ctx.store, from.id, { goesOn: false })
   if (content === undefined) {
     throw new SubstratError('SESSION_STATE', `${from.path} has no conversation to continue yet`, {
@@ -54,7 +57,8 @@ export async function fork(ctx: Context, request: ForkRequest): Promise<TurnResu
   const id = randomUuid()
   const name = request.name === null ? null : checkName(request.name)
   const { parent, allow } = from
-  const seeded: NewRecord = { kind: 'session.seeded', from: from.id, content }
+  const copied = isSame && kind === 'model' ? copyMessages(ctx.store, from.id) : {}
+  const seeded: NewRecord = { kind: 'session.seeded', from: from.id, content, ...copied }
   const session = await createAgent(
     ctx.store,
     {
@@ -67,4 +71,28 @@ export async function fork(ctx: Context, request: ForkRequest): Promise<TurnResu
     ctx.bounds,
   )
   return finishAfter(ctx, session, true, async () => viewTurn(ctx.store, session.state, null, null))
+}
+
+/**
+ * The messages as the original's model receives them. Only its own provider may get them: they hold items, such as signed
+ * reasoning, which other providers refuse.
+ */
+function copyMessages(
+  store: Store,
+  agentId: string,
+): Pick<NewRecord<'session.seeded'>, 'conversation' | 'responses'> {
+  const copied = withAgent(store, agentId, ({ state }, { log }) => {
+    const session: Readable = {
+      state,
+      recordAt: (at) => recordAt(log, at),
+      *records(from) {
+        for (const { record } of recordsFrom(log, from, state.log_bytes)) yield record
+      },
+      text: (content) => readText(store, agentId, content),
+    }
+    return { messages: conversation(session), responses: responsesBefore(session) }
+  })
+  if (copied === undefined || copied.messages.length === 0) return {}
+  const { messages, responses } = copied
+  return { conversation: JSON.stringify(messages), ...(responses === 0 ? {} : { responses }) }
 }

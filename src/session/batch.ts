@@ -116,7 +116,7 @@ function withHost(record: NewRecord): NewRecord {
     : { ...record, host_id, host_name: hostName() }
 }
 
-const CONTENT_FIELDS = ['content', 'instructions', 'said'] as const
+const CONTENT_FIELDS = ['content', 'instructions', 'said', 'conversation'] as const
 
 function withBlobs(record: NewRecord, blobs: Buffer[]): NewRecord {
   let moved: Record<string, Content> | undefined

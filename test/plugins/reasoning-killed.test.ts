@@ -13,7 +13,7 @@ import { useScripts } from '../support/scripts.js'
 import { buildPlugin } from './built.js'
 import { KEY, VARIANTS } from './support.js'
 
-const scripts = useScripts('killed-send-child.ts')
+const scripts = useScripts('killed-send-child.ts', 'killed-fork-child.ts')
 /** Kills at every n-th step. KILL_EVERY=1 kills at all steps. */
 const EVERY = Number(process.env.KILL_EVERY ?? 7)
 const JOBS = 3
@@ -154,15 +154,65 @@ describe.each(VARIANTS)('$api', ({ api, options }) => {
     expect(markdown.match(/<details><summary>Reasoning<\/summary>/g)).toHaveLength(2)
   })
 
-  test('fork copies no reasoning', async () => {
+  async function forked(copy: House, n: number): Promise<string> {
+    const plugin = `${copy.root}/${provider}`
+    const child = scripts.start('killed-fork-child.ts', [copy.home, id, 'b', String(n), plugin])
+    const [said, [code, signal]] = await Promise.all([
+      text(child.stdout as NodeJS.ReadableStream),
+      once(child, 'exit'),
+    ])
+    expect([code, signal]).toEqual(n === 0 ? [0, null] : [null, 'SIGKILL'])
+    return said
+  }
+
+  test('a fork killed at any step is complete or missing, and a complete one gives back the reasoning', async () => {
+    const base = furnished(house.copy())
+    await base.ok('send', 'a', 'go')
+    const steps = Number(await forked(furnished(base.copy()), 0))
+    expect(steps).toBeGreaterThan(10)
+    const points = Array.from({ length: steps }, (_, at) => at + 1).filter(
+      (n) => n % EVERY === 1 || EVERY === 1,
+    )
+    const before = server.requests.length
+    const worker = async (queue: Iterator<number>): Promise<void> => {
+      for (let next = queue.next(); next.done !== true; next = queue.next()) {
+        const at = `killed before step ${next.value} of ${steps}`
+        const copy = furnished(base.copy())
+        await forked(copy, next.value)
+        expect(copy.findings(), at).toEqual([])
+        const again = await copy.run(['fork', 'a', '--name', 'b'])
+        expect([0, 13], `${at}: ${again.stderr}`).toContain(again.exit)
+        const said = await copy.run(['send', 'b', 'and now?'])
+        expect([at, said.exit, said.stderr]).toEqual([at, 0, ''])
+        expect(copy.findings(true), at).toEqual([])
+      }
+    }
+    const queue = points.values()
+    await Promise.all(Array.from({ length: JOBS }, () => worker(queue)))
+    expect(server.refusals()).toEqual([])
+    const requests = server.requests.slice(before)
+    expect(requests).toHaveLength(points.length)
+    for (const { status, place, body } of requests) {
+      expect([status, place]).toEqual([200, 3])
+      expect(JSON.stringify(body)).toContain(LONG)
+      expect(JSON.stringify(body)).toContain('so it is ')
+    }
+  })
+
+  test('a fork of a fork gives back the reasoning, and a fork with another provider gets none of it', async () => {
     const copy = furnished(house.copy())
     await copy.ok('send', 'a', 'go')
-    for (const flags of [[], ['--provider', 'scripted']]) {
-      const fork = (await copy.ok('fork', 'a', ...flags)).stdout.trim().split(/\s/).at(-1) as string
-      const log = copy.log(fork)
-      expect(log).toContain('a is done')
-      expect(log).not.toMatch(/items|so it is|because of this/)
-    }
+    await copy.ok('fork', 'a', '--name', 'b')
+    await copy.ok('fork', 'b', '--name', 'c')
+    await copy.ok('send', 'c', 'and now?')
+    const body = JSON.stringify(server.requests.at(-1)?.body)
+    expect(body).toContain(LONG)
+    expect(body).toContain('so it is ')
     expect(server.refusals()).toEqual([])
+    const other = (await copy.ok('fork', 'c', '--provider', 'scripted')).stdout.trim()
+    const [, seeded] = copy.records(other)
+    expect(seeded).toMatchObject({ kind: 'session.seeded', content: expect.stringContaining('a is done') })
+    expect(copy.log(other)).not.toMatch(/items|conversation"|so it is|because of this/)
+    expect(copy.findings(true)).toEqual([])
   })
 })

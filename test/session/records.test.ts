@@ -223,7 +223,7 @@ const EXAMPLES: { [K in RecordKind]: Required<Omit<NewRecord<K>, 'kind'>> } = {
     content: 'go on',
     asks: [{ call_id: 'c', tool: 'bash', input: { command: 'make' } }],
   },
-  'session.seeded': { from: ID, content: BLOB },
+  'session.seeded': { from: ID, content: BLOB, conversation: BLOB, responses: 2 },
   'provider.state': { run_id: ID, state: 'AAEC' },
   'mail.delivered': {
     run_id: ID,
@@ -308,6 +308,7 @@ const SPOILED: Record<string, unknown[]> = {
   from: [null, 7],
   state: [null, new Uint8Array(1)],
   content: [null, { blob: 'a'.repeat(63), bytes: 1 }, { blob: 'a'.repeat(64), bytes: '1' }, { blob: 'a' }],
+  conversation: [null, 7, { blob: 'a'.repeat(63), bytes: 1 }],
   instructions: [7, { bytes: 1 }],
   said: [7, { blob: 'a', bytes: 1 }],
   detail: [7, ['Error']],

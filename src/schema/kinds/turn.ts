@@ -203,7 +203,16 @@ export const provider = {
     },
   ),
   'session.seeded': kind(
-    'The program gets the conversation as text in its next prompt, after `fork` or `--reseed`.',
-    { from: uuid.describe('The agent of the conversation.'), content: content.describe('May be empty.') },
+    'The conversation of another agent (`fork`), or of this one for a new native session (`--reseed`). A program gets it in its next prompt.',
+    {
+      from: uuid.describe('The agent of the conversation.'),
+      content: content.describe('The conversation as text. May be empty.'),
+      conversation: content
+        .optional()
+        .describe(
+          "For a fork with the same model provider, which gets them instead of `content`: JSON of the original's messages, with tool calls, results and `items`.",
+        ),
+      responses: integer.optional().describe('How many responses compaction had left out of `conversation`.'),
+    },
   ),
 }

@@ -12,7 +12,7 @@ import type { Session } from '../../session/session.js'
 import { complete } from '../ask/ask-model.js'
 import type { TurnEnds } from '../ask/events.js'
 import type { TurnEvent } from '../step/turn-event.js'
-import { compactionOf, type Exchange, exchanges, promptOf } from './history.js'
+import { compactionOf, type Exchange, exchanges, promptOf, responsesBefore } from './history.js'
 
 const KEPT_SHARE = 1 / 3
 const EXCERPT_CHARACTERS_MAX = 4000
@@ -51,7 +51,7 @@ export async function compact(
       ? `\n\nYour current task, word for word:\n\n${promptOf(session)}`
       : ''
   const responses =
-    (earlier?.responses ?? 0) +
+    responsesBefore(session) +
     left.flatMap((each) => each.messages).filter(({ role }) => role === 'assistant').length
   return {
     type: 'compacted',

@@ -16,7 +16,7 @@ import type { State } from '../../session/state.js'
 /** The part of a session that a conversation is read from. */
 export type Readable = Pick<Session, 'state' | 'recordAt' | 'records' | 'text'>
 
-/** Messages that belong together: a message of the user, or a response with its results. */
+/** Messages that belong together: a message of the user, a response with its results, or a fork's copied conversation. */
 export interface Exchange {
   messages: ModelMessage[]
   /** The seq of its first record. */
@@ -46,7 +46,13 @@ export function exchanges(session: Readable): Exchange[] {
 
 /** Number of responses that compaction has left out so far. */
 export function responsesBefore(session: Readable): number {
-  return compactionOf(session)?.responses ?? 0
+  return compactionOf(session)?.responses ?? seedOf(session)?.responses ?? 0
+}
+
+function seedOf(session: Readable): SessionRecord<'session.seeded'> | undefined {
+  const at = session.state.seed
+  const record = at === null ? undefined : session.recordAt(at)
+  return record?.kind === 'session.seeded' ? record : undefined
 }
 
 export function compactionOf(session: Readable): SessionRecord<'context.compacted'> | undefined {
@@ -81,9 +87,11 @@ class Gathering {
         // A reply delivered as a call's result is in that call's `tool.finished`.
         if (record.call_id === undefined) this.receive(record, session)
         break
+      case 'session.seeded':
+        this.take(seedExchange(record, session))
+        break
       case 'message.user':
       case 'message.notice':
-      case 'session.seeded':
         this.take({
           messages: [{ role: 'user', content: session.text(record.content) }],
           seq: record.seq,
@@ -199,6 +207,14 @@ class Gathering {
   }
 }
 
+/** All of a seed's messages have one place in the log, so compaction leaves out all or none. */
+function seedExchange(record: SessionRecord<'session.seeded'>, session: Readable): Exchange {
+  const { seq, content, conversation } = record
+  return conversation === undefined
+    ? { messages: [{ role: 'user', content: session.text(content) }], seq, isPrompt: false }
+    : { messages: JSON.parse(session.text(conversation)) as ModelMessage[], seq, isPrompt: true }
+}
+
 interface RefusedTurn {
   run_id: string
   exchanges: Exchange[]
@@ -219,7 +235,10 @@ function toolCall(call: CallRecord, session: Readable): ToolCall {
   return { call_id: call.call_id, name: call.name, input: input ?? {} }
 }
 
-/** An agent never changes its provider, so the items go back to the provider that yielded them. */
+/**
+ * An agent never changes its provider, and a fork with another provider copies no items. So they go back to the provider that
+ * yielded them, which checks that its settings still lead to the same server.
+ */
 export function itemsOf(
   record: SessionRecord<'model.responded'>,
   session: Pick<Readable, 'text'>,

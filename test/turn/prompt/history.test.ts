@@ -1,6 +1,7 @@
 import { randomUUID } from 'node:crypto'
 import { beforeEach, describe, expect, test } from 'vitest'
 import { limits } from '../../../src/limits.js'
+import type { ModelMessage } from '../../../src/provider/contract.js'
 import type { CallRecord } from '../../../src/schema/types.js'
 import type { NewRecord } from '../../../src/session/records.js'
 import type { Session } from '../../../src/session/session.js'
@@ -10,6 +11,7 @@ import {
   openCalls,
   promptOf,
   recoveryNotice,
+  responsesBefore,
 } from '../../../src/turn/prompt/history.js'
 import {
   appendTurn,
@@ -214,4 +216,53 @@ test('a model receives the notice of an interruption only after it has called a 
   const calls = [{ call_id: 'a', name: 'shell', input: {} }]
   session.append([{ kind: 'model.responded', run_id: run, stop: 'tool_calls', calls }])
   expect(recoveryNotice(session.state)).toMatch(/^\[substrat\] .* interrupted/)
+})
+
+describe('a fork with messages', () => {
+  const REASONING = { reasoning: 'because', server: 'example.com' }
+  const MESSAGES: ModelMessage[] = [
+    { role: 'user', content: 'look' },
+    {
+      role: 'assistant',
+      content: '',
+      tool_calls: [{ call_id: 'c', name: 'shell', input: { command: 'ls' } }],
+      items: [REASONING],
+    },
+    {
+      role: 'tool',
+      call_id: 'c',
+      name: 'shell',
+      content: 'x'.repeat(limits.inlineBytesMax),
+      is_error: false,
+    },
+    { role: 'assistant', content: 'two files', tool_calls: [] },
+  ]
+
+  beforeEach(() => {
+    session.append([
+      {
+        kind: 'session.seeded',
+        from: randomUUID(),
+        content: 'as text',
+        conversation: JSON.stringify(MESSAGES),
+        responses: 4,
+      },
+    ])
+    appendTurn(session, 'thanks', 'welcome')
+  })
+
+  test('continues from the messages, not from the text', () => {
+    expect(conversation(session)).toEqual([
+      ...MESSAGES,
+      { role: 'user', content: 'thanks' },
+      { role: 'assistant', content: 'welcome', tool_calls: [] },
+    ])
+    expect(responsesBefore(session)).toBe(4)
+  })
+
+  test('is compacted as one exchange', () => {
+    const [seed, prompt] = exchanges(session)
+    expect(seed).toMatchObject({ messages: MESSAGES, isPrompt: true })
+    expect(prompt?.messages).toEqual([{ role: 'user', content: 'thanks' }])
+  })
 })
