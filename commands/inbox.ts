@@ -6,7 +6,7 @@ import { inboxText } from '../src/command/print/mail-text.js'
 import { refuseInTool } from '../src/dispatch/caller.js'
 import { OPERATOR } from '../src/format.js'
 import { checkMayLook, damagedError, pick, takeMessages, viewInbox } from '../src/operations/inbox.js'
-import type { InboxView } from '../src/schema/output.js'
+import type { InboxView } from '../src/schema/output-overview.js'
 
 export default class Inbox extends BaseCommand {
   static override strict = false

@@ -12,7 +12,7 @@ import {
   sortForOperator,
 } from '../mail/inbox.js'
 import type { Message } from '../mail/message.js'
-import type { InboxView, MailView } from '../schema/output.js'
+import type { InboxView, MailView } from '../schema/output-overview.js'
 import type { Store } from '../storage/store.js'
 import { checkIsChild } from '../tree/relations.js'
 

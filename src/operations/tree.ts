@@ -3,7 +3,7 @@
 import { viewAgent } from '../dispatch/view.js'
 import { SubstratError, shellWord } from '../errors.js'
 import { type MailIndex, mailIndexOf } from '../mail/inbox.js'
-import type { StrayNode, TreeNode, TreeView } from '../schema/output.js'
+import type { StrayNode, TreeNode, TreeView } from '../schema/output-overview.js'
 import { peekSummary } from '../session/peek-summary.js'
 import type { AgentSummary } from '../session/snapshot-layout.js'
 import type { Store } from '../storage/store.js'

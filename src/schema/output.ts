@@ -6,7 +6,6 @@
 import { z } from 'zod'
 import { type ErrorCode, EXIT_STATUS } from '../errors.js'
 import { holder } from './files.js'
-import { control, message } from './mail.js'
 import {
   ask,
   flag,
@@ -47,9 +46,9 @@ export const agent = z
   })
   .meta({ id: 'agent', description: 'An agent.' })
 
-const unreadable = { id: uuid, status: z.literal('corrupt') }
+export const unreadable = { id: uuid, status: z.literal('corrupt') }
 
-const corruptAgent = z
+export const corruptAgent = z
   .object({ ...unreadable, error: z.object({ code: errorCode, message: text }) })
   .meta({ id: 'corrupt_agent', description: 'An agent whose log cannot be read.' })
 
@@ -200,98 +199,6 @@ export const shown = z
   })
   .describe('An agent with its settings and its latest turn.')
 
-export const listed = z
-  .object({ agents: z.array(z.union([agent, corruptAgent])) })
-  .describe('Agents, oldest first.')
-
-const treeFields = { ...agent.shape, hold: flag, gated: flag, reminders: integer }
-
-export interface TreeNode extends z.infer<z.ZodObject<typeof treeFields>> {
-  children: TreeNode[]
-}
-
-const treeNode: z.ZodType<TreeNode> = z
-  .object({ ...treeFields, children: z.array(z.lazy(() => treeNode)) })
-  .meta({ id: 'tree_agent', description: 'An agent and the agents below it, oldest first.' })
-
-const why = text.describe('Why it has no place in the tree.')
-
-const strayNode = z
-  .union([
-    z.object({ ...treeFields, children: z.array(treeNode), why }),
-    z.object({ ...unreadable, children: z.array(treeNode), why }),
-  ])
-  .meta({
-    id: 'stray_agent',
-    description:
-      'A `tree_agent` with the field `why`. If its log cannot be read, only `id`, `status` and `children`.',
-  })
-
-export const tree = z
-  .object({
-    agents: z.array(treeNode),
-    stray: z
-      .array(strayNode)
-      .describe(
-        'Agents with a missing or terminated parent, a parent cycle or an unreadable log. Each is a `tree_agent` with the field `why`, or only `id`, `status`, `children` and `why`. The exit status is then 10.',
-      ),
-  })
-  .describe('The agents as a tree.')
-
-const named = { id: uuid, path: text }
-
-export const pruned = z
-  .object({
-    dry_run: flag,
-    removed: z.array(z.object(named)).describe('With `--dry-run`: the agents that would be removed.'),
-    kept: z.array(z.object({ ...named, why: text })).describe('Old agents that cannot be removed yet.'),
-    messages: integer.describe('How many messages that you took were deleted.'),
-  })
-  .describe('The removed agents.')
-
-const mail = z
-  .object({
-    message_id: uuid,
-    kind: message.shape.kind,
-    from: text.describe("An agent's id, or `operator`."),
-    from_path: text,
-    reply_to: uuid.nullable(),
-    content: text,
-    control: control.nullable().describe('Null unless `kind` is `control`.'),
-    key: text.nullable(),
-    not_before: time.nullable(),
-    created_at: time,
-  })
-  .meta({ id: 'mail', description: 'A pending message.' })
-
-export const inbox = z
-  .object({
-    agent: text.describe('A UUID, or `operator`.'),
-    messages: z.array(mail).describe('In delivery order.'),
-    damaged: z.array(text).describe('Damaged message files. The exit status is then 10.'),
-  })
-  .describe('The pending messages.')
-
-const usageRow = z
-  .object({
-    agent_id: uuid.optional().describe('With `--by agent`.'),
-    path: text.optional().describe('With `--by agent`.'),
-    model: text.nullable().optional().describe('With `--by model`. Null if the log names none.'),
-    day: text.optional().describe('With `--by day`, in UTC.'),
-    ...sessionUsage.shape,
-  })
-  .meta({ id: 'usage_row', description: 'The usage of one agent, model or day.' })
-
-export const used = z
-  .object({
-    by: z.enum(['agent', 'model', 'day']),
-    since: time.nullable(),
-    total: sessionUsage,
-    rows: z.array(usageRow),
-    damaged: z.array(uuid).describe('Agents whose log cannot be read. The exit status is then 10.'),
-  })
-  .describe('The tokens and costs of agents.')
-
 export type AgentView = z.infer<typeof agent>
 export type RunView = z.infer<typeof run>
 export type WaitView = z.infer<typeof wait>
@@ -303,13 +210,3 @@ export type RecoveredAgent = z.infer<typeof recovered>
 export type CancelledAgent = z.infer<typeof cancelled>['agents'][number]
 export type GatedAgent = z.infer<typeof gated>
 export type ShownAgent = z.infer<typeof shown>
-/** An agent whose log cannot be read is also listed, with the error. */
-export type ListedAgent = z.infer<typeof listed>['agents'][number]
-/** An agent without a place in the tree, and why. If it cannot be read, only its id is known. */
-export type StrayNode = z.infer<typeof strayNode>
-export type TreeView = z.infer<typeof tree>
-export type PruneResult = z.infer<typeof pruned>
-export type MailView = z.infer<typeof mail>
-export type InboxView = z.infer<typeof inbox>
-export type UsageRow = z.infer<typeof usageRow>
-export type UsedView = z.infer<typeof used>

@@ -2,6 +2,7 @@
 import { z } from 'zod'
 import * as agents from './output.js'
 import * as homes from './output-home.js'
+import * as overview from './output-overview.js'
 
 export const OUTPUTS = {
   spawn: agents.turn,
@@ -17,16 +18,16 @@ export const OUTPUTS = {
   terminate: agents.changed,
   remove: agents.changed,
   cancel: agents.cancelled,
-  tree: agents.tree,
-  usage: agents.used,
-  prune: agents.pruned,
+  tree: overview.tree,
+  usage: overview.used,
+  prune: overview.pruned,
   gate: agents.gated,
   ungate: agents.gated,
-  inbox: agents.inbox,
+  inbox: overview.inbox,
   deliver: agents.delivered,
   wait: agents.waited,
   show: agents.shown,
-  list: agents.listed,
+  list: overview.listed,
   recover: agents.recovered,
   doctor: homes.examined,
   unlock: homes.unlocked,

@@ -1,15 +1,10 @@
 /** The types of the state, which `fold` computes from a log. */
 export type {
-  Call,
   KeyEntry,
-  Location,
   OutboxEntry,
   RecordedServer,
   Reminder,
-  Run,
-  RunStatus,
   SessionState,
   State,
-  TokenEntry,
-  Wait,
 } from '../schema/snapshot.js'
+export type { Call, Location, Run, RunStatus, TokenEntry, Wait } from '../schema/snapshot-run.js'

@@ -1,6 +1,6 @@
 /** The output of `inbox` without `--json`. */
 import { readableTime } from '../../clock.js'
-import type { InboxView, MailView } from '../../schema/output.js'
+import type { InboxView, MailView } from '../../schema/output-overview.js'
 
 export function inboxText({ messages, damaged }: InboxView): string {
   const files = damaged.map((path) => `damaged: ${path}`)

@@ -1,5 +1,5 @@
 /** The output of `prune` without `--json`. */
-import type { PruneResult } from '../../schema/output.js'
+import type { PruneResult } from '../../schema/output-overview.js'
 
 export function pruneText({ dry_run, removed, kept, messages }: PruneResult): string {
   const lines = [

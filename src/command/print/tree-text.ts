@@ -1,5 +1,5 @@
 /** The output of `tree` without `--json`. */
-import type { StrayNode, TreeNode, TreeView } from '../../schema/output.js'
+import type { StrayNode, TreeNode, TreeView } from '../../schema/output-overview.js'
 import { table } from './table.js'
 
 type AnyNode = TreeNode | StrayNode

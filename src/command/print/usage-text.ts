@@ -1,5 +1,5 @@
 /** The output of `usage` without `--json`, and the total in `show`. */
-import type { UsageRow, UsedView } from '../../schema/output.js'
+import type { UsageRow, UsedView } from '../../schema/output-overview.js'
 import type { SessionUsage } from '../../schema/types.js'
 import { table } from './table.js'
 
