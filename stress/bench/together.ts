@@ -11,7 +11,7 @@ import { type Row, ratio, row } from './table.js'
 
 const SENDERS = 8
 const PARALLEL = { atMost: 0.6, floor: '0.5' }
-const APPEND = { atLeast: 0.85, floor: '1' }
+const APPEND = { atLeast: 0.9, floor: '1' }
 /** Alternates records with the same number of plain writes. */
 const [CHUNKS, CHUNK] = [20, 25]
 

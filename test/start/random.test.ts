@@ -21,3 +21,16 @@ test('the same bytes give the same id', () => {
   random.bytes = (size) => Buffer.alloc(size, 0xff)
   expect(randomUuid()).toBe('ffffffff-ffff-4fff-bfff-ffffffffffff')
 })
+
+test.each([8, 15, 16, 17, 24, 5000])('%i random bytes are all new ones', (size) => {
+  const drawn = Array.from({ length: 300 }, () => random.bytes(size))
+  expect(new Set(drawn.map(({ length }) => length))).toEqual(new Set([size]))
+  expect(new Set(drawn.map((each) => each.toString('hex'))).size).toBe(drawn.length)
+})
+
+test('the bytes of one caller do not change with those of another', () => {
+  const [one, other] = [random.bytes(16), random.bytes(16)]
+  const text = other.toString('hex')
+  one.fill(0)
+  expect(other.toString('hex')).toBe(text)
+})
