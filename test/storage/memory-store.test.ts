@@ -23,7 +23,7 @@ import { recordsOf } from '../support/sessions.js'
 import { tempDirectory } from '../support/temp.js'
 
 const UUID = /[0-9a-f]{8}-[0-9a-f]{4}-[0-9a-f]{4}-[0-9a-f]{4}-[0-9a-f]{12}/g
-const TIME = /\d{4}-\d\d-\d\dT[\d:.]+Z/g
+const TIME = /\d{4}-\d\d-\d\d[T ][\d:.]+Z/g
 
 function spawnRequest(over: Partial<SpawnRequest>): SpawnRequest {
   return {
