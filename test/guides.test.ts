@@ -1,6 +1,5 @@
 /** The files, commands, layers and labs in the pages for contributors exist. */
 import { existsSync, readdirSync, readFileSync } from 'node:fs'
-import { dirname, join } from 'node:path'
 import { describe, expect, test } from 'vitest'
 import { LAYERS } from './support/layers.js'
 
@@ -12,16 +11,6 @@ const scripts: Record<string, string> = JSON.parse(readFileSync('package.json', 
 
 describe.each(['CONTRIBUTING.md', LABS, ARCHITECTURE])('%s', (page) => {
   const text = readFileSync(page, 'utf8')
-
-  test('links to files and headings that exist', () => {
-    const links = [...text.matchAll(/\]\((?!https?:)([^)#]*)(?:#([^)]*))?\)/g)]
-    const broken = links.filter(([, file = '', heading]) => {
-      const target = file === '' ? page : join(dirname(page), file)
-      return !existsSync(target) || (heading !== undefined && !headingsOf(target).includes(heading))
-    })
-    expect(links.length).toBeGreaterThan(5)
-    expect(broken.map(([link]) => link)).toEqual([])
-  })
 
   test('names npm scripts that exist', () => {
     const named = [...text.matchAll(/npm run ([a-z:]+)/g)].map(([, name]) => name as string)
@@ -64,14 +53,3 @@ describe(ARCHITECTURE, () => {
     expect(text.trim().split(/\s+/).length).toBeLessThanOrEqual(2500)
   })
 })
-
-/** The anchors of the headings of a page, as GitHub computes them. */
-function headingsOf(page: string): string[] {
-  const headings = [...readFileSync(page, 'utf8').matchAll(/^#+ (.*)$/gm)].map(([, heading = '']) => heading)
-  return headings.map((heading) =>
-    heading
-      .toLowerCase()
-      .replaceAll(/[^\w\- ]/g, '')
-      .replaceAll(' ', '-'),
-  )
-}

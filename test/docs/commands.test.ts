@@ -84,6 +84,7 @@ function expectSection(title: string, text: string): void {
   const from = now.indexOf(begin) + begin.length
   const to = now.indexOf(end, from)
   expect(from, title).toBeGreaterThan(begin.length)
+  expect(to, title).toBeGreaterThanOrEqual(from)
   if (process.env.WRITE_DOCS === '1') writeFileSync(PAGE, `${now.slice(0, from)}${text}\n\n${now.slice(to)}`)
   else expect(now.slice(from, to)).toBe(`${text}\n\n`)
 }

@@ -80,6 +80,8 @@ function expectSection(title: string, text: string): void {
   const from = now.indexOf(begin) + begin.length
   const to = now.indexOf(end, from)
   expect(from).toBeGreaterThan(begin.length)
+  // Without its end, the rest of the page would be lost.
+  expect(to).toBeGreaterThanOrEqual(from)
   if (process.env.WRITE_DOCS === '1')
     writeFileSync('docs/format.md', `${now.slice(0, from)}${text}${now.slice(to)}`)
   else expect(now.slice(from, to)).toBe(text)

@@ -1,4 +1,4 @@
-/** The tables and examples of docs/, for tests that compare them with the code. */
+/** The tables, examples, links and anchors of pages, for tests that compare them with the code. */
 
 interface Table {
   /** The nearest heading above it. */
@@ -11,7 +11,7 @@ interface Table {
 export function tablesOf(page: string): Table[] {
   const tables: Table[] = []
   let [heading, isInTable] = ['', false]
-  for (const line of page.replaceAll(/^```[\s\S]*?^```/gm, '').split('\n')) {
+  for (const line of withoutBlocks(page).split('\n')) {
     if (line.startsWith('#')) heading = line.replace(/^#+ /, '')
     const isRow = line.startsWith('|')
     if (isRow && !isInTable) tables.push({ heading, head: cellsOf(line), rows: [] })
@@ -74,6 +74,34 @@ export function shapesOf(page: string): Shape[] {
     }
   }
   return shapes
+}
+
+/** The targets of the relative links of a page, in order. Code has no links. */
+export function linksOf(page: string): string[] {
+  const text = withoutBlocks(page).replaceAll(/`[^`\n]*`/g, '')
+  const found = text.matchAll(/\]\((?:<([^>]*)>|([^\s)]+))[^)]*\)|^\[[^\]]+\]: (\S+)/gm)
+  return [...found]
+    .map(([, spaced, plain, reference]) => spaced ?? plain ?? (reference as string))
+    .filter((target) => !/^[a-z]+:/.test(target))
+}
+
+/** The anchors of the headings of a page, as GitHub computes them. */
+export function anchorsOf(page: string): string[] {
+  const seen = new Map<string, number>()
+  return [...withoutBlocks(page).matchAll(/^#+ (.*)$/gm)].map(([, heading = '']) => {
+    const anchor = heading
+      .replaceAll(/\]\([^)]*\)/g, '')
+      .toLowerCase()
+      .replaceAll(/[^\p{L}\p{N}_\- ]/gu, '')
+      .replaceAll(' ', '-')
+    const before = seen.get(anchor) ?? 0
+    seen.set(anchor, before + 1)
+    return before === 0 ? anchor : `${anchor}-${before}`
+  })
+}
+
+function withoutBlocks(page: string): string {
+  return page.replaceAll(/^```[\s\S]*?^```/gm, '')
 }
 
 function cellsOf(row: string): string[] {
