@@ -15,6 +15,7 @@ import { createWhole, replace } from '../host/disk/replace.js'
 import type { HomeFacts, LockKind } from '../schema/files.js'
 import { FILE_PREDICATES } from '../schema/generated/file-predicates.js'
 import { randomUuid } from '../start/random.js'
+import { expectedIn, HOME_LAYOUT } from './layout.js'
 import { frame, unframeFile } from './log/frame.js'
 import { type HomePaths, parseAgentDirectory } from './paths.js'
 
@@ -44,6 +45,7 @@ export function makeHome(paths: HomePaths, chooseLockKind: () => LockKind): Home
   const there = readHome(paths)
   refuseForeign(paths)
   if (there !== undefined && isWhole(paths)) return upgraded(paths, there)
+  if (there === undefined) refuseOccupied(paths)
   makeRoot(paths.root)
   if (there === undefined) {
     const facts: HomeFacts = {
@@ -159,6 +161,33 @@ function refuseForeign(paths: HomePaths): void {
   refuseClosed(paths, root, 0o700)
 }
 
+/**
+ * Refuses a directory of other files, such as a project: `SUBSTRAT_HOME` names it by mistake. A creator that died has left only
+ * names of the layout. A home that has lost its home.json keeps the files that its owner added.
+ */
+function refuseOccupied(paths: HomePaths): void {
+  const names = io.listDirectory('home.list', paths.root)
+  const other = names.find((name) => !isExpectedBefore(name))
+  if (other === undefined || [paths.agents, paths.roots].every((path) => names.includes(basename(path))))
+    return
+  if (hasAgents(paths)) return
+  throw new SubstratError(
+    'HOME_UNUSABLE',
+    `${paths.root} is not a substrat home, and has other files, such as ${shellWord(other)}`,
+    { hint: 'set SUBSTRAT_HOME to a new or an empty directory', facts: { path: paths.root } },
+  )
+}
+
+/** Also the files that the owner may add before the first command, and the directory that mkfs makes in a volume. */
+function isExpectedBefore(name: string): boolean {
+  if (/^(AGENTS\.md|identity\.md|memory\.md|skills|lost\+found)$/.test(name)) return true
+  return expectedIn(HOME_LAYOUT, name)?.standing !== 'users'
+}
+
+function hasAgents(paths: HomePaths): boolean {
+  return io.listDirectory('agents.list', paths.agents).some((name) => parseAgentDirectory(name) !== undefined)
+}
+
 function makeRoot(root: string): void {
   if (statIfThere('home.stat', root) === undefined) {
     makeAbove(dirname(root))
@@ -219,8 +248,7 @@ function checkHome(paths: HomePaths, facts: HomeFacts): HomeFacts {
 
 /** home.json is created first, so no crash leaves agents without it. Reporting an empty home would hide the agents. */
 export function refuseWithoutFacts(paths: HomePaths): void {
-  if (!io.listDirectory('agents.list', paths.agents).some((name) => parseAgentDirectory(name) !== undefined))
-    return
+  if (!hasAgents(paths)) return
   throw new SubstratError('CORRUPT', `${paths.homeFile} is missing, but the home has agents`, {
     hint: 'restore it from a backup, or recreate it: substrat recover --all',
     facts: { path: paths.homeFile },

@@ -152,6 +152,14 @@ describe('a home', () => {
     expect(readdirSync(paths.roots)).toEqual([])
   })
 
+  test('is created beside the files that its owner may prepare', () => {
+    const paths = newPaths()
+    const prepared = ['AGENTS.md', 'config.json', 'identity.md', 'lost+found', 'memory.md', 'skills']
+    for (const name of prepared) mkdirSync(join(paths.root, name), { recursive: true })
+    makeHome(paths, kind)
+    expect(readdirSync(paths.root).sort()).toEqual([...NAMES, ...prepared].sort())
+  })
+
   test('may be a symlink', () => {
     const paths = newPaths()
     const facts = makeHome(paths, kind)
@@ -377,6 +385,20 @@ describe('a directory that cannot be a home', () => {
     expect(readFileSync(paths.homeFile)).toEqual(bytes)
   })
 
+  test.each(['package.json', '.git', 'agents.md'])('has other files (%s), and gets none', (name) => {
+    const paths = newPaths()
+    mkdirSync(join(paths.root, 'agents'), { recursive: true })
+    writeFileSync(join(paths.root, name), '')
+    expect(() => makeHome(paths, kind)).toThrow(
+      expect.objectContaining({
+        code: 'HOME_UNUSABLE',
+        message: `${paths.root} is not a substrat home, and has other files, such as ${name}`,
+        hint: 'set SUBSTRAT_HOME to a new or an empty directory',
+      }),
+    )
+    expect(readdirSync(paths.root).sort()).toEqual([name, 'agents'].sort())
+  })
+
   test('has an unknown lock kind', () => {
     const paths = newPaths()
     writeFileSync(paths.homeFile, frame({ ...makeHome(paths, kind), lock: 'hope' }))
@@ -407,6 +429,7 @@ test('without home.json, readers report it missing and the next writer recreates
   const store = tempStore()
   const id = await newAgent(store, { name: 'a' })
   rmSync(join(store.address, 'home.json'))
+  writeFileSync(join(store.address, 'notes.txt'), 'of its owner')
   expect(() => FileStore.openForRead(store.address)).toThrow(/home\.json is missing, but the home has agents/)
   FileStore.openForWrite(store.address)
   expect(FileStore.openForRead(store.address)?.agentIds()).toEqual([id])
