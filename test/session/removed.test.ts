@@ -10,7 +10,7 @@ import { tryKernelLock } from '../../src/storage/locks/kernel-lock.js'
 import { waitForLease } from '../../src/storage/locks/lease.js'
 import { type AgentPaths, HomePaths } from '../../src/storage/paths.js'
 import { lockRoots } from '../../src/tree/children.js'
-import { withFaults } from '../support/faults.js'
+import { failing, withFaults } from '../support/faults.js'
 import { newAgent, newSession } from '../support/sessions.js'
 import { tempDirectory, tempStore } from '../support/temp.js'
 
@@ -154,6 +154,18 @@ describe('a log in use', () => {
     await again.close(() => false)
   })
 })
+
+test.each(['EROFS', 'EACCES'])(
+  'a log that cannot be opened once (%s) is not reported as damaged, and the next command opens it',
+  async (errno) => {
+    const store = tempStore()
+    const id = await newAgent(store)
+    const { log } = new HomePaths(store.address).agent(id)
+    withFaults(failing(errno, ({ point, path }) => point === 'log.open' && path === log, 1))
+    await expect(openForAppend(store, id, OPTIONS)).rejects.toMatchObject({ code: 'STORAGE_FAILED' })
+    await (await openForAppend(store, id, OPTIONS)).close(() => false)
+  },
+)
 
 test('a slot whose file is removed is lost to its holder, and a new file gives a new slot', async () => {
   const store = tempStore()

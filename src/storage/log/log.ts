@@ -46,10 +46,16 @@ export class LogWriter extends LogFile {
    */
   static open(path: string, locked: io.OpenFile | undefined): LogWriter {
     if (locked !== undefined) return new LogWriter(locked)
-    // The open reports any obstacle by its own error. A log that reappeared is not locked by this process, so it still
-    // counts as missing.
+    // The open reports any obstacle by its own error.
     const unlocked = io.openIfThere('log.open', path, 'write')
-    if (unlocked !== undefined) io.close(unlocked)
+    if (unlocked !== undefined) {
+      // The obstacle is gone, for example after a remount. But this process has not locked the log.
+      io.close(unlocked)
+      throw new SubstratError('STORAGE_FAILED', `${path} could not be opened for writing`, {
+        hint: 'run the same command again',
+        facts: { path },
+      })
+    }
     throw damagedConversation(`${path} is missing`, {
       hint: 'restore it from a backup',
       facts: { path },

@@ -124,6 +124,12 @@ export const NAMES_ON_DISK: Mutant[] = [
     suites: ['storage/home'],
   },
   {
+    name: 'a home is created among other files',
+    place: 'storage/home.ts refuseOccupied',
+    edits: { 'throw:1': '' },
+    suites: ['storage/home'],
+  },
+  {
     name: "the operator's inbox is not fsynced",
     place: 'storage/home.ts makeHome',
     edits: { 'array:1.elements.0': '' },

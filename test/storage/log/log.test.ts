@@ -473,6 +473,17 @@ describe('opening a log', () => {
     reader.close()
   })
 
+  test('throws STORAGE_FAILED, not CORRUPT, if the log could not be opened under the lock, and then could', () => {
+    const path = newLog()
+    expect(() => LogWriter.open(path, undefined)).toThrow(
+      expect.objectContaining({
+        code: 'STORAGE_FAILED',
+        message: `${path} could not be opened for writing`,
+        hint: 'run the same command again',
+      }),
+    )
+  })
+
   test('throws CORRUPT if a writer opens a missing log, and does not recreate it', () => {
     const path = join(tempDirectory(), 'events.jsonl')
     expect(() => LogWriter.open(path, undefined)).toThrow(expect.objectContaining({ code: 'CORRUPT' }))
