@@ -29,7 +29,7 @@ describe('a claude that is killed', () => {
     async (prompt) => {
       const died = await firstTurn(prompt)
       expect(failureIn(died)).toMatchObject({ type: 'crashed', message: expect.stringContaining('SIGKILL') })
-      expect(await claude.inspect(stateIn(died), settings())).toEqual({ outcome: 'unfinished' })
+      expect(await claude.inspect(stateIn(died), settings())).toMatchObject({ outcome: 'unfinished' })
       const restored = await claude.restore(stateIn(died), settings(), newHost())
       expect(replyIn(await turn(restored, 'hello'))).toBe('echo: hello []')
     },
@@ -42,7 +42,7 @@ describe('a claude that is killed', () => {
       ended_early: true,
       message: expect.stringContaining('exited 0'),
     })
-    expect(await claude.inspect(stateIn(died), settings())).toEqual({ outcome: 'unfinished' })
+    expect(await claude.inspect(stateIn(died), settings())).toMatchObject({ outcome: 'unfinished' })
   })
 
   test('after its result has replied', async () => {

@@ -1,11 +1,18 @@
 /** How provider-claude-code reads transcripts of the real claude. */
 import { appendFileSync, readFileSync, truncateSync, writeFileSync } from 'node:fs'
 import { describe, expect, test } from 'vitest'
+import type { Inspection } from '../../src/provider/contract.js'
 import { claude, settings, transcriptPath, useTranscript } from './claude-code/support.js'
 
 const SESSION = 'f0c0126f-de5f-4341-b292-5ae2d8c701e0'
 
-function inspect(promptId: string | null): ReturnType<typeof claude.inspect> {
+/** The outcome without the usage. */
+async function inspect(promptId: string | null): Promise<Inspection> {
+  const { usage: _, models: __, ...outcome } = await inspectAll(promptId)
+  return outcome as Inspection
+}
+
+function inspectAll(promptId: string | null): Promise<Inspection> {
   const state = { session_id: SESSION, is_begun: true, prompt_id: promptId }
   return claude.inspect(Buffer.from(JSON.stringify(state)), settings())
 }
@@ -165,6 +172,67 @@ describe('a turn that the model ended after its substrat was killed', () => {
     expect(await claude.inspect(state, settings(), options)).toMatchObject({ outcome })
     // While substrat lives, nothing is missing.
     expect(await claude.inspect(state, settings())).toMatchObject({ outcome: 'finished' })
+  })
+})
+
+describe('the usage of a turn', () => {
+  /** One message of the model. */
+  const ONE = { input_tokens: 10, output_tokens: 5, cache_read_tokens: 0, cache_write_tokens: 0 }
+  const TWO = { ...ONE, input_tokens: 20, output_tokens: 10 }
+  const MODEL = 'claude-opus-4-8'
+
+  test.each([
+    ['finished', 'd88a8f82-995b-4ff0-9961-f4c79ed01d88', TWO],
+    ['interrupted', '98c96ea2-85d1-4170-8f25-85ddfc9506e7', ONE],
+    // Claude resumed the session after each of these two.
+    ['killed-then-resumed', '470f23ee-6a1a-4359-943d-1a84b7fa7dff', ONE],
+    ['killed-then-resumed', '6043d30f-fa3f-46ee-8c26-b0f6d7669aba', ONE],
+  ])(
+    '(transcript %s, prompt %s) is the sum over its messages, each once, with the model',
+    async (name, promptId, usage) => {
+      useTranscript(name, SESSION)
+      expect(await inspectAll(promptId)).toMatchObject({ usage, models: [{ model: MODEL, ...usage }] })
+    },
+  )
+
+  test.each([
+    ['killed-in-text', '39487656-bc77-4e3d-9611-513a3258a110', 'was killed before its first message'],
+    ['refused', 'ade091fc-fa3a-4046-8812-0dfb5e18ee2b', 'the API refused'],
+  ])('(transcript %s, prompt %s) that %s is unknown', async (name, promptId) => {
+    useTranscript(name, SESSION)
+    const { usage, models } = await inspectAll(promptId)
+    expect({ usage, models }).toEqual({})
+  })
+
+  test('counts cached input, and each model, also that of a subagent', async () => {
+    const message = (id: string, model: string, isSidechain: boolean): string =>
+      `${JSON.stringify({
+        type: 'assistant',
+        isSidechain,
+        message: {
+          id,
+          model,
+          content: [],
+          usage: {
+            input_tokens: 1,
+            cache_creation_input_tokens: 20,
+            cache_read_input_tokens: 300,
+            output_tokens: 4,
+          },
+        },
+      })}\n`
+    const turn = message('a', 'x', false) + message('b', 'y', true) + message('c', 'x', false)
+    writeFileSync(transcriptPath(SESSION), `${JSON.stringify({ type: 'user', uuid: 'p' })}\n${turn}`)
+    const one = { input_tokens: 321, output_tokens: 4, cache_read_tokens: 300, cache_write_tokens: 20 }
+    const times = (count: number): object =>
+      Object.fromEntries(Object.entries(one).map(([field, tokens]) => [field, tokens * count]))
+    expect(await inspectAll('p')).toMatchObject({
+      usage: times(3),
+      models: [
+        { model: 'x', ...times(2) },
+        { model: 'y', ...one },
+      ],
+    })
   })
 })
 

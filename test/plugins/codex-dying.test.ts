@@ -34,7 +34,7 @@ describe('codex that is killed', () => {
     const killed = await firstTurn(`--lines ${lines} --stored 3 --end kill`)
     expect(failureIn(killed).type).toBe('crashed')
     expect(typesOf(killed)).not.toContain('done')
-    expect(await codex.inspect(stateIn(killed), settingsFor())).toEqual({ outcome: 'unfinished' })
+    expect(await codex.inspect(stateIn(killed), settingsFor())).toMatchObject({ outcome: 'unfinished' })
     const { host } = newLab()
     const restored = await codex.restore(stateIn(killed), settingsFor(), host)
     expect(replyIn(await turn(restored, 'go on'))).toBe('echo: hello there')
@@ -55,7 +55,7 @@ describe('codex that is killed', () => {
     const dying = await codex.restore(stateIn(first), settingsFor('--lines 1 --stored 0 --end kill'), host)
     const second = await turn(dying, 'once more')
     expect(failureIn(second).type).toBe('crashed')
-    expect(await codex.inspect(stateIn(second), settingsFor())).toEqual({ outcome: 'unfinished' })
+    expect(await codex.inspect(stateIn(second), settingsFor())).toMatchObject({ outcome: 'unfinished' })
   })
 })
 

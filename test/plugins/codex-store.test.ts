@@ -31,9 +31,14 @@ function rollout(text: string | Buffer, day = '2026/11/20'): string {
   return file
 }
 
-function inspect(rollout_bytes: number | null, thread_id: string = FIRST_THREAD): Promise<Inspection> {
-  const state = { thread_id, rollout_bytes, input_tokens: 0, output_tokens: 0 }
-  return codex.inspect(Buffer.from(JSON.stringify(state)), settingsFor())
+/** The outcome without the usage. */
+async function inspect(rollout_bytes: number | null, thread_id: string = FIRST_THREAD): Promise<Inspection> {
+  const { usage: _, models: __, ...outcome } = await inspectAll(rollout_bytes, thread_id)
+  return outcome as Inspection
+}
+
+function inspectAll(rollout_bytes: number | null, thread_id: string = FIRST_THREAD): Promise<Inspection> {
+  return codex.inspect(Buffer.from(JSON.stringify({ thread_id, rollout_bytes })), settingsFor())
 }
 
 describe('a turn', () => {
@@ -67,10 +72,11 @@ describe('a turn', () => {
     const call = { type: 'function_call', name: 'list_children', namespace: 'mcp__substrat', call_id: 'c' }
     const calls = item(call) + item({ type: 'function_call_output', call_id: 'c', output: 'no' })
     rollout(withoutLastLine(recorded('first')) + calls + lastLine(recorded('first')))
-    const state = { thread_id: FIRST_THREAD, rollout_bytes: 0, input_tokens: 0, output_tokens: 0 }
+    const state = { thread_id: FIRST_THREAD, rollout_bytes: 0 }
     const heard = { finished: [], answered, server: 'substrat' }
     const options = { signal: new AbortController().signal, heard }
-    expect(await codex.inspect(Buffer.from(JSON.stringify(state)), settingsFor(), options)).toEqual(expected)
+    const inspection = await codex.inspect(Buffer.from(JSON.stringify(state)), settingsFor(), options)
+    expect(inspection).toMatchObject(expected)
   })
 
   test('without text has an empty reply', async () => {
@@ -101,6 +107,58 @@ describe('a turn', () => {
     )
     appendFileSync(rolloutPath(), end.slice(end.lastIndexOf('\n', end.length - 2) + 1))
     expect(await inspect(0)).toEqual(FINISHED)
+  })
+})
+
+/** A thread of the real codex: a turn that completed, one that failed, one that was aborted, and one that completed. */
+describe('the usage of a turn', () => {
+  /** One response of the model. */
+  const ONE = {
+    input_tokens: 100,
+    output_tokens: 20,
+    cache_read_tokens: 30,
+    cache_write_tokens: 0,
+    reasoning_tokens: 5,
+  }
+  const TWO = { ...ONE, input_tokens: 200, output_tokens: 40, cache_read_tokens: 60, reasoning_tokens: 10 }
+  const TURNS = recorded('spent').split(/(?=^.*"type":"task_started")/m)
+  const startOf = (turn: number): number => Buffer.byteLength(TURNS.slice(0, turn).join(''))
+  const without = (type: string): string =>
+    TURNS.join('').replaceAll(new RegExp(`^.*"type":"${type}".*\\n`, 'gm'), '')
+
+  test.each([
+    ['completed', 0, 'finished', TWO],
+    ['failed', 1, 'unfinished', ONE],
+    ['was aborted', 2, 'unfinished', ONE],
+    ['completed after these', 3, 'finished', ONE],
+  ])('that %s is its own, with the model', async (_, turn, outcome, usage) => {
+    rollout(TURNS.join(''))
+    const inspection = await inspectAll(startOf(turn))
+    expect(inspection).toMatchObject({ outcome, usage, models: [{ model: 'm', ...usage }] })
+  })
+
+  test('that was killed during a call includes the response with the call', async () => {
+    const [, killed] = TURNS as [string, string]
+    const call = killed.slice(0, killed.indexOf('\n', killed.indexOf('"token_usage_record"')) + 1)
+    expect(call).not.toContain('token_count')
+    rollout(TURNS[0] + call)
+    expect(await inspectAll(startOf(1))).toMatchObject({ outcome: 'unfinished', usage: ONE })
+    rollout(TURNS[0] + call.slice(0, -20))
+    expect(await inspectAll(startOf(1))).toEqual({ outcome: 'unfinished' })
+  })
+
+  test('comes from the totals of the thread if a version of codex stores no others', async () => {
+    const text = without('token_usage_record')
+    rollout(text)
+    const starts = [...text.matchAll(/^.*"type":"task_started"/gm)].map(({ index }) => index)
+    const usages = await Promise.all(starts.map(async (start) => (await inspectAll(start)).usage))
+    expect(usages).toEqual([TWO, ONE, ONE, ONE])
+  })
+
+  test('has no model if codex stores none', async () => {
+    rollout(without('turn_context'))
+    const { usage, models } = await inspectAll(0)
+    expect({ usage, models }).toEqual({ usage: TWO, models: undefined })
   })
 })
 

@@ -18,6 +18,15 @@ import {
   typesOf,
 } from './codex-support.js'
 
+/** The usage of one turn of the stand-in. */
+const USED = {
+  input_tokens: 11,
+  output_tokens: 7,
+  cache_read_tokens: 3,
+  cache_write_tokens: 0,
+  reasoning_tokens: 2,
+}
+
 function decoded(state: Uint8Array): Record<string, unknown> {
   return JSON.parse(Buffer.from(state).toString('utf8'))
 }
@@ -30,7 +39,7 @@ describe('a turn', () => {
     expect(first.events.slice(1)).toEqual([
       { type: 'note', text: expect.stringContaining('codex: Model metadata for `m` not found') },
       { type: 'text', text: 'echo: hello there' },
-      { type: 'usage', usage: { input_tokens: 11, output_tokens: 7 } },
+      { type: 'usage', usage: USED },
       { type: 'done', reply: 'echo: hello there' },
     ])
   })
@@ -59,7 +68,7 @@ describe('a turn', () => {
     expect(seen().flags.resume).toBe(FIRST_THREAD)
     expect(seen().prompt).toBe('once more')
     // Codex reports the totals of both turns, 22 and 14.
-    expect(second.events).toContainEqual({ type: 'usage', usage: { input_tokens: 11, output_tokens: 7 } })
+    expect(second.events).toContainEqual({ type: 'usage', usage: USED })
     expect(replyIn(second)).toBe('echo: hello there')
     expect(typesOf(second)[0]).toBe('state')
   })
@@ -118,7 +127,7 @@ test('the suspended state is small, and has no position of a running turn', asyn
   expect(await session.suspend()).toBeNull()
   await turn(session)
   const state = decoded((await session.suspend()) as Uint8Array)
-  expect(state).toEqual({ thread_id: FIRST_THREAD, rollout_bytes: null, input_tokens: 11, output_tokens: 7 })
+  expect(state).toEqual({ thread_id: FIRST_THREAD, rollout_bytes: null })
 })
 
 test('a missing program is reported, with a remedy', async () => {

@@ -1,5 +1,5 @@
 /** Turns claude's messages into events of the contract. */
-import type { AgentEvent, JsonObject, ModelUsage, Usage } from 'substrat/provider'
+import type { AgentEvent, JsonObject } from 'substrat/provider'
 import {
   clippedInput,
   clippedText,
@@ -114,33 +114,4 @@ function outputOf(content: unknown): string {
   return objectsOf(content)
     .map((block) => (block.type === 'text' ? (textOf(block.text) ?? '') : `[${String(block.type)}]`))
     .join('\n')
-}
-
-/** The usage of a turn, also by model. Claude counts cached input apart, so it is added. */
-export function usageOf(result: JsonObject): { usage: Usage; models?: ModelUsage[] } | undefined {
-  const usage = objectOf(result.usage)
-  if (usage === undefined) return undefined
-  const { input_tokens, cache_creation_input_tokens, cache_read_input_tokens, output_tokens } = usage
-  const total = counted(input_tokens, cache_read_input_tokens, cache_creation_input_tokens, output_tokens)
-  const models = Object.entries(objectOf(result.modelUsage) ?? {}).flatMap(([model, part]): ModelUsage[] => {
-    const { inputTokens, outputTokens, cacheReadInputTokens, cacheCreationInputTokens, costUSD } =
-      objectOf(part) ?? {}
-    const tokens = counted(inputTokens, cacheReadInputTokens, cacheCreationInputTokens, outputTokens)
-    return [{ model, ...withCost(tokens, costUSD) }]
-  })
-  const whole = withCost(total, result.total_cost_usd)
-  return models.length === 0 ? { usage: whole } : { usage: whole, models }
-}
-
-function counted(input: unknown, read: unknown, written: unknown, output: unknown): Usage {
-  return {
-    input_tokens: countOf(input) + countOf(read) + countOf(written),
-    output_tokens: countOf(output),
-    cache_read_tokens: countOf(read),
-    cache_write_tokens: countOf(written),
-  }
-}
-
-function withCost(usage: Usage, cost: unknown): Usage {
-  return typeof cost === 'number' && cost >= 0 ? { ...usage, cost_usd: cost } : usage
 }

@@ -61,10 +61,7 @@ export function openSession(kept: ClaudeState, settings: ProviderSettings, host:
         state = { ...state, isBegun: true }
         return [stateEvent()]
       },
-      async replyInStore() {
-        const inspection = await inspectTranscript(state, process.env)
-        return inspection.outcome === 'finished' ? inspection.reply : undefined
-      },
+      stored: () => inspectTranscript(state, process.env),
     })
   }
 

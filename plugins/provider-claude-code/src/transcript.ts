@@ -11,6 +11,7 @@ import { Unheard } from '../../shared/src/program/heard.js'
 import { objectOf, objectsOf, textOf } from '../../shared/src/program/json.js'
 import { parseJson } from '../../shared/src/program/parse.js'
 import type { ClaudeState } from './state.js'
+import { Spent } from './usage.js'
 
 const LINE_BYTES_MAX = 32 * 1024 * 1024
 
@@ -38,7 +39,8 @@ function foldersOf(path: string): string[] {
 }
 
 /**
- * Whether the latest turn ended, according to the transcript. Incomplete and unknown lines are ignored. `heard`: the part of the turn that substrat recorded before it died.
+ * Whether the latest turn ended, and what it used, according to the transcript. Incomplete and unknown lines are ignored.
+ * `heard`: the part of the turn that substrat recorded before it died.
  */
 export async function inspectTranscript(
   { sessionId, promptId }: ClaudeState,
@@ -51,6 +53,7 @@ export async function inspectTranscript(
   let hasBegun = false
   let reply: Reply | undefined
   const results = new Results(heard)
+  const spent = new Spent()
   try {
     for await (const line of readLines(createReadStream(path), LINE_BYTES_MAX)) {
       // Skips the earlier turns without parsing them.
@@ -62,13 +65,14 @@ export async function inspectTranscript(
         reply = afterEntry(reply, entry)
         results.take(entry)
       }
+      if (hasBegun) spent.take(entry)
     }
   } catch {
     return { outcome: 'unknown' }
   }
   return reply?.isFinal === true && !results.areUnheard
-    ? { outcome: 'finished', reply: reply.text }
-    : { outcome: 'unfinished' }
+    ? { outcome: 'finished', reply: reply.text, ...spent.used }
+    : { outcome: 'unfinished', ...spent.used }
 }
 
 /** The tool results of the turn, including those of subagents. */

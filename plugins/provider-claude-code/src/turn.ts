@@ -1,9 +1,9 @@
 /** Runs one turn: starts claude, sends the prompt, and reads its output up to the `result`. */
-import type { AgentEvent, AgentHost, JsonObject, PrivateFile } from 'substrat/provider'
+import type { AgentEvent, AgentHost, Inspection, JsonObject, PrivateFile } from 'substrat/provider'
 import { objectOf, textOf } from '../../shared/src/program/json.js'
 import { type JsonProgram, launchJsonProgram } from '../../shared/src/program/program.js'
 import { commandOf } from './command.js'
-import { Events, usageOf } from './events.js'
+import { Events } from './events.js'
 import {
   failureOfEnd,
   failureOfExit,
@@ -15,6 +15,7 @@ import {
 import type { Permissions } from './permission.js'
 import type { ClaudeSettings } from './settings.js'
 import { isSessionId } from './state.js'
+import { usageOf } from './usage.js'
 
 /** Time to write its transcript and stop its children after the `result`. */
 const END_GRACE_MS = 3000
@@ -45,8 +46,8 @@ export interface Turn {
   onSession(sessionId: string): AgentEvent[]
   /** Called when the model answers: the transcript now has the prompt, or soon will. */
   onAnswer(): AgentEvent[]
-  /** The reply of a turn that ended without a `result`, if the transcript shows its end. */
-  replyInStore(): Promise<string | undefined>
+  /** The turn in the transcript, for a turn that ended without a `result`. */
+  stored(): Promise<Inspection>
 }
 
 export async function* runTurn(turn: Turn): AsyncIterable<AgentEvent> {
@@ -84,7 +85,8 @@ export async function* runTurn(turn: Turn): AsyncIterable<AgentEvent> {
       yield* reading.end(message)
       return
     }
-    signal.throwIfAborted()
+    // Read the transcript only after every process that writes to it has ended.
+    await program.finish(signal.aborted ? 0 : END_GRACE_MS)
     yield* reading.endWithoutResult()
   } finally {
     await program?.finish(!hasEnded ? 0 : signal.aborted ? STOPPED_GRACE_MS : END_GRACE_MS)
@@ -154,12 +156,16 @@ class Reading {
   }
 
   async *endWithoutResult(): AsyncIterable<AgentEvent> {
+    const stored = await this.turn.stored()
+    const { usage, models } = stored
+    if (usage !== undefined) yield { type: 'usage', usage, ...(models && { models }) }
+    this.turn.signal.throwIfAborted()
     if (this.isAsking) {
       yield* this.wait()
       return
     }
     const exit = await this.program.exited
-    const reply = await this.turn.replyInStore()
+    const reply = stored.outcome === 'finished' ? stored.reply : undefined
     yield* this.events.unfinishedEvents('the program ended during this call')
     if (reply === undefined)
       throw failureOfExit(exit, await this.program.complaint(), this.turn.settings.command, this.signs)

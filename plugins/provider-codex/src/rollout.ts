@@ -12,6 +12,7 @@ import { Unheard } from '../../shared/src/program/heard.js'
 import { objectOf, textOf } from '../../shared/src/program/json.js'
 import { parseJson } from '../../shared/src/program/parse.js'
 import type { Thread } from './thread.js'
+import { type Used, usedOf } from './usage.js'
 
 type Environment = Record<string, string | undefined>
 
@@ -25,8 +26,8 @@ export function rolloutBytes(threadId: string, environment: Environment): number
 }
 
 /**
- * The outcome of the turn that began at `thread.rolloutBytes`. `heard`: the part that substrat recorded before it
- * died. Codex never asks for permission, so only calls of substrat's tools can have needed substrat.
+ * The outcome and the usage of the turn that began at `thread.rolloutBytes`. `heard`: the part that substrat recorded
+ * before it died. Codex never asks for permission, so only calls of substrat's tools can have needed substrat.
  */
 export async function turnOutcome(
   thread: Thread,
@@ -37,12 +38,16 @@ export async function turnOutcome(
   const start = thread.rolloutBytes
   // A shorter file is not the one that was measured.
   if (file === undefined || start === null || statSync(file).size < start) return { outcome: 'unknown' }
-  return firstTurn(readLines(createReadStream(file, { start }), LINE_BYTES_MAX), heard)
+  const counts = new Counts()
+  const outcome = await firstTurn(readLines(createReadStream(file, { start }), LINE_BYTES_MAX), counts, heard)
+  const used = usedOf(counts.ofTurn, counts.model) ?? (await usedByTotals(counts, file, start))
+  return { ...outcome, ...used }
 }
 
 /** Reads only the first turn. Later ones belong to a user who continued the thread in codex itself. */
 async function firstTurn(
   lines: AsyncIterable<string | undefined>,
+  counts: Counts,
   heard: HeardOfTurn | undefined,
 ): Promise<Inspection> {
   let turnId: unknown
@@ -54,13 +59,50 @@ async function firstTurn(
       if (turnId !== undefined) break
       turnId = event?.turn_id ?? null
     }
-    if (turnId === undefined || event === undefined || (event.turn_id ?? null) !== turnId) continue
+    if (turnId === undefined) continue
+    counts.take(line, event, turnId)
+    if (event === undefined || (event.turn_id ?? null) !== turnId) continue
     if (isOneOf(event.type, 'task_complete', 'turn_complete')) {
       if (objectOf(event.error) !== undefined || calls.areUnheard) break
       return { outcome: 'finished', reply: textOf(event.last_agent_message) ?? '' }
     }
   }
   return { outcome: 'unfinished' }
+}
+
+/** The token counts of a turn. Codex stores them after each response of the model, before it runs the calls in it. */
+class Counts {
+  model: string | undefined
+  /** The latest sum over the turn. Versions that do not store it have only `total`. */
+  ofTurn: JsonObject | undefined
+  /** The latest sum over the thread. */
+  total: JsonObject | undefined
+
+  take(line: string | undefined, event: JsonObject | undefined, turnId: unknown): void {
+    this.total = totalIn(event) ?? this.total
+    const isOfTurn = (payload: JsonObject | undefined): boolean => (payload?.turn_id ?? turnId) === turnId
+    const context = payloadIn(line, 'turn_context')
+    if (isOfTurn(context)) this.model = textOf(context?.model) || this.model
+    const record = payloadIn(line, 'token_usage_record')
+    if (isOfTurn(record)) this.ofTurn = objectOf(record?.turn_token_usage) ?? this.ofTurn
+  }
+}
+
+/** The difference between the totals of the thread after the turn and before it. */
+async function usedByTotals(
+  { model, total }: Counts,
+  file: string,
+  start: number,
+): Promise<Used | undefined> {
+  if (total === undefined || start === 0) return usedOf(total, model)
+  let before: JsonObject | undefined
+  for await (const line of readLines(createReadStream(file, { end: start - 1 }), LINE_BYTES_MAX))
+    if (line?.includes('"token_count"') === true) before = totalIn(payloadIn(line, 'event_msg')) ?? before
+  return usedOf(total, model, before)
+}
+
+function totalIn(event: JsonObject | undefined): JsonObject | undefined {
+  return event?.type === 'token_count' ? objectOf(objectOf(event.info)?.total_token_usage) : undefined
 }
 
 /** The calls of substrat's tools in the conversation, and their outputs. */
@@ -87,7 +129,9 @@ class OwnCalls {
   }
 }
 
-function payloadIn(line: string | undefined, type: 'event_msg' | 'response_item'): JsonObject | undefined {
+type EntryType = 'event_msg' | 'response_item' | 'token_usage_record' | 'turn_context'
+
+function payloadIn(line: string | undefined, type: EntryType): JsonObject | undefined {
   // Skips the long lines of the conversation without parsing them.
   if (line?.includes(`"${type}"`) !== true) return undefined
   try {

@@ -6,18 +6,10 @@ export interface Thread {
   id: string
   /** Size of the rollout before the current turn, which is everything after it. Null if unknown. */
   rolloutBytes: number | null
-  /** Totals of the thread: codex reports no others. */
-  inputTokens: number
-  outputTokens: number
 }
 
-export function encodeThread({ id, rolloutBytes, inputTokens, outputTokens }: Thread): Uint8Array {
-  return encodeState({
-    thread_id: id,
-    rollout_bytes: rolloutBytes,
-    input_tokens: inputTokens,
-    output_tokens: outputTokens,
-  })
+export function encodeThread({ id, rolloutBytes }: Thread): Uint8Array {
+  return encodeState({ thread_id: id, rollout_bytes: rolloutBytes })
 }
 
 /** The id becomes an argument and part of a file name, so only these characters are safe. */
@@ -27,13 +19,8 @@ export function isThreadId(id: string | undefined): id is string {
 
 /** Undefined if the state names no thread. */
 export function threadOf(state: Uint8Array | null): Thread | undefined {
-  const { thread_id, rollout_bytes, input_tokens, output_tokens } = decodeState(state) ?? {}
+  const { thread_id, rollout_bytes } = decodeState(state) ?? {}
   const id = textOf(thread_id)
   if (!isThreadId(id)) return undefined
-  return {
-    id,
-    rolloutBytes: typeof rollout_bytes === 'number' ? countOf(rollout_bytes) : null,
-    inputTokens: countOf(input_tokens),
-    outputTokens: countOf(output_tokens),
-  }
+  return { id, rolloutBytes: typeof rollout_bytes === 'number' ? countOf(rollout_bytes) : null }
 }

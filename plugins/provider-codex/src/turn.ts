@@ -9,6 +9,7 @@
 import type {
   AgentEvent,
   AgentHost,
+  Inspection,
   JsonObject,
   ProviderFailure,
   ProviderSettings,
@@ -25,6 +26,7 @@ import { OfflineClock } from './offline.js'
 import { rolloutBytes, turnOutcome } from './rollout.js'
 import { readSettings, type Settings } from './settings.js'
 import { encodeThread, isThreadId, type Thread } from './thread.js'
+import { usedOf } from './usage.js'
 
 export interface Turn {
   prompt: string
@@ -65,9 +67,15 @@ export async function* runTurn(turn: Turn): AsyncIterable<AgentEvent> {
       yield* reader.read(message)
       if (reader.isOver) break
     }
+    offline.stop()
     if (reader.isOver) graceMs = EXIT_GRACE_MS
-    else offline.throwIfOver()
-    yield* reader.end(await replyOf(reader, program, own, signal))
+    // Read the store of a turn without an end only after every process that writes to it has ended.
+    else await program.finish(signal.aborted || offline.signal.aborted ? 0 : EXIT_GRACE_MS)
+    const stored = await reader.stored()
+    // Also if the turn failed or was stopped.
+    yield* reader.used(stored)
+    if (!reader.isOver) offline.throwIfOver()
+    yield* reader.end(await replyOf(reader, stored, program, own, signal))
   } finally {
     offline.stop()
     await program.finish(graceMs)
@@ -81,6 +89,7 @@ function measureRollout(thread: Thread): Thread {
 /** The reply of a completed turn, even if codex was killed before it could report the end. */
 async function replyOf(
   reader: TurnReader,
+  stored: Inspection,
   program: JsonProgram,
   { command }: Settings,
   signal: AbortSignal,
@@ -88,12 +97,7 @@ async function replyOf(
   if (reader.failed !== undefined) throw reader.failure(reader.failed)
   if (reader.isOver) return reader.reply
   signal.throwIfAborted()
-  // Read the store only after every process that writes to it has ended.
-  await program.finish(EXIT_GRACE_MS)
-  if (reader.thread !== undefined) {
-    const stored = await turnOutcome(reader.thread, process.env)
-    if (stored.outcome === 'finished') return stored.reply
-  }
+  if (stored.outcome === 'finished') return stored.reply
   const exit = await program.exited
   const last = reader.lastError === undefined ? undefined : reader.failure(reader.lastError)
   // Codex was killed during a retry, so the last error did not end the turn.
@@ -110,6 +114,8 @@ class TurnReader {
   lastError: string | undefined
   isOver = false
   hasBegun = false
+  /** The tokens of all turns in the thread. */
+  private total: JsonObject | undefined
   private isFirstText = true
   private lastNote: string | undefined
   private processId: number | undefined
@@ -140,7 +146,7 @@ class TurnReader {
         break
       case 'turn.completed':
         this.isOver = true
-        yield* this.usage(objectOf(message.usage) ?? {})
+        this.total = objectOf(message.usage)
         break
       case 'turn.failed':
         this.isOver = true
@@ -152,6 +158,21 @@ class TurnReader {
   failure(said: string): ProviderFailure {
     const failed = codexFailure(said)
     return failed.failure.type === 'refused' ? refusedAfter(this.reply, failed.message) : failed
+  }
+
+  /** The turn in codex's store. If the store cannot be read, the turn ends without it. */
+  async stored(): Promise<Inspection> {
+    if (this.thread === undefined) return { outcome: 'unknown' }
+    return turnOutcome(this.thread, process.env).catch(() => ({ outcome: 'unknown' }))
+  }
+
+  /** Codex prints only the total of the thread, and none for a turn that fails. Its store has the counts of each turn. */
+  *used({ usage, models }: Inspection): Iterable<AgentEvent> {
+    if (usage !== undefined) yield { type: 'usage', usage, ...(models && { models }) }
+    else if (this.thread?.rolloutBytes === 0) {
+      const used = usedOf(this.total, undefined)
+      if (used !== undefined) yield { type: 'usage', ...used }
+    }
   }
 
   *end(reply: string): Iterable<AgentEvent> {
@@ -178,7 +199,7 @@ class TurnReader {
   /** A continued thread already has its id. */
   private *startEvents(id: string | undefined): Iterable<AgentEvent> {
     if (!isThreadId(id) || id === this.thread?.id) return
-    yield this.know({ id, rolloutBytes: 0, inputTokens: 0, outputTokens: 0 })
+    yield this.know({ id, rolloutBytes: 0 })
   }
 
   private *item(event: string, item: JsonObject): Iterable<AgentEvent> {
@@ -203,19 +224,5 @@ class TurnReader {
     if (text === '' || text === this.lastNote) return
     this.lastNote = text
     yield { type: 'note', text: `codex: ${text}` }
-  }
-
-  /** Codex reports the total of all turns in the thread. */
-  private *usage(total: JsonObject): Iterable<AgentEvent> {
-    const { thread } = this
-    if (thread === undefined) return
-    const [inputTokens, outputTokens] = [countOf(total.input_tokens), countOf(total.output_tokens)]
-    const usage = {
-      input_tokens: Math.max(0, inputTokens - thread.inputTokens),
-      output_tokens: Math.max(0, outputTokens - thread.outputTokens),
-    }
-    this.thread = { ...thread, inputTokens, outputTokens }
-    this.turn.keep(this.thread)
-    yield { type: 'usage', usage }
   }
 }
