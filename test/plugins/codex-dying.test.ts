@@ -16,6 +16,8 @@ import {
   stateIn,
   turn,
   typesOf,
+  USED,
+  usagesIn,
 } from './codex-support.js'
 
 const HOUR_MS = 3_600_000
@@ -57,6 +59,46 @@ describe('codex that is killed', () => {
     expect(failureIn(second).type).toBe('crashed')
     expect(await codex.inspect(stateIn(second), settingsFor())).toMatchObject({ outcome: 'unfinished' })
   })
+})
+
+describe('the usage of a turn that does not complete', () => {
+  test.each([
+    ['fails', '--play refused.jsonl --stored 5 --end 1'],
+    ['is killed', '--lines 3 --stored 5 --end kill'],
+    ['exits early', '--lines 3 --stored 5 --end exit'],
+  ])('comes from the store if codex %s, and the next turn counts only its own', async (_, how) => {
+    const ended = await firstTurn(how)
+    expect(ended.error).toBeDefined()
+    expect(usagesIn(ended)).toEqual([USED])
+    const next = await codex.restore(stateIn(ended), settingsFor(), newLab().host)
+    expect(usagesIn(await turn(next, 'go on'))).toEqual([USED])
+  })
+
+  test('comes from the store if the turn is stopped', async () => {
+    const controller = new AbortController()
+    const stopped = await firstTurn('--lines 4 --stored 5 --end hang', {}, undefined, {
+      signal: controller.signal,
+      onEvent: ({ type }) => {
+        if (type === 'text') controller.abort()
+      },
+    })
+    expect((stopped.error as Error).name).toBe('AbortError')
+    expect(usagesIn(stopped)).toEqual([USED])
+  })
+
+  test('is not known if the store has none', async () => {
+    expect(usagesIn(await firstTurn('--lines 3 --stored 3 --end kill'))).toEqual([])
+  })
+})
+
+test('a completed turn of a new thread without a store has the total of the thread', async () => {
+  const lost = await firstTurn('', {}, undefined, {
+    onEvent: ({ type }) => {
+      // Codex has its home already. The provider looks for the store in another.
+      if (type === 'text') process.env.CODEX_HOME = join(place.home, 'other')
+    },
+  })
+  expect(usagesIn(lost)).toEqual([USED])
 })
 
 describe('codex that exits', () => {

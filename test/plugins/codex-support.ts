@@ -96,6 +96,19 @@ export function failureIn({ error }: Turn): { type?: string; retry_after_ms?: nu
   return { ...failure, message }
 }
 
+/** The usage of one turn of the stand-in. */
+export const USED = {
+  input_tokens: 11,
+  output_tokens: 7,
+  cache_read_tokens: 3,
+  cache_write_tokens: 0,
+  reasoning_tokens: 2,
+}
+
+export function usagesIn({ events }: Turn): object[] {
+  return events.flatMap((event) => (event.type === 'usage' ? [event.usage] : []))
+}
+
 /** The latest state that was yielded. */
 export function stateIn({ events }: Turn): Uint8Array {
   const state = events.filter((event) => event.type === 'state').at(-1)?.state

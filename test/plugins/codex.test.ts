@@ -16,16 +16,8 @@ import {
   stateIn,
   turn,
   typesOf,
+  USED,
 } from './codex-support.js'
-
-/** The usage of one turn of the stand-in. */
-const USED = {
-  input_tokens: 11,
-  output_tokens: 7,
-  cache_read_tokens: 3,
-  cache_write_tokens: 0,
-  reasoning_tokens: 2,
-}
 
 function decoded(state: Uint8Array): Record<string, unknown> {
   return JSON.parse(Buffer.from(state).toString('utf8'))

@@ -136,6 +136,49 @@ describe('recovery that is killed ends as if it had never been killed', () => {
   })
 })
 
+describe('the usage in the store of a program', () => {
+  const used = { input_tokens: 7, output_tokens: 3, reasoning_tokens: 1 }
+  const models = [{ model: 'large', ...used }]
+  const found = (outcome: object) => async (): Promise<object> => ({ ...outcome, usage: used, models })
+
+  test.each([
+    ['finished', { outcome: 'finished', reply: 'built' }, 'message.agent'],
+    ['did not finish', { outcome: 'unfinished' }, 'run.interrupted'],
+    ['has an unknown outcome', { outcome: 'unknown' }, 'run.interrupted'],
+  ])(
+    'that %s is recorded once, with its models, if recovery is killed at any step',
+    async (_, outcome, kind) => {
+      const recovery = CASES.find(({ name }) => name === 'J-finished') as RecoveryCase
+      const inspected = { ...recovery, inspect: found(outcome) }
+      for (let step = 1; ; step++) {
+        const id = await left(inspected)
+        const isKilled = await killedAt(step, () => visit(id, inspected), changes)
+        const { after } = await visit(id, inspected)
+        const withModels = after.filter((record) => 'models' in record)
+        expect(withModels, `killed at step ${step}`).toMatchObject([{ kind, usage: used, models }])
+        const session = await reopen(store, id)
+        expect(session.state.usage).toEqual({ ...used, runs: 1, runs_with_usage: 1, runs_with_cost: 0 })
+        expect(session.state.run?.usage).toEqual(used)
+        await session.abandon()
+        if (!isKilled) break
+      }
+    },
+  )
+
+  test('that is no usage is ignored, and the reply counts', async () => {
+    const recovery = CASES.find(({ name }) => name === 'J-finished') as RecoveryCase
+    const inspect = async (): Promise<object> => ({
+      outcome: 'finished',
+      reply: 'built',
+      usage: { input_tokens: -1 },
+      models: 'large',
+    })
+    const { after } = await visit(await left(recovery), { ...recovery, inspect })
+    expect(after.some((record) => 'usage' in record)).toBe(false)
+    expect(after.map(({ kind }) => kind)).toContain('run.completed')
+  })
+})
+
 test('a program that a dead turn left running is dead before its provider is asked', async () => {
   const session = await newSession(store, { provider: 'agent', workspace: '/w' })
   const run: string = randomUUID()

@@ -9,6 +9,8 @@
  * - `{tools: true}` replies with the names of the tool server's tools
  * - any other object is an event to yield
  * A turn without actions replies `said: <prompt>`.
+ *
+ * Its store has the reply of a finished turn in the file `finished`, and the usage of a turn in the file `spent`.
  */
 import type { WaitAnswer } from '../../src/provider/contract.js'
 import { House } from './cli.js'
@@ -55,10 +57,11 @@ export default {
   restore: async (state, settings, host) => session(Buffer.from(state).toString(), settings, host),
   inspect: async (state, { workspace }) => {
     fs.appendFileSync(path.join(workspace, 'inspected'), 'inspected\\n')
-    const file = path.join(workspace, 'finished')
+    const [file, spent] = ['finished', 'spent'].map((name) => path.join(workspace, name))
+    const used = fs.existsSync(spent) ? JSON.parse(fs.readFileSync(spent, 'utf8')) : {}
     return fs.existsSync(file)
-      ? { outcome: 'finished', reply: fs.readFileSync(file, 'utf8') }
-      : { outcome: 'unfinished' }
+      ? { outcome: 'finished', reply: fs.readFileSync(file, 'utf8'), ...used }
+      : { outcome: 'unfinished', ...used }
   },
 }
 

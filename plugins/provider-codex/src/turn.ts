@@ -169,7 +169,7 @@ class TurnReader {
   /** Codex prints only the total of the thread, and none for a turn that fails. Its store has the counts of each turn. */
   *used({ usage, models }: Inspection): Iterable<AgentEvent> {
     if (usage !== undefined) yield { type: 'usage', usage, ...(models && { models }) }
-    else if (this.thread?.rolloutBytes === 0) {
+    else if (this.turn.thread === undefined) {
       const used = usedOf(this.total, undefined)
       if (used !== undefined) yield { type: 'usage', ...used }
     }

@@ -93,7 +93,7 @@ for (const line of lines) {
   if (line.includes('"agent_message"')) extras()
   while (isLast && how.until && !existsSync(how.until))
     await new Promise((resolve) => setTimeout(resolve, 10))
-  print(line)
+  print(resume ? line.replace(/(?<="thread_id":")[^"]*/, resume) : line)
   printed += 1
 }
 if (Number(how.lines) < lines.length && Number(how.stored) === store.length) keep(store.slice(-1))
