@@ -165,7 +165,7 @@ describe('the usage in the store of a program', () => {
     },
   )
 
-  test('that is no usage is ignored, and the reply counts', async () => {
+  test('is ignored if it is not valid, and the reply counts', async () => {
     const recovery = CASES.find(({ name }) => name === 'J-finished') as RecoveryCase
     const inspect = async (): Promise<object> => ({
       outcome: 'finished',

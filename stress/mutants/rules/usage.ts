@@ -21,6 +21,18 @@ export const USAGE: Mutant[] = [
     suites: ['session/fold/turn'],
   },
   {
+    name: "the usage in a program's store is not recorded with its interruption",
+    place: 'recovery/settlement.ts interruption',
+    edits: { 'call:1': '{}' },
+    suites: ['recovery/settle#usage'],
+  },
+  {
+    name: 'the usage of a program that was stopped is forgotten',
+    place: 'turn/step/step.ts stoppedRecords',
+    edits: { 'call:1': '{}' },
+    suites: ['commands/program-usage#cancelled'],
+  },
+  {
     name: "a provider's items are not stored with its response",
     place: 'turn/ask/stored.ts storedItems',
     edits: { 'if:1': '@return:1' },
