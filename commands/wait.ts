@@ -43,7 +43,7 @@ export default class Wait extends BaseCommand {
     const request = { agentIds, until: flags.for, drains: flags.drain, timeoutMs: flags.timeout ?? null }
     const ctx = this.context({ isLenient: true })
     await waitForAgents(ctx, request, (waited, failure) => {
-      if (waited.wait !== null && 'path' in waited.agent) this.reportWait(waited.wait, waited.agent.id)
+      if (waited.wait !== null && 'state' in waited.agent) this.reportWait(waited.wait, waited.agent.id)
       this.printResult(waited, waited.reply === null ? null : waitedText(waited, agentIds), failure)
     })
   }

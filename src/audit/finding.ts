@@ -9,6 +9,8 @@ export interface Finding {
   detail: string
   /** The affected file or directory. */
   path?: string
+  /** The next command for this finding, in place of the one in its row of INVARIANTS. */
+  remedy?: string
   /** Seq of the log's last record at the check. If it differs at the second check, a writer was active, and the finding is dropped. */
   last_seq?: number
 }

@@ -124,9 +124,9 @@ const ROWS = {
   'home.json is intact': damagedRow({
     remedy: `${BACKUP}; or, while no substrat runs, move the damaged file away and run: ${RECOVER}`,
   }),
-  'a home has its home.json': everAfter('repairs_itself', { remedy: RECOVER }),
+  'a home has its home.json': damagedRow({ remedy: `${BACKUP}, or recreate it: ${RECOVER}` }),
   // Settings and plugins.
-  'the settings are valid': needsYou('CONFIG_INVALID', { remedy: 'substrat config list' }),
+  'the settings are valid': needsYou('CONFIG_INVALID', { remedy: 'substrat config set KEY VALUE' }),
   'the list of plugins can be read': needsYou('PROVIDER_MISCONFIGURED', {
     remedy: 'mv {path} {path}.damaged, then reinstall the plugins: substrat plugins install …',
   }),

@@ -20,6 +20,9 @@ export interface Repair {
   /** The repair that was made, or why it was not. */
   done: string
   isDone: boolean
+  action: Rebuild
+  /** What to do about a repair that was not made. */
+  hint?: string | undefined
   /** The disk error that stopped the repair. Part of the repair may have been made. */
   failure?: SubstratError
 }
@@ -39,7 +42,7 @@ export async function rebuildHome(
     for (const agentId of new Set(found.map(({ agent_id }) => agent_id))) {
       try {
         const done = await ACTIONS[action]({ store, agentId, options, known })
-        if (done !== undefined) repairs.push({ agent_id: agentId, done, isDone: true })
+        if (done !== undefined) repairs.push({ agent_id: agentId, action, done, isDone: true })
       } catch (error) {
         if (!(error instanceof SubstratError)) throw error
         const { message, hint } = error
@@ -47,6 +50,8 @@ export async function rebuildHome(
         const isDisk = error.code === 'STORAGE_FAILED' || error.code === 'SYNC_FAILED'
         repairs.push({
           agent_id: agentId,
+          action,
+          hint,
           done: `not repaired: ${done}`,
           isDone: false,
           ...(isDisk ? { failure: error } : {}),

@@ -1,5 +1,6 @@
 import { damagedConversation, type SubstratError } from '../errors.js'
 import { openForRead } from '../session/load.js'
+import { snapshotAlone } from '../session/snapshot.js'
 import type { State } from '../session/state.js'
 import { agentGone, type Store } from '../storage/store.js'
 
@@ -17,4 +18,17 @@ export function missingLog(store: Store, agentId: string): SubstratError {
     hint: 'restore it from a backup',
     facts: { path },
   })
+}
+
+/** The path of an agent whose log cannot be read: from its snapshot, or its name in the index of the roots. Null if both fail. */
+export function lastKnownPath(store: Store, agentId: string): string | null {
+  try {
+    return (
+      snapshotAlone(store.upkeep.readSnapshot(agentId), agentId)?.path ??
+      store.names(null).nameOf(agentId) ??
+      null
+    )
+  } catch {
+    return null
+  }
 }

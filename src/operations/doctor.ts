@@ -8,14 +8,14 @@ import { checkFiles } from '../audit/check-files.js'
 import { checkPlugins, type PluginPlaces } from '../audit/check-plugins.js'
 import { addFindingTo, type Finding, reportUnreadable } from '../audit/finding.js'
 import { INVARIANTS, type Verdict } from '../audit/invariants.js'
-import { rebuildHome } from '../audit/rebuild.js'
+import { type Repair, rebuildHome } from '../audit/rebuild.js'
 import { refuseInTool } from '../dispatch/caller.js'
 import type { Context } from '../dispatch/context.js'
 import { wordOf } from '../dispatch/outcome.js'
+import { lastKnownPath } from '../dispatch/read-state.js'
 import { SubstratError, shellWord } from '../errors.js'
 import type { DoctorReport, ReportedFinding } from '../schema/output-home.js'
 import { VERDICTS } from '../schema/words.js'
-import { snapshotAlone } from '../session/snapshot.js'
 import type { State } from '../session/state.js'
 import { factsPath, openHome, surveyOf } from '../storage/open.js'
 import type { Store } from '../storage/store.js'
@@ -44,6 +44,7 @@ export async function rebuild(root: string, options: DoctorOptions, open: () => 
   const rebuildOptions = { command: ctx.command, note: (text: string) => ctx.reporter.note(text) }
   const repairs = await rebuildHome(ctx.store, before.findings, rebuildOptions)
   const after = await lookAt(root, options)
+  for (const finding of after.findings) finding.remedy ??= remedyAfter(finding, repairs)
   const paths = pathsOf(root, after)
   const told = repairs.map(({ agent_id, done, isDone }) => ({
     agent: agent_id,
@@ -55,6 +56,13 @@ export async function rebuild(root: string, options: DoctorOptions, open: () => 
   const failures = repairs.flatMap(({ failure }) => failure ?? [])
   const failure = failures.find(({ code }) => code === 'SYNC_FAILED') ?? failures[0]
   return { examined: tell(root, after, options, told), failure }
+}
+
+/** The next command after a failed repair, which would fail again. If several failed, the first is the cause of the others. */
+function remedyAfter({ invariant, agent_id }: Finding, repairs: Repair[]): string | undefined {
+  const { rebuild } = INVARIANTS[invariant]
+  const failed = repairs.filter((repair) => !repair.isDone && repair.agent_id === agent_id)
+  return failed.some(({ action }) => action === rebuild) ? failed[0]?.hint : undefined
 }
 
 interface Rebuilt {
@@ -89,12 +97,18 @@ async function lookAt(root: string, options: DoctorOptions): Promise<Looked> {
   const looked = store === undefined ? namesAlone(root) : await auditOf(store, options.all)
   const found = addFindingTo(looked.findings, null)
   // Unreadable is not damaged: do not tell the user to move the file away.
-  if (trouble?.code === 'CORRUPT') found('home.json is intact', trouble.message, factsPath(root))
-  else if (trouble !== undefined) reportUnreadable(trouble, root, found)
+  const isMissing = looked.findings.some(({ invariant }) => invariant === 'a home has its home.json')
+  if (trouble?.code === 'CORRUPT' && !isMissing)
+    found('home.json is intact', trouble.message, factsPath(root))
+  else if (trouble !== undefined && !isMissing) reportUnreadable(trouble, root, found)
   const { settingsTrouble, plugins } = options
   if (settingsTrouble?.code === 'STORAGE_FAILED') {
     if (trouble === undefined) reportUnreadable(settingsTrouble, root, found)
-  } else if (settingsTrouble !== undefined) found('the settings are valid', settingsTrouble.message)
+  } else if (settingsTrouble !== undefined) {
+    const { message, hint } = settingsTrouble
+    const remedy = hint === undefined ? {} : { remedy: hint }
+    looked.findings.push({ agent_id: null, invariant: 'the settings are valid', detail: message, ...remedy })
+  }
   await checkPlugins(plugins, looked.states.values(), found)
   return { ...looked, homeFormat: store?.format ?? null, isUnreadable: trouble !== undefined }
 }
@@ -106,21 +120,10 @@ function pathsOf(root: string, { findings, states }: AuditReport): Map<string, s
   if (store === undefined) return paths
   for (const { agent_id } of findings) {
     if (agent_id === null || paths.has(agent_id)) continue
-    const path = knownPath(store, agent_id)
-    if (path !== undefined) paths.set(agent_id, path)
+    const path = lastKnownPath(store, agent_id)
+    if (path !== null) paths.set(agent_id, path)
   }
   return paths
-}
-
-/** Undefined also if these files cannot be read: the finding then shows the agent's id. */
-function knownPath(store: Store, agentId: string): string | undefined {
-  try {
-    return (
-      snapshotAlone(store.upkeep.readSnapshot(agentId), agentId)?.path ?? store.names(null).nameOf(agentId)
-    )
-  } catch {
-    return undefined
-  }
 }
 
 function openLeniently(root: string): { store?: Store | undefined; trouble?: SubstratError } {
@@ -155,7 +158,7 @@ function namesAlone(root: string): AuditReport {
   if (isHome || entries.some((entry) => 'error' in entry)) checkFiles(entries, undefined, findings)
   const agents = new Set(entries.flatMap(({ agentId }) => agentId ?? []))
   if (agents.size > 0 && !entries.some(({ path }) => path === factsPath(root)))
-    addFindingTo(findings, null)('a home has its home.json', `${factsPath(root)} is missing`)
+    addFindingTo(findings, null)('a home has its home.json', `${factsPath(root)} is missing`, factsPath(root))
   return { findings, states: new Map(), agents: agents.size, whole: 0, held: [] }
 }
 
@@ -209,7 +212,9 @@ function toldFinding(
     file: path ?? null,
     invariant,
     detail,
-    remedy: next === undefined ? null : filledIn(next, finding, states).replace('{rebuild}', again),
+    remedy:
+      finding.remedy ??
+      (next === undefined ? null : filledIn(next, finding, states).replace('{rebuild}', again)),
   }
 }
 

@@ -1,7 +1,7 @@
 /** `list` and `show`: take no locks and write nothing. */
 
 import { wordOf } from '../dispatch/outcome.js'
-import { missingLog } from '../dispatch/read-state.js'
+import { lastKnownPath, missingLog } from '../dispatch/read-state.js'
 import { turnObstacle } from '../dispatch/turn-obstacle.js'
 import { viewAgent, viewTurn } from '../dispatch/view.js'
 import { SubstratError } from '../errors.js'
@@ -40,7 +40,7 @@ export function listAgents(store: Store | undefined, filter: ListFilter): Listed
 /** The path of each agent, with its status, for shell completion. */
 export function agentWords(store: Store | undefined): { word: string; description: string }[] {
   return listAgents(store, { roots: false, all: true }).map((agent) => ({
-    word: 'path' in agent ? agent.path : agent.id,
+    word: agent.path ?? agent.id,
     description: 'state' in agent && agent.state === 'terminated' ? 'terminated' : agent.status,
   }))
 }
@@ -110,7 +110,12 @@ function listedAgent(store: Store, id: string, hasMail: MailIndex): ListedAgent 
     return viewAgent(store, state, hasMail)
   } catch (error) {
     if (!(error instanceof SubstratError)) throw error
-    return { id, status: 'corrupt', error: { code: error.code, message: error.message } }
+    return {
+      id,
+      status: 'corrupt',
+      path: lastKnownPath(store, id),
+      error: { code: error.code, message: error.message },
+    }
   }
 }
 

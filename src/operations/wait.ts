@@ -5,7 +5,7 @@
 import { sleep } from '../clock.js'
 import type { Context, VisitResult } from '../dispatch/context.js'
 import { failureOfLatest, nameOf, wordOf } from '../dispatch/outcome.js'
-import { missingLog } from '../dispatch/read-state.js'
+import { lastKnownPath, missingLog } from '../dispatch/read-state.js'
 import { resultEnd } from '../dispatch/result-end.js'
 import { viewEndedRun, viewTurn } from '../dispatch/view.js'
 import { SubstratError } from '../errors.js'
@@ -17,6 +17,7 @@ import { readableState } from '../session/peek-state.js'
 import type { State } from '../session/state.js'
 import { isDue, isInterrupted, waitIsGood } from '../session/status.js'
 import { statusNow } from '../session/status-now.js'
+import type { Store } from '../storage/store.js'
 import { timeoutSignal } from '../timeout-signal.js'
 import { beginWait, type WaitEdge } from '../tree/waits.js'
 import { whyStuck } from './stuck.js'
@@ -211,7 +212,10 @@ class Watch {
   }
 
   private tell(agentId: string, { state, failure }: WaitResult, onAgent: WaitListener): void {
-    const view = state === undefined ? unreadableAgent(agentId, failure as SubstratError) : this.viewOf(state)
+    const view =
+      state === undefined
+        ? unreadableAgent(this.ctx.store, agentId, failure as SubstratError)
+        : this.viewOf(state)
     onAgent({ ...view, ...resultEnd(failure) }, failure)
   }
 
@@ -222,10 +226,16 @@ class Watch {
 }
 
 function unreadableAgent(
+  store: Store,
   agentId: string,
   { code, message }: SubstratError,
 ): Omit<WaitedAgent, keyof ResultEnd> {
-  const agent: ListedAgent = { id: agentId, status: 'corrupt', error: { code, message } }
+  const agent: ListedAgent = {
+    id: agentId,
+    status: 'corrupt',
+    path: lastKnownPath(store, agentId),
+    error: { code, message },
+  }
   return { agent, run: null, reply: null, wait: null }
 }
 

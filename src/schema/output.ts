@@ -49,7 +49,11 @@ export const agent = z
 export const unreadable = { id: uuid, status: z.literal('corrupt') }
 
 export const corruptAgent = z
-  .object({ ...unreadable, error: z.object({ code: errorCode, message: text }) })
+  .object({
+    ...unreadable,
+    path: text.nullable().describe('The last known path. Null if unknown.'),
+    error: z.object({ code: errorCode, message: text }),
+  })
   .meta({ id: 'corrupt_agent', description: 'An agent whose log cannot be read.' })
 
 const run = z

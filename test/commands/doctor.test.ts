@@ -1,5 +1,5 @@
 /** `doctor` and `unlock`: their text and their JSON. */
-import { chmodSync, mkdirSync, readdirSync, readFileSync, writeFileSync } from 'node:fs'
+import { chmodSync, mkdirSync, readdirSync, readFileSync, rmSync, writeFileSync } from 'node:fs'
 import path from 'node:path'
 import { describe, expect, test } from 'vitest'
 import { House } from '../support/cli.js'
@@ -145,6 +145,55 @@ describe.concurrent('doctor', () => {
     expect(first).toMatchObject({ exit: 10, stdout: expect.stringContaining('home.json is damaged') })
     expect(second).toMatchObject({ exit: 2, stdout: expect.stringContaining('slots_max') })
     expect(third).toMatchObject({ exit: 0, stdout: expect.stringContaining('agents/line break') })
+  })
+
+  test('an invalid setting has the command that corrects it', async () => {
+    const house = new House()
+    await house.spawn('a')
+    house.writeHome('config.json', '{"slots_max":"none"}')
+    const inFile = (await house.run(['doctor', '--json'])).json.findings
+    expect(inFile).toMatchObject([{ remedy: 'substrat config set slots_max 4' }])
+    await house.ok('config', 'set', 'slots_max', '4')
+    const env = { SUBSTRAT_SLOTS_MAX: 'none' }
+    const inEnvironment = (await house.run(['doctor', '--json'], { env })).json.findings
+    expect(inEnvironment).toMatchObject([{ remedy: 'unset SUBSTRAT_SLOTS_MAX' }])
+    expect(house.findings(true)).toEqual([])
+  })
+
+  test('a missing home.json is one finding, and its command recreates the file', async () => {
+    const house = new House()
+    await house.spawn('a')
+    rmSync(path.join(house.home, 'home.json'))
+    const { exit, json } = await house.run(['doctor', '--json'])
+    expect(exit).toBe(10)
+    expect(json.findings).toMatchObject([
+      { verdict: 'damaged', remedy: expect.stringContaining('or recreate it: substrat recover --all') },
+    ])
+    await house.ok('recover', '--all')
+    expect((await house.ok('doctor', '--json')).json.findings).toEqual([])
+  })
+
+  test('a repair that failed is not proposed again', async () => {
+    const house = new House()
+    const id = await house.spawn('a')
+    house.damage(id, (log) => log.replace('session.created', 'session.creaked'))
+    rmSync(house.agentFile(id, 'session.json'))
+    const { exit, json } = await house.run(['doctor', '--rebuild', '--json'])
+    expect(exit).toBe(10)
+    expect(json.repairs).toMatchObject([{ agent: id, ok: false }])
+    for (const { agent, remedy } of json.findings) if (agent === id) expect(remedy).not.toContain('--rebuild')
+    expect(json.findings).toContainEqual(
+      expect.objectContaining({ remedy: expect.stringContaining('or move it out of the home') }),
+    )
+  })
+
+  test('a directory of other files is not examined as a home', async () => {
+    const house = new House()
+    mkdirSync(house.home)
+    house.writeHome('package.json', '{}')
+    expect((await house.ok('doctor', '--json')).json).toMatchObject({ agents: 0, findings: [] })
+    const { exit, stderr } = await house.run(['spawn'])
+    expect([exit, stderr]).toEqual([11, expect.stringContaining('has other files, such as package.json')])
   })
 
   test("a truncated list of plugins, and an agent's provider that is missing because of it, are findings", async () => {

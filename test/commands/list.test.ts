@@ -63,10 +63,23 @@ describe.concurrent('list', () => {
     rmSync(house.agentFile(id, 'session.json'))
     const { json } = await house.ok('list', '--json')
     expect(json.agents).toMatchObject([
-      { id, status: 'corrupt', error: { code: 'CORRUPT', message: expect.any(String) } },
+      { id, status: 'corrupt', path: 'a', error: { code: 'CORRUPT', message: expect.any(String) } },
       { name: 'b', status: 'idle' },
     ])
-    expect(Object.keys(json.agents[0])).toEqual(['id', 'status', 'error'])
-    expect((await house.ok('list')).stdout).toContain(id)
+    expect(Object.keys(json.agents[0])).toEqual(['id', 'status', 'path', 'error'])
+    expect((await house.ok('list')).stdout).toMatch(new RegExp(`^a +${id.slice(0, 8)} .*corrupt`, 'm'))
+  })
+
+  test('shows an agent without a log by its path, which its snapshot has, or else by its UUID', async () => {
+    const house = new House()
+    await house.spawn('a')
+    const child = await house.spawn('child', '--parent', 'a')
+    rmSync(house.agentFile(child, 'events.jsonl'))
+    const shown = async (): Promise<string> =>
+      (await house.ok('list', '--json')).json.agents.find(({ id }: { id: string }) => id === child).path
+    expect(await shown()).toBe('a/child')
+    rmSync(house.agentFile(child, 'session.json'))
+    expect(await shown()).toBeNull()
+    expect((await house.ok('list')).stdout).toContain(child)
   })
 })

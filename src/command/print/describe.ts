@@ -23,7 +23,8 @@ function titleOf(agent: ListedAgent): string {
 
 function cellsOf(agent: ListedAgent): string[] {
   const shortId = agent.id.slice(0, 8)
-  if (!('state' in agent)) return [agent.id, shortId, '?', agent.status, '?', '?', agent.error.message]
+  if (!('state' in agent))
+    return [agent.path ?? agent.id, shortId, '?', agent.status, '?', '?', agent.error.message]
   const { path, state, status, provider, inbox, updated_at } = agent
   return [path, shortId, state, status, provider, String(inbox), readableTime(updated_at)]
 }

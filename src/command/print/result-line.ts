@@ -16,5 +16,5 @@ export function recoveredLine({ agent, name, row, found }: RecoveredAgent, words
 export function waitedText({ agent, reply }: WaitedAgent, agentIds: string[]): string {
   if (agentIds.length === 1) return reply ?? ''
   const end = agent.id === agentIds.at(-1) ? '' : '\n'
-  return `==> ${'path' in agent ? agent.path : agent.id} <==\n${reply}${end}`
+  return `==> ${agent.path ?? agent.id} <==\n${reply}${end}`
 }
