@@ -96,8 +96,8 @@ async function lookAt(root: string, options: DoctorOptions): Promise<Looked> {
   const { store, trouble } = openLeniently(root)
   const looked = store === undefined ? namesAlone(root) : await auditOf(store, options.all)
   const found = addFindingTo(looked.findings, null)
-  // Unreadable is not damaged: do not tell the user to move the file away.
   const isMissing = looked.findings.some(({ invariant }) => invariant === 'a home has its home.json')
+  // Unreadable is not damaged: do not tell the user to move the file away.
   if (trouble?.code === 'CORRUPT' && !isMissing)
     found('home.json is intact', trouble.message, factsPath(root))
   else if (trouble !== undefined && !isMissing) reportUnreadable(trouble, root, found)

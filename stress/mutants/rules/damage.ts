@@ -44,7 +44,7 @@ export const DAMAGE: Mutant[] = [
   {
     name: 'doctor reports an unreadable home.json as damaged',
     place: 'operations/doctor.ts lookAt',
-    edits: { 'binary:2': '@binary:3' },
+    edits: { 'binary:3': '@binary:4' },
     suites: ['audit/failing-disk'],
   },
   {
