@@ -2,12 +2,6 @@
 import type { LaunchCommand } from 'substrat/provider'
 import type { ClaudeSettings } from './settings.js'
 
-/** Without these, claude starts the turn without the tools of a server that is slow to respond, as on a busy machine. */
-const SERVER_ENVIRONMENT: Record<string, string> = {
-  MCP_CONNECTION_NONBLOCKING: '0',
-  MCP_CONNECT_TIMEOUT_MS: '30000',
-}
-
 interface TurnCommand {
   sessionId: string
   /** Resume an existing transcript. */
@@ -43,13 +37,12 @@ export function commandOf(
         ]),
     ...args,
   ]
-  const env = server === undefined ? {} : SERVER_ENVIRONMENT
-  return { argv, env, cwd: workspace }
+  return { argv, cwd: workspace }
 }
 
 /**
- * A server of type `sdk` is this process: claude sends its MCP messages as control requests. For a server that it
- * starts itself, claude waits at the beginning of each turn, and 50 ms at its end.
+ * A server of type `sdk` is this process: claude sends its MCP messages as control requests, and begins the turn
+ * when they are answered. For a server that it starts itself, claude waits at the beginning of each turn, and 50 ms at its end.
  */
 function mcpConfig(name: string): string {
   return JSON.stringify({ mcpServers: { [name]: { type: 'sdk', name } } })

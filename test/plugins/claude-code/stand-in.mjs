@@ -20,7 +20,6 @@ writeFileSync(
   path.join(process.env.CLAUDE_CONFIG_DIR, 'started.json'),
   JSON.stringify({
     argv,
-    waits: [process.env.MCP_CONNECTION_NONBLOCKING, process.env.MCP_CONNECT_TIMEOUT_MS],
     mcp: flagOf('--mcp-config'),
     instructions_file,
     instructions,

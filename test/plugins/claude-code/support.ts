@@ -80,8 +80,6 @@ export function started(): {
   /** The content of the file. */
   instructions: string | null
   instructions_file?: string
-  /** Its variables about waiting for tool servers. */
-  waits: (string | null)[]
 } {
   return JSON.parse(readFileSync(join(directory, 'started.json'), 'utf8'))
 }
