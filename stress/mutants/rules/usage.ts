@@ -45,6 +45,12 @@ export const USAGE: Mutant[] = [
     suites: ['turn/drive-model'],
   },
   {
+    name: 'a fork with the same model provider gets the text in place of the messages',
+    place: 'turn/prompt/history.ts seedExchange',
+    edits: { 'binary:1': 'true' },
+    suites: ['turn/prompt/history'],
+  },
+  {
     name: 'a result from elsewhere is not awaited',
     place: 'turn/tool-runs.ts deferralOf',
     edits: { 'if:1': '@return:1' },
