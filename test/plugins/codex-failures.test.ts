@@ -133,8 +133,10 @@ describe('a thread that cannot be continued', () => {
     })
   })
 
-  test('because codex has it open elsewhere is busy', async () => {
-    expect(failureIn(await second('--busy')).type).toBe('busy')
+  test('because codex has it open elsewhere is busy, and gets neither the reply nor the tokens of the turn there', async () => {
+    const busy = await second('--busy')
+    expect(failureIn(busy).type).toBe('busy')
+    expect(typesOf(busy)).toEqual(['state'])
   })
 
   test('because its state is not of codex is lost', async () => {

@@ -160,9 +160,12 @@ class TurnReader {
     return failed.failure.type === 'refused' ? refusedAfter(this.reply, failed.message) : failed
   }
 
-  /** The turn in codex's store. If the store cannot be read, the turn ends without it. */
+  /**
+   * The turn in codex's store. If the store cannot be read, the turn ends without it. A codex that has reported nothing
+   * has begun no turn: a new turn in its store is then of another writer of the thread.
+   */
   async stored(): Promise<Inspection> {
-    if (this.thread === undefined) return { outcome: 'unknown' }
+    if (this.thread === undefined || !this.hasBegun) return { outcome: 'unknown' }
     return turnOutcome(this.thread, process.env).catch(() => ({ outcome: 'unknown' }))
   }
 

@@ -69,12 +69,6 @@ if (resume && rollout === undefined) {
     1,
   )
 }
-if (how.busy) {
-  complain(
-    `Error: thread/resume: thread/resume failed: thread ${resume} already has an active writer (code -32600)`,
-    1,
-  )
-}
 
 let printed = 0
 const said = lines.findLast((line) => line.includes('"agent_message"'))
@@ -84,6 +78,14 @@ const replied =
 const store = readFileSync(join(import.meta.dirname, storeName), 'utf8')
   .replace(/"last_agent_message":"[^"]*"/, replied)
   .split(/(?<=\n)/)
+if (how.busy) {
+  // The active writer ends a turn of its own.
+  keep(store)
+  complain(
+    `Error: thread/resume: thread/resume failed: thread ${resume} already has an active writer (code -32600)`,
+    1,
+  )
+}
 for (const line of lines) {
   if (printed === Number(how.lines)) break
   // Codex stores the end of a turn before it prints it, and creates the rollout with the thread.
