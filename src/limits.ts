@@ -10,6 +10,8 @@ export const limits = {
   /** The state that a provider gets back in its next turn. In base64 it must fit in a line. */
   providerStateBytesMax: 512 * 1024,
   lineBytesMax: 1024 * 1024,
+  /** The size of a bundle before its compression. */
+  bundleBytesMax: 1024 * 1024 * 1024,
   /** How many bytes at the end of a log are checked again: by a reader, and before an append. */
   logCheckedForReadBytes: 16 * 1024,
   logCheckedForAppendBytes: 256 * 1024,

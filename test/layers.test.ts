@@ -126,6 +126,7 @@ const WITHIN_OPERATIONS = [
   'configure spawn',
   'deliver stuck',
   'fork spawn',
+  'import spawn',
   'prune removable',
   'recover host-gone',
   'recover recovery-text',

@@ -1,7 +1,7 @@
 /** Checks facts that the state no longer has, record by record: each delivery and each blob of a complete log. */
 import { SubstratError } from '../errors.js'
-import { isBlob } from '../format.js'
 import type { Content } from '../schema/types.js'
+import { blobsIn } from '../session/blobs-in.js'
 import { recordsFrom } from '../session/load.js'
 import type { LogReader, Store } from '../storage/store.js'
 import type { AddFinding } from './finding.js'
@@ -50,17 +50,5 @@ function checkBlob(
   } catch (error) {
     if (!(error instanceof SubstratError)) throw error
     found('a blob named by a record exists and is intact', `${error.message} (named by ${record})`, path)
-  }
-}
-
-/** The blobs that a record names, in its own fields or in its calls. */
-function* blobsIn(value: unknown): Generator<Exclude<Content, string>> {
-  if (typeof value !== 'object' || value === null) return
-  if (isBlob(value)) yield value
-  else {
-    for (const [field, inner] of Object.entries(value)) {
-      // A model chooses a tool's input, and a provider its items, so either may look like a blob reference.
-      if (field !== 'input' && field !== 'asks' && field !== 'items') yield* blobsIn(inner)
-    }
   }
 }

@@ -14,6 +14,7 @@
 import { SubstratError, shellWord } from '../errors.js'
 import { FORMAT } from '../format.js'
 import { killServerProcesses } from '../provider/kept-server.js'
+import { recordsToClose } from '../recovery/close-open.js'
 import { killPrograms } from '../recovery/settle.js'
 import { encodeBatch } from '../session/batch.js'
 import { foldWholePart, load, loadFrom } from '../session/load.js'
@@ -24,8 +25,6 @@ import { snapshotAlone, snapshotOf } from '../session/snapshot.js'
 import type { State } from '../session/state.js'
 import type { LogReader, Right, Store } from '../storage/store.js'
 import { lockChildren, lockRoots } from '../tree/children.js'
-import { withdrawnRecords } from '../turn/step/calls.js'
-import { revokedRecords } from '../turn/tokens.js'
 import { LostKeys } from './lost-keys.js'
 import { type Remains, remainsOf } from './remains.js'
 
@@ -139,7 +138,7 @@ async function rebuildUnderLock(
   lease.assertHeld()
   const kept = store.upkeep.keepDamaged(agentId).log ?? 'nothing'
   const records = [
-    ...(isLogged ? closingRecords(base) : [createdRecord(base)]),
+    ...(isLogged ? recordsToClose(base, 'log_damaged') : [createdRecord(base)]),
     ...remains.settings,
     rebuiltRecord(store, agentId, kept, remains),
     ...(mayLive && !remains.isTerminated ? [] : [{ kind: 'session.terminated' } satisfies NewRecord]),
@@ -151,26 +150,6 @@ async function rebuildUnderLock(
   store.upkeep.replaceLog(agentId, Buffer.concat([bytes, batch.bytes]), snapshotOf(batch.state))
   store.visits.mark(agentId)
   return { state: batch.state, keysLost: remains.keysLost }
-}
-
-/** Ends the run and the server that the undamaged part leaves open. Their outcome is lost, so no command may continue them. */
-function closingRecords(state: State): NewRecord[] {
-  const { run, warm } = state
-  const end: NewRecord[] =
-    run?.status === 'open'
-      ? [
-          ...revokedRecords(state, run, 'ended'),
-          ...withdrawnRecords(run, 'the log was damaged'),
-          { kind: 'run.cancelled', run_id: run.run_id, reason: 'log_damaged' },
-        ]
-      : []
-  return [
-    ...end,
-    ...(warm === undefined ? [] : [{ kind: 'server.stopped' as const, server_id: warm.server_id }]),
-    ...(state.state === 'active'
-      ? [{ kind: 'session.suspended' as const, reason: 'recovery' as const }]
-      : []),
-  ]
 }
 
 function createdRecord(state: State): NewRecord {

@@ -4,7 +4,7 @@ import { CommandHelp, Help } from '@oclif/core/help'
 import { EXIT_MEANINGS } from './exit-codes.js'
 
 const GROUPS = {
-  START: ['spawn', 'fork', 'set', 'providers', 'plugins'],
+  START: ['spawn', 'fork', 'import', 'set', 'providers', 'plugins'],
   TALK: ['send', 'retry', 'wait', 'log', 'export', 'inbox'],
   DECIDE: ['approve', 'deny', 'resume', 'token rotate'],
   OPERATE: [

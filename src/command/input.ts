@@ -50,16 +50,21 @@ function checkMessage(message: string): string {
 
 /** stdin as UTF-8, without the one newline that shells put at the end. */
 export async function readStdin(): Promise<string> {
+  const all = await readStdinBytes(limits.messageBytesMax + 2, tooLarge)
+  if (!isUtf8(all)) throw notUtf8('the message on stdin')
+  return all.toString('utf8').replace(/\r?\n$/, '')
+}
+
+/** Throws `tooLarge()` if stdin is longer. */
+export async function readStdinBytes(bytesMax: number, tooLarge: () => SubstratError): Promise<Buffer> {
   const pieces: Buffer[] = []
   let bytes = 0
   for await (const piece of process.stdin as AsyncIterable<Buffer>) {
     bytes += piece.length
-    if (bytes > limits.messageBytesMax + 2) throw tooLarge()
+    if (bytes > bytesMax) throw tooLarge()
     pieces.push(piece)
   }
-  const all = Buffer.concat(pieces)
-  if (!isUtf8(all)) throw notUtf8('the message on stdin')
-  return all.toString('utf8').replace(/\r?\n$/, '')
+  return Buffer.concat(pieces)
 }
 
 function notUtf8(what: string): SubstratError {

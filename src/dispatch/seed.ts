@@ -6,12 +6,13 @@
  * by a new session with a new seed.
  */
 import { limits } from '../limits.js'
+import type { Content } from '../schema/types.js'
 import { recordsFrom } from '../session/load.js'
 import { readText } from '../session/read.js'
 import type { SessionRecord } from '../session/records.js'
 import type { Session } from '../session/session.js'
 import type { Location } from '../session/state.js'
-import type { Store } from '../storage/store.js'
+import type { LogReader, Store } from '../storage/store.js'
 import { refusedNotice } from '../turn/prompt/history.js'
 import { cappedResult } from '../turn/tools/toolbox.js'
 
@@ -49,10 +50,29 @@ function isOutOfDate(session: Session, at: Location, options: SeedOptions): bool
  * The newest part of the conversation, up to `seedBytesMax`. Undefined if it is empty. Omits a turn that the model
  * refused, as `conversation` does.
  */
-export function conversationText(store: Store, agentId: string, { goesOn }: SeedOptions): string | undefined {
+export function conversationText(store: Store, agentId: string, options: SeedOptions): string | undefined {
+  const log = store.openLog(agentId)
+  if (log === undefined) return undefined
+  try {
+    const text = (content: Content): string => readText(store, agentId, content)
+    return conversationIn({ log, text, ids: [agentId] }, options)
+  } finally {
+    log.close()
+  }
+}
+
+export interface ConversationSource {
+  log: LogReader
+  text(content: Content): string
+  /** The ids of the agent in its own records. */
+  ids: string[]
+}
+
+/** The same, of a log that need not be in the home. */
+export function conversationIn(source: ConversationSource, { goesOn }: SeedOptions): string | undefined {
   const newest = new Newest()
   const latest = new LatestTurn(newest)
-  readWords(store, agentId, latest)
+  readWords(source, latest)
   if (!goesOn) latest.flush()
   const told = newest.words()
   return told.length === 0 ? undefined : [HEAD, ...told, FOOT].join('\n\n')
@@ -155,23 +175,17 @@ const HEAD =
   'This conversation began elsewhere. Its exact text so far is between <conversation> and </conversation>. Continue from there, and do not repeat work that is already done.\n\n<conversation>'
 const FOOT = '</conversation>'
 
-function readWords(store: Store, agentId: string, latest: LatestTurn): void {
-  const log = store.openLog(agentId)
-  if (log === undefined) return
-  try {
-    for (const { record } of recordsFrom(log, { seq: 1, offset: 0 })) {
-      if (record.kind === 'run.started') latest.begin(record)
-      else if (record.kind === 'run.failed') latest.fail(record)
-      else if (record.kind === 'tool.finished') latest.use(record)
-      const who = speakerOf(record, agentId)
-      if (who === undefined || !('content' in record)) continue
-      const words = `${who}: ${readText(store, agentId, record.content)}`
-      const isEarlier = record.kind === 'session.seeded'
-      const runId = 'run_id' in record ? record.run_id : undefined
-      latest.add({ words: isEarlier ? words : fittingText(words), runId, isEarlier })
-    }
-  } finally {
-    log.close()
+function readWords({ log, text, ids }: ConversationSource, latest: LatestTurn): void {
+  for (const { record } of recordsFrom(log, { seq: 1, offset: 0 })) {
+    if (record.kind === 'run.started') latest.begin(record)
+    else if (record.kind === 'run.failed') latest.fail(record)
+    else if (record.kind === 'tool.finished') latest.use(record)
+    const who = speakerOf(record, ids)
+    if (who === undefined || !('content' in record)) continue
+    const words = `${who}: ${text(record.content)}`
+    const isEarlier = record.kind === 'session.seeded'
+    const runId = 'run_id' in record ? record.run_id : undefined
+    latest.add({ words: isEarlier ? words : fittingText(words), runId, isEarlier })
   }
 }
 
@@ -182,11 +196,11 @@ function fittingText(words: string): string {
     : cappedResult(Buffer.from(words), false).content
 }
 
-function speakerOf(record: SessionRecord, agentId: string): string | undefined {
+function speakerOf(record: SessionRecord, ids: string[]): string | undefined {
   switch (record.kind) {
     case 'session.seeded':
       // A seed from the agent's own log repeats records that are read here anyway.
-      return record.from === agentId ? undefined : 'Earlier'
+      return ids.includes(record.from) ? undefined : 'Earlier'
     case 'message.user':
       // The notice of substrat to an interrupted program is not part of the conversation.
       return record.origin === 'continuation' ? undefined : 'User'

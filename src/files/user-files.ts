@@ -16,11 +16,23 @@ export function readUserFile(path: string): string {
   return io.readFollowing('user_file.read', path).toString('utf8')
 }
 
+/** Throws USAGE if the file is larger. */
+export function readUserBytes(path: string, bytesMax: number): Buffer {
+  const isLarge = (statIfThere('user_file.stat', path)?.sizeBytes ?? 0) > bytesMax
+  const bytes = isLarge ? undefined : io.readFollowing('user_file.read', path)
+  if (bytes !== undefined && bytes.length <= bytesMax) return bytes
+  throw tooLargeError(path, bytesMax)
+}
+
+export function tooLargeError(what: string, bytesMax: number): SubstratError {
+  return new SubstratError('USAGE', `${what} is larger than ${bytesMax} bytes`, { hint: 'name another file' })
+}
+
 /**
  * Durable on return. `mode` applies to a new file and follows the user's umask by default; an old file keeps its mode.
  */
-export function writeUserFile(path: string, text: string, mode = 0o666 & ~process.umask()): void {
-  syncName(replaceAt(path, Buffer.from(text), mode))
+export function writeUserFile(path: string, content: string | Buffer, mode = 0o666 & ~process.umask()): void {
+  syncName(replaceAt(path, typeof content === 'string' ? Buffer.from(content) : content, mode))
 }
 
 /** Returns the real path of the file. */

@@ -67,11 +67,11 @@ function isMeant({ id, state }: State, { agentId, treeOf, all }: UsageRequest): 
 }
 
 /** A run counts in each row that it used, once, and by its start in the row of its agent or its day. */
-function addLog(store: Store, { id, path }: State, { by, since }: UsageRequest, sums: Sums): void {
+function addLog(store: Store, { id, path, imported }: State, { by, since }: UsageRequest, sums: Sums): void {
   sums.startLog()
   const names = { agent_id: id, path }
   if (by === 'agent') sums.addTotal(id, names, NO_RUNS)
-  for (const { ts, run_id, usage, models } of usageInLog(store, id)) {
+  for (const { ts, run_id, usage, models } of usageInLog(store, id, imported)) {
     if (since !== null && ts < since) continue
     const day = ts.slice(0, 10)
     sums.addPart(run_id, usage)

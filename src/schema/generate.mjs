@@ -7,16 +7,18 @@ import { build } from 'esbuild'
 import { predicateModule } from './predicates.mjs'
 
 const folder = import.meta.dirname
-const MODULES = ['config', 'files', 'mail', 'records', 'schemas', 'snapshot']
+const MODULES = ['bundle', 'config', 'files', 'mail', 'records', 'schemas', 'snapshot']
 
 /** `packaged`: the directory for the JSON Schemas. Without it, none are written. */
 export async function generate(packaged) {
   const schemas = await definitions()
-  const { z, RECORDS, place, message, snapshot, home, nameEntry, serverFile, holder, kinds, plugin } = schemas
+  const { z, RECORDS, place, message, snapshot, home, nameEntry, serverFile, holder, kinds, plugin, bundle } =
+    schemas
   // The reader of the log checks `batch`.
   const { seq, ts } = place
   writePredicates('record', { '': z.object({ seq, ts }), ...RECORDS })
   writePredicates('mail', { message })
+  writePredicates('bundle', { bundle })
   const { snapshot: _, crc: __, ...state } = snapshot.shape
   writePredicates('snapshot', { state: z.object(state) })
   // Only the fields that decide something at run time: every start reads this module.

@@ -68,6 +68,17 @@ export const conversation = z
   .object({ agent, instructions: text.nullable(), messages: z.array(exportedMessage) })
   .describe('The conversation.')
 
+export const imported = z
+  .object({
+    agents: z.array(agent).describe('The copies, each parent before its children.'),
+    created: integer.describe('How many this command created. The others were there from an earlier one.'),
+  })
+  .describe('The copies of the agents in the bundle.')
+
+export const bundled = z
+  .object({ output: text, agents: z.array(agent), bytes: integer })
+  .describe('With `--bundle`, the agents go to the file `output`.')
+
 export const written = z
   .object({ output: text, messages: integer.describe('The number of messages.') })
   .describe('With `-o`, the conversation goes to the file `output`.')
@@ -138,5 +149,6 @@ export type DoctorReport = z.infer<typeof examined>
 export type UnlockResult = z.infer<typeof unlocked>
 export type ExportedMessage = z.infer<typeof exportedMessage>
 export type Conversation = z.infer<typeof conversation>
+export type ImportedAgents = z.infer<typeof imported>
 export type SettingView = z.infer<typeof setting>
 export type ProviderListing = z.infer<typeof provider>

@@ -33,8 +33,9 @@ export const OUTPUTS = {
   unlock: homes.unlocked,
   log: homes.record,
   export: z
-    .union([homes.conversation, homes.written])
-    .describe('The conversation. With `-o` it goes to a file, and stdout names the file.'),
+    .union([homes.conversation, homes.written, homes.bundled])
+    .describe('The conversation. With `-o` or `--bundle`, stdout names the file.'),
+  import: homes.imported,
   'config list': homes.settings,
   'config get': homes.oneSetting,
   'config set': homes.changedSetting,

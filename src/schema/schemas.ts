@@ -1,5 +1,6 @@
 /** The schemas that the package ships as JSON Schemas, by name (`substrat schema`). */
 import { z } from 'zod'
+import { bundle } from './bundle.js'
 import { config, plugin } from './config.js'
 import { goneHost, holder, home, nameEntry, records, serverFile } from './files.js'
 import { message } from './mail.js'
@@ -8,6 +9,7 @@ import { snapshot } from './snapshot.js'
 import { framed } from './types.js'
 
 const FILES = {
+  bundle,
   config,
   'gone-host': framed(goneHost),
   home: framed(home),

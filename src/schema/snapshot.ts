@@ -158,6 +158,9 @@ const state = z
       .describe('Total of the session. Null in a snapshot of an earlier version, which did not count it.'),
     warm: recordedServer.optional().describe('Absent without a kept server.'),
     lost: lost.optional().describe('The key index has the keys of the lost parts.'),
+    imported: location
+      .optional()
+      .describe("In a copy: the record before which all records are the original's."),
   })
   .describe('The fold of the log up to `log_bytes`.')
 

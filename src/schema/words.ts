@@ -41,8 +41,15 @@ export const INTERRUPTIONS = [
 
 export type Interruption = (typeof INTERRUPTIONS)[number]
 
-/** `log_damaged`: the undamaged part of the log ends in the middle of the run, see `session.rebuilt`. */
-export const CANCELLATIONS = ['turn_timeout', 'terminated', 'cancelled', 'superseded', 'log_damaged'] as const
+/** `copied`: it was open when its agent was exported. `log_damaged`: the undamaged part of the log ends in the middle of the run, see `session.rebuilt`. */
+export const CANCELLATIONS = [
+  'turn_timeout',
+  'terminated',
+  'cancelled',
+  'superseded',
+  'log_damaged',
+  'copied',
+] as const
 
 /** `budget` is reserved: no command writes it yet. */
 export const WAITS = ['approval', 'input', 'tool_result', 'not_before', 'budget'] as const

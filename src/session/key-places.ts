@@ -69,7 +69,13 @@ function gather(
   to: number,
   hashesIn: (record: Rebuilt) => string[],
 ): void {
-  for (const { record, offset } of recordsOfKinds(log, from, to, ['run.started', 'session.rebuilt'])) {
+  for (const { record, offset } of recordsOfKinds(log, from, to, [
+    'run.started',
+    'session.rebuilt',
+    'session.imported',
+  ])) {
+    // A copy has none of the original's keys.
+    if (record.kind === 'session.imported') places.clear()
     const place = { seq: record.seq, offset, minute: minuteOf(record.ts) }
     const keys = record.kind === 'run.started' && record.key !== undefined ? [record.key] : []
     if (record.kind === 'session.rebuilt') keys.push(...record.keys)

@@ -107,6 +107,7 @@ const LAYOUT: Record<keyof State, Form | null> = {
   usage: later,
   warm: later,
   lost: later,
+  imported: later,
 }
 
 const NAMES = Object.keys(LAYOUT) as (keyof State)[]

@@ -29,6 +29,7 @@ export const WHY_STOPPED: Record<StopReason, string> = {
   terminated: 'the agent was terminated',
   cancelled: 'another command cancelled it',
   superseded: 'a new message superseded it',
+  copied: 'the agent was copied while the turn was open',
   log_damaged: 'the log was damaged, and the outcome of the turn is lost',
   unknown_tool: 'a tool call was interrupted, and its outcome is unknown',
   other_host: 'one of its programs may still be running on another host',

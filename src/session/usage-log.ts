@@ -13,13 +13,18 @@ export interface UsageEntry {
   models: ModelUsage[]
 }
 
-export function* usageInLog(store: Store, agentId: string): Generator<UsageEntry> {
+/** `from`: where the agent's own records begin. */
+export function* usageInLog(
+  store: Store,
+  agentId: string,
+  from: { seq: number; offset: number } = { seq: 1, offset: 0 },
+): Generator<UsageEntry> {
   const log = store.openLog(agentId)
   if (log === undefined) return
   let counted: Usage | null = null
   let model: string | null = null
   try {
-    for (const { record } of recordsFrom(log, { seq: 1, offset: 0 })) {
+    for (const { record } of recordsFrom(log, from)) {
       const { ts } = record
       if (record.kind === 'run.started') {
         counted = null

@@ -28,6 +28,7 @@ import type {
 
 export { agentGone } from './agent-gone.js'
 export { BatchLines } from './log/batch-lines.js'
+export { BytesLog } from './log/bytes-log.js'
 export type { Unframed } from './log/frame.js'
 export type { KeyPlace, KeyRetention } from './log/key-entries.js'
 export type { LogReader } from './log/reader.js'

@@ -3,7 +3,7 @@
  */
 import { SubstratError, shellWord } from '../errors.js'
 import { foldName } from '../format.js'
-import { encodeBatch } from '../session/batch.js'
+import { type EncodedBatch, encodeBatch } from '../session/batch.js'
 import { openForRead } from '../session/load.js'
 import type { NewRecord } from '../session/records.js'
 import { openHeld, type Session } from '../session/session.js'
@@ -20,15 +20,22 @@ export interface TreeBounds {
   childrenMax: number
 }
 
-export interface NewAgent {
+interface AgentPlace {
   id: string
   name: string | null
   /** The parent's id; null for a root. */
   parent: string | null
-  /** The first records, given the agent's path: `session.created` and, with a prompt, the first run. */
-  records(place: { path: string }): NewRecord[]
   command: string
 }
+
+interface Place {
+  path: string
+}
+
+/** The first records, given the agent's path: `session.created` and, with a prompt, the first run. Or a whole log. */
+type FirstRecords = { records(place: Place): NewRecord[] } | { encode(place: Place): EncodedBatch }
+
+export type NewAgent = AgentPlace & FirstRecords
 
 /**
  * Returns the session with its lock held. The name is stored first, then the agent with its marker. So after a crash, a
@@ -59,7 +66,8 @@ async function createOnDisk(
   path: string,
   assertNameHeld: () => void = () => undefined,
 ): Promise<Session> {
-  const { bytes, blobs, state } = encodeBatch(undefined, agent.records({ path }))
+  const { bytes, blobs, state } =
+    'encode' in agent ? agent.encode({ path }) : encodeBatch(undefined, agent.records({ path }))
   const files = {
     agentId: agent.id,
     log: bytes,

@@ -11,6 +11,7 @@ export const TREE: Scenario[] = [
   gateScenario(),
   ungateScenario(),
   forkScenario(),
+  importScenario(),
   removeScenario('remove', ['remove', 'a']),
   removeScenario('remove-recursive', ['remove', 'lead', '--recursive']),
   removeScenario('prune', ['prune', '--older-than', '1ms']),
@@ -83,6 +84,35 @@ function forkScenario(): Scenario {
       if (made.length !== 1) yield `one agent has the name, not ${made.length}`
       if (made[0]?.records.some(({ kind }) => kind === 'session.seeded') !== true)
         yield 'a fork has the conversation that it continues'
+    },
+  }
+}
+
+/** A tree of two, copied. After a kill the same command creates the agents that are missing. */
+function importScenario(): Scenario {
+  const argv = ['import', 'a.bundle', '--name', 'copy']
+  return {
+    name: 'import',
+    argv,
+    async prepare(stage) {
+      await withAgent(stage)
+      await stage.do('send', 'a', LARGE)
+      await stage.do('spawn', '--name', 'below', '--parent', 'a', 'hello')
+      await stage.do('export', 'a', '--bundle', 'a.bundle', '--tree')
+      return undefined
+    },
+    *checkAcknowledged(told, home) {
+      for (const id of told.stdout.trim().split('\n'))
+        if (id !== '' && home.agent(id) === undefined) yield `the agent ${id} was acknowledged and is on disk`
+    },
+    next: { argv, check: (ended) => exits(ended, [0]) },
+    *finally(home) {
+      for (const name of ['copy', 'below']) {
+        const made = home
+          .livingNamed(name)
+          .filter(({ records }) => records.some(({ kind }) => kind === 'session.imported'))
+        if (made.length !== 1) yield `there is one copy named ${name}, not ${made.length}`
+      }
     },
   }
 }

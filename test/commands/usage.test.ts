@@ -23,7 +23,7 @@ describe.concurrent('usage', () => {
     expect((await house.ok('usage', 'a', '--json')).json.total).toEqual(json.total)
   })
 
-  test('of a fork begins at 0: the tokens of its conversation are those of the first agent', async () => {
+  test('begins at 0 in a fork: the tokens of its conversation are those of the first agent', async () => {
     const house = new House()
     await house.spawn('first')
     await house.ok('send', 'first', 'one two three')

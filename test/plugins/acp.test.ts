@@ -488,7 +488,7 @@ describe('the cost of a turn', () => {
     expect(costOf(await agent.turn([cost(0.5), end]))).toBe(0.25)
   })
 
-  test('of a refused or parked turn comes with its tokens', async () => {
+  test('comes with the tokens of a refused or parked turn', async () => {
     const refused = await new Agent().turn([cost(0.5), { stop: { stopReason: 'refusal', usage } }])
     expect(eventsOf(refused, 'usage').at(-1)?.usage).toEqual({
       input_tokens: 5,

@@ -52,6 +52,7 @@ const EXAMPLES: { [K in RecordKind]: Required<Omit<NewRecord<K>, 'kind'>> } = {
   'session.activated': { boot_id: 'k/1/2/3', host_id: 'h' },
   'session.suspended': { reason: 'idle' },
   'session.terminated': {},
+  'session.imported': { from: ID, home_id: ID, bundle_id: ID },
   'session.rebuilt': {
     kept: 'events.jsonl.damaged-20261120T100000.000Z',
     last_seq: 17,
@@ -262,6 +263,8 @@ const KINDS = Object.keys(RECORDS) as RecordKind[]
 
 /** Invalid values of each field. */
 const SPOILED: Record<string, unknown[]> = {
+  home_id: [7, 'no uuid'],
+  bundle_id: [7, 'no uuid'],
   clock: [7, {}, { ...CLOCK, at: 'noon' }, { ...CLOCK, uptime_ms: 0.5 }, { ...CLOCK, kernel_boot_id: 1 }],
   path: [7, null],
   metadata: [null, ['half'], { progress: 7 }, { progress: undefined }],

@@ -37,7 +37,8 @@ const REBUILT: NewRecord<'session.rebuilt'> = {
 }
 
 test('the schema of the snapshot has the fields of the file, in their order', () => {
-  const { state } = encodeBatch(undefined, [CREATED, KEPT, REBUILT])
+  const imported: NewRecord = { kind: 'session.imported', from: ID, home_id: ID, bundle_id: ID }
+  const { state } = encodeBatch(undefined, [CREATED, imported, KEPT, REBUILT])
   const names = Object.keys(JSON.parse(String(encodeSnapshot(state))))
   expect(Object.keys(snapshot.shape)).toEqual(names)
 })

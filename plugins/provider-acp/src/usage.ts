@@ -7,7 +7,7 @@
 import type { AgentEvent, JsonObject, Usage } from 'substrat/provider'
 import { countOf, objectOf, textOf } from '../../shared/src/program/json.js'
 
-/** What the next process needs to know about the costs of the session. */
+/** The costs of the session, for the next process. */
 export interface Costs {
   /** The latest total of the session, in US dollars. */
   total_usd: number

@@ -72,6 +72,8 @@ function say(record: SessionRecord, text: (record: SessionRecord) => string): st
       return `conversation compacted: ${record.messages} messages ${record.how === 'summary' ? 'replaced by a summary' : 'dropped'}`
     case 'message.notice':
       return `substrat: ${text(record)}`
+    case 'session.imported':
+      return `copied from agent ${record.from} of another home or tree; the records above are the original's`
     case 'session.rebuilt':
       return `log rebuilt after damage, agent put on hold; the later records of the old log, up to ${record.last_seq}, are in ${record.kept}`
     case 'run.failed':

@@ -58,6 +58,14 @@ export const session = {
       ),
   }),
   'session.terminated': kind('The agent ends permanently.', {}),
+  'session.imported': kind(
+    'The agent is a copy from a bundle. The records before it are those of the original, but for its id, name and place.',
+    {
+      from: uuid.describe('The original.'),
+      home_id: uuid.describe('Its home.'),
+      bundle_id: uuid,
+    },
+  ),
   'session.rebuilt': kind(
     'After `doctor --rebuild` of a damaged log. The records before it are the undamaged part.',
     {

@@ -22,7 +22,7 @@ import {
   reminderSet,
 } from './mail.js'
 import { leftPrograms, openRun, programsGone, runEnded, runStarted } from './run.js'
-import { foldConfigured, foldCreated, foldRebuilt, foldUpgraded, moveTo } from './session.js'
+import { foldConfigured, foldCreated, foldImported, foldRebuilt, foldUpgraded, moveTo } from './session.js'
 import { withToken } from './tokens.js'
 import {
   foldResponse,
@@ -77,6 +77,8 @@ function apply(next: State, record: SessionRecord, at: Location): State {
       return moveTo(next, 'terminated')
     case 'session.rebuilt':
       return foldRebuilt(next, record, at)
+    case 'session.imported':
+      return foldImported(next, at)
     case 'run.started':
       return seenBy(runStarted(next, record, at), record)
     case 'run.resumed':

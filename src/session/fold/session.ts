@@ -122,6 +122,34 @@ export function foldRebuilt(next: State, record: NewRecord<'session.rebuilt'> & 
   }
 }
 
+/**
+ * A copy of an agent. It keeps the conversation and the settings. Mail, waits, tokens, keys, watchers and the program's own
+ * session belong to the original, and so does the usage.
+ */
+export function foldImported(next: State, at: Location): State {
+  if (next.run?.status === 'open' || next.warm !== undefined)
+    throw new SessionStateError('a session with an open run or a server cannot be a copy')
+  const { lost: _, ...kept } = next
+  return {
+    ...kept,
+    gate: { isGated: false, permits: 0 },
+    isPoked: false,
+    provider_state: null,
+    run: null,
+    keys: [],
+    keys_since: 0,
+    tokens: [],
+    delivered: [],
+    delivered_forgotten: 0,
+    owes: [],
+    reminders: [],
+    watchers: [],
+    recovery: { last_boot_seen: null, interruption: null, barren_attempts: 0, unanswered_requests: 0 },
+    usage: NO_RUNS,
+    imported: at,
+  }
+}
+
 /** If the request was already answered, it is no longer open at the requester, which then ignores the error. */
 function errorTo({ message_id, from }: { message_id: string; from: string }, { seq }: Location): OutboxEntry {
   return {

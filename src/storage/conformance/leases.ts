@@ -80,32 +80,36 @@ export function leaseCases(newHome: NewHome): StoreCase[] {
       demand(isEqual(textsOf(home.open(), agentId), ['born']), 'the log is unchanged')
       await lease.release()
     }),
-    storeCase(newHome, 'a lease that was lost writes nothing, whoever has the agent then', async (home) => {
-      const agentId = await restingAgent(home.open())
-      const stale = await taken(home.open(), agentId)
-      const batch = batchAfter(stale, 2, 'stale')
-      await lose(home, stale)
-      demand((await codeOf(() => stale.assertHeld())) === 'LOCKED', 'the holder learns it')
-      demand((await codeOf(() => stale.append(batch))) === 'LOCKED', 'an append is refused')
-      const next = await taken(home.open(), agentId)
-      demand((await codeOf(() => stale.append(batch))) === 'LOCKED', 'also while another process holds it')
-      append(next, 'next')
-      const late = batchAfter(next, 3, 'stale')
-      demand((await codeOf(() => stale.append(late))) === 'LOCKED', 'also at the right end of the log')
-      demand((await codeOf(() => stale.writeBlob(Buffer.from('x')))) === 'LOCKED', 'a blob is refused')
-      const end = next.log.size()
-      const tail = { synced: end, end, openRunId: null }
-      demand((await codeOf(() => stale.repair(tail))) === 'LOCKED', 'a repair is refused')
-      const code = await codeOf(() => stale.rest({ snapshot: { of: 'stale' }, isOwed: false }))
-      demand(code === 'LOCKED', 'a rest is refused')
-      demand(snapshotOf(home.open(), agentId)?.of === 'birth', 'the snapshot is unchanged')
-      demand(
-        isEqual(textsOf(home.open(), agentId), ['born', 'next']),
-        'the log has only the records of the next',
-      )
-      demand(home.open().isHeld(agentId), 'the next holder is not released')
-      await next.release()
-    }),
+    storeCase(
+      newHome,
+      'a lost lease writes nothing, before and after the next holder has written',
+      async (home) => {
+        const agentId = await restingAgent(home.open())
+        const stale = await taken(home.open(), agentId)
+        const batch = batchAfter(stale, 2, 'stale')
+        await lose(home, stale)
+        demand((await codeOf(() => stale.assertHeld())) === 'LOCKED', 'the holder learns it')
+        demand((await codeOf(() => stale.append(batch))) === 'LOCKED', 'an append is refused')
+        const next = await taken(home.open(), agentId)
+        demand((await codeOf(() => stale.append(batch))) === 'LOCKED', 'also while another process holds it')
+        append(next, 'next')
+        const late = batchAfter(next, 3, 'stale')
+        demand((await codeOf(() => stale.append(late))) === 'LOCKED', 'also at the right end of the log')
+        demand((await codeOf(() => stale.writeBlob(Buffer.from('x')))) === 'LOCKED', 'a blob is refused')
+        const end = next.log.size()
+        const tail = { synced: end, end, openRunId: null }
+        demand((await codeOf(() => stale.repair(tail))) === 'LOCKED', 'a repair is refused')
+        const code = await codeOf(() => stale.rest({ snapshot: { of: 'stale' }, isOwed: false }))
+        demand(code === 'LOCKED', 'a rest is refused')
+        demand(snapshotOf(home.open(), agentId)?.of === 'birth', 'the snapshot is unchanged')
+        demand(
+          isEqual(textsOf(home.open(), agentId), ['born', 'next']),
+          'the log has only the records of the next',
+        )
+        demand(home.open().isHeld(agentId), 'the next holder is not released')
+        await next.release()
+      },
+    ),
     storeCase(newHome, 'a wait for a busy agent ends with its release', async (home) => {
       const agentId = await restingAgent(home.open())
       const lease = await taken(home.open(), agentId)
@@ -117,11 +121,11 @@ export function leaseCases(newHome: NewHome): StoreCase[] {
     }),
     storeCase(
       newHome,
-      'taking an agent marks it, and its holder unmarks it at rest if nothing is owed',
+      'taking an agent marks it, and its holder unmarks it at the end if nothing is owed',
       async (home) => {
         const store = home.open()
         const agentId = await restingAgent(store)
-        demand(!home.open().visits.isMarked(agentId), 'an agent at rest is not marked')
+        demand(!home.open().visits.isMarked(agentId), 'an idle agent is not marked')
         await (await taken(store, agentId)).release()
         demand(home.open().visits.isMarked(agentId), 'a holder that only releases it leaves it marked')
         const lease = await taken(store, agentId)

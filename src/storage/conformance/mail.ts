@@ -32,7 +32,7 @@ export function mailCases(newHome: NewHome): StoreCase[] {
     }),
     storeCase(
       newHome,
-      'a message marks its recipient, and a holder at rest leaves the mark',
+      'a message marks its recipient, and its holder does not remove the mark',
       async (home) => {
         const store = home.open()
         const agentId = await restingAgent(store)

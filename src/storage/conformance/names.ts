@@ -2,7 +2,7 @@ import { randomUuid } from '../../start/random.js'
 import type { Store } from '../store.js'
 import { created, demand, isEqual, type NewHome, restingAgent, type StoreCase, storeCase } from './case.js'
 
-/** Names: one agent per name, whoever comes first. */
+/** Names: each name has one agent, the first that reserves it. */
 export function nameCases(newHome: NewHome): StoreCase[] {
   return [
     storeCase(
@@ -28,29 +28,25 @@ export function nameCases(newHome: NewHome): StoreCase[] {
       demand(names.lookUp('ghost') === agentId, 'the entry is there')
       demand(names.find('ghost') === 'unknown', 'but leads to no agent')
     }),
-    storeCase(
-      newHome,
-      'of two processes that create an agent of one name at once, one does',
-      async (home) => {
-        const create = async (store: Store): Promise<string | undefined> => {
-          const names = store.names(null)
-          const lock = await names.lock('conformance')
-          try {
-            if (names.lookUp('build') !== undefined) return undefined
-            const agentId = randomUuid()
-            names.reserve('build', agentId)
-            await (await created(store, agentId)).release()
-            return agentId
-          } finally {
-            await lock.release()
-          }
+    storeCase(newHome, 'two processes that create an agent of one name at once create one', async (home) => {
+      const create = async (store: Store): Promise<string | undefined> => {
+        const names = store.names(null)
+        const lock = await names.lock('conformance')
+        try {
+          if (names.lookUp('build') !== undefined) return undefined
+          const agentId = randomUuid()
+          names.reserve('build', agentId)
+          await (await created(store, agentId)).release()
+          return agentId
+        } finally {
+          await lock.release()
         }
-        const made = await Promise.all([home, home, home].map((each) => create(each.open())))
-        const [first, ...others] = made.filter((id) => id !== undefined)
-        demand(first !== undefined && others.length === 0, `one is created: ${made.length}`)
-        demand(home.open().names(null).find('build') === first, 'the name leads to it')
-      },
-    ),
+      }
+      const made = await Promise.all([home, home, home].map((each) => create(each.open())))
+      const [first, ...others] = made.filter((id) => id !== undefined)
+      demand(first !== undefined && others.length === 0, `one is created: ${made.length}`)
+      demand(home.open().names(null).find('build') === first, 'the name leads to it')
+    }),
     storeCase(newHome, 'the names below each agent are its own', async (home) => {
       const store = home.open()
       const parent = await restingAgent(store)
@@ -74,7 +70,7 @@ export function nameCases(newHome: NewHome): StoreCase[] {
         demand(home.open().names(null).isHeld, 'the lock is visible')
         names.forget('a')
         await lock.release()
-        demand(home.open().names(null).find('a') === 'none', 'nobody has it')
+        demand(home.open().names(null).find('a') === 'none', 'no agent has it')
         demand(!home.open().names(null).isHeld, 'the lock is free')
       },
     ),

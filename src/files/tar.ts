@@ -1,0 +1,96 @@
+/**
+ * Archives in the ustar format (POSIX.1-1988), in memory: regular files alone. An archive from elsewhere is refused if it has
+ * anything else, so reading one follows no link and writes nothing.
+ */
+import { SubstratError } from '../errors.js'
+
+const BLOCK = 512
+const NAME_BYTES = 100
+const PREFIX_BYTES = 155
+const TYPE_FILE = '0'
+
+export interface ArchivedFile {
+  path: string
+  bytes: Buffer
+}
+
+/** `path`: ASCII, at most 100 bytes after a slash that divides it. */
+export function tarOf(files: Iterable<ArchivedFile>): Buffer {
+  const blocks: Buffer[] = []
+  for (const { path, bytes } of files)
+    blocks.push(headerOf(path, bytes.length), bytes, Buffer.alloc(-bytes.length & (BLOCK - 1)))
+  return Buffer.concat([...blocks, Buffer.alloc(2 * BLOCK)])
+}
+
+/** Throws USAGE for anything but regular files, for a path that occurs twice, and for a damaged archive. */
+export function filesOf(archive: Buffer): Map<string, Buffer> {
+  const files = new Map<string, Buffer>()
+  let at = 0
+  for (;;) {
+    const header = archive.subarray(at, at + BLOCK)
+    if (header.length < BLOCK) throw refused('it has no end')
+    if (header.every((byte) => byte === 0)) return files
+    const { path, size, type } = parsedHeader(header)
+    if (type !== TYPE_FILE && type !== '\0') throw refused(`${shown(path)} is not a regular file`)
+    if (files.has(path)) throw refused(`${shown(path)} occurs twice`)
+    const bytes = archive.subarray(at + BLOCK, at + BLOCK + size)
+    if (bytes.length < size) throw refused(`${shown(path)} is cut short`)
+    files.set(path, bytes)
+    at += BLOCK + size + (-size & (BLOCK - 1))
+  }
+}
+
+export function refused(why: string): SubstratError {
+  return new SubstratError('USAGE', `this file is not a bundle that can be imported: ${why}`, {
+    hint: 'make another one: substrat export AGENT --bundle FILE',
+  })
+}
+
+/** As a JSON string, shortened: a name in an archive may have control characters. */
+export function shown(path: string): string {
+  return JSON.stringify(path.slice(0, 160)).replace(/[\u007f-\u{10ffff}]/gu, '?')
+}
+
+function headerOf(path: string, size: number): Buffer {
+  const { prefix, name } = dividedPath(path)
+  const header = Buffer.alloc(BLOCK)
+  header.write(name, 0, 'latin1')
+  header.write('0000600\0', 100, 'latin1')
+  header.write('0000000\0', 108, 'latin1')
+  header.write('0000000\0', 116, 'latin1')
+  header.write(`${size.toString(8).padStart(11, '0')}\0`, 124, 'latin1')
+  header.write(`${'0'.repeat(11)}\0`, 136, 'latin1')
+  header.write(TYPE_FILE, 156, 'latin1')
+  header.write('ustar\x0000', 257, 'latin1')
+  header.write(prefix, 345, 'latin1')
+  header.write(`${checksumOf(header).toString(8).padStart(6, '0')}\0 `, 148, 'latin1')
+  return header
+}
+
+function dividedPath(path: string): { prefix: string; name: string } {
+  if (path.length <= NAME_BYTES) return { prefix: '', name: path }
+  const slash = path.lastIndexOf('/')
+  return { prefix: path.slice(0, slash), name: path.slice(slash + 1) }
+}
+
+function parsedHeader(header: Buffer): { path: string; size: number; type: string } {
+  const text = (from: number, length: number): string => {
+    const field = header.toString('latin1', from, from + length)
+    const end = field.indexOf('\0')
+    return end === -1 ? field : field.slice(0, end)
+  }
+  const checksum = Number.parseInt(text(148, 8).trim(), 8)
+  if (checksum !== checksumOf(header)) throw refused('a header of the archive is damaged')
+  const octal = text(124, 12).trim()
+  if (!/^[0-7]{1,11}$/.test(octal)) throw refused('a size in the archive is not a number')
+  const [name, prefix] = [text(0, NAME_BYTES), text(345, PREFIX_BYTES)]
+  const path = prefix === '' ? name : `${prefix}/${name}`
+  return { path, size: Number.parseInt(octal, 8), type: header.toString('latin1', 156, 157) }
+}
+
+/** The sum of the bytes, with the checksum field as spaces. */
+function checksumOf(header: Buffer): number {
+  let sum = 0
+  for (let at = 0; at < BLOCK; at++) sum += at >= 148 && at < 156 ? 0x20 : (header[at] as number)
+  return sum
+}

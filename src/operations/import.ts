@@ -1,0 +1,180 @@
+/**
+ * `import`: creates copies of the agents of a bundle, with new ids. They have the conversation, the attachments and the settings of
+ * the originals, without their mail, waits, tokens and keys.
+ *
+ * Everything is checked before the first agent is created. The new ids derive from the bundle, the home and the name, so a command
+ * that is repeated after a kill creates only the agents that are missing.
+ */
+import { refuseInTool } from '../dispatch/caller.js'
+import type { Context } from '../dispatch/context.js'
+import { isOwed } from '../dispatch/pending-visits.js'
+import { conversationIn } from '../dispatch/seed.js'
+import { viewAgent } from '../dispatch/view.js'
+import { SubstratError } from '../errors.js'
+import { type BundledFiles, unpackBundle } from '../files/bundle.js'
+import { refused } from '../files/tar.js'
+import { isBlob, type JsonObject } from '../format.js'
+import { recordsToClose } from '../recovery/close-open.js'
+import type { Bundle, BundledAgent } from '../schema/bundle.js'
+import type { ImportedAgents } from '../schema/output-home.js'
+import type { Content } from '../schema/types.js'
+import { type EncodedBatch, encodeBatch } from '../session/batch.js'
+import { blobsIn } from '../session/blobs-in.js'
+import { deriveId } from '../session/ids.js'
+import { loadFrom, openForRead, recordsFrom } from '../session/load.js'
+import type { NewRecord } from '../session/records.js'
+import type { State } from '../session/state.js'
+import { BatchLines, BytesLog } from '../storage/store.js'
+import { createAgent } from '../tree/create-agent.js'
+import { checkName } from '../tree/names.js'
+import { checkWorkspace } from './spawn.js'
+
+export interface ImportRequest {
+  bundle: Buffer
+  /** Null: the name of the first agent in the bundle. */
+  name: string | null
+  /** Absolute. Null: those of the originals. */
+  workspace: string | null
+}
+
+interface Copy {
+  id: string
+  name: string | null
+  parent: string | null
+  agent: BundledAgent
+}
+
+/** Calls back with each agent once it is durable. */
+export async function importAgents(ctx: Context, request: ImportRequest): Promise<ImportedAgents> {
+  refuseInTool(ctx.caller, 'import agents')
+  if (request.workspace !== null) checkWorkspace(request.workspace)
+  const bundle = unpackBundle(request.bundle)
+  const copies = copiesOf(ctx.store.homeId, bundle.manifest, request.name)
+  // The whole bundle is folded before its first agent is created.
+  for (const copy of copies) firstBatch(copy, copy.agent.path, bundle, request.workspace)
+  const agents: State[] = []
+  let created = 0
+  for (const copy of copies) {
+    const known = openForRead(ctx.store, copy.id)?.state
+    agents.push(known ?? (await create(ctx, copy, bundle, request.workspace)))
+    if (known === undefined) created += 1
+  }
+  return { agents: agents.map((state) => viewAgent(ctx.store, state)), created }
+}
+
+async function create(
+  ctx: Context,
+  copy: Copy,
+  bundle: BundledFiles,
+  workspace: string | null,
+): Promise<State> {
+  const { id, name, parent } = copy
+  const encode = ({ path }: { path: string }): EncodedBatch => firstBatch(copy, path, bundle, workspace)
+  const session = await createAgent(ctx.store, { id, name, parent, encode, command: ctx.command }, ctx.bounds)
+  const { state } = session
+  if (state.seed?.seq === state.last_seq)
+    ctx.reporter.note(
+      `${state.path}: the session of ${state.provider_name} stays with the original; the next turn begins a new one with the conversation`,
+    )
+  await session.close((each) => isOwed(ctx.store, each))
+  return state
+}
+
+function copiesOf(homeId: string, { bundle_id, agents }: Bundle, name: string | null): Copy[] {
+  const ids = new Map(
+    agents.map(({ id }) => [id, deriveId('import', bundle_id, homeId, name ?? '', id)] as const),
+  )
+  return agents.map((agent, index) => {
+    const own = index === 0 && name !== null ? name : agent.name
+    return {
+      id: ids.get(agent.id) as string,
+      name: own === null ? null : checkName(own),
+      parent: agent.parent === null ? null : (ids.get(agent.parent) as string),
+      agent,
+    }
+  })
+}
+
+/** The log of the copy: the records of the original, and a batch that makes it a copy. */
+function firstBatch(copy: Copy, path: string, bundle: BundledFiles, workspace: string | null): EncodedBatch {
+  const { agent } = copy
+  const blobs = bundle.blobs.get(agent.id) as Map<string, Buffer>
+  const text = (content: Content): string => textIn(blobs, content)
+  const bytes = ownRecords(copy, path, new BytesLog(agent.path, bundle.logs.get(agent.id) as Buffer))
+  const log = new BytesLog(agent.path, bytes)
+  const state = foldedState(log)
+  for (const { record } of recordsFrom(log, { seq: 1, offset: 0 }))
+    for (const { blob } of blobsIn(record))
+      if (!blobs.has(blob)) throw refused(`a record of ${agent.path} names a blob that it lacks`)
+  const { bundle_id, home_id } = bundle.manifest
+  const seed =
+    state.provider_state === null
+      ? undefined
+      : conversationIn({ log, text, ids: [copy.id, agent.id] }, { goesOn: false })
+  const records: NewRecord[] = [
+    ...recordsToClose(state, 'copied'),
+    { kind: 'session.imported', from: agent.id, home_id, bundle_id },
+    ...(workspace === null ? [] : [{ kind: 'session.configured' as const, workspace }]),
+    ...(seed === undefined ? [] : [{ kind: 'session.seeded' as const, from: copy.id, content: seed }]),
+  ]
+  const batch = encodeBatch(state, records)
+  return { ...batch, bytes: Buffer.concat([bytes, batch.bytes]), blobs: [...blobs.values(), ...batch.blobs] }
+}
+
+/** The lines of the original. Only its birth, and a seed from its own log, name the agent itself. */
+function ownRecords({ id, name, parent, agent }: Copy, path: string, log: BytesLog): Buffer {
+  const lines = new BatchLines(0)
+  const parts: Buffer[] = []
+  const scan = log.batches({ offset: 0, seq: 1 })
+  let step = scan.next()
+  for (; step.done !== true; step = scan.next()) {
+    for (const { record, offset, end } of step.value) {
+      const { crc: _, ...fields } = record
+      const own = ownFields(fields, agent.id, { agent_id: id, name, parent, path })
+      parts.push(own === undefined ? log.read(offset, end) : lineOf(lines, own))
+    }
+  }
+  if (step.value.damage !== undefined) throw refused(`the log of ${agent.path} is damaged`)
+  return Buffer.concat(parts)
+}
+
+/** Undefined for a record that does not name the agent itself. */
+function ownFields(
+  record: JsonObject,
+  originalId: string,
+  {
+    agent_id,
+    name,
+    parent,
+    path,
+  }: { agent_id: string; name: string | null; parent: string | null; path: string },
+): JsonObject | undefined {
+  if (record.kind === 'session.seeded' && record.from === originalId) return { ...record, from: agent_id }
+  if (record.kind !== 'session.created') return undefined
+  if (record.agent_id !== originalId) throw refused(`a log is that of another agent than its manifest says`)
+  const { path: _, ...born } = record
+  return { ...born, agent_id, name, parent, ...(parent === null ? {} : { path }) }
+}
+
+function lineOf(lines: BatchLines, record: JsonObject): Buffer {
+  const before = lines.bytes.length
+  lines.add(record)
+  return lines.bytes.subarray(before)
+}
+
+function foldedState(log: BytesLog): State {
+  try {
+    const { state, damage } = loadFrom(log, undefined)
+    if (damage === undefined && state.state !== 'terminated') return state
+  } catch (error) {
+    if (!(error instanceof SubstratError && error.code === 'CORRUPT')) throw error
+  }
+  throw refused(`the log of ${log.path} is damaged, or its agent is terminated`)
+}
+
+function textIn(blobs: Map<string, Buffer>, content: Content): string {
+  if (!isBlob(content)) return content
+  const bytes = blobs.get(content.blob)
+  if (bytes === undefined) throw refused('a record names a blob that it lacks')
+  return bytes.toString('utf8')
+}
