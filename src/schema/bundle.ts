@@ -8,7 +8,7 @@ const bundledBlob = z
   .object({ blob: sha256, bytes: integer })
   .meta({ id: 'bundled_blob', description: 'Content that the log names by its hash.' })
 
-export const bundledAgent = z
+const bundledAgent = z
   .object({
     id: uuid,
     name: text.nullable(),

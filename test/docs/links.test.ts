@@ -23,7 +23,7 @@ test('every link of README.md, CHANGELOG.md, docs/ and the other pages leads to 
     expect(links.some((each) => each.page === page)).toBe(true)
 })
 
-test('a link in code is none, and a comment in a code block is no heading', () => {
+test('a link in code does not count, and neither does a comment in a code block as a heading', () => {
   const text = [
     '# A page: `code` and a [link](b.md#there)',
     '## Twice',
