@@ -151,11 +151,7 @@ async function auditOf(store: Store, isWhole: boolean): Promise<AuditReport> {
 function namesAlone(root: string): AuditReport {
   const findings: Finding[] = []
   const entries = [...surveyOf(root)]
-  // A directory without a name of the layout is not a home: its files follow other rules.
-  const isHome = entries.some(
-    (entry) => entry.path !== root && 'standing' in entry && entry.standing !== 'users',
-  )
-  if (isHome || entries.some((entry) => 'error' in entry)) checkFiles(entries, undefined, findings)
+  checkFiles(entries, undefined, findings)
   const agents = new Set(entries.flatMap(({ agentId }) => agentId ?? []))
   if (agents.size > 0 && !entries.some(({ path }) => path === factsPath(root)))
     addFindingTo(findings, null)('a home has its home.json', `${factsPath(root)} is missing`, factsPath(root))

@@ -12,10 +12,10 @@ import { FORMAT, isKnownFormat } from '../format.js'
 import { type FileFacts, statIfThere } from '../host/disk/facts.js'
 import * as io from '../host/disk/io.js'
 import { createWhole, replace } from '../host/disk/replace.js'
+import { isTemporaryName } from '../host/disk/temporary.js'
 import type { HomeFacts, LockKind } from '../schema/files.js'
 import { FILE_PREDICATES } from '../schema/generated/file-predicates.js'
 import { randomUuid } from '../start/random.js'
-import { expectedIn, HOME_LAYOUT } from './layout.js'
 import { frame, unframeFile } from './log/frame.js'
 import { type HomePaths, parseAgentDirectory } from './paths.js'
 
@@ -167,7 +167,8 @@ function refuseForeign(paths: HomePaths): void {
  */
 function refuseOccupied(paths: HomePaths): void {
   const names = io.listDirectory('home.list', paths.root)
-  const other = names.find((name) => !isExpectedBefore(name))
+  const own = [...paths.directories, paths.homeFile, paths.configFile].map((path) => basename(path))
+  const other = names.find((name) => !own.includes(name) && !isExpectedBefore(name))
   if (other === undefined || [paths.agents, paths.roots].every((path) => names.includes(basename(path))))
     return
   if (hasAgents(paths)) return
@@ -178,10 +179,9 @@ function refuseOccupied(paths: HomePaths): void {
   )
 }
 
-/** Also the files that the owner may add before the first command, and the directory that mkfs makes in a volume. */
+/** The files that the owner may add before the first command, those of a dead creator, and the directory that mkfs makes. */
 function isExpectedBefore(name: string): boolean {
-  if (/^(AGENTS\.md|identity\.md|memory\.md|skills|lost\+found)$/.test(name)) return true
-  return expectedIn(HOME_LAYOUT, name)?.standing !== 'users'
+  return /^(AGENTS\.md|identity\.md|memory\.md|skills|lost\+found)$/.test(name) || isTemporaryName(name)
 }
 
 function hasAgents(paths: HomePaths): boolean {
@@ -246,8 +246,12 @@ function checkHome(paths: HomePaths, facts: HomeFacts): HomeFacts {
   return facts
 }
 
-/** home.json is created first, so no crash leaves agents without it. Reporting an empty home would hide the agents. */
+/**
+ * home.json is created first, so no crash leaves agents without it. Reporting an empty home would hide the agents, or that the
+ * directory is not a home.
+ */
 export function refuseWithoutFacts(paths: HomePaths): void {
+  refuseOccupied(paths)
   if (!hasAgents(paths)) return
   throw new SubstratError('CORRUPT', `${paths.homeFile} is missing, but the home has agents`, {
     hint: 'restore it from a backup, or recreate it: substrat recover --all',

@@ -169,6 +169,31 @@ describe.concurrent('a home that cannot be used', () => {
     expect(readFileSync(house.home, 'utf8')).toBe('precious')
   })
 
+  test('because it has other files: exit 11, also for commands that only read, and nothing is added', async () => {
+    const house = new House()
+    mkdirSync(`${house.home}/agents`, { recursive: true })
+    for (const name of ['README.md', 'agents/helper.md']) writeFileSync(`${house.home}/${name}`, 'precious')
+    const more = [
+      ['doctor'],
+      ['doctor', '--rebuild'],
+      ['config', 'list'],
+      ['config', 'set', 'model', 'm'],
+      ['inbox'],
+    ]
+    for (const args of [...commands, ...more])
+      expectRefusal(
+        await house.run(args),
+        11,
+        /is not a substrat home, and has other files, such as README\.md/,
+      )
+    expect(readdirSync(house.home, { recursive: true }).sort()).toEqual([
+      'README.md',
+      'agents',
+      'agents/helper.md',
+    ])
+    for (const args of [['--version'], ['help', 'send'], ['schema']]) await house.ok(...args)
+  })
+
   const isRoot = process.getuid?.() === 0
   const nobody = 65534
 

@@ -130,6 +130,12 @@ export const NAMES_ON_DISK: Mutant[] = [
     suites: ['storage/home'],
   },
   {
+    name: 'a command that reads takes other files for a home without agents',
+    place: 'storage/home.ts refuseWithoutFacts',
+    edits: { 'expression:1': '' },
+    suites: ['commands/bad-input#other files'],
+  },
+  {
     name: "the operator's inbox is not fsynced",
     place: 'storage/home.ts makeHome',
     edits: { 'array:1.elements.0': '' },
