@@ -1,7 +1,7 @@
 /** Gates, forks and removals: done or not done, with an intact tree either way. */
 import type { HomeView } from '../support/home-view.js'
 import { nothingPending } from '../support/promises.js'
-import { LARGE, withAgent, withFamily } from './homes.js'
+import { calls, LARGE, withAgent, withFamily, withScript } from './homes.js'
 import { answeredByMail, exits } from './promises.js'
 import type { Scenario } from './scenario.js'
 
@@ -69,7 +69,11 @@ function forkScenario(): Scenario {
     name: 'fork',
     argv,
     async prepare(stage) {
-      await withAgent(stage)
+      await withScript(stage, [
+        { ...calls(['read_file', { path: 'missing.txt' }]), items: [{ reasoning: LARGE }] },
+        { say: 'it is missing' },
+        { say: 'still missing' },
+      ])
       await stage.do('send', 'a', LARGE)
       return undefined
     },
@@ -79,6 +83,10 @@ function forkScenario(): Scenario {
     },
     // Refused if the first attempt already took the name.
     next: { argv, check: (ended) => exits(ended, [0, 13]) },
+    // The model gives this reply only if the fork has every response of the conversation.
+    afterwards: [
+      { argv: ['send', 'b', '--key', 'k', 'go on'], check: (ended) => exits(ended, 0, 'still missing\n') },
+    ],
     *finally(home) {
       const made = home.livingNamed('b')
       if (made.length !== 1) yield `one agent has the name, not ${made.length}`

@@ -1,4 +1,5 @@
 /** `fork`: a conversation continues in another agent, with the same provider or another. */
+import { readFileSync, writeFileSync } from 'node:fs'
 import { describe, expect, test } from 'vitest'
 import { NativeHouse } from '../support/native.js'
 
@@ -44,11 +45,37 @@ describe.concurrent('fork', () => {
     const model = (await house.ok('fork', 'notes', '--provider', 'scripted', '--name', 'model')).stdout.trim()
     expect((await house.ok('send', 'model', 'which number?')).stdout).toBe('echo: which number?\n')
     expect(house.kinds(model).slice(0, 2)).toEqual(['session.created', 'session.seeded'])
+    expect(house.records(model)[1]).not.toHaveProperty('conversation')
     await house.ok('fork', 'model', '--provider', 'native', '--name', 'back')
     await house.ok('send', 'back', 'go on')
     expect(house.told()[1]).toMatchObject({
       prompt: expect.stringMatching(/User: remember 17.*User: which number\?\n\nYou: echo: which number\?/s),
     })
+  })
+
+  test('copies the reasoning, the calls and their results to the same model, which continues there', async () => {
+    const house = new NativeHouse()
+    const items = [{ reasoning: 'because '.repeat(20_000) }]
+    const responses = [
+      { tools: [{ name: 'read_file', input: { path: 'missing.txt' } }], items },
+      { say: 'it is missing' },
+      { say: 'still missing' },
+    ]
+    writeFileSync(`${house.workspace}/scenario.json`, JSON.stringify({ responses }))
+    await house.spawn('a', '--provider', 'scripted', '--option', `scenario=${house.workspace}/scenario.json`)
+    await house.ok('send', 'a', 'look')
+    const id = (await house.ok('fork', 'a', '--name', 'b')).stdout.trim()
+    const { conversation } = house.records(id)[1] as { conversation: { blob: string } }
+    const copied = readFileSync(house.agentFile(id, `blobs/${conversation.blob}`), 'utf8')
+    expect(JSON.parse(copied)).toMatchObject([
+      { role: 'user', content: 'look' },
+      { role: 'assistant', tool_calls: [{ name: 'read_file' }], items },
+      { role: 'tool', name: 'read_file', is_error: true },
+      { role: 'assistant', content: 'it is missing' },
+    ])
+    // The third entry answers the third request of a conversation.
+    expect((await house.ok('send', 'b', 'and now?')).stdout).toBe('still missing\n')
+    expect(house.findings(true)).toEqual([])
   })
 
   test('copies the conversation also from a fork without turns', async () => {

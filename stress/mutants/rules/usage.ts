@@ -51,6 +51,12 @@ export const USAGE: Mutant[] = [
     suites: ['turn/prompt/history'],
   },
   {
+    name: 'a fork with another provider gets the items of the first',
+    place: 'operations/fork.ts fork',
+    edits: { 'logical:4': '@right' },
+    suites: ['commands/fork'],
+  },
+  {
     name: 'a result from elsewhere is not awaited',
     place: 'turn/tool-runs.ts deferralOf',
     edits: { 'if:1': '@return:1' },
