@@ -191,9 +191,16 @@ describe.concurrent('doctor', () => {
     const house = new House()
     mkdirSync(house.home)
     house.writeHome('package.json', '{}')
-    expect((await house.ok('doctor', '--json')).json).toMatchObject({ agents: 0, findings: [] })
-    const { exit, stderr } = await house.run(['spawn'])
-    expect([exit, stderr]).toEqual([11, expect.stringContaining('has other files, such as package.json')])
+    for (const flags of [[], ['--rebuild']]) {
+      const { exit, json } = await house.run(['doctor', '--json', ...flags])
+      expect([exit, json.error]).toEqual([
+        11,
+        expect.objectContaining({
+          code: 'HOME_UNUSABLE',
+          message: expect.stringContaining('has other files, such as package.json'),
+        }),
+      ])
+    }
   })
 
   test("a truncated list of plugins, and an agent's provider that is missing because of it, are findings", async () => {
