@@ -18,7 +18,10 @@ export function readUserFile(path: string): string {
 
 /** Throws USAGE if the file is larger. */
 export function readUserBytes(path: string, bytesMax: number): Buffer {
-  const isLarge = (statIfThere('user_file.stat', path)?.sizeBytes ?? 0) > bytesMax
+  const facts = statIfThere('user_file.stat', path)
+  if (facts === undefined)
+    throw new SubstratError('USAGE', `there is no file ${path}`, { hint: 'check the path', facts: { path } })
+  const isLarge = facts.sizeBytes > bytesMax
   const bytes = isLarge ? undefined : io.readFollowing('user_file.read', path)
   if (bytes !== undefined && bytes.length <= bytesMax) return bytes
   throw tooLargeError(path, bytesMax)

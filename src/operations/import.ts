@@ -13,6 +13,7 @@ import { viewAgent } from '../dispatch/view.js'
 import { SubstratError } from '../errors.js'
 import { type BundledFiles, unpackBundle } from '../files/bundle.js'
 import { refused } from '../files/tar.js'
+import { isDirectory } from '../files/user-files.js'
 import { isBlob, type JsonObject } from '../format.js'
 import { recordsToClose } from '../recovery/close-open.js'
 import type { Bundle, BundledAgent } from '../schema/bundle.js'
@@ -51,7 +52,10 @@ export async function importAgents(ctx: Context, request: ImportRequest): Promis
   const bundle = unpackBundle(request.bundle)
   const copies = copiesOf(ctx.store.homeId, bundle.manifest, request.name)
   // The whole bundle is folded before its first agent is created.
-  for (const copy of copies) firstBatch(copy, copy.agent.path, bundle, request.workspace)
+  for (const copy of copies) {
+    const { state } = firstBatch(copy, copy.agent.path, bundle, request.workspace)
+    if (!isDirectory(state.workspace)) throw noWorkspace(copy.agent, state)
+  }
   const agents: State[] = []
   let created = 0
   for (const copy of copies) {
@@ -59,6 +63,10 @@ export async function importAgents(ctx: Context, request: ImportRequest): Promis
     agents.push(known ?? (await create(ctx, copy, bundle, request.workspace)))
     if (known === undefined) created += 1
   }
+  if (created === 0)
+    ctx.reporter.note(
+      'an earlier command has created these copies; for others, choose another name: --name NAME',
+    )
   return { agents: agents.map((state) => viewAgent(ctx.store, state)), created }
 }
 
@@ -70,7 +78,9 @@ async function create(
 ): Promise<State> {
   const { id, name, parent } = copy
   const encode = ({ path }: { path: string }): EncodedBatch => firstBatch(copy, path, bundle, workspace)
-  const session = await createAgent(ctx.store, { id, name, parent, encode, command: ctx.command }, ctx.bounds)
+  const session = await withName(() =>
+    createAgent(ctx.store, { id, name, parent, encode, command: ctx.command }, ctx.bounds),
+  )
   const { state } = session
   if (state.seed?.seq === state.last_seq)
     ctx.reporter.note(
@@ -78,6 +88,27 @@ async function create(
     )
   await session.close((each) => isOwed(ctx.store, each))
   return state
+}
+
+function noWorkspace({ path }: BundledAgent, { workspace }: State): SubstratError {
+  return new SubstratError('USAGE', `the working directory of ${path} does not exist here: ${workspace}`, {
+    hint: 'choose one for all copies: --workspace DIR',
+    facts: { workspace },
+  })
+}
+
+/** The hint of \`createAgent\` is for a spawn. */
+async function withName<T>(create: () => Promise<T>): Promise<T> {
+  try {
+    return await create()
+  } catch (error) {
+    if (!(error instanceof SubstratError && error.code === 'NAME_TAKEN')) throw error
+    const { message, facts } = error
+    throw new SubstratError('NAME_TAKEN', message, {
+      hint: 'choose another name for the copy: --name NAME',
+      facts,
+    })
+  }
 }
 
 function copiesOf(homeId: string, { bundle_id, agents }: Bundle, name: string | null): Copy[] {

@@ -1,6 +1,6 @@
 import { spawnSync } from 'node:child_process'
 import { createHash } from 'node:crypto'
-import { readFileSync, writeFileSync } from 'node:fs'
+import { readFileSync, rmSync, writeFileSync } from 'node:fs'
 import { join } from 'node:path'
 import { gunzipSync, gzipSync } from 'node:zlib'
 import { describe, expect, test } from 'vitest'
@@ -61,7 +61,8 @@ describe('a copy of an agent in another home', () => {
   test('is in the same home too, under another name', async () => {
     const house = await houseWithNotes()
     const file = await exported(house)
-    expect(await house.run(['import', file])).toMatchObject({ exit: 13 })
+    const taken = await house.run(['import', file])
+    expect(taken).toMatchObject({ exit: 13, stderr: expect.stringContaining('--name NAME') })
     await house.ok('import', file, '--name', 'notes-2')
     expect(
       (await house.ok('list', '--json')).json.agents.map(({ name }: { name: string }) => name).sort(),
@@ -73,6 +74,7 @@ describe('a copy of an agent in another home', () => {
     const to = new House()
     const first = await to.ok('import', file, '--json')
     const second = await to.ok('import', file, '--json')
+    expect(second.stderr).toContain('an earlier command has created these copies')
     expect(second.json).toMatchObject({ created: 0, agents: [{ id: first.json.agents[0].id }] })
     expect((await to.ok('list', '--json')).json.agents).toHaveLength(1)
   })
@@ -113,6 +115,19 @@ describe('a copy of an agent in another home', () => {
     const to = new House()
     await to.ok('import', await exported(await houseWithNotes()), '--workspace', workspace)
     expect((await to.ok('show', 'notes', '--json')).json.agent.workspace).toBe(workspace)
+  })
+
+  test('is not created without a working directory', async () => {
+    const from = await houseWithNotes()
+    const file = await exported(from)
+    rmSync(from.workspace, { recursive: true })
+    const to = new House()
+    expect(await to.run(['import', file])).toMatchObject({
+      exit: 2,
+      stderr: expect.stringContaining(`does not exist here: ${from.workspace}`),
+    })
+    await to.ok('import', file, '--workspace', to.workspace)
+    expect((await to.run(['import', 'nowhere'])).stderr).toContain('there is no file nowhere')
   })
 
   test('goes through a pipe, from stdout to stdin', async () => {
