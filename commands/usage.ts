@@ -3,6 +3,7 @@ import * as Flags from '@oclif/core/flags'
 import { BaseCommand } from '../src/command/base.js'
 import { since } from '../src/command/flags.js'
 import { usageText } from '../src/command/print/usage-text.js'
+import { SubstratError, shellWord } from '../src/errors.js'
 import { damageIn, viewUsage } from '../src/operations/usage.js'
 
 export default class Usage extends BaseCommand {
@@ -30,6 +31,10 @@ export default class Usage extends BaseCommand {
 
   async run(): Promise<void> {
     const { args, flags } = await this.parse(Usage)
+    if (args.agent !== undefined && flags.tree !== undefined)
+      throw new SubstratError('USAGE', 'name the agent either alone or with --tree', {
+        hint: `count it with the agents below it: substrat usage --tree ${shellWord(args.agent)}`,
+      })
     const agentId = args.agent === undefined ? undefined : this.resolveForRead(args.agent).agentId
     const treeOf = flags.tree === undefined ? undefined : this.resolveForRead(flags.tree).agentId
     const by = flags.by as 'agent' | 'model' | 'day'

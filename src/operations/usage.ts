@@ -3,12 +3,12 @@ import { missingLog } from '../dispatch/read-state.js'
 import { SubstratError } from '../errors.js'
 import type { UsageRow, UsedView } from '../schema/output-overview.js'
 import type { SessionUsage, Usage } from '../schema/types.js'
-import { addUsage, countRun, NO_RUNS, withRun } from '../session/fold/usage.js'
+import { addTotals, addUsage, countRun, NO_RUNS, withRun } from '../session/fold/usage.js'
 import { peekState } from '../session/peek-state.js'
 import type { State } from '../session/state.js'
 import { usageInLog } from '../session/usage-log.js'
 import type { Store } from '../storage/store.js'
-import { branchOf } from '../tree/forest.js'
+import { branchOf, lowestFirst, oldestFirst } from '../tree/forest.js'
 
 export interface UsageRequest {
   agentId?: string | undefined
@@ -23,24 +23,31 @@ export interface UsageRequest {
 
 export function viewUsage(store: Store | undefined, request: UsageRequest): UsedView {
   const { by, since } = request
-  const sums = new Sums()
+  const counted: { id: string; created_at: string; sums: Sums }[] = []
   const damaged: string[] = []
-  // The snapshot has the total of its agent, and nothing else.
-  const isInSnapshot = by === 'agent' && since === null
   for (const id of store === undefined ? [] : agentsOf(store, request)) {
     try {
       const state = peekState(store as Store, id)
+      if (state === undefined && !store?.hasAgent(id)) continue
       if (state === undefined) throw missingLog(store as Store, id)
-      if (!isMeant(state, request)) continue
-      const names = { agent_id: id, path: state.path }
-      if (isInSnapshot && state.usage !== null) sums.addTotal(id, names, state.usage)
-      else addLog(store as Store, state, request, sums)
+      const { created_at } = state
+      if (isMeant(state, request))
+        counted.push({ id, created_at, sums: sumsOf(store as Store, state, request) })
     } catch (error) {
       if (!(error instanceof SubstratError)) throw error
       damaged.push(id)
     }
   }
-  return { by, since, total: sums.total, rows: sums.rows(by), damaged }
+  const all: Sums = { total: NO_RUNS, rows: new Map() }
+  for (const { sums } of counted.sort(oldestFirst)) addTo(all, sums)
+  return { by, since, total: all.total, rows: rowsInOrder(all, by), damaged }
+}
+
+/** Agents are in the order of `list`, days and models in theirs. */
+function rowsInOrder({ rows }: Sums, by: UsageRequest['by']): UsageRow[] {
+  const keys = [...rows.keys()]
+  if (by !== 'agent') keys.sort()
+  return keys.map((key) => rows.get(key) as UsageRow)
 }
 
 export function damageIn({ damaged: [first, ...others] }: UsedView): SubstratError | undefined {
@@ -55,92 +62,84 @@ export function damageIn({ damaged: [first, ...others] }: UsedView): SubstratErr
 function agentsOf(store: Store, { agentId, treeOf, all }: UsageRequest): Iterable<string> {
   if (agentId !== undefined) return [agentId]
   if (treeOf === undefined) return store.agentIds()
-  const { agents, children } = branchOf(store, treeOf, all, peekState)
-  const below = new Set([treeOf])
-  // A set visits what is added during the loop, each agent once.
-  for (const id of below) for (const child of children.get(id) ?? []) if (agents.has(child)) below.add(child)
-  return below
+  // The damaged ones below it are included: they are reported, and the agents below them are counted.
+  return lowestFirst(branchOf(store, treeOf, all, peekState), treeOf)
 }
 
 function isMeant({ id, state }: State, { agentId, treeOf, all }: UsageRequest): boolean {
   return all || state !== 'terminated' || id === agentId || id === treeOf
 }
 
+/** The usage of one agent, or the sum of several. */
+interface Sums {
+  total: SessionUsage
+  /** By what the rows are grouped by. */
+  rows: Map<string, UsageRow>
+}
+
+/** An agent whose log cannot be read counts nowhere, not even with the part before the damage. */
+function sumsOf(store: Store, state: State, request: UsageRequest): Sums {
+  const { id, path, usage } = state
+  // The snapshot has the total of its agent, and nothing else.
+  if (request.by !== 'agent' || request.since !== null || usage === null)
+    return sumsOfLog(store, state, request)
+  return { total: usage, rows: new Map([[id, { agent_id: id, path, ...usage }]]) }
+}
+
 /** A run counts in each row that it used, once, and by its start in the row of its agent or its day. */
-function addLog(store: Store, { id, path, imported }: State, { by, since }: UsageRequest, sums: Sums): void {
-  sums.startLog()
-  const names = { agent_id: id, path }
-  if (by === 'agent') sums.addTotal(id, names, NO_RUNS)
+function sumsOfLog(store: Store, { id, path, imported }: State, { by, since }: UsageRequest): Sums {
+  const whole = new Sum({})
+  const parts = new Map<string, Sum>()
+  const sumFor = (key: string, names: Names): Sum => {
+    const sum = parts.get(key) ?? new Sum(names)
+    parts.set(key, sum)
+    return sum
+  }
+  if (by === 'agent') sumFor(id, { agent_id: id, path })
   for (const { ts, run_id, usage, models } of usageInLog(store, id, imported)) {
     if (since !== null && ts < since) continue
+    whole.add(run_id, usage)
     const day = ts.slice(0, 10)
-    sums.addPart(run_id, usage)
-    if (by === 'agent') sums.add(id, names, run_id, usage)
-    else if (by === 'day') sums.add(day, { day }, run_id, usage)
-    else if (usage !== null && models.length === 0) sums.add('', { model: null }, run_id, usage)
-    else for (const { model, ...part } of models) sums.add(`=${model}`, { model }, run_id, part)
+    if (by === 'agent') sumFor(id, { agent_id: id, path }).add(run_id, usage)
+    else if (by === 'day') sumFor(day, { day }).add(run_id, usage)
+    else if (usage !== null && models.length === 0) sumFor('', { model: null }).add(run_id, usage)
+    else for (const { model, ...part } of models) sumFor(`=${model}`, { model }).add(run_id, part)
   }
+  return { total: whole.row, rows: new Map([...parts].map(([key, { row }]) => [key, row])) }
 }
 
 type Names = Pick<UsageRow, 'agent_id' | 'path' | 'model' | 'day'>
 
-interface Sum {
-  names: Names
-  usage: SessionUsage
-  /** The latest run in this row, and its usage in it. The runs of a log follow each other. */
-  run_id: string
-  ofRun: Usage | null
-}
+/** A row of one log, whose runs follow each other. */
+class Sum {
+  private usage: SessionUsage = NO_RUNS
+  /** The latest run in this row, and its usage in it. */
+  private run_id = ''
+  private ofRun: Usage | null = null
 
-class Sums {
-  private readonly sums = new Map<string, Sum>()
-  private readonly whole: Sum = { names: {}, usage: NO_RUNS, run_id: '', ofRun: null }
+  constructor(private readonly names: Names) {}
 
-  get total(): SessionUsage {
-    return this.whole.usage
+  get row(): UsageRow {
+    return { ...this.names, ...this.usage }
   }
 
-  startLog(): void {
-    this.whole.run_id = ''
-  }
-
-  addTotal(key: string, names: Names, usage: SessionUsage): void {
-    this.sums.set(key, { names, usage, run_id: '', ofRun: null })
-    const { runs, runs_with_usage, runs_with_cost, ...used } = usage
-    const { total } = this
-    this.whole.usage = {
-      ...withRun(total, null, null, used),
-      runs: total.runs + runs,
-      runs_with_usage: total.runs_with_usage + runs_with_usage,
-      runs_with_cost: total.runs_with_cost + runs_with_cost,
+  add(run_id: string, usage: Usage | null): void {
+    if (this.run_id !== run_id) {
+      this.run_id = run_id
+      this.ofRun = null
+      this.usage = countRun(this.usage)
     }
-  }
-
-  addPart(run_id: string, usage: Usage | null): void {
-    addTo(this.whole, run_id, usage)
-  }
-
-  add(key: string, names: Names, run_id: string, usage: Usage | null): void {
-    const sum = this.sums.get(key) ?? { names, usage: NO_RUNS, run_id: '', ofRun: null }
-    this.sums.set(key, sum)
-    addTo(sum, run_id, usage)
-  }
-
-  /** Days in their order; agents and models as they were found. */
-  rows(by: UsageRequest['by']): UsageRow[] {
-    const keys = [...this.sums.keys()]
-    if (by !== 'agent') keys.sort()
-    return keys.map((key) => {
-      const { names, usage } = this.sums.get(key) as Sum
-      return { ...names, ...usage }
-    })
+    if (usage === null) return
+    const after = addUsage(this.ofRun, usage)
+    this.usage = withRun(this.usage, this.ofRun, after, usage)
+    this.ofRun = after
   }
 }
 
-function addTo(sum: Sum, run_id: string, usage: Usage | null): void {
-  if (sum.run_id !== run_id) Object.assign(sum, { run_id, ofRun: null, usage: countRun(sum.usage) })
-  if (usage === null) return
-  const after = addUsage(sum.ofRun, usage)
-  sum.usage = withRun(sum.usage, sum.ofRun, after, usage)
-  sum.ofRun = after
+function addTo(sums: Sums, { total, rows }: Sums): void {
+  sums.total = addTotals(sums.total, total)
+  for (const [key, row] of rows) {
+    const earlier = sums.rows.get(key)
+    sums.rows.set(key, earlier === undefined ? row : { ...row, ...addTotals(earlier, row) })
+  }
 }

@@ -181,7 +181,7 @@ function linkAgents(
   return { children, roots }
 }
 
-function oldestFirst(a: { id: string; created_at: string }, b: typeof a): number {
+export function oldestFirst(a: { id: string; created_at: string }, b: typeof a): number {
   if (a.created_at !== b.created_at) return a.created_at < b.created_at ? -1 : 1
   return a.id < b.id ? -1 : 1
 }

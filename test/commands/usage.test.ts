@@ -1,7 +1,8 @@
 /** `usage`: tokens and costs of agents, from snapshots and from logs. */
-import { writeFileSync } from 'node:fs'
+import { readFileSync, rmSync, writeFileSync } from 'node:fs'
 import { describe, expect, test } from 'vitest'
 import { House } from '../support/cli.js'
+import { NativeHouse } from '../support/native.js'
 
 describe.concurrent('usage', () => {
   test('counts the same from snapshots as from logs, and skips terminated agents without --all', async () => {
@@ -81,6 +82,71 @@ describe.concurrent('usage', () => {
     expect(json).toMatchObject({ damaged: [bad], total: { runs: 1 } })
   })
 
+  test('has its rows in the order of list', async () => {
+    const house = new House()
+    for (const name of ['e', 'd', 'c', 'b', 'a', 'f']) await house.spawn(name)
+    const paths = async (...args: string[]): Promise<string[]> => {
+      const { json } = await house.ok(...args, '--json')
+      return (json.rows ?? json.agents).map(({ path }: { path: string }) => path)
+    }
+    const listed = await paths('list')
+    expect(listed).toEqual(['e', 'd', 'c', 'b', 'a', 'f'])
+    expect(await paths('usage')).toEqual(listed)
+    expect(await paths('usage', '--since', '2020-01-01')).toEqual(listed)
+  })
+
+  test('names a damaged agent below --tree, and counts the agents below that one', async () => {
+    const house = new House()
+    await house.spawn('lead')
+    const bad = await house.spawn('child', '--parent', 'lead')
+    await house.spawn('grand', '--parent', 'lead/child')
+    for (const name of ['lead', 'lead/child', 'lead/child/grand']) await house.ok('send', name, 'hi')
+    damageLastRun(house, bad)
+    rmSync(house.agentFile(bad, 'session.json'))
+    for (const more of [[], ['--all'], ['--by', 'day']]) {
+      const { exit, json } = await house.run(['usage', '--tree', 'lead', ...more, '--json'])
+      expect(exit).toBe(10)
+      expect(json).toMatchObject({ damaged: [bad], total: { runs: 2 } })
+    }
+  })
+
+  test('counts nothing of an agent whose log is damaged, not even the turns before the damage', async () => {
+    const house = new House()
+    const [bad] = [await house.spawn('bad'), await house.spawn('good')]
+    for (const name of ['bad', 'bad', 'good']) await house.ok('send', name, 'hi')
+    damageLastRun(house, bad)
+    for (const by of ['agent', 'model', 'day']) {
+      const { exit, json } = await house.run(['usage', '--since', '2020-01-01', '--by', by, '--json'])
+      expect(exit).toBe(10)
+      expect(json).toMatchObject({ damaged: [bad], total: { runs: 1 } })
+      for (const row of json.rows) expect(row).toMatchObject({ runs: 1 })
+    }
+  })
+
+  test('keeps its shape, and no turn stops, if a program reports absurd counts', async () => {
+    const house = new NativeHouse()
+    const absurd = { input_tokens: Number.MAX_SAFE_INTEGER, output_tokens: 5, cost_usd: 1e300 }
+    const turn = [{ launch: 'true' }, { type: 'usage', usage: absurd }, { type: 'done', reply: 'ok' }]
+    house.turns(turn, turn, turn)
+    await house.spawn('a', '--provider', 'native')
+    for (let n = 0; n < 3; n += 1) expect((await house.ok('send', 'a', 'go')).stdout).toBe('ok\n')
+    const { json } = await house.ok('usage', '--json')
+    expect(json.total).toMatchObject({ runs: 3, input_tokens: Number.MAX_SAFE_INTEGER, output_tokens: 15 })
+    for (const by of ['agent', 'model', 'day'])
+      expect((await house.ok('usage', '--since', '2020-01-01', '--by', by, '--json')).json.total).toEqual(
+        json.total,
+      )
+    expect(house.findings(true)).toEqual([])
+  })
+
+  test('refuses an agent together with --tree', async () => {
+    const house = new House()
+    for (const name of ['a', 'b']) await house.spawn(name)
+    const { exit, stderr } = await house.run(['usage', 'a', '--tree', 'b'])
+    expect(exit).toBe(2)
+    expect(stderr).toContain('--tree')
+  })
+
   test('refuses an age that is none, and an agent that does not exist', async () => {
     const house = new House()
     await house.spawn('a')
@@ -88,3 +154,11 @@ describe.concurrent('usage', () => {
     expect((await house.run(['usage', 'nobody'])).exit).toBe(3)
   })
 })
+
+/** Alters a byte of the latest turn, so that its checksum is wrong. */
+function damageLastRun(house: House, id: string): void {
+  const file = house.agentFile(id, 'events.jsonl')
+  const log = readFileSync(file, 'utf8')
+  const at = log.lastIndexOf('run.started')
+  writeFileSync(file, `${log.slice(0, at)}run.stXrted${log.slice(at + 11)}`)
+}

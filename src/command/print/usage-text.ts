@@ -54,6 +54,9 @@ function number(count: number): string {
   return String(count).replace(/\B(?=(\d{3})+$)/g, ',')
 }
 
+/** A small cost must not look like none. */
 function dollars(cost: number): string {
-  return `$${cost.toFixed(cost < 1 ? 4 : 2)}`
+  if (cost > 0 && cost < 0.0001) return '<$0.0001'
+  const [whole, fraction] = cost.toFixed(cost < 1 ? 4 : 2).split('.')
+  return `$${number(Number(whole))}.${fraction}`
 }
