@@ -128,6 +128,26 @@ describe.each(VARIANTS)('$api', ({ provider, options }) => {
       expect(body.match(new RegExp(`"${call_id}"`, 'g'))).toHaveLength(2)
   })
 
+  // The token limit can cut off all that would follow the reasoning.
+  test.each<[string, ScriptedAnswer['order']]>([
+    ['at the end', [{ think: 'first' }, 'text', { think: 'last' }]],
+    ['that came after all text', ['text', { redacted: 'one' }, { think: 'two' }]],
+    ['without any text', [{ think: 'alone' }]],
+  ])('reasoning %s of a response does not go back: the API refuses it', async (_, order) => {
+    const text = order?.includes('text') === true ? 'so far' : ''
+    server.setScenario({
+      responses: [{ text, order, stop: 'length' }],
+      rules: [{ includes: 'go on', text: 'on' }],
+    })
+    const events = await ask('look')
+    const content = textOf(events)
+    const response: ModelMessage = { role: 'assistant', content, tool_calls: [], items: itemsOf(events) }
+    expect(textOf(await ask([user('look'), response, user('go on')]))).toBe('on')
+    expect(server.refusals()).toEqual([])
+    if (order?.[0] !== 'text' && text !== '')
+      expect(JSON.stringify(server.requests.at(-1)?.body)).toContain('first')
+  })
+
   test('the reasoning of earlier turns goes back too', async () => {
     server.setScenario({
       responses: [ANSWER, { text: 'two files', order: [{ think: 'done' }, 'text'] }, { text: 'bye' }],

@@ -113,6 +113,8 @@ function historyRefusal(body: Json, issued: Issued): string | undefined {
     }
     const blocks = blocksOf(message.content)
     if (blocks.length === 0) return `messages.${i}: all messages must have non-empty content`
+    if (message.role === 'assistant' && /thinking$/.test(String(blocks.at(-1)?.type)))
+      return `messages.${i}: The final block in an assistant message cannot be \`${blocks.at(-1)?.type}\`.`
     const refusal =
       resultsRefusal(blocks, open, i) ??
       blocks.map((block) => blockRefusal(block, message.role, i)).find(isText)

@@ -103,13 +103,17 @@ function serverOf({ url }: Endpoint): string {
   return url.host + url.pathname
 }
 
-/** The parts of a stored response, in the order in which they came. Blank texts are omitted, because the APIs reject them. */
+/**
+ * The parts of a stored response, in the order in which they came. The APIs reject a blank text, and reasoning without a part after
+ * it, which the token limit can leave. Both are omitted.
+ */
 export function partsOf(message: Assistant, endpoint: Endpoint): Part[] {
   const server = serverOf(endpoint)
   const entries = (message.items ?? []) as Partial<Record<string, unknown>>[]
   const isKnown = entries.some((entry) => entry.server === server) && isComplete(message, entries)
   const parts = isKnown ? entries.flatMap((entry) => partOf(message, entry)) : plainParts(message)
-  return parts.filter((part) => part.kind !== 'text' || !isBlank(part.text))
+  const sendable = parts.filter((part) => part.kind !== 'text' || !isBlank(part.text))
+  return sendable.slice(0, sendable.findLastIndex(({ kind }) => kind !== 'reasoning') + 1)
 }
 
 /** The parts of a response without reasoning. */
