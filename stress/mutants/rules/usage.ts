@@ -15,6 +15,30 @@ export const USAGE: Mutant[] = [
     suites: ['session/fold/turn'],
   },
   {
+    name: 'a sum of costs has digits that no provider reported',
+    place: 'session/fold/usage.ts addOptional',
+    edits: { 'call:3': 'cost' },
+    suites: ['session/fold/usage'],
+  },
+  {
+    name: 'a sum of tokens has no upper end',
+    place: 'session/fold/usage.ts addOptional',
+    edits: { 'call:1': '@arguments.0' },
+    suites: ['session/fold/usage'],
+  },
+  {
+    name: 'a damaged agent below another is not named in its usage',
+    place: 'operations/usage.ts agentsOf',
+    edits: { 'return:3': 'return [treeOf]' },
+    suites: ['commands/usage'],
+  },
+  {
+    name: 'the agents in usage are in another order than in list',
+    place: 'operations/usage.ts viewUsage',
+    edits: { 'call:9': '@callee.object' },
+    suites: ['commands/usage#order of list'],
+  },
+  {
     name: 'the usage of an earlier response of the run is forgotten',
     place: 'session/fold/usage.ts countUsage',
     edits: { 'logical:1': '@right' },
