@@ -17,7 +17,7 @@ export const USAGE: Mutant[] = [
   {
     name: 'a sum of costs has digits that no provider reported',
     place: 'session/fold/usage.ts addOptional',
-    edits: { 'call:3': 'cost' },
+    edits: { 'call:3': '@arguments.0' },
     suites: ['session/fold/usage'],
   },
   {
@@ -29,7 +29,7 @@ export const USAGE: Mutant[] = [
   {
     name: 'a damaged agent below another is not named in its usage',
     place: 'operations/usage.ts agentsOf',
-    edits: { 'return:3': 'return [treeOf]' },
+    edits: { 'call:2': '[@arguments.1]' },
     suites: ['commands/usage'],
   },
   {
