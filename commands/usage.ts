@@ -16,7 +16,10 @@ export default class Usage extends BaseCommand {
     '<%= config.bin %> usage --all --since 7d --by day --json',
   ]
   static override args = {
-    agent: Args.string({ description: 'count only this agent; default: all that are not terminated', ignoreStdin: true }),
+    agent: Args.string({
+      description: 'count only this agent; default: all that are not terminated',
+      ignoreStdin: true,
+    }),
   }
   static override flags = {
     tree: Flags.string({ helpValue: 'AGENT', description: 'count only this agent and those below it' }),
