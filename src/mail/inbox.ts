@@ -15,6 +15,7 @@ import type { Session } from '../session/session.js'
 import type { State } from '../session/state.js'
 import type { Store } from '../storage/store.js'
 import { type Delivery, decodeMessage, type Message } from './message.js'
+import { inOrder } from './order.js'
 import { dueReminders, isRinging } from './reminders.js'
 
 type Recipient = Pick<State, 'id' | 'delivered'>
@@ -220,40 +221,6 @@ export function* messagesIn(store: Store, to: string, ids = store.mail.ids(to)):
     const message = readMessage(store, to, id)
     if (message !== undefined) yield message
   }
-}
-
-type InOrder = Pick<Message, 'message_id' | 'sequence'>
-
-/** By the sender's counter. The order between senders is arbitrary but stable. */
-function inOrder(a: InOrder, b: InOrder): number {
-  return a.sequence - b.sequence || (a.message_id < b.message_id ? -1 : 1)
-}
-
-/**
- * Order of the operator's inbox: by counter for one sender, by sending time between senders. Older versions stored a
- * time instead of the counter; those messages come first.
- */
-export function sortForOperator(messages: Iterable<Message>): Message[] {
-  const latest = new Map<string, string>()
-  return [...messages]
-    .sort((a, b) => Number(isTimed(b)) - Number(isTimed(a)) || inOrder(a, b))
-    .map((message) => {
-      const { from, created_at } = message
-      const before = latest.get(from) ?? ''
-      // A clock that was set back must not move a message before an earlier one of the same sender.
-      const at = created_at > before ? created_at : before
-      latest.set(from, at)
-      return { message, at }
-    })
-    .sort((a, b) => (a.at < b.at ? -1 : Number(a.at > b.at)))
-    .map(({ message }) => message)
-}
-
-/** A larger `sequence` is a time in milliseconds: no log has as many records. */
-const EARLIEST_TIMED_PLACE = Date.parse('2020-01-01T00:00:00Z')
-
-function isTimed({ sequence }: Message): boolean {
-  return sequence >= EARLIEST_TIMED_PLACE
 }
 
 function damagedIn(store: Store, to: string, ids: string[]): DamagedMessage[] {

@@ -9,9 +9,9 @@ import {
   damagedOperatorMail,
   listWaiting,
   messagesIn,
-  sortForOperator,
 } from '../mail/inbox.js'
 import type { Message } from '../mail/message.js'
+import { sortForOperator } from '../mail/order.js'
 import type { InboxView, MailView } from '../schema/output-overview.js'
 import type { Store } from '../storage/store.js'
 import { checkIsChild } from '../tree/relations.js'
