@@ -30,11 +30,15 @@ export async function* readChat(
   let isRefused = false
   let usage: Chunk['usage']
   let model: unknown
+  let failed: Error | undefined
   for await (const event of events) {
     const chunk = event as Chunk
-    if (chunk.error !== undefined && chunk.error !== null) throw streamFailure(endpoint, apiErrorOf(chunk))
     usage = chunk.usage ?? usage
     model = chunk.model || model
+    if (chunk.error !== undefined && chunk.error !== null) {
+      failed = streamFailure(endpoint, apiErrorOf(chunk))
+      break
+    }
     const choice = objectsIn(chunk, 'choices')[0]
     finish = textIn(choice, 'finish_reason') || finish
     const delta = objectIn(choice ?? {}, 'delta')
@@ -45,8 +49,6 @@ export async function* readChat(
     yield* text(refused, layout)
     for (const call of objectsIn(delta, 'tool_calls')) calls.take(call)
   }
-  // Some servers omit `[DONE]`, but every complete answer has a finish reason.
-  if (finish === '') throw cutShort(endpoint)
   if (usage) {
     const { prompt_tokens, completion_tokens, prompt_tokens_details, completion_tokens_details } = usage
     const parts = {
@@ -55,6 +57,10 @@ export async function* readChat(
     }
     yield usageEvent(countOf(prompt_tokens), countOf(completion_tokens), parts, model)
   }
+  // A request that failed is counted too.
+  if (failed !== undefined) throw failed
+  // Some servers omit `[DONE]`, but every complete answer has a finish reason.
+  if (finish === '') throw cutShort(endpoint)
   if (isRefused || finish === ('content_filter' satisfies FinishReason))
     throw refusal(endpoint, isRefused ? 'refusal' : finish)
   // Unknown reasons end the response with its text so far.

@@ -66,6 +66,7 @@ export async function* readResponses(
         yield* finish(event, { calls, layout, isRefused, endpoint })
         return
       case 'response.failed':
+        yield* used(event)
         throw streamFailure(endpoint, apiErrorOf({ error: objectIn(event, 'response')?.error ?? {} }))
       case 'error':
         // The API puts the error's fields into the event itself; other servers nest them.
@@ -129,19 +130,24 @@ interface Gathered {
 function* finish(event: Ended, { calls, layout, isRefused, endpoint }: Gathered): Iterable<ModelEvent> {
   const response = objectIn(event, 'response')
   const reason = textIn(objectIn(response ?? {}, 'incomplete_details'), 'reason')
-  if (response?.usage) {
-    const { input_tokens, output_tokens, input_tokens_details, output_tokens_details } = response.usage
-    const parts = {
-      cache_read_tokens: input_tokens_details?.cached_tokens,
-      reasoning_tokens: output_tokens_details?.reasoning_tokens,
-    }
-    yield usageEvent(countOf(input_tokens), countOf(output_tokens), parts, response.model)
-  }
+  yield* used(event)
   if (isRefused || reason === 'content_filter') throw refusal(endpoint, isRefused ? 'refusal' : reason)
   const isCut = reason === 'max_output_tokens'
   yield* layout.finish()
   for (const call of calls.finish(isCut)) yield { type: 'tool_call', call }
   yield { type: 'stop', reason: calls.count > 0 ? 'tool_calls' : isCut ? 'length' : 'end' }
+}
+
+/** A failed response is charged too. */
+function* used(event: Ended | Known<'response.failed'>): Iterable<ModelEvent> {
+  const response = objectIn(event, 'response')
+  if (!response?.usage) return
+  const { input_tokens, output_tokens, input_tokens_details, output_tokens_details } = response.usage
+  const parts = {
+    cache_read_tokens: input_tokens_details?.cached_tokens,
+    reasoning_tokens: output_tokens_details?.reasoning_tokens,
+  }
+  yield usageEvent(countOf(input_tokens), countOf(output_tokens), parts, response.model)
 }
 
 /** An empty line separates the messages of a response. */
