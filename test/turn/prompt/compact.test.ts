@@ -2,7 +2,7 @@ import { beforeEach, describe, expect, test } from 'vitest'
 import type { ModelEvent, ModelMessage, ModelProvider, ModelRequest } from '../../../src/provider/contract.js'
 import { providerFailure } from '../../../src/provider/failure.js'
 import type { Session } from '../../../src/session/session.js'
-import { conversation } from '../../../src/turn/prompt/history.js'
+import { conversation, responsesBefore } from '../../../src/turn/prompt/history.js'
 import { appendTurn, newSession, reopen } from '../../support/sessions.js'
 import { tempStore } from '../../support/temp.js'
 import { kindsOf, model, runTurn, says } from '../../support/turns.js'
@@ -76,6 +76,31 @@ test('the log still has everything, and the next process sends the summary', asy
   session = await reopen(session.store, session.id)
   expect(conversation(session)).toEqual(given)
   expect(given[0]?.content).toContain('the gist')
+})
+
+test('the messages of a fork are summarised together, without their items, and their responses count', async () => {
+  const seeded: ModelMessage[] = [1, 2, 3].flatMap((n) => [
+    { role: 'user', content: `question ${n}` },
+    { role: 'assistant', content: LONG, tool_calls: [], items: [{ reasoning: `because ${n}` }] },
+  ])
+  session.append([
+    {
+      kind: 'session.seeded',
+      from: session.id,
+      content: 'as text',
+      conversation: JSON.stringify(seeded),
+      responses: 4,
+    },
+  ])
+  const { provider, asked } = narrow(8000)
+  expect((await runTurn(session, provider, { prompt: 'and now?' })).status).toBe('completed')
+  expect(asked.histories[0]).toEqual([...seeded, { role: 'user', content: 'and now?' }])
+  expect(asked.summaries[0]?.prompt).toContain('question 3')
+  expect(asked.histories[1]).toEqual([
+    { role: 'user', content: expect.stringContaining('the gist') },
+    { role: 'user', content: 'and now?' },
+  ])
+  expect(responsesBefore(session)).toBe(4 + 3)
 })
 
 /** A turn with the prompt `prompt`, a response with two calls, and their results. */

@@ -218,6 +218,17 @@ test('a model receives the notice of an interruption only after it has called a 
   expect(recoveryNotice(session.state)).toMatch(/^\[substrat\] .* interrupted/)
 })
 
+test('a fork of an earlier version, or with another provider, continues from the text', () => {
+  session.append([{ kind: 'session.seeded', from: randomUUID(), content: 'as text' }])
+  appendTurn(session, 'thanks', 'welcome')
+  expect(conversation(session)).toEqual([
+    { role: 'user', content: 'as text' },
+    { role: 'user', content: 'thanks' },
+    { role: 'assistant', content: 'welcome', tool_calls: [] },
+  ])
+  expect(responsesBefore(session)).toBe(0)
+})
+
 describe('a fork with messages', () => {
   const REASONING = { reasoning: 'because', server: 'example.com' }
   const MESSAGES: ModelMessage[] = [
