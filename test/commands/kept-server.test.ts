@@ -252,7 +252,9 @@ test('no turn runs beside a server in another container until that server has en
   }
   expect(house.kinds(id)).toEqual(kinds)
   process.kill(-server, 'SIGKILL')
-  await waitFor(() => !isAlive(server), 'its end')
+  // Its leader may be gone before the other processes of the group have closed its output.
+  const { keptServers } = FileStore.openForWrite(house.home).local
+  await waitFor(() => !isAlive(server) && !keptServers.isPrinting(id), 'its end')
   expect((await house.ok('send', 'a', 'two')).stdout).toBe('echo: two\n')
 })
 
