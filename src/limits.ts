@@ -39,6 +39,8 @@ export const limits = {
   detailCharactersMax: 8000,
   /** A note that a program shows to the user during a turn, besides its text. */
   noteCharactersMax: 2000,
+  /** Notes of one program's turn that go to the log. Further notes are only shown. */
+  notesRecordedMax: 200,
   /** Nesting of a tool's input. Every reader must be able to parse it again, even inside a call of ours. */
   inputLevelsMax: 100,
   /** Call inputs stored in the line of one response. Further inputs go to blobs. */

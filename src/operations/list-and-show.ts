@@ -12,7 +12,9 @@ import { STATUSES } from '../schema/words.js'
 import { recordAt, withAgent } from '../session/load.js'
 import { peekSummary } from '../session/peek-summary.js'
 import { readRecordText, readText } from '../session/read.js'
-import type { Location, State } from '../session/state.js'
+import type { SessionRecord } from '../session/records.js'
+import { runningTools } from '../session/running-tools.js'
+import type { Location, Run, State } from '../session/state.js'
 import { isUnfinished, type Status } from '../session/status.js'
 import { statusNow } from '../session/status-now.js'
 import { troubleOf } from '../session/trouble.js'
@@ -56,10 +58,13 @@ function viewOpened(store: Store, state: State, opened: OpenedAgent): ShownAgent
   const { isHeld, mailIds } = opened
   const access = { recordAt: (at: Location) => recordAt(opened.log, at), isHeld, mailIds }
   const holder = isHeld ? (store.holder(agentId) ?? null) : null
-  const reply = state.reply === null ? null : readRecordText(store, agentId, access.recordAt(state.reply))
+  const said = state.reply === null ? undefined : access.recordAt(state.reply)
+  const reply = said === undefined ? null : readRecordText(store, agentId, said)
   const status = statusNow(store, state, isHeld)
   return {
     ...viewTurn(store, state, state.run, reply, access),
+    reply_is: said === undefined ? null : replyIs(said, state.run),
+    doing: status === 'running' && state.run !== null ? runningTools(opened.log, state.run) : [],
     format: state.format,
     title: state.title,
     instructions: state.instructions === null ? null : readText(store, agentId, state.instructions),
@@ -81,6 +86,12 @@ function viewOpened(store: Store, state: State, opened: OpenedAgent): ShownAgent
     trouble: whyUnfinished(state, status),
     next: nextCommand(state, status, holder === null && countPending(store, state, mailIds) > 0),
   }
+}
+
+function replyIs(said: SessionRecord, run: Run | null): ShownAgent['reply_is'] {
+  if (run === null || !('run_id' in said)) return 'final'
+  if (said.run_id !== run.run_id) return 'previous'
+  return run.status === 'completed' ? 'final' : 'so_far'
 }
 
 function hostOf({ run }: State): ShownAgent['host'] {

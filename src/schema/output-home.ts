@@ -48,6 +48,17 @@ export const unlocked = z
 
 export const record = z.union(records).describe('A line of a log ([kinds](format.md#record-kinds)).')
 
+const exportedAct = z
+  .object({
+    at: time,
+    note: text.optional().describe('A note of the program. Then there is no tool.'),
+    tool: text.optional(),
+    input: json.optional().describe('Absent if it is large: then the log names its blob.'),
+    output: text.optional().describe('Absent if the log has no end of the call.'),
+    is_error: flag.optional(),
+  })
+  .meta({ id: 'exported_act', description: 'A tool call of an agent program, or its note.' })
+
 const exportedMessage = z
   .object({
     role: z.enum(['user', 'assistant']),
@@ -61,6 +72,10 @@ const exportedMessage = z
       .describe(
         "The reasoning for this message, and for the tool calls before it, in the provider's own form. Absent if there is none.",
       ),
+    acts: z
+      .array(exportedAct)
+      .optional()
+      .describe('The calls and notes of an agent program before this reply. Absent if there are none.'),
   })
   .meta({ id: 'exported_message', description: 'A message of the conversation.' })
 
@@ -147,6 +162,7 @@ export type SchemaList = z.infer<typeof schemaNames>
 export type ReportedFinding = z.infer<typeof finding>
 export type DoctorReport = z.infer<typeof examined>
 export type UnlockResult = z.infer<typeof unlocked>
+export type ExportedAct = z.infer<typeof exportedAct>
 export type ExportedMessage = z.infer<typeof exportedMessage>
 export type Conversation = z.infer<typeof conversation>
 export type ImportedAgents = z.infer<typeof imported>

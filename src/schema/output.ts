@@ -10,6 +10,7 @@ import {
   ask,
   flag,
   integer,
+  json,
   sessionUsage,
   text,
   texts,
@@ -19,7 +20,7 @@ import {
   waitKind,
   watchedStatus,
 } from './types.js'
-import { RECOVERY_ROWS, RUN_STATUSES, SESSION_STATES, STATUSES } from './words.js'
+import { RECOVERY_ROWS, REPLY_PARTS, RUN_STATUSES, SESSION_STATES, STATUSES } from './words.js'
 
 const state = z.enum(SESSION_STATES)
 const status = z.enum(STATUSES)
@@ -173,6 +174,10 @@ const shownGate = z
   .object({ gated: flag, permits: integer.describe('Turns that a gated agent can still start.') })
   .meta({ id: 'gate', description: 'The gate of the agent.' })
 
+const runningTool = z
+  .object({ tool: text, input: json.nullable().describe('Null if it is large.'), started_at: time })
+  .meta({ id: 'running_tool', description: 'A tool that runs now.' })
+
 const host = z
   .object({ host_id: text, host_name: text.nullable() })
   .meta({ id: 'host', description: 'A machine.' })
@@ -180,7 +185,14 @@ const host = z
 export const shown = z
   .object({
     ...turn.shape,
-    run: run.nullable().describe('The latest turn, like `reply` and `wait`.'),
+    run: run.nullable().describe('The latest turn, like `wait`.'),
+    reply_is: z
+      .enum(REPLY_PARTS)
+      .nullable()
+      .describe(
+        '`final`: `reply` ended the latest turn. `so_far`: the turn has said this before its end. `previous`: it is of an earlier turn.',
+      ),
+    doing: z.array(runningTool).describe('The tools that run now, of substrat or of the agent program.'),
     format: integer.describe('The format of its log.'),
     title: text.nullable(),
     instructions: text.nullable(),
@@ -213,4 +225,5 @@ export type DeliveredAgent = z.infer<typeof delivered>
 export type RecoveredAgent = z.infer<typeof recovered>
 export type CancelledAgent = z.infer<typeof cancelled>['agents'][number]
 export type GatedAgent = z.infer<typeof gated>
+export type RunningTool = z.infer<typeof runningTool>
 export type ShownAgent = z.infer<typeof shown>

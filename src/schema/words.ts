@@ -78,3 +78,6 @@ export const RECOVERY_ROWS = ['A', 'B', 'C', 'D', 'E', 'F', 'G', 'H', 'H2', 'I',
 
 /** The severity of a finding of `doctor`, worst first. */
 export const VERDICTS = ['damaged', 'needs_you', 'repairs_itself', 'harmless'] as const
+
+/** How the reply that `show` prints relates to the latest turn. */
+export const REPLY_PARTS = ['final', 'so_far', 'previous'] as const

@@ -46,6 +46,8 @@ export class Session {
   private readonly listeners: RecordListener[] = []
   private isClosed = false
   private knownMail: string[] | undefined
+  /** Records for readers only, which the next batch carries: they are not worth an fsync of their own. */
+  private carried: NewRecord[] = []
   /** The keys in the state when the session was opened. */
   private readonly openedKeys: State['keys']
 
@@ -100,12 +102,18 @@ export class Session {
   /** Appends one batch, durable on return. Large content goes to blobs first. */
   append(records: NewRecord[]): SessionRecord[] {
     if (records.length === 0) return []
-    const batch = encodeBatch(this.current, records)
+    const batch = encodeBatch(this.current, [...this.carried, ...records])
     const { log_bytes: offset, format } = this.current
     this.lease.append({ id: randomUuid(), offset, ...batch, isUpgrade: format !== FORMAT })
     this.current = batch.state
+    this.carried = []
     for (const record of batch.records) for (const listener of this.listeners) listener(record)
     return batch.records
+  }
+
+  /** Puts the record before the next batch, in the same write. A crash before that loses it. */
+  carry(record: NewRecord<'program.note'>): void {
+    this.carried.push(record)
   }
 
   /** The ids of the messages in the inbox when it was last read. */

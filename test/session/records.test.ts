@@ -218,6 +218,7 @@ const EXAMPLES: { [K in RecordKind]: Required<Omit<NewRecord<K>, 'kind'>> } = {
     is_error: false,
     output: BLOB,
   },
+  'program.note': { run_id: ID, content: 'the request is retried' },
   'wait.answered': {
     run_id: ID,
     decision: 'approve',

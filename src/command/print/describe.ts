@@ -1,10 +1,12 @@
 /** The output of `list` and `show` without `--json`. */
-import { readableTime } from '../../clock.js'
+import { clock, readableTime } from '../../clock.js'
+import { callText } from '../../dispatch/call-text.js'
 import { awaitedThing } from '../../dispatch/turn-obstacle.js'
 import type { ListFilter } from '../../operations/list-and-show.js'
 import type { ShownAgent, WaitView } from '../../schema/output.js'
 import type { ListedAgent } from '../../schema/output-overview.js'
 import { askText } from './ask-text.js'
+import { elapsedText } from './elapsed.js'
 import { table } from './table.js'
 import { totalText } from './usage-text.js'
 
@@ -76,14 +78,24 @@ export function describeAgent(shown: ShownAgent): string {
         ? 'none yet'
         : `${run.status}, started ${readableTime(run.started_at)}${run.ended_at === null ? '' : `, ended ${readableTime(run.ended_at)}`}`,
     ],
+    ...shown.doing.map(({ tool, input, started_at }): [string, string] => [
+      'doing',
+      `${firstLine(callText({ tool, input: input ?? { input: '(large)' } }))}, ${elapsedText(clock.now() - Date.parse(started_at))}`,
+    ]),
     ['reason', trouble],
     ['usage', shown.usage === null || shown.usage.runs === 0 ? null : totalText(shown.usage)],
     ...(wait === null ? [] : asksText(wait)),
     [wait?.kind === 'not_before' ? 'waits until' : 'waits for', wait === null ? null : describeWait(wait)],
-    ['reply', shown.reply === null ? null : firstLine(shown.reply)],
+    replyText(shown),
     ['next', next],
   ]
   return lines.flatMap(([label, text]) => (text === null ? [] : [`${label.padEnd(13)}${text}`])).join('\n')
+}
+
+function replyText({ reply, reply_is }: ShownAgent): [string, string | null] {
+  if (reply === null) return ['reply', null]
+  if (reply_is === 'so_far') return ['text so far', firstLine(reply)]
+  return ['reply', `${reply_is === 'previous' ? '(previous turn) ' : ''}${firstLine(reply)}`]
 }
 
 function asksText(wait: WaitView): [string, string][] {

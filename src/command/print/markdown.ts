@@ -1,5 +1,6 @@
 import { readableTime } from '../../clock.js'
-import type { Conversation } from '../../schema/output-home.js'
+import { callText } from '../../dispatch/call-text.js'
+import type { Conversation, ExportedAct } from '../../schema/output-home.js'
 
 export function toMarkdown({ agent, instructions, messages }: Conversation): string {
   const head = [
@@ -8,11 +9,23 @@ export function toMarkdown({ agent, instructions, messages }: Conversation): str
     `Agent ${agent.id}, provider ${agent.provider}${agent.model === null ? '' : `, model ${agent.model}`}.`,
   ]
   const system = instructions === null ? [] : ['', '## Instructions', '', instructions]
-  const body = messages.flatMap(({ role, from, at, content, items }) => {
+  const body = messages.flatMap(({ role, from, at, content, items, acts }) => {
     const who = role === 'assistant' ? 'Agent' : from === 'operator' ? 'You' : from
-    return ['', `## ${who}, ${readableTime(at)}`, ...(items === undefined ? [] : folded(items)), '', content]
+    const before = [
+      ...(acts === undefined ? [] : ['', ...acts.map(actLine)]),
+      ...(items === undefined ? [] : folded(items)),
+    ]
+    return ['', `## ${who}, ${readableTime(at)}`, ...before, '', content]
   })
   return `${[...head, ...system, ...body].join('\n')}\n`
+}
+
+/** One line per call: `log` has its output. */
+function actLine({ note, tool = '', input = { input: '(large)' }, is_error }: ExportedAct): string {
+  const text = (note ?? callText({ tool, input })).replace(/\s+/g, ' ')
+  const fence = text.includes('`') ? '``' : '`'
+  const end = is_error === true ? ' (failed)' : ''
+  return note === undefined ? `- ${fence}${text}${fence}${end}` : `- ${text}`
 }
 
 /** Markdown viewers show a closed section. The form of the items is the provider's. */

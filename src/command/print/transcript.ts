@@ -58,7 +58,12 @@ function say(record: SessionRecord, text: (record: SessionRecord) => string): st
       return record.input === undefined && record.input_blob === undefined
         ? undefined
         : `calls ${callText({ tool: record.tool, input: record.input ?? LARGE })}`
+    case 'program.tool_started':
+      return `calls ${callText({ tool: record.tool, input: record.input ?? LARGE })}`
+    case 'program.note':
+      return `program: ${record.content}`
     case 'tool.finished':
+    case 'program.tool_finished':
       return `${record.tool}${record.is_error ? ' failed' : ''}: ${text(record).trimEnd()}`
     case 'tool.deferred':
       return `${record.tool} waits for its result from elsewhere: ${text(record).trimEnd()}`

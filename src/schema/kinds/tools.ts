@@ -59,6 +59,10 @@ export const tools = {
     is_error: flag,
     output: blob.optional(),
   }),
+  'program.note': kind(
+    'An agent program reported something to the user, such as a retried request. Also only for readers. Written with the next record.',
+    { run_id, content: text },
+  ),
   'server.started': kind('A tool server (MCP) starts. It ends with the turn.', {
     run_id,
     server: text.describe('Its name in `mcp_servers`.'),

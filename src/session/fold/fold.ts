@@ -232,6 +232,7 @@ function apply(next: State, record: SessionRecord, at: Location): State {
     case 'program.tool_started':
       return programActed(next, openRun(next, record.run_id))
     case 'program.tool_finished':
+    case 'program.note':
       openRun(next, record.run_id)
       return next
     case 'wait.answered':

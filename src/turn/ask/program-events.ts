@@ -25,6 +25,7 @@ export class Heard {
   /** Time of the program's last tool failure (monotonic clock). */
   toolFailedAtMs = Number.NEGATIVE_INFINITY
   private readonly gathered = new Gathered()
+  private notes = 0
 
   constructor(
     private readonly session: Session,
@@ -41,7 +42,7 @@ export class Heard {
     if (this.reply !== undefined || this.question !== undefined) throw offContract('an event after its end')
     if (event?.type === 'text') this.sinks.onText(String(event.text))
     else if (event?.type === 'usage') this.gathered.countTurn(event)
-    else if (event?.type === 'note') this.sinks.note(String(event.text).slice(0, limits.noteCharactersMax))
+    else if (event?.type === 'note') this.noted(String(event.text).slice(0, limits.noteCharactersMax))
     else if (event?.type === 'state')
       this.storage.persist({ type: 'state_known', state: storedState(event.state) })
     else if (event?.type === 'tool_started') this.toolStarted(event)
@@ -50,6 +51,14 @@ export class Heard {
       this.question = { wait: event.kind === 'input' ? 'input' : 'approval', asks: checkAsks(event.asks) }
     else if (event?.type === 'done') this.reply = this.gathered.add(event.reply)
     else throw offContract(`an event ${shownEvent(event)}`)
+  }
+
+  private noted(content: string): void {
+    this.sinks.note(content)
+    const { run } = this.session.state
+    if (run === null || this.notes >= limits.notesRecordedMax) return
+    this.notes += 1
+    this.session.carry({ kind: 'program.note', run_id: run.run_id, content })
   }
 
   private toolStarted({ call_id, tool, input }: Extract<AgentEvent, { type: 'tool_started' }>): void {

@@ -95,6 +95,23 @@ test.each<[string, NewRecord, string | undefined]>([
     'calls broadcast: (large)',
   ],
   [
+    "a call of a program's own tool",
+    {
+      kind: 'program.tool_started',
+      run_id,
+      call_id: 'c',
+      tool: 'Bash',
+      input: { command: 'npm test' },
+    },
+    'calls Bash: npm test',
+  ],
+  [
+    "the end of a program's own tool",
+    { kind: 'program.tool_finished', run_id, call_id: 'c', tool: 'Bash', content: 'no\n', is_error: true },
+    'Bash failed: no',
+  ],
+  ['a note of a program', { kind: 'program.note', run_id, content: 'it retries' }, 'program: it retries'],
+  [
     "a model's, which its response tells",
     { kind: 'tool.started', run_id, call_id: 'c', tool: 'shell' },
     undefined,

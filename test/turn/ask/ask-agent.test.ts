@@ -67,6 +67,11 @@ function records<K extends SessionRecord['kind']>(kind: K): SessionRecord<K>[] {
   return all.filter((record) => record.kind === kind) as unknown as SessionRecord<K>[]
 }
 
+/** Each append is one batch, and one fsync. */
+function appendsOf(of: Session): number {
+  return new Set([...of.records({ seq: 1, offset: 0 })].map(({ batch }) => batch[0])).size
+}
+
 function decision(run: Run, decision: 'approve' | 'deny' | 'input', text = ''): TurnFacts {
   const decided = { token_id: run.wait?.resume_token_id as string, decision, text, digest: 'd' }
   return {
@@ -138,16 +143,40 @@ describe('a tool of the program', () => {
   })
 })
 
-test('a note is shown, but is not in the log', async () => {
-  const notes: string[] = []
-  const before = kindsOf(session).length
-  await turn([DONE])
-  const plain = kindsOf(session).slice(before)
-  const events = [{ type: 'note', text: 'the model is asked again' }, DONE]
-  const length = kindsOf(session).length
-  await turn(events, { ports: { note: (text) => void notes.push(text) } })
-  expect(notes).toEqual(['the model is asked again'])
-  expect(kindsOf(session).slice(length)).toEqual(plain)
+describe('a note of the program', () => {
+  const note = { type: 'note', text: 'the model is asked again' }
+
+  test('is shown at once, and is in the log without an append of its own', async () => {
+    await turn([DONE])
+    const before = appendsOf(session)
+    await turn([DONE])
+    const plain = appendsOf(session) - before
+    const notes: string[] = []
+    await turn([note, note, DONE], { ports: { note: (text) => void notes.push(text) } })
+    expect(notes).toEqual([note.text, note.text])
+    expect(records('program.note').map(({ content }) => content)).toEqual(notes)
+    expect(appendsOf(session)).toBe(before + 2 * plain)
+  })
+
+  test('is in the log in its place among the tools', async () => {
+    const tool = { type: 'tool_started', call_id: 'n1', tool: 'Bash', input: {} }
+    await turn([note, tool, DONE])
+    const ofProgram = kindsOf(session).filter((kind) => kind.startsWith('program.'))
+    expect(ofProgram).toEqual(['program.note', 'program.tool_started'])
+  })
+
+  test('is in the log of a turn that fails after it', async () => {
+    await turn([note, LIMITED])
+    expect(records('program.note')).toHaveLength(1)
+  })
+
+  test('is only shown once the log has very many of the turn', async () => {
+    const notes: string[] = []
+    const events = Array.from({ length: limits.notesRecordedMax + 3 }, () => note)
+    await turn([...events, DONE], { ports: { note: (text) => void notes.push(text) } })
+    expect(notes).toHaveLength(limits.notesRecordedMax + 3)
+    expect(records('program.note')).toHaveLength(limits.notesRecordedMax)
+  })
 })
 
 describe('a program that asks', () => {
