@@ -44,6 +44,8 @@ describe.concurrent('show', () => {
         usage: { input_tokens: 1, output_tokens: 2 },
       },
       reply: 'echo: hello',
+      reply_is: 'final',
+      doing: [],
       wait: null,
       title: 'A line',
       instructions: 'Be brief.',
