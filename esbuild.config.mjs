@@ -50,6 +50,13 @@ const asModule = {
 await buildModule('@modelcontextprotocol/sdk/client/index.js', 'dist/mcp-client.js')
 const bridge = await build({ ...shared, entryPoints: ['src/command/mcp-entry.ts'], format: 'cjs' })
 replace('dist/mcp.cjs', bridge.outputFiles[0].text)
+const readAhead = await build({
+  ...shared,
+  minify: true,
+  entryPoints: ['src/host/disk/read-ahead-worker.ts'],
+  format: 'cjs',
+})
+replace('dist/read-ahead.cjs', readAhead.outputFiles[0].text)
 const predicates = 'src/schema/generated/snapshot-predicates.js'
 const snapshotCheck = await build({ ...shared, entryPoints: [predicates], format: 'cjs' })
 replace('dist/snapshot-predicates.cjs', snapshotCheck.outputFiles[0].text)

@@ -35,6 +35,7 @@ export function listAgents(store: Store | undefined, filter: ListFilter): Listed
   if (store === undefined) return []
   const ids = store.agentIds()
   const hasMail = mailIndexOf(store)
+  store.readAhead(ids)
   const agents = ids.map((id) => listedAgent(store, id, hasMail))
   return agents.filter((agent) => matches(agent, filter)).sort(byCreation)
 }

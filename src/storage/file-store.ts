@@ -7,6 +7,7 @@ import { writeUserFile } from '../files/user-files.js'
 import { fileSystemType, statIfThere } from '../host/disk/facts.js'
 import * as io from '../host/disk/io.js'
 import { confine } from '../host/disk/operation.js'
+import { ReadAhead } from '../host/disk/read-ahead.js'
 import type { HomeFacts } from '../schema/files.js'
 import { agentGone } from './agent-gone.js'
 import { AgentLease } from './agent-lease.js'
@@ -30,7 +31,7 @@ import { Logs } from './logs.js'
 import { Mailboxes } from './mailboxes.js'
 import { Markers } from './markers.js'
 import { NameIndex } from './names.js'
-import { HomePaths, parseAgentDirectory } from './paths.js'
+import { HomePaths, LOG_FILE, parseAgentDirectory, SNAPSHOT_FILE } from './paths.js'
 import { RequestFiles } from './requests.js'
 import { Slots } from './slots.js'
 import { Snapshots } from './snapshots.js'
@@ -64,6 +65,7 @@ export class FileStore implements Store {
   readonly upkeep: FileUpkeep
   readonly visits: Markers
   readonly homeFormat: HomeFormat
+  private ahead: ReadAhead | undefined
 
   private constructor(
     readonly paths: HomePaths,
@@ -153,15 +155,21 @@ export class FileStore implements Store {
     return this.logs.openForRead(agentId)
   }
 
+  readAhead(agentIds: string[]): void {
+    this.ahead = ReadAhead.start(this.paths.agents, agentIds, PEEKED)
+  }
+
   peek<S extends KnownEnd>(
     agentId: string,
     heads: string[],
     parse: (snapshot: PeekedSnapshot) => S | undefined,
   ): S | undefined {
     // The snapshot is read first, as in `open`, so that an active writer can only have made the log longer.
-    const peeked = this.snapshots.peek(agentId, heads)
+    const ahead = this.ahead?.take(agentId)
+    const peeked = this.snapshots.peek(agentId, heads, ahead?.whole)
     const end = peeked === undefined ? undefined : parse(peeked)
-    return end?.id === agentId && this.snapshots.isEndOfLog(end) ? end : undefined
+    const isEnd = end?.id === agentId && this.snapshots.isEndOfLog(end, ahead?.tailFrom(end.last_offset))
+    return isEnd ? end : undefined
   }
 
   readBlob(agentId: string, reference: BlobReference): Buffer {
@@ -255,6 +263,9 @@ export class FileStore implements Store {
     writeUserFile(this.paths.configFile, text, 0o600)
   }
 }
+
+/** `peek` reads the snapshot, and the log from the last record that the snapshot covers. */
+const PEEKED = { files: [SNAPSHOT_FILE, LOG_FILE] as [string, string], mark: ',"last_offset":' }
 
 /** The parts beside the log are read when they are first asked for, because few commands need them. */
 class OpenedFiles implements OpenedAgent {

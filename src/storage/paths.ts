@@ -10,6 +10,8 @@ import { foldName, isUuid } from '../format.js'
 import { isTemporaryName } from '../host/disk/temporary.js'
 import { sha256Hex } from '../start/hash.js'
 
+export const LOG_FILE = 'events.jsonl'
+export const SNAPSHOT_FILE = 'session.json'
 const SHA256 = /^[0-9a-f]{64}$/
 const SPAWNING = /^\.spawn-/
 const REMOVED = /^\.removed-/
@@ -122,10 +124,10 @@ export class AgentPaths {
   constructor(readonly root: string) {}
 
   get log(): string {
-    return `${this.root}/events.jsonl`
+    return `${this.root}/${LOG_FILE}`
   }
   get snapshot(): string {
-    return `${this.root}/session.json`
+    return `${this.root}/${SNAPSHOT_FILE}`
   }
   /** The key index: the place of each key in the log. */
   get keys(): string {

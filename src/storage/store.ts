@@ -51,6 +51,8 @@ export interface Store {
   open(agentId: string): OpenedAgent | undefined
   /** The same without the snapshot, for callers that know their place in the log. */
   openLog(agentId: string): OpenedLog | undefined
+  /** The caller will `peek` at these agents in this order. A store may read their files from now on, on another thread. */
+  readAhead(agentIds: string[]): void
   /**
    * Fast path for lists of very many agents: the result of `parse` for a small snapshot that begins with one of the heads and
    * covers the whole log. Undefined for any other; then `open` the agent.

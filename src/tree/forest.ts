@@ -100,18 +100,18 @@ function buildForest<A extends Kin>(store: Store, ids: string[], look: Look<A>):
   const agents = new Map<string, A>()
   const strays = new Map<string, string>()
   const parents = new Map<string, string>()
-  // Also read a parent that is not in the list or was spawned since.
-  // In the order of the listing, in which the store checks the directories fastest.
-  const next = ids.toReversed()
-  for (let id = next.pop(); id !== undefined; id = next.pop()) {
-    if (agents.has(id) || strays.has(id)) continue
-    const { state, why } = read(store, id, look)
-    const parent = state === undefined ? firstParent(store, id) : state.parent
-    if (why !== undefined) strays.set(id, why)
-    if (state !== undefined) agents.set(id, state)
-    if (parent === null || (state === undefined && why === undefined)) continue
-    parents.set(id, parent)
-    if (store.hasAgent(parent)) next.push(parent)
+  const missing = (): string[] =>
+    [...new Set(parents.values())].filter((id) => !agents.has(id) && !strays.has(id) && store.hasAgent(id))
+  store.readAhead(ids)
+  // Also reads a parent that is not in the list or was spawned since.
+  for (let next = ids; next.length > 0; next = missing()) {
+    for (const id of next) {
+      const { state, why } = read(store, id, look)
+      const parent = state === undefined ? firstParent(store, id) : state.parent
+      if (why !== undefined) strays.set(id, why)
+      if (state !== undefined) agents.set(id, state)
+      if (parent !== null && (state !== undefined || why !== undefined)) parents.set(id, parent)
+    }
   }
   for (const state of [...agents.values()]) nameStray(store, { agents, strays }, state, look)
   for (const id of inCycles(agents)) strays.set(id, 'its ancestors form a cycle')

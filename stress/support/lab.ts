@@ -56,6 +56,7 @@ const COPIED = [
   'bin/package.json',
   'dist/start.cjs',
   'dist/mcp.cjs',
+  'dist/read-ahead.cjs',
   'dist/snapshot-predicates.cjs',
   'package.json',
   'oclif.manifest.json',

@@ -56,6 +56,10 @@ export function setFaultHook(hook: FaultHook | undefined): void {
   faultHook = hook
 }
 
+export function hasFaultHook(): boolean {
+  return faultHook !== undefined
+}
+
 export function step<T>(operation: Operation, act: (writtenBytesMax: number) => T): T {
   try {
     confinement.refuseLinksTo(operation.path)

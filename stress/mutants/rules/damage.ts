@@ -192,6 +192,18 @@ export const DAMAGE: Mutant[] = [
     suites: ['session/foreign-log'],
   },
   {
+    name: 'the end of a log that was read ahead is from another offset than the snapshot says',
+    place: 'host/disk/read-ahead.ts FilesRead.tailFrom',
+    edits: { 'logical:1': '@right' },
+    suites: ['host/disk/read-ahead'],
+  },
+  {
+    name: 'files below a symlink are read ahead',
+    place: 'host/disk/confinement.ts Confinement.areListed',
+    edits: { 'return:2': 'return true' },
+    suites: ['host/disk/read-ahead'],
+  },
+  {
     name: 'the parent of an agent with a damaged log is not read from its snapshot',
     place: 'tree/forest.ts firstParent',
     edits: { 'logical:2': '@left' },

@@ -94,6 +94,8 @@ export class MemoryStore implements Store {
   }
 
   /** Nothing is faster here than to open the agent. */
+  readAhead(): void {}
+
   peek(): undefined {
     return undefined
   }
