@@ -32,7 +32,7 @@ export interface SharedMemory {
   bytes: SharedArrayBuffer
 }
 
-export type ReadChunk = (chunk: number, slot: Slot) => void
+type ReadChunk = (chunk: number, slot: Slot) => void
 
 export function sharedMemory(entries: number): SharedMemory {
   return {
