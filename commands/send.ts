@@ -3,7 +3,11 @@ import * as Flags from '@oclif/core/flags'
 import { BaseCommand } from '../src/command/base.js'
 import { agent, allow, drain, duration, time } from '../src/command/flags.js'
 import { checkKey, readMessage } from '../src/command/input.js'
+import { canAsk } from '../src/command/prompt.js'
 import { refuseInTool } from '../src/dispatch/caller.js'
+import type { Context } from '../src/dispatch/context.js'
+import type { Outcome } from '../src/dispatch/outcome.js'
+import type { SendRequest } from '../src/dispatch/send-request.js'
 import { reply } from '../src/operations/reply.js'
 import { send } from '../src/operations/send.js'
 import { sendAs } from '../src/operations/send-as.js'
@@ -82,7 +86,7 @@ With --key the message is delivered at most once. After a crash, repeating the c
     const from = flags.from === undefined ? this.caller : this.resolveForWrite(flags.from)
     if (from !== this.caller) refuseInTool(this.caller, 'send as another agent')
     const agentId = this.resolveForWrite(args.agent)
-    const request = {
+    const request: SendRequest = {
       agentId,
       content: await readMessage(args),
       key: checkKey(flags.key),
@@ -90,8 +94,7 @@ With --key the message is delivered at most once. After a crash, repeating the c
       ifBusy: flags['if-busy'],
       turnTimeoutMs: flags['turn-timeout'] ?? null,
       // A call with a key may be a repetition, so by default it must not replace a waiting turn.
-      ifWaiting:
-        flags['if-waiting'] ?? (flags.key === undefined ? ('supersede' as const) : ('fail' as const)),
+      ifWaiting: flags['if-waiting'] ?? (flags.key === undefined ? this.defaultForWaiting() : 'fail'),
       allow: flags.allow ?? [],
       stepsMax: flags['max-steps'] ?? null,
       isQueued: flags.queue,
@@ -103,7 +106,31 @@ With --key the message is delivered at most once. After a crash, repeating the c
     if (replyTo !== undefined) {
       refuseInTool(this.caller, 'answer for the operator')
       await reply(ctx, { agentId, replyTo, content: request.content }, (outcome) => this.report(outcome))
-    } else if (from === null) await send(ctx, request, (outcome) => this.report(outcome))
+    } else if (from === null) await this.sendOrAsk(ctx, request)
     else await sendAs(ctx, from, request, (outcome) => this.report(outcome))
+  }
+
+  /** Only a person at a terminal is asked: a message from cron replaces the turn, and is never taken for an answer. */
+  private defaultForWaiting(): SendRequest['ifWaiting'] {
+    return canAsk() && !this.jsonEnabled() && this.caller === null ? 'ask' : 'supersede'
+  }
+
+  /** The person is asked while no lock is held. The answer is only for the wait that the person has seen. */
+  private async sendOrAsk(ctx: Context, request: SendRequest): Promise<void> {
+    let undecided: Outcome | undefined
+    await send(ctx, request, (outcome) => {
+      if (outcome.isUndecided === true) undecided = outcome
+      else this.report(outcome)
+    })
+    if (undecided?.result.wait == null) return
+    const { agent, wait } = undecided.result
+    const { askAboutParked } = await import('../src/command/parked.js')
+    const choice = await askAboutParked(agent.path, wait)
+    if (choice === 'leave') return this.report(undecided)
+    const report = (outcome: Outcome): void => this.report(outcome)
+    if (choice === 'replace') return send(ctx, { ...request, ifWaiting: 'supersede' }, report)
+    const { agentId, content: text } = request
+    const { decide } = await import('../src/operations/decide.js')
+    await decide(ctx, { agentId, token: null, tokenId: wait.token_id, decision: 'input', text }, report)
   }
 }

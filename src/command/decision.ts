@@ -52,9 +52,10 @@ export async function parseDecision(
 /** The command that makes the same decision without a token that was handed out. It needs access to the home. */
 function commandWithoutToken(agent: string, decision: Decision): string {
   const word = shellWord(agent)
-  if (decision === 'approve' || decision === 'deny') return `substrat ${decision} ${word}`
-  const value = decision === 'result' ? 'FILE' : "'…'"
-  return `substrat token rotate ${word} | substrat resume ${word} --token - --${decision} ${value}`
+  if (decision === 'input') return `substrat answer ${word} '…'`
+  if (decision === 'result')
+    return `substrat token rotate ${word} | substrat resume ${word} --token - --result FILE`
+  return `substrat ${decision} ${word}`
 }
 
 async function decisionOf(flags: DecisionFlags): Promise<Given | undefined> {

@@ -5,7 +5,7 @@ export const EXIT_MEANINGS: ReadonlyMap<number, string> = new Map([
   [2, 'invalid usage or an invalid setting'],
   [3, 'no such agent, provider, token or message'],
   [4, 'busy: another process runs the agent, or slots_max calls are running'],
-  [5, 'waiting for a decision: approve, deny or resume'],
+  [5, 'waiting for a decision: answer, approve, deny or resume'],
   [6, 'interrupted: resume continues the turn'],
   [7, 'rate limited: run resume after the limit resets'],
   [8, 'the provider is misconfigured or not logged in'],

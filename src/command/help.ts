@@ -6,7 +6,7 @@ import { EXIT_MEANINGS } from './exit-codes.js'
 const GROUPS = {
   START: ['spawn', 'fork', 'import', 'set', 'providers', 'plugins'],
   TALK: ['send', 'retry', 'wait', 'log', 'export', 'inbox'],
-  DECIDE: ['approve', 'deny', 'resume', 'token rotate'],
+  DECIDE: ['answer', 'approve', 'deny', 'resume', 'token rotate'],
   OPERATE: [
     'list',
     'tree',

@@ -21,6 +21,8 @@ export interface Outcome {
   /** Undefined on success. */
   failure?: SubstratError | undefined
   wasStopped?: boolean
+  /** The message was not delivered, because a person must first say what becomes of the parked turn. */
+  isUndecided?: boolean
 }
 
 export type OnOutcome = (outcome: Outcome) => void

@@ -10,8 +10,8 @@ export interface SendRequest {
   retry: boolean
   ifBusy: 'wait' | 'queue' | 'fail'
   turnTimeoutMs: number | null
-  /** If a turn is parked: replace it, refuse the message, or queue the message. */
-  ifWaiting: 'supersede' | 'fail' | 'queue'
+  /** If a turn is parked: replace it, refuse the message, queue the message, or let the caller ask a person first. */
+  ifWaiting: 'supersede' | 'fail' | 'queue' | 'ask'
   /** Tools that need no approval. */
   allow: string[]
   stepsMax: number | null

@@ -87,7 +87,6 @@ function resultCommand(word: string, { call_ids }: Wait): string {
   return `substrat token rotate ${word} | substrat resume ${word} --token -${call} --result FILE`
 }
 
-/** The operator has no token, so the command first rotates it. */
 function answerCommand(word: string): string {
-  return `substrat token rotate ${word} | substrat resume ${word} --token - --input '…'`
+  return `substrat answer ${word} '…'`
 }

@@ -1,5 +1,5 @@
 /**
- * A decision about a parked run: with the token (`resume --token`), or by the operator (`approve`, `deny`).
+ * A decision about a parked run: with the token (`resume --token`), or by the operator (`approve`, `deny`, `answer`).
  *
  * One batch, under the agent's lock, consumes the token, records the decision and continues the run. A command that is
  * killed before this batch has decided nothing. A command that repeats the decision after it returns the outcome.
@@ -9,6 +9,7 @@ import { continueLatest, hasNoMoreTurns } from '../dispatch/advance.js'
 import { callText } from '../dispatch/call-text.js'
 import { refuseInTool } from '../dispatch/caller.js'
 import type { Context } from '../dispatch/context.js'
+import { keyConflict } from '../dispatch/keyed-message.js'
 import { failureOf, nameOf, type OnOutcome, type Outcome, outcomeOf, wordOf } from '../dispatch/outcome.js'
 import { runOwnTurn, visitAndDrain } from '../dispatch/own-turn.js'
 import { decisionCommands } from '../dispatch/turn-obstacle.js'
@@ -20,6 +21,7 @@ import { readClock } from '../host/identity.js'
 import type { SettleResult } from '../recovery/settle.js'
 import type { TurnResult } from '../schema/output.js'
 import type { Decision } from '../schema/words.js'
+import { isSameKey } from '../session/key-hashes.js'
 import { readContinuedRun } from '../session/past-run.js'
 import type { NewRecord } from '../session/records.js'
 import type { Session } from '../session/session.js'
@@ -42,6 +44,8 @@ export interface DecisionRequest {
   /** For the operator: decide only if the run waits for this token. */
   tokenId: string | null
   decision: Decision
+  /** For the operator: repeating the key returns the first outcome. */
+  key?: string | null
   /** The reason of a denial, the input, or the result. */
   text: string
   /** The result is an error. */
@@ -65,7 +69,10 @@ async function decideIn(
   request: DecisionRequest,
   onOutcome: OnOutcome,
 ): Promise<void> {
-  const entry = request.token === null ? undefined : findToken(session.state, request.token)
+  const entry =
+    request.token === null
+      ? keyedEntry(session.state, request.key ?? null)
+      : findToken(session.state, request.token)
   if (entry?.status === 'consumed')
     return onOutcome(await decidedBefore(ctx, session, settled, entry, request))
   if (entry !== undefined) checkToken(session.state, entry, readClock())
@@ -73,7 +80,7 @@ async function decideIn(
   checkDecision(session.state, wait, request)
   const asked = asksOf(session, wait)
   const asks = asked ?? []
-  const { decision, text, isFailed = false } = request
+  const { decision, text, isFailed = false, key = null } = request
   if (request.token === null) {
     // Report the decision only once it is durable: without a free slot, nothing is recorded.
     session.onceDurable('token.consumed', () => {
@@ -88,8 +95,15 @@ async function decideIn(
   const digest = digestDecision(decision, text, request)
   const call_id = decision === 'result' ? calledFor(session.state, wait, request) : undefined
   const given = givenText(session, request)
-  const decided = { token_id, decision, digest, rotation: records, isFailed, call_id, ...given }
+  const decided = { token_id, decision, digest, rotation: records, isFailed, call_id, key, ...given }
   await runOwnTurn(ctx, session, onOutcome, (options) => decideTurn(ctx, session, decided, asks, options))
+}
+
+/** The token that an earlier answer with this key consumed. */
+function keyedEntry({ tokens }: State, key: string | null): TokenEntry | undefined {
+  return key === null
+    ? undefined
+    : tokens.findLast((entry) => entry.key !== undefined && isSameKey(entry.key, key))
 }
 
 /** Limits a supplied result to the size of a tool's result. */
@@ -130,8 +144,10 @@ async function decidedBefore(
   entry: TokenEntry,
   request: DecisionRequest,
 ): Promise<Outcome> {
-  if (entry.digest !== digestDecision(request.decision, request.text, request))
+  if (entry.digest !== digestDecision(request.decision, request.text, request)) {
+    if (request.key != null) throw keyConflict(session.state, { key: request.key })
     throw alreadyDecided(session.state, entry, request.decision)
+  }
   const { run } = session.state
   const past = readContinuedRun(ctx.store, session.id, entry.run)
   if (run?.run_id === past.run_id) {

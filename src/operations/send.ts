@@ -12,6 +12,7 @@ import {
 import { nameOf, type OnOutcome, type Outcome, outcomeOf, wordOf } from '../dispatch/outcome.js'
 import { runOwnTurn } from '../dispatch/own-turn.js'
 import type { SendRequest } from '../dispatch/send-request.js'
+import { supersededText } from '../dispatch/superseded.js'
 import { type Closure, turnObstacle } from '../dispatch/turn-obstacle.js'
 import { startTurn } from '../dispatch/turns.js'
 import { viewTurn } from '../dispatch/view.js'
@@ -25,7 +26,7 @@ import { digestOf } from '../session/ids.js'
 import { openDurable, withAgent } from '../session/load.js'
 import type { Session } from '../session/session.js'
 import type { Run, State } from '../session/state.js'
-import { isBesideProgram, isInterrupted, isUnfinished } from '../session/status.js'
+import { isBesideProgram, isInterrupted, isUnfinished, openWait } from '../session/status.js'
 import { troubleOf } from '../session/trouble.js'
 import { randomUuid } from '../start/random.js'
 import type { StopSignal } from '../turn/stop.js'
@@ -103,7 +104,7 @@ async function converse(
   }
   if (session.state.run?.status === 'open' && request.ifWaiting !== 'supersede') {
     if (request.ifWaiting === 'queue') return 'left'
-    onOutcome(notTakenByWaiting(ctx, session, session.state.run))
+    onOutcome(notTakenByWaiting(ctx, session, session.state.run, request.ifWaiting === 'ask'))
     return
   }
   const { requested } = ctx.shutdown
@@ -119,14 +120,26 @@ async function converse(
     allow: request.allow,
     repeats: findLaunchedRun(ctx.store, session.state, key),
   }
+  noteSuperseded(ctx, session)
   await runOwnTurn(ctx, session, onOutcome, (options) => startTurn(ctx, session, turn, options))
 }
 
+/** Says what the message replaces, once that is durable: without a free slot, the parked turn stays. */
+function noteSuperseded(ctx: Context, session: Session): void {
+  const wait = openWait(session.state)
+  if (wait === null) return
+  const record = session.recordAt(wait.at)
+  const asks = record.kind === 'run.waiting' ? (record.asks ?? []) : []
+  const text = supersededText(session.state, wait, asks)
+  session.onceDurable('run.cancelled', () => ctx.reporter.note(text))
+}
+
 /** The exit status and the wait describe the parked run, which is not the run of this message. */
-function notTakenByWaiting(ctx: Context, session: Session, run: Run): Outcome {
+function notTakenByWaiting(ctx: Context, session: Session, run: Run, isUndecided: boolean): Outcome {
   const { result, failure } = outcomeOf(ctx, session, run)
-  ctx.reporter.note('the message was not delivered: an earlier turn is waiting (--if-waiting)')
-  return { result: { ...result, run: null, reply: null }, failure }
+  if (!isUndecided)
+    ctx.reporter.note('the message was not delivered: an earlier turn is waiting (--if-waiting)')
+  return { result: { ...result, run: null, reply: null }, failure, isUndecided }
 }
 
 /** Reads the outcome of a key without the lock, so that it is available while the agent is busy. */

@@ -10,6 +10,7 @@ export const OUTPUTS = {
   resume: agents.turn,
   approve: agents.turn,
   deny: agents.turn,
+  answer: agents.turn,
   retry: agents.turn,
   fork: agents.turn,
   'token rotate': agents.turn,

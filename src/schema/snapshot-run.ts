@@ -77,6 +77,7 @@ export const tokenState = z
         'The decision that consumed the token. Repeating it gets the same answer; another decision is refused.',
       ),
     digest: text.nullable(),
+    key: text.optional().describe('The `--key` of the answer that consumed the token.'),
     reason: text.nullable(),
   })
   .meta({ id: 'token_state', description: 'A resume token.' })

@@ -37,6 +37,8 @@ export interface Decided {
   call_id?: string | undefined
   /** Records that replace the token that was handed out by this one, so that a user can decide without the secret. */
   rotation?: NewRecord[]
+  /** Repeating the key returns the first outcome. */
+  key?: string | null
   /** Fingerprint of decision and text. Repeating the same decision gets the same answer; another is refused. */
   digest: string
 }
@@ -148,9 +150,12 @@ const NOUN: Record<Decision, string> = {
 /** Consumes the token of a decision, after the rotation that created it, if there was one. */
 export function consumedRecords(
   run_id: string,
-  { token_id, decision, digest, rotation = [] }: Decided,
+  { token_id, decision, digest, rotation = [], key = null }: Decided,
 ): NewRecord[] {
-  return [...rotation, { kind: 'token.consumed', run_id, token_id, decision, digest }]
+  return [
+    ...rotation,
+    { kind: 'token.consumed', run_id, token_id, decision, digest, ...(key === null ? {} : { key }) },
+  ]
 }
 
 /** Revokes the token that the open run waits for, and mints another in its place. */

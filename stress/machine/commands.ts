@@ -1,5 +1,6 @@
 /** Runs the commands of the CLI as classes within this process. */
 import { Config, type Interfaces } from '@oclif/core'
+import Answer from '../../commands/answer.js'
 import Approve from '../../commands/approve.js'
 import Cancel from '../../commands/cancel.js'
 import ConfigSet from '../../commands/config/set.js'
@@ -33,6 +34,7 @@ import { repository } from '../support/lab.js'
 type CommandClass = (new (argv: string[], config: Config) => BaseCommand) & { id: string }
 
 const CLASSES: Record<string, unknown> = {
+  answer: Answer,
   approve: Approve,
   cancel: Cancel,
   'config set': ConfigSet,

@@ -38,6 +38,8 @@ export const WAITS: Scenario[] = [
     WORKS,
   ),
   decidingAtTheMachine('deny', ASKS, ['deny', 'a'], deniedDoesNotRun),
+  decidingAtTheMachine('answer', QUESTION, ['answer', 'a', 'the blue one'], () => []),
+  keyedAnswerScenario(),
   rotateScenario(),
   supersedeScenario(),
 ]
@@ -149,7 +151,7 @@ function decidingAtTheMachine(
     prepare: (stage) => parkWithToken(stage, responses),
     *checkAcknowledged(told, home) {
       yield* replyIsKept(told, home.agent('a'), 'go', 'all done')
-      if (/approved|denied/.test(told.stderr)) yield* consumedOnce(home)
+      if (/approved|denied|answered/.test(told.stderr)) yield* consumedOnce(home)
     },
     next: { argv, check: (ended) => exits(ended, [0, 13]) },
     afterwards: [{ argv: ['resume', 'a'], check: (ended) => exits(ended, 0) }],
@@ -157,6 +159,27 @@ function decidingAtTheMachine(
       yield* takenOnce(home.agent('a'), 'go', 'all done')
       yield* consumedOnce(home)
       yield* always(home)
+    },
+  }
+}
+
+/** An answer with a key, repeated after a kill at any step, has one outcome. */
+function keyedAnswerScenario(): Scenario {
+  const argv = ['answer', 'a', '--key', 'colour', 'the blue one']
+  return {
+    name: 'answer-key',
+    argv,
+    programs: 'short',
+    recoverExits: [5],
+    prepare: (stage) => parkWithToken(stage, QUESTION),
+    *checkAcknowledged(told, home) {
+      yield* replyIsKept(told, home.agent('a'), 'go', 'all done')
+      if (told.stderr.includes('answered')) yield* consumedOnce(home)
+    },
+    next: { argv, check: (ended) => exits(ended, 0, 'all done\n') },
+    *finally(home) {
+      yield* takenOnce(home.agent('a'), 'go', 'all done')
+      yield* consumedOnce(home)
     },
   }
 }

@@ -24,6 +24,8 @@ const COMMANDS = [
   'resume a --token @ --approve',
   'approve a @',
   'deny a @',
+  'answer a @',
+  'answer a --key @ x',
   'cancel @',
   'retry @',
   'recover @',

@@ -85,7 +85,7 @@ describe.concurrent('a program that needs the user', () => {
       const { exit, stderr } = await house.run(flags)
       expect(exit).toBe(2)
       expect(stderr).toMatch(/; use --input or --deny \(/)
-      expect(stderr).toContain("substrat token rotate a | substrat resume a --token - --input '…'")
+      expect(stderr).toContain("substrat answer a '…'")
     }
     expect(await house.ok(...input)).toMatchObject({ stdout: 'installed\n' })
     expect(await house.ok(...input)).toMatchObject({ stdout: 'installed\n' })

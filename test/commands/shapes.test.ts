@@ -16,6 +16,10 @@ test('the JSON of every command has the shape of src/schema', async () => {
     await house.spawn(name, '--option', option)
     expect((await house.run(['send', name, 'hello', '--json'])).json.wait).not.toBe(null)
   }
+  const question = { name: 'ask_operator', input: { question: 'Which?' } }
+  await house.spawn('q', '--option', house.scenario('q.json', { tools: [question] }, { say: 'done' }))
+  expect((await house.run(['send', 'q', 'hello', '--json'])).exit).toBe(5)
+  await json('answer', 'q', 'this one')
   await house.run(['approve', 'c', '--json'])
   await house.run(['deny', 'd', '--json'])
   await json('token', 'rotate', 'e')

@@ -159,7 +159,7 @@ describe.concurrent('resume with a token', () => {
     const house = new House()
     const { id, token, told } = await parked(house, { tools: [QUESTION] })
     expect(told.json.wait.kind).toBe('input')
-    expect(told.stderr).toMatch(/substrat token rotate a \| substrat resume a --token - --input '…'/)
+    expect(told.stderr).toMatch(/substrat answer a '…'/)
     const approved = await house.run(decides(token, '--approve'))
     expect(approved).toMatchObject({ exit: 2, stdout: '' })
     expect(approved.stderr).toContain('it asks a question; use --input')
@@ -188,7 +188,7 @@ describe.concurrent('resume with a token', () => {
     expect(approved).toMatchObject({ exit: 2, stdout: '' })
     expect(approved.stderr).toContain('on this machine: substrat approve a)')
     const answered = await house.run(['resume', 'a', '--input', 'x'])
-    expect(answered.stderr).toContain("substrat token rotate a | substrat resume a --token - --input '…'")
+    expect(answered.stderr).toContain("substrat answer a '…'")
     expect(await house.run(['resume', 'a', '--token', token])).toMatchObject({ exit: 2, stdout: '' })
     // A token in the environment of a plain resume decides nothing.
     expect((await house.run(['resume', 'a'], { env: { SUBSTRAT_TOKEN: token } })).exit).toBe(5)

@@ -42,7 +42,7 @@ const terminated: NewRecord = { kind: 'session.terminated' }
 const resume = 'substrat resume bot'
 const ungate = 'substrat ungate bot'
 const approve = 'substrat approve bot'
-const answer = `substrat token rotate bot | substrat resume bot --token - --input '…'`
+const answer = `substrat answer bot '…'`
 
 /** The state, the turns that something keeps it from, what that is, and the command to run next. */
 const ROWS: [string, NewRecord[], TurnKind[], string, string | null][] = [

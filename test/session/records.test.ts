@@ -179,7 +179,7 @@ const EXAMPLES: { [K in RecordKind]: Required<Omit<NewRecord<K>, 'kind'>> } = {
     clock: CLOCK,
     wait: 'tool_result',
   },
-  'token.consumed': { run_id: ID, token_id: ID, decision: 'approve', digest: 'd', clock: CLOCK },
+  'token.consumed': { run_id: ID, token_id: ID, decision: 'input', digest: 'd', key: 'k', clock: CLOCK },
   'token.revoked': { run_id: ID, token_id: ID, reason: 'rotated' },
   'token.expired': { run_id: ID, token_id: ID },
   'context.compacted': {

@@ -94,6 +94,7 @@ export const waits = {
     digest: text.describe(
       'SHA-256 of the JSON array `[decision, text]`. With `--failed` or `--call`, a third element has the object `{failed, call}`. Only the same decision is acknowledged again.',
     ),
+    key: text.optional().describe('`answer --key`: repeating the key returns the first outcome.'),
     clock: reading.optional(),
   }),
   'token.revoked': kind('The token stops working: a new token, a new message, or the end of the run.', {

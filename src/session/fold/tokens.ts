@@ -52,7 +52,13 @@ function ended(
 ): TokenEntry {
   switch (record.kind) {
     case 'token.consumed':
-      return { ...token, status: 'consumed', decision: record.decision, digest: record.digest }
+      return {
+        ...token,
+        status: 'consumed',
+        decision: record.decision,
+        digest: record.digest,
+        ...(record.key === undefined ? {} : { key: record.key }),
+      }
     case 'token.revoked':
       return { ...token, status: 'revoked', reason: record.reason }
     case 'token.expired':

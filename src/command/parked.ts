@@ -1,0 +1,22 @@
+/** Asks a person at the terminal what becomes of a parked turn when a message comes. */
+import type { WaitView } from '../schema/output.js'
+import { oneLine } from './output.js'
+import { askText } from './print/ask-text.js'
+import { choose } from './prompt.js'
+
+export type ParkedChoice = 'answer' | 'replace' | 'leave'
+
+/** Only a question can be answered by a message. The end of the input leaves the turn as it is. */
+export async function askAboutParked(agent: string, wait: WaitView): Promise<ParkedChoice> {
+  const isQuestion = wait.kind === 'input'
+  for (const ask of wait.asks) {
+    const [label, text] = askText(wait, ask)
+    process.stderr.write(`substrat: ${oneLine(`${agent} ${label}: ${text}`)}\n`)
+  }
+  if (wait.kind === 'not_before') process.stderr.write(`substrat: ${agent} is rate limited\n`)
+  const question = isQuestion
+    ? 'Is your message the answer? [a]nswer, [r]eplace the waiting turn, or [l]eave it: '
+    : 'Replace the waiting turn by your message? [r]eplace it, or [l]eave it: '
+  const words = isQuestion ? (['answer', 'replace', 'leave'] as const) : (['replace', 'leave'] as const)
+  return (await choose<ParkedChoice>(question, words)) ?? 'leave'
+}

@@ -1,0 +1,25 @@
+/** The sentence about a parked turn that a message replaces: what was given up, and how to decide instead. */
+import { readableTime } from '../clock.js'
+import type { Ask } from '../schema/types.js'
+import type { State, Wait } from '../session/state.js'
+import { callText } from './call-text.js'
+import { nameOf, wordOf } from './outcome.js'
+import { decisionCommands } from './turn-obstacle.js'
+
+export function supersededText(state: State, wait: Wait, asks: Ask[]): string {
+  const instead =
+    wait.kind === 'not_before' ? `substrat resume ${wordOf(state)}` : decisionCommands(wordOf(state), wait)
+  return `gave up ${parkedThing(wait, asks)} of ${nameOf(state)}; this message starts a new turn (instead of send: ${instead})`
+}
+
+function parkedThing({ kind, not_before }: Wait, asks: Ask[]): string {
+  if (kind === 'not_before') return `the turn that is rate limited until ${readableTime(not_before ?? '')}`
+  const texts = asks.map(askedText).join(', ')
+  if (kind === 'input') return `the question ${texts}`
+  return kind === 'tool_result' ? `the wait for the result of ${texts}` : `the pending approval of ${texts}`
+}
+
+function askedText(ask: Ask): string {
+  const { question } = ask.input
+  return JSON.stringify(typeof question === 'string' ? question : callText(ask))
+}

@@ -1,0 +1,110 @@
+/** A shell in a real terminal, which tmux provides: a person types commands and sees the screen. */
+import { spawnSync } from 'node:child_process'
+import { chmodSync, mkdirSync, writeFileSync } from 'node:fs'
+import path from 'node:path'
+import { afterAll } from 'vitest'
+import type { House } from './cli.js'
+import { waitFor } from './wait.js'
+
+export const hasTmux = spawnSync('tmux', ['-V']).status === 0
+if (!hasTmux) console.warn('skipped: tests in a terminal, because tmux is not here')
+
+const open = new Set<Terminal>()
+
+afterAll(() => {
+  for (const terminal of open) terminal.close()
+})
+
+export class Terminal {
+  private readonly socket: string
+
+  constructor(house: House, { columns = 100, rows = 45, env = {} as Record<string, string> } = {}) {
+    this.socket = path.join(house.root, 'tmux')
+    const bin = path.join(house.root, 'bin')
+    mkdirSync(bin, { recursive: true })
+    const command = house.command().map((word) => `'${word}'`)
+    writeFileSync(path.join(bin, 'substrat'), `#!/bin/sh\nexec ${command.join(' ')} "$@"\n`)
+    chmodSync(path.join(bin, 'substrat'), 0o755)
+    // A shell of root ignores PS1 in its environment.
+    writeFileSync(path.join(bin, 'shrc'), "PS1='$ '\n")
+    const all = {
+      ...house.env,
+      PATH: `${bin}:${house.env.PATH}`,
+      LC_ALL: 'C.UTF-8',
+      ENV: path.join(bin, 'shrc'),
+      TERM: 'xterm-256color',
+      ...env,
+    }
+    const size = ['-x', String(columns), '-y', String(rows)]
+    this.tmux(['-f', '/dev/null', '-u', 'new-session', '-d', ...size, '-c', house.workspace, 'sh'], all)
+    open.add(this)
+  }
+
+  /** Types a line and the Enter key. */
+  type(line: string): void {
+    this.tmux(['send-keys', '-l', '--', line])
+    this.press('Enter')
+  }
+
+  press(key: string): void {
+    this.tmux(['send-keys', key])
+  }
+
+  /** What the person sees, without empty lines at the end. */
+  screen(): string {
+    return this.tmux(['capture-pane', '-p', '-S', '-']).trimEnd()
+  }
+
+  /** Waits until the screen has the text; returns the screen. */
+  async shows(text: string | RegExp): Promise<string> {
+    const has = (): boolean => {
+      const screen = this.screen()
+      return typeof text === 'string' ? screen.includes(text) : text.test(screen)
+    }
+    await waitFor(has, `${text} on the screen:\n${this.screen()}`)
+    return this.screen()
+  }
+
+  /** Types a command and waits for the next prompt; returns the lines of the command, from its prompt on. */
+  async run(line: string): Promise<string> {
+    const before = this.prompts()
+    this.type(line)
+    return this.ended(before)
+  }
+
+  /** Waits until the shell shows another prompt than the given number; returns the lines of the latest command. */
+  async ended(before: number): Promise<string> {
+    await waitFor(
+      () => this.prompts() > before && this.screen().endsWith('\n$'),
+      `the end of the command on:\n${this.screen()}`,
+    )
+    const screen = this.screen().slice(0, -2)
+    return screen.slice(screen.lastIndexOf('\n$ ') + 1)
+  }
+
+  prompts(): number {
+    return this.screen().match(/^\$( |$)/gm)?.length ?? 0
+  }
+
+  close(): void {
+    open.delete(this)
+    spawnSync('tmux', ['-S', this.socket, 'kill-server'])
+  }
+
+  private tmux(words: string[], env: Record<string, string> = {}): string {
+    const { status, stdout, stderr } = spawnSync('tmux', ['-S', this.socket, ...words], {
+      env: Object.keys(env).length === 0 ? process.env : env,
+      encoding: 'utf8',
+    })
+    if (status !== 0) throw new Error(`tmux ${words.join(' ')}: ${stderr}`)
+    return stdout
+  }
+}
+
+/** A captured screen with its ids and times replaced, so that it can be compared. */
+export function steady(screen: string): string {
+  return screen
+    .replace(/st_[0-9a-f-]{36}_[\w-]{32}/g, 'st_TOKEN')
+    .replace(/[0-9a-f]{8}-[0-9a-f]{4}-[0-9a-f]{4}-[0-9a-f]{4}-[0-9a-f]{12}/g, 'UUID')
+    .replace(/\d{4}-\d\d-\d\d \d\d:\d\d:\d\dZ/g, 'TIME')
+}
