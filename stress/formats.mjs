@@ -10,13 +10,12 @@ import {
   readdirSync,
   readFileSync,
   rmSync,
-  symlinkSync,
 } from 'node:fs'
 import { tmpdir } from 'node:os'
 import path from 'node:path'
+import { buildProgramOfFormat1, COMMIT, hasProgramOfFormat1 } from './support/format-1.mjs'
 import { recordResult } from './support/result.mjs'
 
-const COMMIT = '68dc667'
 const EXIT_REFUSED = 10
 const TOKEN = `st_00000000-0000-4000-8000-000000000000_${'a'.repeat(32)}`
 /** Each command of that build which opens a home, with its main options. */
@@ -91,11 +90,11 @@ try {
 }
 
 function main() {
-  if (git('cat-file', '-e', `${COMMIT}^{commit}`).status !== 0) {
+  if (!hasProgramOfFormat1()) {
     console.log(`skipped: this clone does not have commit ${COMMIT} (git fetch --unshallow)`)
     return 0
   }
-  const program = build()
+  const program = buildProgramOfFormat1(path.join(scratch, 'program'))
   const wrong = [...controlled(program)]
   let cases = 0
   for (const name of ['home', 'home-tree', 'home-turns']) {
@@ -110,17 +109,6 @@ function main() {
   const sample = `${LINES.length} command lines on three homes`
   recordResult({ lab: 'formats', sample, cases, violations: wrong.length })
   return wrong.length === 0 ? 0 : 1
-}
-
-/** An archive leaves nothing in the repository, even if the lab is killed. A worktree would. */
-function build() {
-  const directory = path.join(scratch, 'program')
-  mkdirSync(directory)
-  const { stdout } = must(git('archive', COMMIT))
-  must(spawnSync('tar', ['-x', '-C', directory], { input: stdout }))
-  symlinkSync(path.join(root, 'node_modules'), path.join(directory, 'node_modules'))
-  must(spawnSync(process.execPath, ['esbuild.config.mjs'], { cwd: directory }))
-  return path.join(directory, 'bin', 'run.js')
 }
 
 /** The same build works on its own format. Otherwise its refusals would prove nothing. */
@@ -172,13 +160,4 @@ function view(home) {
       return `${name} ${mode} ${size} ${mtimeNs} ${isFile ? readFileSync(file).toString('base64') : ''}`
     })
     .join('\n')
-}
-
-function git(...argv) {
-  return spawnSync('git', argv, { cwd: root, maxBuffer: 2 ** 28 })
-}
-
-function must(ended) {
-  if (ended.status !== 0) throw new Error(`exit ${ended.status}: ${ended.stderr}`)
-  return ended
 }

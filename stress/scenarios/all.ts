@@ -16,6 +16,7 @@ import { STOP } from './stop.js'
 import { TOOLS } from './tools.js'
 import { TREE } from './tree.js'
 import { UPGRADE } from './upgrade.js'
+import { UPGRADE_WAITS } from './upgrade-waits.js'
 import { WAITS } from './waits.js'
 
 const SCENARIOS: Scenario[] = [
@@ -34,6 +35,7 @@ const SCENARIOS: Scenario[] = [
   ...SETTINGS,
   ...MENDING,
   ...UPGRADE,
+  ...UPGRADE_WAITS,
 ]
 
 /** The scenarios that the lab runs. */

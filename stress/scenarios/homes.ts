@@ -1,9 +1,11 @@
 /** The homes that scenarios start from. */
 import { randomUUID } from 'node:crypto'
-import { existsSync, mkdirSync, writeFileSync } from 'node:fs'
-import { join } from 'node:path'
+import { existsSync, mkdirSync, readdirSync, readFileSync, writeFileSync } from 'node:fs'
+import { dirname, join, relative } from 'node:path'
 import { setTimeout as sleep } from 'node:timers/promises'
 import { FORMAT } from '../../src/format.js'
+import * as io from '../../src/host/disk/io.js'
+import { createWhole } from '../../src/host/disk/replace.js'
 import type { HomeFacts } from '../../src/schema/files.js'
 import { openForRead } from '../../src/session/load.js'
 import type { State } from '../../src/session/state.js'
@@ -57,6 +59,29 @@ export function makeFlockHome(home: string): void {
   const created_at = '2026-11-20T10:00:00.000Z'
   const facts: HomeFacts = { format: FORMAT, home_id: randomUUID(), lock: 'flock', created_at }
   writeFileSync(join(home, 'home.json'), frame(facts), { mode: 0o600 })
+}
+
+/** Copies a home that an earlier program made, in steps on the disk that the labs can see. `empty`: directories to add. */
+export async function copyHomeIn(stage: Stage, source: string, empty: string[] = []): Promise<undefined> {
+  const entries = readdirSync(source, { recursive: true, withFileTypes: true })
+  const files = entries
+    .filter((entry) => entry.isFile())
+    .map((entry) => relative(source, join(entry.parentPath, entry.name)))
+  const above = (path: string): string[] => (path === '.' ? [] : [...above(dirname(path)), path])
+  const others = entries.filter((entry) => entry.isDirectory())
+  const directories = new Set([
+    '.',
+    ...files.flatMap((file) => above(dirname(file))),
+    ...others.flatMap((entry) => above(relative(source, join(entry.parentPath, entry.name)))),
+    ...empty.flatMap(above),
+  ])
+  await stage.act(async () => {
+    for (const directory of directories) io.mkdir('home.mkdir', join(stage.home, directory))
+    for (const file of files)
+      createWhole('home.create', join(stage.home, file), readFileSync(join(source, file)))
+    for (const directory of directories) io.syncDirectory('home.sync_directory', join(stage.home, directory))
+    io.syncDirectory('home.sync_directory', dirname(stage.home))
+  })
 }
 
 /** Another process runs the turn. It gets a stop request, or completes the turn if the command dies first. */

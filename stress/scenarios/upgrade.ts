@@ -3,13 +3,12 @@
  * The command may die before, between and after the upgrades of the home and of each log.
  */
 import { readdirSync, readFileSync } from 'node:fs'
-import { dirname, join, relative } from 'node:path'
+import { join } from 'node:path'
 import { FORMAT } from '../../src/format.js'
-import * as io from '../../src/host/disk/io.js'
-import { createWhole } from '../../src/host/disk/replace.js'
 import type { HomeView } from '../support/home-view.js'
 import { repository } from '../support/lab.js'
 import { type Broken, nothingPending, replyIsKept, takenOnce } from '../support/promises.js'
+import { copyHomeIn } from './homes.js'
 import { answeredByMail, exits } from './promises.js'
 import type { Scenario, Told } from './scenario.js'
 import type { Stage } from './stage.js'
@@ -21,30 +20,10 @@ const FROZEN = join(repository, 'test/formats/v1/home-lab')
 /** The directories that git does not store, because they are empty. */
 const EMPTY = { home: ['boots', 'operator/inbox', 'unclean'], agent: ['inbox', 'blobs', 'requests'] }
 
-/** Copies the frozen home in steps on the disk that the labs can see. */
-async function withHomeOfFormat1(stage: Stage): Promise<undefined> {
-  const files = readdirSync(FROZEN, { recursive: true, withFileTypes: true })
-    .filter((entry) => entry.isFile())
-    .map((entry) => relative(FROZEN, join(entry.parentPath, entry.name)))
-  const empty = [
-    ...EMPTY.home,
-    ...readdirSync(join(FROZEN, 'agents')).flatMap((id) =>
-      EMPTY.agent.map((name) => join('agents', id, name)),
-    ),
-  ]
-  const above = (path: string): string[] => (path === '.' ? [] : [...above(dirname(path)), path])
-  const directories = new Set([
-    '.',
-    ...files.flatMap((file) => above(dirname(file))),
-    ...empty.flatMap(above),
-  ])
-  await stage.act(async () => {
-    for (const directory of directories) io.mkdir('home.mkdir', join(stage.home, directory))
-    for (const file of files)
-      createWhole('home.create', join(stage.home, file), readFileSync(join(FROZEN, file)))
-    for (const directory of directories) io.syncDirectory('home.sync_directory', join(stage.home, directory))
-    io.syncDirectory('home.sync_directory', dirname(stage.home))
-  })
+function withHomeOfFormat1(stage: Stage): Promise<undefined> {
+  const ids = readdirSync(join(FROZEN, 'agents'))
+  const empty = ids.flatMap((id) => EMPTY.agent.map((name) => join('agents', id, name)))
+  return copyHomeIn(stage, FROZEN, [...EMPTY.home, ...empty])
 }
 
 /** The frozen home's messages and pending replies, each once. */
@@ -53,7 +32,8 @@ function* frozenWork(home: HomeView): Broken {
   for (const name of ['pending', 'cut']) yield* takenOnce(home.agent(name), 'earlier', 'echo: earlier')
 }
 
-function* upgradedOnce(home: HomeView): Broken {
+/** The home is upgraded before its first log, and each log once. */
+export function* upgradedOnce(home: HomeView): Broken {
   const { format } = JSON.parse(readFileSync(join(home.path, 'home.json'), 'utf8'))
   if (format !== 1 && format !== FORMAT) yield `the home has format 1 or ${FORMAT}, not ${format}`
   for (const { state, records } of home.agents) {
