@@ -19,8 +19,9 @@ import { applyControls, visit } from './visit.js'
 /**
  * `exhausted`: too many attempts made no progress; `resume` tries again, and a new message of the user replaces the
  * turn.
- * `survivor`: a process of the turn may still run. `held`: the agent is on hold or gated. `stopped`: a signal came, so
- * no turn is started.
+ * `survivor`: a program of the turn may still run. Once that is recorded, `resume` or `retry` continues beside a program of
+ * this host, and never beside one of another host.
+ * `held`: the agent is on hold or gated. `stopped`: a signal came, so no turn is started.
  */
 export type ContinueResult =
   | { outcome: 'nothing' }
@@ -52,7 +53,7 @@ export async function continueLatest(
   const { run: found } = state
   const obstacle = turnObstacle(state, !options.auto ? 'resume' : isPoked ? 'poke' : 'continuation')
   if (obstacle?.kind === 'wait') return { outcome: 'waiting', run: found as Run }
-  if (auto && options.settled.hasSurvivor) return { outcome: 'survivor' }
+  if (options.settled.hasSurvivor) return { outcome: 'survivor' }
   const whyNot = reasonToLeave(ctx, obstacle)
   if (whyNot !== undefined) {
     if (state.run?.status === 'open') session.append(interruptedRecords(state.run))
@@ -77,9 +78,10 @@ async function tryAgain(ctx: Context, session: Session, isLast: () => boolean): 
 function reasonToLeave(
   ctx: Context,
   obstacle: Obstacle | undefined,
-): 'stopped' | 'held' | 'exhausted' | undefined {
+): 'stopped' | 'held' | 'exhausted' | 'survivor' | undefined {
   if (ctx.shutdown.requested !== undefined) return 'stopped'
   if (obstacle === undefined) return undefined
+  if (obstacle.kind === 'program') return 'survivor'
   return obstacle.kind === 'exhausted' ? 'exhausted' : 'held'
 }
 

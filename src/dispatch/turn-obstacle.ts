@@ -7,6 +7,7 @@
  */
 import { shellWord } from '../errors.js'
 import { readClock } from '../host/identity.js'
+import { hostLabel } from '../provider/other-host.js'
 import type { State, Wait } from '../session/state.js'
 import { isBesideProgram, isDue, isExhausted, openWait } from '../session/status.js'
 
@@ -49,11 +50,20 @@ export function turnObstacle(state: State, turn: TurnKind, now = readClock): Obs
   if (wait !== null && turn !== 'message' && (turn === 'mail' || !isDue(wait, now())))
     return { kind: 'wait', wait, next: nextOfWait(wait, word) }
   if (turn === 'continuation' && isExhausted(state)) return { kind: 'exhausted', next: resume }
-  if (turn === 'resume') return undefined
+  const declaration = declarationOf(state)
+  // This host cannot tell whether a program of another host still runs, so no command continues beside it.
+  if (turn === 'resume') return declaration === undefined ? undefined : { kind: 'program', next: declaration }
   if (state.hold) return { kind: 'hold', code: 'ON_HOLD', is: 'on hold', until: 'resume', next: resume }
   if (isGatedShut(state))
     return { kind: 'gate', code: 'GATED', is: 'gated', until: 'ungate', next: `substrat ungate ${word}` }
-  return turn === 'mail' && isBesideProgram(state) ? { kind: 'program', next: resume } : undefined
+  return isBesideProgram(state) ? { kind: 'program', next: declaration ?? resume } : undefined
+}
+
+/** The command with which a person declares the host of the turn's programs gone. Undefined if they are on this host. */
+export function declarationOf(state: State): string | undefined {
+  const { run, recovery } = state
+  const [group] = recovery.interruption?.reason === 'other_host' ? (run?.left?.groups ?? []) : []
+  return group && `substrat recover --host-gone ${shellWord(hostLabel(state, group))}`
 }
 
 /** A gated agent takes a turn only for each permit. */

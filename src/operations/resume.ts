@@ -6,6 +6,7 @@ import type { Context } from '../dispatch/context.js'
 import { nameOf, type OnOutcome, wordOf } from '../dispatch/outcome.js'
 import { runOwnTurn, visitAndDrain } from '../dispatch/own-turn.js'
 import { seed } from '../dispatch/seed.js'
+import { turnObstacle } from '../dispatch/turn-obstacle.js'
 import { continueTurn } from '../dispatch/turns.js'
 import { viewTurn } from '../dispatch/view.js'
 import { SessionStateError } from '../errors.js'
@@ -13,7 +14,7 @@ import type { Provider } from '../provider/contract.js'
 import { stopKeptServerOrThrow } from '../provider/kept-server.js'
 import { type SettleResult, settingsOf } from '../recovery/settle.js'
 import type { Session } from '../session/session.js'
-import type { State } from '../session/state.js'
+import type { Run, State } from '../session/state.js'
 import { isUnfinished, openWait } from '../session/status.js'
 
 export interface ResumeOptions {
@@ -42,6 +43,9 @@ async function resumeSession(
   onOutcome: OnOutcome,
 ): Promise<void> {
   refuseTerminated(session)
+  // Before anything changes: a hold stays, and no new session begins.
+  if (turnObstacle(session.state, 'resume')?.kind === 'program')
+    return runOwnTurn(ctx, session, onOutcome, async () => session.state.run as Run)
   const provider = await ctx.providers.check(session.state.provider_name, settingsOf(session))
   if (reseed) refuseSeed(session, provider.kind)
   if (session.state.hold) session.append([{ kind: 'session.configured', hold: false }])
@@ -54,8 +58,8 @@ async function resumeSession(
   const wentOn = reseed
     ? await goOnSeeded(ctx, session, settled, isLast)
     : await continueLatest(ctx, session, { auto: false, settled, isLast })
-  if (wentOn.outcome === 'ran' || wentOn.outcome === 'waiting')
-    return runOwnTurn(ctx, session, onOutcome, async () => wentOn.run)
+  if (wentOn.outcome === 'ran' || wentOn.outcome === 'waiting' || wentOn.outcome === 'survivor')
+    return runOwnTurn(ctx, session, onOutcome, async () => session.state.run as Run)
   await takeMail(ctx, session, ctx.deliveries.budget)
   onOutcome({ result: viewTurn(ctx.store, session.state, null, null) })
 }

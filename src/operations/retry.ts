@@ -27,6 +27,7 @@ async function runAgain(
   // An interrupted turn is continued: the user asked for its outcome.
   const wentOn = await continueLatest(ctx, session, { auto: false, settled, ...options })
   if (wentOn.outcome === 'ran' || wentOn.outcome === 'waiting') return wentOn.run
+  if (wentOn.outcome === 'survivor') return session.state.run as Run
   refuseWithoutFailure(session.state)
   return continueTurn(ctx, session, false, options)
 }

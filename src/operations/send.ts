@@ -13,11 +13,11 @@ import { nameOf, type OnOutcome, type Outcome, outcomeOf, wordOf } from '../disp
 import { runOwnTurn } from '../dispatch/own-turn.js'
 import type { SendRequest } from '../dispatch/send-request.js'
 import { supersededText } from '../dispatch/superseded.js'
-import { type Closure, turnObstacle } from '../dispatch/turn-obstacle.js'
+import { type Closure, declarationOf, turnObstacle } from '../dispatch/turn-obstacle.js'
 import { startTurn } from '../dispatch/turns.js'
 import { viewTurn } from '../dispatch/view.js'
 import { visit } from '../dispatch/visit.js'
-import { SessionStateError, SubstratError } from '../errors.js'
+import { type ErrorCode, SessionStateError, SubstratError } from '../errors.js'
 import { OPERATOR } from '../format.js'
 import { findPending } from '../mail/inbox.js'
 import { post, recipientOf } from '../mail/post.js'
@@ -26,7 +26,7 @@ import { digestOf } from '../session/ids.js'
 import { openDurable, withAgent } from '../session/load.js'
 import type { Session } from '../session/session.js'
 import type { Run, State } from '../session/state.js'
-import { isBesideProgram, isInterrupted, isUnfinished, openWait } from '../session/status.js'
+import { isInterrupted, isUnfinished, openWait } from '../session/status.js'
 import { troubleOf } from '../session/trouble.js'
 import { randomUuid } from '../start/random.js'
 import type { StopSignal } from '../turn/stop.js'
@@ -68,8 +68,10 @@ async function converseOrQueue(ctx: Context, request: SendRequest, onOutcome: On
  */
 function isUntaken(error: unknown, hasAgent: boolean): boolean {
   if (!(error instanceof SubstratError)) return false
-  return error.code === 'ON_HOLD' || error.code === 'GATED' || (error.code === 'LOCKED' && !hasAgent)
+  return REFUSALS.has(error.code) || (error.code === 'LOCKED' && !hasAgent)
 }
+
+const REFUSALS = new Set<ErrorCode>(['ON_HOLD', 'GATED', 'PROGRAM_ALIVE'])
 
 /** `left`: an earlier turn is parked, and the caller must queue the message. */
 async function converse(
@@ -79,13 +81,16 @@ async function converse(
   request: SendRequest,
   onOutcome: OnOutcome,
 ): Promise<'left' | undefined> {
+  const isOwn = isOwnTurn(session.state, request)
+  if (isOwn && turnObstacle(session.state, 'message')?.kind === 'program') {
+    onOutcome(outcomeOf(ctx, session, session.state.run as Run))
+    return
+  }
   refuseClosed(session.state)
   // Repeating a key continues its turn, as `resume` does, also where only a person may decide that. After too many
   // attempts without progress it needs `--retry`, so that a loop in a script does not continue the turn for ever.
-  const isOwn = isOwnTurn(session.state, request)
   const { interruption } = session.state.recovery
-  const isBeside = settled.hasSurvivor || isBesideProgram(session.state)
-  const isLeftToPerson = interruption !== null && !isInterrupted(session.state) && !isBeside
+  const isLeftToPerson = interruption !== null && !isInterrupted(session.state)
   const auto = !(isOwn && (isLeftToPerson || request.retry))
   const wentOn = await continueLatest(ctx, session, { auto, settled, isLast: () => false })
   if (isOwn && wentOn.outcome !== 'nothing') {
@@ -192,7 +197,7 @@ function whenDelivered(state: State, notBefore: SendRequest['notBefore']): strin
     case 'gate':
       return `once you ${obstacle.until} it`
     case 'program':
-      return 'once you resume it'
+      return declarationOf(state) === undefined ? 'once you resume it' : 'after its interrupted turn'
     default:
       return state.run?.status === 'open' ? 'after its current turn' : 'in its next turn'
   }
@@ -210,6 +215,27 @@ function refuseClosed(state: State): void {
   const obstacle = turnObstacle(state, 'message')
   if (obstacle?.kind === 'terminated') throw terminatedError(state)
   if (obstacle?.kind === 'hold' || obstacle?.kind === 'gate') throw closedError(state, obstacle)
+  if (obstacle?.kind === 'program') throw besideError(state)
+}
+
+/** A message does not decide about the program. Its turn could work beside it in the same directory and native session. */
+function besideError(state: State): SubstratError {
+  const { run, id } = state
+  const word = wordOf(state)
+  const declaration = declarationOf(state)
+  const next =
+    declaration === undefined
+      ? `make sure that it has ended, then: substrat resume ${word}`
+      : `recover it on that host: substrat recover --all; or, if that host is down: ${declaration}`
+  const why = troubleOf(run as Run)
+  return new SubstratError(
+    'PROGRAM_ALIVE',
+    `${nameOf(state)} has an interrupted turn: ${why}; the message was not stored`,
+    {
+      hint: `${next}; or queue the message: --queue`,
+      facts: { agent_id: id, run_id: (run as Run).run_id, reason: (run as Run).reason },
+    },
+  )
 }
 
 function closedError(state: State, { code, is, until, next }: Closure): SubstratError {

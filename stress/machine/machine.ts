@@ -12,6 +12,7 @@ import { randomUuid } from '../../src/start/random.js'
 import { runCommand } from './commands.js'
 import { closeDescriptor, install } from './patches.js'
 import { type Ended, LabProcess, type OnStep } from './process.js'
+import { restartUptime } from './virtual-time.js'
 
 export class Machine {
   private readonly processes = new Set<LabProcess>()
@@ -45,5 +46,6 @@ export class Machine {
   powerCut(): void {
     for (const process of this.processes) process.kill()
     ownIdentity().kernel_boot_id = randomUuid()
+    restartUptime()
   }
 }

@@ -56,6 +56,7 @@ let current: VirtualTime | undefined
 export class VirtualTime {
   private sinceStartMs = 0
   private jumpedMs = 0
+  private bootedMs = 0
   private readonly timers = new Set<Timer>()
 
   /** From the constructor on, this is the time of the machine. */
@@ -74,6 +75,14 @@ export class VirtualTime {
 
   get monotonic(): number {
     return this.sinceStartMs
+  }
+
+  get uptime(): number {
+    return this.sinceStartMs - this.bootedMs
+  }
+
+  boot(): void {
+    this.bootedMs = this.sinceStartMs
   }
 
   /** Sets the clock forward or back. */
@@ -142,6 +151,13 @@ export class VirtualTime {
   }
 }
 
+/** The kernel has just booted. Otherwise another boot id would belong to a clone of the machine. */
+export function restartUptime(): void {
+  const bootedAt = real.monotonic()
+  if (current === undefined) clock.uptime = () => real.monotonic() - bootedAt
+  else current.boot()
+}
+
 /** Resolves when nothing can run without a timer. */
 async function drain(): Promise<void> {
   for (let round = 0; round < 2; round++) await new Promise((resolve) => real.setImmediate(resolve))
@@ -170,7 +186,7 @@ function install(): void {
     clearTimeout: clear(real.clearTimeout),
     clearInterval: clear(real.clearInterval),
   })
-  clock.uptime = () => (running.getStore() === undefined ? undefined : current?.monotonic) ?? real.monotonic()
+  clock.uptime = () => (running.getStore() === undefined ? undefined : current?.uptime) ?? real.monotonic()
   clock.monotonic = () =>
     (running.getStore() === undefined ? undefined : current?.monotonic) ?? real.monotonic()
   patchFileTimes()

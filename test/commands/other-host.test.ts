@@ -22,10 +22,10 @@ interface Left {
 }
 
 /** substrat dies on that host during a turn. The program survives, because its leash is stopped. */
-async function left(house: House, host: Host): Promise<Left> {
+async function left(house: House, host: Host, ...flags: string[]): Promise<Left> {
   const gate = new Gate(house, 'g')
   const id = await house.spawn('bot', ...gate.flags)
-  const sender = host.start('send', 'bot', 'one')
+  const sender = host.start('send', 'bot', 'one', ...flags)
   await gate.isReached()
   const group = started(house, id).process_group
   const watchers = watchersOf(group)
@@ -86,6 +86,91 @@ describe.skipIf(!hasHosts)('with two hosts over one home (needs unshare -m)', ()
     expect(house.count(id, 'run.started')).toBe(1)
     expect((await b.run('deliver', '--all')).exit).toBe(0)
     expect(house.count(id, 'run.started')).toBe(1)
+  })
+
+  test('a message is refused beside a program on the other host, or queued, and runs after the turn', async () => {
+    const house = House.ofProcesses()
+    const [a, b] = [new Host(house, 'web-1'), new Host(house, 'web-2')]
+    const { id, gate, group } = await left(house, a)
+    // The first command finds the program itself; the second reads what the first recorded.
+    for (const round of [1, 2]) {
+      const refused = await b.run('send', 'bot', 'two', '--json')
+      expect(refused, `${round}: ${refused.stderr}`).toMatchObject({
+        exit: 6,
+        json: { error: { code: 'PROGRAM_ALIVE', reason: 'other_host' } },
+      })
+      const { message, hint } = refused.json.error
+      expect(message).toMatch(/another host \(web-1\); the message was not stored/)
+      expect(hint).toMatch(
+        /substrat recover --all; or, if that host is down: substrat recover --host-gone web-1;/,
+      )
+    }
+    expect((await b.run('show', 'bot', '--json')).json.next).toBe('substrat recover --host-gone web-1')
+    const queued = await b.run('send', 'bot', 'three', '--if-busy', 'queue')
+    expect(queued, queued.stderr).toMatchObject({
+      exit: 0,
+      stderr: expect.stringContaining('bot will run it after its interrupted turn'),
+    })
+    expect([isAlive(group), house.count(id, 'run.started')]).toEqual([true, 1])
+    const undelivered = await b.run('deliver', 'bot', '--json')
+    expect(undelivered, undelivered.stderr).toMatchObject({ exit: 6 })
+    expect(undelivered.stderr).toMatch(/another host \(web-1\).*recover --host-gone web-1/)
+    expect([isAlive(group), house.count(id, 'run.started')]).toEqual([true, 1])
+    await kill(group)
+    // One for the continued turn, and one for the queued message.
+    gate.open()
+    gate.open()
+    const declared = await b.run('recover', '--host-gone', 'web-1')
+    expect(declared.exit, declared.stderr).toBe(0)
+    const prompts = house
+      .records(id)
+      .flatMap((record) => (record.kind === 'run.started' ? [record.origin] : []))
+    expect(prompts).toEqual(['operator', 'continuation', 'mail'])
+    expect(house.log(id)).not.toContain('"two"')
+  })
+
+  test('repeating a key does not continue its turn beside a program on the other host, not even with --retry', async () => {
+    const house = House.ofProcesses()
+    const [a, b] = [new Host(house, 'web-1'), new Host(house, 'web-2')]
+    const { id, group } = await left(house, a, '--key', 'k')
+    for (const flags of [[], ['--retry'], ['--if-busy', 'queue']]) {
+      const again = await b.run('send', 'bot', 'one', '--key', 'k', ...flags, '--json')
+      expect(again, again.stderr).toMatchObject({ exit: 6, json: { run: { status: 'interrupted' } } })
+      expect(again.stderr).toContain('substrat recover --host-gone web-1')
+    }
+    expect([isAlive(group), house.count(id, 'run.started')]).toEqual([true, 1])
+    expect(house.inbox(id)).toEqual([])
+  })
+
+  test.each([['resume'], ['retry'], ['resume', '--reseed']])(
+    '%s continues no turn beside a program on the other host, however often it is repeated',
+    async (...command) => {
+      const house = House.ofProcesses()
+      const [a, b] = [new Host(house, 'web-1'), new Host(house, 'web-2')]
+      const { id, gate, group } = await left(house, a)
+      for (const round of [1, 2, 3]) {
+        const refused = await b.run(...(command as [string]), 'bot', '--json')
+        expect(refused, `${round}: ${refused.stderr}`).toMatchObject({ exit: 6 })
+        expect(refused.stderr + JSON.stringify(refused.json)).toContain('substrat recover --host-gone web-1')
+        expect(refused.stderr + JSON.stringify(refused.json)).toContain('on another host (web-1)')
+      }
+      expect([isAlive(group), house.count(id, 'run.started')]).toEqual([true, 1])
+      expect(interruptions(house, id)).toEqual(['other_host'])
+      await kill(group)
+      gate.open()
+      const declared = await b.run('recover', '--host-gone', 'web-1')
+      expect(declared, declared.stderr).toMatchObject({ exit: 0 })
+      expect(house.count(id, 'run.started')).toBe(2)
+    },
+  )
+
+  test('resume refused beside a program on the other host leaves the agent on hold', async () => {
+    const house = House.ofProcesses()
+    const [a, b] = [new Host(house, 'web-1'), new Host(house, 'web-2')]
+    await left(house, a)
+    expect((await b.run('suspend', 'bot', '--hold')).exit).toBe(0)
+    expect((await b.run('resume', 'bot')).exit).toBe(6)
+    expect((await b.run('show', 'bot', '--json')).json.hold).toBe(true)
   })
 
   test('a declaration also counts for an agent that another process holds at that moment', async () => {

@@ -21,6 +21,17 @@ const interrupted = (reason: Interruption): NewRecord[] => [
   ...running,
   { kind: 'run.interrupted', run_id: RUN, reason },
 ]
+const HOST = 'b'.repeat(32)
+const onOtherHost: NewRecord[] = [
+  ...born,
+  { ...startedRun(RUN), host_id: HOST, host_name: 'web-1' },
+  {
+    kind: 'run.interrupted',
+    run_id: RUN,
+    reason: 'other_host',
+    left: [{ process_group: 7, start_time: 1, kernel_boot_id: 'other', pid_namespace: '1', host_id: HOST }],
+  },
+]
 const limited = (not_before: string): NewRecord[] => [
   ...running,
   { kind: 'run.waiting', run_id: RUN, wait: 'not_before', not_before },
@@ -54,7 +65,8 @@ const ROWS: [string, NewRecord[], TurnKind[], string, string | null][] = [
   ['a turn that was continued in vain', exhausted, ['continuation'], 'exhausted', resume],
   ['an agent on hold', [...interrupted('process_exit'), held], except('resume'), 'hold', resume],
   ['a gated agent', [...interrupted('process_exit'), gated], except('resume'), 'gate', ungate],
-  ['a program that may still run', interrupted('program_alive'), ['mail'], 'program', resume],
+  ['a program that may still run', interrupted('program_alive'), except('resume'), 'program', resume],
+  ['a program on another host', onOtherHost, TURNS, 'program', `substrat recover --host-gone web-1`],
   ['a gated agent with a permit', [...interrupted('process_exit'), gated, permitted], [], '', null],
   ['a turn that is open', running, [], '', null],
   ['a tool of unknown outcome', interrupted('unknown_tool'), [], '', null],
