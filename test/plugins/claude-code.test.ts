@@ -119,7 +119,8 @@ describe('a turn', () => {
     expect(started().instructions).toBe('be brief')
     expect(wordAfter('--permission-mode')).toBe('acceptEdits')
     expect(argv.slice(-4)).toEqual(['--add-dir', '../a b', '--effort', 'high'])
-    expect(argv).not.toContain('--mcp-config')
+    expect(argv).not.toContain('--strict-mcp-config')
+    expect(notes('initialize')).toEqual([])
   })
 
   test('passes instructions of any length in a file, because every user can read arguments', async () => {
@@ -143,8 +144,8 @@ describe('a turn', () => {
       },
     }
     replyIn(await turn(await newSession(settings(), newHost(server)), 'call substrat'))
-    const { argv, mcp } = started()
-    expect(JSON.parse(mcp ?? '')).toEqual({ mcpServers: { substrat: { type: 'sdk', name: 'substrat' } } })
+    const { argv } = started()
+    expect(notes('initialize')).toEqual([{ subtype: 'initialize', sdkMcpServers: ['substrat'] }])
     expect(argv).toEqual(expect.arrayContaining(['--strict-mcp-config', '--allowedTools', 'mcp__substrat']))
     expect(argv.join(' ')).not.toContain('secret')
     expect(messages).toMatchObject([
@@ -199,7 +200,10 @@ describe('a turn', () => {
     )
   })
 
-  test("notes that claude cannot use substrat's tools", async () => {
+  test.each([
+    ['have no tools', 'failed'],
+    ['ignore the tools', 'missing'],
+  ])("notes that claude cannot use substrat's tools: %s", async (prompt, status) => {
     const server = {
       name: 'substrat',
       command: '/bin/substrat',
@@ -207,8 +211,8 @@ describe('a turn', () => {
       env: {},
       respond: async () => undefined,
     }
-    const { events } = await turn(await newSession(settings(), newHost(server)), 'have no tools')
-    const text = "claude cannot use substrat's tools: the status of their server is failed"
+    const { events } = await turn(await newSession(settings(), newHost(server)), prompt)
+    const text = `claude cannot use substrat's tools: the status of their server is ${status}`
     expect(events.filter(({ type }) => type === 'note')).toEqual([{ type: 'note', text }])
   })
 })

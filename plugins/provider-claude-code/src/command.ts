@@ -29,21 +29,8 @@ export function commandOf(
     // A file, because every user of the machine can read arguments, and Linux limits each to 128 KiB.
     ...(instructions === null ? [] : ['--append-system-prompt-file', write('instructions.md', instructions)]),
     // Claude must not ask about substrat's tools: substrat does.
-    ...(server === undefined
-      ? []
-      : [
-          ...['--mcp-config', mcpConfig(server), '--strict-mcp-config'],
-          ...['--allowedTools', `mcp__${server}`],
-        ]),
+    ...(server === undefined ? [] : [...['--strict-mcp-config', '--allowedTools', `mcp__${server}`]]),
     ...args,
   ]
   return { argv, cwd: workspace }
-}
-
-/**
- * A server of type `sdk` is this process: claude sends its MCP messages as control requests, and begins the turn
- * when they are answered. For a server that it starts itself, claude waits at the beginning of each turn, and 50 ms at its end.
- */
-function mcpConfig(name: string): string {
-  return JSON.stringify({ mcpServers: { [name]: { type: 'sdk', name } } })
 }

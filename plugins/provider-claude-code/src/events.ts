@@ -47,9 +47,10 @@ export class Events {
   }
 
   private ofInit({ mcp_servers }: JsonObject): AgentEvent[] {
-    const found = objectsOf(mcp_servers).find(({ name }) => name === this.server)
-    if (found === undefined || found.status === 'connected') return []
-    const text = `claude cannot use substrat's tools: the status of their server is ${String(found.status)}`
+    if (this.server === undefined) return []
+    const { status = 'missing' } = objectsOf(mcp_servers).find(({ name }) => name === this.server) ?? {}
+    if (status === 'connected') return []
+    const text = `claude cannot use substrat's tools: the status of their server is ${String(status)}`
     return [{ type: 'note', text }]
   }
 

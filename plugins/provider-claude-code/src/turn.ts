@@ -69,6 +69,7 @@ export async function* runTurn(turn: Turn): AsyncIterable<AgentEvent> {
     const onAbort = (running: JsonProgram): void => running.write(interrupt())
     program = await launchJsonProgram(host, command, { signal, onAbort, abortGraceMs: INTERRUPT_GRACE_MS })
     turn.onProgram(program)
+    if (server !== undefined) program.write(offerServer(server))
     program.write({
       type: 'user',
       uuid: turn.promptId,
@@ -213,6 +214,16 @@ const NOTED = { jsonrpc: '2.0', id: 0, result: {} }
 /** Text that claude writes instead of the model, about an API error, is not an answer. */
 function isOfModel({ type, message }: JsonObject): boolean {
   return type === 'stream_event' || (type === 'assistant' && objectOf(message)?.model !== '<synthetic>')
+}
+
+/**
+ * The server is this process: claude sends its MCP messages as control requests, and begins the turn when they are answered. To a
+ * server that `--mcp-config` names, claude 2.1.197 connects twice. For one that it starts itself, it waits at the beginning of
+ * each turn, and 50 ms at its end.
+ */
+function offerServer(name: string): object {
+  const request = { subtype: 'initialize', sdkMcpServers: [name] }
+  return { type: 'control_request', request_id: 'initialize', request }
 }
 
 let interrupts = 0

@@ -13,6 +13,8 @@ const resumed = flagOf('--resume')
 const id = resumed ?? flagOf('--session-id')
 const folder = path.join(process.env.CLAUDE_CONFIG_DIR, 'projects', '-workspace')
 const transcript = path.join(folder, `${id}.jsonl`)
+/** The tool servers of the turn. */
+let offered = []
 const contentOf = (file) => (file === undefined ? null : readFileSync(file, 'utf8'))
 const instructions_file = flagOf('--append-system-prompt-file')
 const instructions = contentOf(instructions_file)
@@ -20,7 +22,6 @@ writeFileSync(
   path.join(process.env.CLAUDE_CONFIG_DIR, 'started.json'),
   JSON.stringify({
     argv,
-    mcp: flagOf('--mcp-config'),
     instructions_file,
     instructions,
   }),
@@ -38,7 +39,15 @@ if (resumed === undefined && existsSync(transcript)) {
 }
 
 const lines = createInterface({ input: process.stdin })[Symbol.asyncIterator]()
-const first = await heard()
+let first = await heard()
+if (first.request?.subtype === 'initialize') {
+  const { request_id, request } = first
+  note('initialize', request)
+  const response = { subtype: 'success', request_id, response: { commands: [] } }
+  offered = request.sdkMcpServers.map((name) => ({ name, status: 'connected' }))
+  write(`${JSON.stringify({ type: 'control_response', response })}\n`)
+  first = await heard()
+}
 const prompt = first.message.content
 const last = prompt.split('\n').at(-1)
 mkdirSync(folder, { recursive: true })
@@ -146,6 +155,7 @@ async function act() {
     const failed = '"mcp_servers":[{"name":"substrat","status":"failed"}]'
     return write(recorded('hello').replace('"mcp_servers":[]', failed))
   }
+  if (last === 'ignore the tools') offered = []
   if (last === 'never end') {
     process.on('SIGTERM', () => undefined)
     play('slow')
@@ -321,7 +331,7 @@ function recorded(name) {
 
 /** Written synchronously, so that it is in the pipe before a death. */
 function write(text) {
-  const bytes = Buffer.from(text)
+  const bytes = Buffer.from(text.replace('"mcp_servers":[]', `"mcp_servers":${JSON.stringify(offered)}`))
   for (let at = 0; at < bytes.length; ) {
     try {
       at += writeSync(1, bytes, at)

@@ -76,7 +76,6 @@ export function decoded(state: Uint8Array | null): Record<string, unknown> {
 /** The arguments of the latest start of the stand-in. */
 export function started(): {
   argv: string[]
-  mcp?: string
   /** The content of the file. */
   instructions: string | null
   instructions_file?: string

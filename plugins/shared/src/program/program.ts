@@ -13,7 +13,7 @@ import type { AgentHost, JsonObject, LaunchCommand, LaunchedProgram } from 'subs
 import { readLines } from './framing.js'
 import { objectOf } from './json.js'
 import { parseJson } from './parse.js'
-import { keepTail, QUIET_MS, sleepUnref } from './tail.js'
+import { keepTail, monotonic, QUIET_MS, sleepUnref } from './tail.js'
 
 /** Longer than any sensible line: an image in a tool's result has some megabytes. */
 const LINE_BYTES_MAX = 32 * 1024 * 1024
@@ -102,10 +102,10 @@ async function* readUntilExit(program: LaunchedProgram): AsyncIterable<Buffer> {
   let latePieces = 0
   let isLate = false
   program.exited.then(async () => {
-    const exitedAt = performance.now()
+    const exitedAt = monotonic()
     while (!stdout.destroyed && !stdout.readableEnded) {
       await sleepUnref(QUIET_MS)
-      const now = performance.now()
+      const now = monotonic()
       isLate = now - exitedAt >= DRAIN_MS
       const isEmpty = stdout.readableLength === 0
       const isOver = isEmpty && (isLate || now - lastPieceAt >= QUIET_MS)
@@ -116,7 +116,7 @@ async function* readUntilExit(program: LaunchedProgram): AsyncIterable<Buffer> {
     // If the reader stops early, do not destroy stdout: SIGPIPE would kill the program before it has saved its
     // session.
     for await (const piece of stdout.iterator({ destroyOnReturn: false })) {
-      lastPieceAt = performance.now()
+      lastPieceAt = monotonic()
       if (isLate) latePieces += 1
       yield piece as Buffer
     }
