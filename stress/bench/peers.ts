@@ -52,7 +52,7 @@ const PEERS: Peer[] = [
   },
   { program: pi, continueArgv: () => ['-p', '--provider', 'loop', '--model', 'm', '--continue', 'hello'] },
 ]
-const CODEX = { atMost: 0.35 }
+const CODEX = { atMost: 0.3 }
 
 /** Uses a separate lab: the linked plugin would slow the start of the other subjects. */
 export async function modelRows(run: Run, withPeers: boolean): Promise<Row[]> {

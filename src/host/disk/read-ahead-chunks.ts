@@ -10,7 +10,7 @@
 
 /** Few, because the first thread may wait for a whole chunk. */
 export const CHUNK_ENTRIES = 32
-/** Of each thread. */
+/** The number of slots of each thread. */
 const SLOTS = 8
 /** For the files of one chunk. */
 const SLOT_BYTES = 512 * 1024
@@ -43,7 +43,7 @@ export function sharedMemory(entries: number): SharedMemory {
   }
 }
 
-/** What both threads do with that memory. */
+/** The part that both threads have. */
 abstract class Chunks {
   protected readonly states: Int32Array
   protected readonly counters: Int32Array
@@ -150,7 +150,7 @@ export class FirstThread extends Chunks {
   }
 }
 
-/** What was read of one directory. The ranges are in `Slot.bytes`. A range is empty if its file was not read. */
+/** The files of one directory. The ranges are in `Slot.bytes`. A range is empty if its file was not read. */
 export interface Entry {
   start: number
   end: number

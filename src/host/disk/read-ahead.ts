@@ -1,6 +1,6 @@
 /**
  * Reads two files of each of very many directories on two threads, for a caller that needs them in order: the first file whole, and
- * the second from the offset that the first one names to its end. What was not read, the caller reads itself.
+ * the second from the offset that the first one names to its end. The caller itself reads the files that were not read.
  */
 import { createRequire } from 'node:module'
 import { availableParallelism } from 'node:os'
@@ -51,7 +51,7 @@ export class ReadAhead {
     return new ReadAhead(names, new FirstThread(memory, (chunk, slot) => readChunk(job, chunk, slot)))
   }
 
-  /** Undefined if its files were not read. What it returns is valid until the next call. */
+  /** Undefined if its files were not read. The result is valid until the next call. */
   take(name: string): FilesRead | undefined {
     if (name !== this.names[this.next]) return undefined
     const index = this.next % CHUNK_ENTRIES
