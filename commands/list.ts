@@ -1,31 +1,74 @@
 import * as Flags from '@oclif/core/flags'
 import { BaseCommand } from '../src/command/base.js'
+import { since } from '../src/command/flags.js'
 import { agentsTable } from '../src/command/print/describe.js'
-import { LISTED_STATUSES, listAgents } from '../src/operations/list-and-show.js'
-import { SESSION_STATES } from '../src/schema/words.js'
+import { LISTED_STATUSES, type ListFilter, listAgents } from '../src/operations/list-and-show.js'
+import { SESSION_STATES, SHOWN_STATUSES } from '../src/schema/words.js'
 
 export default class List extends BaseCommand {
-  static override summary = 'List agents with their state and status.'
+  static override summary = 'List agents with their status.'
+  static override description =
+    'At a terminal: newest first, one status for each agent, and its title or the first words of its latest message. In a pipe: one line per agent, oldest first, with state and status.'
   static override examples = [
     '<%= config.bin %> list',
+    '<%= config.bin %> list --status failed --since 24h',
+    '<%= config.bin %> list --watch',
     '<%= config.bin %> list --status interrupted_startup --json',
   ]
   static override flags = {
     status: Flags.string({
-      options: LISTED_STATUSES,
+      options: [...new Set([...LISTED_STATUSES, ...SHOWN_STATUSES])],
       description: 'show only agents with this status; default: all',
     }),
     state: Flags.string({
       options: SESSION_STATES,
       description: 'show only agents in this state; default: all but terminated',
     }),
+    since: since({ description: 'show only agents that changed since this time; default: all' }),
     roots: Flags.boolean({ description: 'show only agents without a parent' }),
     all: Flags.boolean({ description: 'also show terminated agents' }),
+    watch: Flags.boolean({
+      description: 'draw the list again when it changes, until Ctrl-C; agents that need you come first',
+    }),
   }
 
   async run(): Promise<void> {
     const { flags } = await this.parse(List)
-    const agents = listAgents(this.openForRead(), flags)
-    this.printObject({ agents }, agentsTable(agents, flags))
+    const { watch, ...filter } = flags
+    if (watch || (process.stdout.isTTY === true && !this.jsonEnabled())) return this.forPerson(filter, watch)
+    const { status } = filter
+    if (status !== undefined && !(LISTED_STATUSES as readonly string[]).includes(status)) {
+      const { listRows } = await import('../src/operations/list-rows.js')
+      const agents = listRows(this.openForRead(), filter).map(({ agent }) => agent)
+      return this.printObject({ agents }, agentsTable(agents, filter))
+    }
+    const agents = listAgents(this.openForRead(), filter)
+    this.printObject({ agents }, agentsTable(agents, filter))
+  }
+
+  private async forPerson(filter: ListFilter, isWatched: boolean): Promise<void> {
+    const [
+      { listRows, needsPerson, newestFirst, shownOf },
+      { listText },
+      { redraw, refuseWithoutTerminal, terminalSize },
+    ] = await Promise.all([
+      import('../src/operations/list-rows.js'),
+      import('../src/command/print/list-rows.js'),
+      import('../src/command/watch.js'),
+    ])
+    if (isWatched) refuseWithoutTerminal(this.jsonEnabled())
+    const draw = (): string => {
+      const store = this.openForRead()
+      const found = newestFirst(listRows(store, filter))
+      if (store === undefined || found.length === 0) return agentsTable([], filter)
+      const rows = isWatched
+        ? [...found.filter(needsPerson), ...found.filter((row) => !needsPerson(row))]
+        : found
+      const { columns, rows: lines } = terminalSize()
+      const size = { columns, rowsMax: isWatched ? lines - 2 : undefined }
+      return listText(rows, (row) => shownOf(store, row), size)
+    }
+    if (isWatched) await redraw(draw, () => this.isRead)
+    else this.print(draw())
   }
 }

@@ -1,7 +1,7 @@
 import * as Args from '@oclif/core/args'
 import * as Flags from '@oclif/core/flags'
 import { BaseCommand } from '../src/command/base.js'
-import { treeText } from '../src/command/print/tree-text.js'
+import { treeText, watchedTreeText } from '../src/command/print/tree-text.js'
 import { damageOf, viewTree } from '../src/operations/tree.js'
 
 export default class Tree extends BaseCommand {
@@ -17,14 +17,33 @@ export default class Tree extends BaseCommand {
   }
   static override flags = {
     all: Flags.boolean({ default: false, description: 'also show terminated agents' }),
+    watch: Flags.boolean({
+      description: 'draw the tree again when it changes, until Ctrl-C; agents that need you come first',
+    }),
   }
 
   async run(): Promise<void> {
     const { args, flags } = await this.parse(Tree)
     const agentId = args.agent === undefined ? undefined : this.resolveForRead(args.agent).agentId
+    if (flags.watch) return this.watch(agentId, flags.all)
     const tree = viewTree(this.openForRead(), { agentId, all: flags.all })
     this.printObject(tree, treeText(tree))
     const damage = damageOf(tree)
     if (damage !== undefined) this.fail(damage, false)
+  }
+
+  private async watch(agentId: string | undefined, all: boolean): Promise<void> {
+    const { redraw, refuseWithoutTerminal, terminalSize } = await import('../src/command/watch.js')
+    const { fitted } = await import('../src/command/print/width.js')
+    refuseWithoutTerminal(this.jsonEnabled())
+    const draw = (): string => {
+      const text = watchedTreeText(viewTree(this.openForRead(), { agentId, all }))
+      const { columns } = terminalSize()
+      return text
+        .split('\n')
+        .map((line) => fitted(line, columns))
+        .join('\n')
+    }
+    await redraw(draw, () => this.isRead)
   }
 }

@@ -128,6 +128,7 @@ const WITHIN_OPERATIONS = [
   'deliver stuck',
   'fork spawn',
   'import spawn',
+  'list-rows list-and-show',
   'prune removable',
   'recover host-gone',
   'recover recovery-text',

@@ -1,4 +1,4 @@
-/** The sentence about a parked turn that a message replaces: what was given up, and how to decide instead. */
+/** The sentence about a parked turn that a message replaces. It names the lost question or call, and how to decide instead. */
 import { readableTime } from '../clock.js'
 import type { Ask } from '../schema/types.js'
 import type { State, Wait } from '../session/state.js'

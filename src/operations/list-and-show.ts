@@ -6,7 +6,7 @@ import { turnObstacle } from '../dispatch/turn-obstacle.js'
 import { viewAgent, viewTurn } from '../dispatch/view.js'
 import { SubstratError } from '../errors.js'
 import { countPending, type MailIndex, mailIndexOf } from '../mail/inbox.js'
-import type { ShownAgent } from '../schema/output.js'
+import type { AgentView, ShownAgent } from '../schema/output.js'
 import type { ListedAgent } from '../schema/output-overview.js'
 import { STATUSES } from '../schema/words.js'
 import { recordAt, withAgent } from '../session/load.js'
@@ -14,6 +14,7 @@ import { peekSummary } from '../session/peek-summary.js'
 import { readRecordText, readText } from '../session/read.js'
 import type { SessionRecord } from '../session/records.js'
 import { runningTools } from '../session/running-tools.js'
+import type { AgentSummary } from '../session/snapshot-layout.js'
 import type { Location, Run, State } from '../session/state.js'
 import { isUnfinished, type Status } from '../session/status.js'
 import { statusNow } from '../session/status-now.js'
@@ -26,17 +27,26 @@ export interface ListFilter {
   roots: boolean
   /** Include terminated agents. */
   all: boolean
+  /** Only agents that changed since this time. */
+  since?: string | undefined
 }
 
 export const LISTED_STATUSES = [...STATUSES, 'corrupt'] as const
 
+/** Also receives what a listed agent's own fields do not say. */
+export type OnSummary = (agent: AgentView, summary: AgentSummary) => void
+
 /** Oldest first. */
-export function listAgents(store: Store | undefined, filter: ListFilter): ListedAgent[] {
+export function listAgents(
+  store: Store | undefined,
+  filter: ListFilter,
+  onSummary?: OnSummary,
+): ListedAgent[] {
   if (store === undefined) return []
   const ids = store.agentIds()
   const hasMail = mailIndexOf(store)
   store.readAhead(ids)
-  const agents = ids.map((id) => listedAgent(store, id, hasMail))
+  const agents = ids.map((id) => listedAgent(store, id, hasMail, onSummary))
   return agents.filter((agent) => matches(agent, filter)).sort(byCreation)
 }
 
@@ -115,11 +125,13 @@ function nextCommand(state: State, status: Status, isPending: boolean): string |
   return isUnfinished(state) || isPending ? `substrat resume ${name}` : `substrat send ${name} '…'`
 }
 
-function listedAgent(store: Store, id: string, hasMail: MailIndex): ListedAgent {
+function listedAgent(store: Store, id: string, hasMail: MailIndex, onSummary?: OnSummary): ListedAgent {
   try {
     const state = peekSummary(store, id, hasMail(id))
     if (state === undefined) throw missingLog(store, id)
-    return viewAgent(store, state, hasMail)
+    const agent = viewAgent(store, state, hasMail)
+    onSummary?.(agent, state)
+    return agent
   } catch (error) {
     if (!(error instanceof SubstratError)) throw error
     return {
@@ -131,9 +143,10 @@ function listedAgent(store: Store, id: string, hasMail: MailIndex): ListedAgent 
   }
 }
 
-function matches(agent: ListedAgent, { status, state, roots, all }: ListFilter): boolean {
+function matches(agent: ListedAgent, { status, state, roots, all, since }: ListFilter): boolean {
   if (status !== undefined && agent.status !== status) return false
   if (!('state' in agent)) return state === undefined
+  if (since !== undefined && agent.updated_at < since) return false
   if (state !== undefined) return agent.state === state && (!roots || agent.parent === null)
   return (all || agent.state !== 'terminated') && (!roots || agent.parent === null)
 }

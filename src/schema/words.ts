@@ -67,6 +67,22 @@ export const STATUSES = ['running', 'waiting', 'idle', 'interrupted_startup', 'i
 
 export type Status = (typeof STATUSES)[number]
 
+/** The one word that `list` shows a person: the status, or what keeps the agent from its turns. */
+export const SHOWN_STATUSES = [
+  'running',
+  'waiting',
+  'failed',
+  'held',
+  'gated',
+  'scheduled',
+  'interrupted',
+  'idle',
+  'terminated',
+  'corrupt',
+] as const
+
+export type ShownStatus = (typeof SHOWN_STATUSES)[number]
+
 export const SESSION_STATES = ['created', 'active', 'suspended', 'terminated'] as const
 
 export const RUN_STATUSES = ['open', 'completed', 'failed', 'cancelled', 'interrupted'] as const

@@ -4,7 +4,7 @@
  * Invariant: only this module writes and reads that order. JSON escapes a quote within a text, so no text can pass for the
  * fields after it.
  */
-import type { Run, State } from './state.js'
+import type { Run, RunStatus, State } from './state.js'
 
 /** A text without an escape. With one, the caller parses the whole snapshot. */
 const CHARACTERS = '[^"\\\\]*'
@@ -18,7 +18,7 @@ const OBJECT = '\\{[^{}]*\\}'
 const GATE = { isGated: false, permits: 0 }
 const RECOVERY = { last_boot_seen: null, interruption: null, barren_attempts: 0, unanswered_requests: 0 }
 const NO_GATE = JSON.stringify(GATE).replace(/[{}]/g, '\\$&')
-const ENDED = `\\{"run_id":${TEXT},"boot_id":${TEXT},"status":"(?:completed|failed|cancelled|interrupted)"`
+const ENDED = `\\{"run_id":${TEXT},"boot_id":${TEXT},"status":"(completed|failed|cancelled|interrupted)"`
 
 /** The fields that lists show. For an idle agent `run` is null, because no column depends on an ended run. */
 export type AgentSummary = Pick<
@@ -44,7 +44,10 @@ export type AgentSummary = Pick<
   | 'delivered'
   | 'reminders'
   | 'recovery'
->
+> & {
+  /** The status of the ended run, if `run` is null only because this is a summary. */
+  ended?: RunStatus | undefined
+}
 
 /** The form of a field in an idle agent. */
 interface Form {
@@ -92,7 +95,7 @@ const LAYOUT: Record<keyof State, Form | null> = {
   context_offset: hiddenField(NUMBER),
   context_seq: hiddenField(NUMBER),
   compaction: hiddenField(`null|${OBJECT}`),
-  run: hiddenField(`null|${ENDED}`),
+  run: shownField(`(?:null|${ENDED})`),
   reply: later,
   keys: later,
   keys_since: later,
@@ -181,6 +184,7 @@ export function idleSummary(latin1: string, agentId: string): AgentSummary | und
     last_offset: Number(found[AT.last_offset]),
     log_bytes: Number(found[AT.log_bytes]),
     run: null,
+    ended: found[AT.run] as RunStatus | undefined,
     tokens: NONE,
     delivered: NONE,
     reminders: NONE,

@@ -56,6 +56,7 @@ function expectSame(id: string): void {
   expect(peekState(store, id)).toEqual(truth)
   const brief = peekSummary(store, id, false) as AgentSummary
   expect(shown(brief)).toEqual(shown(truth))
+  expect(brief.run?.status ?? brief.ended).toBe(truth.run?.status)
   expect(deriveStatus(brief, false, reading(NOW))).toBe(deriveStatus(truth, false, reading(NOW)))
 }
 

@@ -50,7 +50,7 @@ export class Terminal {
     this.tmux(['send-keys', key])
   }
 
-  /** What the person sees, without empty lines at the end. */
+  /** The text that the person sees, without empty lines at the end. */
   screen(): string {
     return this.tmux(['capture-pane', '-p', '-S', '-']).trimEnd()
   }

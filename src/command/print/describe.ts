@@ -10,9 +10,9 @@ import { elapsedText } from './elapsed.js'
 import { table } from './table.js'
 import { totalText } from './usage-text.js'
 
-export function agentsTable(agents: ListedAgent[], { status, state, roots }: ListFilter): string {
-  if (agents.length === 0 && (status !== undefined || state !== undefined || roots))
-    return 'no agents match (show all agents: substrat list --all)'
+export function agentsTable(agents: ListedAgent[], { status, state, since, roots }: ListFilter): string {
+  const isFiltered = [status, state, since].some((value) => value !== undefined) || roots
+  if (agents.length === 0 && isFiltered) return 'no agents match (show all agents: substrat list --all)'
   if (agents.length === 0) return 'no agents yet (create one: substrat spawn)'
   const head = ['AGENT', 'ID', 'STATE', 'STATUS', 'PROVIDER', 'INBOX', 'UPDATED']
   if (!agents.some((agent) => titleOf(agent) !== '')) return table(head, agents, cellsOf)

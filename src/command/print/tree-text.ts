@@ -14,6 +14,19 @@ export function treeText({ agents, stray }: TreeView): string {
   return parts.join('\n\n')
 }
 
+/** The same below a line for each agent that goes on only after a person did something. */
+export function watchedTreeText(tree: TreeView): string {
+  const waiting = [...tree.agents, ...tree.stray].flatMap(needingPerson)
+  const lines = waiting.map((node) => `needs you: ${'path' in node ? node.path : node.id} (${node.status})`)
+  return [...lines, treeText(tree)].join('\n')
+}
+
+function needingPerson(node: AnyNode): AnyNode[] {
+  const isNeeding =
+    !['running', 'idle'].includes(node.status) && !('state' in node && node.state === 'terminated')
+  return [...(isNeeding ? [node] : []), ...node.children.flatMap(needingPerson)]
+}
+
 const HEAD = ['AGENT', 'ID', 'STATUS', 'INBOX', '']
 
 interface Drawn {

@@ -1,0 +1,87 @@
+/** The output of `list` at a terminal. */
+import { clock } from '../../clock.js'
+import type { ListRow } from '../../operations/list-rows.js'
+import type { ShownAgent } from '../../schema/output.js'
+import { oneLine } from '../output.js'
+import { askText } from './ask-text.js'
+import { displayWidth, fitted, paddedTo } from './width.js'
+
+export interface ListSize {
+  columns: number
+  /** More rows are only counted. */
+  rowsMax?: number | undefined
+}
+
+/** Reading the message of each of very many agents would take longer than the list itself. */
+const QUOTED_MAX = 200
+
+export function listText(
+  rows: ListRow[],
+  shownOf: (row: ListRow) => ShownAgent | undefined,
+  { columns, rowsMax = rows.length }: ListSize,
+): string {
+  const shown = rows.slice(0, rowsMax)
+  const now = clock.now()
+  const head = ['STATUS', 'AGENT', 'CHANGED', 'ABOUT']
+  const cells = shown.map(({ agent, status }) => [
+    status,
+    nameOf(agent),
+    'updated_at' in agent ? agoText(agent.updated_at, now) : '?',
+  ])
+  const [statusWidth = 0, widest = 0] = [0, 1].map((column) =>
+    [head, ...cells].reduce((most, row) => Math.max(most, displayWidth(row[column] as string)), 0),
+  )
+  // As wide as any age, so that the columns do not move as time passes.
+  const changedWidth = 10
+  // A long path leaves room for the words of the message.
+  const nameWidth = Math.max(5, Math.min(widest, Math.floor(columns / 3)))
+  const aboutWidth = columns - statusWidth - nameWidth - changedWidth - 6
+  const line = ([status, name, changed]: string[], about: string): string =>
+    [
+      paddedTo(status as string, statusWidth),
+      paddedTo(fitted(name as string, nameWidth), nameWidth),
+      paddedTo(changed as string, changedWidth),
+      aboutWidth < 8 ? '' : fitted(about, aboutWidth),
+    ]
+      .join('  ')
+      .trimEnd()
+  const lines = shown.map((row, index) => {
+    const about = index < QUOTED_MAX ? aboutText(row, shownOf(row)) : ''
+    return line(cells[index] as string[], about)
+  })
+  const more = rows.length - shown.length
+  return [line(head, 'ABOUT'), ...lines, ...(more > 0 ? [`and ${more} more`] : [])].join('\n')
+}
+
+/** A name is short enough to type; an agent without one has the beginning of its id, which commands also accept. */
+function nameOf(agent: ListRow['agent']): string {
+  const name = agent.path ?? agent.id
+  return oneLine(name === agent.id ? agent.id.slice(0, 8) : name)
+}
+
+function aboutText({ agent, status }: ListRow, shown: ShownAgent | undefined): string {
+  if ('error' in agent) return oneLine(agent.error.message)
+  if (agent.title !== null) return oneLine(agent.title)
+  if (shown === undefined) return ''
+  const ask = shown.wait?.asks[0]
+  if (shown.wait !== null && ask !== undefined) return oneLine(askText(shown.wait, ask).join(': '))
+  if (status === 'failed' || status === 'interrupted') return oneLine(shown.trouble ?? '')
+  return oneLine((shown.reply ?? '').slice(0, 400).trim())
+}
+
+const MINUTE = 60_000
+const DAY = 24 * 60 * MINUTE
+
+/** `12 s ago`, `5 min ago`, `3 h ago`; after a day the weekday and time, after a week the date, in local time. */
+function agoText(iso: string, now: number): string {
+  const at = new Date(iso)
+  const ms = Math.max(0, now - at.getTime())
+  if (ms < MINUTE) return `${Math.floor(ms / 1000)} s ago`
+  if (ms < 60 * MINUTE) return `${Math.floor(ms / MINUTE)} min ago`
+  if (ms < DAY) return `${Math.floor(ms / (60 * MINUTE))} h ago`
+  const two = (count: number): string => String(count).padStart(2, '0')
+  if (ms < 7 * DAY) return `${WEEKDAYS[at.getDay()]} ${two(at.getHours())}:${two(at.getMinutes())}`
+  return `${at.getFullYear()}-${two(at.getMonth() + 1)}-${two(at.getDate())}`
+}
+
+const WEEKDAYS = ['Sun', 'Mon', 'Tue', 'Wed', 'Thu', 'Fri', 'Sat']
