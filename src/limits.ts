@@ -12,6 +12,7 @@ export const limits = {
   lineBytesMax: 1024 * 1024,
   /** The size of a bundle before its compression. */
   bundleBytesMax: 1024 * 1024 * 1024,
+  bundleManifestBytesMax: 16 * 1024 * 1024,
   /** How many bytes at the end of a log are checked again: by a reader, and before an append. */
   logCheckedForReadBytes: 16 * 1024,
   logCheckedForAppendBytes: 256 * 1024,

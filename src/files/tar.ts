@@ -5,6 +5,9 @@
 import { SubstratError } from '../errors.js'
 
 const BLOCK = 512
+/** Two empty blocks. Other programs pad an archive to a multiple of 20 blocks. */
+export const END_BYTES = 2 * BLOCK
+export const PADDED_END_BYTES = END_BYTES + 20 * BLOCK
 const NAME_BYTES = 100
 const PREFIX_BYTES = 155
 const TYPE_FILE = '0'
@@ -14,12 +17,23 @@ export interface ArchivedFile {
   bytes: Buffer
 }
 
-/** `path`: ASCII, at most 100 bytes after a slash that divides it. */
-export function tarOf(files: Iterable<ArchivedFile>): Buffer {
-  const blocks: Buffer[] = []
+/** The archive in parts, one for each file. `path`: ASCII, at most 100 bytes after a slash that divides it. */
+export function* tarParts(files: Iterable<ArchivedFile>): Generator<Buffer> {
   for (const { path, bytes } of files)
-    blocks.push(headerOf(path, bytes.length), bytes, Buffer.alloc(-bytes.length & (BLOCK - 1)))
-  return Buffer.concat([...blocks, Buffer.alloc(2 * BLOCK)])
+    yield Buffer.concat([headerOf(path, bytes.length), bytes], archivedBytes(bytes.length))
+  yield Buffer.alloc(END_BYTES)
+}
+
+/** How much of an archive a file of that size takes. */
+export function archivedBytes(size: number): number {
+  return BLOCK + size + (-size & (BLOCK - 1))
+}
+
+/** The first file, given a part of the archive from its beginning. `size` may be larger than that part has bytes. */
+export function firstFileOf(part: Buffer): (ArchivedFile & { size: number }) | undefined {
+  if (part.length < BLOCK) return undefined
+  const { path, size } = parsedHeader(part.subarray(0, BLOCK))
+  return { path, size, bytes: part.subarray(BLOCK, BLOCK + size) }
 }
 
 /** Throws USAGE for anything but regular files, for a path that occurs twice, and for a damaged archive. */
@@ -29,15 +43,22 @@ export function filesOf(archive: Buffer): Map<string, Buffer> {
   for (;;) {
     const header = archive.subarray(at, at + BLOCK)
     if (header.length < BLOCK) throw refused('it has no end')
-    if (header.every((byte) => byte === 0)) return files
+    if (isZero(header)) {
+      if (!isZero(archive.subarray(at))) throw refused('it goes on after its end')
+      return files
+    }
     const { path, size, type } = parsedHeader(header)
     if (type !== TYPE_FILE && type !== '\0') throw refused(`${shown(path)} is not a regular file`)
     if (files.has(path)) throw refused(`${shown(path)} occurs twice`)
     const bytes = archive.subarray(at + BLOCK, at + BLOCK + size)
     if (bytes.length < size) throw refused(`${shown(path)} is cut short`)
     files.set(path, bytes)
-    at += BLOCK + size + (-size & (BLOCK - 1))
+    at += archivedBytes(size)
   }
+}
+
+function isZero(bytes: Buffer): boolean {
+  return bytes.every((byte) => byte === 0)
 }
 
 export function refused(why: string): SubstratError {

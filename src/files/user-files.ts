@@ -16,15 +16,20 @@ export function readUserFile(path: string): string {
   return io.readFollowing('user_file.read', path).toString('utf8')
 }
 
-/** Throws USAGE if the file is larger. */
+/** Also reads a pipe, to its end. Throws USAGE if the file is larger. */
 export function readUserBytes(path: string, bytesMax: number): Buffer {
   const facts = statIfThere('user_file.stat', path)
-  if (facts === undefined)
-    throw new SubstratError('USAGE', `there is no file ${path}`, { hint: 'check the path', facts: { path } })
-  const isLarge = facts.sizeBytes > bytesMax
-  const bytes = isLarge ? undefined : io.readFollowing('user_file.read', path)
-  if (bytes !== undefined && bytes.length <= bytesMax) return bytes
-  throw tooLargeError(path, bytesMax)
+  if (facts === undefined) throw notThereError(path, 'there is no file')
+  if (facts.kind === 'directory') throw notThereError(path, 'a directory is not a file:')
+  if (facts.sizeBytes > bytesMax) throw tooLargeError(path, bytesMax)
+  if (facts.kind === 'file') return io.readFollowing('user_file.read', path)
+  const bytes = io.readStream('user_file.read', path, bytesMax)
+  if (bytes === undefined) throw tooLargeError(path, bytesMax)
+  return bytes
+}
+
+function notThereError(path: string, why: string): SubstratError {
+  return new SubstratError('USAGE', `${why} ${path}`, { hint: 'check the path', facts: { path } })
 }
 
 export function tooLargeError(what: string, bytesMax: number): SubstratError {

@@ -2,7 +2,7 @@
 import { readState } from '../dispatch/read-state.js'
 import { viewAgent } from '../dispatch/view.js'
 import { SubstratError, shellWord } from '../errors.js'
-import { BUNDLE_VERSION, type BundledFiles, packBundle } from '../files/bundle.js'
+import { BUNDLE_VERSION, type BundledFiles, isTooLarge, packBundle } from '../files/bundle.js'
 import { limits } from '../limits.js'
 import type { Bundle, BundledAgent } from '../schema/bundle.js'
 import type { AgentView } from '../schema/output.js'
@@ -40,8 +40,7 @@ export function exportBundle(store: Store, agentId: string, isTree: boolean): Ex
     exported_at: new Date().toISOString(),
     agents,
   }
-  const sizes = [...logs.values(), ...[...blobs.values()].flatMap((each) => [...each.values()])]
-  if (sizes.reduce((sum, { length }) => sum + length, 0) > limits.bundleBytesMax * 0.9) throw tooLarge(top)
+  if (isTooLarge(manifest)) throw tooLarge(top)
   return {
     bytes: packBundle({ manifest, logs, blobs }),
     agents: states.map((state) => viewAgent(store, state)),

@@ -156,17 +156,20 @@ function firstBatch(copy: Copy, path: string, bundle: BundledFiles, workspace: s
 function ownRecords({ id, name, parent, agent }: Copy, path: string, log: BytesLog): Buffer {
   const lines = new BatchLines(0)
   const parts: Buffer[] = []
-  const scan = log.batches({ offset: 0, seq: 1 })
+  let copied = 0
+  const scan = log.batches({ offset: 0, seq: 1, isDamageRefused: true })
   let step = scan.next()
   for (; step.done !== true; step = scan.next()) {
     for (const { record, offset, end } of step.value) {
       const { crc: _, ...fields } = record
       const own = ownFields(fields, agent.id, { agent_id: id, name, parent, path })
-      parts.push(own === undefined ? log.read(offset, end) : lineOf(lines, own))
+      if (own === undefined) continue
+      parts.push(log.read(copied, offset), lineOf(lines, own))
+      copied = end
     }
   }
   if (step.value.damage !== undefined) throw refused(`the log of ${agent.path} is damaged`)
-  return Buffer.concat(parts)
+  return Buffer.concat([...parts, log.read(copied, log.size())])
 }
 
 /** Undefined for a record that does not name the agent itself. */

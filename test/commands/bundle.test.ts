@@ -4,7 +4,7 @@ import { readFileSync, rmSync, writeFileSync } from 'node:fs'
 import { join } from 'node:path'
 import { gunzipSync, gzipSync } from 'node:zlib'
 import { describe, expect, test } from 'vitest'
-import { filesOf, tarOf } from '../../src/files/tar.js'
+import { filesOf, tarParts } from '../../src/files/tar.js'
 import { repository } from '../../stress/support/lab.js'
 import { House } from '../support/cli.js'
 import { tempDirectory } from '../support/temp.js'
@@ -141,11 +141,60 @@ describe('a copy of an agent in another home', () => {
   })
 })
 
+test('a bundle comes through a named pipe', async () => {
+  const file = await exported(await houseWithNotes())
+  const to = new House()
+  const run = (command: string) =>
+    spawnSync('bash', ['-c', command, process.execPath, join(repository, 'bin', 'run.js'), file], {
+      env: to.env,
+      encoding: 'utf8',
+    })
+  expect(run('"$0" "$1" import <(cat "$2")')).toMatchObject({ status: 0, stderr: '' })
+  expect(run('"$0" "$1" import /').stderr).toContain('a directory is not a file: /')
+})
+
 describe('a bundle that is not as it was exported is refused, and nothing is created:', () => {
   const CASES: [string, (files: Map<string, Buffer>, manifest: Manifest) => unknown, string][] = [
     ['not gzip', () => Buffer.from('hello'), 'not compressed by gzip'],
-    ['cut short', (files) => packed(files).subarray(0, 400), 'not compressed by gzip, or is cut short'],
-    ['not an archive', () => gzipSync('hello'), 'it has no end'],
+    ['cut short', (files) => packed(files).subarray(0, 200), 'it is cut short'],
+    ['cut short after its manifest', (files) => packed(files).subarray(0, -20), 'or is cut short'],
+    ['not an archive', () => gzipSync('hello'), 'it is cut short'],
+    ['no end', (files) => gzipSync(archived(files).subarray(0, -1024)), 'it has no end'],
+    [
+      'a file after its end',
+      (files) => gzipSync(Buffer.concat([archived(files), archived(new Map([['x', Buffer.from('x')]]))])),
+      'it goes on after its end',
+    ],
+    [
+      'a second gzip member after its end',
+      (files) => Buffer.concat([packed(files), gzipSync('x'.repeat(512))]),
+      'it goes on after its end',
+    ],
+    [
+      'more contents than its manifest says',
+      (files) => Buffer.concat([packed(files), gzipSync(Buffer.alloc(1024 * 1024))]),
+      'it has more than its manifest says',
+    ],
+    [
+      'a manifest that is not its first file',
+      (files) => packed(new Map([...files].reverse())),
+      'it has no manifest.json at its beginning',
+    ],
+    [
+      'a manifest of 17 MB',
+      (files) => void files.set('manifest.json', Buffer.alloc(17 * 1024 * 1024, '[')),
+      'its manifest.json is too large',
+    ],
+    [
+      'a size of 2 GB in its manifest',
+      (_, manifest) => void Object.assign(manifest.agents[0] as object, { log_bytes: 2 ** 31 }),
+      'its contents are larger than',
+    ],
+    [
+      'a negative size in its manifest',
+      (_, manifest) => void Object.assign(manifest.agents[0] as object, { log_bytes: -1 }),
+      'a size in its manifest.json is negative',
+    ],
     ['no manifest', (files) => void files.delete('manifest.json'), 'it has no manifest.json'],
     ['a manifest that is not JSON', (files) => void files.set('manifest.json', Buffer.from('{')), 'not JSON'],
     ['a newer version', (_, manifest) => void Object.assign(manifest, { bundle: 2 }), 'version 2'],
@@ -200,7 +249,7 @@ describe('a bundle that is not as it was exported is refused, and nothing is cre
     [
       'a link',
       (files) => {
-        const archive = Buffer.from(tarOf([...files].map(([path, bytes]) => ({ path, bytes }))))
+        const archive = archived(files)
         archive.write('2', 156, 'latin1')
         let sum = 0
         for (let at = 0; at < 512; at++) sum += at >= 148 && at < 156 ? 0x20 : (archive[at] as number)
@@ -216,8 +265,8 @@ describe('a bundle that is not as it was exported is refused, and nothing is cre
     const files = filesOf(gunzipSync(readFileSync(file)))
     const manifest = JSON.parse(String(files.get('manifest.json'))) as Manifest
     const spoiled = change(files, manifest)
-    if (files.has('manifest.json') && String(files.get('manifest.json')).length > 1)
-      files.set('manifest.json', Buffer.from(JSON.stringify(manifest)))
+    const { length = 0 } = files.get('manifest.json') ?? {}
+    if (length > 1 && length < 1024 * 1024) files.set('manifest.json', Buffer.from(JSON.stringify(manifest)))
     writeFileSync(file, Buffer.isBuffer(spoiled) ? spoiled : packed(files))
     const to = new House()
     const refused = await to.run(['import', file])
@@ -248,5 +297,9 @@ interface Manifest {
 }
 
 function packed(files: Map<string, Buffer>): Buffer {
-  return gzipSync(tarOf([...files].map(([path, bytes]) => ({ path, bytes }))))
+  return gzipSync(archived(files))
+}
+
+function archived(files: Map<string, Buffer>): Buffer {
+  return Buffer.concat([...tarParts([...files].map(([path, bytes]) => ({ path, bytes })))])
 }

@@ -16,10 +16,19 @@ import {
 } from 'node:fs'
 import { join } from 'node:path'
 import { describe, expect, test } from 'vitest'
-import { isDirectory, readUserFile, writeUserFile } from '../../src/files/user-files.js'
+import { isDirectory, readUserBytes, readUserFile, writeUserFile } from '../../src/files/user-files.js'
 import { failing, withFaults } from '../support/faults.js'
 import { recordOperations } from '../support/operations.js'
 import { tempDirectory } from '../support/temp.js'
+
+test('a file of bytes is read up to its limit, also if it has no end', () => {
+  const path = join(tempDirectory(), 'bytes')
+  writeFileSync(path, Buffer.alloc(100_000, 7))
+  expect(readUserBytes(path, 100_000)).toEqual(Buffer.alloc(100_000, 7))
+  expect(() => readUserBytes(path, 99_999)).toThrow('is larger than 99999 bytes')
+  expect(() => readUserBytes('/dev/zero', 100_000)).toThrow('/dev/zero is larger than 100000 bytes')
+  expect(() => readUserBytes('/dev', 100_000)).toThrow('a directory is not a file: /dev')
+})
 
 describe('a user file', () => {
   test('is created, and replaced whole with its old mode', () => {

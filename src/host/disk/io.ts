@@ -120,6 +120,26 @@ export function readFollowing(point: string, path: string): Buffer {
   return step({ point, name: 'read', path }, () => fs.readFileSync(path))
 }
 
+/** Like readFollowing, for a pipe or a device, which may have no end. Undefined for more than `bytesMax` bytes. */
+export function readStream(point: string, path: string, bytesMax: number): Buffer | undefined {
+  return step({ point, name: 'read', path }, () => {
+    const fd = fs.openSync(path, O_RDONLY)
+    try {
+      const parts: Buffer[] = []
+      for (let rest = bytesMax; rest >= 0; ) {
+        const part = Buffer.allocUnsafe(64 * 1024)
+        const count = fs.readSync(fd, part, 0, part.length, null)
+        if (count === 0) return Buffer.concat(parts)
+        parts.push(part.subarray(0, count))
+        rest -= count
+      }
+      return undefined
+    } finally {
+      fs.closeSync(fd)
+    }
+  })
+}
+
 /** Like readFollowing, but reads at most `bytesMax` bytes. */
 export function readFollowingUpTo(point: string, path: string, bytesMax: number): Buffer {
   const file = step({ point, name: 'open', path }, () => ({

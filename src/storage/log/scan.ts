@@ -48,6 +48,8 @@ export interface ScanStart {
   seq: number
   /** Whether that record may be inside a batch. The first batch is then yielded from that record on. */
   isWithinBatch?: boolean
+  /** The caller refuses every damage, so the scan ends there. It returns each damage as a truncated tail. */
+  isDamageRefused?: boolean
 }
 
 /**
@@ -71,6 +73,7 @@ export function* scanLog(reader: LogBytes, start: ScanStart): Generator<LoggedRe
     const misplaced = 'damage' in parsed ? parsed.damage : misplacedIn(parsed.object, expectedSeq, batchFirst)
     if (misplaced !== undefined) {
       const end = tornEnd(misplaced)
+      if (start.isDamageRefused === true) return end
       // A misplaced line with a good checksum was written whole, so no crash left it.
       const isWhole = !('damage' in parsed)
       if (isWhole || otherBatchFrom(reader, line.offset, size, batchFirst ?? expectedSeq))

@@ -146,13 +146,13 @@ export const DAMAGE: Mutant[] = [
   {
     name: 'an incomplete batch is accepted',
     place: 'storage/log/scan.ts scanLog',
-    edits: { 'return:3': '@expression:4' },
+    edits: { 'return:4': '@expression:4' },
     suites: ['storage/log/log'],
   },
   {
     name: 'an incomplete batch is not reported as damage',
     place: 'storage/log/scan.ts scanLog',
-    edits: { 'if:4': '' },
+    edits: { 'if:5': '' },
     suites: ['storage/log/log'],
   },
   {

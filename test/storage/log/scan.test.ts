@@ -1,7 +1,7 @@
 import fc from 'fast-check'
 import { describe, expect, test } from 'vitest'
 import { frame } from '../../../src/storage/log/frame.js'
-import { type LogBytes, recordsFromEnd } from '../../../src/storage/log/scan.js'
+import { type LogBytes, recordsFromEnd, scanLog } from '../../../src/storage/log/scan.js'
 
 function readerOf(bytes: Buffer): LogBytes {
   return { size: () => bytes.length, read: (from, to) => bytes.subarray(from, to) }
@@ -34,4 +34,22 @@ describe('records read from the end of a log', () => {
       expect(found.map(({ record }) => record.seq)).toEqual([3, 1])
     }
   })
+})
+
+test('a scan that refuses damage reads nothing after it', () => {
+  const bytes = Buffer.alloc(8 * 1024 * 1024, '\n')
+  const endsOf = (isDamageRefused: boolean) => {
+    let readTo = 0
+    const reader: LogBytes = {
+      size: () => bytes.length,
+      read(from, to) {
+        readTo = to
+        return bytes.subarray(from, to)
+      },
+    }
+    const step = scanLog(reader, { offset: 0, seq: 1, isDamageRefused }).next()
+    return { damage: step.done === true ? step.value.damage?.kind : undefined, readTo }
+  }
+  expect(endsOf(true)).toEqual({ damage: 'torn', readTo: 1024 * 1024 })
+  expect(endsOf(false)).toEqual({ damage: 'torn', readTo: bytes.length })
 })
