@@ -1,8 +1,10 @@
+import { join } from 'node:path'
 import * as Args from '@oclif/core/args'
 import * as Flags from '@oclif/core/flags'
 import { BaseCommand } from '../src/command/base.js'
 import { duration } from '../src/command/flags.js'
 import { deliveredLine } from '../src/command/print/result-line.js'
+import { workOnDeliveries } from '../src/dispatch/delivery-workers.js'
 import { deliver, namedAgents } from '../src/operations/deliver.js'
 
 export default class Deliver extends BaseCommand {
@@ -29,13 +31,17 @@ export default class Deliver extends BaseCommand {
     timeout: duration({
       description: 'wait this long for a free slot; default: the timeout setting',
     }),
+    worker: Flags.boolean({ hidden: true, description: 'deliver for the command that started this one' }),
   }
 
   async run(): Promise<void> {
     const { argv, flags } = await this.parse(Deliver)
+    if (flags.worker) return workOnDeliveries(this.context({ isLenient: true, isWorker: true }))
     const agentIds = namedAgents(argv as string[], flags.all, (word) => this.resolveForWrite(word))
     const ctx = this.context({ isLenient: true, waitMs: flags.timeout })
-    await deliver(ctx, { all: flags.all, agentIds }, (delivered, failure) =>
+    // The workers draw nothing, so at a terminal this process delivers all.
+    const script = process.stderr.isTTY === true ? undefined : join(this.config.root, 'bin/run.js')
+    await deliver(ctx, { all: flags.all, agentIds, script }, (delivered, failure) =>
       this.printResult(delivered, deliveredLine(delivered), failure),
     )
   }

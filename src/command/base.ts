@@ -32,6 +32,8 @@ export interface ContextOptions {
   waitMs?: number | undefined
   /** Also run agents that receive mail because of this command. Default true. */
   drains?: boolean
+  /** The command that started this one notes unusable settings. */
+  isWorker?: boolean
   /** One JSON line per record, with live text marked partial. */
   isStream?: boolean
 }
@@ -109,7 +111,10 @@ export abstract class BaseCommand extends Command {
     this.reporter = reporter
     this.isStream = options.isStream === true
     const note = (text: string): void => reporter.note(text)
-    const settings = options.isLenient === true ? Settings.readLeniently(store, note) : Settings.read(store)
+    const settings =
+      options.isLenient === true
+        ? Settings.readLeniently(store, options.isWorker === true ? () => undefined : note)
+        : Settings.read(store)
     this.knownSettings = settings
     this.shutdown = new Shutdown(settings.durationMs('shutdown_grace'), note)
     const parts = {

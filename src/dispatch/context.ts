@@ -66,6 +66,8 @@ export interface DeliveryPolicy {
   isOn: boolean
   /** Limit on turns for mail. */
   turnsMax: number
+  /** Limit on agents with a turn at one time. */
+  activeMax: number
   onVisited: ((agentId: string, visited: VisitResult) => void) | undefined
   /** Whether no turn starts before `untilIdle`. */
   isPaused: boolean

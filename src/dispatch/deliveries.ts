@@ -118,7 +118,7 @@ class CommandDeliveries implements Deliveries {
       this.waiting.clear()
     }
     for (const agentId of this.waiting) {
-      if (this.isPaused || this.active.size >= this.ctx.bounds.slotsMax) return
+      if (this.isPaused || this.active.size >= this.policy.activeMax) return
       this.waiting.delete(agentId)
       const done = this.deliver(agentId).then(() => {
         this.active.delete(agentId)
@@ -176,7 +176,12 @@ export function withDeliveries(
   parts: Omit<Context, 'deliveries'>,
   policy: Pick<DeliveryPolicy, 'isOn'> & Partial<DeliveryPolicy>,
 ): Context {
-  const usual = { turnsMax: limits.turnsDrainedMax, onVisited: undefined, isPaused: false }
+  const usual = {
+    turnsMax: limits.turnsDrainedMax,
+    activeMax: parts.bounds.slotsMax,
+    onVisited: undefined,
+    isPaused: false,
+  }
   return new CommandDeliveries(parts, { ...usual, ...policy }).ctx
 }
 

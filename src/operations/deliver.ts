@@ -5,6 +5,7 @@
  */
 
 import type { Context, VisitResult } from '../dispatch/context.js'
+import { shareAmongWorkers } from '../dispatch/delivery-workers.js'
 import { limitKeptServers } from '../dispatch/kept-servers.js'
 import { failureOfLatest } from '../dispatch/outcome.js'
 import { markAgain, unmarkAbsent, withPendingAgents } from '../dispatch/pending-visits.js'
@@ -23,6 +24,8 @@ export interface DeliverRequest {
   /** Every agent that may need a visit. */
   all: boolean
   agentIds: string[]
+  /** The program to start worker processes with. Undefined: this process delivers all. */
+  script?: string | undefined
 }
 
 export type DeliverListener = (delivered: DeliveredAgent, failure: SubstratError | undefined) => void
@@ -33,20 +36,23 @@ export type DeliverListener = (delivered: DeliveredAgent, failure: SubstratError
  */
 export async function deliver(
   command: Context,
-  { all, agentIds }: DeliverRequest,
+  { all, agentIds, script }: DeliverRequest,
   onAgent: DeliverListener,
 ): Promise<void> {
   const visits = new Map<string, VisitResult>()
-  const ctx = command.deliveries.contextUnder({
-    turnsMax: Number.POSITIVE_INFINITY,
-    onVisited: (agentId, visited) => visits.set(agentId, sumOf(visits.get(agentId), visited)),
-  })
+  const onVisited = (agentId: string, visited: VisitResult): void => {
+    visits.set(agentId, sumOf(visits.get(agentId), visited))
+  }
+  const ctx = command.deliveries.contextUnder({ turnsMax: Number.POSITIVE_INFINITY, onVisited })
   let told = 0
   const work = async (ids: string[]): Promise<boolean> => {
-    for (const id of ids) {
-      if (ctx.store.hasAgent(id)) ctx.deliveries.wake(id)
-      else unmarkAbsent(ctx, id)
-    }
+    const agents = ids.filter((id) => {
+      const isThere = ctx.store.hasAgent(id)
+      if (!isThere) unmarkAbsent(ctx, id)
+      return isThere
+    })
+    if (script !== undefined) await shareAmongWorkers(ctx, agents, script, onVisited)
+    for (const id of agents) if (!visits.has(id)) ctx.deliveries.wake(id)
     await ctx.deliveries.untilIdle()
     for (const id of new Set([...ids, ...visits.keys()])) {
       const visited = visits.get(id)

@@ -17,6 +17,8 @@ function stopSignals(): StopSignal[] {
   return SIGNALS.filter((name) => name !== 'SIGHUP' || !isHangupIgnored)
 }
 
+function ignore(): void {}
+
 /** After a program's death, how long to wait for our own stop signal, which may have reached the program first. */
 const SIGNAL_PAUSE_MS = 500
 
@@ -77,6 +79,23 @@ export class Shutdown {
     for (const name of stopSignals()) process.on(name, this.onSignal)
   }
 
+  /** As if that signal had come. For a process that another one stops: a signal to a whole group would count twice. */
+  request(name: StopSignal): void {
+    if (this.requested === undefined) this.onSignal(name)
+  }
+
+  /** From now on, only \`request\` and \`stopNow\` start a shutdown, and no signal does. */
+  ignoreSignals(): void {
+    this.close()
+    this.isListening = true
+    for (const name of SIGNALS) process.on(name, ignore)
+  }
+
+  /** Turns in flight stop without the rest of the grace period. */
+  stopNow(): void {
+    this.stopped.abort()
+  }
+
   /** The command's timeout has passed: turns in flight get the grace period to end. */
   expire(): void {
     this.timer ??= setTimeout(() => this.stopped.abort(), this.graceMs)
@@ -84,7 +103,7 @@ export class Shutdown {
 
   close(): void {
     clearTimeout(this.timer)
-    for (const name of SIGNALS) process.off(name, this.onSignal)
+    for (const name of SIGNALS) process.off(name, this.onSignal).off(name, ignore)
     this.isListening = false
   }
 
