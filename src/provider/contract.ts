@@ -176,6 +176,11 @@ export type ModelEvent =
    */
   | { type: 'item'; item: JsonObject }
   /**
+   * The service refused the items of earlier responses, and the provider now asks without them. Later requests leave the items of
+   * all responses before this one out.
+   */
+  | { type: 'items_refused' }
+  /**
    * Yield it also before a failure, if it is known: the service charges for a refusal too. A later event replaces it. `model`
    * is the model that answered, as the service names it.
    */

@@ -139,6 +139,7 @@ const EXAMPLES: { [K in RecordKind]: Required<Omit<NewRecord<K>, 'kind'>> } = {
     model: 'm',
     items: [{ type: 'thinking', signature: 's' }],
     items_blob: BLOB,
+    items_refused: true,
     calls: [
       { call_id: 'c', name: 'shell', input: { command: 'make' } },
       { call_id: 'd', name: 'write_file', input_blob: BLOB },
@@ -295,6 +296,7 @@ const SPOILED: Record<string, unknown[]> = {
   models: [null, [{ model: 'm' }], [{ ...USAGE, model: 7 }]],
   items: [null, ['thinking'], {}],
   items_blob: ['text', { blob: 'b', bytes: 1 }],
+  items_refused: ['yes', 1],
   attempt: [2 ** 53, '1'],
   process_group: [1.5, null],
   start_time: [null],

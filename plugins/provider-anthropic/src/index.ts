@@ -1,6 +1,7 @@
 /** `anthropic`: Anthropic's Messages API, and compatible servers. */
-import type { ModelProvider } from 'substrat/provider'
+import type { ModelEvent, ModelProvider, ModelRequest } from 'substrat/provider'
 import { ask, guardedEvents } from '../../shared/src/model/ask.js'
+import { askAgainWithoutReasoning } from '../../shared/src/model/reasoning.js'
 import { scrubber } from '../../shared/src/model/secrets.js'
 import { isLast, readAnswer } from './answer.js'
 import { messagesBody } from './body.js'
@@ -24,16 +25,19 @@ const provider: ModelProvider = {
     const environment = process.env
     const settings = readSettings(request, environment)
     const { key, endpoint, model } = settings
-    const events = ask({
-      endpoint,
-      headers: { 'x-api-key': key, 'anthropic-version': API_VERSION, 'user-agent': USER_AGENT },
-      body: messagesBody(request, settings),
-      signal,
-      environment,
-      isLast,
-    })
+    const answerTo = (asked: ModelRequest): AsyncIterable<ModelEvent> => {
+      const events = ask({
+        endpoint,
+        headers: { 'x-api-key': key, 'anthropic-version': API_VERSION, 'user-agent': USER_AGENT },
+        body: messagesBody(asked, settings),
+        signal,
+        environment,
+        isLast,
+      })
+      return readAnswer(events, endpoint)
+    }
     const scrub = scrubber(key, { url: endpoint.url, model }, environment)
-    yield* guardedEvents(readAnswer(events, endpoint), signal, scrub)
+    yield* guardedEvents(askAgainWithoutReasoning(request, answerTo), signal, scrub)
   },
 }
 

@@ -1,6 +1,7 @@
 /** `openai`: OpenAI's models, and any server that supports one of its two APIs. */
-import type { ModelProvider } from 'substrat/provider'
+import type { ModelEvent, ModelProvider, ModelRequest } from 'substrat/provider'
 import { ask, guardedEvents } from '../../shared/src/model/ask.js'
+import { askAgainWithoutReasoning } from '../../shared/src/model/reasoning.js'
 import { scrubber } from '../../shared/src/model/secrets.js'
 import { readChat } from './chat-answer.js'
 import { chatBody } from './chat-body.js'
@@ -31,16 +32,22 @@ const provider: ModelProvider = {
     const settings = readSettings(request, environment)
     const { key, endpoint, model } = settings
     const api = APIS[settings.api]
-    const events = ask({
-      endpoint,
-      headers: { 'user-agent': USER_AGENT, ...(key === undefined ? {} : { authorization: `Bearer ${key}` }) },
-      body: api.body(request, settings),
-      signal,
-      environment,
-      isLast: api.isLast,
-    })
+    const answerTo = (asked: ModelRequest): AsyncIterable<ModelEvent> => {
+      const events = ask({
+        endpoint,
+        headers: {
+          'user-agent': USER_AGENT,
+          ...(key === undefined ? {} : { authorization: `Bearer ${key}` }),
+        },
+        body: api.body(asked, settings),
+        signal,
+        environment,
+        isLast: api.isLast,
+      })
+      return api.read(events, endpoint)
+    }
     const scrub = scrubber(key, { url: endpoint.url, model }, environment)
-    yield* guardedEvents(api.read(events, endpoint), signal, scrub)
+    yield* guardedEvents(askAgainWithoutReasoning(request, answerTo), signal, scrub)
   },
 }
 

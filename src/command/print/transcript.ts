@@ -117,9 +117,12 @@ function say(record: SessionRecord, text: (record: SessionRecord) => string): st
 
 /** Undefined if the entry of message.agent shows everything. */
 function responseText(record: SessionRecord<'model.responded'>): string | undefined {
-  const { calls = [], items, items_blob } = record
+  const { calls = [], items, items_blob, items_refused } = record
   const bytes = items_blob?.bytes ?? (items === undefined ? 0 : Buffer.byteLength(JSON.stringify(items)))
   const lines = [
+    ...(items_refused === true
+      ? ['the service refused the reasoning of earlier responses; it was left out']
+      : []),
     ...(bytes === 0 ? [] : [`reasoning: ${bytes} bytes, kept for the provider`]),
     ...calls.map(({ name, input }) => `calls ${callText({ tool: name, input: input ?? LARGE })}`),
   ]

@@ -162,6 +162,12 @@ export const provider = {
         "The provider's own items, such as reasoning with a signature. It gets them back in this order, unchanged.",
       ),
     items_blob: blob.optional().describe('A blob of the JSON of `items`, if that is too large for the line.'),
+    items_refused: z
+      .boolean()
+      .optional()
+      .describe(
+        'The service refused the items of earlier responses: it answered without them, and later requests leave them out.',
+      ),
   }),
   'model.failed': kind('A request failed, or an agent program reported a usage limit.', {
     run_id,

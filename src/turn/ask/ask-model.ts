@@ -24,6 +24,8 @@ interface ModelAnswer {
   model?: string
   calls: ToolCall[]
   items: JsonObject[]
+  /** The service refused the items of earlier responses. */
+  itemsRefused: boolean
 }
 
 export type ModelOutcome =
@@ -72,6 +74,7 @@ export async function complete(
   const gathered = new Gathered()
   const calls: ToolCall[] = []
   const items = new Items()
+  let itemsRefused = false
   try {
     let stop: ModelAnswer['stop'] | undefined
     for await (const event of untilStopped(provider.complete(request, { signal: ends.signal }), ends)) {
@@ -79,13 +82,14 @@ export async function complete(
       if (event?.type === 'text') onText(gathered.add(event.text))
       else if (event?.type === 'tool_call') calls.push(checkCall(event.call, calls))
       else if (event?.type === 'item') items.add(plainObject(event.item))
+      else if (event?.type === 'items_refused') itemsRefused = true
       else if (event?.type === 'usage') gathered.countRequest(event)
       else if (event?.type === 'stop' && STOPS.includes(event.reason)) stop = event.reason
       else throw offContract(`an event ${shownEvent(event)}`)
     }
     if (stop === undefined) throw endedEarly()
     const { usage = null, ...named } = gathered.used
-    const answer = { reply: gathered.text, stop, usage, ...named, calls, items: items.all }
+    const answer = { reply: gathered.text, stop, usage, ...named, calls, items: items.all, itemsRefused }
     return { outcome: 'answered', answer }
   } catch (error) {
     if (ends.signal.aborted) return { outcome: 'stopped', ...gathered.used }

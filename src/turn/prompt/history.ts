@@ -4,6 +4,8 @@
  * A refused turn is left out with its prompt: the model, or its provider's filter, would refuse the same words in every
  * later request. If the turn is tried again, it is included.
  *
+ * Items that the service has refused once are left out for good: it would refuse each later request.
+ *
  * Invariant: every call of an assistant message has exactly one result, right after the message, in the order of the calls.
  * A notice or message that arrived in between comes after the results.
  */
@@ -103,6 +105,7 @@ class Gathering {
         this.said = { text: session.text(record.content), seq: record.seq }
         break
       case 'model.responded':
+        if (record.items_refused === true) this.dropItems()
         this.respond(
           record.seq,
           (record.calls ?? []).map((call) => toolCall(call, session)),
@@ -148,6 +151,12 @@ class Gathering {
     this.flushSaid()
     this.flushResponse()
     return this.found
+  }
+
+  /** Also those of a refused turn, which may be tried again. */
+  private dropItems(): void {
+    for (const { messages } of [...this.found, ...(this.refused?.exchanges ?? [])])
+      for (const message of messages) if (message.role === 'assistant') delete message.items
   }
 
   private take(exchange: Exchange): void {

@@ -23,6 +23,7 @@ export function modelResponded(
     ...(event.model === undefined ? {} : { model: event.model }),
     ...(calls.length === 0 ? {} : { calls }),
     ...event.items,
+    ...(event.itemsRefused === true ? { items_refused: true } : {}),
   }
   if (calls.length === 0)
     return {

@@ -119,6 +119,8 @@ export type TurnEvent =
       calls: CallRecord[]
       /** The provider's own items. */
       items?: StoredItems
+      /** The service refused the items of earlier responses. */
+      itemsRefused?: boolean
     }
   /** `isSummary`: it was the request for the summary that a compaction needs. */
   | ({ type: 'model_failed'; error: RunError; plan: RetryPlan; isSummary?: boolean } & ErrorDetail)

@@ -29,6 +29,7 @@ const KEYS = [
 
 const ERRORS: Record<ErrorKind, [status: number, type: Anthropic.ErrorType]> = {
   invalid: [400, 'invalid_request_error'],
+  unbound: [400, 'invalid_request_error'],
   authentication: [401, 'authentication_error'],
   permission: [403, 'permission_error'],
   quota: [400, 'invalid_request_error'],

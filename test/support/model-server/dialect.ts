@@ -27,6 +27,7 @@ export interface SentEvent {
 
 export const DEFAULT_MESSAGE: Record<ErrorKind, string> = {
   invalid: 'The request is not valid.',
+  unbound: 'The encrypted content could not be verified.',
   authentication: 'Incorrect API key provided.',
   permission: 'This key may not use this model.',
   quota: 'You exceeded your current quota, please check your plan and billing details.',

@@ -4,6 +4,7 @@ import type { ErrorKind } from './scenario.js'
 
 const ERRORS: Record<ErrorKind, [status: number, type: string, code: string | null]> = {
   invalid: [400, 'invalid_request_error', null],
+  unbound: [400, 'invalid_request_error', 'invalid_encrypted_content'],
   authentication: [401, 'invalid_request_error', 'invalid_api_key'],
   permission: [403, 'invalid_request_error', null],
   quota: [429, 'insufficient_quota', 'insufficient_quota'],

@@ -8,6 +8,8 @@ export interface Scenario {
   rules?: ({ includes: string } & ScriptedAnswer)[]
   /** A longer request (at 4 characters per token) is refused as too long. */
   context_tokens_max?: number
+  /** Reasoning is refused if the system prompt, the tools or a message before it has changed. */
+  is_bound?: boolean
   /** Any other key is refused; without it, every key is accepted. */
   key?: string
 }
@@ -61,6 +63,8 @@ export interface Fault {
 
 export type ErrorKind =
   | 'invalid'
+  /** Reasoning in the history is not taken back. */
+  | 'unbound'
   | 'authentication'
   | 'permission'
   | 'quota'

@@ -7,6 +7,7 @@ import { createServer as createSecureServer } from 'node:https'
 import type { AddressInfo, Socket } from 'node:net'
 import { setTimeout as sleep } from 'node:timers/promises'
 import { anthropic } from './anthropic.js'
+import { type Bindings, bind, bindingRefusal } from './bound.js'
 import { chat } from './chat.js'
 import { DEFAULT_MESSAGE, type Dialect, isObject, type Json, type SentEvent } from './dialect.js'
 import { type Issued, reasoningIn } from './reasoning.js'
@@ -63,7 +64,7 @@ export async function startModelServer(
   scenario: Scenario | AnswerFunction = { responses: [] },
   options: ModelServerOptions = {},
 ): Promise<ModelServer> {
-  const state: State = { scenario, requests: [], attempts: new Map(), issued: new Map() }
+  const state: State = { scenario, requests: [], attempts: new Map(), issued: new Map(), bindings: new Map() }
   const sockets = new Set<Socket>()
   const handle = (request: IncomingMessage, response: ServerResponse): void => {
     serve(state, request, response).catch((error: unknown) => response.destroy(error as Error))
@@ -102,6 +103,7 @@ interface State {
   requests: RecordedRequest[]
   attempts: Map<string, number>
   issued: Issued
+  bindings: Bindings
 }
 
 async function serve(state: State, request: IncomingMessage, response: ServerResponse): Promise<void> {
@@ -131,6 +133,9 @@ async function serve(state: State, request: IncomingMessage, response: ServerRes
     if (!response.writableFinished) record.hungUpAt = performance.now()
   })
   const scenario = typeof state.scenario === 'function' ? { responses: [] } : state.scenario
+  const isBound = scenario.is_bound === true
+  const unbound = isBound ? bindingRefusal(state.bindings, record.body, state.issued) : undefined
+  if (unbound !== undefined) return sendError(record, response, dialect, 'unbound', unbound, {})
   const refusal = refusalOf(record, dialect, body, text.length, scenario, state.issued)
   if (refusal !== undefined) {
     const [kind, message] = refusal
@@ -142,7 +147,7 @@ async function serve(state: State, request: IncomingMessage, response: ServerRes
     typeof state.scenario === 'function'
       ? answerFor({ responses: [], rules: [{ includes: '', ...state.scenario(record) }] }, 0, latest)
       : answerFor(scenario, record.place, latest)
-  await perform(record, response, dialect, answer, state.issued)
+  await perform(record, response, dialect, answer, state.issued, isBound ? state.bindings : undefined)
 }
 
 function refusalOf(
@@ -182,6 +187,7 @@ async function perform(
   dialect: Dialect,
   answer: ScriptedAnswer,
   issued: Issued,
+  bindings: Bindings | undefined,
 ): Promise<void> {
   const fault =
     record.attempt <= (answer.fault?.attempts ?? Number.POSITIVE_INFINITY) ? answer.fault : undefined
@@ -189,7 +195,14 @@ async function perform(
   if (fault?.error !== undefined && fault.after_events === undefined) {
     return sendError(record, response, dialect, fault.error, fault.message, fault.headers)
   }
-  const events = withFault(dialect.events(answer, record.place, record.body, issued), fault, dialect)
+  const all = dialect.events(answer, record.place, record.body, issued)
+  if (bindings !== undefined)
+    bind(
+      bindings,
+      record.body,
+      all.map(({ data }) => data),
+    )
+  const events = withFault(all, fault, dialect)
   response.writeHead(200, { 'content-type': 'text/event-stream; charset=utf-8', ...fault?.headers })
   response.flushHeaders()
   for (const { name, data } of events) {

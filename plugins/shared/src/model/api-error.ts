@@ -67,6 +67,16 @@ const REFUSED_CODES = [
 const REFUSED_MESSAGE =
   /(blocked by|triggering) .{0,40}content (management|filter)|\b(was|been|is) flagged\b|violat\w+ .{0,40}(usage|content) polic/i
 
+/** Reasoning in the history was refused, in the words of OpenAI and Anthropic. */
+const REASONING_CODE = 'invalid_encrypted_content'
+const REASONING_MESSAGE = /thinking\b.{0,40}\bblocks?\b|encrypted.content/i
+const reasoningRefusals = new WeakSet<Error>()
+
+/** Whether the API refused the whole request because of the reasoning in its history. */
+export function isReasoningRefusal(error: unknown): boolean {
+  return error instanceof Error && reasoningRefusals.has(error)
+}
+
 const TYPE_OF_CODE: Record<string, FailureType> = {
   authentication_error: 'authentication',
   permission_error: 'authentication',
@@ -87,11 +97,14 @@ export function apiFailure({ target, status, headers, error }: Reported): Provid
   const answered = status === undefined ? 'stopped in the middle of its answer' : `answered ${status}`
   const message = error.message === '' ? '' : `: ${oneLine(error.message)}`
   const canWait = type === 'rate_limit' || type === 'overloaded'
-  return failure(
+  const failed = failure(
     type,
     `${target} ${answered}${message}`,
     canWait ? retryAfterMs(headers, Date.now()) : undefined,
   )
+  const isOfReasoning = error.codes.includes(REASONING_CODE) || REASONING_MESSAGE.test(error.message)
+  if (status === 400 && isOfReasoning) reasoningRefusals.add(failed)
+  return failed
 }
 
 function typeOf(status: number | undefined, { codes, message }: ApiError): FailureType {
