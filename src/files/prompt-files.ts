@@ -18,9 +18,9 @@ export interface TextFile {
  */
 export function readTextFile(path: string, bytesMax: number, root?: string): TextFile | undefined {
   try {
-    if (root !== undefined && !isBelow(root, path)) return undefined
+    // Most files that a prompt may have are missing, and \`stat\` says so without an error.
     const facts = statIfThere('prompt.stat', path)
-    if (facts?.kind !== 'file') return undefined
+    if (facts?.kind !== 'file' || (root !== undefined && !isBelow(root, path))) return undefined
     const read = io.readFollowingUpTo('prompt.read', path, Math.min(bytesMax, facts.sizeBytes))
     return { text: read.toString('utf8'), bytes: facts.sizeBytes, cut: facts.sizeBytes - read.length }
   } catch {
