@@ -5,6 +5,7 @@ import { BaseCommand } from '../src/command/base.js'
 import { duration } from '../src/command/flags.js'
 import { deliveredLine } from '../src/command/print/result-line.js'
 import { workOnDeliveries } from '../src/dispatch/delivery-workers.js'
+import { isSameFile } from '../src/files/user-files.js'
 import { deliver, namedAgents } from '../src/operations/deliver.js'
 
 export default class Deliver extends BaseCommand {
@@ -39,10 +40,15 @@ export default class Deliver extends BaseCommand {
     if (flags.worker) return workOnDeliveries(this.context({ isLenient: true, isWorker: true }))
     const agentIds = namedAgents(argv as string[], flags.all, (word) => this.resolveForWrite(word))
     const ctx = this.context({ isLenient: true, waitMs: flags.timeout })
-    // The workers draw nothing, so at a terminal this process delivers all.
-    const script = process.stderr.isTTY === true ? undefined : join(this.config.root, 'bin/run.js')
-    await deliver(ctx, { all: flags.all, agentIds, script }, (delivered, failure) =>
+    await deliver(ctx, { all: flags.all, agentIds, script: this.script }, (delivered, failure) =>
       this.printResult(delivered, deliveredLine(delivered), failure),
     )
+  }
+
+  /** To start workers with. Undefined at a terminal, because workers draw nothing, and for a program that contains substrat. */
+  private get script(): string | undefined {
+    const script = join(this.config.root, 'bin/run.js')
+    const isOwnProcess = process.argv[1] !== undefined && isSameFile(process.argv[1], script)
+    return isOwnProcess && process.stderr.isTTY !== true ? script : undefined
   }
 }

@@ -89,6 +89,12 @@ export function isThere(path: string): boolean {
   return statIfThere('user_file.stat', path) !== undefined
 }
 
+/** Also through a symlink. */
+export function isSameFile(path: string, other: string): boolean {
+  const [a, b] = [path, other].map((each) => statIfThere('user_file.stat', each))
+  return a !== undefined && a.inode === b?.inode && a.device === b.device
+}
+
 export function isPlainFile(path: string): boolean {
   return statIfThere('user_file.stat', path)?.kind === 'file'
 }
