@@ -1,7 +1,9 @@
+import { resolve } from 'node:path'
 import * as Flags from '@oclif/core/flags'
 import { BaseCommand } from '../src/command/base.js'
 import { agent } from '../src/command/flags.js'
 import { toMarkdown } from '../src/command/print/markdown.js'
+import { SubstratError } from '../src/errors.js'
 import { writeUserFile } from '../src/files/user-files.js'
 import { exportConversation } from '../src/operations/export.js'
 import type { Store } from '../src/storage/store.js'
@@ -12,6 +14,7 @@ export default class Export extends BaseCommand {
     '<%= config.bin %> export notes -o notes.md',
     '<%= config.bin %> export notes --json',
     '<%= config.bin %> export notes --bundle notes.bundle --tree',
+    '<%= config.bin %> export notes --bundle notes.bundle --move',
   ]
   static override args = {
     agent,
@@ -26,11 +29,18 @@ export default class Export extends BaseCommand {
       description: 'write a bundle for substrat import to this file; - for stdout',
       helpValue: 'FILE',
     }),
-    tree: Flags.boolean({ description: 'with all living agents below it', dependsOn: ['bundle'] }),
+    tree: Flags.boolean({ description: 'with all living agents below it' }),
+    move: Flags.boolean({
+      description:
+        'close the agents in this home: they move, with their ids, mail, waits, tokens and keys; a running turn is interrupted',
+    }),
   }
 
   async run(): Promise<void> {
     const { args, flags } = await this.parse(Export)
+    if (flags.tree && flags.bundle === undefined)
+      throw new SubstratError('USAGE', '--tree is for a bundle', { hint: 'name its file: --bundle FILE' })
+    if (flags.move) return this.move(args.agent, flags)
     const { store, agentId } = this.resolveForRead(args.agent)
     if (flags.bundle !== undefined) return this.writeBundle(store, agentId, flags.bundle, flags.tree)
     const conversation = exportConversation(store, agentId)
@@ -41,6 +51,25 @@ export default class Export extends BaseCommand {
       { output: flags.output, messages: conversation.messages.length },
       `wrote ${conversation.messages.length} messages to ${flags.output}`,
     )
+  }
+
+  private async move(word: string, flags: { bundle?: string | undefined; tree: boolean }): Promise<void> {
+    const { bundle: file, tree: isTree } = flags
+    if (file === undefined || file === '-')
+      throw new SubstratError('USAGE', 'a move needs a file, which is durable before the agents are closed', {
+        hint: 'name it: --bundle FILE',
+      })
+    const agentId = this.resolveForWrite(word)
+    const { moveAgents } = await import('../src/operations/move-agents.js')
+    const { bundle, agents, isRepeated } = await moveAgents(this.context({ drains: false }), {
+      agentId,
+      isTree,
+      to: resolve(file),
+      deliver: async (bytes) => writeUserFile(file, bytes, 0o600),
+    })
+    const what = agents.length === 1 ? '1 agent' : `${agents.length} agents`
+    const when = isRepeated ? 'an earlier command has moved' : 'moved'
+    this.printObject({ output: file, agents, bytes: bundle.length }, `${when} ${what} to ${file}`)
   }
 
   private async writeBundle(store: Store, agentId: string, output: string, isTree: boolean): Promise<void> {

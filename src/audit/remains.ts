@@ -80,7 +80,9 @@ function add(remains: Remains, record: SessionRecord, knownSeq: number): void {
     remains.requests.push({ message_id: record.message_id, from: record.from })
   if (record.kind === 'run.started' && record.key !== undefined) remains.keys.push(record.key)
   if (record.kind === 'session.rebuilt') remains.keys.push(...record.keys)
-  if (record.kind === 'session.terminated') remains.isTerminated = true
+  // Elsewhere the agent may live. `import --reclaim` needs an intact log.
+  if (record.kind === 'session.terminated' || record.kind === 'session.moved') remains.isTerminated = true
+  if (record.kind === 'session.arrived') remains.isTerminated = false
   if (record.seq <= knownSeq) return
   const { seq: _, ts: __, batch: ___, crc: ____, ...said } = record as SessionRecord & { crc?: string }
   if (record.kind === 'session.configured') remains.settings.push(said as NewRecord)

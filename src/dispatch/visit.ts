@@ -52,6 +52,7 @@ async function withSession<T>(
   const looksAgain = options.goesOn && options.endsRun !== true
   return finishAfter(ctx, session, looksAgain, async () => {
     const note = (text: string): void => ctx.reporter.note(text)
+    await followMove(ctx, session, options)
     const { policy } = toolboxOf(ctx, session)
     const { providers, tools } = ctx
     const settled = await settle(session, {
@@ -69,6 +70,15 @@ async function withSession<T>(
     applyControls(session)
     return work(session, settled)
   })
+}
+
+/** An agent that moved with a higher one is open again if that agent is. */
+async function followMove(ctx: Context, session: Session, { waitMs }: VisitOptions): Promise<void> {
+  if (session.state.moved === undefined) return
+  // Loaded only here: few agents move.
+  const { followTop } = await import('./arrive.js')
+  const { command, reporter } = ctx
+  await followTop(session, { command, waitMs, note: (text) => reporter.note(text) })
 }
 
 /**

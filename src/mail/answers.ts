@@ -12,6 +12,7 @@ import { isDeferred } from '../session/fold/mail.js'
 import { deriveId } from '../session/ids.js'
 import type { Session } from '../session/session.js'
 import type { OutboxEntry, State } from '../session/state.js'
+import { howEnded } from '../session/status.js'
 import { troubleOf } from '../session/trouble.js'
 import type { Store } from '../storage/store.js'
 import { messagesIn } from './inbox.js'
@@ -81,7 +82,8 @@ function messageToReturn(store: Store, agentId: string, messageId: string): Mess
 }
 
 function tell(store: Store, state: State, message: Message, note: (text: string) => void): boolean {
-  const content = `${state.path} was terminated before it received this ${message.kind}: ${message.content}`
+  const why = state.moved === undefined ? 'was terminated' : howEnded(state)
+  const content = `${state.path} ${why} before it received this ${message.kind}: ${message.content}`
   try {
     post(
       store,
@@ -141,12 +143,14 @@ export function replyId(requestId: string): string {
 }
 
 function contentOf(session: Session, { status, reply, trouble, to }: OutboxEntry): string {
-  const { path } = session.state
+  const { path, moved } = session.state
   if (status !== null) return `${path} is ${status} now.`
   if (trouble === null) {
     const record = reply === null ? undefined : session.recordAt(reply)
     return record?.kind === 'message.agent' ? session.text(record.content) : ''
   }
+  if (trouble.reason === 'moved')
+    return `${path} was moved to ${moved?.to ?? 'another home'} before it answered this request.`
   const next =
     to === OPERATOR ? `substrat show ${path}` : 'inspect_agent shows the details; poke retries the turn'
   return `The turn of ${path} ${VERBS[trouble.status]}: ${troubleOf(trouble) ?? 'the cause is unknown'}. (${next})`

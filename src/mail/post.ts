@@ -12,6 +12,7 @@ import { limits } from '../limits.js'
 import { digestOf } from '../session/ids.js'
 import { type Loaded, openForRead, withAgent } from '../session/load.js'
 import type { State } from '../session/state.js'
+import { howEnded } from '../session/status.js'
 import type { OpenedAgent, Store } from '../storage/store.js'
 import { messagesIn } from './inbox.js'
 import type { Message } from './message.js'
@@ -50,8 +51,18 @@ export function post(store: Store, draft: Draft, options: PostOptions = {}): boo
   return isNew
 }
 
-/** Removes the message, durably. False if the process that terminates the agent has it and answers it. */
-function takeBack(store: Store, { to, message_id }: Draft): boolean {
+/** Whether the move that closed the recipient has taken the message along. */
+function wentAlong(store: Store, { to, message_id }: Draft): boolean {
+  return openForRead(store, to)?.state.moved?.messages.includes(message_id) === true
+}
+
+/**
+ * Removes the message, durably. False if the process that terminates the agent has it and answers it, or if the move that
+ * closed the agent has taken it along.
+ */
+function takeBack(store: Store, draft: Draft): boolean {
+  const { to, message_id } = draft
+  if (wentAlong(store, draft)) return false
   if (!store.mail.remove(to, message_id)) return false
   store.mail.syncRemovals(to)
   // A copy that was posted before a crash may be among the messages to answer.
@@ -160,7 +171,7 @@ function undeliverableError(store: Store, { to }: Draft): SubstratError {
   const why =
     state === undefined
       ? `there is no agent ${to}`
-      : `${state.path} is terminated and takes no messages or commands`
+      : `${state.path} ${howEnded(state)} and takes no messages or commands`
   return new SubstratError('UNDELIVERABLE', why, {
     hint: 'list all agents: substrat list --all',
     facts: { agent_id: to },

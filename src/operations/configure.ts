@@ -10,6 +10,7 @@ import { stopKeptServerOrThrow } from '../provider/kept-server.js'
 import { settingsOf } from '../recovery/settle.js'
 import type { AgentView } from '../schema/output.js'
 import type { NewRecord } from '../session/records.js'
+import { howEnded } from '../session/status.js'
 import { checkWorkspace } from './spawn.js'
 
 export type Changes = Omit<NewRecord<'session.configured'>, 'kind' | 'hold'>
@@ -23,7 +24,7 @@ export async function configure(ctx: Context, agentId: string, changes: Changes)
   return visit(ctx, agentId, { waitMs: ctx.bounds.waitMs, goesOn: false }, async (session) => {
     const { state } = session
     if (state.state === 'terminated') {
-      throw new SessionStateError(`${nameOf(state)} is terminated and cannot be changed`, {
+      throw new SessionStateError(`${nameOf(state)} ${howEnded(state)} and cannot be changed`, {
         hint: 'start another agent: substrat spawn',
         facts: { agent_id: state.id },
       })

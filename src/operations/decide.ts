@@ -26,7 +26,7 @@ import { readContinuedRun } from '../session/past-run.js'
 import type { NewRecord } from '../session/records.js'
 import type { Session } from '../session/session.js'
 import type { State, TokenEntry, Wait } from '../session/state.js'
-import { openWait } from '../session/status.js'
+import { howEnded, openWait } from '../session/status.js'
 import {
   alreadyDecided,
   checkToken,
@@ -167,7 +167,8 @@ async function decidedBefore(
 function waitOf(state: State, tokenId: string | null): Wait {
   const wait = openWait(state)
   if (wait === null || wait.resume_token_id === null) {
-    throw new SessionStateError(`${nameOf(state)} is not waiting for a decision`, {
+    const why = state.moved === undefined ? 'is not waiting for a decision' : howEnded(state)
+    throw new SessionStateError(`${nameOf(state)} ${why}`, {
       hint: `see its status: substrat show ${wordOf(state)}`,
       facts: { agent_id: state.id },
     })

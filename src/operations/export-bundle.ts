@@ -9,6 +9,7 @@ import type { AgentView } from '../schema/output.js'
 import { blobsIn } from '../session/blobs-in.js'
 import { recordsFrom, withAgent } from '../session/load.js'
 import type { State } from '../session/state.js'
+import { howEnded } from '../session/status.js'
 import { sha256Hex } from '../start/hash.js'
 import { randomUuid } from '../start/random.js'
 import type { Store } from '../storage/store.js'
@@ -24,35 +25,44 @@ export function exportBundle(store: Store, agentId: string, isTree: boolean): Ex
   const top = readState(store, agentId)
   if (top.state === 'terminated') throw terminatedError(top)
   const states = isTree ? livingBelow(store, top).reverse() : [top]
-  const logs: BundledFiles['logs'] = new Map()
-  const blobs: BundledFiles['blobs'] = new Map()
-  const agents = states.map((state) => {
-    const files = filesOf(store, state.id)
-    logs.set(state.id, files.log)
-    blobs.set(state.id, files.blobs)
-    return bundledAgent(state, top.id, files)
-  })
-  const manifest: Bundle = {
-    bundle: BUNDLE_VERSION,
-    format: Math.max(...states.map(({ format }) => format)),
-    bundle_id: randomUuid(),
-    home_id: store.homeId,
-    exported_at: new Date().toISOString(),
-    agents,
-  }
-  if (isTooLarge(manifest)) throw tooLarge(top)
+  const facts = { bundle_id: randomUuid(), exported_at: new Date().toISOString() }
   return {
-    bytes: packBundle({ manifest, logs, blobs }),
+    bytes: packed(
+      store,
+      facts,
+      states.map((state) => ({ state, files: filesOf(store, state.id) })),
+    ),
     agents: states.map((state) => viewAgent(store, state)),
   }
 }
 
-interface AgentFiles {
+/** `agents`: the top of the tree first. */
+export function packed(
+  store: Store,
+  facts: Pick<Bundle, 'bundle_id' | 'exported_at' | 'move_id'>,
+  agents: { state: State; files: AgentFiles }[],
+): Buffer {
+  const { state: top } = agents[0] as (typeof agents)[number]
+  const logs: BundledFiles['logs'] = new Map(agents.map(({ state, files }) => [state.id, files.log]))
+  const blobs: BundledFiles['blobs'] = new Map(agents.map(({ state, files }) => [state.id, files.blobs]))
+  const manifest: Bundle = {
+    bundle: BUNDLE_VERSION,
+    format: Math.max(...agents.map(({ state }) => state.format)),
+    home_id: store.homeId,
+    ...facts,
+    agents: agents.map(({ state, files }) => bundledAgent(state, top.id, files)),
+  }
+  if (isTooLarge(manifest)) throw tooLarge(top)
+  return packBundle({ manifest, logs, blobs })
+}
+
+export interface AgentFiles {
   log: Buffer
   blobs: Map<string, Buffer>
 }
 
-function filesOf(store: Store, agentId: string): AgentFiles {
+/** The log and its blobs, durable. */
+export function filesOf(store: Store, agentId: string): AgentFiles {
   const files = withAgent(store, agentId, ({ state }, { log }) => {
     // The copy must not have records that a power cut could still take from the original.
     log.sync()
@@ -84,8 +94,8 @@ function bundledAgent(
   }
 }
 
-function terminatedError({ path, id }: State): SubstratError {
-  return new SubstratError('SESSION_STATE', `${path} is terminated and cannot be copied`, {
+function terminatedError({ path, id, moved }: State): SubstratError {
+  return new SubstratError('SESSION_STATE', `${path} ${howEnded({ moved })} and cannot be copied`, {
     hint: `export its conversation: substrat export ${id}; or copy that into a new agent: substrat fork ${id}`,
     facts: { agent_id: id },
   })

@@ -14,42 +14,39 @@ import { SubstratError } from '../errors.js'
 import { type BundledFiles, unpackBundle } from '../files/bundle.js'
 import { refused } from '../files/tar.js'
 import { isDirectory } from '../files/user-files.js'
-import { isBlob, type JsonObject } from '../format.js'
 import { recordsToClose } from '../recovery/close-open.js'
-import type { Bundle, BundledAgent } from '../schema/bundle.js'
+import type { Bundle } from '../schema/bundle.js'
 import type { ImportedAgents } from '../schema/output-home.js'
 import type { Content } from '../schema/types.js'
 import { type EncodedBatch, encodeBatch } from '../session/batch.js'
-import { blobsIn } from '../session/blobs-in.js'
 import { deriveId } from '../session/ids.js'
-import { loadFrom, openForRead, recordsFrom } from '../session/load.js'
+import { openForRead } from '../session/load.js'
 import type { NewRecord } from '../session/records.js'
 import type { State } from '../session/state.js'
-import { BatchLines, BytesLog } from '../storage/store.js'
+import { BytesLog } from '../storage/store.js'
 import { createAgent } from '../tree/create-agent.js'
 import { checkName } from '../tree/names.js'
+import {
+  type Copy,
+  checkBlobs,
+  foldedLog,
+  type ImportRequest,
+  noWorkspace,
+  ownRecords,
+  textIn,
+} from './imported-log.js'
 import { checkWorkspace } from './spawn.js'
-
-export interface ImportRequest {
-  bundle: Buffer
-  /** Null: the name of the first agent in the bundle. */
-  name: string | null
-  /** Absolute. Null: those of the originals. */
-  workspace: string | null
-}
-
-interface Copy {
-  id: string
-  name: string | null
-  parent: string | null
-  agent: BundledAgent
-}
 
 /** Calls back with each agent once it is durable. */
 export async function importAgents(ctx: Context, request: ImportRequest): Promise<ImportedAgents> {
   refuseInTool(ctx.caller, 'import agents')
   if (request.workspace !== null) checkWorkspace(request.workspace)
   const bundle = unpackBundle(request.bundle)
+  if (bundle.manifest.move_id !== undefined) {
+    // Loaded only here: copies do not need it.
+    const { importMove } = await import('./import-move.js')
+    return importMove(ctx, request, bundle)
+  }
   const copies = copiesOf(ctx.store.homeId, bundle.manifest, request.name)
   // The whole bundle is folded before its first agent is created.
   for (const copy of copies) {
@@ -90,13 +87,6 @@ async function create(
   return state
 }
 
-function noWorkspace({ path }: BundledAgent, { workspace }: State): SubstratError {
-  return new SubstratError('USAGE', `the working directory of ${path} does not exist here: ${workspace}`, {
-    hint: 'choose one for all copies: --workspace DIR',
-    facts: { workspace },
-  })
-}
-
 /** The hint of \`createAgent\` is for a spawn. */
 async function withName<T>(create: () => Promise<T>): Promise<T> {
   try {
@@ -133,10 +123,9 @@ function firstBatch(copy: Copy, path: string, bundle: BundledFiles, workspace: s
   const text = (content: Content): string => textIn(blobs, content)
   const bytes = ownRecords(copy, path, new BytesLog(agent.path, bundle.logs.get(agent.id) as Buffer))
   const log = new BytesLog(agent.path, bytes)
-  const state = foldedState(log)
-  for (const { record } of recordsFrom(log, { seq: 1, offset: 0 }))
-    for (const { blob } of blobsIn(record))
-      if (!blobs.has(blob)) throw refused(`a record of ${agent.path} names a blob that it lacks`)
+  const state = foldedLog(log)
+  if (state.state === 'terminated') throw refused(`${agent.path} is terminated`)
+  checkBlobs(log, agent, blobs)
   const { bundle_id, home_id } = bundle.manifest
   const seed =
     state.provider_state === null
@@ -150,65 +139,4 @@ function firstBatch(copy: Copy, path: string, bundle: BundledFiles, workspace: s
   ]
   const batch = encodeBatch(state, records)
   return { ...batch, bytes: Buffer.concat([bytes, batch.bytes]), blobs: [...blobs.values(), ...batch.blobs] }
-}
-
-/** The lines of the original. Only its birth, and a seed from its own log, name the agent itself. */
-function ownRecords({ id, name, parent, agent }: Copy, path: string, log: BytesLog): Buffer {
-  const lines = new BatchLines(0)
-  const parts: Buffer[] = []
-  let copied = 0
-  const scan = log.batches({ offset: 0, seq: 1, isDamageRefused: true })
-  let step = scan.next()
-  for (; step.done !== true; step = scan.next()) {
-    for (const { record, offset, end } of step.value) {
-      const { crc: _, ...fields } = record
-      const own = ownFields(fields, agent.id, { agent_id: id, name, parent, path })
-      if (own === undefined) continue
-      parts.push(log.read(copied, offset), lineOf(lines, own))
-      copied = end
-    }
-  }
-  if (step.value.damage !== undefined) throw refused(`the log of ${agent.path} is damaged`)
-  return Buffer.concat([...parts, log.read(copied, log.size())])
-}
-
-/** Undefined for a record that does not name the agent itself. */
-function ownFields(
-  record: JsonObject,
-  originalId: string,
-  {
-    agent_id,
-    name,
-    parent,
-    path,
-  }: { agent_id: string; name: string | null; parent: string | null; path: string },
-): JsonObject | undefined {
-  if (record.kind === 'session.seeded' && record.from === originalId) return { ...record, from: agent_id }
-  if (record.kind !== 'session.created') return undefined
-  if (record.agent_id !== originalId) throw refused(`a log is that of another agent than its manifest says`)
-  const { path: _, ...born } = record
-  return { ...born, agent_id, name, parent, ...(parent === null ? {} : { path }) }
-}
-
-function lineOf(lines: BatchLines, record: JsonObject): Buffer {
-  const before = lines.bytes.length
-  lines.add(record)
-  return lines.bytes.subarray(before)
-}
-
-function foldedState(log: BytesLog): State {
-  try {
-    const { state, damage } = loadFrom(log, undefined)
-    if (damage === undefined && state.state !== 'terminated') return state
-  } catch (error) {
-    if (!(error instanceof SubstratError && error.code === 'CORRUPT')) throw error
-  }
-  throw refused(`the log of ${log.path} is damaged, or its agent is terminated`)
-}
-
-function textIn(blobs: Map<string, Buffer>, content: Content): string {
-  if (!isBlob(content)) return content
-  const bytes = blobs.get(content.blob)
-  if (bytes === undefined) throw refused('a record names a blob that it lacks')
-  return bytes.toString('utf8')
 }

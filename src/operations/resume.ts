@@ -15,7 +15,7 @@ import { stopKeptServerOrThrow } from '../provider/kept-server.js'
 import { type SettleResult, settingsOf } from '../recovery/settle.js'
 import type { Session } from '../session/session.js'
 import type { Run, State } from '../session/state.js'
-import { isUnfinished, openWait } from '../session/status.js'
+import { howEnded, isUnfinished, openWait } from '../session/status.js'
 
 export interface ResumeOptions {
   /** Start a new session of the agent program from the conversation in the log. */
@@ -103,7 +103,7 @@ function refuseSeed({ state }: Session, kind: Provider['kind']): void {
 
 function refuseTerminated({ state }: Session): void {
   if (state.state !== 'terminated') return
-  throw new SessionStateError(`${nameOf(state)} is terminated and cannot be resumed`, {
+  throw new SessionStateError(`${nameOf(state)} ${howEnded(state)} and cannot be resumed`, {
     hint: `read its log: substrat log ${wordOf(state)}; or start another agent: substrat spawn`,
     facts: { agent_id: state.id, state: state.state },
   })

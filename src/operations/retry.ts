@@ -10,6 +10,7 @@ import { SessionStateError } from '../errors.js'
 import type { SettleResult } from '../recovery/settle.js'
 import type { Session } from '../session/session.js'
 import type { Run, State } from '../session/state.js'
+import { howEnded } from '../session/status.js'
 
 export async function retry(ctx: Context, agentId: string, onOutcome: OnOutcome): Promise<void> {
   checkReach(ctx.store, ctx.caller, agentId, 'retry')
@@ -37,7 +38,7 @@ function refuseWithoutFailure(state: State): void {
   if (state.state !== 'terminated' && (status === 'failed' || status === 'cancelled')) return
   const why = status === undefined ? 'it has had no turn yet' : `its latest turn ${status}`
   throw new SessionStateError(
-    `there is nothing to retry for ${nameOf(state)}: ${state.state === 'terminated' ? 'it is terminated' : why}`,
+    `there is nothing to retry for ${nameOf(state)}: ${state.state === 'terminated' ? `it ${howEnded(state)}` : why}`,
     {
       hint: `see what it did: substrat log ${wordOf(state)}`,
       facts: { agent_id: state.id },

@@ -16,7 +16,7 @@ import { post } from '../mail/post.js'
 import { digestOf } from '../session/ids.js'
 import { openDurable } from '../session/load.js'
 import type { State } from '../session/state.js'
-import { isToContinue } from '../session/status.js'
+import { howEnded, isToContinue } from '../session/status.js'
 import { randomUuid } from '../start/random.js'
 import { timeoutSignal } from '../timeout-signal.js'
 import { checkMayWrite } from '../tree/relations.js'
@@ -60,7 +60,7 @@ function leave(ctx: Context, from: State, to: State, request: SendRequest): Outc
 
 /** A terminated agent cannot receive a reply. */
 function terminatedSenderError(from: State): SubstratError {
-  return new SubstratError('SESSION_STATE', `${from.path} is terminated and cannot send messages`, {
+  return new SubstratError('SESSION_STATE', `${from.path} ${howEnded(from)} and cannot send messages`, {
     hint: 'list the living agents: substrat tree',
     facts: { agent_id: from.id, state: from.state },
   })

@@ -26,7 +26,7 @@ import { digestOf } from '../session/ids.js'
 import { openDurable, withAgent } from '../session/load.js'
 import type { Session } from '../session/session.js'
 import type { Run, State } from '../session/state.js'
-import { isInterrupted, isUnfinished, openWait } from '../session/status.js'
+import { howEnded, isInterrupted, isUnfinished, openWait } from '../session/status.js'
 import { troubleOf } from '../session/trouble.js'
 import { randomUuid } from '../start/random.js'
 import type { StopSignal } from '../turn/stop.js'
@@ -246,7 +246,7 @@ function closedError(state: State, { code, is, until, next }: Closure): Substrat
 }
 
 function terminatedError(state: State): SubstratError {
-  return new SessionStateError(`${nameOf(state)} is terminated and takes no messages`, {
+  return new SessionStateError(`${nameOf(state)} ${howEnded(state)} and takes no messages`, {
     hint: `read its log: substrat log ${wordOf(state)}; or start another agent: substrat spawn`,
     facts: { agent_id: state.id, state: state.state },
   })

@@ -15,6 +15,7 @@ import type { AgentView } from '../schema/output.js'
 import { openForRead } from '../session/load.js'
 import type { NewRecord } from '../session/records.js'
 import type { Session } from '../session/session.js'
+import { howEnded } from '../session/status.js'
 import type { RequestVerb } from '../storage/store.js'
 
 /** With `hold`, the agent runs no turn until `resume`. Throws TREE_RULES. */
@@ -23,7 +24,7 @@ export async function suspend(ctx: Context, agentId: string, hold: boolean): Pro
   return stopAndVisit(ctx, agentId, 'suspend', async (session) => {
     const { state } = session
     if (state.state === 'terminated') {
-      throw new SessionStateError(`${nameOf(state)} is terminated and cannot be suspended`, {
+      throw new SessionStateError(`${nameOf(state)} ${howEnded(state)} and cannot be suspended`, {
         hint: `read its log: substrat log ${wordOf(state)}`,
         facts: { agent_id: state.id, state: state.state },
       })

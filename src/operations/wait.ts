@@ -15,7 +15,7 @@ import type { ListedAgent } from '../schema/output-overview.js'
 import { openDurable, openForRead } from '../session/load.js'
 import { readableState } from '../session/peek-state.js'
 import type { State } from '../session/state.js'
-import { isDue, isInterrupted, waitIsGood } from '../session/status.js'
+import { howEnded, isDue, isInterrupted, waitIsGood } from '../session/status.js'
 import { statusNow } from '../session/status-now.js'
 import type { Store } from '../storage/store.js'
 import { timeoutSignal } from '../timeout-signal.js'
@@ -242,7 +242,7 @@ function unreadableAgent(
 function neverWaits(state: State): SubstratError {
   return new SubstratError(
     'SESSION_STATE',
-    `${nameOf(state)} is terminated and will not ask for a decision`,
+    `${nameOf(state)} ${howEnded(state)} and will not ask for a decision`,
     {
       hint: `read its log: substrat log ${wordOf(state)}`,
       facts: { agent_id: state.id },

@@ -27,6 +27,7 @@ export const bundle = z
     bundle_id: uuid,
     home_id: uuid.describe('The home of the originals.'),
     exported_at: time,
+    move_id: uuid.optional().describe('Only if the agents move: they keep their ids.'),
     agents: z.array(bundledAgent).describe('Each parent before its children.'),
   })
   .describe('`manifest.json` of a bundle.')

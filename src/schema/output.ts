@@ -44,6 +44,9 @@ export const agent = z
     updated_at: time,
     last_seq: integer,
     inbox: integer.describe('The number of pending messages.'),
+    moved_to: text
+      .optional()
+      .describe('Where a move took the agent. Only if `state` is `terminated` by a move.'),
   })
   .meta({ id: 'agent', description: 'An agent.' })
 

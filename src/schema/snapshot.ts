@@ -100,6 +100,23 @@ const lost = z
   .object({ kept: z.array(text) })
   .meta({ id: 'lost', description: 'The names of the damaged logs that rebuilds have set aside.' })
 
+const moved = z
+  .object({
+    move_id: uuid,
+    home_id: uuid.describe('The home that it left.'),
+    to: text,
+    top: uuid.nullable().describe('The agent with which it moves. Null for the highest.'),
+    at: location.describe('Its record.'),
+    messages: z.array(uuid),
+    answered: z.array(uuid),
+    state: z.enum(SESSION_STATES).describe('The state before the move, with the next fields.'),
+    run: runState.nullable(),
+    tokens: z.array(tokenState),
+    owes: z.array(outboxEntry),
+    recovery,
+  })
+  .meta({ id: 'moved', description: 'A session that a move has closed.' })
+
 const state = z
   .object({
     format: integer,
@@ -161,6 +178,9 @@ const state = z
     imported: location
       .optional()
       .describe("In a copy: the record before which all records are the original's."),
+    moved: moved
+      .optional()
+      .describe('Absent unless a move has closed the session. `state` is then `terminated`.'),
   })
   .describe('The fold of the log up to `log_bytes`.')
 
@@ -170,6 +190,7 @@ export const snapshot = framed(
 ).describe('The fields have this order.')
 
 export type State = z.infer<typeof state>
+export type Moved = z.infer<typeof moved>
 export type SessionState = State['state']
 /** A message that the session must send because a run has ended or is waiting. */
 export type OutboxEntry = z.infer<typeof outboxEntry>

@@ -41,7 +41,7 @@ export const INTERRUPTIONS = [
 
 export type Interruption = (typeof INTERRUPTIONS)[number]
 
-/** `copied`: it was open when its agent was exported. `log_damaged`: the undamaged part of the log ends in the middle of the run, see `session.rebuilt`. */
+/** `moved`: the agent left the home of the sender. `copied`: it was open when its agent was exported. `log_damaged`: the undamaged part of the log ends in the middle of the run, see `session.rebuilt`. */
 export const CANCELLATIONS = [
   'turn_timeout',
   'terminated',
@@ -49,6 +49,7 @@ export const CANCELLATIONS = [
   'superseded',
   'log_damaged',
   'copied',
+  'moved',
 ] as const
 
 /** `budget` is reserved: no command writes it yet. */

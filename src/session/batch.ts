@@ -94,7 +94,7 @@ function rehearse(before: State | undefined, records: NewRecord[]): State | unde
 const NO_CLOCK: ClockReading = { at: '', kernel_boot_id: '', uptime_ms: 0 }
 const NO_TIME = '0000-01-01T00:00:00.000Z'
 
-const MAY_CHANGE_STATUS = /^(run|token)\.|^session\.(terminated|rebuilt)$/
+const MAY_CHANGE_STATUS = /^(run|token)\.|^session\.(terminated|rebuilt|moved|arrived)$/
 
 /** Adds the clock reading to a record that starts or ends a duration. `ts` cannot serve: it never runs backwards, but a clock may. */
 function withClock(record: NewRecord): NewRecord {

@@ -12,7 +12,7 @@ import { limits } from '../limits.js'
 import type { Content } from '../schema/types.js'
 import { randomUuid } from '../start/random.js'
 import type { BlobReference, Holder, Lease, Store, TakeOptions } from '../storage/store.js'
-import { encodeBatch } from './batch.js'
+import { type EncodedBatch, encodeBatch } from './batch.js'
 import { rebuildKeyIndex, writeKeyIndex } from './key-index.js'
 import { load, recordAt, recordsFrom, withUsage } from './load.js'
 import { readableState } from './peek-state.js'
@@ -101,8 +101,16 @@ export class Session {
 
   /** Appends one batch, durable on return. Large content goes to blobs first. */
   append(records: NewRecord[]): SessionRecord[] {
-    if (records.length === 0) return []
-    const batch = encodeBatch(this.current, [...this.carried, ...records])
+    return records.length === 0 ? [] : this.appendEncoded(this.encode(records))
+  }
+
+  /** The batch of these records, for a caller that needs its bytes before `appendEncoded`. */
+  encode(records: NewRecord[]): EncodedBatch {
+    return encodeBatch(this.current, [...this.carried, ...records])
+  }
+
+  /** Appends the batch that `encode` returned last. */
+  appendEncoded(batch: EncodedBatch): SessionRecord[] {
     const { log_bytes: offset, format } = this.current
     this.lease.append({ id: randomUuid(), offset, ...batch, isUpgrade: format !== FORMAT })
     this.current = batch.state

@@ -44,6 +44,7 @@ export type AgentSummary = Pick<
   | 'delivered'
   | 'reminders'
   | 'recovery'
+  | 'moved'
 > & {
   /** The status of the ended run, if `run` is null only because this is a summary. */
   ended?: RunStatus | undefined
@@ -111,6 +112,7 @@ const LAYOUT: Record<keyof State, Form | null> = {
   warm: later,
   lost: later,
   imported: later,
+  moved: later,
 }
 
 const NAMES = Object.keys(LAYOUT) as (keyof State)[]
@@ -139,9 +141,20 @@ export function snapshotFields(state: State): object {
   const { gate, run, recovery } = state
   fields.gate = { isGated: gate.isGated, permits: gate.permits }
   if (run !== null) fields.run = beginning(run)
-  const { last_boot_seen, interruption, barren_attempts, unanswered_requests } = recovery
-  fields.recovery = { last_boot_seen, interruption, barren_attempts, unanswered_requests }
+  fields.recovery = orderedRecovery(recovery)
+  const { moved } = state
+  if (moved !== undefined)
+    fields.moved = {
+      ...moved,
+      run: moved.run === null ? null : beginning(moved.run),
+      recovery: orderedRecovery(moved.recovery),
+    }
   return fields
+}
+
+function orderedRecovery(recovery: State['recovery']): State['recovery'] {
+  const { last_boot_seen, interruption, barren_attempts, unanswered_requests } = recovery
+  return { last_boot_seen, interruption, barren_attempts, unanswered_requests }
 }
 
 function beginning({ run_id, boot_id, status, ...rest }: Run): object {

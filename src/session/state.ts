@@ -1,6 +1,7 @@
 /** The types of the state, which `fold` computes from a log. */
 export type {
   KeyEntry,
+  Moved,
   OutboxEntry,
   RecordedServer,
   Reminder,

@@ -93,3 +93,8 @@ export function isUnfinished(state: State): boolean {
   if (state.state === 'terminated') return false
   return state.run?.status === 'open' || state.recovery.interruption !== null
 }
+
+/** The predicate of a sentence about a terminated agent. */
+export function howEnded(state: Pick<State, 'moved'> | undefined): string {
+  return state?.moved === undefined ? 'is terminated' : `was moved to ${state.moved.to}`
+}

@@ -30,6 +30,7 @@ export const WHY_STOPPED: Record<StopReason, string> = {
   cancelled: 'another command cancelled it',
   superseded: 'a new message superseded it',
   copied: 'the agent was copied while the turn was open',
+  moved: 'the agent was moved to another home',
   log_damaged: 'the log was damaged, and the outcome of the turn is lost',
   unknown_tool: 'a tool call was interrupted, and its outcome is unknown',
   other_host: 'one of its programs may still be running on another host',

@@ -148,7 +148,7 @@ export function checkChildless(store: Store, parent: State, verb: string): void 
 /**
  * The error of a child that cannot be read. Without a complete index, the first record or snapshot names its parent.
  */
-function damagedChild(store: Store, parentId: string): SubstratError | undefined {
+export function damagedChild(store: Store, parentId: string): SubstratError | undefined {
   const known = store.names(parentId).ids()
   const ids = known ?? store.agentIds().filter((id) => firstParent(store, id) === parentId)
   return ids.map((id) => whyUnreadable(store, id)).find((error) => error !== undefined)

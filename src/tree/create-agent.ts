@@ -9,6 +9,7 @@ import type { NewRecord } from '../session/records.js'
 import { openHeld, type Session } from '../session/session.js'
 import { snapshotOf } from '../session/snapshot.js'
 import type { State } from '../session/state.js'
+import { howEnded } from '../session/status.js'
 import type { Names, Store } from '../storage/store.js'
 import { childrenOf, lockChildren, lockRoots } from './children.js'
 import { livingChild, livingRoot } from './names.js'
@@ -26,6 +27,8 @@ interface AgentPlace {
   /** The parent's id; null for a root. */
   parent: string | null
   command: string
+  /** It is closed by a move, as its parent may be. */
+  isClosed?: boolean
 }
 
 interface Place {
@@ -42,13 +45,13 @@ export type NewAgent = AgentPlace & FirstRecords
  * name leads to its agent or to nothing, and an agent with a first turn is found. The parent cannot end meanwhile.
  */
 export async function createAgent(store: Store, agent: NewAgent, bounds: TreeBounds): Promise<Session> {
-  const { id, name, parent, command } = agent
+  const { id, name, parent, command, isClosed = false } = agent
   if (parent === null && name === null) return createOnDisk(store, agent, id)
   if (parent !== null && name !== null && foldName(name) === 'parent') throw meansParent(name)
   const { index, lock } =
     parent === null ? await lockRoots(store, command) : await lockChildren(store, parent, command)
   try {
-    const above = parent === null ? undefined : checkParent(store, parent, index, bounds)
+    const above = parent === null ? undefined : checkParent(store, parent, index, bounds, isClosed)
     const owner =
       name === null ? undefined : parent === null ? livingRoot(store, name) : livingChild(store, parent, name)
     if (owner !== undefined && name !== null) throw nameTaken(name, owner, above)
@@ -80,12 +83,18 @@ async function createOnDisk(
 }
 
 /** Call with the children lock held, so that the parent cannot end. */
-function checkParent(store: Store, parentId: string, index: Names, bounds: TreeBounds): State {
-  const parent = openForRead(store, parentId)?.state
+function checkParent(
+  store: Store,
+  parentId: string,
+  index: Names,
+  bounds: TreeBounds,
+  mayBeClosed: boolean,
+): State {
+  const parent = parentState(store, parentId, mayBeClosed)
   if (parent === undefined || parent.state === 'terminated' || parent.isDone) {
     throw new SubstratError(
       'SESSION_STATE',
-      `${parent?.path ?? parentId} is terminated and cannot have new children`,
+      `${parent?.path ?? parentId} ${howEnded(parent)} and cannot have new children`,
       {
         hint: 'list the living agents: substrat tree',
         facts: { agent_id: parentId },
@@ -97,6 +106,12 @@ function checkParent(store: Store, parentId: string, index: Names, bounds: TreeB
   if (index.count() >= bounds.childrenMax && forgetDead(store, parent, index) >= bounds.childrenMax)
     throw fullTreeError(parent, `it already has ${bounds.childrenMax} living children`, 'children_max')
   return parent
+}
+
+/** With `mayBeClosed`, the state before the move that has closed it. */
+function parentState(store: Store, parentId: string, mayBeClosed: boolean): State | undefined {
+  const state = openForRead(store, parentId)?.state
+  return mayBeClosed && state?.moved !== undefined ? { ...state, state: state.moved.state } : state
 }
 
 /**

@@ -53,6 +53,16 @@ const EXAMPLES: { [K in RecordKind]: Required<Omit<NewRecord<K>, 'kind'>> } = {
   'session.suspended': { reason: 'idle' },
   'session.terminated': {},
   'session.imported': { from: ID, home_id: ID, bundle_id: ID },
+  'session.moved': {
+    move_id: ID,
+    home_id: ID,
+    to: '/home/me/a.bundle',
+    top: ID,
+    messages: [ID],
+    content: '[]',
+    answered: [{ message_id: ID, from: ID }],
+  },
+  'session.arrived': { move_id: ID, from_home: ID },
   'session.rebuilt': {
     kept: 'events.jsonl.damaged-20261120T100000.000Z',
     last_seq: 17,
@@ -267,6 +277,11 @@ const KINDS = Object.keys(RECORDS) as RecordKind[]
 const SPOILED: Record<string, unknown[]> = {
   home_id: [7, 'no uuid'],
   bundle_id: [7, 'no uuid'],
+  move_id: [7, 'no uuid'],
+  from_home: [7, 'no uuid'],
+  to: [7, null],
+  top: ['1', null],
+  answered: [[{ message_id: '1', from: ID }], [ID], null],
   clock: [7, {}, { ...CLOCK, at: 'noon' }, { ...CLOCK, uptime_ms: 0.5 }, { ...CLOCK, kernel_boot_id: 1 }],
   path: [7, null],
   metadata: [null, ['half'], { progress: 7 }, { progress: undefined }],

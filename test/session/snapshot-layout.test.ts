@@ -36,10 +36,21 @@ const REBUILT: NewRecord<'session.rebuilt'> = {
   keys: [],
 }
 
+const MOVED: NewRecord<'session.moved'> = {
+  kind: 'session.moved',
+  move_id: ID,
+  home_id: ID,
+  to: '/a.bundle',
+  messages: [],
+  content: '[]',
+  answered: [],
+}
+
 test('the schema of the snapshot has the fields of the file, in their order', () => {
   const imported: NewRecord = { kind: 'session.imported', from: ID, home_id: ID, bundle_id: ID }
   const { state } = encodeBatch(undefined, [CREATED, imported, KEPT, REBUILT])
-  const names = Object.keys(JSON.parse(String(encodeSnapshot(state))))
+  const { moved } = encodeBatch(undefined, [CREATED, MOVED]).state
+  const names = Object.keys(JSON.parse(String(encodeSnapshot({ ...state, ...(moved && { moved }) }))))
   expect(Object.keys(snapshot.shape)).toEqual(names)
 })
 

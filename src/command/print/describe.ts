@@ -27,7 +27,8 @@ function cellsOf(agent: ListedAgent): string[] {
   const shortId = agent.id.slice(0, 8)
   if (!('state' in agent))
     return [agent.path ?? agent.id, shortId, '?', agent.status, '?', '?', agent.error.message]
-  const { path, state, status, provider, inbox, updated_at } = agent
+  const { path, moved_to, status, provider, inbox, updated_at } = agent
+  const state = moved_to === undefined ? agent.state : 'moved'
   return [path, shortId, state, status, provider, String(inbox), readableTime(updated_at)]
 }
 
@@ -42,6 +43,7 @@ export function describeAgent(shown: ShownAgent): string {
     ['title', title],
     ['status', statusText(shown)],
     ['state', `${agent.state}, ${agent.last_seq} ${agent.last_seq === 1 ? 'record' : 'records'} in the log`],
+    ['moved to', agent.moved_to ?? null],
     [
       'provider',
       [agent.provider, agent.model, ...Object.entries(options).map(([key, value]) => `${key}=${value}`)]

@@ -37,6 +37,10 @@ function say(record: SessionRecord, text: (record: SessionRecord) => string): st
         : `suspended ${record.reason === 'recovery' ? 'by recovery' : 'on request'}`
     case 'session.terminated':
       return 'terminated'
+    case 'session.moved':
+      return `moved to ${record.to}`
+    case 'session.arrived':
+      return 'arrived in this home, or taken back'
     case 'run.started':
       return record.continues === undefined
         ? undefined

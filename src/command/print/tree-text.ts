@@ -56,7 +56,8 @@ function cellsOf({ node, branch }: Drawn): string[] {
   const label = `${branch}${labelOf(node)}`
   const shortId = node.id.slice(0, 8)
   if (!('state' in node)) return [label, shortId, node.status, '?', '']
-  const status = node.state === 'terminated' ? node.state : node.status
+  const status =
+    node.state !== 'terminated' ? node.status : node.moved_to === undefined ? node.state : 'moved'
   return [label, shortId, status, String(node.inbox), remarksOn(node)]
 }
 

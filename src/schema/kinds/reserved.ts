@@ -33,11 +33,6 @@ export const reserved = {
     reason: z.enum(['attempts', 'expired', 'refused', 'queue_full', 'no_target']),
     why: text.optional(),
   }),
-  'session.moved': kind('The agent lives elsewhere now. This log is closed.', {
-    move_id: uuid,
-    to: text.describe('Where it went, for a person.'),
-    digest: text.optional().describe('SHA-256 of the exported bundle.'),
-  }),
   'schedule.set': kind('A message is sent to the agent at each time of a calendar.', {
     schedule_id: uuid,
     calendar: text.describe('A cron expression.'),

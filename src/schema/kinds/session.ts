@@ -66,6 +66,22 @@ export const session = {
       bundle_id: uuid,
     },
   ),
+  'session.moved': kind(
+    'The agent moves to another home. Only `session.arrived` opens the session again, there or, if it is taken back, here.',
+    {
+      move_id: uuid,
+      home_id: uuid.describe('The home that it leaves.'),
+      to: text.describe('Where it goes, for a person.'),
+      top: uuid.optional().describe('For an agent that moves with one above it: the highest of them.'),
+      messages: z.array(uuid).describe('The pending messages that go along.'),
+      content: content.describe('These messages, as a JSON array.'),
+      answered: z.array(lostRequest).describe('Requests of agents that stay. Their senders get an error.'),
+    },
+  ),
+  'session.arrived': kind('The move is over, and the agent is open in this home.', {
+    move_id: uuid,
+    from_home: uuid.describe('The home that it left. This home, if it was taken back.'),
+  }),
   'session.rebuilt': kind(
     'After `doctor --rebuild` of a damaged log. The records before it are the undamaged part.',
     {

@@ -21,6 +21,7 @@ import {
   mailDelivered,
   reminderSet,
 } from './mail.js'
+import { foldArrived, foldMoved } from './move.js'
 import { leftPrograms, openRun, programsGone, runEnded, runStarted } from './run.js'
 import { foldConfigured, foldCreated, foldImported, foldRebuilt, foldUpgraded, moveTo } from './session.js'
 import { withToken } from './tokens.js'
@@ -54,8 +55,8 @@ export function fold(state: State | undefined, record: SessionRecord, at: Locati
   return next
 }
 
-/** A terminated agent still sends its outbox, and records that. */
-const AFTER_THE_END: string[] = ['status.derived', 'mail.answered', 'session.upgraded']
+/** A terminated agent still sends its outbox, and records that. One that moved may arrive. */
+const AFTER_THE_END: string[] = ['status.derived', 'mail.answered', 'session.upgraded', 'session.arrived']
 
 function apply(next: State, record: SessionRecord, at: Location): State {
   switch (record.kind) {
@@ -79,6 +80,10 @@ function apply(next: State, record: SessionRecord, at: Location): State {
       return foldRebuilt(next, record, at)
     case 'session.imported':
       return foldImported(next, at)
+    case 'session.moved':
+      return foldMoved(next, record, at)
+    case 'session.arrived':
+      return foldArrived(next, record)
     case 'run.started':
       return seenBy(runStarted(next, record, at), record)
     case 'run.resumed':

@@ -151,7 +151,11 @@ export function foldImported(next: State, at: Location): State {
 }
 
 /** If the request was already answered, it is no longer open at the requester, which then ignores the error. */
-function errorTo({ message_id, from }: { message_id: string; from: string }, { seq }: Location): OutboxEntry {
+export function errorTo(
+  { message_id, from }: { message_id: string; from: string },
+  { seq }: Location,
+  reason: 'log_damaged' | 'moved' = 'log_damaged',
+): OutboxEntry {
   return {
     to: from,
     kind: 'error',
@@ -160,6 +164,6 @@ function errorTo({ message_id, from }: { message_id: string; from: string }, { s
     run_id: message_id,
     seq,
     reply: null,
-    trouble: { status: 'cancelled', reason: 'log_damaged', error: null },
+    trouble: { status: 'cancelled', reason, error: null },
   }
 }

@@ -27,13 +27,13 @@ export const ACKNOWLEDGED: Mutant[] = [
   },
   {
     name: 'listeners receive a record before it is fsynced',
-    place: 'session/session.ts Session.append',
+    place: 'session/session.ts Session.appendEncoded',
     edits: { 'expression:1': '@forOf:1\n@self' },
     suites: ['session/session'],
   },
   {
     name: 'the state changes before its records are fsynced',
-    place: 'session/session.ts Session.append',
+    place: 'session/session.ts Session.appendEncoded',
     edits: { 'expression:1': '@expression:2\n@self' },
     suites: ['session/session'],
   },

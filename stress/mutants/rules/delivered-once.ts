@@ -134,7 +134,7 @@ export const DELIVERED_ONCE: Mutant[] = [
   {
     name: 'the error about an undelivered message gets a new id each time it is sent',
     place: 'mail/answers.ts tell',
-    edits: { 'call:2.arguments.1': 'String(Math.random())' },
+    edits: { 'call:3.arguments.1': 'String(Math.random())' },
     suites: ['mail/answers'],
   },
   {

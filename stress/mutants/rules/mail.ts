@@ -194,7 +194,7 @@ export const MAIL: Mutant[] = [
   {
     name: 'a visit does not apply controls',
     place: 'dispatch/visit.ts withSession',
-    edits: { 'expression:2': '' },
+    edits: { 'expression:3': '' },
     suites: ['dispatch/deliveries', 'dispatch/visit'],
   },
   {

@@ -59,7 +59,7 @@ export const TRANSITIONS: Mutant[] = [
   {
     name: 'the fold accepts a second session.created',
     place: 'session/fold/fold.ts apply',
-    edits: { 'throw:1': '@return:15' },
+    edits: { 'throw:1': '@return:18' },
     suites: ['session/fold/fold'],
   },
   {

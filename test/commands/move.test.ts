@@ -1,0 +1,336 @@
+/** Agents that move: `export --move`, `import` of a move, `import --reclaim`. */
+import { readFileSync, writeFileSync } from 'node:fs'
+import { join } from 'node:path'
+import { gunzipSync, gzipSync } from 'node:zlib'
+import { describe, expect, test } from 'vitest'
+import { filesOf, tarParts } from '../../src/files/tar.js'
+import { House } from '../support/cli.js'
+import { NativeHouse } from '../support/native.js'
+import { tempDirectory } from '../support/temp.js'
+
+async function moved(house: House, agent = 'notes', ...flags: string[]): Promise<string> {
+  const file = join(tempDirectory(), 'notes.bundle')
+  await house.ok('export', agent, '--bundle', file, '--move', ...flags)
+  return file
+}
+
+async function houseWithNotes(): Promise<House> {
+  const house = new House()
+  await house.spawn('notes')
+  await house.ok('send', 'notes', 'first question', '--key', 'k1')
+  return house
+}
+
+/** An agent whose turn waits for approval of a command. */
+async function houseThatWaits(): Promise<House> {
+  const house = new House()
+  const option = house.scenario(
+    's.json',
+    { tools: [{ name: 'shell', input: { command: 'true' } }] },
+    { say: 'done' },
+  )
+  await house.spawn('notes', '--option', option)
+  expect((await house.run(['send', 'notes', 'go'])).exit).toBe(5)
+  return house
+}
+
+describe('an agent that moves', () => {
+  test('keeps its id, conversation, keys and pending mail', async () => {
+    const from = await houseWithNotes()
+    const { json: before } = await from.ok('show', 'notes', '--json')
+    await from.ok('send', 'notes', '--queue', '--no-drain', 'second question')
+    const to = new House()
+    const { json } = await to.ok('import', await moved(from), '--json')
+    expect(json).toMatchObject({ created: 1, agents: [{ id: before.agent.id, name: 'notes', inbox: 1 }] })
+    expect((await to.ok('send', 'notes', 'first question', '--key', 'k1')).stdout).toBe(
+      'echo: first question\n',
+    )
+    await to.ok('deliver', 'notes')
+    const contents = (await to.ok('export', 'notes', '--json')).json.messages.map(
+      ({ content }: { content: string }) => content,
+    )
+    expect(contents).toEqual([
+      'first question',
+      'echo: first question',
+      'second question',
+      'echo: second question',
+    ])
+    expect((await to.ok('doctor', '--all')).exit).toBe(0)
+    expect((await from.ok('doctor', '--all')).exit).toBe(0)
+  })
+
+  test('keeps its wait: the decision continues the turn in its new home, and is refused in the old one', async () => {
+    const from = await houseThatWaits()
+    const file = await moved(from)
+    const to = new House()
+    expect((await to.ok('import', file, '--json')).json.agents).toMatchObject([{ status: 'waiting' }])
+    expect(await from.run(['approve', 'notes'])).toMatchObject({
+      exit: 13,
+      stderr: expect.stringContaining(`was moved to ${file}`),
+    })
+    expect((await to.ok('approve', 'notes')).stdout).toBe('done\n')
+    expect((await to.ok('doctor', '--all')).exit).toBe(0)
+    expect((await from.ok('doctor', '--all')).exit).toBe(0)
+  })
+
+  test.each([
+    ['send', 'notes', 'hi'],
+    ['send', 'notes', '--queue', 'hi'],
+    ['resume', 'notes'],
+    ['retry', 'notes'],
+    ['suspend', 'notes'],
+    ['set', 'notes', '--title', 'x'],
+    ['gate', 'notes'],
+    ['spawn', '--parent', 'notes'],
+  ])('refuses in its old home, with where it went: %s', async (...args) => {
+    const house = await houseWithNotes()
+    const file = await moved(house)
+    const refused = await house.run(args)
+    expect([refused.exit, refused.stderr]).toEqual([13, expect.stringContaining(`was moved to ${file}`)])
+  })
+
+  test('is shown in its old home as moved, and needs no recovery there', async () => {
+    const house = await houseWithNotes()
+    const file = await moved(house)
+    expect((await house.ok('show', 'notes', '--json')).json.agent).toMatchObject({
+      state: 'terminated',
+      moved_to: file,
+    })
+    expect((await house.ok('list')).stdout).toContain('no agents')
+    expect((await house.ok('list', '--all')).stdout).toMatch(/notes .* moved /)
+    expect((await house.ok('log', 'notes')).stdout).toContain(`moved to ${file}`)
+    expect((await house.ok('recover', '--all')).exit).toBe(0)
+    expect((await house.ok('doctor', '--all')).exit).toBe(0)
+    await house.spawn('notes')
+  })
+
+  test('is in the same bundle again if the command is repeated', async () => {
+    const house = await houseWithNotes()
+    const file = await moved(house)
+    const bundle = readFileSync(file)
+    writeFileSync(file, 'lost')
+    const again = await house.ok('export', 'notes', '--bundle', file, '--move')
+    expect(again.stdout).toContain('an earlier command has moved 1 agent')
+    expect(readFileSync(file)).toEqual(bundle)
+  })
+
+  test('answers the requests of agents that stay with where it went', async () => {
+    const house = await houseThatWaits()
+    const lead = await house.spawn('lead')
+    const option = house.scenario('t.json', { tools: [{ name: 'shell', input: { command: 'true' } }] })
+    await house.spawn('kid', '--parent', 'lead', '--option', option)
+    await house.ok('send', 'lead/kid', '--from', 'lead', '--no-drain', 'in its turn')
+    expect((await house.run(['deliver', 'lead/kid'])).exit).toBe(5)
+    await house.ok('send', 'lead/kid', '--from', 'lead', '--no-drain', 'in its inbox')
+    const file = await moved(house, 'lead/kid')
+    const pending = (await house.ok('inbox', 'lead', '--json')).json.messages
+    const errors = JSON.stringify(pending)
+    expect(errors).toContain(`lead/kid was moved to ${file} before it answered this request.`)
+    expect(errors).toContain(`lead/kid was moved to ${file} before it received this request: in its inbox`)
+    const to = new House()
+    const { json } = await to.ok('import', file, '--json')
+    expect(json.agents).toMatchObject([{ path: 'kid', parent: null, inbox: 0, status: 'waiting' }])
+    await to.ok('approve', 'kid')
+    expect((await to.ok('doctor', '--all')).exit).toBe(0)
+    expect((await house.ok('show', lead, '--json')).json.agent.state).not.toBe('terminated')
+    expect((await house.ok('doctor', '--all')).exit).toBe(0)
+  })
+
+  test('does not leave its children behind', async () => {
+    const house = await houseWithNotes()
+    await house.spawn('kid', '--parent', 'notes')
+    const refused = await house.run(['export', 'notes', '--bundle', join(tempDirectory(), 'b'), '--move'])
+    expect(refused).toMatchObject({
+      exit: 13,
+      stderr: expect.stringContaining('children that would stay: notes/kid'),
+    })
+    const to = new House()
+    const { json } = await to.ok('import', await moved(house, 'notes', '--tree'), '--name', 'other', '--json')
+    expect(json.agents.map(({ path }: { path: string }) => path)).toEqual(['other', 'other/kid'])
+    expect((await to.ok('doctor', '--all')).exit).toBe(0)
+  })
+
+  test('begins a new session of its agent program, with the conversation, and says so', async () => {
+    const from = new NativeHouse()
+    await from.spawn('notes', '--provider', 'native')
+    await from.ok('send', 'notes', 'remember seven')
+    const to = new NativeHouse()
+    const arrived = await to.ok('import', await moved(from))
+    expect(arrived.stderr).toContain('the session of native stays in the other home')
+    await to.ok('send', 'notes', 'which number?')
+    const [first, second] = from.told() as { session: string; prompt: string }[]
+    expect(second?.session).not.toBe(first?.session)
+    expect(second?.prompt).toContain('remember seven')
+  })
+
+  test('needs a file, not stdout', async () => {
+    const house = await houseWithNotes()
+    expect(await house.run(['export', 'notes', '--bundle', '-', '--move'])).toMatchObject({ exit: 2 })
+    expect((await house.ok('send', 'notes', 'hi')).stdout).toBe('echo: hi\n')
+  })
+})
+
+describe('a home has an agent once', () => {
+  test('also if its move is imported twice, under another name or after its end', async () => {
+    const file = await moved(await houseWithNotes())
+    const to = new House()
+    const [first] = (await to.ok('import', file, '--json')).json.agents
+    for (const flags of [[], ['--name', 'other']])
+      expect(await to.run(['import', file, ...flags])).toMatchObject({
+        exit: 13,
+        stderr: expect.stringContaining('already ended in this home'),
+      })
+    expect((await to.ok('import', file, '--if-exists', 'use')).stdout).toBe(`${first.id}\n`)
+    await to.ok('terminate', 'notes')
+    expect((await to.run(['import', file])).exit).toBe(13)
+    expect((await to.ok('list', '--all', '--json')).json.agents).toHaveLength(1)
+  })
+
+  test('also if its own bundle comes back', async () => {
+    const house = await houseWithNotes()
+    const copy = house.copy()
+    const file = await moved(house)
+    expect(await house.run(['import', file])).toMatchObject({
+      exit: 13,
+      stderr: expect.stringContaining('--reclaim'),
+    })
+    expect(await copy.run(['import', file])).toMatchObject({
+      exit: 13,
+      stderr: expect.stringContaining('lives in this home'),
+    })
+  })
+
+  test('also after it was there and back', async () => {
+    const here = await houseWithNotes()
+    const there = new House()
+    const out = await moved(here)
+    await there.ok('import', out)
+    await there.ok('send', 'notes', 'there')
+    const back = await moved(there)
+    await here.ok('import', back)
+    expect((await here.ok('send', 'notes', 'here')).stdout).toBe('echo: here\n')
+    for (const file of [out, back]) expect((await here.run(['import', file])).exit).toBe(13)
+    expect((await here.ok('doctor', '--all')).exit).toBe(0)
+    await there.ok('import', await moved(here))
+    expect((await there.ok('export', 'notes')).stdout).toContain('echo: here')
+    expect((await there.ok('doctor', '--all')).exit).toBe(0)
+    expect((await there.run(['import', back])).exit).toBe(13)
+  })
+
+  test('and opens it only when a held import is completed', async () => {
+    const file = await moved(await houseThatWaits())
+    const to = new House()
+    await to.ok('import', file, '--hold')
+    for (const args of [
+      ['send', 'notes', 'hi'],
+      ['approve', 'notes'],
+      ['resume', 'notes'],
+    ])
+      expect((await to.run(args)).exit).toBe(13)
+    expect(await to.run(['import', '--reclaim', 'notes'])).toMatchObject({
+      exit: 13,
+      stderr: expect.stringContaining('has not arrived'),
+    })
+    await to.ok('recover', '--all')
+    await to.ok('import', file)
+    expect((await to.ok('approve', 'notes')).stdout).toBe('done\n')
+  })
+})
+
+describe('import --reclaim', () => {
+  test.each(['file', 'agent'])('takes a moved agent back with its mail, by its %s', async (by) => {
+    const house = await houseWithNotes()
+    await house.ok('send', 'notes', '--queue', '--no-drain', 'pending')
+    const file = await moved(house)
+    await house.ok('import', '--reclaim', by === 'file' ? file : 'notes')
+    expect((await house.ok('list', '--json')).json.agents).toMatchObject([{ name: 'notes', inbox: 1 }])
+    await house.ok('deliver', 'notes')
+    expect((await house.ok('import', '--reclaim', 'notes')).stderr).toContain('is in this home already')
+    expect((await house.run(['import', file])).exit).toBe(13)
+    expect((await house.ok('doctor', '--all')).exit).toBe(0)
+    const to = new House()
+    await to.ok('import', await moved(house))
+    expect((await to.ok('send', 'notes', 'hi')).stdout).toBe('echo: hi\n')
+  })
+
+  test('refuses what did not move, a copy, the bundle of an earlier move, and a name that is taken', async () => {
+    const house = await houseWithNotes()
+    expect((await house.run(['import', '--reclaim', 'notes'])).stderr).toContain('did not move')
+    const copy = join(tempDirectory(), 'copy')
+    await house.ok('export', 'notes', '--bundle', copy)
+    expect((await house.run(['import', '--reclaim', copy])).stderr).toContain('do not move')
+    const early = await moved(house)
+    await house.ok('import', '--reclaim', early)
+    const late = await moved(house)
+    expect((await house.run(['import', '--reclaim', early])).stderr).toContain('a later move')
+    await house.spawn('notes')
+    expect(await house.run(['import', '--reclaim', late])).toMatchObject({
+      exit: 13,
+      stderr: expect.stringContaining('is taken by agent'),
+    })
+    await house.ok('terminate', 'notes')
+    await house.ok('import', '--reclaim', late)
+    expect((await house.ok('doctor', '--all')).exit).toBe(0)
+  })
+})
+
+describe('a forged bundle of a move is refused, and nothing is created:', () => {
+  type Manifest = { move_id: string; home_id: string; bundle: number; agents: { id: string }[] }
+  const OTHER = '0b9f6c1e-6f0a-4c55-9a3b-2f1f5a3c7d10'
+  const CASES: [string, (manifest: Manifest, files: Map<string, Buffer>) => void, string][] = [
+    [
+      'another move id',
+      (manifest) => void Object.assign(manifest, { move_id: OTHER }),
+      'does not end with its move',
+    ],
+    [
+      'another home',
+      (manifest) => void Object.assign(manifest, { home_id: OTHER }),
+      'does not end with its move',
+    ],
+    [
+      'a move id that is no id',
+      (manifest) => void Object.assign(manifest, { move_id: '../x' }),
+      'move_id in its manifest.json is invalid',
+    ],
+    ['a newer version', (manifest) => void Object.assign(manifest, { bundle: 2 }), 'version 2'],
+  ]
+
+  function change(file: string, edit: (manifest: Manifest, files: Map<string, Buffer>) => void): void {
+    const files = filesOf(gunzipSync(readFileSync(file)))
+    const manifest = JSON.parse(String(files.get('manifest.json'))) as Manifest
+    edit(manifest, files)
+    files.set('manifest.json', Buffer.from(JSON.stringify(manifest)))
+    writeFileSync(
+      file,
+      gzipSync(Buffer.concat([...tarParts([...files].map(([path, bytes]) => ({ path, bytes })))])),
+    )
+  }
+
+  test.each(CASES)('%s', async (_, edit, why) => {
+    const file = await moved(await houseWithNotes())
+    change(file, edit)
+    const to = new House()
+    const refused = await to.run(['import', file])
+    expect(refused.stderr).toContain(why)
+    expect([2, 10]).toContain(refused.exit)
+    expect((await to.ok('list', '--all', '--json')).json.agents).toEqual([])
+  })
+
+  test('a copy that is declared a move', async () => {
+    const file = join(tempDirectory(), 'copy')
+    const house = await houseWithNotes()
+    await house.ok('export', 'notes', '--bundle', file)
+    change(file, (manifest) => void Object.assign(manifest, { move_id: OTHER }))
+    expect((await new House().run(['import', file])).stderr).toContain('does not end with its move')
+  })
+
+  test('the id of an agent that lives in the home', async () => {
+    const victim = await houseWithNotes()
+    const file = await moved(victim.copy())
+    const { json: before } = await victim.ok('show', 'notes', '--json')
+    const refused = await victim.run(['import', file, '--name', 'other'])
+    expect(refused).toMatchObject({ exit: 13, stderr: expect.stringContaining('lives in this home') })
+    expect((await victim.ok('show', 'notes', '--json')).json).toEqual(before)
+  })
+})
