@@ -16,6 +16,8 @@ export interface TreeRequest {
   all: boolean
 }
 
+const NO_CHILDREN: TreeNode[] = []
+
 export function viewTree(store: Store | undefined, { agentId, all }: TreeRequest): TreeView {
   if (store === undefined) return { agents: [], stray: [] }
   const hasMail = mailIndexOf(store)
@@ -31,7 +33,9 @@ export function viewTree(store: Store | undefined, { agentId, all }: TreeRequest
   const nodesOf = (ids: string[]): TreeNode[] => ids.map(nodeOf).filter((node) => node !== undefined)
   const childrenOf = (id: string): TreeNode[] => {
     const children = forest.children.get(id)
-    return children === undefined ? [] : nodesOf(children.filter((child) => isShown(forest, child, all)))
+    return children === undefined
+      ? NO_CHILDREN
+      : nodesOf(children.filter((child) => isShown(forest, child, all)))
   }
   const tops = agentId === undefined ? forest.roots.filter((id) => isShown(forest, id, all)) : [agentId]
   const agents = nodesOf(tops.filter((id) => !forest.strays.has(id)))
@@ -63,11 +67,27 @@ function isShown({ agents, strays }: Forest<AgentSummary>, id: string, all: bool
 }
 
 function viewNode(store: Store, state: AgentSummary, hasMail: MailIndex, children: TreeNode[]): TreeNode {
-  // Assign instead of spreading: with very many agents, spreading would take half of the total time.
-  const node = viewAgent(store, state, hasMail) as TreeNode
-  node.hold = state.hold
-  node.gated = state.gate.isGated
-  node.reminders = state.reminders.length
-  node.children = children
-  return node
+  const { id, name, path, title, parent, provider, model, status, workspace, created_at, updated_at, inbox } =
+    viewAgent(store, state, hasMail)
+  // A literal: with very many agents, spreading would take half of the total time, and adding fields to an object a tenth.
+  return {
+    id,
+    name,
+    path,
+    title,
+    parent,
+    provider,
+    model,
+    state: state.state,
+    status,
+    workspace,
+    created_at,
+    updated_at,
+    last_seq: state.last_seq,
+    inbox,
+    hold: state.hold,
+    gated: state.gate.isGated,
+    reminders: state.reminders.length,
+    children,
+  }
 }

@@ -177,15 +177,24 @@ export class Slot {
   }
 
   set(index: number, { start, end, from, tailStart, tailEnd }: Entry): void {
-    this.numbers.set([start, end, from, tailStart, tailEnd], this.base + index * FIELDS)
+    const at = this.base + index * FIELDS
+    const { numbers } = this
+    numbers[at] = start
+    numbers[at + 1] = end
+    numbers[at + 2] = from
+    numbers[at + 3] = tailStart
+    numbers[at + 4] = tailEnd
   }
 
   get(index: number): Entry {
     const at = this.base + index * FIELDS
-    const [start, end, from, tailStart, tailEnd] = this.numbers.subarray(
-      at,
-      at + FIELDS,
-    ) as unknown as number[]
-    return { start, end, from, tailStart, tailEnd } as Entry
+    const { numbers } = this
+    return {
+      start: numbers[at] as number,
+      end: numbers[at + 1] as number,
+      from: numbers[at + 2] as number,
+      tailStart: numbers[at + 3] as number,
+      tailEnd: numbers[at + 4] as number,
+    }
   }
 }
