@@ -20,13 +20,14 @@ export const stream = boolean({
   exclusive: ['json'],
 })
 
-/** Tool names separated by commas. */
+/** Tool names and patterns, separated by commas. */
 export const allow = custom<string[]>({
-  description: 'tools that run without approval (shell,write_file or all); default: the allow setting',
+  description:
+    'tools that run without approval (write_file,shell(npm test*) or all); default: the allow setting',
   async parse(text) {
     if (text === '' || isValid('names', text)) return parseNames(text)
     throw new SubstratError('USAGE', `${JSON.stringify(text)} is not a list of tool names`, {
-      hint: 'separate names with commas, as in --allow shell,write_file, or use --allow all',
+      hint: "separate names with commas, as in --allow write_file,'shell(npm test*)', or use --allow all",
     })
   },
 })

@@ -33,8 +33,13 @@ export function parseDurations(value: string): number[] {
   return value === 'none' ? [] : value.split(',').map((each) => parseDuration(each) as number)
 }
 
+/** A comma within the parentheses of a pattern is part of the pattern. */
+const BETWEEN_NAMES = /,(?![^()]*\))/
+
 export function parseNames(value: string | null): string[] {
-  return value === null || value === '' || value === 'none' ? [] : value.split(',').map((name) => name.trim())
+  return value === null || value === '' || value === 'none'
+    ? []
+    : value.split(BETWEEN_NAMES).map((name) => name.trim())
 }
 
 /** Undefined if the text is not a valid object of servers. */

@@ -1,5 +1,6 @@
 /** `set`: changes the settings of an agent, from its next turn on. */
 
+import { checkAllow } from '../dispatch/allow.js'
 import { checkReach } from '../dispatch/caller.js'
 import type { Context } from '../dispatch/context.js'
 import { nameOf } from '../dispatch/outcome.js'
@@ -31,12 +32,13 @@ export async function configure(ctx: Context, agentId: string, changes: Changes)
     }
     if (changes.workspace !== undefined) checkWorkspace(changes.workspace)
     const settings = settingsOf(session)
-    await ctx.providers.check(state.provider_name, {
+    const provider = await ctx.providers.check(state.provider_name, {
       ...settings,
       model: changes.model === undefined ? settings.model : changes.model,
       workspace: changes.workspace ?? settings.workspace,
       options: { ...settings.options, ...changes.options },
     })
+    checkAllow(ctx, provider, changes.allow ?? [])
     // The kept server was started with the old settings.
     if (changes.workspace !== undefined || changes.options !== undefined || changes.model !== undefined)
       await stopKeptServerOrThrow(session, (text) => ctx.reporter.note(text))

@@ -1,5 +1,6 @@
 import { readableTime } from '../clock.js'
 import { continueLatest } from '../dispatch/advance.js'
+import { checkAllow } from '../dispatch/allow.js'
 import type { Context } from '../dispatch/context.js'
 import { withDrain } from '../dispatch/deliveries.js'
 import {
@@ -21,7 +22,7 @@ import { type ErrorCode, SessionStateError, SubstratError } from '../errors.js'
 import { OPERATOR } from '../format.js'
 import { findPending } from '../mail/inbox.js'
 import { post, recipientOf } from '../mail/post.js'
-import type { SettleResult } from '../recovery/settle.js'
+import { type SettleResult, settingsOf } from '../recovery/settle.js'
 import { digestOf } from '../session/ids.js'
 import { openDurable, withAgent } from '../session/load.js'
 import type { Session } from '../session/session.js'
@@ -125,6 +126,12 @@ async function converse(
     allow: request.allow,
     repeats: findLaunchedRun(ctx.store, session.state, key),
   }
+  if (request.allow.length > 0)
+    checkAllow(
+      ctx,
+      await ctx.providers.check(session.state.provider_name, settingsOf(session)),
+      request.allow,
+    )
   noteSuperseded(ctx, session)
   await runOwnTurn(ctx, session, onOutcome, (options) => startTurn(ctx, session, turn, options))
 }

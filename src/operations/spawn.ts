@@ -1,5 +1,6 @@
 /** `spawn`: creates an agent and, with a prompt, runs its first turn. */
 
+import { checkAllow } from '../dispatch/allow.js'
 import { checkReach } from '../dispatch/caller.js'
 import type { Context } from '../dispatch/context.js'
 import { withDrain } from '../dispatch/deliveries.js'
@@ -125,7 +126,8 @@ async function useExisting(
 async function checkSettings(ctx: Context, request: SpawnRequest): Promise<void> {
   const { provider, model, instructions, workspace, options } = request
   checkWorkspace(workspace)
-  await ctx.providers.check(provider, { workspace, model, instructions, options })
+  const found = await ctx.providers.check(provider, { workspace, model, instructions, options })
+  checkAllow(ctx, found, request.allow)
 }
 
 export function checkWorkspace(workspace: string): void {

@@ -4,7 +4,7 @@ import { SETTINGS, type SettingKind } from './settings.js'
 import { text, texts } from './types.js'
 
 const DURATION = '\\s*\\d+(\\.\\d+)?(ms|s|m|h|d)\\s*'
-const NAME = '\\s*[\\w-]{1,128}\\s*'
+const NAME = '\\s*[\\w-]{1,128}(\\([^()\\n]{1,500}\\))?\\s*'
 
 const server = z
   .object({ command: text, args: z.array(text).optional(), env: texts.optional() })

@@ -19,6 +19,7 @@ import { overtakenRecords, ProgramCalls } from './ask/program-calls.js'
 import { callRecords, storedItems } from './ask/stored.js'
 import { UncaughtErrors } from './ask/uncaught-errors.js'
 import { shortenedInput } from './asks.js'
+import { callPolicy } from './call-policy.js'
 import { Compaction } from './compaction.js'
 import type { TurnPorts } from './ports.js'
 import { openCalls } from './prompt/history.js'
@@ -37,7 +38,7 @@ export async function drive(
   openStop: (run: Run) => TurnStop,
 ): Promise<Run> {
   // The slot comes before the first record: if no slot becomes free, the log does not change.
-  const { effect: begins } = step(session.state, first, ports.toolbox.policy)
+  const { effect: begins } = step(session.state, first, callPolicy(session, ports.toolbox.policy, first))
   const slot = begins?.type === 'ask' ? await ports.takeSlot() : undefined
   const turn = new Turn(session, ports, slot)
   try {
@@ -73,7 +74,11 @@ class Turn {
   }
 
   persist(event: TurnEvent): Effect | undefined {
-    const { records, effect } = step(this.session.state, event, this.ports.toolbox.policy)
+    const { records, effect } = step(
+      this.session.state,
+      event,
+      callPolicy(this.session, this.ports.toolbox.policy, event),
+    )
     this.tools.note(records)
     const rested = withSuspension(this.session.state, records)
     const isEnd = rested.length > records.length

@@ -139,3 +139,57 @@ test("a tool does not get the provider's API key: its variables are withheld", a
   expect(house.log(id)).toContain('OTHER=kept')
   expect(house.log(id)).not.toContain('sk-canary')
 })
+
+describe.concurrent('a pattern for shell', () => {
+  const shell = (command: string): object => ({ name: 'shell', input: { command } })
+
+  test('lets the commands run that it covers; any other needs approval, also beside them', async () => {
+    const house = new House()
+    const id = await agent(house, [shell('echo one >&1'), shell('echo two')], '--allow', 'shell(echo *)')
+    const sent = await house.run(['send', 'a', 'go', '--json'])
+    expect(sent.exit).toBe(5)
+    expect(sent.json.wait.asks).toEqual([{ tool: 'shell', input: { command: 'echo one >&1' } }])
+    expect(house.count(id, 'tool.finished')).toBe(1)
+    expect((await house.ok('approve', 'a')).stdout).toBe('one\n')
+    expect(house.findings(true)).toEqual([])
+  })
+
+  test('may have commas, and may be in the settings', async () => {
+    const house = new House()
+    await agent(house, [shell('echo a,b c')])
+    await house.ok('config', 'set', 'allow', 'write_file,shell(echo a,b c)')
+    expect((await house.ok('send', 'a', 'go')).stdout).toBe('one\n')
+  })
+
+  test('covers each call of a response, also those after the first', async () => {
+    const house = new House()
+    const id = await agent(house, [shell('echo one'), shell("echo 'two; three'")], '--allow', 'shell(echo *)')
+    expect((await house.ok('send', 'a', 'go')).stdout).toBe('one\n')
+    expect(house.count(id, 'tool.finished')).toBe(2)
+  })
+})
+
+describe.concurrent('--allow is refused', () => {
+  test.each([
+    ['shel', 'there is no tool shel; did you mean shell?'],
+    ['shell(rm; ls)', 'is not the pattern of one simple command'],
+    ['write_file(x)', 'is not the pattern of one simple command'],
+    ['nowhere__tool', 'there is no tool nowhere__tool'],
+  ])('with %s, at spawn, set and send', async (entry, why) => {
+    const house = new House()
+    const id = await house.spawn('a')
+    const log = house.log(id)
+    for (const words of [
+      ['spawn', '--name', 'b', '--allow', entry],
+      ['set', 'a', '--allow', entry],
+      ['send', 'a', 'go', '--allow', entry],
+    ]) {
+      const refused = await house.run(words)
+      expect(refused).toMatchObject({ exit: 2, stdout: '' })
+      expect(refused.stderr).toContain(why)
+    }
+    expect(house.count(id, 'run.started')).toBe(0)
+    expect(house.log(id).startsWith(log)).toBe(true)
+    expect((await house.ok('list', '--json')).json.agents).toHaveLength(1)
+  })
+})

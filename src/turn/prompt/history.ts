@@ -238,7 +238,7 @@ export function refusedNotice(tools: string[]): string {
 
 const NO_RESULT = 'There is no result yet.'
 
-function toolCall(call: CallRecord, session: Readable): ToolCall {
+function toolCall(call: CallRecord, session: Pick<Readable, 'text'>): ToolCall {
   const input =
     call.input_blob === undefined ? call.input : (JSON.parse(session.text(call.input_blob)) as JsonObject)
   return { call_id: call.call_id, name: call.name, input: input ?? {} }
@@ -260,7 +260,12 @@ export function itemsOf(
 export function openCalls(session: Readable): ToolCall[] {
   const at = session.state.run?.calls_at ?? null
   const record = at === null ? undefined : session.recordAt(at)
-  return record?.kind === 'model.responded' ? (record.calls ?? []).map((call) => toolCall(call, session)) : []
+  return record?.kind === 'model.responded' ? inputsOf(record.calls ?? [], session) : []
+}
+
+/** The calls with their whole inputs. */
+export function inputsOf(calls: CallRecord[], session: Pick<Readable, 'text'>): ToolCall[] {
+  return calls.map((call) => toolCall(call, session))
 }
 
 /** The prompt of the open run, or of the run that it continues. */

@@ -65,13 +65,23 @@ function isDue(run: Run, call: Call, policy: ToolPolicy): boolean {
 function isFree(run: Run, call: Call, policy: ToolPolicy): boolean {
   const kind = policy.kindOf(call.tool)
   if (kind === 'ask') return false
-  return kind === 'reads' || kind === 'unknown' || call.isApproved || isAllowed(run.allow, call.tool, policy)
+  return (
+    kind === 'reads' ||
+    kind === 'unknown' ||
+    call.isApproved ||
+    isAllowed(run.allow, call.tool, policy) ||
+    policy.covers?.(run.allow, call.call_id) === true
+  )
 }
 
 /** Whether the tool runs without approval. */
 export function isAllowed(allow: string[], tool: string, policy: ToolPolicy): boolean {
   return (
-    allow.includes('all') || allow.includes(tool) || (allow.includes('tree') && policy.kindOf(tool) === 'own')
+    allow.includes('all') ||
+    allow.includes(tool) ||
+    // The right to use a tool includes the right to each of its patterns.
+    allow.includes(tool.replace(/\(.*$/s, '')) ||
+    (allow.includes('tree') && policy.kindOf(tool) === 'own')
   )
 }
 

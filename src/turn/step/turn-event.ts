@@ -46,6 +46,8 @@ export interface ToolPolicy {
    * ids derived from the call, so repeating it has no further effect. For the rest see `Tool`.
    */
   kindOf(tool: string): 'reads' | 'own' | 'changes' | 'program' | 'ask' | 'unknown'
+  /** Whether a pattern of `allow` covers the arguments of that call. */
+  covers?(allow: string[], callId: string): boolean
 }
 
 /** Whether recovery runs the call again if a crash lost its result. */

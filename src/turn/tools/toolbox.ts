@@ -95,6 +95,9 @@ const BUILT_IN: Tool[] = [
   ...TREE_TOOLS,
 ]
 
+/** The names of the tools that every model agent has. */
+export const TOOL_NAMES: readonly string[] = BUILT_IN.map(({ name }) => name)
+
 export class Toolbox {
   private readonly tools = new Map(BUILT_IN.map((tool) => [tool.name, tool]))
   private running: ToolServer[] | undefined
