@@ -94,10 +94,10 @@ export function shellWord(text: string): string {
   return /^[\p{L}\p{N}_./:@%+=-]+$/u.test(text) ? text : `'${text.replaceAll("'", `'\\''`)}'`
 }
 
-/** The stored conversation is damaged. `what` names the file and the place. The caller has changed nothing. */
+/** The stored conversation is damaged. `what` names the file and the place. No command changes a damaged file. */
 export function damagedConversation(what: string, { hint, facts = {} }: ErrorDetails): SubstratError {
   return new SubstratError('CORRUPT', `the stored conversation is damaged: ${what}`, {
-    hint: `nothing was changed; ${hint}; to find all damage: substrat doctor --all`,
+    hint: `the file was not changed; ${hint}; to find all damage: substrat doctor --all`,
     facts,
   })
 }

@@ -78,13 +78,19 @@ function broadcastProgram(delay: Arbitrary<number>): Arbitrary<Program> {
   }))
 }
 
-/** No agent here may run `set_metadata` by itself: the operator has to approve it. */
+/** No agent here may run `set_metadata` by itself: the operator has to approve it. Others wait for an answer, or for a result. */
 function approvalProgram(delay: Arbitrary<number>): Arbitrary<Program> {
   const metadata: Call = { name: 'set_metadata', input: { metadata: { a: 'b' } } }
   const question: Call = { name: 'ask_operator', input: { question: 'which?' } }
-  return fc
-    .record({ delay, calls: fc.constantFrom<Call[]>([metadata], [question], [metadata, metadata]) })
-    .map((of) => ({ delay: of.delay, rounds: [of.calls] }))
+  const result: Call = { name: 'await_external', input: { what: 'the build' } }
+  const calls = fc.constantFrom<Call[]>(
+    [metadata],
+    [question],
+    [result],
+    [metadata, metadata],
+    [result, result],
+  )
+  return fc.record({ delay, calls }).map((of) => ({ delay: of.delay, rounds: [of.calls] }))
 }
 
 const controlling: Arbitrary<Program> = fc

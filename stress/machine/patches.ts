@@ -126,8 +126,11 @@ function patchProcess(): void {
   const own = process
   const perProcess = (name: string | symbol, owner: LabProcess): unknown => {
     if (name === 'exitCode') return owner.exitCode
-    if (name === 'on') return (event: string, listener: SignalListener) => owner.listen(event, listener)
-    if (name === 'off') return (event: string, listener: SignalListener) => owner.unlisten(event, listener)
+    if (name === 'on' || name === 'off')
+      return (event: string, listener: SignalListener) => {
+        owner[name === 'on' ? 'listen' : 'unlisten'](event, listener)
+        return globalThis.process
+      }
     return Reflect.get(own, name)
   }
   globalThis.process = new Proxy(own, {

@@ -423,3 +423,20 @@ test('an agent whose provider was uninstalled keeps its session: exit 3, and not
   expect(house.log(id)).toBe(log)
   expect(house.findings(true)).toEqual([])
 })
+
+test('send names a missing blob of the conversation, and claims only that this file was not changed', async () => {
+  const house = new House()
+  const id = await house.spawn('a', '--option', house.scenario('s.json', { say: 'one' }, { say: 'two' }))
+  await house.ok('send', 'a', 'long '.repeat(40_000))
+  const [blob] = readdirSync(house.agentFile(id, 'blobs'))
+  rmSync(house.agentFile(id, `blobs/${blob}`))
+  const before = house.records(id).length
+  const sent = await house.run(['send', 'a', 'next', '--json'])
+  expect(sent).toMatchObject({ exit: 10, json: { error: { code: 'CORRUPT' } } })
+  expect(sent.json.error.message).toContain(`${blob} is missing`)
+  expect(sent.json.error.hint).toBe(
+    'the file was not changed; restore it from a backup; to find all damage: substrat doctor --all',
+  )
+  // The message is in the log, and its turn stays interrupted.
+  expect(house.records(id).length).toBeGreaterThan(before)
+})

@@ -1,8 +1,11 @@
 /** Turns that wait for the result of a call from elsewhere: parked with exit 5, and continued by `resume --result`. */
+import { existsSync, readFileSync } from 'node:fs'
+import { join } from 'node:path'
 import { describe, expect, test } from 'vitest'
 import { House, type Result } from '../support/cli.js'
 import { decides, MARKS, parked, ran } from '../support/parked.js'
 import { serverThat } from '../support/toolboxes.js'
+import { waitFor } from '../support/wait.js'
 
 const BUILD = { name: 'await_external', input: { what: 'the log of build 7' } }
 const REVIEW = { name: 'await_external', input: { what: 'the review of Kim' } }
@@ -277,4 +280,52 @@ test('a tool of a tool server defers its result by `_meta`, and its text is show
   house.write('result', 'delivered')
   expect((await house.run(decides(sent.json.wait.token, '--result', 'result'))).stdout).toBe('finished\n')
   expect(resultsOf(house, id)).toEqual([['delivered', false]])
+})
+
+describe.concurrent('a deferred call of a tool server, killed after it has started and before its deferral is recorded', () => {
+  async function killed(): Promise<{ house: House; id: string; orders: () => number }> {
+    const house = House.ofProcesses()
+    const count = join(house.workspace, 'orders')
+    const { command, args } = serverThat('counts orders', count)
+    await house.ok('config', 'set', 'mcp_servers', JSON.stringify({ notes: { command, args } }))
+    const responses = [{ tools: [{ name: 'notes__order', input: {} }] }, { say: 'finished' }]
+    const option = house.scenario('s.json', ...responses)
+    const id = await house.spawn('a', '--option', option, '--allow', 'all')
+    const sender = house.start(['send', 'a', 'go', '--key', 'k'])
+    await house.waitForRecord(id, 'tool.started')
+    await waitFor(() => existsSync(count), 'the order')
+    await sender.kill()
+    expect(house.kinds(id)).not.toContain('tool.deferred')
+    expect(house.kinds(id)).not.toContain('token.minted')
+    return { house, id, orders: () => readFileSync(count, 'utf8').split('\n').length - 1 }
+  }
+
+  test('is not repeated: no command continues the turn, and no token exists', async () => {
+    const { house, id, orders } = await killed()
+    for (const round of [1, 2]) {
+      const recovered = await house.run(['recover', '--all'])
+      expect(recovered.exit, `${round}: ${recovered.stderr}`).toBe(6)
+    }
+    expect(house.findings(true)).toEqual([])
+    const [result, ...more] = resultsOf(house, id)
+    expect(result).toEqual([expect.stringContaining('outcome'), true])
+    expect([more, orders()]).toEqual([[], 1])
+    const kinds = house.kinds(id)
+    expect(kinds).not.toContain('tool.deferred')
+    expect(kinds).not.toContain('token.minted')
+    expect((await house.run(['token', 'rotate', 'a'])).exit).toBe(13)
+  })
+
+  test('leaves the decision to the model after resume: it gets one result, and the order is placed once', async () => {
+    const { house, id, orders } = await killed()
+    expect((await house.run(['recover', '--all'])).exit).toBe(6)
+    expect(await house.run(['resume', 'a'])).toMatchObject({ exit: 0, stdout: 'finished\n' })
+    expect(await house.run(['send', 'a', 'go', '--key', 'k'])).toMatchObject({
+      exit: 0,
+      stdout: 'finished\n',
+    })
+    expect(resultsOf(house, id)).toEqual([[expect.stringContaining('outcome'), true]])
+    expect([house.count(id, 'tool.started'), orders()]).toEqual([1, 1])
+    expect(house.findings(true)).toEqual([])
+  })
 })

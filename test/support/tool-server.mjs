@@ -2,11 +2,11 @@
  * A tool server of the tests, written by hand (MCP over stdio): JSON-RPC, one message per line. The first argument
  * selects its misbehaviour. The second, `ready`, is a file for its pid.
  */
-import { writeFileSync } from 'node:fs'
+import { appendFileSync, writeFileSync } from 'node:fs'
 import { createInterface } from 'node:readline'
 
 const [how = 'well', ready] = process.argv.slice(2)
-if (ready !== undefined) writeFileSync(ready, String(process.pid))
+if (ready !== undefined && how !== 'counts orders') writeFileSync(ready, String(process.pid))
 if (how === 'clings to life') process.on('SIGTERM', () => undefined)
 
 const TOOLS = [
@@ -47,7 +47,9 @@ function call(id, { name, arguments: input }) {
         { type: 'resource', resource: { uri: 'note:1', text: 'a note' } },
       ],
     })
-  if (name === 'order')
+  // `counts orders`: the second argument is a file with a line for each order, and the answer never comes.
+  if (name === 'order' && how === 'counts orders') appendFileSync(ready, 'order\n')
+  else if (name === 'order')
     answer({
       content: [{ type: 'text', text: 'order 12 is placed' }],
       _meta: { 'substrat/await_external': input.within === undefined || { deadline_seconds: input.within } },
