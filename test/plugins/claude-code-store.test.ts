@@ -42,12 +42,35 @@ describe('a turn', () => {
       const lines = readFileSync(path, 'utf8').split('\n')
       const upTo = (uuid: string): number => lines.findIndex((line) => line.includes(`"uuid":"${uuid}"`))
       expect(await inspect(next)).toEqual({ outcome: 'finished', reply: 'echo: go on recall [mark-one]' })
+      // The reply to the later prompt, which a person may have typed in claude itself, is not the reply of this turn.
+      expect(await inspect(first)).toEqual({ outcome: 'unfinished' })
       writeFileSync(path, `${lines.slice(0, upTo(next)).join('\n')}\n`)
       expect(await inspect(first)).toEqual({ outcome: 'unfinished' })
       // The prompt of this turn is missing, so earlier messages do not answer it.
       expect(await inspect(next)).toEqual({ outcome: 'unfinished' })
     },
   )
+
+  test('that is finished keeps its reply when a person continues the session in claude itself', async () => {
+    const path = useTranscript('finished', SESSION)
+    const prompt = 'd88a8f82-995b-4ff0-9961-f4c79ed01d88'
+    const before = await inspectAll(prompt)
+    const entries = readFileSync(path, 'utf8')
+      .split('\n')
+      .filter((line) => /"type":"(user|assistant)"/.test(line))
+    // The same recorded turn again, under another prompt, with another reply.
+    const later = entries.map((line) =>
+      line
+        .replaceAll('77fa9eea-ef56-4487-bf51-5e276ec0e8fc', '11111111-ef56-4487-bf51-5e276ec0e8fc')
+        .replaceAll(prompt, '22222222-995b-4ff0-9961-f4c79ed01d88')
+        .replaceAll('echo: USETOOL', 'echo: OTHER'),
+    )
+    appendFileSync(path, `${later.join('\n')}\n`)
+    expect(await inspectAll(prompt)).toEqual(before)
+    expect(before).toMatchObject({ outcome: 'finished', reply: 'echo: USETOOL please []' })
+    const other = { outcome: 'finished', reply: 'echo: OTHER please []' }
+    expect(await inspect('22222222-995b-4ff0-9961-f4c79ed01d88')).toEqual(other)
+  })
 
   test('is finished exactly when its last line is complete', async () => {
     const path = useTranscript('finished', SESSION)

@@ -50,22 +50,23 @@ export async function inspectTranscript(
   if (promptId === null) return { outcome: 'unknown' }
   const path = findTranscript(sessionId, environment)
   if (path === undefined) return { outcome: 'unfinished' }
-  let hasBegun = false
+  let prompt: JsonObject | undefined
   let reply: Reply | undefined
   const results = new Results(heard)
   const spent = new Spent()
   try {
     for await (const line of readLines(createReadStream(path), LINE_BYTES_MAX)) {
       // Skips the earlier turns without parsing them.
-      if (line === undefined || (!hasBegun && !line.includes(promptId))) continue
+      if (line === undefined || (prompt === undefined && !line.includes(promptId))) continue
       const entry = parsedLine(line)
       if (entry === undefined) continue
-      if (entry.uuid === promptId) hasBegun = true
-      else if (hasBegun) {
+      if (entry.uuid === promptId) prompt = entry
+      else if (prompt !== undefined) {
+        if (isLaterPrompt(entry, prompt)) break
         reply = afterEntry(reply, entry)
         results.take(entry)
       }
-      if (hasBegun) spent.take(entry)
+      if (prompt !== undefined) spent.take(entry)
     }
   } catch {
     return { outcome: 'unknown' }
@@ -73,6 +74,16 @@ export async function inspectTranscript(
   return reply?.isFinal === true && !results.areUnheard
     ? { outcome: 'finished', reply: reply.text, ...spent.used }
     : { outcome: 'unfinished', ...spent.used }
+}
+
+/**
+ * A person has continued the session in claude itself: the rest is not of this turn. Each entry of a user names the prompt that it
+ * belongs to. Claude's own texts (`isMeta`) and tool results do not count.
+ */
+function isLaterPrompt(entry: JsonObject, { promptId }: JsonObject): boolean {
+  if (entry.type !== 'user' || entry.isSidechain === true || entry.isMeta === true) return false
+  const isResult = objectsOf(objectOf(entry.message)?.content).some(({ type }) => type === 'tool_result')
+  return !isResult && entry.promptId !== undefined && promptId !== undefined && entry.promptId !== promptId
 }
 
 /** The tool results of the turn, including those of subagents. */
