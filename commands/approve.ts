@@ -25,7 +25,7 @@ export default class Approve extends BaseCommand {
   async run(): Promise<void> {
     const { args, flags } = await this.parse(Approve)
     const agentId = this.resolveForWrite(args.agent)
-    const ctx = this.context({ waitMs: flags.timeout, isStream: flags.stream })
+    const ctx = this.context({ waitMs: flags.timeout, isStream: flags.stream, printsReply: true })
     const request = {
       agentId,
       token: null,

@@ -26,7 +26,12 @@ export default class Doctor extends BaseCommand {
 
   async run(): Promise<void> {
     const { flags } = await this.parse(Doctor)
-    const options = { all: flags.all, plugins: this.pluginPlaces, settingsTrouble: this.settingsTrouble() }
+    const options = {
+      all: flags.all,
+      plugins: this.pluginPlaces,
+      settingsTrouble: this.settingsTrouble(),
+      onChecked: await this.openCount('agents checked'),
+    }
     const { examined, failure: ofRepair } = flags.rebuild
       ? await rebuild(this.homeRoot, options, () => this.context({ isLenient: true, drains: false }))
       : { examined: await examine(this.homeRoot, options), failure: undefined }

@@ -75,7 +75,7 @@ export default class Export extends BaseCommand {
   private async writeBundle(store: Store, agentId: string, output: string, isTree: boolean): Promise<void> {
     // Loaded only here: node:zlib takes time to load.
     const { exportBundle } = await import('../src/operations/export-bundle.js')
-    const { bytes, agents } = exportBundle(store, agentId, isTree)
+    const { bytes, agents } = exportBundle(store, agentId, isTree, await this.openCount('agents read'))
     if (output === '-') {
       process.stdout.write(bytes)
       return

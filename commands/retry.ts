@@ -18,7 +18,7 @@ export default class Retry extends BaseCommand {
   async run(): Promise<void> {
     const { args, flags } = await this.parse(Retry)
     const agentId = this.resolveForWrite(args.agent)
-    const ctx = this.context({ waitMs: flags.timeout, isStream: flags.stream })
+    const ctx = this.context({ waitMs: flags.timeout, isStream: flags.stream, printsReply: true })
     await retry(ctx, agentId, (outcome) => this.report(outcome))
   }
 }

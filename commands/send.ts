@@ -101,7 +101,12 @@ With --key the message is delivered at most once. After a crash, repeating the c
       kind: flags.kind,
       notBefore: flags['not-before'] ?? null,
     }
-    const ctx = this.context({ waitMs: flags.timeout, isStream: flags.stream, drains: flags.drain })
+    const ctx = this.context({
+      waitMs: flags.timeout,
+      isStream: flags.stream,
+      printsReply: true,
+      drains: flags.drain,
+    })
     const replyTo = flags['reply-to']
     if (replyTo !== undefined) {
       refuseInTool(this.caller, 'answer for the operator')

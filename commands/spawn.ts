@@ -71,7 +71,12 @@ export default class Spawn extends BaseCommand {
     const prompt =
       args.prompt === undefined ? null : await readMessage({ message: args.prompt, dash: args.dash })
     const parent = flags.parent === undefined ? this.caller : this.resolveForWrite(flags.parent)
-    const ctx = this.context({ waitMs: flags.timeout, isStream: flags.stream, drains: flags.drain })
+    const ctx = this.context({
+      waitMs: flags.timeout,
+      isStream: flags.stream,
+      printsReply: true,
+      drains: flags.drain,
+    })
     const request = {
       name: flags.name ?? null,
       parent,

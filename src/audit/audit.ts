@@ -33,11 +33,12 @@ export async function auditHome(
   store: Store,
   isWhole: boolean,
   secondLookMs = SECOND_LOOK_MS,
+  onChecked: (done: number, total: number) => void = () => undefined,
 ): Promise<AuditReport> {
   const ids = store.agentIds()
   const marked = new Set(store.visits.markedIds())
   const states = new Map<string, State>()
-  const sections = sectionsOf(store, (id) => isWhole || marked.has(id), states)
+  const sections = sectionsOf(store, (id) => isWhole || marked.has(id), states, onChecked)
   const found = sections.map((look) => look(ids))
   const held = ids.filter((id) => marked.has(id) && isHeld(store, id))
   return {
@@ -63,10 +64,16 @@ function isHeld(store: Store, agentId: string): boolean {
 /** One part of the audit. It checks only the agents in `ids`. */
 type Section = (ids: string[]) => Finding[]
 
-function sectionsOf(store: Store, isWhole: (id: string) => boolean, states: Map<string, State>): Section[] {
+function sectionsOf(
+  store: Store,
+  isWhole: (id: string) => boolean,
+  states: Map<string, State>,
+  onChecked: (done: number, total: number) => void,
+): Section[] {
   return [
     gather((findings, ids) => {
-      for (const id of ids) {
+      for (const [index, id] of ids.entries()) {
+        onChecked(index, ids.length)
         const state = (isWhole(id) ? checkAgent : checkAgentQuickly)(store, id, findings)
         if (state !== undefined) states.set(id, state)
       }

@@ -6,12 +6,12 @@ import { homedir } from 'node:os'
 import { join, resolve } from 'node:path'
 import { Command } from '@oclif/core/command'
 import type { PluginPlaces } from '../audit/check-plugins.js'
-import type { Context, Deliveries } from '../dispatch/context.js'
+import type { Context, Deliveries, OnCount } from '../dispatch/context.js'
 import { withDeliveries } from '../dispatch/deliveries.js'
 import type { Outcome } from '../dispatch/outcome.js'
 import { readState } from '../dispatch/read-state.js'
-import { SubstratError, shellWord } from '../errors.js'
-import { isUuid, OPERATOR } from '../format.js'
+import { SubstratError } from '../errors.js'
+import { OPERATOR } from '../format.js'
 import { type PluginFacts, ProviderRegistry } from '../provider/registry.js'
 import type { ResultEnd, WaitView } from '../schema/output.js'
 import { openHome, openOrCreateHome } from '../storage/open.js'
@@ -20,7 +20,17 @@ import { resolveAgent } from '../tree/names.js'
 import { resolveRelative } from '../tree/relations.js'
 import { Shutdown } from '../turn/stop.js'
 import { boundsFrom } from './bounds.js'
-import { asSubstratError, errorJson, errorLine, hasResult, printableText } from './output.js'
+import { callingAgent } from './caller.js'
+import { live } from './flags.js'
+import {
+  asSubstratError,
+  causeOf,
+  errorJson,
+  errorLine,
+  hasResult,
+  printableText,
+  whereResultIs,
+} from './output.js'
 import { askText } from './print/ask-text.js'
 import { ConsoleReporter } from './reporter.js'
 import { SETTING_KEYS, Settings } from './settings.js'
@@ -36,10 +46,13 @@ export interface ContextOptions {
   isWorker?: boolean
   /** One JSON line per record, with live text marked partial. */
   isStream?: boolean
+  /** The command prints the reply of its own turn, on a terminal as it comes. Default false. */
+  printsReply?: boolean
 }
 
 export abstract class BaseCommand extends Command {
   static override enableJsonFlag = true
+  static override baseFlags = { live }
 
   private reporter: ConsoleReporter | undefined
   private shutdown: Shutdown | undefined
@@ -107,8 +120,7 @@ export abstract class BaseCommand extends Command {
   protected context(options: ContextOptions = {}): Context {
     const store = this.openForWrite()
     stdout.keepRemedy('the command completed, and its changes are on disk: substrat list')
-    const reporter = new ConsoleReporter({ isStream: options.isStream === true, isJson: this.jsonEnabled() })
-    this.reporter = reporter
+    const reporter = this.openReporter(options)
     this.isStream = options.isStream === true
     const note = (text: string): void => reporter.note(text)
     const settings =
@@ -131,21 +143,21 @@ export abstract class BaseCommand extends Command {
     return ctx
   }
 
-  /** The id of the agent whose tool runs this command, if the agent belongs to this home; null for a person. */
+  /** Shows the progress of the command. */
+  private openReporter(options: ContextOptions): ConsoleReporter {
+    this.reporter ??= new ConsoleReporter(this.argv, this.jsonEnabled(), options)
+    return this.reporter
+  }
+
+  /** For a command without a context: how much of a long work is done. */
+  protected async openCount(what: string): Promise<OnCount> {
+    const reporter = this.openReporter({})
+    await reporter.ready
+    return (done, total) => reporter.count(what, done, total)
+  }
+
   protected get caller(): string | null {
-    const { SUBSTRAT_AGENT: agentId = '', SUBSTRAT_LOG: log = '' } = process.env
-    if (!isUuid(agentId)) return null
-    if (this.openForRead()?.hasAgent(agentId) === true) return agentId
-    // A process that a removed agent left running does not get the rights of a person. An agent of another home counts as a person.
-    if (!log.startsWith(`${this.homeRoot}/`)) return null
-    throw new SubstratError(
-      'AGENT_NOT_FOUND',
-      `agent ${agentId} was removed; its tools can no longer use substrat`,
-      {
-        hint: 'stop the processes that it left running',
-        facts: { agent: agentId },
-      },
-    )
+    return callingAgent(this.homeRoot, () => this.openForRead())
   }
 
   private get commandLine(): string {
@@ -191,18 +203,17 @@ export abstract class BaseCommand extends Command {
 
   /** Prints the reply, or with `--json` the object, once, and the reason for a nonzero exit. */
   protected report({ result, failure }: Outcome): void {
-    this.reporter?.clearSpinner()
     if (result.wait !== null) this.reportWait(result.wait, result.agent.id)
     stdout.keepRemedy(whereResultIs(result))
     if (failure === undefined || hasResult(failure.code)) {
       if (this.jsonEnabled()) this.printJson(result)
-      else if (!this.isStream && result.reply !== null) this.print(result.reply)
+      else if (!this.isStream && result.reply !== null && this.reporter?.hasShown(result.reply) !== true)
+        this.print(result.reply)
     }
     if (failure === undefined) return
     const { said } = failure.facts
     // On stderr, because stdout is only for a reply. `--json` has it in the error; `--stream` printed it when it came.
-    if (typeof said === 'string' && !this.jsonEnabled() && !this.isStream)
-      this.note(`before refusing, the model said: ${said}`)
+    if (typeof said === 'string' && !this.jsonEnabled() && !this.isStream) this.reporter?.noteRefusal(said)
     this.fail(failure, !hasResult(failure.code))
   }
 
@@ -264,7 +275,6 @@ export abstract class BaseCommand extends Command {
 
   /** Prints the error and sets the exit status. The first failure of a command decides the status. */
   protected fail(error: SubstratError, printsJson = true): void {
-    this.reporter?.clearSpinner()
     process.exitCode ??= error.exitStatus
     // stdout.finish prints one line instead: the result could not be printed, and where to find it.
     if (stdout.failure !== undefined && hasResult(error.code)) return
@@ -286,20 +296,10 @@ export abstract class BaseCommand extends Command {
     // A command without a turn of its own also completes the deliveries that it started.
     await this.deliveries?.untilIdle()
     this.reporter?.noteSecrets()
+    this.reporter?.close()
     this.shutdown?.close()
   }
 
   /** Commands print their own JSON; oclif prints none. */
   protected override logJson(): void {}
-}
-
-function whereResultIs({ agent, wait }: Outcome['result']): string {
-  const name = shellWord(agent.path)
-  // A secret is printed only once, so the user needs a new token.
-  if (wait !== null) return `the turn waits for a decision; get a new token: substrat token rotate ${name}`
-  return `the turn has ended, and its reply is in the log: substrat show ${name} --reply`
-}
-
-function causeOf(error: SubstratError): string {
-  return error.cause instanceof Error ? `caused by ${error.cause.stack}\n` : ''
 }

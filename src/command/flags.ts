@@ -20,6 +20,14 @@ export const stream = boolean({
   exclusive: ['json'],
 })
 
+/** `--no-live`. The base command reads it from the arguments. */
+export const live = boolean({
+  default: true,
+  allowNo: true,
+  helpGroup: 'GLOBAL',
+  description: 'show progress while the command runs, on a terminal only; default: on',
+})
+
 /** Tool names and patterns, separated by commas. */
 export const allow = custom<string[]>({
   description:

@@ -1,6 +1,7 @@
 /** The form of output: results on stdout; progress, and one line for each nonzero exit, on stderr. */
 import { suggestion } from '../closest.js'
-import { type ErrorCode, EXIT_STATUS, SubstratError } from '../errors.js'
+import type { Outcome } from '../dispatch/outcome.js'
+import { type ErrorCode, EXIT_STATUS, SubstratError, shellWord } from '../errors.js'
 
 /**
  * Converts an error of any origin. Usage errors of oclif become USAGE; unknown errors become UNEXPECTED. `command` is the
@@ -139,4 +140,15 @@ function visibleCode(character: string): string {
 /** Text from outside in one line, so that it cannot imitate another line of output. */
 export function oneLine(text: string): string {
   return text.replace(/[\t\n\u2028\u2029]+/g, ' ').replace(STEERING, ' ')
+}
+
+export function whereResultIs({ agent, wait }: Outcome['result']): string {
+  const name = shellWord(agent.path)
+  // A secret is printed only once, so the user needs a new token.
+  if (wait !== null) return `the turn waits for a decision; get a new token: substrat token rotate ${name}`
+  return `the turn has ended, and its reply is in the log: substrat show ${name} --reply`
+}
+
+export function causeOf(error: SubstratError): string {
+  return error.cause instanceof Error ? `caused by ${error.cause.stack}\n` : ''
 }

@@ -1,32 +1,95 @@
-/** Progress of a command: notes and a spinner on stderr; with `--stream`, records on stdout. */
-import { clock } from '../clock.js'
+/**
+ * Progress of a command: notes on stderr; with `--stream`, records on stdout; on a terminal, a live display (live/live.ts),
+ * which other commands do not load.
+ */
 import type { Reporter } from '../dispatch/context.js'
 import type { SessionRecord } from '../session/records.js'
+import type { TurnProgress } from '../turn/ports.js'
+import type { Live } from './live/live.js'
 import { printableText } from './output.js'
 
-const FRAMES = ['⠋', '⠙', '⠹', '⠸', '⠼', '⠴', '⠦', '⠧', '⠇', '⠏']
-const FRAME_MS = 100
-/** No spinner before this time: it would only flicker in a quick turn. */
-const QUIET_MS = 300
+export interface ReporterOptions {
+  /** One JSON line per record on stdout. */
+  isStream?: boolean
+  /** The command prints the reply of the first agent that has a turn. */
+  printsReply?: boolean
+}
 
 export class ConsoleReporter implements Reporter {
-  private spinner: NodeJS.Timeout | undefined
   /** By agent id: the secret of its latest token, until it is printed. A secret is printed once. */
   private readonly secrets = new Map<string, string>()
+  private live: Live | undefined
+  /** The calls until the display is loaded. Undefined without a display. */
+  private early: ((live: Live) => void)[] | undefined
+  /** Resolves once the display is loaded, or at once without one. For a command that gives timers no time. */
+  readonly ready: Promise<void> = Promise.resolve()
 
-  constructor(private readonly options: { isStream: boolean; isJson: boolean }) {}
+  constructor(
+    argv: string[],
+    private readonly isJson: boolean,
+    private readonly options: ReporterOptions,
+  ) {
+    if (!canBeLive(process.env) || isRefused(argv)) return
+    this.early = []
+    this.ready = import('./live/live.js').then(({ Live }) =>
+      this.show(new Live(this.options.printsReply === true, this.showsText)),
+    )
+  }
 
-  record(record: SessionRecord, agentId: string): void {
-    if (this.options.isStream) process.stdout.write(`${JSON.stringify({ agent: agentId, ...record })}\n`)
-    if (record.kind === 'run.started' || record.kind === 'run.resumed') this.spin()
-    if (record.kind.startsWith('run.') && record.kind !== 'run.started' && record.kind !== 'run.resumed')
-      this.clearSpinner()
+  private get showsText(): boolean {
+    const { isStream = false, printsReply = false } = this.options
+    return printsReply && !isStream && !this.isJson && process.stdout.isTTY
+  }
+
+  private show(live: Live): void {
+    // The command has ended meanwhile.
+    if (this.early === undefined) live.close()
+    this.live = live
+    for (const act of this.early ?? []) act(live)
+    this.early = undefined
+  }
+
+  private display(act: (live: Live) => void): void {
+    if (this.live !== undefined) act(this.live)
+    else this.early?.push(act)
+  }
+
+  record(record: SessionRecord, agentId: string, name?: string): void {
+    if (this.options.isStream === true)
+      process.stdout.write(`${JSON.stringify({ agent: agentId, ...record })}\n`)
+    if (name !== undefined) this.display((live) => live.record(record, agentId, name))
   }
 
   text(content: string, agentId: string, runId: string): void {
-    if (!this.options.isStream) return
+    this.display((live) => live.text(content, agentId))
+    if (this.options.isStream !== true) return
     const partial = { agent: agentId, kind: 'message.agent', partial: true, run_id: runId, content }
     process.stdout.write(`${JSON.stringify(partial)}\n`)
+  }
+
+  progress(progress: TurnProgress, agentId: string): void {
+    this.display((live) => live.progress(progress, agentId))
+  }
+
+  wait(text: () => string): () => void {
+    let end: (() => void) | undefined
+    let isOver = false
+    this.display((live) => {
+      if (!isOver) end = live.wait(text)
+    })
+    return () => {
+      isOver = true
+      end?.()
+    }
+  }
+
+  count(what: string, done: number, total: number): void {
+    this.display((live) => live.count(what, done, total))
+  }
+
+  /** Whether the terminal already shows the text as the last one of the turn. No text is shown after that. */
+  hasShown(text: string): boolean {
+    return this.live?.hasShown(text) ?? false
   }
 
   token(secret: string, agentId: string): void {
@@ -48,28 +111,26 @@ export class ConsoleReporter implements Reporter {
   }
 
   note(text: string): void {
-    const wasSpinning = this.spinner !== undefined
-    this.clearSpinner()
     process.stderr.write(`substrat: ${printableText(text, process.stderr)}\n`)
-    if (wasSpinning) this.spin()
   }
 
-  clearSpinner(): void {
-    if (this.spinner === undefined) return
-    clearInterval(this.spinner)
-    this.spinner = undefined
-    process.stderr.write('\r\u001b[K')
+  noteRefusal(said: string): void {
+    const isShown = this.hasShown(said)
+    this.note(isShown ? 'the model said this before refusing' : `before refusing, the model said: ${said}`)
   }
 
-  private spin(): void {
-    if (process.stderr.isTTY !== true || this.spinner !== undefined) return
-    const start = clock.monotonic()
-    this.spinner = setInterval(() => {
-      const elapsed = clock.monotonic() - start
-      if (elapsed < QUIET_MS) return
-      const frame = FRAMES[Math.floor(elapsed / FRAME_MS) % FRAMES.length]
-      process.stderr.write(`\r\u001b[K${frame} thinking, ${Math.floor(elapsed / 1000)} s`)
-    }, FRAME_MS)
-    this.spinner.unref()
+  close(): void {
+    this.early = undefined
+    this.live?.close()
   }
+}
+
+/** A log of CI, or a terminal without cursor movement, would show every state of the display. */
+function canBeLive({ TERM, CI }: NodeJS.ProcessEnv): boolean {
+  return process.stderr.isTTY === true && TERM !== 'dumb' && !CI
+}
+
+function isRefused(argv: string[]): boolean {
+  const end = argv.indexOf('--')
+  return (end < 0 ? argv : argv.slice(0, end)).includes('--no-live')
 }

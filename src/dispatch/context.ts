@@ -6,6 +6,7 @@ import type { SessionRecord } from '../session/records.js'
 import type { State } from '../session/state.js'
 import type { Store } from '../storage/store.js'
 import type { TreeBounds } from '../tree/create-agent.js'
+import type { TurnProgress } from '../turn/ports.js'
 import type { Shutdown } from '../turn/stop.js'
 import type { TurnBudget } from './turn-budget.js'
 
@@ -42,8 +43,14 @@ interface KeptServerPolicy {
 }
 
 export interface Reporter {
-  /** A record that is now durable. */
-  record(record: SessionRecord, agentId: string): void
+  /** A record that is now durable. `name`: the agent's path; absent for a record of a turn that ended before. */
+  record(record: SessionRecord, agentId: string, name?: string): void
+  /** Progress of a turn, for a person who watches. It is not durable. */
+  progress(progress: TurnProgress, agentId: string): void
+  /** A wait for another process begins. The returned function ends it. `text` says what is awaited; called later, if at all. */
+  wait(text: () => string): () => void
+  /** How much of a long work is done. `what`: `agents visited`. */
+  count(what: string, done: number, total: number): void
   /** A piece of a streamed reply. It is not durable and may be lost. */
   text(text: string, agentId: string, runId: string): void
   /** The secret of a new resume token. It is reported only once. */
@@ -51,6 +58,9 @@ export interface Reporter {
   /** Progress, in a sentence. */
   note(text: string): void
 }
+
+/** How much of a long work is done. */
+export type OnCount = (done: number, total: number) => void
 
 /** The result of a visit. */
 export interface VisitResult {

@@ -191,6 +191,7 @@ function portsOf(
     tokenExpiry: () => new Date(clock.now() + bounds.tokenLifetimeMs).toISOString(),
     onToken: (secret) => reporter.token(secret, session.id),
     onText: (text) => reporter.text(text, session.id, session.state.run?.run_id ?? ''),
+    onProgress: (progress) => reporter.progress(progress, session.id),
     note: (text) => reporter.note(text),
     programTools: (run) => (toolbox.offers(run.allow) ? programTools(store.address, session, run) : null),
     serveTools: (call) => serveTools(store, session, toolbox.treeDefinitions, call),

@@ -12,12 +12,14 @@ import { restRecords } from '../recovery/settlement.js'
 import { openForAppend, type Session } from '../session/session.js'
 import type { Run, State } from '../session/state.js'
 import { isAtWork, isInterrupted } from '../session/status.js'
+import type { Store } from '../storage/store.js'
 import { beginWait } from '../tree/waits.js'
 import type { Context } from './context.js'
 import { limitKeptServers } from './kept-servers.js'
 import { flushOutbox } from './outbox.js'
 import { wasStopped } from './outcome.js'
 import { isOwed } from './pending-visits.js'
+import { lastKnownPath } from './read-state.js'
 import { toolboxOf } from './toolbox.js'
 
 export interface VisitOptions {
@@ -48,7 +50,11 @@ async function withSession<T>(
   options: VisitOptions,
   work: (session: Session, settled: SettleResult) => Promise<T>,
 ): Promise<T> {
-  const session = await openForAppend(ctx.store, agentId, { command: ctx.command, waitMs: options.waitMs })
+  const taken = ctx.reporter.wait(() => waitingFor(ctx.store, agentId))
+  const session = await openForAppend(ctx.store, agentId, {
+    command: ctx.command,
+    waitMs: options.waitMs,
+  }).finally(taken)
   const looksAgain = options.goesOn && options.endsRun !== true
   return finishAfter(ctx, session, looksAgain, async () => {
     const note = (text: string): void => ctx.reporter.note(text)
@@ -81,6 +87,17 @@ async function followMove(ctx: Context, session: Session, { waitMs }: VisitOptio
   await followTop(session, { command, waitMs, note: (text) => reporter.note(text) })
 }
 
+function waitingFor(store: Store, agentId: string): string {
+  const holder = store.holder(agentId)
+  const by = holder && `: held by pid ${holder.pid} since ${localTime(holder.since)} (${holder.command})`
+  return `waiting for ${lastKnownPath(store, agentId) ?? agentId}${by ?? ''}`
+}
+
+/** `08:01`. */
+function localTime(time: string): string {
+  return new Date(time).toTimeString().slice(0, 5)
+}
+
 /**
  * How long a delivery waits for the agent's lock. A holder with a turn reads the inbox after it; any other does not.
  */
@@ -111,7 +128,7 @@ export async function finishAfter<T>(
   let hadTurn = false
   session.onRecord((record) => {
     hadTurn ||= record.kind.startsWith('run.')
-    ctx.reporter.record(record, session.id)
+    ctx.reporter.record(record, session.id, session.state.path)
   })
   const result = await toItsEnd(ctx, session, work)
   // The session is closed. A failure from here on must not close it again: its file descriptors may be reused by now.

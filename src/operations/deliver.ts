@@ -42,15 +42,19 @@ export async function deliver(
   const visits = new Map<string, VisitResult>()
   const onVisited = (agentId: string, visited: VisitResult): void => {
     visits.set(agentId, sumOf(visits.get(agentId), visited))
+    if (all) command.reporter.count('agents visited', visits.size, total)
   }
   const ctx = command.deliveries.contextUnder({ turnsMax: Number.POSITIVE_INFINITY, onVisited })
   let told = 0
+  let total = 0
   const work = async (ids: string[]): Promise<boolean> => {
     const agents = ids.filter((id) => {
       const isThere = ctx.store.hasAgent(id)
       if (!isThere) unmarkAbsent(ctx, id)
       return isThere
     })
+    total = agents.length
+    if (all) command.reporter.count('agents visited', visits.size, total)
     if (script !== undefined) await shareAmongWorkers(ctx, agents, script, onVisited)
     for (const id of agents) if (!visits.has(id)) ctx.deliveries.wake(id)
     await ctx.deliveries.untilIdle()

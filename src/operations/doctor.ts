@@ -10,7 +10,7 @@ import { addFindingTo, type Finding, reportUnreadable } from '../audit/finding.j
 import { INVARIANTS, type Verdict } from '../audit/invariants.js'
 import { type Repair, rebuildHome } from '../audit/rebuild.js'
 import { refuseInTool } from '../dispatch/caller.js'
-import type { Context } from '../dispatch/context.js'
+import type { Context, OnCount } from '../dispatch/context.js'
 import { wordOf } from '../dispatch/outcome.js'
 import { lastKnownPath } from '../dispatch/read-state.js'
 import { SubstratError, shellWord } from '../errors.js'
@@ -26,6 +26,7 @@ export interface DoctorOptions {
   plugins: PluginPlaces
   /** Why config.json or the environment cannot be used. */
   settingsTrouble: SubstratError | undefined
+  onChecked?: OnCount
 }
 
 /** Takes no lock and writes nothing. */
@@ -94,7 +95,7 @@ interface Looked extends AuditReport {
 
 async function lookAt(root: string, options: DoctorOptions): Promise<Looked> {
   const { store, trouble } = openLeniently(root)
-  const looked = store === undefined ? namesAlone(root) : await auditOf(store, options.all)
+  const looked = store === undefined ? namesAlone(root) : await auditOf(store, options)
   const found = addFindingTo(looked.findings, null)
   const isMissing = looked.findings.some(({ invariant }) => invariant === 'a home has its home.json')
   // Unreadable is not damaged: do not tell the user to move the file away.
@@ -137,9 +138,9 @@ function openLeniently(root: string): { store?: Store | undefined; trouble?: Sub
 }
 
 /** If the agents cannot be listed, checks only the file names. */
-async function auditOf(store: Store, isWhole: boolean): Promise<AuditReport> {
+async function auditOf(store: Store, { all, onChecked }: DoctorOptions): Promise<AuditReport> {
   try {
-    return await auditHome(store, isWhole)
+    return await auditHome(store, all, undefined, onChecked)
   } catch (error) {
     const looked = namesAlone(store.address)
     reportUnreadable(error, store.address, addFindingTo(looked.findings, null))

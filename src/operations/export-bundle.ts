@@ -1,4 +1,5 @@
 /** `export --bundle`: an agent, or an agent and all below it, as one file for another home. Takes no lock. */
+import type { OnCount } from '../dispatch/context.js'
 import { readState } from '../dispatch/read-state.js'
 import { viewAgent } from '../dispatch/view.js'
 import { SubstratError, shellWord } from '../errors.js'
@@ -21,7 +22,12 @@ export interface ExportedBundle {
 }
 
 /** With `isTree` all living agents below come along, as they are when each of them is read. */
-export function exportBundle(store: Store, agentId: string, isTree: boolean): ExportedBundle {
+export function exportBundle(
+  store: Store,
+  agentId: string,
+  isTree: boolean,
+  onRead: OnCount = () => undefined,
+): ExportedBundle {
   const top = readState(store, agentId)
   if (top.state === 'terminated') throw terminatedError(top)
   const states = isTree ? livingBelow(store, top).reverse() : [top]
@@ -30,7 +36,10 @@ export function exportBundle(store: Store, agentId: string, isTree: boolean): Ex
     bytes: packed(
       store,
       facts,
-      states.map((state) => ({ state, files: filesOf(store, state.id) })),
+      states.map((state, index) => {
+        onRead(index, states.length)
+        return { state, files: filesOf(store, state.id) }
+      }),
     ),
     agents: states.map((state) => viewAgent(store, state)),
   }

@@ -55,7 +55,8 @@ export async function importAgents(ctx: Context, request: ImportRequest): Promis
   }
   const agents: State[] = []
   let created = 0
-  for (const copy of copies) {
+  for (const [index, copy] of copies.entries()) {
+    ctx.reporter.count('agents imported', index, copies.length)
     const known = openForRead(ctx.store, copy.id)?.state
     agents.push(known ?? (await create(ctx, copy, bundle, request.workspace)))
     if (known === undefined) created += 1

@@ -95,11 +95,14 @@ async function recoverEach(
   // Decide before the first visit, so that the choice does not depend on the order of the visits.
   const goesOn = ids.map((id) => policy === 'all' || (policy === 'roots' && !isLeft(ctx, id)))
   let begun = 0
+  let ended = 0
   let told = 0
+  ctx.reporter.count('agents visited', 0, ids.length)
   const worker = async (): Promise<void> => {
     while (begun < ids.length) {
       const index = begun++
       done[index] = await recoverOne(ctx, ids[index] as string, goesOn[index] as boolean)
+      ctx.reporter.count('agents visited', ++ended, ids.length)
       for (let next = done[told]; next !== undefined; next = done[told]) {
         onAgent(next.recovered, next.failure, next.words)
         told += 1

@@ -79,7 +79,8 @@ export async function spawn(ctx: Context, request: SpawnRequest, listener: Spawn
     return useExisting(ctx, String(error.facts.agent_id), request, listener)
   }
   listener.onAgent(session.state)
-  for (const record of session.records({ seq: 1, offset: 0 })) ctx.reporter.record(record, id)
+  const { path } = session.state
+  for (const record of session.records({ seq: 1, offset: 0 })) ctx.reporter.record(record, id, path)
   const wait = await holdUpCaller(ctx, id)
   await withDrain(ctx, id, listener.onOutcome, (onOutcome) =>
     finishAfter(ctx, session, true, async () => {

@@ -15,6 +15,8 @@ const response = z.strictObject({
   after_file: z.optional(z.string()),
   /** The reply. Default: echo the prompt. */
   say: z.optional(z.string()),
+  /** The reply as a stream. Each piece comes once its file exists. */
+  pieces: z.optional(z.array(z.strictObject({ say: z.string(), after_file: z.optional(z.string()) }))),
   /** Tool calls of the response. */
   tools: z.optional(z.array(z.strictObject({ name: z.string(), input: z.record(z.string(), z.unknown()) }))),
   /** The items of the response. A later request without exactly these fails. */
@@ -25,6 +27,8 @@ const response = z.strictObject({
       type: z.enum(PROVIDER_FAILURE_TYPES),
       retry_after_ms: z.optional(milliseconds),
       attempts: z.optional(z.int().check(z.positive())),
+      /** Fail only after the text. */
+      after_text: z.optional(z.boolean()),
     }),
   ),
 })

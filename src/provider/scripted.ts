@@ -30,12 +30,15 @@ export const scripted: ModelProvider = {
     const scenario = request.options.scenario
     const entry = scenario === undefined ? undefined : await entryFor(request, scenario)
     if (entry !== undefined) await pause(entry.delay_ms ?? 0, options)
-    if (entry?.after_file !== undefined) {
-      const file = resolve(request.workspace, entry.after_file)
-      while (!isThere(file)) await pause(LOOK_MS, options)
-    }
-    yield* respond(request, entry)
+    await fileOf(request, entry?.after_file, options)
+    yield* respond(request, entry, options)
   },
+}
+
+async function fileOf(request: ModelRequest, name: string | undefined, options: CallOptions): Promise<void> {
+  if (name === undefined) return
+  const file = resolve(request.workspace, name)
+  while (!isThere(file)) await pause(LOOK_MS, options)
 }
 
 /** Loads zod only if there is a scenario to check (src/start/README.md). */
@@ -61,7 +64,11 @@ function demandItems(sent: JsonObject[] | undefined, received: JsonObject[] | un
     )
 }
 
-function* respond(request: ModelRequest, entry: ScriptedResponse | undefined): Iterable<ModelEvent> {
+async function* respond(
+  request: ModelRequest,
+  entry: ScriptedResponse | undefined,
+  options: CallOptions,
+): AsyncIterable<ModelEvent> {
   if (entry?.fail !== undefined && request.attempt <= (entry.fail.attempts ?? 1)) {
     const failure = providerFailure(
       entry.fail.type,
@@ -69,13 +76,19 @@ function* respond(request: ModelRequest, entry: ScriptedResponse | undefined): I
     )
     if (entry.fail.retry_after_ms !== undefined) failure.failure.retry_after_ms = entry.fail.retry_after_ms
     // A model may say something before it refuses.
-    if (entry.fail.type === 'refused' && entry.say !== undefined) yield { type: 'text', text: entry.say }
+    if (entry.fail.type === 'refused' || entry.fail.after_text === true)
+      yield* textOf(request, entry, options)
     throw failure
   }
   for (const item of entry?.items ?? []) yield { type: 'item', item }
   const tools = entry?.tools ?? []
-  const text = entry?.say ?? (tools.length > 0 ? '' : `echo: ${request.prompt}`)
-  if (text !== '') yield { type: 'text', text }
+  const echo = tools.length > 0 ? {} : { say: `echo: ${request.prompt}` }
+  const spoken = entry?.pieces === undefined && entry?.say === undefined ? echo : entry
+  let text = ''
+  for await (const event of textOf(request, spoken, options)) {
+    text += event.text
+    yield event
+  }
   for (const [index, tool] of tools.entries()) {
     // Unique in the conversation, and the same in each attempt.
     const place =
@@ -84,6 +97,17 @@ function* respond(request: ModelRequest, entry: ScriptedResponse | undefined): I
   }
   yield { type: 'usage', usage: { input_tokens: wordsOf(request.prompt), output_tokens: wordsOf(text) } }
   yield { type: 'stop', reason: tools.length > 0 ? 'tool_calls' : 'end' }
+}
+
+async function* textOf(
+  request: ModelRequest,
+  { say, pieces = say === undefined ? [] : [{ say }] }: Pick<ScriptedResponse, 'say' | 'pieces'>,
+  options: CallOptions,
+): AsyncIterable<Extract<ModelEvent, { type: 'text' }>> {
+  for (const piece of pieces) {
+    await fileOf(request, piece.after_file, options)
+    if (piece.say !== '') yield { type: 'text', text: piece.say }
+  }
 }
 
 function pause(ms: number, options: CallOptions): Promise<void> {

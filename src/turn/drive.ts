@@ -162,7 +162,7 @@ class Turn {
   }
 
   private async askAgent(provider: AgentProvider): Promise<TurnEvent> {
-    const { settings, toolbox, environment, onText, note } = this.ports
+    const { settings, toolbox, environment, onText, onProgress, note } = this.ports
     const calls = new ProgramCalls({
       session: this.session,
       toolbox,
@@ -189,6 +189,7 @@ class Turn {
           void (event.type === 'agent_replied' && calls.isDone ? undefined : this.persist(event)),
         callRecord: (call) => callRecords(this.session, [call])[0] as CallRecord,
         onText,
+        onUsage: (usage) => onProgress({ type: 'usage', usage }),
         note,
       })
       return calls.isDone ? doneEvent(asked) : this.cameTo(asked)

@@ -1,12 +1,19 @@
 /** The engine's services for a turn: provider, slots, tools, and output to the user. */
-import type { Provider, ProviderSettings } from '../provider/contract.js'
+import type { JsonObject, Provider, ProviderSettings } from '../provider/contract.js'
 import type { McpStdioServer } from '../provider/host-contract.js'
-import type { RunError } from '../schema/types.js'
+import type { RunError, Usage } from '../schema/types.js'
 import type { Run } from '../session/state.js'
 import type { RetryPlan } from './step/turn-event.js'
 import type { ServedTools } from './tools/serve.js'
 import type { ToolCaller } from './tools/tool.js'
 import type { Toolbox } from './tools/toolbox.js'
+
+/** For a person who watches. Neither is durable. */
+export type TurnProgress =
+  /** A tool starts. Its record has no input if a model called it. */
+  | { type: 'call'; call_id: string; tool: string; input: JsonObject }
+  /** The usage of the program's turn so far. */
+  | { type: 'usage'; usage: Usage }
 
 export interface TurnPorts {
   provider: Provider
@@ -22,6 +29,7 @@ export interface TurnPorts {
   /** Receives the secret of a token, once, after the token's record is durable. */
   onToken(secret: string): void
   onText(text: string): void
+  onProgress(progress: TurnProgress): void
   note(text: string): void
   /** The MCP server through which the program calls substrat's tools; null: it gets none. */
   programTools(run: Run): McpStdioServer | null

@@ -72,6 +72,7 @@ export class ToolRuns {
     const made_at = `${this.session.id}/${calls_at?.seq}/${callId}`
     const isRepeat = !this.begun.has(callId)
     const facts = { run_id, call_id: callId, made_at, allow, isRepeat, isApproved }
+    this.ports.onProgress({ type: 'call', call_id: callId, tool: call.name, input: call.input })
     const ran = await this.ports.toolbox.run(call, facts, this.turn.stop.signal, launch)
     const { whole, isStopped = false, isOpen, end, deferred, ...outcome } = ran
     if (isStopped) await this.killEscapedFrom(groups)

@@ -37,7 +37,15 @@ export function contextAt(store: Store, facts: ContextFacts = {}): { ctx: Contex
     },
     tools: { allow: facts.allow ?? [], servers: {}, unknownTool: 'stop' as const },
     keptServers: { max: 0, keeps: false },
-    reporter: { record: quiet, text: quiet, token: quiet, note },
+    reporter: {
+      record: quiet,
+      progress: quiet,
+      wait: () => quiet,
+      count: quiet,
+      text: quiet,
+      token: quiet,
+      note,
+    },
     // Waits for no signal.
     shutdown: new Shutdown(0, quiet, 0),
     caller: facts.caller ?? null,

@@ -95,6 +95,7 @@ export function runTurn(session: Session, provider: Provider, facts: TurnFacts =
     tokenExpiry: () => TOKEN_EXPIRY,
     onToken: () => undefined,
     onText: facts.onText ?? (() => undefined),
+    onProgress: () => undefined,
     note: () => undefined,
     programTools: () => null,
     serveTools: () => ({

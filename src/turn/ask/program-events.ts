@@ -2,7 +2,7 @@
 import { clock } from '../../clock.js'
 import { limits } from '../../limits.js'
 import type { AgentEvent, JsonObject, ToolCall } from '../../provider/contract.js'
-import type { Ask, CallRecord, Used } from '../../schema/types.js'
+import type { Ask, CallRecord, Usage, Used } from '../../schema/types.js'
 import type { Session } from '../../session/session.js'
 import { shortenedInput } from '../asks.js'
 import { cappedResult } from '../tools/toolbox.js'
@@ -15,6 +15,7 @@ export interface EventSinks {
   /** The call's record; an input too large for a line becomes a blob. */
   callRecord(call: ToolCall): CallRecord
   onText(text: string): void
+  onUsage(usage: Usage): void
   note(text: string): void
 }
 
@@ -41,7 +42,7 @@ export class Heard {
   take(event: AgentEvent): void {
     if (this.reply !== undefined || this.question !== undefined) throw offContract('an event after its end')
     if (event?.type === 'text') this.sinks.onText(String(event.text))
-    else if (event?.type === 'usage') this.gathered.countTurn(event)
+    else if (event?.type === 'usage') this.counted(event)
     else if (event?.type === 'note') this.noted(String(event.text).slice(0, limits.noteCharactersMax))
     else if (event?.type === 'state')
       this.storage.persist({ type: 'state_known', state: storedState(event.state) })
@@ -51,6 +52,12 @@ export class Heard {
       this.question = { wait: event.kind === 'input' ? 'input' : 'approval', asks: checkAsks(event.asks) }
     else if (event?.type === 'done') this.reply = this.gathered.add(event.reply)
     else throw offContract(`an event ${shownEvent(event)}`)
+  }
+
+  private counted(event: Extract<AgentEvent, { type: 'usage' }>): void {
+    this.gathered.countTurn(event)
+    const { usage } = this.used
+    if (usage !== undefined) this.sinks.onUsage(usage)
   }
 
   private noted(content: string): void {

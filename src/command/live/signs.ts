@@ -1,0 +1,25 @@
+/** The signs and colours that the terminal shows. */
+import process from 'node:process'
+
+export interface Signs {
+  arrow: string
+  /** Between the parts of the status line. */
+  dot: string
+  ellipsis: string
+  done: string
+  failed: string
+  /** Around text that is less important than the reply. */
+  dim: [begin: string, end: string]
+}
+
+export function signsOf(env: NodeJS.ProcessEnv = process.env): Signs {
+  const dim: Signs['dim'] = env.NO_COLOR ? ['', ''] : ['\u001b[2m', '\u001b[22m']
+  return isAscii(env)
+    ? { arrow: '->', dot: '|', ellipsis: '...', done: 'ok', failed: 'failed', dim }
+    : { arrow: '→', dot: '·', ellipsis: '…', done: '✓', failed: '✗', dim }
+}
+
+/** Without any setting, a terminal of today shows UTF-8. */
+function isAscii({ LC_ALL, LC_CTYPE, LANG }: NodeJS.ProcessEnv): boolean {
+  return /^(C|POSIX)$/.test(LC_ALL || LC_CTYPE || LANG || '')
+}
