@@ -15,6 +15,7 @@ export default class Export extends BaseCommand {
     '<%= config.bin %> export notes --json',
     '<%= config.bin %> export notes --bundle notes.bundle --tree',
     '<%= config.bin %> export notes --bundle notes.bundle --move',
+    '<%= config.bin %> export notes --move --to ssh://laptop --workspace /home/me/project',
   ]
   static override args = {
     agent,
@@ -34,12 +35,28 @@ export default class Export extends BaseCommand {
       description:
         'close the agents in this home: they move, with their ids, mail, waits, tokens and keys; a running turn is interrupted',
     }),
+    to: Flags.string({
+      description: 'move to the home of another machine, with its substrat import, through ssh',
+      helpValue: 'ssh://[USER@]HOST[:PORT][/HOME]',
+      dependsOn: ['move'],
+      exclusive: ['bundle', 'output'],
+    }),
+    name: Flags.string({ description: 'with --to: name of the agent there', dependsOn: ['to'] }),
+    workspace: Flags.string({
+      description: 'with --to: working directory of all agents there',
+      dependsOn: ['to'],
+    }),
+    'remote-command': Flags.string({
+      description: 'with --to: how the shell there runs substrat; default: SUBSTRAT_REMOTE, or substrat',
+      dependsOn: ['to'],
+    }),
   }
 
   async run(): Promise<void> {
     const { args, flags } = await this.parse(Export)
-    if (flags.tree && flags.bundle === undefined)
+    if (flags.tree && flags.bundle === undefined && flags.to === undefined)
       throw new SubstratError('USAGE', '--tree is for a bundle', { hint: 'name its file: --bundle FILE' })
+    if (flags.to !== undefined) return this.moveTo(args.agent, flags.to, flags)
     if (flags.move) return this.move(args.agent, flags)
     const { store, agentId } = this.resolveForRead(args.agent)
     if (flags.bundle !== undefined) return this.writeBundle(store, agentId, flags.bundle, flags.tree)
@@ -57,7 +74,7 @@ export default class Export extends BaseCommand {
     const { bundle: file, tree: isTree } = flags
     if (file === undefined || file === '-')
       throw new SubstratError('USAGE', 'a move needs a file, which is durable before the agents are closed', {
-        hint: 'name it: --bundle FILE',
+        hint: 'name it: --bundle FILE; or move to another machine: --to ssh://HOST',
       })
     const agentId = this.resolveForWrite(word)
     const { moveAgents } = await import('../src/operations/move-agents.js')
@@ -70,6 +87,26 @@ export default class Export extends BaseCommand {
     const what = agents.length === 1 ? '1 agent' : `${agents.length} agents`
     const when = isRepeated ? 'an earlier command has moved' : 'moved'
     this.printObject({ output: file, agents, bytes: bundle.length }, `${when} ${what} to ${file}`)
+  }
+
+  private async moveTo(
+    word: string,
+    to: string,
+    flags: {
+      tree: boolean
+      name?: string | undefined
+      workspace?: string | undefined
+      'remote-command'?: string | undefined
+    },
+  ): Promise<void> {
+    const agentId = this.resolveForWrite(word)
+    const { moveOverSsh } = await import('../src/operations/move-over-ssh.js')
+    const { bundle, agents } = await moveOverSsh(this.context({ drains: false }), {
+      ...{ agentId, isTree: flags.tree, to, name: flags.name ?? null, workspace: flags.workspace ?? null },
+      remoteCommand: flags['remote-command'] ?? (process.env.SUBSTRAT_REMOTE || 'substrat'),
+    })
+    const what = agents.length === 1 ? '1 agent' : `${agents.length} agents`
+    this.printObject({ output: to, agents, bytes: bundle.length }, `moved ${what} to ${to}`)
   }
 
   private async writeBundle(store: Store, agentId: string, output: string, isTree: boolean): Promise<void> {

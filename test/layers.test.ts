@@ -134,6 +134,7 @@ const WITHIN_OPERATIONS = [
   'list-rows list-and-show',
   'move-agents export-bundle',
   'move-agents stop-agent',
+  'move-over-ssh move-agents',
   'prune removable',
   'reclaim move-agents',
   'recover host-gone',

@@ -80,7 +80,7 @@ export async function followTop(
   if (moved === undefined || moved.top === null) return
   const top = openForRead(store, moved.top)?.state
   // The highest agent is terminated, also by this move, or was removed.
-  if (top === undefined || top.state === 'terminated' || !isLatestMove(store, top.id, moved.move_id)) return
+  if (top === undefined || top.state === 'terminated' || !isFollowed(store, top.id, moved)) return
   if (parent !== null && openForRead(store, parent)?.state.moved?.move_id === moved.move_id) {
     const above = await openForAppend(store, parent, options)
     try {
@@ -94,12 +94,12 @@ export async function followTop(
 }
 
 /**
- * False if the agent moved on after that move. The agents that it left in the other home stay closed here. True also if the move
- * never closed it.
+ * Whether that move was the latest of the agent, or was to take it from this home and never closed it. If the agent moved on,
+ * the agents that it left behind stay closed.
  */
-function isLatestMove(store: Store, agentId: string, moveId: string): boolean {
-  const moves = recordsIn(store, agentId, 'session.moved').map(({ move_id }) => move_id)
-  return !moves.includes(moveId) || moves.at(-1) === moveId
+function isFollowed(store: Store, agentId: string, { move_id, home_id }: Moved): boolean {
+  const moves = recordsIn(store, agentId, 'session.moved').map((record) => record.move_id)
+  return moves.at(-1) === move_id || (home_id === store.homeId && !moves.includes(move_id))
 }
 
 /** The messages that the move takes along, as they were stored. */
