@@ -97,7 +97,7 @@ function main() {
   const program = buildProgramOfFormat1(path.join(scratch, 'program'))
   const wrong = [...controlled(program)]
   let cases = 0
-  for (const name of ['home', 'home-tree', 'home-turns']) {
+  for (const name of ['home', 'home-tree', 'home-turns', 'home-results']) {
     const home = copied(`v2/${name}`)
     for (const line of LINES) {
       cases += 1
@@ -106,7 +106,7 @@ function main() {
   }
   for (const each of wrong) console.log(each)
   console.log(`${cases} commands of the build of ${COMMIT} on homes of format 2, ${wrong.length} violations`)
-  const sample = `${LINES.length} command lines on three homes`
+  const sample = `${LINES.length} command lines on four homes`
   recordResult({ lab: 'formats', sample, cases, violations: wrong.length })
   return wrong.length === 0 ? 0 : 1
 }

@@ -1,5 +1,5 @@
 /**
- * The frozen homes of format 2 (test/formats/v2, made by make.sh): turns, waits, mail, trees. Every later version must read them
+ * The frozen homes of format 2 (test/formats/v2, made by make.sh and make-results.sh): turns, waits, mail, trees, results from elsewhere. Every later version must read them
  * and continue their pending work.
  */
 import { readFileSync, rmSync, writeFileSync } from 'node:fs'
@@ -16,13 +16,15 @@ import { reading } from '../support/readings.js'
 import { appendTurn, recordsOf, reopen } from '../support/sessions.js'
 import { setHostId } from '../support/this-host.js'
 
-/** Soon after the freezing, while its tokens are valid and no timed message is due. */
-const NOW = '2026-11-23T00:50:00.000Z'
+/** Soon after the freezing of each home, while its tokens are valid and no timed message is due. */
+const FROZEN_AT = {
+  home: '2026-11-23T00:50:00.000Z',
+  'home-turns': '2026-11-23T00:50:00.000Z',
+  'home-tree': '2026-11-23T00:50:00.000Z',
+  'home-results': '2026-11-23T07:10:00.000Z',
+}
+let frozenAt = ''
 const { now } = clock
-
-beforeEach(() => {
-  clock.now = () => Date.parse(NOW)
-})
 
 afterEach(() => {
   clock.now = now
@@ -37,7 +39,7 @@ function statesOf(store: FileStore): State[] {
 function told(store: FileStore): string {
   const lines = statesOf(store).flatMap((state) => {
     const { path, usage, recovery, tokens } = state
-    const status = deriveStatus(state, false, reading(NOW))
+    const status = deriveStatus(state, false, reading(frozenAt))
     const facts = { usage, ...recovery, tokens: tokens.map(({ status, wait }) => [status, wait]) }
     return [
       `${path}: ${state.state}, ${state.run?.status}, ${status} ${JSON.stringify(facts)}`,
@@ -47,10 +49,12 @@ function told(store: FileStore): string {
   return `${lines.join('\n')}\n`
 }
 
-describe.each(['home', 'home-turns', 'home-tree'])('the frozen %s of format 2', (name) => {
+describe.each(Object.entries(FROZEN_AT))('the frozen %s of format 2', (name, at) => {
   let store: FileStore
 
   beforeEach(() => {
+    frozenAt = at
+    clock.now = () => Date.parse(at)
     store = frozenHome(name, 2)
     // A killed program is judged on the machine that started it.
     const hosts = statesOf(store).flatMap(({ id }) =>
