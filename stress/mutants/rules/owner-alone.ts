@@ -80,7 +80,7 @@ export const OWNER_ALONE: Mutant[] = [
   {
     name: 'AGENTS.md may be a symlink to a file outside the repository',
     place: 'files/prompt-files.ts readTextFile',
-    edits: { 'call:1.arguments.1': '@function:1.params.2' },
+    edits: { 'call:2.arguments.1': '@function:1.params.2' },
     suites: ['turn/prompt/prompt'],
   },
   {
