@@ -125,8 +125,6 @@ async function runTurn(
   const provider = await ctx.providers.check(session.state.provider_name, settings)
   // Handle signals from the first record on, so that a signal never leaves the run open.
   ctx.shutdown.listen()
-  // A turn takes time, in which mail comes.
-  session.forgetMailIds()
   const run = await driveRun(ctx, session, provider, settings, first, options)
   // Send the reply before this agent does anything else.
   await flushOutbox(ctx, session, false)

@@ -2,9 +2,11 @@ import { randomUUID } from 'node:crypto'
 import { writeFileSync } from 'node:fs'
 import path from 'node:path'
 import { expect, test } from 'vitest'
+import { withDrain } from '../../src/dispatch/deliveries.js'
+import type { Outcome } from '../../src/dispatch/outcome.js'
 import { runUntil } from '../../src/dispatch/run-until.js'
 import { TurnBudget } from '../../src/dispatch/turn-budget.js'
-import { deliveryWaitMs } from '../../src/dispatch/visit.js'
+import { deliveryWaitMs, visit } from '../../src/dispatch/visit.js'
 import { limits } from '../../src/limits.js'
 import { openForRead } from '../../src/session/load.js'
 import type { Run, State } from '../../src/session/state.js'
@@ -91,6 +93,38 @@ test('a message that found the agent locked by a running turn is delivered by th
   await waiting.deliveries.untilIdle()
   expect(store.mail.ids(id)).toEqual([])
   expect(stateOf(store, id).delivered).toHaveLength(2)
+})
+
+test('a message that comes after the last look of a turn, before the lock is free, gets a turn of its own', async () => {
+  const store = tempStore()
+  const id = await newAgent(store)
+  const { ctx } = contextAt(store, { bounds })
+  let late = 0
+  ctx.reporter.record = ({ kind }) => {
+    if (kind === 'session.suspended' && late++ === 0) posted(store, id, 'late')
+  }
+  posted(store, id, 'first')
+  ctx.deliveries.wake(id)
+  await ctx.deliveries.untilIdle()
+  expect(store.mail.ids(id)).toEqual([])
+  expect(stateOf(store, id).delivered).toHaveLength(2)
+})
+
+test('a message that comes while a command holds the agent without a turn is delivered by that command', async () => {
+  const store = tempStore()
+  const id = await newAgent(store)
+  const { ctx } = contextAt(store, { bounds })
+  await withDrain(
+    ctx,
+    id,
+    () => undefined,
+    (onOutcome) =>
+      visit(ctx, id, { waitMs: 0, goesOn: false }, async () => {
+        posted(store, id, 'meanwhile')
+        onOutcome({ wasStopped: false } as Outcome)
+      }),
+  )
+  expect(store.mail.ids(id)).toEqual([])
 })
 
 test('a gated agent is owed a visit for the permit that waits, and no turn without one', async () => {

@@ -13,7 +13,15 @@ import { completedRecord } from '../../src/turn/step/records.js'
 import { contextAt } from '../support/contexts.js'
 import { deliveredRecord, posted } from '../support/mail.js'
 import { clearFaults, type Recorded, recordOperations } from '../support/operations.js'
-import { beginning, newAgent, newSession, reopen, replied, startedRun } from '../support/sessions.js'
+import {
+  beginning,
+  newAgent,
+  newSession,
+  recordsOf,
+  reopen,
+  replied,
+  startedRun,
+} from '../support/sessions.js'
 import { tempStore } from '../support/temp.js'
 import { model, runTurn, says } from '../support/turns.js'
 
@@ -179,18 +187,39 @@ test('after a failure of storage nothing more is written: the session is left to
   expect([store.visits.markedIds(), store.isHeld(id)]).toEqual([[id], false])
 })
 
+const REQUEST = { key: null, digest: null, turn_timeout_ms: null, steps_max: null, allow: [] }
+
+test('a control that arrives during a turn applies before its end, although the visit had read the inbox', async () => {
+  const store = tempStore()
+  const id = await newAgent(store)
+  const { ctx } = contextAt(store, { bounds })
+  ctx.reporter.record = ({ kind }) => {
+    if (kind === 'run.started') posted(store, id, '', GATE)
+  }
+  await visit(ctx, id, { waitMs: 0, goesOn: true }, (session) =>
+    startTurn(
+      ctx,
+      session,
+      { prompt: { origin: 'operator', content: 'hi' }, ...REQUEST },
+      { isLast: () => true },
+    ),
+  )
+  const kinds = recordsOf(store, id).map(({ kind }) => kind)
+  expect(kinds.indexOf('agent.gated')).toBeGreaterThan(kinds.indexOf('run.started'))
+  expect(kinds.indexOf('agent.gated')).toBeLessThan(kinds.indexOf('run.completed'))
+})
+
 test('after a turn the inbox is looked at again, when the lock is free', async () => {
   const store = tempStore()
   const id = await newAgent(store)
   const { ctx } = contextAt(store, { bounds })
   const isHeld: boolean[] = []
   ctx.deliveries.lookAgain = (agentId) => void isHeld.push(store.isHeld(agentId))
-  const request = { key: null, digest: null, turn_timeout_ms: null, steps_max: null, allow: [] }
   await visit(ctx, id, { waitMs: 0, goesOn: true }, (session) =>
     startTurn(
       ctx,
       session,
-      { prompt: { origin: 'operator', content: 'hi' }, ...request },
+      { prompt: { origin: 'operator', content: 'hi' }, ...REQUEST },
       { isLast: () => true },
     ),
   )

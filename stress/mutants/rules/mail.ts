@@ -192,6 +192,18 @@ export const MAIL: Mutant[] = [
     suites: ['dispatch/visit'],
   },
   {
+    name: 'an agent that was woken during its visit is not looked at after it',
+    place: 'dispatch/deliveries.ts CommandDeliveries.begin',
+    edits: { 'if:3': '' },
+    suites: ['dispatch/deliveries'],
+  },
+  {
+    name: 'the inbox is not checked after a command without a turn',
+    place: 'dispatch/deliveries.ts withDrain',
+    edits: { 'if:1': '' },
+    suites: ['dispatch/deliveries'],
+  },
+  {
     name: 'a visit does not apply controls',
     place: 'dispatch/visit.ts withSession',
     edits: { 'expression:3': '' },

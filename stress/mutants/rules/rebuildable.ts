@@ -148,7 +148,7 @@ export const REBUILDABLE: Mutant[] = [
     name: 'close removes the marker of an agent that has mail',
     place: 'storage/agent-lease.ts AgentLease.rest',
     edits: { 'logical:1': '@left' },
-    suites: ['mail/post', 'session/session', 'dispatch/visit'],
+    suites: ['mail/post', 'session/session', 'storage/conformance'],
   },
   {
     name: 'the inbox is not read again after a turn',
