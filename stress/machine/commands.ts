@@ -7,8 +7,10 @@ import ConfigSet from '../../commands/config/set.js'
 import Deliver from '../../commands/deliver.js'
 import Deny from '../../commands/deny.js'
 import Doctor from '../../commands/doctor.js'
+import Export from '../../commands/export.js'
 import Fork from '../../commands/fork.js'
 import Gate from '../../commands/gate.js'
+import Import from '../../commands/import.js'
 import Inbox from '../../commands/inbox.js'
 import List from '../../commands/list.js'
 import Log from '../../commands/log.js'
@@ -41,8 +43,10 @@ const CLASSES: Record<string, unknown> = {
   deliver: Deliver,
   deny: Deny,
   doctor: Doctor,
+  export: Export,
   fork: Fork,
   gate: Gate,
+  import: Import,
   inbox: Inbox,
   list: List,
   log: Log,
