@@ -36,7 +36,7 @@ export default class Answer extends BaseCommand {
     const { args, flags } = await this.parse(Answer)
     const agentId = this.resolveForWrite(args.agent)
     const text = await readMessage(args)
-    const ctx = this.context({ waitMs: flags.timeout, isStream: flags.stream })
+    const ctx = this.context({ waitMs: flags.timeout, isStream: flags.stream, printsReply: true })
     const key = checkKey(flags.key)
     const request = { agentId, token: null, tokenId: null, decision: 'input' as const, text, key }
     await decide(ctx, request, (outcome) => this.report(outcome))

@@ -1,12 +1,15 @@
 import * as Args from '@oclif/core/args'
+import * as Flags from '@oclif/core/flags'
 import { BaseCommand } from '../src/command/base.js'
 import { agent, duration, stream } from '../src/command/flags.js'
+import { canAsk } from '../src/command/prompt.js'
+import { SubstratError, shellWord } from '../src/errors.js'
 import { decide } from '../src/operations/decide.js'
 
 export default class Approve extends BaseCommand {
   static override summary = 'Approve the pending tool calls of an agent and continue its turn.'
   static override description =
-    'Prints the reply. On this machine you do not need the resume token; approving revokes it. To see the pending calls, run substrat show AGENT.'
+    'Prints the reply. At a terminal, shows the calls and asks first. On this machine you do not need the resume token; approving revokes it. To see the pending calls, run substrat show AGENT.'
   static override examples = ['<%= config.bin %> approve notes']
   static override args = {
     agent,
@@ -16,6 +19,9 @@ export default class Approve extends BaseCommand {
     }),
   }
   static override flags = {
+    always: Flags.boolean({
+      description: 'also allow these calls from the next turn on; a command of shell only in these words',
+    }),
     timeout: duration({
       description: 'wait this long for a busy agent or a slot; default: the timeout setting',
     }),
@@ -25,14 +31,36 @@ export default class Approve extends BaseCommand {
   async run(): Promise<void> {
     const { args, flags } = await this.parse(Approve)
     const agentId = this.resolveForWrite(args.agent)
+    const choice = canAsk() && !this.jsonEnabled() ? await this.ask(args.agent, agentId) : undefined
     const ctx = this.context({ waitMs: flags.timeout, isStream: flags.stream, printsReply: true })
     const request = {
       agentId,
       token: null,
-      tokenId: args.token_id ?? null,
-      decision: 'approve' as const,
+      // A person decides only about the calls that the terminal has shown.
+      tokenId: args.token_id ?? choice?.tokenId ?? null,
+      decision: choice?.isDenied === true ? ('deny' as const) : ('approve' as const),
       text: '',
+      always: flags.always && choice?.isDenied !== true,
     }
     await decide(ctx, request, (outcome) => this.report(outcome))
+  }
+
+  /** Undefined if no call is pending: the operation then says so. */
+  private async ask(
+    word: string,
+    agentId: string,
+  ): Promise<{ tokenId: string; isDenied: boolean } | undefined> {
+    const store = this.openForRead()
+    const [{ pendingCalls }, { askAboutCalls }] = await Promise.all([
+      import('../src/operations/pending-calls.js'),
+      import('../src/command/approval.js'),
+    ])
+    const pending = store === undefined ? undefined : pendingCalls(store, agentId)
+    if (pending === undefined) return undefined
+    const choice = await askAboutCalls(word, pending)
+    if (choice !== undefined) return { tokenId: pending.token_id, isDenied: choice === 'no' }
+    throw new SubstratError('WAITING', `nothing was decided; ${word} still waits for approval`, {
+      hint: `substrat approve ${shellWord(word)}, or substrat deny ${shellWord(word)}`,
+    })
   }
 }

@@ -1,4 +1,4 @@
-/** Checks the entries of `--allow` for an agent: a misspelt name would leave its tool without a right, and nobody would notice. */
+/** Checks the entries of `--allow` for an agent: with a misspelt name, its tool would silently lack the right. */
 import { suggestion } from '../closest.js'
 import { SubstratError } from '../errors.js'
 import type { Provider } from '../provider/contract.js'

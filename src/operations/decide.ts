@@ -20,6 +20,7 @@ import { SessionStateError, SubstratError } from '../errors.js'
 import { readClock } from '../host/identity.js'
 import type { SettleResult } from '../recovery/settle.js'
 import type { TurnResult } from '../schema/output.js'
+import type { Ask } from '../schema/types.js'
 import type { Decision } from '../schema/words.js'
 import { isSameKey } from '../session/key-hashes.js'
 import { readContinuedRun } from '../session/past-run.js'
@@ -27,6 +28,7 @@ import type { NewRecord } from '../session/records.js'
 import type { Session } from '../session/session.js'
 import type { State, TokenEntry, Wait } from '../session/state.js'
 import { howEnded, openWait } from '../session/status.js'
+import { openCalls } from '../turn/prompt/history.js'
 import {
   alreadyDecided,
   checkToken,
@@ -35,6 +37,7 @@ import {
   findToken,
   rotation,
 } from '../turn/tokens.js'
+import { isExactPattern } from '../turn/tools/allow.js'
 import { cappedResult } from '../turn/tools/toolbox.js'
 
 export interface DecisionRequest {
@@ -44,6 +47,8 @@ export interface DecisionRequest {
   /** For the operator: decide only if the run waits for this token. */
   tokenId: string | null
   decision: Decision
+  /** With an approval: also allow these calls from the next turn on. */
+  always?: boolean
   /** For the operator: repeating the key returns the first outcome. */
   key?: string | null
   /** The reason of a denial, the input, or the result. */
@@ -92,11 +97,48 @@ async function decideIn(
     entry === undefined
       ? rotation(session.state, asked, wait.deadline_at as string)
       : { records: [], token_id: entry.token_id }
+  // One batch: a kill allows the calls and approves them, or neither.
+  const allowed = request.always === true ? alwaysRecords(ctx, session, asks) : []
   const digest = digestDecision(decision, text, request)
   const call_id = decision === 'result' ? calledFor(session.state, wait, request) : undefined
   const given = givenText(session, request)
-  const decided = { token_id, decision, digest, rotation: records, isFailed, call_id, key, ...given }
+  const decided = {
+    token_id,
+    decision,
+    digest,
+    rotation: [...allowed, ...records],
+    isFailed,
+    call_id,
+    key,
+    ...given,
+  }
   await runOwnTurn(ctx, session, onOutcome, (options) => decideTurn(ctx, session, decided, asks, options))
+}
+
+/** Allows the approved calls: a command of `shell` in these words, any other tool by its name. */
+function alwaysRecords(ctx: Context, session: Session, asks: Ask[]): NewRecord[] {
+  const { state } = session
+  const made = openCalls(session)
+  const entries = asks.map(({ call_id, tool }) => {
+    const command = made.find((call) => call.call_id === call_id)?.input.command
+    const entry = tool === 'shell' ? `shell(${command})` : tool
+    if (made.length > 0 && (tool !== 'shell' || isExactPattern(entry))) return entry
+    throw new SubstratError(
+      'USAGE',
+      `--always cannot allow this call of ${tool}: ${nameOf(state)} must ask each time`,
+      {
+        hint: `approve it once: substrat approve ${wordOf(state)}; a command line that chains, substitutes or redirects is allowed only with all of shell: substrat set ${wordOf(state)} --allow shell`,
+        facts: { agent_id: state.id },
+      },
+    )
+  })
+  const allow = [...new Set([...state.allow, ...entries])]
+  session.onceDurable('session.configured', () =>
+    ctx.reporter.note(
+      `${nameOf(state)} may run this without approval from its next turn on: ${entries.join(', ')}`,
+    ),
+  )
+  return [{ kind: 'session.configured', allow }]
 }
 
 /** The token that an earlier answer with this key consumed. */

@@ -14,6 +14,11 @@ export function isUsablePattern(entry: string): boolean {
   return text !== undefined && patternOf(text) !== undefined
 }
 
+/** Whether the pattern covers exactly one command, and can be written in a list. */
+export function isExactPattern(entry: string): boolean {
+  return isUsablePattern(entry) && !entry.endsWith('*)') && /^shell\([^()\n]{1,500}\)$/.test(entry)
+}
+
 /** Whether a pattern of `allow` covers this call. */
 export function coversCall(allow: string[], tool: string, input: object): boolean {
   const { command } = input as { command?: unknown }

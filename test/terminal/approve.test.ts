@@ -1,0 +1,87 @@
+/** A person at a terminal sees the calls before approving them. */
+import { describe, expect, test } from 'vitest'
+import { House } from '../support/cli.js'
+import { parked, ran } from '../support/parked.js'
+import { hasTmux, Terminal } from '../support/terminal.js'
+
+const COMMAND = 'echo ran >> ran; echo done'
+
+describe.skipIf(!hasTmux).concurrent('approve at a terminal', () => {
+  test('shows the whole arguments, and runs the calls after yes', async () => {
+    const house = new House()
+    const writes = { name: 'write_file', input: { path: 'made.txt', content: `one\n${'x'.repeat(20)}\n` } }
+    await parked(house, { tools: [writes] })
+    const terminal = new Terminal(house)
+    const before = terminal.prompts()
+    terminal.type('substrat approve a')
+    await terminal.shows('[n]o:')
+    terminal.type('y')
+    const lines = (await terminal.ended(before)).split('\n')
+    expect(lines.slice(0, 6)).toEqual([
+      '$ substrat approve a',
+      'a asks to run write_file',
+      '  path: made.txt',
+      '  content:',
+      '    one',
+      `    ${'x'.repeat(20)}`,
+    ])
+    expect(lines[6]).toBe('Run it? [y]es or [n]o: y')
+    expect(lines.at(-1)).toBe('finished')
+    expect(house.read('made.txt')).toBe(`one\n${'x'.repeat(20)}\n`)
+  })
+
+  test('denies them after no, and decides nothing at Ctrl-D', async () => {
+    const house = new House()
+    const { id } = await parked(house)
+    const log = house.log(id)
+    const terminal = new Terminal(house, { columns: 60 })
+    const first = terminal.prompts()
+    terminal.type('substrat approve a; echo exit $?')
+    await terminal.shows(COMMAND)
+    terminal.press('C-d')
+    expect(await terminal.ended(first)).toContain('exit 5')
+    expect(house.log(id)).toBe(log)
+    const second = terminal.prompts()
+    terminal.type('substrat approve a')
+    await terminal.shows(/substrat approve a\n[^$]*\[n\]o:$/)
+    terminal.type('no')
+    expect(await terminal.ended(second)).toContain('denied shell')
+    expect(ran(house)).toBe(0)
+  })
+})
+
+describe.concurrent('approve --always', () => {
+  const shell = { name: 'shell', input: { command: 'echo once' } }
+
+  test('allows the same command from the next turn on, in one batch with the approval', async () => {
+    const house = new House()
+    const option = house.scenario(
+      's.json',
+      { tools: [shell] },
+      { say: 'one' },
+      { tools: [shell] },
+      { say: 'two' },
+    )
+    const id = await house.spawn('a', '--option', option)
+    expect((await house.run(['send', 'a', 'go'])).exit).toBe(5)
+    const approved = await house.ok('approve', 'a', '--always')
+    expect(approved.stderr).toContain('without approval from its next turn on: shell(echo once)')
+    const records = house.records(id)
+    const consumed = records.find(({ kind }) => kind === 'token.consumed')
+    expect(records.findLast(({ kind }) => kind === 'session.configured')).toMatchObject({
+      allow: ['shell(echo once)'],
+      batch: consumed?.batch,
+    })
+    expect((await house.ok('send', 'a', 'again')).stdout).toBe('two\n')
+    expect(house.findings(true)).toEqual([])
+  })
+
+  test('is refused for a command line that chains, and nothing is decided', async () => {
+    const house = new House()
+    const { id } = await parked(house)
+    const refused = await house.run(['approve', 'a', '--always'])
+    expect(refused).toMatchObject({ exit: 2, stdout: '' })
+    expect(house.count(id, 'token.consumed')).toBe(0)
+    expect(ran(house)).toBe(0)
+  })
+})
