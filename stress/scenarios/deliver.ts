@@ -17,6 +17,7 @@ export const DELIVER: Scenario[] = [
     ['wait', 'lead', 'kid'],
     [calls(['send_message', { to: 'kid', content: 'more' }]), { say: 'asked' }],
   ),
+  sharedScenario(),
   forgetScenario(),
   takingMail(),
   replyScenario(),
@@ -43,6 +44,36 @@ function deliverScenario(name: string, argv: string[], lead: ScriptedEntry[] = [
       yield* answeredByMail(home, TASK)
       yield* takenOnce(home.agent('kid'), TASK.content, TASK.answer)
       yield* notifiedOnce(home, 'kid', 'note')
+      yield* nothingPending(home)
+    },
+  }
+}
+
+/** So many agents that worker processes share them. They go on for a moment after the command was killed. */
+function sharedScenario(): Scenario {
+  const why = 'the agents are shared only among real processes'
+  const argv = ['deliver', '--all']
+  const names = Array.from({ length: 16 }, (_, index) => `a${index}`)
+  return {
+    name: 'deliver-shared',
+    not: { powercut: why, faults: why },
+    argv,
+    programs: 'short',
+    async prepare(stage) {
+      for (const name of names) {
+        await stage.do('spawn', '--name', name)
+        await stage.do('send', name, '--queue', '--no-drain', `task of ${name}`)
+      }
+      await stage.do('recover', '--all')
+      for (const name of names) await stage.do('send', name, '--queue', '--no-drain', `more for ${name}`)
+      return undefined
+    },
+    checkAcknowledged: () => [],
+    next: { argv, check: (ended) => exits(ended, 0) },
+    afterwards: [{ argv, check: (ended) => exits(ended, 0) }],
+    *finally(home) {
+      for (const name of names)
+        yield* takenOnce(home.agent(name), `more for ${name}`, `echo: more for ${name}`)
       yield* nothingPending(home)
     },
   }
