@@ -18,7 +18,7 @@ import { type Measured, type Row, ratio, row } from './table.js'
 const CHILDREN_EACH = 100
 /** Other parts measure larger homes, of roots alone. This part is about the levels below. */
 const TREE_MAX = 20_000
-/** Of a message: two batches of its turn, the file of the reply and its directory, and the batch with the reply. */
+/** A message needs two batches for its turn, one for its reply, and the file of that with its directory. */
 const SYNCS_EACH = 5
 const DELIVERED = { atLeast: 0.6 }
 const OF_TEN = { atMost: 1.2, floor: '1' }
