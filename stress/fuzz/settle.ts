@@ -84,6 +84,8 @@ function leftToPerson({ agents }: World): string[][] {
       return [
         ...(gate.isGated ? [['ungate', id]] : []),
         ...(wait?.kind === 'approval' || wait?.kind === 'input' ? [['deny', id]] : []),
+        // Only a token gives a result, and its secret may be lost.
+        ...(wait?.kind === 'tool_result' ? [['cancel', id]] : []),
         ...(hold || recovery.interruption !== null ? [['resume', id]] : []),
       ].map((argv) => [...argv, '--json'])
     })
