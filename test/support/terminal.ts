@@ -38,7 +38,7 @@ export class Terminal {
     const size = ['-x', String(columns), '-y', String(rows)]
     this.tmux(['-f', '/dev/null', '-u', 'new-session', '-d', ...size, '-c', house.workspace, 'sh'], all)
     open.add(this)
-    // What is typed before the first prompt appears twice on the screen.
+    // Words typed before the first prompt appear twice on the screen.
     while (this.screen() !== '$') spawnSync('sleep', ['0.02'])
   }
 
