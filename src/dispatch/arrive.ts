@@ -145,13 +145,14 @@ function checkPlace(store: Store, { id, name, parent, path }: State): void {
   })
 }
 
-/** Whether the log says that the move ended in this home. */
+/** Whether the move ended in this home: its agent came, and may have been removed since. */
 export function hasArrivedBy(store: Store, agentId: string, moveId: string): boolean {
-  return recordsIn(store, agentId, 'session.arrived').some(({ move_id }) => move_id === moveId)
+  return arrivedMoves(store, agentId).includes(moveId) || store.moves.has(agentId, moveId)
 }
 
-export function hasArrived(store: Store, agentId: string): boolean {
-  return recordsIn(store, agentId, 'session.arrived').length > 0
+/** The moves that opened the agent, in this home or in an earlier one. Empty if there is no such agent. */
+export function arrivedMoves(store: Store, agentId: string): string[] {
+  return recordsIn(store, agentId, 'session.arrived').map(({ move_id }) => move_id as string)
 }
 
 function recordsIn(store: Store, agentId: string, kind: 'session.moved' | 'session.arrived'): JsonObject[] {

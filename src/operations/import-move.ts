@@ -27,7 +27,16 @@ import { howEnded } from '../session/status.js'
 import { BytesLog } from '../storage/store.js'
 import { createAgent } from '../tree/create-agent.js'
 import { checkName } from '../tree/names.js'
-import { checkBlobs, foldedLog, type ImportRequest, noWorkspace, ownRecords, textIn } from './imported-log.js'
+import {
+  besideOthers,
+  checkBlobs,
+  foldedLog,
+  type ImportRequest,
+  importedElsewhere,
+  noWorkspace,
+  ownRecords,
+  textIn,
+} from './imported-log.js'
 
 interface Arrival {
   agent: BundledAgent
@@ -35,7 +44,7 @@ interface Arrival {
   batch: EncodedBatch
   /** The agent in this home. */
   known: State | undefined
-  /** Whether this move has already opened it here. */
+  /** Whether this move has already opened it here, even if it was removed since. */
   isOpen: boolean
 }
 
@@ -47,12 +56,17 @@ export async function importMove(
   const { store } = ctx
   const arrivals = arrivalsOf(ctx, request, bundle)
   const isOver = arrivals.every(({ isOpen }) => isOpen)
-  if (isOver && !request.usesExisting) throw importedBefore(arrivals)
+  const isGone = !arrivals.some(({ known }) => known)
+  if (isOver && (isGone || !request.usesExisting)) throw importedBefore(arrivals)
   for (const arrival of arrivals) if (!arrival.isOpen) await storeClosed(ctx, arrival)
   if (!request.isHeld)
     for (const { agent, isOpen } of arrivals) if (!isOpen) await arriveAlone(ctx, agent.id, request.workspace)
   return {
-    agents: arrivals.map(({ agent }) => viewAgent(store, openForRead(store, agent.id)?.state as State)),
+    agents: arrivals.flatMap(({ agent }) => {
+      // An agent of this move that was removed here does not come again.
+      const state = openForRead(store, agent.id)?.state
+      return state === undefined ? [] : [viewAgent(store, state)]
+    }),
     created: arrivals.filter(({ isOpen }) => !isOpen).length,
   }
 }
@@ -80,7 +94,7 @@ function arrivalsOf(ctx: Context, { name, workspace }: ImportRequest, bundle: Bu
     checkMove(log, state, bundle, top.id)
     if (!isDirectory(workspace ?? state.workspace)) throw noWorkspace(agent, state)
     const known = openForRead(ctx.store, agent.id)?.state
-    const isOpen = known !== undefined && hasArrivedBy(ctx.store, agent.id, manifest.move_id as string)
+    const isOpen = hasArrivedBy(ctx.store, agent.id, manifest.move_id as string)
     if (known !== undefined && !isOpen) checkKnown(ctx, known, log, bundle)
     return { agent, known, isOpen, batch: { bytes, records: [], blobs: [...blobs.values()], state } }
   })
@@ -141,22 +155,27 @@ function checkKnown({ store }: Context, known: State, log: BytesLog, { manifest 
 }
 
 function importedBefore(arrivals: Arrival[]): SubstratError {
-  const { known } = arrivals[0] as Arrival
-  const { path, id } = known as State
-  return new SubstratError('SESSION_STATE', `this move has already ended in this home: ${path} (${id})`, {
-    hint: `see it: substrat show ${shellWord(id)}`,
-    facts: { agent_id: id },
-  })
+  const { known, batch } = arrivals[0] as Arrival
+  const { path, id } = known ?? batch.state
+  const isRemoved = known === undefined
+  return new SubstratError(
+    'SESSION_STATE',
+    `this move has already ended in this home: ${path} (${id})${isRemoved ? ' was removed since' : ''}`,
+    {
+      hint: isRemoved
+        ? `take it back in its old home and move it again: substrat import --reclaim ${id}`
+        : `see it: substrat show ${shellWord(id)}`,
+      facts: { agent_id: id },
+    },
+  )
 }
 
 async function storeClosed(ctx: Context, { agent, known, batch }: Arrival): Promise<void> {
   const { store, command, bounds } = ctx
   const { id, name, parent } = batch.state
   if (known === undefined) {
-    const session = await createAgent(
-      store,
-      { id, name, parent, command, isClosed: true, encode: () => batch },
-      bounds,
+    const session = await besideOthers(id, () =>
+      createAgent(store, { id, name, parent, command, isClosed: true, encode: () => batch }, bounds),
     )
     await session.close((state) => isOwed(store, state))
     return
@@ -165,6 +184,10 @@ async function storeClosed(ctx: Context, { agent, known, batch }: Arrival): Prom
   const held = await store.hold(agent.id, { command, waitMs: bounds.waitMs })
   if (held === undefined) throw busyError(store, agent.id)
   try {
+    // Another import may have opened the agent before this one held it.
+    const now = openForRead(store, agent.id)?.state
+    if (now?.last_seq !== known.last_seq || now.moved?.move_id !== known.moved?.move_id)
+      throw importedElsewhere(agent.id)
     for (const blob of batch.blobs) store.upkeep.writeBlob(agent.id, blob)
     store.upkeep.replaceLog(agent.id, batch.bytes, snapshotOf(batch.state))
     store.visits.mark(agent.id)

@@ -27,6 +27,7 @@ import { BytesLog } from '../storage/store.js'
 import { createAgent } from '../tree/create-agent.js'
 import { checkName } from '../tree/names.js'
 import {
+  besideOthers,
   type Copy,
   checkBlobs,
   foldedLog,
@@ -77,7 +78,9 @@ async function create(
   const { id, name, parent } = copy
   const encode = ({ path }: { path: string }): EncodedBatch => firstBatch(copy, path, bundle, workspace)
   const session = await withName(() =>
-    createAgent(ctx.store, { id, name, parent, encode, command: ctx.command }, ctx.bounds),
+    besideOthers(id, () =>
+      createAgent(ctx.store, { id, name, parent, encode, command: ctx.command }, ctx.bounds),
+    ),
   )
   const { state } = session
   if (state.seed?.seq === state.last_seq)

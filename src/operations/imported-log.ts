@@ -76,7 +76,8 @@ function ownFields(
   if (record.kind !== 'session.created') return undefined
   if (record.agent_id !== originalId) throw refused(`a log is that of another agent than its manifest says`)
   const { path: _, ...born } = record
-  return { ...born, agent_id, name, parent, ...(parent === null ? {} : { path }) }
+  // The fields keep their order, so that the log of an agent that moves keeps its bytes.
+  return parent === null ? { ...born, agent_id, name, parent } : { ...record, agent_id, name, parent, path }
 }
 
 function lineOf(lines: BatchLines, record: JsonObject): Buffer {
@@ -100,4 +101,21 @@ export function textIn(blobs: Map<string, Buffer>, content: Content): string {
   const bytes = blobs.get(content.blob)
   if (bytes === undefined) throw refused('a record names a blob that it lacks')
   return bytes.toString('utf8')
+}
+
+/** Creates the agent. Another import of the same bundle may have been faster, also with the name. */
+export async function besideOthers<T>(agentId: string, create: () => Promise<T>): Promise<T> {
+  try {
+    return await create()
+  } catch (error) {
+    const isRace = error instanceof SubstratError && ['LOCKED', 'NAME_TAKEN'].includes(error.code)
+    throw isRace && error.facts.agent_id === agentId ? importedElsewhere(agentId) : error
+  }
+}
+
+export function importedElsewhere(agentId: string): SubstratError {
+  return new SubstratError('LOCKED', `another process imports agent ${agentId} at the same time`, {
+    hint: 'run the same command again',
+    facts: { agent_id: agentId },
+  })
 }

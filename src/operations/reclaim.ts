@@ -4,7 +4,7 @@
  * The highest agent is opened first, which decides for all (`arrive.ts`). After a kill the same command opens the others, as does
  * the next visit to each.
  */
-import { arriveAlone, hasArrived } from '../dispatch/arrive.js'
+import { arriveAlone, arrivedMoves } from '../dispatch/arrive.js'
 import { refuseInTool } from '../dispatch/caller.js'
 import type { Context } from '../dispatch/context.js'
 import { readState } from '../dispatch/read-state.js'
@@ -65,7 +65,7 @@ function checkOwn({ store }: Context, { id, path, moved }: State, moveId: string
 }
 
 function checkIsBack(ctx: Context, top: State): void {
-  if (top.state !== 'terminated' && hasArrived(ctx.store, top.id)) {
+  if (top.state !== 'terminated' && arrivedMoves(ctx.store, top.id).length > 0) {
     ctx.reporter.note(`${top.path} is in this home already`)
     return
   }

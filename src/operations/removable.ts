@@ -3,6 +3,7 @@
  * terminated or not, because the parent of each agent must exist.
  */
 
+import { arrivedMoves } from '../dispatch/arrive.js'
 import type { Context } from '../dispatch/context.js'
 import { wordOf } from '../dispatch/outcome.js'
 import { visit } from '../dispatch/visit.js'
@@ -80,6 +81,8 @@ export async function removeAgent(ctx: Context, state: State): Promise<void> {
     const now = openForRead(store, state.id)?.state
     const keep = now === undefined ? undefined : removalObstacle(store, now)
     if (keep !== undefined) throw keptError(state, keep)
+    // From here on only these say by which moves the agent came.
+    store.moves.add(state.id, arrivedMoves(store, state.id))
     store.remove(state.id, lease)
   } finally {
     await lease.release()

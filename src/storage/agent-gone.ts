@@ -7,3 +7,10 @@ export function agentGone(agentId: string): SubstratError {
     facts: { agent_id: agentId },
   })
 }
+
+export function createdElsewhere(agentId: string): SubstratError {
+  return new SubstratError('LOCKED', `another process is creating agent ${agentId}, or has just created it`, {
+    hint: 'run the same command again',
+    facts: { agent_id: agentId },
+  })
+}

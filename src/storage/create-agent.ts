@@ -9,6 +9,7 @@ import { clock, sleep } from '../clock.js'
 import { assert, SubstratError } from '../errors.js'
 import { statIfThere } from '../host/disk/facts.js'
 import * as io from '../host/disk/io.js'
+import { createdElsewhere } from './agent-gone.js'
 import { lockOpenFile, tryKernelLock } from './locks/kernel-lock.js'
 import { type KernelLease, type LockSystem, leaseFrom } from './locks/lease.js'
 import { type LockedLog, tryLockLog } from './locks/log-lock.js'
@@ -37,13 +38,15 @@ export async function createAgent(
   const staging = paths.spawning(files.agentId)
   const agent = paths.agent(files.agentId)
   const marker = paths.marker(files.agentId)
-  // A spawn from a tool call has a derived id, so its retry finds what a dead attempt left. No other process uses that
-  // id.
-  if (statIfThere('spawn.stat', staging.root) !== undefined) io.removeTree('spawn.leftover', staging.root)
-  let lock: io.OpenFile | undefined
+  // A derived id: a dead attempt may have left its directory, and another import of the same bundle may be at work.
+  if (statIfThere('spawn.stat', staging.root) !== undefined) sweepStagingOf(staging, locks)
+  const lock = await lockStaging(staging, locks, files.agentId)
   let log: LockedLog = 'none'
+  let isOurs = false
   try {
-    lock = await lockStaging(staging, locks)
+    // Only the process with the staging directory makes the agent, so this stays true until the rename.
+    if (statIfThere('spawn.stat', agent.root) !== undefined) throw createdElsewhere(files.agentId)
+    isOurs = true
     // After the staging directory and before the agent: a dead spawn left any marker that has neither.
     io.close(io.open('marker.create', marker, 'create'))
     const children = staging.childNames()
@@ -62,7 +65,7 @@ export async function createAgent(
     io.rename('spawn.rename', staging.root, agent.root)
   } catch (error) {
     attempt(() => io.removeTree('spawn.remove', staging.root))
-    attempt(() => io.unlink('marker.unlink', marker))
+    if (isOurs) attempt(() => io.unlink('marker.unlink', marker))
     closeAll(lock, log)
     throw error
   }
@@ -92,18 +95,29 @@ const SWEEP_WAIT_MS = 10_000
  * Makes and locks the staging directory. The lock file gets its final name only once locked. Before that a sweep may
  * take the directory, because it cannot see that this process lives; then the directory is made again.
  */
-async function lockStaging(staging: AgentPaths, locks: LockSystem): Promise<io.OpenFile> {
+async function lockStaging(staging: AgentPaths, locks: LockSystem, agentId: string): Promise<io.OpenFile> {
   const start = clock.monotonic()
   for (;;) {
     let lock: io.OpenFile | undefined
     try {
       io.mkdir('spawn.mkdir', staging.root)
       lock = tryKernelLock(locks.kind, staging.unlocked, 'exclusive')
-      if (lock !== undefined) io.rename('spawn.lock', staging.unlocked, staging.lock)
+      if (lock !== undefined) {
+        // Another process has its lock file there, under the final name. This one is a new file.
+        if (statIfThere('spawn.stat', staging.lock) !== undefined) {
+          io.unlink('spawn.unlock', staging.unlocked)
+          throw createdElsewhere(agentId)
+        }
+        io.rename('spawn.lock', staging.unlocked, staging.lock)
+      }
     } catch (error) {
       if (lock !== undefined) io.close(lock)
       lock = undefined
-      if (!isGone(error)) throw error
+      if (!isGone(error)) {
+        // Removes the directory only if it is not that of a living process.
+        attempt(() => sweepStagingOf(staging, locks))
+        throw error
+      }
     }
     if (lock !== undefined) return lock
     assert(clock.monotonic() - start < SWEEP_WAIT_MS, 'a sweep holds a staging directory only briefly')
@@ -154,9 +168,9 @@ function lockDeadStaging(staging: AgentPaths, locks: LockSystem): io.OpenFile | 
   return undefined
 }
 
-function closeAll(lock: io.OpenFile | undefined, log: LockedLog): void {
+function closeAll(lock: io.OpenFile, log: LockedLog): void {
   if (typeof log !== 'string') io.close(log)
-  if (lock !== undefined) io.close(lock)
+  io.close(lock)
 }
 
 /** Ignores a failed removal: recovery sweeps the rest, because the lock is free by then. */

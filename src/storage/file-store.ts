@@ -6,14 +6,13 @@
 import { writeUserFile } from '../files/user-files.js'
 import { fileSystemType, statIfThere } from '../host/disk/facts.js'
 import * as io from '../host/disk/io.js'
-import { confine } from '../host/disk/operation.js'
 import { ReadAhead } from '../host/disk/read-ahead.js'
 import type { HomeFacts } from '../schema/files.js'
 import { agentGone } from './agent-gone.js'
 import { AgentLease } from './agent-lease.js'
 import { createAgent } from './create-agent.js'
 import { GoneHostFiles } from './gone-hosts.js'
-import { HomeFormat, makeHome, readHome, refuseWithoutFacts } from './home.js'
+import { confinedPaths, HomeFormat, makeHome, readHome, refuseWithoutFacts } from './home.js'
 import { KeyIndexFiles } from './keys.js'
 import { AgentFiles } from './local-files.js'
 import { chooseLockKind } from './locks/kernel-lock.js'
@@ -30,8 +29,9 @@ import type { FileLog } from './log/log.js'
 import { Logs } from './logs.js'
 import { Mailboxes } from './mailboxes.js'
 import { Markers } from './markers.js'
+import { MoveFiles } from './moves.js'
 import { NameIndex } from './names.js'
-import { HomePaths, LOG_FILE, parseAgentDirectory, SNAPSHOT_FILE } from './paths.js'
+import { type HomePaths, LOG_FILE, parseAgentDirectory, SNAPSHOT_FILE } from './paths.js'
 import { RequestFiles } from './requests.js'
 import { Slots } from './slots.js'
 import { Snapshots } from './snapshots.js'
@@ -61,6 +61,7 @@ export class FileStore implements Store {
   readonly slots: Slots
   readonly requests: RequestFiles
   readonly hosts: GoneHostFiles
+  readonly moves: MoveFiles
   readonly local: AgentFiles
   readonly upkeep: FileUpkeep
   readonly visits: Markers
@@ -82,6 +83,7 @@ export class FileStore implements Store {
     this.slots = new Slots(paths, locks)
     this.requests = new RequestFiles(paths)
     this.hosts = new GoneHostFiles(paths)
+    this.moves = new MoveFiles(paths)
     this.local = new AgentFiles(paths, locks)
     this.upkeep = new FileUpkeep(paths, locks, this)
   }
@@ -288,11 +290,4 @@ class OpenedFiles implements OpenedAgent {
     this.ids ??= this.store.mail.ids(this.agentId)
     return this.ids
   }
-}
-
-/** Symlinks are refused in the directories of the format only: the owner's own files, such as skills, may be links. */
-function confinedPaths(root: string): HomePaths {
-  const paths = new HomePaths(root)
-  confine(paths.directories)
-  return paths
 }

@@ -11,13 +11,21 @@ import { SubstratError, shellWord } from '../errors.js'
 import { FORMAT, isKnownFormat } from '../format.js'
 import { type FileFacts, statIfThere } from '../host/disk/facts.js'
 import * as io from '../host/disk/io.js'
+import { confine } from '../host/disk/operation.js'
 import { createWhole, replace } from '../host/disk/replace.js'
 import { isTemporaryName } from '../host/disk/temporary.js'
 import type { HomeFacts, LockKind } from '../schema/files.js'
 import { FILE_PREDICATES } from '../schema/generated/file-predicates.js'
 import { randomUuid } from '../start/random.js'
 import { frame, unframeFile } from './log/frame.js'
-import { type HomePaths, parseAgentDirectory } from './paths.js'
+import { HomePaths, parseAgentDirectory } from './paths.js'
+
+/** Symlinks are refused in the directories of the format only: the owner's own files, such as skills, may be links. */
+export function confinedPaths(root: string): HomePaths {
+  const paths = new HomePaths(root)
+  confine(paths.directories)
+  return paths
+}
 
 /** Undefined if there is no home yet. Writes nothing. */
 export function readHome(paths: HomePaths): HomeFacts | undefined {

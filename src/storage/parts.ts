@@ -200,6 +200,13 @@ export interface GoneHosts {
   declare(host: GoneHost): void
 }
 
+/** The moves that ended in this home for agents that were removed since. */
+export interface EndedMoves {
+  has(agentId: string, moveId: string): boolean
+  /** Durable. Call it before the agent is removed. */
+  add(agentId: string, moveIds: string[]): void
+}
+
 export interface ServerUse {
   agentId: string
   usedMs: number

@@ -58,6 +58,10 @@ export class HomePaths {
   get gone(): string {
     return join(this.root, 'gone')
   }
+  /** One empty file for each move by which an agent came that was removed since. */
+  get moves(): string {
+    return join(this.root, 'moves')
+  }
   get slots(): string {
     return join(this.root, 'slots')
   }
@@ -72,8 +76,8 @@ export class HomePaths {
 
   /** All files of the format except home.json and config.json are in these directories. */
   get directories(): string[] {
-    const { agents, roots, operator, unclean, boots, gone, slots, servers } = this
-    return [agents, roots, operator, unclean, boots, gone, slots, servers]
+    const { agents, roots, operator, unclean, boots, gone, moves, slots, servers } = this
+    return [agents, roots, operator, unclean, boots, gone, moves, slots, servers]
   }
 
   server(agentId: string): string {
@@ -90,6 +94,9 @@ export class HomePaths {
   }
   goneBoot(kernelBootId: string): string {
     return join(this.gone, kernelBoot(kernelBootId))
+  }
+  endedMove(agentId: string, moveId: string): string {
+    return `${this.moves}/${uuid(agentId)}.${uuid(moveId)}`
   }
   slotPool(pool: string): string {
     assert(/^[a-z][a-z0-9-]{0,63}$/.test(pool), 'a slot pool has a plain name')

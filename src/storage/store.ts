@@ -12,6 +12,7 @@ import type { Unframed } from './log/frame.js'
 import type { LogReader } from './log/reader.js'
 import type {
   BlobReference,
+  EndedMoves,
   GoneHosts,
   Holder,
   KeyIndexes,
@@ -26,7 +27,7 @@ import type {
   Waits,
 } from './parts.js'
 
-export { agentGone } from './agent-gone.js'
+export { agentGone, createdElsewhere } from './agent-gone.js'
 export { BatchLines } from './log/batch-lines.js'
 export { BytesLog } from './log/bytes-log.js'
 export type { Unframed } from './log/frame.js'
@@ -72,7 +73,10 @@ export interface Store {
 
   /** Holds, marks and opens the agent. Undefined if another process still holds it after `waitMs`. */
   take(agentId: string, options: TakeOptions): Promise<Lease | undefined>
-  /** Creates the agent with its first batch, marked and held by this process. After a crash it exists whole or not at all. */
+  /**
+   * Creates the agent with its first batch, marked and held by this process. After a crash it exists whole or not at all. Throws
+   * LOCKED if it exists, or if another process is creating it.
+   */
   create(birth: Birth): Promise<Lease>
   /** The right to an agent without its log, which may be damaged. Undefined if another process still holds it after `waitMs`. */
   hold(agentId: string, options: TakeOptions): Promise<Right | undefined>
@@ -87,6 +91,7 @@ export interface Store {
   readonly requests: Requests
   readonly waits: Waits
   readonly hosts: GoneHosts
+  readonly moves: EndedMoves
   /** Takes one of the slots of a pool. Undefined if other processes have them all. */
   takeSlot(pool: string, slots: number, command: string): Promise<Right | undefined>
 

@@ -1,11 +1,17 @@
 /** Agents that move: `export --move`, `import` of a move, `import --reclaim`. */
-import { readFileSync, writeFileSync } from 'node:fs'
+import { spawnSync } from 'node:child_process'
+import { readdirSync, readFileSync, writeFileSync } from 'node:fs'
 import { join } from 'node:path'
 import { gunzipSync, gzipSync } from 'node:zlib'
 import { describe, expect, test } from 'vitest'
 import { filesOf, tarParts } from '../../src/files/tar.js'
+import { importAgents } from '../../src/operations/import.js'
+import { FileStore } from '../../src/storage/file-store.js'
 import { House } from '../support/cli.js'
+import { contextAt } from '../support/contexts.js'
+import { withFaults } from '../support/faults.js'
 import { NativeHouse } from '../support/native.js'
+import { clearFaults } from '../support/operations.js'
 import { tempDirectory } from '../support/temp.js'
 
 async function moved(house: House, agent = 'notes', ...flags: string[]): Promise<string> {
@@ -102,6 +108,21 @@ describe('an agent that moves', () => {
     expect((await house.ok('recover', '--all')).exit).toBe(0)
     expect((await house.ok('doctor', '--all')).exit).toBe(0)
     await house.spawn('notes')
+  })
+
+  test('keeps every byte of its log, and so do those below it', async () => {
+    const from = await houseWithNotes()
+    await from.spawn('below', '--parent', 'notes')
+    const to = new House()
+    await to.ok('import', await moved(from, 'notes', '--tree'))
+    const { agents } = (await to.ok('list', '--json')).json
+    expect(agents).toHaveLength(2)
+    for (const { id } of agents) {
+      const [before, after] = [from, to].map(({ home }) =>
+        readFileSync(join(home, 'agents', id, 'events.jsonl')),
+      )
+      expect(after?.subarray(0, before?.length).equals(before as Buffer)).toBe(true)
+    }
   })
 
   test('is in the same bundle again if the command is repeated', async () => {
@@ -217,6 +238,51 @@ describe('a home has an agent once', () => {
     expect((await there.run(['import', back])).exit).toBe(13)
   })
 
+  test.each([
+    ['remove', 'notes'],
+    ['prune', '--older-than', '1ms'],
+  ])('also if it came and then left by %s', async (...words) => {
+    const from = await houseWithNotes()
+    const file = await moved(from)
+    const to = new House()
+    await to.ok('import', file)
+    await to.ok('terminate', 'notes')
+    await to.ok(...words)
+    for (const flags of [[], ['--if-exists', 'use'], ['--hold'], ['--name', 'other']])
+      expect(await to.run(['import', file, ...flags])).toMatchObject({
+        exit: 13,
+        stderr: expect.stringMatching(/already ended in this home: (notes|other) .* was removed since/),
+      })
+    expect((await to.ok('list', '--all', '--json')).json.agents).toEqual([])
+    expect((await to.ok('doctor', '--all')).exit).toBe(0)
+    await from.ok('import', '--reclaim', 'notes')
+    await to.ok('import', await moved(from))
+    expect((await to.ok('send', 'notes', 'again')).stdout).toBe('echo: again\n')
+    expect((await to.run(['import', file])).exit).toBe(13)
+  })
+
+  test('also if it came with a tree and was removed from it', async () => {
+    const from = await houseWithNotes()
+    await from.spawn('below', '--parent', 'notes')
+    const file = await moved(from, 'notes', '--tree')
+    const to = new House()
+    const [top] = (await to.ok('import', file, '--json')).json.agents
+    await to.ok('terminate', 'notes/below')
+    await to.ok('remove', 'notes/below')
+    expect((await to.run(['import', file])).stderr).toContain('already ended in this home')
+    expect((await to.ok('import', file, '--if-exists', 'use')).stdout).toBe(`${top.id}\n`)
+    expect((await to.ok('list', '--all', '--json')).json.agents).toHaveLength(1)
+  })
+
+  test('but its move can begin again if the held agent was removed', async () => {
+    const file = await moved(await houseWithNotes())
+    const to = new House()
+    await to.ok('import', file, '--hold')
+    await to.ok('remove', 'notes')
+    await to.ok('import', file)
+    expect((await to.ok('send', 'notes', 'hi')).stdout).toBe('echo: hi\n')
+  })
+
   test('and opens it only when a held import is completed', async () => {
     const file = await moved(await houseThatWaits())
     const to = new House()
@@ -234,6 +300,101 @@ describe('a home has an agent once', () => {
     await to.ok('recover', '--all')
     await to.ok('import', file)
     expect((await to.ok('approve', 'notes')).stdout).toBe('done\n')
+  })
+})
+
+describe('two imports at once', () => {
+  /** All commands run at the same time, as processes. */
+  async function atOnce(house: House, ...commands: string[][]) {
+    return Promise.all(commands.map((args) => house.start(args).result))
+  }
+
+  async function withTree(): Promise<House> {
+    const house = await houseWithNotes()
+    await house.spawn('below', '--parent', 'notes')
+    await house.ok('send', 'notes/below', '--queue', '--no-drain', 'pending')
+    return house
+  }
+
+  const ROUNDS = Number(process.env.RACES ?? 3)
+
+  test('leave each agent of a move once, with its mail', async () => {
+    const file = await moved(await withTree(), 'notes', '--tree')
+    for (let round = 0; round < ROUNDS; round++) {
+      const to = new House()
+      const ends = await atOnce(to, ['import', file], ['import', file])
+      for (const { exit, stderr } of ends.filter((end) => end.exit !== 0))
+        expect([exit, stderr]).toEqual([
+          expect.any(Number),
+          expect.stringMatching(/at the same time|already ended/),
+        ])
+      await to.ok('import', file, '--if-exists', 'use')
+      const { agents } = (await to.ok('list', '--json')).json
+      expect(agents.map(({ path, inbox }: { path: string; inbox: number }) => [path, inbox]).sort()).toEqual([
+        ['notes', 0],
+        ['notes/below', 1],
+      ])
+      expect((await to.ok('doctor', '--all')).exit).toBe(0)
+      await to.ok('deliver', '--all')
+      expect(to.count(agents[1].id, 'run.completed') + to.count(agents[0].id, 'run.completed')).toBe(2)
+    }
+  })
+
+  test('create each copy of a bundle once, also without a name', async () => {
+    const from = await withTree()
+    const [named, unnamed] = ['named', 'unnamed'].map((name) => join(tempDirectory(), name)) as [
+      string,
+      string,
+    ]
+    const { stdout: id } = await from.ok('spawn')
+    await from.ok('export', 'notes', '--bundle', named, '--tree')
+    await from.ok('export', id.trim(), '--bundle', unnamed)
+    for (let round = 0; round < ROUNDS; round++) {
+      const to = new House()
+      const commands = [named, named, unnamed, unnamed].map((file) => ['import', file])
+      for (const { exit, stderr } of await atOnce(to, ...commands))
+        if (exit !== 0) expect([exit, stderr]).toEqual([4, expect.stringContaining('at the same time')])
+      for (const file of [named, unnamed]) await to.ok('import', file)
+      expect((await to.ok('list', '--json')).json.agents).toHaveLength(3)
+      expect((await to.ok('doctor', '--all')).exit).toBe(0)
+    }
+  })
+
+  test('and a spawn that takes the name leave one agent with the name', async () => {
+    const file = await moved(await houseWithNotes())
+    for (let round = 0; round < ROUNDS; round++) {
+      const to = new House()
+      const ends = await atOnce(to, ['import', file], ['spawn', '--name', 'notes'])
+      expect(ends.map(({ exit }) => exit).sort()).toEqual([0, 13])
+      expect((await to.ok('list', '--json')).json.agents).toMatchObject([{ name: 'notes' }])
+      expect((await to.ok('doctor', '--all')).exit).toBe(0)
+      const isImported = ends[0]?.exit === 0
+      expect((await to.run(['import', file, '--name', 'other'])).exit).toBe(isImported ? 13 : 0)
+    }
+  })
+
+  test('do not replace the log of an agent that the other one has opened', async () => {
+    const here = await houseWithNotes()
+    const there = new House()
+    await there.ok('import', await moved(here))
+    const back = await moved(there)
+    const lock = join(here.home, 'agents', readdirSync(join(here.home, 'agents'))[0] as string, 'lock')
+    let other: number | null | undefined
+    withFaults(({ point, path }) => {
+      if (other !== undefined || point !== 'lock.open' || path !== lock) return undefined
+      other = null
+      const [program, ...args] = here.command('import', back)
+      other = spawnSync(program, args, { env: here.env, cwd: here.workspace }).status
+      const [sender, ...words] = here.command('send', 'notes', 'after the move')
+      spawnSync(sender, words, { env: here.env, cwd: here.workspace })
+      return undefined
+    })
+    const { ctx } = contextAt(FileStore.openForWrite(here.home), { bounds: { waitMs: 50 } })
+    const late = importAgents(ctx, { bundle: readFileSync(back), name: null, workspace: null })
+    await expect(late).rejects.toMatchObject({ code: 'LOCKED' })
+    clearFaults()
+    expect(other).toBe(0)
+    expect((await here.ok('export', 'notes')).stdout).toContain('echo: after the move')
   })
 })
 

@@ -82,7 +82,7 @@ describe('creating an agent', () => {
     const { root } = paths.agent(birth.agentId)
     const touching = operations.filter(({ path, to }) => (to ?? path).startsWith(root))
     // The holder's entry in the lock file is only for people.
-    expect(touching.filter(({ point }) => point !== 'lock.holder')).toMatchObject([
+    expect(touching.filter(({ point, name }) => point !== 'lock.holder' && name !== 'read')).toMatchObject([
       { name: 'rename', to: root },
     ])
     const rename = operations.findIndex(({ point }) => point === 'spawn.rename')

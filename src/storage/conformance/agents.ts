@@ -1,5 +1,5 @@
 import { randomUuid } from '../../start/random.js'
-import type { Store } from '../store.js'
+import type { Birth, Store } from '../store.js'
 import {
   append,
   codeOf,
@@ -57,6 +57,37 @@ export function agentCases(newHome: NewHome): StoreCase[] {
       )
       demand(code === 'LOST', `the error of the check is thrown: ${code}`)
       demand(!store.hasAgent(agentId) && isEqual(store.agentIds(), []), 'no agent exists')
+    }),
+    storeCase(newHome, 'an agent is created once', async (home) => {
+      const agentId = randomUuid()
+      const birth = (text: string): Birth => ({
+        agentId,
+        log: linesOf(agentId, 1, [text], 0),
+        snapshot: {},
+        blobs: [],
+        command: OPTIONS.command,
+      })
+      const [one, two] = [home.open(), home.open()]
+      const codes: string[] = []
+      const lease = await Promise.any(
+        [one.create(birth('first')), two.create(birth('second'))].map(async (made) => {
+          try {
+            return await made
+          } catch (error) {
+            codes.push((error as { code: string }).code)
+            throw error
+          }
+        }),
+      )
+      const [text] = textsOf(one, agentId) ?? []
+      demand(text === 'first' || text === 'second', 'one of two processes creates it')
+      for (const _ of [1, 2])
+        demand((await codeOf(() => home.open().create(birth('third')))) === 'LOCKED', 'then it is refused')
+      demand(isEqual(codes, ['LOCKED']), `the other one is refused: ${codes}`)
+      demand(isEqual(textsOf(home.open(), agentId), [text as string]), 'the agent is unchanged')
+      demand(home.open().visits.isMarked(agentId) && home.open().isHeld(agentId), 'it is marked and held')
+      await lease.release()
+      demand(isEqual(home.open().agentIds(), [agentId]), 'nothing else is listed')
     }),
     storeCase(newHome, 'a blob of the first batch is read back', async (home) => {
       const store = home.open()

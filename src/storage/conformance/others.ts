@@ -68,6 +68,17 @@ export function otherCases(newHome: NewHome): StoreCase[] {
       demand(home.open().hosts.has('boot-1') && !home.open().hosts.has('boot-2'), 'only that boot is gone')
       demand(home.open().hosts.all()[0]?.host_name === 'old', 'it has its name')
     }),
+    storeCase(newHome, 'the ended moves of a removed agent are remembered', async (home) => {
+      const [agentId, other, first, second] = [randomUuid(), randomUuid(), randomUuid(), randomUuid()]
+      const { moves } = home.open()
+      moves.add(agentId, [])
+      demand(!moves.has(agentId, first), 'none at first')
+      moves.add(agentId, [first])
+      moves.add(agentId, [first, second])
+      const has = (agent: string, move: string): boolean => home.open().moves.has(agent, move)
+      demand(has(agentId, first) && has(agentId, second), 'each of them, for every process')
+      demand(!has(other, first) && !has(first, agentId), 'only those of that agent')
+    }),
     storeCase(newHome, 'settings are read as they were written', async (home) => {
       demand(home.open().readConfig() === undefined, 'a new home has none')
       home.open().writeConfig('{"provider":"scripted"}')

@@ -47,6 +47,8 @@ export class MemoryHome {
   readonly operatorTaken = new Map<string, number>()
   readonly slots = new Map<string, Lockable[]>()
   readonly gone = new Map<string, GoneHost>()
+  /** By the id of the agent and that of the move. */
+  readonly endedMoves = new Set<string>()
   config: Buffer | undefined
   private readonly named = new Map<string | null, MemoryNames>()
 

@@ -14,6 +14,8 @@ import {
   type Batch,
   type Birth,
   type BlobReference,
+  createdElsewhere,
+  type EndedMoves,
   type GoneHosts,
   type Holder,
   type Lease,
@@ -132,7 +134,7 @@ export class MemoryStore implements Store {
 
   async create({ agentId, log, snapshot, blobs, command, assertNameHeld }: Birth): Promise<Lease> {
     assertNameHeld?.()
-    assert(!this.home.agents.has(agentId), 'an agent is created once')
+    if (this.home.agents.has(agentId)) throw createdElsewhere(agentId)
     const agent: MemoryAgent = {
       log: Buffer.from(log),
       snapshot: JSON.stringify(snapshot),
@@ -226,6 +228,13 @@ export class MemoryStore implements Store {
       return { release: async () => void waits.delete(edge) }
     },
     edgesOf: (agentId) => [...new Set([...(this.home.agents.get(agentId)?.waits ?? [])].map(({ to }) => to))],
+  }
+
+  readonly moves: EndedMoves = {
+    has: (agentId, moveId) => this.home.endedMoves.has(`${agentId}.${moveId}`),
+    add: (agentId, moveIds) => {
+      for (const moveId of moveIds) this.home.endedMoves.add(`${agentId}.${moveId}`)
+    },
   }
 
   readonly hosts: GoneHosts = {
