@@ -2,7 +2,7 @@ import { resolve } from 'node:path'
 import * as Args from '@oclif/core/args'
 import * as Flags from '@oclif/core/flags'
 import { BaseCommand } from '../src/command/base.js'
-import { allow, drain, duration } from '../src/command/flags.js'
+import { allow, drain, duration, stream } from '../src/command/flags.js'
 import { parseOptions, readMessage } from '../src/command/input.js'
 import { spawn } from '../src/operations/spawn.js'
 
@@ -11,7 +11,7 @@ export default class Spawn extends BaseCommand {
   static override description =
     "Without PROMPT it prints the new agent's UUID on stdout. With PROMPT it prints the reply on stdout and the UUID on stderr. Once the UUID is printed, the agent and its prompt are on disk. After a crash, recover or the next send runs the first turn."
   static override examples = [
-    '<%= config.bin %> spawn --name notes',
+    '<%= config.bin %> spawn --name notes --provider openai --model gpt-5.1',
     `<%= config.bin %> spawn 'Count the files here.' --provider exec --option command='claude -p'`,
     '$ git diff | <%= config.bin %> spawn "Review this change." - --name review',
   ]
@@ -60,10 +60,7 @@ export default class Spawn extends BaseCommand {
     'turn-timeout': duration({
       description: 'wall-clock limit for the turn; default: the turn_timeout setting',
     }),
-    stream: Flags.boolean({
-      description: 'print each record as a JSON line; live text has partial: true',
-      exclusive: ['json'],
-    }),
+    stream,
   }
 
   async run(): Promise<void> {
@@ -80,7 +77,7 @@ export default class Spawn extends BaseCommand {
     const request = {
       name: flags.name ?? null,
       parent,
-      provider: flags.provider ?? (this.settings.text('provider') as string),
+      provider: flags.provider ?? this.settings.text('provider'),
       model: flags.model ?? this.settings.text('model'),
       instructions: flags.system ?? null,
       workspace: resolve(flags.workspace),
@@ -92,7 +89,6 @@ export default class Spawn extends BaseCommand {
     }
     await spawn(ctx, request, {
       onAgent: (agent) => {
-        if (flags.provider === undefined) this.noteDefaultProvider(agent.provider_name)
         this.printAgentId(agent.id, prompt !== null)
       },
       onOutcome: (outcome) => this.report(outcome),

@@ -170,15 +170,6 @@ export abstract class BaseCommand extends Command {
     return this.knownSettings
   }
 
-  /** Warns when a new agent has the default provider only because none is configured: it is not an AI. */
-  protected noteDefaultProvider(provider: string): void {
-    const { value, source } = this.settings.get('provider')
-    if (source !== 'default' || provider !== value) return
-    this.note(
-      `no provider is configured: using ${value}, which only echoes messages (substrat config set provider NAME)`,
-    )
-  }
-
   protected resolveForRead(word: string): { store: Store; agentId: string } {
     const store = this.openForRead()
     // Throws without a home: then no agent exists.
@@ -254,8 +245,9 @@ export abstract class BaseCommand extends Command {
     if (failure !== undefined) this.fail(failure, false)
   }
 
+  /** After the lines of `--stream`, the result is one line too. */
   protected printJson(value: unknown): void {
-    process.stdout.write(`${JSON.stringify(value, null, 2)}\n`)
+    process.stdout.write(`${JSON.stringify(value, null, this.isStream ? 0 : 2)}\n`)
   }
 
   protected printJsonLine(value: unknown): void {

@@ -38,7 +38,8 @@ const SUMMARIES: Record<string, string> = {
 }
 
 const QUICK_START = [
-  ['substrat spawn --name notes', 'create an agent'],
+  ['substrat providers', 'list the providers, and what each one needs'],
+  ['substrat spawn --name notes --provider scripted', 'create an agent (this provider only echoes)'],
   ["substrat send notes 'What is open?'", 'send it a message and print the reply'],
   ['substrat show notes', 'show its status and the next command'],
   ['substrat log notes', 'read what was said and what happened'],

@@ -28,7 +28,8 @@ export interface SpawnRequest {
   name: string | null
   /** The parent's id; null for a root. */
   parent: string | null
-  provider: string
+  /** Null: none is chosen. Only an existing agent can then be used. */
+  provider: string | null
   model: string | null
   instructions: string | null
   /** Absolute. */
@@ -41,6 +42,8 @@ export interface SpawnRequest {
   /** What to do if a living agent has the name. */
   ifExists: 'fail' | 'use'
 }
+
+type AgentSettings = SpawnRequest & { provider: string }
 
 export interface SpawnListener {
   /** The agent and its prompt are durable: its first turn will run, even after a crash. */
@@ -56,7 +59,9 @@ export async function spawn(ctx: Context, request: SpawnRequest, listener: Spawn
   const existing =
     request.ifExists === 'use' && name !== null ? livingOne(ctx, request.parent, name) : undefined
   if (existing !== undefined) return useExisting(ctx, existing, request, listener)
-  await checkSettings(ctx, request)
+  const { provider } = request
+  if (provider === null) throw noProviderError()
+  await checkSettings(ctx, { ...request, provider })
   const id = randomUuid()
   const allow = allowedTools(ctx, undefined, request.allow)
   let session: Session
@@ -67,7 +72,7 @@ export async function spawn(ctx: Context, request: SpawnRequest, listener: Spawn
         id,
         name,
         parent: request.parent,
-        records: ({ path }) => firstRecords({ ...request, id, name, path }, request, allow),
+        records: ({ path }) => firstRecords({ ...request, provider, id, name, path }, request, allow),
         command: ctx.command,
       },
       ctx.bounds,
@@ -124,7 +129,14 @@ async function useExisting(
   return send(ctx, message, listener.onOutcome)
 }
 
-async function checkSettings(ctx: Context, request: SpawnRequest): Promise<void> {
+/** No provider is a safe default: one that only echoes would let a cron job succeed without any work. */
+function noProviderError(): SubstratError {
+  return new SubstratError('PROVIDER_MISCONFIGURED', 'no provider is configured', {
+    hint: 'list them: substrat providers; then set a default: substrat config set provider NAME; or name one: --provider NAME',
+  })
+}
+
+async function checkSettings(ctx: Context, request: AgentSettings): Promise<void> {
   const { provider, model, instructions, workspace, options } = request
   checkWorkspace(workspace)
   const found = await ctx.providers.check(provider, { workspace, model, instructions, options })
@@ -140,10 +152,10 @@ export function checkWorkspace(workspace: string): void {
 }
 
 function firstRecords(facts: AgentFacts, request: SpawnRequest, allow: string[]): NewRecord[] {
-  const { provider, model, options, prompt, turnTimeoutMs } = request
+  const { model, options, prompt, turnTimeoutMs } = request
   const created = createdRecord(facts)
   if (prompt === null) return [created]
-  const unborn = { state: 'created' as const, provider_name: provider, model, options }
+  const unborn = { state: 'created' as const, provider_name: facts.provider, model, options }
   const run: RunRequest = {
     run_id: randomUuid(),
     boot_id: bootId(),

@@ -18,7 +18,7 @@ interface Setting {
 }
 
 export const SETTINGS = {
-  provider: { kind: 'text', default: 'scripted', env: 'SUBSTRAT_PROVIDER', help: 'provider of a new agent' },
+  provider: { kind: 'text', default: null, env: 'SUBSTRAT_PROVIDER', help: 'provider of a new agent' },
   model: { kind: 'text', default: null, env: 'SUBSTRAT_MODEL', help: 'model of a new agent' },
   slots_max: {
     kind: 'count',

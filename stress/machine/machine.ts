@@ -21,6 +21,7 @@ export class Machine {
   constructor(readonly home: string) {
     install()
     process.env.SUBSTRAT_HOME = home
+    process.env.SUBSTRAT_PROVIDER = 'scripted'
     // The user of the lab may have installed plugins, which `doctor` would report.
     process.env.SUBSTRAT_DATA_DIR = join(dirname(home), 'user', 'data')
   }

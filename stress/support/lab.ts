@@ -139,6 +139,7 @@ export class Lab {
       XDG_CONFIG_HOME: join(user, 'config'),
       XDG_DATA_HOME: join(user, 'data'),
       SUBSTRAT_HOME: home,
+      SUBSTRAT_PROVIDER: 'scripted',
     }
   }
 

@@ -97,7 +97,6 @@ const wrongWords: [string, string[], number, RegExp, RunOptions?][] = [
   ['an empty key', ['send', 'a', 'x', '--key', ''], 2, /the key "" cannot be used/],
   ['a key of 300 characters', ['send', 'a', 'x', '--key', long], 2, /cannot be used/],
   ['--retry without --key', ['send', 'a', 'x', '--retry'], 2, /--retry needs --key/],
-  ['--json with --stream', ['send', 'a', 'x', '--json', '--stream'], 2, /stream/],
   [
     'an unknown flag',
     ['send', 'a', 'x', '--nonsense'],

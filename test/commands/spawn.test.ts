@@ -5,16 +5,36 @@ import { Gate } from '../support/gate.js'
 const UUID = /^[0-9a-f]{8}-[0-9a-f]{4}-4[0-9a-f]{3}-[89ab][0-9a-f]{3}-[0-9a-f]{12}$/
 
 describe.concurrent('spawn', () => {
-  test('prints only the UUID, and warns that no provider is configured', async () => {
+  test('prints only the UUID', async () => {
     const house = new House()
     const { exit, stdout, stderr } = await house.run(['spawn', '--name', 'a'], { stdin: 'open' })
-    expect(exit).toBe(0)
+    expect([exit, stderr]).toEqual([0, ''])
     expect(stdout.trim()).toMatch(UUID)
-    expect(stderr).toMatch(
-      /^substrat: no provider is configured: using scripted, which only echoes messages \(.*\)\n$/,
-    )
     expect(house.kinds(stdout.trim())).toEqual(['session.created'])
-    expect((await house.run(['spawn', '--provider', 'scripted'])).stderr).toBe('')
+  })
+
+  test('without a configured provider exits 8, says how to choose one, and creates nothing', async () => {
+    const house = new House({ SUBSTRAT_PROVIDER: '' })
+    const spawned = await house.run(['spawn', 'hello', '--name', 'a', '--json'])
+    expect(spawned.exit).toBe(8)
+    expect(spawned.json.error).toMatchObject({
+      code: 'PROVIDER_MISCONFIGURED',
+      message: 'no provider is configured',
+      hint: 'list them: substrat providers; then set a default: substrat config set provider NAME; or name one: --provider NAME',
+    })
+    expect(house.logs()).toEqual({})
+    expect((await house.run(['spawn', 'hello', '--provider', 'scripted'])).stdout).toBe('echo: hello\n')
+    await house.ok('config', 'set', 'provider', 'scripted')
+    expect((await house.run(['spawn', 'hello', '--name', 'a'])).stdout).toBe('echo: hello\n')
+  })
+
+  test('--if-exists use needs no configured provider for an agent that exists', async () => {
+    const house = new House()
+    const id = await house.spawn('a')
+    const env = { SUBSTRAT_PROVIDER: '' }
+    const used = await house.run(['spawn', 'hello', '--name', 'a', '--if-exists', 'use'], { env })
+    expect(used).toMatchObject({ exit: 0, stdout: 'echo: hello\n', stderr: `${id}\n` })
+    expect((await house.run(['spawn', '--name', 'b', '--if-exists', 'use'], { env })).exit).toBe(8)
   })
 
   test('with a prompt prints only the reply, and the UUID on stderr', async () => {

@@ -96,6 +96,8 @@ export class House {
       SUBSTRAT_SHUTDOWN_GRACE: '1h',
       SUBSTRAT_TOOL_TIMEOUT: '1h',
       SUBSTRAT_HOME: this.home,
+      // Most tests need some agent, and do not care who answers.
+      SUBSTRAT_PROVIDER: 'scripted',
       // Shared by all houses: without the compile cache each start takes 25 ms longer.
       SUBSTRAT_CACHE_DIR: path.join(scratch, 'cache'),
       HOME: at('user'),
