@@ -2,6 +2,7 @@
  * Faults in the recovery after a kill of each command, at the steps that change something. (After a kill of rebuild, in
  * the next rebuild.)
  */
+import { EXIT_STATUS } from '../../src/errors.js'
 import type { Operation } from '../../src/host/disk/operation.js'
 import type { Image } from '../machine/image.js'
 import type { MachineLab } from '../machine/lab.js'
@@ -10,7 +11,7 @@ import { type Scenario, wordsOf } from '../scenarios/scenario.js'
 import { changes } from './errors.js'
 import { prepareTemplate } from './sweep.js'
 
-/** The kill comes before every k-th changing step. */
+/** The kill comes before every k-th changing step. A command with fewer steps is killed in the middle. */
 export async function nestedOf(
   lab: MachineLab,
   empty: Image,
@@ -26,8 +27,9 @@ export async function nestedOf(
     return undefined
   })
   const points = steps.map((step, index) => ({ step, n: index + 1 })).filter(({ step }) => changes(step))
+  const first = Math.min(every - 1, Math.floor(points.length / 2))
   return points
-    .filter((_, index) => index % every === every - 1)
+    .filter((_, index) => index % every === first)
     .map(({ step, n }) => recoveryAfterKill(lab, scenario, n, step.point))
 }
 
@@ -35,7 +37,9 @@ function recoveryAfterKill(lab: MachineLab, scenario: Scenario, n: number, point
   return {
     ...scenario,
     name: `${scenario.name}, killed before step ${n} (${point}), then on`,
-    argv: scenario.isDamaged === true ? scenario.argv : RECOVER,
+    ...(scenario.isDamaged === true
+      ? {}
+      : { argv: RECOVER, exit: [0, EXIT_STATUS.INTERRUPTED, ...(scenario.recoverExits ?? [])] }),
     async prepare(stage) {
       const facts = (await scenario.prepare(stage)) ?? {}
       scenario.restore?.(stage.home, facts)

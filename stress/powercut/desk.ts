@@ -71,6 +71,11 @@ export class Desk {
     this.enter()
   }
 
+  /** Writes the image to the disk, as the same boot had it before. */
+  resetTo(disk: Image): void {
+    writeImage(this.disk, disk)
+  }
+
   image(): Image {
     return readImage(this.disk)
   }

@@ -13,7 +13,7 @@ import { Disk, type Pending } from './disk.js'
 import { digestOf, type Image } from './image.js'
 import { judge, type Plan } from './judge.js'
 import { record, recordRecovery } from './record.js'
-import type { Told, Trace } from './trace.js'
+import type { Steps, Told } from './trace.js'
 
 export interface SurveyOptions {
   seed: number
@@ -123,7 +123,7 @@ class Survey {
   }
 
   /** Yields each state once. `seen` holds the keys of known states. */
-  private *statesOf({ steps, preparedSteps }: Trace, last: Told, seen: Set<string>): Generator<State> {
+  private *statesOf({ steps, preparedSteps }: Steps, last: Told, seen: Set<string>): Generator<State> {
     const disk = new Disk()
     for (const { step } of steps.slice(0, preparedSteps)) disk.apply(step)
     disk.age()
@@ -144,7 +144,7 @@ class Survey {
   }
 
   /** If a sync is left out, only the states that it would have prevented matter. */
-  private knownStates(trace: Trace, last: Told): Set<string> {
+  private knownStates(trace: Steps, last: Told): Set<string> {
     const { ignores } = this.options
     const known = new Set<string>()
     if (ignores === undefined) return known

@@ -19,9 +19,14 @@ export interface TracedStep {
   before: Told
 }
 
-export class Trace {
-  readonly steps: TracedStep[] = []
+export interface Steps {
+  readonly steps: TracedStep[]
   /** The steps before this one belong to the preparation. */
+  readonly preparedSteps: number
+}
+
+export class Trace implements Steps {
+  readonly steps: TracedStep[] = []
   preparedSteps = 0
   private readonly model = new Disk()
   private readonly untold: string[] = []

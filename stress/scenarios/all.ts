@@ -6,6 +6,7 @@ import { INFERENCE } from './inference.js'
 import { KEYS } from './keys.js'
 import { MAIL } from './mail.js'
 import { MENDING } from './mending.js'
+import { MOVES } from './moves.js'
 import { RECOVER_ALL } from './recover.js'
 import type { Scenario } from './scenario.js'
 import { SEND } from './send.js'
@@ -32,6 +33,7 @@ const SCENARIOS: Scenario[] = [
   ...STOP,
   ...END,
   ...TREE,
+  ...MOVES,
   ...SETTINGS,
   ...MENDING,
   ...UPGRADE,

@@ -1,5 +1,6 @@
 /** Each pending message gets one turn, and its reply arrives. The operator takes replies from the inbox. */
 import { limits } from '../../src/limits.js'
+import type { HomeView } from '../support/home-view.js'
 import { nothingPending, takenOnce, UUID } from '../support/promises.js'
 import { Seen } from '../tree/seen.js'
 import type { ScriptedEntry } from '../turns/agent.js'
@@ -18,6 +19,7 @@ export const DELIVER: Scenario[] = [
     [calls(['send_message', { to: 'kid', content: 'more' }]), { say: 'asked' }],
   ),
   sharedScenario(),
+  besideScenario(),
   forgetScenario(),
   takingMail(),
   replyScenario(),
@@ -74,6 +76,43 @@ function sharedScenario(): Scenario {
     *finally(home) {
       for (const name of names)
         yield* takenOnce(home.agent(name), `more for ${name}`, `echo: more for ${name}`)
+      yield* nothingPending(home)
+    },
+  }
+}
+
+/** Two processes of a shared `deliver`: the records of both agents are written before either is synced. */
+function besideScenario(): Scenario {
+  const why = 'only the power-cut lab puts the steps of one process between those of another'
+  const names = ['a', 'b']
+  const isDone = (home: HomeView, name: string): boolean =>
+    home.agent(name)?.records.filter(({ kind }) => kind === 'run.completed').length === 2
+  return {
+    name: 'deliver-beside',
+    not: { kill: why, faults: why },
+    argv: ['deliver', 'a', '--json'],
+    beside: ['deliver', 'b', '--json'],
+    async prepare(stage) {
+      for (const name of names) {
+        await stage.do('spawn', '--name', name)
+        await stage.do('send', name, 'earlier')
+        await stage.do('send', name, '--queue', '--no-drain', `task of ${name}`)
+      }
+      return undefined
+    },
+    *checkAcknowledged({ stdout, isLater }, home) {
+      for (const name of names) {
+        const isTold = stdout.includes(`"path":"${name}"`)
+        const isAnswered = operatorMail(home).some((mail) => mail.includes(`echo: task of ${name}`))
+        if ((isTold || isAnswered) && !isDone(home, name))
+          yield `the turn of ${name}, ${isTold ? 'which was reported' : 'whose reply was sent'}, is in its log`
+        if (isTold && isLater !== true && !isAnswered)
+          yield `the reply of ${name}, which was reported, is there`
+      }
+    },
+    next: { argv: ['deliver', '--all'], check: (ended) => exits(ended, 0) },
+    *finally(home) {
+      for (const name of names) yield* takenOnce(home.agent(name), `task of ${name}`, `echo: task of ${name}`)
       yield* nothingPending(home)
     },
   }

@@ -34,6 +34,11 @@ export interface Scenario {
   /** Starts the concurrent work. The returned function waits for it, after the command has ended. */
   meanwhile?(stage: Stage): Promise<() => Promise<unknown>>
   /**
+   * A second command that begins with the same home. The power-cut lab alternates the disk steps of both, as if two processes
+   * ran side by side: the other one writes between the write and the fsync of each. They must not touch the same files.
+   */
+  beside?: Words
+  /**
    * Set if tools or an agent program are started. `short` ones end by themselves, and the lab waits for them before it
    * reads the home. `long` ones still run when the next command comes.
    */

@@ -1,6 +1,5 @@
 /** Gates, forks and removals: done or not done, with an intact tree either way. */
 import type { HomeView } from '../support/home-view.js'
-import type { Broken } from '../support/promises.js'
 import { nothingPending } from '../support/promises.js'
 import { calls, LARGE, withAgent, withFamily, withScript } from './homes.js'
 import { answeredByMail, exits } from './promises.js'
@@ -13,8 +12,6 @@ export const TREE: Scenario[] = [
   ungateScenario(),
   forkScenario(),
   importScenario(),
-  exportMoveScenario(),
-  reclaimScenario(),
   removeScenario('remove', ['remove', 'a']),
   removeScenario('remove-recursive', ['remove', 'lead', '--recursive']),
   removeScenario('prune', ['prune', '--older-than', '1ms']),
@@ -125,60 +122,6 @@ function importScenario(): Scenario {
         if (made.length !== 1) yield `there is one copy named ${name}, not ${made.length}`
       }
     },
-  }
-}
-
-/** `a` with a child, and mail for both. */
-async function withMovingTree(stage: Parameters<Scenario['prepare']>[0]): Promise<undefined> {
-  await withAgent(stage)
-  await stage.do('spawn', '--name', 'below', '--parent', 'a', 'hello')
-  for (const agent of ['a', 'a/below']) {
-    await stage.do('suspend', agent, '--hold')
-    await stage.do('send', agent, '--queue', 'pending')
-  }
-  return undefined
-}
-
-/** All agents of the tree are open with their mail, or all are closed. */
-function* movesAsOne(home: HomeView, isHere: boolean): Broken {
-  for (const name of ['a', 'below']) {
-    const open = home.livingNamed(name)
-    if (open.length !== (isHere ? 1 : 0)) yield `${name} is ${isHere ? 'open' : 'closed'} here`
-    if (isHere && open[0]?.pending.length !== 1) yield `${name} has its message`
-  }
-}
-
-/** A tree leaves the home. After a kill the same command ends the move. */
-function exportMoveScenario(): Scenario {
-  const argv = ['export', 'a', '--bundle', 'moved.bundle', '--move', '--tree']
-  return {
-    name: 'export-move',
-    argv,
-    prepare: withMovingTree,
-    *checkAcknowledged(told, home) {
-      if (/moved 2 agents/.test(told.stdout)) yield* movesAsOne(home, false)
-    },
-    next: { argv, check: (ended) => exits(ended, 0) },
-    finally: (home) => movesAsOne(home, false),
-  }
-}
-
-/** The tree is taken back, with its mail. */
-function reclaimScenario(): Scenario {
-  const argv = ['import', '--reclaim', 'a']
-  return {
-    name: 'import-reclaim',
-    argv,
-    async prepare(stage) {
-      await withMovingTree(stage)
-      await stage.do('export', 'a', '--bundle', 'moved.bundle', '--move', '--tree')
-      return undefined
-    },
-    *checkAcknowledged(told, home) {
-      if (told.stdout !== '') yield* movesAsOne(home, true)
-    },
-    next: { argv, check: (ended) => exits(ended, 0) },
-    finally: (home) => movesAsOne(home, true),
   }
 }
 

@@ -6,6 +6,7 @@ import { createServer } from 'node:net'
 import { userInfo } from 'node:os'
 import { join } from 'node:path'
 import { expect, onTestFinished, test } from 'vitest'
+import { whyNoStrace } from '../../stress/kill/strace.js'
 import { repository } from '../../stress/support/lab.js'
 import { House, type Running } from '../support/cli.js'
 import { tempDirectory } from '../support/temp.js'
@@ -15,7 +16,10 @@ const SSHD = '/usr/sbin/sshd'
 const isHere = existsSync(SSHD)
 if (!isHere) console.warn('skipped: a move over ssh, because openssh-server is not here')
 
-/** The command of the other machine. It kills its session or the command here, before or after one of its runs. */
+/**
+ * The command of the other machine. It kills its session or the command here, before or after one of its runs; or strace kills
+ * one of its runs before its n-th system call of a kind.
+ */
 const remoteScript = (directory: string, there: House): string => `#!/bin/sh
 echo run >>${directory}/runs
 run=$(wc -l <${directory}/runs)
@@ -26,10 +30,15 @@ hurt() {
   esac
 }
 hurt before
+read when on call n <${directory}/end
+under=
+if [ "$when $on" = "midway $run" ]; then
+  under="strace -f -b execve -qq -o /dev/null -e trace=$call -e inject=$call:signal=SIGKILL:when=$n"
+fi
 env HOME=${there.root} ${Object.entries(there.env)
   .filter(([name]) => /^(XDG|SUBSTRAT_CACHE)/.test(name))
   .map(([name, value]) => `${name}=${value}`)
-  .join(' ')} ${process.execPath} ${join(repository, 'bin/run.js')} "$@"
+  .join(' ')} $under ${process.execPath} ${join(repository, 'bin/run.js')} "$@"
 status=$?
 hurt after
 exit $status
@@ -102,9 +111,9 @@ class Machines {
     chmodSync(this.file('remote', remoteScript(this.directory, this.there)), 0o700)
   }
 
-  /** `end`: such as "before 2 source". */
+  /** `end`: such as "before 2 source", or "midway 1 fsync 5". */
   start(end = ''): Running {
-    this.file('end', end)
+    this.file('end', `${end}\n`)
     const env = { PATH: `${this.directory}:${process.env.PATH}`, SUBSTRAT_REMOTE: this.file('remote') }
     const running = this.here.start(['export', 'lead', '--move', '--tree', '--to', this.url], { env })
     this.file('pid', String(running.pid))
@@ -126,8 +135,17 @@ async function paths(house: House): Promise<string[]> {
   return agents.map(({ path }: { path: string }) => path).sort()
 }
 
+/** Across the two commands: the first one stores the agents, closed, and the second one opens them. */
+const MIDWAY = {
+  1: ['rename 1', 'fsync 3', 'rename 4', 'fsync 8', 'rename 8', 'fsync 15'],
+  2: ['pwrite64 2', 'link 1', 'fdatasync 1', 'rename 1', 'fdatasync 2', 'rename 3'],
+}
+
 const ENDS = [
   '',
+  ...Object.entries(whyNoStrace() === undefined ? MIDWAY : {}).flatMap(([run, calls]) =>
+    calls.map((call) => `midway ${run} ${call}`),
+  ),
   ...['before', 'after'].flatMap((when) =>
     [1, 2].flatMap((run) => ['session', 'source'].map((what) => `${when} ${run} ${what}`)),
   ),

@@ -1,6 +1,7 @@
 /** Runs a sample of `npm run stress:faults`, and shows that the lab catches a broken program. */
 import { spawnSync } from 'node:child_process'
 import { expect, test } from 'vitest'
+import { nestedOf } from '../../stress/faults/nested.js'
 import { failOutput } from '../../stress/faults/printed.js'
 import { descriptors } from '../../stress/faults/real.js'
 import { describeViolation } from '../../stress/faults/report.js'
@@ -8,6 +9,7 @@ import { sweep } from '../../stress/faults/sweep.js'
 import { sweepTaken } from '../../stress/faults/taken.js'
 import { MachineLab } from '../../stress/machine/lab.js'
 import { scenarioOf } from '../../stress/scenarios/all.js'
+import type { Scenario } from '../../stress/scenarios/scenario.js'
 import { Lab, repository } from '../../stress/support/lab.js'
 
 test('commands keep the contract if any of their steps fails once or permanently', async () => {
@@ -19,6 +21,20 @@ test('commands keep the contract if any of their steps fails once or permanently
       expect(violations.map((violation) => describeViolation(violation))).toEqual([])
       expect(cases).toBeGreaterThan(5)
     }
+  } finally {
+    lab.close()
+  }
+})
+
+test('a command of few steps is killed once, and its recovery keeps the contract with a fault at each step', async () => {
+  const lab = MachineLab.open()
+  try {
+    const empty = lab.image()
+    const [nested, ...more] = await nestedOf(lab, empty, scenarioOf('send-await'), 20)
+    expect(more).toEqual([])
+    const { cases, violations } = await sweep(lab, empty, nested as Scenario, { every: 5, isRotated: true })
+    expect(violations.map((violation) => describeViolation(violation))).toEqual([])
+    expect(cases).toBeGreaterThan(2)
   } finally {
     lab.close()
   }

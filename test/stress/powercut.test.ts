@@ -5,6 +5,7 @@ import { choicesOf } from '../../stress/powercut/choices.js'
 import { Desk } from '../../stress/powercut/desk.js'
 import { Disk, type DiskStep } from '../../stress/powercut/disk.js'
 import { violationWithout } from '../../stress/powercut/drops.js'
+import { record } from '../../stress/powercut/record.js'
 import { describeViolation } from '../../stress/powercut/report.js'
 import { type SurveyReport, survey } from '../../stress/powercut/survey.js'
 import { type Told, Trace } from '../../stress/powercut/trace.js'
@@ -38,6 +39,31 @@ describe('after a power cut', () => {
     const report = await sampled('send-tool-reasoning', { every: 41, nestedEvery: 0 })
     expect(report.states).toBeGreaterThan(10)
     expect(report.violations.map((violation) => describeViolation(violation, 1))).toEqual([])
+  })
+
+  test('two agents whose records were written side by side keep the contract', async () => {
+    desk = Desk.open()
+    const scenario = scenarioOf('deliver-beside')
+    const { trace } = await record(desk, scenario)
+    const disk = new Disk()
+    const unsynced = trace.steps.map(({ step }) => {
+      disk.apply(step)
+      return new Set(
+        disk.pending.map(({ what }) => what).filter((what) => /^write .*events\.jsonl$/.test(what)),
+      ).size
+    })
+    expect(Math.max(...unsynced.slice(trace.preparedSteps))).toBe(2)
+    const report = await survey(desk, scenario, {
+      seed: 1,
+      sample: 0,
+      every: 20,
+      nestedEvery: 0,
+      nestedSample: 1,
+    })
+    expect(report.violations.map((violation) => describeViolation(violation, 1))).toEqual([])
+    expect(report.states).toBeGreaterThan(20)
+    const { found } = await violationWithout(desk, scenario, 'log.sync', { seed: 1, every: 1 })
+    expect(found?.broken).toBeDefined()
   })
 
   test.each(['log.sync', 'spawn.sync_agents'])('the lab catches a program without %s', async (point) => {
