@@ -1,7 +1,7 @@
 import * as Args from '@oclif/core/args'
 import * as Flags from '@oclif/core/flags'
 import { BaseCommand } from '../src/command/base.js'
-import { agent, allow, drain, duration, time } from '../src/command/flags.js'
+import { agent, allow, drain, duration, stream, time } from '../src/command/flags.js'
 import { checkKey, readMessage } from '../src/command/input.js'
 import { canAsk } from '../src/command/prompt.js'
 import { refuseInTool } from '../src/dispatch/caller.js'
@@ -75,10 +75,7 @@ With --key the message is delivered at most once. After a crash, repeating the c
     'turn-timeout': duration({
       description: 'wall-clock limit for the turn; default: the turn_timeout setting',
     }),
-    stream: Flags.boolean({
-      description: 'print each record as a JSON line; live text has partial: true',
-      exclusive: ['json'],
-    }),
+    stream,
   }
 
   async run(): Promise<void> {

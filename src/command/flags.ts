@@ -16,8 +16,8 @@ export const agent = string({
 
 /** `--stream`. */
 export const stream = boolean({
-  description: 'print each record as a JSON line; live text has partial: true',
-  exclusive: ['json'],
+  description:
+    'print each record as a JSON line; live text has partial: true; with --json, the result is the last line',
 })
 
 /** `--no-live`. The base command reads it from the arguments. */

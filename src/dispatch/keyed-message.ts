@@ -15,6 +15,7 @@ import { troubleOf } from '../session/trouble.js'
 import type { Store } from '../storage/store.js'
 import type { Context } from './context.js'
 import { ASK_AGAIN, failureOf, nameOf, type Outcome } from './outcome.js'
+import { readState } from './read-state.js'
 import { viewTurn } from './view.js'
 
 export interface KeyedMessage {
@@ -102,6 +103,12 @@ export function nextIdOfKey(store: Store, state: State, key: string): string {
   const entry = findKey(store, state, key)
   if (entry === 'lost') throw lostKey(state, key)
   return entry === undefined ? idOfKey(state.id, key) : deriveId(state.id, 'key', key, String(entry.seq))
+}
+
+/** The run that the message with this key started. Undefined if the log has none. */
+export function runOfKey(store: Store, agentId: string, key: string): string | undefined {
+  const entry = findKey(store, readState(store, agentId), key)
+  return entry === undefined || entry === 'lost' ? undefined : readPastRun(store, agentId, entry).run_id
 }
 
 /**

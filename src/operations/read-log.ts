@@ -1,11 +1,12 @@
-/** `log`: prints the records of a log, and new ones as they are appended. Takes no lock and writes nothing. */
+/** `log`, and the events of a server: the records of a log, and new ones as they are appended. Takes no lock and writes nothing. */
 import { sleep } from '../clock.js'
 import { missingLog, readState } from '../dispatch/read-state.js'
+import { SubstratError, shellWord } from '../errors.js'
 import { recordsFrom } from '../session/load.js'
 import type { SessionRecord } from '../session/records.js'
 import type { State } from '../session/state.js'
 import { statusNow } from '../session/status-now.js'
-import type { Store } from '../storage/store.js'
+import type { OpenedLog, Store } from '../storage/store.js'
 
 export interface LogRequest {
   agentId: string
@@ -41,7 +42,8 @@ function isAtRest(store: Store, state: State): boolean {
   return statusNow(store, state) !== 'running' && !store.isHeld(state.id)
 }
 
-interface Position {
+/** Where to read on: the next record, and the byte where it begins. */
+export interface Position {
   seq: number
   offset: number
 }
@@ -81,6 +83,79 @@ function startOfLast(store: Store, { agentId, counts }: LogRequest, count: numbe
       if (left === 0) return { seq: record.seq as number, offset }
     }
     return { seq: 1, offset: 0 }
+  } finally {
+    log.close()
+  }
+}
+
+interface RecordPage {
+  records: SessionRecord[]
+  next: Position
+}
+
+interface PageBounds {
+  records: number
+  /** The page ends with the record that reaches this size. */
+  bytes: number
+}
+
+/**
+ * Makes the log durable, then reads on. The reader may have acknowledged these records to someone else, so no crash may take
+ * them back or give their numbers to others (durability rule 1).
+ */
+export function readPage(store: Store, agentId: string, from: Position, bounds: PageBounds): RecordPage {
+  // Read the state before the log, for the same reason as `printFrom`.
+  const completeBytes = readState(store, agentId).log_bytes
+  return withLog(store, agentId, (log) => {
+    const page: RecordPage = { records: [], next: { ...from } }
+    if (log.size() <= from.offset) return page
+    log.sync()
+    for (const { record, end } of recordsFrom(log, from, undefined, completeBytes)) {
+      page.records.push(record)
+      page.next = { seq: record.seq + 1, offset: end }
+      if (page.records.length >= bounds.records || end - from.offset >= bounds.bytes) break
+    }
+    return page
+  })
+}
+
+/** The position after the record `seq`; 0 is the beginning. Throws USAGE if the log does not reach that far. */
+export function positionAfter(store: Store, agentId: string, seq: number): Position {
+  if (seq === 0) return { seq: 1, offset: 0 }
+  return withLog(store, agentId, (log) => {
+    let next: Position | undefined
+    for (const { record, offset } of log.recordsFromEnd()) {
+      const here = { seq: record.seq as number, offset }
+      if (here.seq < seq) throw pastEnd(agentId, seq, here.seq)
+      if (here.seq === seq) return next ?? endOf(log, here)
+      next = here
+    }
+    throw pastEnd(agentId, seq, 0)
+  })
+}
+
+/** The size of the log now. Larger than the offset of a position if there may be records to read. */
+export function logSize(store: Store, agentId: string): number {
+  return withLog(store, agentId, (log) => log.size())
+}
+
+function endOf(log: OpenedLog, last: Position): Position {
+  for (const { record, end } of recordsFrom(log, last)) return { seq: record.seq + 1, offset: end }
+  return last
+}
+
+function pastEnd(agentId: string, seq: number, last: number): SubstratError {
+  return new SubstratError('USAGE', `agent ${agentId} has no record ${seq}: its log ends at ${last}`, {
+    hint: `read it from the beginning: substrat log ${shellWord(agentId)}`,
+    facts: { agent_id: agentId, last_seq: last },
+  })
+}
+
+function withLog<T>(store: Store, agentId: string, read: (log: OpenedLog) => T): T {
+  const log = store.openLog(agentId)
+  if (log === undefined) throw missingLog(store, agentId)
+  try {
+    return read(log)
   } finally {
     log.close()
   }

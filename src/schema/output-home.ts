@@ -156,7 +156,7 @@ export const streamed = z
       z.object({ agent: uuid, ...shape }).describe(description),
     ),
   ])
-  .describe('A line of `--stream`.')
+  .describe('A line of `--stream`. With `--json`, the last line is the result or the error.')
 
 export type SchemaList = z.infer<typeof schemaNames>
 export type ReportedFinding = z.infer<typeof finding>

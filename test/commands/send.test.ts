@@ -256,6 +256,24 @@ describe.concurrent('send --key', () => {
     expect(house.log(id)).toBe(log)
   })
 
+  test('with --stream and --json, prints the records and then the result, or the error, on the last line', async () => {
+    const house = new House()
+    await house.spawn('a')
+    const lines = async (...args: string[]): Promise<Record<string, unknown>[]> =>
+      (await house.run(args)).stdout
+        .trim()
+        .split('\n')
+        .map((line) => JSON.parse(line))
+    const done = await lines('send', 'a', 'hello', '--stream', '--json')
+    expect(done[0]).toMatchObject({ kind: 'session.activated' })
+    expect(done.at(-2)).toMatchObject({ kind: 'status.derived' })
+    expect(done.at(-1)).toMatchObject({ agent: { name: 'a' }, reply: 'echo: hello' })
+    const failing = house.scenario('s.json', { fail: { type: 'invalid' } })
+    await house.spawn('b', '-o', failing)
+    const failed = await lines('send', 'b', 'hello', '--stream', '--json')
+    expect(failed.at(-1)).toMatchObject({ error: { code: 'PROVIDER_FAILED' } })
+  })
+
   test('refuses the key with another message, and stores nothing', async () => {
     const house = new House()
     const id = await house.spawn('a')

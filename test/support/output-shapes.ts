@@ -14,7 +14,8 @@ export function checkPrinted(args: string[], stdout: string): void {
   const end = args.indexOf('--')
   const flags = end < 0 ? args : args.slice(0, end)
   const [isJson, isStream] = [flags.includes('--json'), flags.includes('--stream')]
-  const schema = isStream ? streamed : schemaOf(args)
+  const result = schemaOf(args)
+  const schema = isStream ? (isJson && result !== undefined ? z.union([streamed, result]) : streamed) : result
   if (!(isJson || isStream) || schema === undefined) return
   for (const value of valuesIn(stdout)) {
     if (!isError(value)) checkedCommands.add(commandOf(args))
