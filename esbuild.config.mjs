@@ -50,6 +50,17 @@ const asModule = {
 await buildModule('@modelcontextprotocol/sdk/client/index.js', 'dist/mcp-client.js')
 const bridge = await build({ ...shared, entryPoints: ['src/command/mcp-entry.ts'], format: 'cjs' })
 replace('dist/mcp.cjs', bridge.outputFiles[0].text)
+// For the plugin substrat-serve.
+const reading = await build({
+  ...shared,
+  entryPoints: ['src/command/reading.ts'],
+  format: 'cjs',
+  external: ['fs-native-extensions'],
+  plugins: [apart()],
+  define: { 'import.meta.url': 'bundleUrl' },
+  banner: { js: `const bundleUrl = require('node:url').pathToFileURL(__filename).href` },
+})
+replace('dist/reading.cjs', reading.outputFiles[0].text)
 const readAhead = await build({
   ...shared,
   minify: true,

@@ -1,13 +1,13 @@
 // Bundles the provider of a plugin into one file: node build.mjs <plugin directory> [<output file>].
 // Bundled packages keep their licences, which are put at its head.
-import { mkdirSync, readFileSync, renameSync, writeFileSync } from 'node:fs'
+import { existsSync, mkdirSync, readFileSync, renameSync, writeFileSync } from 'node:fs'
 import path from 'node:path'
 import { build } from 'esbuild'
 import { lazyBuiltin } from '../../src/start/lazy-builtin.mjs'
 
 const root = path.resolve(process.argv[2] ?? '.')
 const output = path.resolve(process.argv[3] ?? path.join(root, 'dist/index.cjs'))
-const { name, version } = JSON.parse(readFileSync(path.join(root, 'package.json'), 'utf8'))
+const { name, version, oclif } = JSON.parse(readFileSync(path.join(root, 'package.json'), 'utf8'))
 
 const { outputFiles, metafile } = await build({
   absWorkingDir: root,
@@ -19,19 +19,38 @@ const { outputFiles, metafile } = await build({
   format: 'cjs',
   // The entry has both forms on purpose: `module.exports` is the provider.
   logOverride: { 'commonjs-variable-in-esm': 'silent' },
+  // The shapes of substrat's JSON, for the plugin that serves them.
+  alias: { 'substrat/outputs': path.resolve(import.meta.dirname, '../../src/schema/outputs.ts') },
+  // oclif loads it only for plugins under development.
+  external: ['typescript'],
   define: { USER_AGENT: JSON.stringify(`${name}/${version}`) },
   logLevel: 'warning',
   metafile: true,
   write: false,
 })
 
-// Replace the file atomically: a session can be loading it.
-mkdirSync(path.dirname(output), { recursive: true })
-writeFileSync(
-  `${output}.${process.pid}.tmp`,
-  licences(Object.keys(metafile.inputs)) + lazily(outputFiles[0].text),
-)
-renameSync(`${output}.${process.pid}.tmp`, output)
+replace(output, licences(Object.keys(metafile.inputs)) + lazily(outputFiles[0].text))
+if (oclif.commands !== undefined && process.argv[3] === undefined) await writeManifest()
+
+/** Replaces the file atomically: a session can be loading it. */
+function replace(file, text) {
+  mkdirSync(path.dirname(file), { recursive: true })
+  writeFileSync(`${file}.${process.pid}.tmp`, text)
+  renameSync(`${file}.${process.pid}.tmp`, file)
+}
+
+/** With oclif's manifest, `help` and other commands know the plugin's commands without loading its code. */
+async function writeManifest() {
+  const { Plugin } = await import('@oclif/core')
+  const plugin = new Plugin({
+    root,
+    ignoreManifest: true,
+    errorOnManifestCreate: true,
+    respectNoCacheDefault: true,
+  })
+  await plugin.load()
+  replace(path.join(root, 'oclif.manifest.json'), `${JSON.stringify(plugin.manifest, null, 2)}\n`)
+}
 
 /** Loads a built-in module of Node at its first use: many turns never use it. */
 function lazily(text) {
@@ -42,11 +61,19 @@ function lazily(text) {
   return `const lazyBuiltin = ${lazyBuiltin}\n${lazy}`
 }
 
+/** A package without the file names its licence in package.json. */
+function licenceIn(folder) {
+  const file = ['LICENSE', 'LICENSE.md', 'license'].map((name) => path.join(folder, name)).find(existsSync)
+  if (file !== undefined) return readFileSync(file, 'utf8').trim()
+  const { license, author } = JSON.parse(readFileSync(path.join(folder, 'package.json'), 'utf8'))
+  return `${license}, ${author?.name ?? author}`
+}
+
 function licences(inputs) {
   const folders = inputs.flatMap((input) => /^.*\/node_modules\/(?:@[^/]+\/)?[^/]+/.exec(input)?.[0] ?? [])
   return [...new Set(folders)]
     .map((folder) => {
-      const text = readFileSync(path.resolve(root, folder, 'LICENSE'), 'utf8').trim()
+      const text = licenceIn(path.resolve(root, folder))
       return `/*! ${path.basename(folder)}\n\n${text}\n*/\n`
     })
     .join('')

@@ -13,8 +13,9 @@ export interface UserPlugins {
   /** Paths, including some that may not exist. Empty if the list cannot be read: then oclif loads no plugin. */
   code: string[]
   /**
-   * The plugins, if each one only provides: it has no hooks, commands or plugins of its own. Our commands then run without
-   * oclif, which takes longer than a start. Undefined if oclif must load the plugins, or report what is wrong with one.
+   * The plugins, if each one only provides: it has no hooks or plugins of its own. Our commands then run without oclif, which
+   * takes longer than a start. A plugin's commands make no difference to ours, because ours come first. Undefined if oclif must
+   * load the plugins, or report what is wrong with one.
    */
   providers: PluginFacts[] | undefined
 }
@@ -78,12 +79,13 @@ class Search {
     if (isBringing) for (const name of Object.keys(fieldsOf(dependencies))) this.addPackages(name, root)
   }
 
-  /** The package in that directory, if it has that name and nothing for oclif. */
+  /** The package in that directory, if it has that name and nothing that changes our commands. */
   providerAt(root: string, listed: unknown): PluginFacts | undefined {
     const pjson = this.manifests.get(root) ?? {}
     const { name, version, oclif, substrat } = pjson
     if (name !== listed || typeof name !== 'string' || typeof version !== 'string') return undefined
-    if (typeof oclif !== 'object' || oclif === null || Object.keys(oclif).length > 0) return undefined
+    if (typeof oclif !== 'object' || oclif === null) return undefined
+    if (Object.keys(oclif).some((key) => key !== 'commands')) return undefined
     return { name, version, root, pjson: { substrat } }
   }
 }

@@ -58,7 +58,6 @@ describe('readPlugins', () => {
 
   test.each<[string, object]>([
     ['has hooks', { ...MANIFEST, oclif: { hooks: { init: './init' } } }],
-    ['has commands', { ...MANIFEST, oclif: { commands: './commands' } }],
     ['brings plugins', { ...MANIFEST, oclif: { plugins: ['three'] } }],
     ['has no oclif field', { ...MANIFEST, oclif: undefined }],
     ['has no version', { ...MANIFEST, version: undefined }],
@@ -67,6 +66,13 @@ describe('readPlugins', () => {
     const two = linked(write('two', { ...MANIFEST, name: 'two' }), 'two')
     expect(readPlugins(list(two)).providers).toHaveLength(1)
     expect(readPlugins(list(two, linked(write('one', manifest)))).providers).toBeUndefined()
+  })
+
+  test('our commands need no oclif beside a plugin with commands, whose files are still its code', () => {
+    const oclif = { commands: { strategy: 'explicit', target: './dist/index.cjs', identifier: 'COMMANDS' } }
+    const { code, providers } = readPlugins(list(linked(write('one', { ...MANIFEST, oclif }))))
+    expect(providers).toHaveLength(1)
+    expect(code).toContain(path.join(root, 'one/dist/index.cjs'))
   })
 
   test('oclif loads all plugins if one is missing, listed twice, of another type, or installed as a link', () => {

@@ -1,0 +1,131 @@
+/** The HTTP application: the routes of /v1 behind the checks of every request. */
+import { Hono } from 'hono'
+import type { z } from 'zod'
+import { type Guard, resumeTokenOf } from './guard.js'
+import { openApi } from './openapi.js'
+import { problemResponse, Refusal } from './problem.js'
+import type { Answer, Call, Route } from './route.js'
+import type { Server } from './server.js'
+
+/** A message may have 10 MiB, and JSON may escape each of its characters. */
+const BODY_BYTES_MAX = 24 * 1024 * 1024
+
+const OPENAPI_PATH = '/v1/openapi.json'
+
+/** `version`: of the package. Paths outside of /v1 and /metrics are free: static files can be mounted beside them. */
+export function buildApp(server: Server, guard: Guard, routes: Route[], version: string): Hono {
+  const app = new Hono()
+  app.use('*', async (context, next) => {
+    guard.checkAddress(context.req.raw)
+    await next()
+    // An answer is about one home at one moment, and only for the holder of the token.
+    context.res.headers.set('cache-control', 'no-store')
+    context.res.headers.set('x-content-type-options', 'nosniff')
+  })
+  for (const each of routes) {
+    app.on(each.method.toUpperCase(), each.path.replaceAll(/\{(\w+)\}/g, ':$1'), async ({ req }) => {
+      const resumeToken = each.takesResumeToken === true ? resumeTokenOf(req.raw) : undefined
+      if (resumeToken === undefined) guard.checkToken(req.raw)
+      if (each.isWrite === true && server.isReadOnly)
+        throw new Refusal(
+          'READ_ONLY',
+          'this server only reads',
+          'use a server without --read-only, or the command line',
+        )
+      const call: Call = {
+        server,
+        agent: req.param('agent') ?? '',
+        query: each.query === undefined ? {} : parsed(each.query, queryOf(req.url), 'query'),
+        body: each.body === undefined ? {} : parsed(each.body, await jsonBody(req.raw), 'body'),
+        headers: req.raw.headers,
+        resumeToken,
+        signal: req.raw.signal,
+      }
+      const answer = await each.handle(call as never)
+      return answer instanceof Response ? answer : answerResponse(answer)
+    })
+  }
+  let document: string | undefined
+  app.get(OPENAPI_PATH, () => {
+    document ??= JSON.stringify(openApi(routes, version), null, 2)
+    return new Response(document, { headers: { 'content-type': 'application/json' } })
+  })
+  const known = new Set(routes.map(({ path }) => path.replaceAll(/\{\w+\}/g, '*')))
+  app.notFound(({ req }) => {
+    const isKnown = [...known].some((path) => isLike(path, req.path))
+    const { method, path } = req
+    if (isKnown)
+      return problemResponse(
+        new Refusal('METHOD_REFUSED', `${path} does not take ${method}`, `see ${OPENAPI_PATH}`),
+      )
+    return problemResponse(
+      new Refusal('NO_SUCH_PATH', `there is no ${path.slice(0, 200)}`, `see ${OPENAPI_PATH}`),
+    )
+  })
+  app.onError((error) => {
+    const response = problemResponse(error)
+    if (response.status === 500 && !('code' in error)) console.error(`substrat: ${error.stack}`)
+    return response
+  })
+  return app
+}
+
+function answerResponse({ status, body, headers = {} }: Answer): Response {
+  return new Response(JSON.stringify(body), {
+    status,
+    headers: { 'content-type': 'application/json', ...headers },
+  })
+}
+
+function isLike(pattern: string, path: string): boolean {
+  const [parts, words] = [pattern.split('/'), path.split('/')]
+  return parts.length === words.length && parts.every((part, index) => part === '*' || part === words[index])
+}
+
+function queryOf(url: string): Record<string, string> {
+  return Object.fromEntries(new URL(url).searchParams)
+}
+
+/** Unknown names are refused: a misspelt one would silently change what the request means. */
+function parsed(schema: z.ZodObject, value: unknown, place: string): Record<string, unknown> {
+  const { success, data, error } = schema.strict().safeParse(value)
+  if (success) return data
+  const [issue] = error.issues
+  const name = issue?.path.join('.') ?? ''
+  throw new Refusal(
+    'USAGE',
+    `the ${place} is not valid: ${name === '' ? '' : `${name}: `}${issue?.message}`,
+    `see ${OPENAPI_PATH}`,
+  )
+}
+
+async function jsonBody(request: Request): Promise<unknown> {
+  const type = request.headers.get('content-type') ?? ''
+  // A form of another site cannot send this type without the browser asking first.
+  if (!/^application\/json\b/.test(type))
+    throw new Refusal('NOT_JSON', 'the body must be application/json', 'set Content-Type: application/json')
+  const text = await boundedText(request)
+  try {
+    return JSON.parse(text === '' ? '{}' : text)
+  } catch (error) {
+    throw new Refusal('USAGE', `the body is not JSON: ${(error as Error).message}`, `see ${OPENAPI_PATH}`)
+  }
+}
+
+async function boundedText(request: Request): Promise<string> {
+  const tooLarge = (): Refusal =>
+    new Refusal(
+      'BODY_TOO_LARGE',
+      `a body has at most ${BODY_BYTES_MAX} bytes`,
+      'put large content into a file of the workspace',
+    )
+  if (Number(request.headers.get('content-length') ?? 0) > BODY_BYTES_MAX) throw tooLarge()
+  const pieces: Uint8Array[] = []
+  let bytes = 0
+  for await (const piece of request.body ?? []) {
+    bytes += piece.length
+    if (bytes > BODY_BYTES_MAX) throw tooLarge()
+    pieces.push(piece)
+  }
+  return Buffer.concat(pieces).toString('utf8')
+}

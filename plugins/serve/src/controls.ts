@@ -1,0 +1,95 @@
+/** The routes that stop agents or change them. Each answers when its command has ended. */
+import { z } from 'zod'
+import { type Call, type Route, route } from './route.js'
+import { findAgent } from './server.js'
+import { cancelled, changed, gated, terminated } from './shapes.js'
+
+const timeout = z
+  .string()
+  .optional()
+  .describe('How long to wait for a turn to stop; default: the timeout setting.')
+const recursive = z.boolean().optional().describe('Also all agents below it.')
+
+const CONTROL = { method: 'post' as const, tag: 'controls', isWrite: true as const }
+
+export const CONTROLS: Route[] = [
+  route({
+    ...CONTROL,
+    path: '/v1/agents/{agent}/cancel',
+    id: 'cancelTurn',
+    summary: 'Cancel the running or waiting turn of an agent',
+    body: z.object({ recursive, timeout }),
+    answers: { 200: { description: 'Each agent, and whether its turn was cancelled.', shape: cancelled } },
+    handle: async (call) => ({ status: 200, body: await run(call, 'cancel', call.body) }),
+  }),
+  route({
+    ...CONTROL,
+    path: '/v1/agents/{agent}/suspend',
+    id: 'suspendAgent',
+    summary: 'Pause an agent after its current step',
+    body: z.object({
+      hold: z.boolean().optional().describe('Also start no new turn until it is resumed.'),
+      timeout,
+    }),
+    answers: { 200: { description: 'The agent is suspended.', shape: changed } },
+    handle: async (call) => ({ status: 200, body: await run(call, 'suspend', call.body) }),
+  }),
+  route({
+    ...CONTROL,
+    path: '/v1/agents/{agent}/gate',
+    id: 'gateAgent',
+    summary: 'Stop an agent from starting turns',
+    body: z.object({}),
+    answers: { 200: { description: 'The agent and its gate.', shape: gated } },
+    handle: async (call) => ({ status: 200, body: await run(call, 'gate', {}) }),
+  }),
+  route({
+    ...CONTROL,
+    path: '/v1/agents/{agent}/ungate',
+    id: 'ungateAgent',
+    summary: 'Let an agent start turns again',
+    body: z.object({}),
+    answers: { 200: { description: 'The agent and its gate.', shape: gated } },
+    handle: async (call) => ({ status: 200, body: await run(call, 'ungate', {}) }),
+  }),
+  route({
+    ...CONTROL,
+    path: '/v1/agents/{agent}/terminate',
+    id: 'terminateAgent',
+    summary: 'End an agent permanently, but keep its log',
+    body: z.object({ recursive, timeout }),
+    answers: { 200: { description: 'The terminated agents.', shape: terminated } },
+    handle: async (call) => {
+      // With --recursive, the command prints one line per agent and ends after the last one.
+      const args = argsOf(call, 'terminate', call.body)
+      const { results } =
+        call.body.recursive === true
+          ? await call.server.children.finish(args)
+          : { results: [await call.server.children.result(args)] }
+      return { status: 200, body: { agents: (results as { agent: object }[]).map(({ agent }) => agent) } }
+    },
+  }),
+]
+
+interface Given {
+  recursive?: boolean | undefined
+  hold?: boolean | undefined
+  timeout?: string | undefined
+}
+
+/** The command prints its result once that is durable. It may then run turns for mail, which the answer does not wait for. */
+function run(call: Call<unknown, unknown>, command: string, given: Given): Promise<unknown> {
+  return call.server.children.result(argsOf(call, command, given))
+}
+
+function argsOf({ server, agent }: Call<unknown, unknown>, command: string, given: Given): string[] {
+  const { recursive, hold, timeout } = given
+  return [
+    command,
+    findAgent(server, agent).agentId,
+    ...(recursive === true ? ['--recursive'] : []),
+    ...(hold === true ? ['--hold'] : []),
+    ...(timeout === undefined ? [] : [`--timeout=${timeout}`]),
+    '--json',
+  ]
+}

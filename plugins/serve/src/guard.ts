@@ -1,0 +1,62 @@
+/** The checks that every request passes before anything is read. */
+import { createHash, timingSafeEqual } from 'node:crypto'
+import { Refusal } from './problem.js'
+
+export class Guard {
+  private readonly digest: Buffer
+
+  constructor(
+    token: string,
+    /** The values of Host that name this server. Undefined for a unix socket, which no web page can reach. */
+    private readonly hosts: ReadonlySet<string> | undefined,
+  ) {
+    this.digest = digestOf(token)
+  }
+
+  /**
+   * A page of another site can make a browser send requests here, also under a name that its own DNS server points at the
+   * loopback (DNS rebinding). Host then has that name, and Origin names that site.
+   */
+  checkAddress(request: Request): void {
+    if (this.hosts === undefined) return
+    const host = (request.headers.get('host') ?? '').toLowerCase()
+    if (!this.hosts.has(host))
+      throw new Refusal(
+        'HOST_REFUSED',
+        `this server is not ${JSON.stringify(host.slice(0, 200))}`,
+        'use the address that the server printed, or start it with --allow-host NAME',
+      )
+    const origin = request.headers.get('origin')
+    if (origin === null) return
+    if (origin !== `http://${host}` && origin !== `https://${host}`)
+      throw new Refusal(
+        'ORIGIN_REFUSED',
+        `pages of ${origin.slice(0, 200)} may not use this server`,
+        'open the address that the server printed',
+      )
+  }
+
+  /** Throws UNAUTHORIZED. The comparison takes the same time for every wrong token. */
+  checkToken(request: Request): void {
+    const given = bearerOf(request)
+    const next =
+      'send the header Authorization: Bearer TOKEN; the token is in the file that the server printed'
+    if (given === undefined) throw new Refusal('UNAUTHORIZED', 'the request has no token', next)
+    if (!timingSafeEqual(digestOf(given), this.digest))
+      throw new Refusal('UNAUTHORIZED', 'the token is not that of this server', next)
+  }
+}
+
+/** A resume token is worth a decision about one turn, and nothing else. The command checks it. */
+export function resumeTokenOf(request: Request): string | undefined {
+  const given = bearerOf(request)
+  return given?.startsWith('st_') === true ? given : undefined
+}
+
+function bearerOf(request: Request): string | undefined {
+  return /^bearer +(\S+)$/i.exec(request.headers.get('authorization') ?? '')?.[1]
+}
+
+function digestOf(text: string): Buffer {
+  return createHash('sha256').update(text).digest()
+}

@@ -1,0 +1,203 @@
+/** The reading routes. Each answers with what the command of the same name prints with `--json`; none takes a lock. */
+import { z } from 'zod'
+import { Refusal } from './problem.js'
+import { type Route, route } from './route.js'
+import { findAgent, openStore, type Server } from './server.js'
+import {
+  agentPage,
+  agentTree,
+  count,
+  doctorShape,
+  flag,
+  inboxShape,
+  recordPage,
+  shownAgent,
+  usageShape,
+} from './shapes.js'
+
+const PAGE = { records: 1000, bytes: 4 * 1024 * 1024 }
+
+const after = z.string().optional().describe('`next` of the page before.')
+const since = z.iso
+  .datetime({ precision: 3 })
+  .optional()
+  .describe('Only from this time on, such as `2026-11-20T10:00:00.000Z`.')
+
+export const READS: Route[] = [
+  route({
+    method: 'get',
+    path: '/v1/agents',
+    id: 'listAgents',
+    tag: 'agents',
+    summary: 'List agents',
+    query: z.object({
+      status: z
+        .string()
+        .optional()
+        .describe(
+          'Only agents with this status, one of `substrat list --status`, or `needs_you`: those that wait for a person.',
+        ),
+      state: z
+        .string()
+        .optional()
+        .describe('Only agents in this state; without it, all but terminated ones.'),
+      since,
+      roots: flag.describe('Only agents without a parent.'),
+      all: flag.describe('Also terminated agents.'),
+      limit: count(10_000, 1000),
+      after,
+    }),
+    answers: { 200: { description: 'Agents, oldest first.', shape: agentPage } },
+    handle: ({ server, query }) => ({ status: 200, body: pageOfAgents(server, query) }),
+  }),
+  route({
+    method: 'get',
+    path: '/v1/agents/{agent}',
+    id: 'showAgent',
+    tag: 'agents',
+    summary: 'Show one agent, its latest turn and the next command',
+    answers: { 200: { description: 'The agent.', shape: shownAgent } },
+    handle: ({ server, agent }) => {
+      const { store, agentId } = findAgent(server, agent)
+      return { status: 200, body: server.core.showAgent(store, agentId) }
+    },
+  }),
+  route({
+    method: 'get',
+    path: '/v1/agents/{agent}/records',
+    id: 'listRecords',
+    tag: 'agents',
+    summary: 'Read the log of an agent',
+    description: 'The records are durable: no crash takes them back.',
+    query: z.object({
+      after: z.coerce.number().int().min(0).default(0).describe('Only records after this number.'),
+      limit: count(PAGE.records, 100),
+    }),
+    answers: { 200: { description: 'Records in order.', shape: recordPage } },
+    handle: ({ server, agent, query }) => {
+      const { store, agentId } = findAgent(server, agent)
+      const from = server.core.positionAfter(store, agentId, query.after)
+      const { records, next } = server.core.readPage(store, agentId, from, { ...PAGE, records: query.limit })
+      const isEnd = server.core.logSize(store, agentId) <= next.offset
+      return { status: 200, body: { records, last_seq: next.seq - 1, is_end: isEnd } }
+    },
+  }),
+  route({
+    method: 'get',
+    path: '/v1/agents/{agent}/inbox',
+    id: 'listMail',
+    tag: 'mail',
+    summary: 'List the pending messages of an agent; of the operator with the name `operator`',
+    answers: { 200: { description: 'The messages.', shape: inboxShape } },
+    handle: ({ server, agent }) => {
+      const { core } = server
+      const store = openStore(server)
+      const owner = agent === core.OPERATOR ? core.OPERATOR : core.resolveAgent(store, agent)
+      return { status: 200, body: core.viewInbox(store, owner) }
+    },
+  }),
+  route({
+    method: 'get',
+    path: '/v1/tree',
+    id: 'showTree',
+    tag: 'agents',
+    summary: 'Show the agents as a tree',
+    query: z.object({
+      agent: z.string().optional().describe('Only this agent and those below it.'),
+      all: flag.describe('Also terminated agents.'),
+    }),
+    answers: { 200: { description: 'The tree.', shape: agentTree } },
+    handle: ({ server, query }) => {
+      const agentId = query.agent === undefined ? undefined : findAgent(server, query.agent).agentId
+      return { status: 200, body: server.core.viewTree(openStore(server), { agentId, all: query.all }) }
+    },
+  }),
+  route({
+    method: 'get',
+    path: '/v1/usage',
+    id: 'showUsage',
+    tag: 'home',
+    summary: 'Show tokens and costs',
+    query: z.object({
+      agent: z.string().optional().describe('Only this agent.'),
+      tree: z.string().optional().describe('Only this agent and those below it.'),
+      all: flag.describe('Also terminated agents.'),
+      since,
+      by: z.enum(['agent', 'model', 'day']).default('agent'),
+    }),
+    answers: { 200: { description: 'The usage.', shape: usageShape } },
+    handle: ({ server, query: { agent, tree, all, since, by } }) => {
+      if (agent !== undefined && tree !== undefined)
+        throw new Refusal('USAGE', 'agent and tree cannot be combined', 'leave one of them out')
+      const idOf = (word: string | undefined): string | undefined =>
+        word === undefined ? undefined : findAgent(server, word).agentId
+      const request = { agentId: idOf(agent), treeOf: idOf(tree), all, since: since ?? null, by }
+      return { status: 200, body: server.core.viewUsage(openStore(server), request) }
+    },
+  }),
+  route({
+    method: 'get',
+    path: '/v1/findings',
+    id: 'listFindings',
+    tag: 'home',
+    summary: 'Check the home for damage',
+    description: 'Runs `substrat doctor`, which reads every agent. It takes no lock and repairs nothing.',
+    query: z.object({ all: flag.describe('Read all logs and stored files completely.') }),
+    answers: { 200: { description: 'The findings.', shape: doctorShape } },
+    handle: async ({ server, query }) => {
+      const args = ['doctor', '--json', ...(query.all ? ['--all'] : [])]
+      const { results } = await server.children.finish(args)
+      return { status: 200, body: results[0] }
+    },
+  }),
+]
+
+interface AgentQuery {
+  status?: string | undefined
+  state?: string | undefined
+  since?: string | undefined
+  roots: boolean
+  all: boolean
+  limit: number
+  after?: string | undefined
+}
+
+function pageOfAgents(server: Server, { status, limit, after, ...filter }: AgentQuery): object {
+  const { core } = server
+  const statuses: string[] = [...core.STATUSES, ...core.SHOWN_STATUSES, 'corrupt', 'needs_you']
+  checkWord('status', status, statuses)
+  checkWord('state', filter.state, core.SESSION_STATES)
+  const store = openStore(server)
+  const isOwn = status === undefined || (core.STATUSES as readonly string[]).includes(status)
+  const all = isOwn
+    ? core.listAgents(store, { ...filter, status })
+    : core
+        .listRows(store, { ...filter, status: status === 'needs_you' ? undefined : status })
+        .filter((row) => status !== 'needs_you' || core.needsPerson(row))
+        .map(({ agent }) => agent)
+  const from = after === undefined ? 0 : startAfter(all, after)
+  const agents = all.slice(from, from + limit)
+  const last = agents.at(-1)
+  return { agents, next: last === undefined || from + limit >= all.length ? null : cursorOf(last) }
+}
+
+function checkWord(name: string, word: string | undefined, words: readonly string[]): void {
+  if (word === undefined || words.includes(word)) return
+  throw new Refusal(
+    'USAGE',
+    `${name} is not ${JSON.stringify(word.slice(0, 80))}`,
+    `use one of: ${[...new Set(words)].join(', ')}`,
+  )
+}
+
+type Listed = ReturnType<Server['core']['listAgents']>[number]
+
+/** The order of the list. A page begins after it also if the agent itself is gone. */
+function cursorOf(agent: Listed): string {
+  return `${'created_at' in agent ? agent.created_at : ''}~${agent.id}`
+}
+
+function startAfter(agents: Listed[], cursor: string): number {
+  const at = agents.findIndex((agent) => cursorOf(agent) > cursor)
+  return at < 0 ? agents.length : at
+}

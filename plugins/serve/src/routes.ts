@@ -1,0 +1,6 @@
+import { CONTROLS } from './controls.js'
+import { READS } from './reads.js'
+import type { Route } from './route.js'
+import { WRITES } from './writes.js'
+
+export const ROUTES: Route[] = [...READS, ...WRITES, ...CONTROLS]

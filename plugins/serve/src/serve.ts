@@ -1,0 +1,91 @@
+import { homedir } from 'node:os'
+import path from 'node:path'
+import { Command } from '@oclif/core/command'
+import * as Flags from '@oclif/core/flags'
+import { DEFAULT_LISTEN } from './address.js'
+import { commandOf, loadCore } from './core.js'
+import { codedError } from './problem.js'
+import { runServer } from './run.js'
+import { StartError } from './start-error.js'
+
+export class Serve extends Command {
+  static override summary = 'Serve the agents over HTTP, for programs and dashboards on this machine.'
+  static override description =
+    'First marks interrupted turns, as recover --all --continue none does. The server keeps no state: you can kill it at any time. Turns that a client started run in processes of their own and continue. The API is described by /v1/openapi.json.'
+  static override examples = [
+    '<%= config.bin %> serve',
+    '<%= config.bin %> serve --listen unix:/run/user/1000/substrat.sock',
+  ]
+  static override flags = {
+    listen: Flags.string({
+      default: DEFAULT_LISTEN,
+      helpValue: 'IP:PORT|unix:PATH',
+      description: 'address or unix socket to listen on',
+    }),
+    'allow-host': Flags.string({
+      multiple: true,
+      multipleNonGreedy: true,
+      helpValue: 'NAME',
+      description: 'also accept requests for this host name; repeatable; default: only the address itself',
+    }),
+    'read-only': Flags.boolean({
+      description: 'refuse every request that changes something, and do not mark interrupted turns first',
+    }),
+    'new-token': Flags.boolean({
+      description: 'replace the token; default: keep the token of the last start',
+    }),
+  }
+
+  async run(): Promise<void> {
+    const core = loadCore(this.config.root)
+    const home = path.resolve(process.env.SUBSTRAT_HOME || path.join(homedir(), '.substrat'))
+    try {
+      const { flags } = await this.parse(Serve)
+      if (core.callingAgent(home, () => core.openHome(home)) !== null)
+        throw new StartError('TREE_RULES', 'an agent may not start a server', 'run it outside of an agent')
+      await runServer({
+        core,
+        command: commandOf(this.config.root),
+        home,
+        version: this.config.version,
+        stateDirectory: path.join(
+          process.env.XDG_STATE_HOME || path.join(this.config.home, '.local', 'state'),
+          'substrat',
+        ),
+        listen: flags.listen,
+        allowedHosts: flags['allow-host'] ?? [],
+        isReadOnly: flags['read-only'],
+        isTokenNew: flags['new-token'],
+      })
+    } catch (error) {
+      this.fail(core, error)
+    }
+  }
+
+  private fail(core: ReturnType<typeof loadCore>, error: unknown): void {
+    // oclif reports its own errors of flags and help.
+    if ('oclif' in Object(error)) throw error
+    const { code, message, hint } = asStartError(error)
+    const known = Object.hasOwn(core.EXIT_STATUS, code)
+      ? (code as keyof typeof core.EXIT_STATUS)
+      : 'UNEXPECTED'
+    const shown = new core.SubstratError(known, message, hint == null ? {} : { hint })
+    process.stderr.write(`${core.errorLine(shown)}\n`)
+    if (process.env.DEBUG) process.stderr.write(`${(Object(error) as Error).stack}\n`)
+    this.exit(shown.exitStatus)
+  }
+}
+
+function asStartError(error: unknown): { code: string; message: string; hint?: string | null | undefined } {
+  const { code, message, syscall } = Object(error) as NodeJS.ErrnoException
+  if (syscall === 'listen')
+    return {
+      code: 'USAGE',
+      message: `cannot listen: ${message}`,
+      hint:
+        code === 'EADDRINUSE'
+          ? 'end the other server, or choose another address: --listen'
+          : 'choose another address: --listen',
+    }
+  return codedError(error)
+}

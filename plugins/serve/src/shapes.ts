@@ -1,0 +1,91 @@
+/** The shapes of the API. Those of answers are substrat's own `--json`; only what HTTP adds is defined here. */
+import { OUTPUTS } from 'substrat/outputs'
+import { z } from 'zod'
+import { ACTORS, PROBLEM_CODES } from './problem.js'
+import type { Shape } from './route.js'
+
+const ofCommand = (name: keyof typeof OUTPUTS, component = name.replaceAll(' ', '_')): Shape => ({
+  name: component,
+  schema: OUTPUTS[name],
+})
+
+export const shownAgent = ofCommand('show', 'shown_agent')
+export const agentTree = ofCommand('tree', 'agent_tree')
+export const inboxShape = ofCommand('inbox', 'inbox')
+export const usageShape = ofCommand('usage', 'usage_report')
+export const doctorShape = ofCommand('doctor', 'doctor_report')
+
+const cursor = z.string().nullable().describe('Pass it as `after` for the next page. Null on the last page.')
+
+export const agentPage: Shape = {
+  name: 'agent_page',
+  schema: OUTPUTS.list.extend({ next: cursor }).describe('Agents, oldest first.'),
+}
+
+export const recordPage: Shape = {
+  name: 'record_page',
+  schema: z
+    .object({
+      records: z.array(OUTPUTS.log),
+      last_seq: z
+        .int()
+        .describe('The number of the last record here, or `after` if there is none: pass it as `after`.'),
+      is_end: z.boolean().describe('Whether the log had no further record.'),
+    })
+    .describe('Durable records of one agent.'),
+}
+
+export const turn = ofCommand('send', 'turn')
+export const changed = ofCommand('suspend', 'changed_agent')
+export const cancelled = ofCommand('cancel', 'cancelled_agents')
+export const gated = ofCommand('gate', 'gated_agent')
+
+export const terminated: Shape = {
+  name: 'terminated_agents',
+  schema: z
+    .object({ agents: z.array(OUTPUTS.terminate.shape.agent) })
+    .describe('The terminated agents, children first.'),
+}
+
+export const accepted: Shape = {
+  name: 'accepted',
+  schema: z
+    .object({
+      agent: z.string().describe('The UUID of the agent.'),
+      run_id: z
+        .string()
+        .nullable()
+        .describe('The run that began or continued. Null if the message is pending in the inbox.'),
+      events: z.string().describe('The path of the events of the agent.'),
+    })
+    .describe('The request is durable: no crash loses it. Its turn runs or will run.'),
+}
+
+export const problem: Shape = {
+  name: 'problem',
+  schema: z
+    .object({
+      type: z.string(),
+      title: z.string(),
+      status: z.int(),
+      detail: z.string().describe('The event, in a sentence.'),
+      code: z.enum(PROBLEM_CODES).describe('The error code of substrat, or one of the server.'),
+      where: z.string().nullable().describe('The agent, file or address that it is about.'),
+      who: z
+        .enum(ACTORS)
+        .describe(
+          'The person who can act. `caller`: change the request. `operator`: a person with access to the home. `anyone`: repeat the request later.',
+        ),
+      next: z.string().nullable().describe('What to do next, mostly a command.'),
+      facts: z.record(z.string(), z.unknown()).describe('The other facts of the error.'),
+    })
+    .describe('An error (RFC 9457).'),
+}
+
+/** A word in a query: `true`, `false`, or nothing after the name. */
+export const flag = z
+  .enum(['true', 'false', ''])
+  .optional()
+  .transform((word) => word === 'true' || word === '')
+
+export const count = (max: number, normal: number) => z.coerce.number().int().min(1).max(max).default(normal)

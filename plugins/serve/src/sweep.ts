@@ -1,0 +1,25 @@
+/** The sweep before the server listens: it runs `recover --all --continue none`. */
+import type { Children } from './children.js'
+
+interface Recovered {
+  outcome: string
+  path?: string
+}
+
+/**
+ * Interrupted turns are marked before the first client can ask about them. No turn runs: a person or a client decides that.
+ * Returns a sentence for the operator. The others can be read also if one agent cannot be repaired.
+ */
+export async function sweep(children: Children): Promise<string | undefined> {
+  const { ended } = children.start(['recover', '--all', '--continue', 'none', '--json'])
+  const { results, error } = await ended
+  // The home itself cannot be used.
+  if (error !== undefined && results.length === 0) throw error
+  const outcomes = (results as Recovered[]).map(({ outcome }) => outcome)
+  const count = (wanted: string): number => outcomes.filter((outcome) => outcome === wanted).length
+  const parts = [
+    [count('marked'), 'interrupted'],
+    [count('failed'), 'not recovered (substrat doctor)'],
+  ].filter(([number]) => number !== 0)
+  return parts.length === 0 ? undefined : `agents: ${parts.map((part) => part.join(' ')).join(', ')}`
+}

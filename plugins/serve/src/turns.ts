@@ -1,0 +1,114 @@
+/**
+ * Requests that cause a turn. Each starts the ordinary command, and answers as soon as the record that makes the request durable
+ * is on disk (202), or with `Prefer: wait` when the turn has ended (200). The command does not depend on either.
+ */
+import type { StreamLine } from './children.js'
+import { CommandError } from './problem.js'
+import type { Answer, Call } from './route.js'
+import { findAgent } from './server.js'
+
+export const PREFER =
+  '`respond-async` (default): answer once the request is durable. `wait` or `wait=SECONDS`: answer with the outcome of the turn, or after that time as without it.'
+
+export interface TurnCommand {
+  args: string[]
+  /** The content of stdin. */
+  input?: string
+  env?: Record<string, string>
+  /** Whether it may store a message for a later turn. */
+  canQueue?: true
+  /** Whether the record shows that this request is durable. */
+  isOurs(line: StreamLine): boolean
+}
+
+/** The parts of a result that decide the answer. */
+interface Turn {
+  agent: { id: string }
+  run: { id: string; status: string } | null
+  wait: { kind: string } | null
+}
+
+export async function runTurn(call: Call<unknown, unknown>, command: TurnCommand): Promise<Answer> {
+  const { server, headers } = call
+  const { args, input, env, isOurs } = command
+  const waitMs = waitOf(headers.get('prefer') ?? '')
+  let durable: StreamLine | undefined
+  let wake: () => void = () => undefined
+  const isDurable = new Promise<undefined>((resolve) => {
+    wake = () => resolve(undefined)
+  })
+  const { first } = server.children.start([...args, '--json', '--stream'], {
+    input,
+    ...(env === undefined ? {} : { env }),
+    onLine: (line) => {
+      if (durable !== undefined || !isOurs(line)) return
+      durable = line
+      wake()
+    },
+  })
+  if (waitMs > 0) await Promise.race([first, after(waitMs, server.stopping)])
+  const end = await Promise.race([first, waitMs === Number.POSITIVE_INFINITY ? first : isDurable])
+  if (end === undefined) {
+    const { agent, run_id = null } = durable as unknown as StreamLine
+    return acceptedAnswer(agent, run_id)
+  }
+  if (end.error !== undefined) throw end.error
+  // `resume` prints nothing if there is nothing to continue.
+  const turn = (end.result as Turn | undefined) ?? currentTurn(call)
+  return answerOf(turn, command, {
+    isTaken: durable !== undefined || end.result === undefined,
+    isAwaited: waitMs > 0,
+  })
+}
+
+function acceptedAnswer(agent: string, runId: string | null): Answer {
+  return { status: 202, body: { agent, run_id: runId, events: `/v1/agents/${agent}/events` } }
+}
+
+function answerOf(
+  turn: Turn,
+  { canQueue }: TurnCommand,
+  { isTaken, isAwaited }: { isTaken: boolean; isAwaited: boolean },
+): Answer {
+  // A waiting or interrupted turn is an outcome of the request, unless the request itself was refused because of it.
+  const code =
+    turn.wait !== null ? codeOf(turn.wait) : turn.run?.status === 'interrupted' ? 'INTERRUPTED' : undefined
+  if (code !== undefined && !isTaken) throw refusedBy(code, turn)
+  const isQueued = canQueue === true && turn.run === null
+  if (isQueued || (!isAwaited && turn.run !== null))
+    return acceptedAnswer(turn.agent.id, turn.run?.id ?? null)
+  return { status: 200, body: turn }
+}
+
+function codeOf({ kind }: { kind: string }): string {
+  return kind === 'not_before' ? 'NOT_BEFORE' : 'WAITING'
+}
+
+function refusedBy(code: string, turn: Turn): Error {
+  return new CommandError({
+    code,
+    message: 'nothing was changed: another turn of the agent has not ended',
+    hint: `look at it: substrat show ${turn.agent.id}`,
+    facts: { agent_id: turn.agent.id, turn },
+  })
+}
+
+function currentTurn({ server, agent }: Call<unknown, unknown>): Turn {
+  const { store, agentId } = findAgent(server, agent)
+  const { agent: shown, run, reply, wait } = server.core.showAgent(store, agentId)
+  return { agent: shown, run, reply, wait } as Turn
+}
+
+/** RFC 7240. 0 for no wait. */
+function waitOf(prefer: string): number {
+  const [, seconds] = /(?:^|[,\s])wait(?:=(\d{1,6}))?(?:$|[,;\s])/i.exec(prefer) ?? [undefined, null]
+  if (seconds === null) return 0
+  return seconds === undefined ? Number.POSITIVE_INFINITY : Number(seconds) * 1000
+}
+
+function after(ms: number, stopping: AbortSignal): Promise<void> {
+  return new Promise((resolve) => {
+    if (ms !== Number.POSITIVE_INFINITY) setTimeout(resolve, ms).unref()
+    stopping.addEventListener('abort', () => resolve(), { once: true })
+  })
+}

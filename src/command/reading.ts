@@ -1,0 +1,19 @@
+/**
+ * The functions of the reading commands, for the plugin substrat-serve (dist/reading.cjs). The plugin loads them from the
+ * substrat that runs it, so that both read a home by the same rules. No command loads this file.
+ */
+export { runOfKey } from '../dispatch/keyed-message.js'
+export { type ErrorCode, EXIT_STATUS, SubstratError } from '../errors.js'
+export { OPERATOR } from '../format.js'
+export { viewInbox } from '../operations/inbox.js'
+export { type ListFilter, listAgents, showAgent } from '../operations/list-and-show.js'
+export { listRows, needsPerson } from '../operations/list-rows.js'
+export { logSize, type Position, positionAfter, readPage } from '../operations/read-log.js'
+export { viewTree } from '../operations/tree.js'
+export { viewUsage } from '../operations/usage.js'
+export { SESSION_STATES, SHOWN_STATUSES, STATUSES } from '../schema/words.js'
+export { openHome } from '../storage/open.js'
+export type { Store } from '../storage/store.js'
+export { resolveAgent } from '../tree/names.js'
+export { callingAgent } from './caller.js'
+export { errorLine } from './output.js'

@@ -1,0 +1,388 @@
+/** The requests that change something: each is an ordinary command, which needs the server only to begin. */
+import { describe, expect, test } from 'vitest'
+import { House } from '../support/cli.js'
+import { Gate } from '../support/gate.js'
+import { waitFor } from '../support/wait.js'
+import { linked, Served } from './support.js'
+
+const WAIT = { prefer: 'wait' }
+const SHELL = { tools: [{ name: 'shell', input: { command: 'echo hi > made' } }] }
+
+describe.concurrent('a message', () => {
+  test('is on disk with its run when the request is answered', async () => {
+    const house = new House()
+    const gate = new Gate(house, 'g')
+    const id = await house.spawn('a', ...gate.flags)
+    const served = await Served.start(house)
+    const { status, data } = await served.call('sendMessage', {
+      path: { agent: 'a' },
+      body: { content: 'hi' },
+    })
+    expect(status).toBe(202)
+    expect(house.records(id)).toContainEqual(
+      expect.objectContaining({ kind: 'run.started', run_id: (data as { run_id: string }).run_id }),
+    )
+    gate.open()
+    await house.waitForRecord(id, 'run.completed')
+    await served.stop()
+  })
+
+  test('with Prefer: wait is answered with the outcome of its turn', async () => {
+    const house = new House()
+    await house.spawn('a')
+    const served = await Served.start(house)
+    const content = `--help\n${'x'.repeat(300_000)} "\u2028" \u{1f600}\n`
+    const sent = await served.call('sendMessage', { path: { agent: 'a' }, body: { content }, headers: WAIT })
+    expect(sent).toMatchObject({ status: 200, data: { reply: `echo: ${content}`, wait: null } })
+    await served.stop()
+  })
+
+  test('with a wait that is too short is answered as without it', async () => {
+    const house = new House()
+    const gate = new Gate(house, 'g')
+    const id = await house.spawn('a', ...gate.flags)
+    const served = await Served.start(house)
+    const headers = { prefer: 'wait=1' }
+    expect(
+      (await served.call('sendMessage', { path: { agent: 'a' }, body: { content: 'hi' }, headers })).status,
+    ).toBe(202)
+    gate.open()
+    await house.waitForRecord(id, 'run.completed')
+    await served.stop()
+  })
+
+  test('with a repeated Idempotency-Key has one turn, and the same answer', async () => {
+    const house = new House()
+    const id = await house.spawn('a')
+    const served = await Served.start(house)
+    const send = (content: string, headers = {}) =>
+      served.call('sendMessage', {
+        path: { agent: 'a' },
+        body: { content },
+        headers: { 'idempotency-key': 'k1', ...headers },
+      })
+    const first = await send('hello', WAIT)
+    expect(first).toMatchObject({ status: 200, data: { reply: 'echo: hello' } })
+    expect((await send('hello', WAIT)).data).toMatchObject({ run: (first.data as { run: object }).run })
+    expect(await send('hello')).toMatchObject({
+      status: 202,
+      data: { run_id: (first.data as { run: { id: string } }).run.id },
+    })
+    expect(await send('other')).toMatchObject({ status: 422, problem: { code: 'KEY_CONFLICT' } })
+    expect(house.count(id, 'run.started')).toBe(1)
+    await served.stop()
+  })
+
+  test('to an agent that works is stored in its inbox', async () => {
+    const house = new House()
+    const gate = new Gate(house, 'g')
+    const id = await house.spawn('a', ...gate.flags)
+    const served = await Served.start(house)
+    const send = () => served.call('sendMessage', { path: { agent: 'a' }, body: { content: 'hi' } })
+    expect((await send()).data).toMatchObject({ run_id: expect.any(String) })
+    expect(await send()).toMatchObject({ status: 202, data: { agent: id, run_id: null } })
+    expect(house.inbox(id)).toHaveLength(1)
+    gate.open()
+    gate.open()
+    await house.waitForRecord(id, 'run.completed', 2)
+    await served.stop()
+  })
+
+  test('that fails is a problem with the status of its error', async () => {
+    const house = new House()
+    await house.spawn('a', '-o', house.scenario('s.json', { fail: { type: 'invalid' } }))
+    const served = await Served.start(house)
+    const sent = await served.call('sendMessage', {
+      path: { agent: 'a' },
+      body: { content: 'hi' },
+      headers: WAIT,
+    })
+    expect(sent).toMatchObject({ status: 502, problem: { code: 'PROVIDER_FAILED', who: 'operator' } })
+    await house.ok('suspend', 'a', '--hold')
+    const held = await served.call('sendMessage', {
+      path: { agent: 'a' },
+      body: { content: 'hi', if_busy: 'fail' },
+    })
+    expect(held).toMatchObject({ status: 409, problem: { code: 'ON_HOLD' } })
+    await served.stop()
+  })
+})
+
+describe.concurrent('a turn', () => {
+  test('that a client started goes on when the server is killed, and when Ctrl-C ends it', async () => {
+    const house = new House()
+    const gates = [new Gate(house, 'one'), new Gate(house, 'two')]
+    const ids = await Promise.all(gates.map((gate, index) => house.spawn(`a${index}`, ...gate.flags)))
+    for (const [index, signal] of (['SIGKILL', 'SIGINT'] as const).entries()) {
+      const agent = ids[index] as string
+      // A process group of its own, as a shell gives it.
+      const running = house.launch(['setsid', ...house.command('serve', '--listen', '127.0.0.1:0')], {
+        env: linked(house),
+      })
+      const served = await Served.of(house, running)
+      expect((await served.call('sendMessage', { path: { agent }, body: { content: 'hi' } })).status).toBe(
+        202,
+      )
+      process.kill(-running.pid, signal)
+      expect((await running.result).exit).toBe(signal === 'SIGINT' ? 0 : 137)
+      expect(house.count(agent, 'run.completed')).toBe(0)
+      gates[index]?.open()
+      await house.waitForRecord(agent, 'run.completed')
+      expect(house.count(agent, 'run.interrupted')).toBe(0)
+    }
+  })
+
+  test('is created with its agent, and an agent without a prompt has none', async () => {
+    const house = new House()
+    const served = await Served.start(house)
+    const workspace = house.workspace
+    const made = await served.call('spawnAgent', { body: { name: 'a', workspace } })
+    expect(made).toMatchObject({ status: 201, data: { agent: { name: 'a' }, run: null } })
+    const started = await served.call('spawnAgent', {
+      body: { name: 'b', workspace, prompt: 'hi' },
+      headers: WAIT,
+    })
+    expect(started).toMatchObject({ status: 200, data: { agent: { name: 'b' }, reply: 'echo: hi' } })
+    const child = await served.call('spawnAgent', {
+      body: { name: 'c', parent: 'b', workspace, prompt: 'hi' },
+    })
+    expect(child.status).toBe(202)
+    const again = await served.call('spawnAgent', { body: { name: 'a', workspace } })
+    expect(again).toMatchObject({ status: 409, problem: { code: 'NAME_TAKEN' } })
+    const used = await served.call('spawnAgent', { body: { name: 'a', workspace, if_exists: 'use' } })
+    expect(used.data).toMatchObject({ agent: { id: (made.data as { agent: { id: string } }).agent.id } })
+    await served.stop()
+  })
+
+  test('that failed is repeated; without one to continue, resume changes nothing', async () => {
+    const house = new House()
+    const id = await house.spawn(
+      'a',
+      '-o',
+      house.scenario('s.json', { fail: { type: 'invalid', attempts: 1 } }),
+    )
+    await house.run(['send', 'a', 'hi'])
+    const served = await Served.start(house)
+    const path = { agent: 'a' }
+    expect(await served.call('retryTurn', { path, body: {}, headers: WAIT })).toMatchObject({ status: 200 })
+    const log = house.log(id)
+    expect(await served.call('resumeAgent', { path, body: {}, headers: WAIT })).toMatchObject({ status: 200 })
+    expect(house.log(id)).toBe(log)
+    await served.stop()
+  })
+})
+
+describe.concurrent('a decision', () => {
+  async function waiting(): Promise<{
+    house: House
+    served: Served
+    id: string
+    token: string
+    tokenId: string
+  }> {
+    const house = new House()
+    const id = await house.spawn('a', '-o', house.scenario('s.json', SHELL, { say: 'done' }))
+    const { json } = await house.run(['send', 'a', 'hi', '--json'])
+    return {
+      house,
+      served: await Served.start(house),
+      id,
+      token: json.wait.token,
+      tokenId: json.wait.token_id,
+    }
+  }
+  const path = { agent: 'a' }
+
+  test('approves the calls, or denies them', async () => {
+    const { house, served, tokenId } = await waiting()
+    const foreign = { token_id: '00000000-0000-4000-8000-000000000000' }
+    expect((await served.call('approveCalls', { path, body: foreign })).problem.code).toBe('TOKEN_NOT_FOUND')
+    const approved = await served.call('approveCalls', { path, body: { token_id: tokenId }, headers: WAIT })
+    expect(approved).toMatchObject({ status: 200, data: { reply: 'done' } })
+    expect(house.read('made')).toBe('hi\n')
+    await served.stop()
+    const other = await waiting()
+    const denied = await other.served.call('denyCalls', { path, body: { reason: 'no' }, headers: WAIT })
+    expect(denied).toMatchObject({ status: 200, data: { reply: 'done' } })
+    expect(other.house.read('made')).toBeUndefined()
+    await other.served.stop()
+  })
+
+  test('answers a question', async () => {
+    const house = new House()
+    const asks = { tools: [{ name: 'ask_operator', input: { question: 'Which?' } }] }
+    await house.spawn('a', '-o', house.scenario('s.json', asks, { say: 'thanks' }))
+    const served = await Served.start(house)
+    const asked = await served.call('sendMessage', { path, body: { content: 'hi' }, headers: WAIT })
+    expect(asked).toMatchObject({ status: 200, data: { reply: null, wait: { kind: 'input' } } })
+    const body = { content: 'more', if_waiting: 'fail' as const }
+    expect(await served.call('sendMessage', { path, body })).toMatchObject({
+      status: 409,
+      problem: { code: 'WAITING' },
+    })
+    const answered = await served.call('answerQuestion', { path, body: { text: '--blue' }, headers: WAIT })
+    expect(answered).toMatchObject({ status: 200, data: { reply: 'thanks' } })
+    await served.stop()
+  })
+
+  test('with the resume token as bearer token needs no other, and that token allows nothing else', async () => {
+    const { served, token } = await waiting()
+    const authorization = `Bearer ${token}`
+    expect((await served.call('listAgents', { headers: { authorization } })).status).toBe(401)
+    expect((await served.call('approveCalls', { path, body: {}, headers: { authorization } })).status).toBe(
+      401,
+    )
+    const headers = { authorization, ...WAIT }
+    const body = { decision: 'approve' as const }
+    const elsewhere = await served.call('resumeAgent', { path: { agent: 'nobody' }, body, headers })
+    expect(elsewhere).toMatchObject({ status: 403, problem: { code: 'TOKEN_FOREIGN' } })
+    expect((await served.call('resumeAgent', { path, body: {}, headers })).status).toBe(400)
+    const resumed = await served.call('resumeAgent', { path, body, headers })
+    expect(resumed).toMatchObject({ status: 200, data: { reply: 'done' } })
+    await served.stop()
+  })
+
+  test.for<
+    [
+      string,
+      number,
+      string,
+      (token: string, house: House) => Promise<[string | undefined, 'approve' | 'input']>,
+    ]
+  >([
+    ['missing', 401, 'TOKEN_MISSING', async () => [undefined, 'approve']],
+    ['malformed', 401, 'TOKEN_MALFORMED', async () => ['st_x', 'approve']],
+    ['invalid', 403, 'TOKEN_FOREIGN', async (token) => [`${token.slice(0, -4)}AAAA`, 'approve']],
+    ['for another decision', 400, 'USAGE', async (token) => [token, 'input']],
+    [
+      'revoked',
+      410,
+      'TOKEN_REVOKED',
+      async (token, house) => {
+        await house.ok('token', 'rotate', 'a')
+        return [token, 'approve']
+      },
+    ],
+    [
+      'consumed by another decision',
+      409,
+      'TOKEN_CONSUMED',
+      async (token, house) => {
+        await house.ok('resume', 'a', '--token', token, '--deny')
+        return [token, 'approve']
+      },
+    ],
+  ])('with a token that is %s is %i %s', async ([, status, code, prepare]) => {
+    const { house, served, token } = await waiting()
+    const [given, decision] = await prepare(token, house)
+    const body = { decision, text: 'x', ...(given === undefined ? {} : { token: given }) }
+    expect(await served.call('resumeAgent', { path, body })).toMatchObject({ status, problem: { code } })
+    await served.stop()
+  })
+
+  test('with a token that has expired is 410 TOKEN_EXPIRED', async () => {
+    const house = new House({ SUBSTRAT_TOKEN_LIFETIME: '1ms' })
+    const id = await house.spawn('a', '-o', house.scenario('s.json', SHELL))
+    const { json } = await house.run(['send', 'a', 'hi', '--json'])
+    await house.waitForTime(id)
+    const served = await Served.start(house)
+    const body = { decision: 'approve' as const, token: json.wait.token as string }
+    const refused = await served.call('resumeAgent', { path, body })
+    expect(refused).toMatchObject({ status: 410, problem: { code: 'TOKEN_EXPIRED', who: 'operator' } })
+    await served.stop()
+  })
+
+  test('that is repeated consumes its token once and has the same outcome', async () => {
+    const { house, served, id, token } = await waiting()
+    const body = { decision: 'approve' as const, token }
+    const first = await served.call('resumeAgent', { path, body, headers: WAIT })
+    const second = await served.call('resumeAgent', { path, body, headers: WAIT })
+    expect(second).toMatchObject({ status: 200, data: { reply: (first.data as { reply: string }).reply } })
+    expect(house.count(id, 'token.consumed')).toBe(1)
+    await served.stop()
+  })
+})
+
+describe.concurrent('a control', () => {
+  test('gates, ungates, suspends, cancels and terminates', async () => {
+    const house = new House()
+    const gate = new Gate(house, 'g')
+    const id = await house.spawn('a', ...gate.flags)
+    await house.spawn('b', '--parent', 'a')
+    const served = await Served.start(house)
+    const path = { agent: 'a' }
+    expect((await served.call('gateAgent', { path, body: {} })).data).toMatchObject({
+      gated: true,
+      applied: true,
+    })
+    const refused = await served.call('sendMessage', { path, body: { content: 'x', if_busy: 'fail' } })
+    expect(refused).toMatchObject({ status: 409, problem: { code: 'GATED' } })
+    expect((await served.call('ungateAgent', { path, body: {} })).data.gated).toBe(false)
+    await served.call('sendMessage', { path, body: { content: 'hi' } })
+    await gate.isReached()
+    const { data } = await served.call('cancelTurn', { path, body: {} })
+    expect(data.agents).toMatchObject([{ agent: { id }, cancelled: true }])
+    expect((await served.call('suspendAgent', { path, body: { hold: true } })).data.agent.state).toBe(
+      'suspended',
+    )
+    const alone = await served.call('terminateAgent', { path, body: {} })
+    expect(alone).toMatchObject({ status: 409, problem: { code: 'HAS_CHILDREN' } })
+    const ended = await served.call('terminateAgent', { path, body: { recursive: true } })
+    expect(ended.data.agents.map(({ path }) => path)).toEqual(['a/b', 'a'])
+    await served.stop()
+  })
+
+  test('is refused by a server that only reads, like every other write', async () => {
+    const house = new House()
+    const id = await house.spawn('a')
+    const served = await Served.start(house, '--read-only')
+    const log = house.log(id)
+    for (const [at, methods] of Object.entries(served.document.paths))
+      if ('post' in methods) {
+        const response = await served.post(at.replace('{agent}', 'a'), {})
+        expect([at, response.status, ((await response.json()) as { code: string }).code]).toEqual([
+          at,
+          403,
+          'READ_ONLY',
+        ])
+      }
+    expect(house.log(id)).toBe(log)
+    await served.stop()
+  })
+
+  test('with a field that does not exist, or a body of another type, is refused', async () => {
+    const served = await Served.start(new House())
+    expect(await (await served.post('/v1/agents/a/gate', { recursiv: true })).json()).toMatchObject({
+      code: 'USAGE',
+    })
+    const form = {
+      method: 'POST',
+      body: 'a=b',
+      headers: { 'content-type': 'application/x-www-form-urlencoded' },
+    }
+    expect((await served.fetch('/v1/agents', form)).status).toBe(415)
+    const large = {
+      method: 'POST',
+      body: Buffer.alloc(25 * 1024 * 1024),
+      headers: { 'content-type': 'application/json' },
+    }
+    expect((await served.fetch('/v1/agents', large)).status).toBe(413)
+    await served.stop()
+  })
+})
+
+test('a command that is killed after its record is answered from it, and without one is a problem', async () => {
+  const house = new House()
+  const gate = new Gate(house, 'g')
+  const id = await house.spawn('a', ...gate.flags)
+  const served = await Served.start(house)
+  const sending = served.call('sendMessage', { path: { agent: 'a' }, body: { content: 'hi' }, headers: WAIT })
+  await gate.isReached()
+  const pid = house
+    .records(id)
+    .flatMap((record) => (record.kind === 'run.started' ? [record.boot_id] : []))[0]
+  process.kill(Number(pid?.split('/')[2]), 'SIGKILL')
+  expect(await sending).toMatchObject({ status: 502, problem: { code: 'CHILD_DIED', who: 'anyone' } })
+  await waitFor(() => house.count(id, 'run.started') === 1, 'the record')
+  await served.stop()
+})
