@@ -73,7 +73,7 @@ test('the package prints its version and its help, and creates no home for that'
 test('an agent is spawned, gets a message, is killed in the middle of a turn and continues, with all files under ~/.substrat', async () => {
   const person = new Newcomer()
   const scenario = person.scenario('slow.json', { say: 'Hello.' }, { after_file: 'go', say: 'Forty-two.' })
-  const id = await person.spawn('thinker', '--option', scenario)
+  const id = await person.spawn('thinker', '--provider', 'scripted', '--option', scenario)
   expect((await person.ok('send', 'thinker', 'Hello?')).stdout).toBe('Hello.\n')
 
   const ask = ['send', 'thinker', 'What is the answer?', '--key', 'q1']
