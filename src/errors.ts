@@ -94,6 +94,9 @@ export function shellWord(text: string): string {
   return /^[\p{L}\p{N}_./:@%+=-]+$/u.test(text) ? text : `'${text.replaceAll("'", `'\\''`)}'`
 }
 
+/** Replaces each damaged log by its undamaged part. Only a person may choose it, because it loses the records after the damage. */
+export const REBUILD = 'substrat doctor --all --rebuild'
+
 /** The stored conversation is damaged. `what` names the file and the place. No command changes a damaged file. */
 export function damagedConversation(what: string, { hint, facts = {} }: ErrorDetails): SubstratError {
   return new SubstratError('CORRUPT', `the stored conversation is damaged: ${what}`, {

@@ -77,7 +77,7 @@ end()
 function build() {
   const steps = [
     ['node', ['esbuild.config.mjs']],
-    ['npm', ['run', '-s', 'build', '-ws', '--if-present']],
+    ['npm', ['run', '-s', 'build', '--workspaces', '--if-present']],
   ]
   for (const [program, args] of steps) {
     const { status } = spawnSync(program, args, { cwd: root, stdio: ['ignore', 'ignore', 'inherit'] })

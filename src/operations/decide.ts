@@ -209,6 +209,7 @@ async function decidedBefore(
 function waitOf(state: State, tokenId: string | null): Wait {
   const wait = openWait(state)
   if (wait === null || wait.resume_token_id === null) {
+    if (state.recovery.interruption?.reason === 'wait_timeout') throw tooLate(state)
     const why = state.moved === undefined ? 'is not waiting for a decision' : howEnded(state)
     throw new SessionStateError(`${nameOf(state)} ${why}`, {
       hint: `see its status: substrat show ${wordOf(state)}`,
@@ -220,6 +221,13 @@ function waitOf(state: State, tokenId: string | null): Wait {
     hint: `its token is ${wait.resume_token_id}: substrat show ${wordOf(state)}`,
     facts: { agent_id: state.id, token_id: wait.resume_token_id },
   })
+}
+
+function tooLate(state: State): SubstratError {
+  return new SessionStateError(
+    `${nameOf(state)} waits no longer: no approval, answer or result came before the deadline`,
+    { hint: `continue its turn: substrat resume ${wordOf(state)}`, facts: { agent_id: state.id } },
+  )
 }
 
 function checkDecision(state: State, wait: Wait, { decision }: DecisionRequest): void {

@@ -5,7 +5,7 @@ import { lastKnownPath, missingLog } from '../dispatch/read-state.js'
 import { turnObstacle } from '../dispatch/turn-obstacle.js'
 import { viewAgent, viewTurn } from '../dispatch/view.js'
 import { SubstratError } from '../errors.js'
-import { countPending, type MailIndex, mailIndexOf } from '../mail/inbox.js'
+import { hasDueMail, type MailIndex, mailIndexOf } from '../mail/inbox.js'
 import type { AgentView, ShownAgent } from '../schema/output.js'
 import type { ListedAgent } from '../schema/output-overview.js'
 import { STATUSES } from '../schema/words.js'
@@ -95,7 +95,7 @@ function viewOpened(store: Store, state: State, opened: OpenedAgent): ShownAgent
     usage: state.usage,
     holder,
     trouble: whyUnfinished(state, status),
-    next: nextCommand(state, status, holder === null && countPending(store, state, mailIds) > 0),
+    next: nextCommand(state, status, holder === null && hasDueMail(store, state, mailIds)),
   }
 }
 
@@ -117,12 +117,12 @@ function whyUnfinished(state: State, status: Status): string | null {
   return isLeft ? 'its process died' : troubleOf(state.run)
 }
 
-function nextCommand(state: State, status: Status, isPending: boolean): string | null {
+function nextCommand(state: State, status: Status, hasMail: boolean): string | null {
   const name = wordOf(state)
   if (status === 'running') return `substrat log ${name} --follow`
   const obstacle = turnObstacle(state, status === 'waiting' ? 'mail' : 'message')
   if (obstacle !== undefined) return obstacle.next
-  return isUnfinished(state) || isPending ? `substrat resume ${name}` : `substrat send ${name} '…'`
+  return isUnfinished(state) || hasMail ? `substrat resume ${name}` : `substrat send ${name} '…'`
 }
 
 function listedAgent(store: Store, id: string, hasMail: MailIndex, onSummary?: OnSummary): ListedAgent {

@@ -10,6 +10,7 @@ import { turnObstacle } from '../dispatch/turn-obstacle.js'
 import { continueTurn } from '../dispatch/turns.js'
 import { viewTurn } from '../dispatch/view.js'
 import { SessionStateError } from '../errors.js'
+import { hasDueMail } from '../mail/inbox.js'
 import type { Provider } from '../provider/contract.js'
 import { stopKeptServerOrThrow } from '../provider/kept-server.js'
 import { type SettleResult, settingsOf } from '../recovery/settle.js'
@@ -46,8 +47,11 @@ async function resumeSession(
   // Before anything changes: a hold stays, and no new session begins.
   if (turnObstacle(session.state, 'resume')?.kind === 'program')
     return runOwnTurn(ctx, session, onOutcome, async () => session.state.run as Run)
-  const provider = await ctx.providers.check(session.state.provider_name, settingsOf(session))
-  if (reseed) refuseSeed(session, provider.kind)
+  // An idle agent needs no provider: its API key may be missing.
+  if (reseed || hasWork(session)) {
+    const provider = await ctx.providers.check(session.state.provider_name, settingsOf(session))
+    if (reseed) refuseSeed(session, provider.kind)
+  }
   if (session.state.hold) session.append([{ kind: 'session.configured', hold: false }])
   const isLast = (): boolean => hasNoMoreTurns(ctx, session)
   if (reseed) {
@@ -73,6 +77,10 @@ function goOnSeeded(
 ): Promise<ContinueResult> {
   if (!isLost(session.state)) return continueLatest(ctx, session, { auto: false, settled, isLast })
   return continueTurn(ctx, session, false, { isLast }).then((again) => ({ outcome: 'ran', run: again }))
+}
+
+function hasWork({ store, state, mailIds }: Session): boolean {
+  return isUnfinished(state) || state.isPoked || hasDueMail(store, state, mailIds)
 }
 
 function isLost({ run }: State): boolean {

@@ -1,5 +1,5 @@
 /** Loads a state from disk: a trusted snapshot and the records after it, or else the whole log. */
-import { damagedConversation, SessionStateError, SubstratError } from '../errors.js'
+import { damagedConversation, REBUILD, SessionStateError, SubstratError } from '../errors.js'
 import { isKnownFormat } from '../format.js'
 import type { LogDamage, LoggedRecord, LogReader, OpenedAgent, Store, Unframed } from '../storage/store.js'
 import { fold } from './fold/fold.js'
@@ -175,7 +175,7 @@ export function* recordsOfKinds(
 
 function corruptError(log: LogReader, at: { offset: number; seq: number; reason: string }): SubstratError {
   return damagedConversation(`${log.path} is damaged at byte ${at.offset}, record ${at.seq}: ${at.reason}`, {
-    hint: 'restore the file from a backup; the data before that byte is intact',
+    hint: `restore the file from a backup, or continue from its undamaged part, before that byte: ${REBUILD}`,
     facts: { path: log.path, offset: at.offset, seq: at.seq },
   })
 }

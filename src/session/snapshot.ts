@@ -8,7 +8,7 @@
  * - Losing a snapshot costs only time.
  */
 
-import { damagedConversation, type SubstratError } from '../errors.js'
+import { damagedConversation, REBUILD, type SubstratError } from '../errors.js'
 import type { JsonObject } from '../format.js'
 import { limits } from '../limits.js'
 import type { LogReader, PeekedSnapshot, Unframed } from '../storage/store.js'
@@ -135,7 +135,7 @@ function aheadOfLog(state: State, log: LogReader): SubstratError {
   return damagedConversation(
     `${log.path} ends at byte ${log.size()}, but its snapshot covers ${state.last_seq} records in ${state.log_bytes} bytes: acknowledged records are missing`,
     {
-      hint: `restore ${log.path} from a backup; or, to accept the loss, move session.json out of its directory`,
+      hint: `restore ${log.path} from a backup, or accept the loss: ${REBUILD}`,
       facts: { path: log.path, offset: log.size(), seq: state.last_seq },
     },
   )

@@ -423,6 +423,41 @@ test('an agent whose provider was uninstalled keeps its session: exit 3, and not
   expect(house.findings(true)).toEqual([])
 })
 
+test('show and send name the command that continues from the undamaged part of a damaged log, and it does', async () => {
+  const house = new House()
+  const id = await house.spawn('a')
+  for (const text of ['one', 'two']) await house.ok('send', 'a', text)
+  house.damage(id, (log) => log.replace('"echo: one"', '"echo: onf"'))
+  rmSync(house.agentFile(id, 'session.json'))
+  for (const args of [
+    ['show', id],
+    ['send', id, 'three'],
+  ])
+    expectRefusal(
+      await house.run(args),
+      10,
+      /from its undamaged part, before that byte: substrat doctor --all --rebuild;/,
+    )
+  await house.ok('doctor', '--all', '--rebuild')
+  await house.ok('resume', id)
+  expect((await house.ok('send', id, 'two')).stdout).toBe('echo: two\n')
+})
+
+test('show and send name the command that accepts the loss of records that the snapshot covers, and it does', async () => {
+  const house = new House()
+  const id = await house.spawn('a')
+  await house.ok('send', 'a', 'one')
+  house.damage(id, (log) => `${log.split('\n').slice(0, 2).join('\n')}\n`)
+  for (const args of [
+    ['show', id],
+    ['send', id, 'two'],
+  ])
+    expectRefusal(await house.run(args), 10, /or accept the loss: substrat doctor --all --rebuild;/)
+  await house.ok('doctor', '--all', '--rebuild')
+  await house.ok('resume', id)
+  expect((await house.ok('send', id, 'two')).stdout).toBe('echo: two\n')
+})
+
 test('send names a missing blob of the conversation, and claims only that this file was not changed', async () => {
   const house = new House()
   const id = await house.spawn('a', '--option', house.scenario('s.json', { say: 'one' }, { say: 'two' }))

@@ -55,6 +55,12 @@ function expectWhole(house: House, id: string): void {
 }
 
 describe.concurrent('cancel', () => {
+  test('without an agent cancels nothing, and says how to find one', async () => {
+    const { exit, stderr } = await new House().run(['cancel'])
+    expect(exit).toBe(2)
+    expect(stderr).toBe('substrat: cancel needs either an agent or --all (list the agents: substrat list)\n')
+  })
+
   test('ends the tools of a running turn with all their children; the sender exits 14', async () => {
     const house = new House()
     const { id, sender } = await inTool(house, TREE)

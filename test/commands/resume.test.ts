@@ -40,6 +40,16 @@ describe.concurrent('resume', () => {
     expect(house.count(id, 'message.user')).toBe(1)
   })
 
+  test('needs a provider only if there is work', async () => {
+    const house = new House()
+    const file = house.scenario('s.json', { say: 'done' })
+    await house.spawn('a', '--option', file)
+    house.write('s.json', 'not JSON')
+    expect(await house.run(['resume', 'a'])).toMatchObject({ exit: 0, stderr: '' })
+    await house.ok('send', 'a', '--queue', '--no-drain', 'later')
+    expect((await house.run(['resume', 'a'])).exit).toBe(8)
+  })
+
   test('prints with --stream the records of the turn', async () => {
     const house = new House()
     await interrupted(house)

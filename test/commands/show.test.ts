@@ -130,6 +130,16 @@ describe.concurrent('show', () => {
     )
   })
 
+  test('suggests resume only for mail that is due', async () => {
+    const house = new House()
+    await house.spawn('a')
+    const next = async (): Promise<string> => (await house.ok('show', 'a', '--json')).json.next
+    await house.ok('send', 'a', '--queue', '--no-drain', '--not-before', '2999-01-01T00:00:00Z', 'later')
+    expect(await next()).toBe("substrat send a '…'")
+    await house.ok('send', 'a', '--queue', '--no-drain', 'now')
+    expect(await next()).toBe('substrat resume a')
+  })
+
   test('--reply prints only the latest reply, in full', async () => {
     const house = new House()
     await house.spawn('a')

@@ -334,8 +334,20 @@ describe.concurrent('a waiting turn', () => {
     await house.waitForTime(id)
     const log = house.log(id)
     expect((await house.ok('list', '--json')).json.agents[0].status).toBe('interrupted_waiting')
-    expect((await house.ok('show', 'a')).stdout).toMatch(/^next +substrat resume a$/m)
+    const { stdout } = await house.ok('show', 'a')
+    expect(stdout).toMatch(/^waited for +approval until \S+ \S+Z: none came in time$/m)
+    expect(stdout).toMatch(/^next +substrat resume a$/m)
     expect(house.log(id)).toBe(log)
+    for (const late of [
+      ['approve', 'a'],
+      ['deny', 'a'],
+      ['answer', 'a', 'yes'],
+    ])
+      expect(await house.run(late)).toMatchObject({
+        exit: 13,
+        stderr:
+          'substrat: a waits no longer: no approval, answer or result came before the deadline (continue its turn: substrat resume a)\n',
+      })
     // It asks again each time, until a person decides.
     for (const of of [['--all'], ['--all'], ['a']]) expect((await house.run(['recover', ...of])).exit).toBe(6)
     const ends = house.records(id).filter(({ kind }) => kind === 'run.interrupted')
@@ -349,6 +361,20 @@ describe.concurrent('a waiting turn', () => {
     expect((await house.run(decides(asked.json.wait.token, '--approve'))).stdout).toBe('finished\n')
     expect(ran(house)).toBe(1)
     expect(house.findings(true)).toEqual([])
+  })
+})
+
+describe.concurrent('the reason of a denial', () => {
+  test.each([
+    ['not today', 'Denied by the operator: not today.'],
+    ['No.', 'Denied by the operator: No.'],
+    ['Why?', 'Denied by the operator: Why?'],
+    ['see “make”.', 'Denied by the operator: see “make”.'],
+  ])('%s ends the sentence that the model gets with one stop', async (reason, content) => {
+    const house = new House()
+    const { id } = await parked(house)
+    await house.ok('deny', 'a', '--reason', reason)
+    expect(house.records(id).find(({ kind }) => kind === 'tool.finished')).toMatchObject({ content })
   })
 })
 

@@ -5,6 +5,7 @@ import { awaitedThing } from '../../dispatch/turn-obstacle.js'
 import type { ListFilter } from '../../operations/list-and-show.js'
 import type { ShownAgent, WaitView } from '../../schema/output.js'
 import type { ListedAgent } from '../../schema/output-overview.js'
+import type { Status } from '../../schema/words.js'
 import { askText } from './ask-text.js'
 import { elapsedText } from './elapsed.js'
 import { table } from './table.js'
@@ -87,7 +88,7 @@ export function describeAgent(shown: ShownAgent): string {
     ['reason', trouble],
     ['usage', shown.usage === null || shown.usage.runs === 0 ? null : totalText(shown.usage)],
     ...(wait === null ? [] : asksText(wait)),
-    [wait?.kind === 'not_before' ? 'waits until' : 'waits for', wait === null ? null : describeWait(wait)],
+    ...(wait === null ? [] : [waitText(wait, agent.status)]),
     replyText(shown),
     ['next', next],
   ]
@@ -120,9 +121,16 @@ function remindersText({ reminders }: ShownAgent): [string, string][] {
   ])
 }
 
-function describeWait({ kind, token_id, deadline_at, not_before }: WaitView): string {
-  if (kind === 'not_before') return readableTime(not_before ?? '')
-  return `${awaitedThing({ kind })} until ${readableTime(deadline_at ?? '')}, token ${token_id}`
+/** A wait is over at its deadline, although the next writing command records that. */
+function waitText(
+  { kind, token_id, deadline_at, not_before }: WaitView,
+  status: Status,
+): [label: string, text: string] {
+  if (kind === 'not_before') return ['waits until', readableTime(not_before ?? '')]
+  const awaited = `${awaitedThing({ kind })} until ${readableTime(deadline_at ?? '')}`
+  return status === 'waiting'
+    ? ['waits for', `${awaited}, token ${token_id}`]
+    : ['waited for', `${awaited}: none came in time`]
 }
 
 /** Aligns further lines with the first. */

@@ -165,7 +165,7 @@ export function decidedStep(
   const isDenied = decision === 'deny'
   const denial =
     run.wait?.kind === 'tool_result' ? 'The operator ended the wait for the result' : 'Denied by the operator'
-  const content = isDenied ? `${denial}${text === '' ? '' : `: ${text}`}.` : text
+  const content = isDenied ? ended(`${denial}${text === '' ? '' : `: ${text}`}`) : text
   for (const call_id of asked) {
     records.push({
       kind: 'tool.finished',
@@ -183,6 +183,11 @@ export function decidedStep(
     run.calls.map((call) => (asked.includes(call.call_id) ? finishedCall(call) : call)),
     policy,
   )
+}
+
+/** The text as a whole sentence. A person's reason may already end with a stop. */
+function ended(text: string): string {
+  return /[.!?…]['")]?$/.test(text) ? text : `${text}.`
 }
 
 export function parkedRecords(
