@@ -3,7 +3,7 @@ import * as Args from '@oclif/core/args'
 import { BaseCommand } from '../src/command/base.js'
 import { type Candidate, type CommandFacts, candidatesFor } from '../src/command/completion/candidates.js'
 import { oneLine } from '../src/command/output.js'
-import { SETTING_KEYS, settingHelp } from '../src/command/settings.js'
+import { allKeys } from '../src/command/settings.js'
 import { readUserFile } from '../src/files/user-files.js'
 import { agentWords } from '../src/operations/list-and-show.js'
 import type { SchemaList } from '../src/schema/output-home.js'
@@ -20,12 +20,13 @@ export default class Complete extends BaseCommand {
 
   async run(): Promise<void> {
     const { argv } = await this.parse(Complete)
-    const found = candidatesFor(argv as string[], {
+    const found = await candidatesFor(argv as string[], {
       commands: commandsIn(this.config.root),
       agents: () => agentWords(this.openForRead()),
       providers: () => this.providers.list().map(({ name, plugin }) => ({ word: name, description: plugin })),
       schemas: () => schemasIn(this.config.root),
-      settings: () => SETTING_KEYS.map((word) => ({ word, description: settingHelp(word) })),
+      settings: async () =>
+        (await allKeys(this.providers)).map(({ key, help }) => ({ word: key, description: help })),
     })
     if (found.length > 0)
       this.print(found.map(({ word, description }) => `${oneLine(word)}\t${oneLine(description)}`).join('\n'))

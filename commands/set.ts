@@ -14,7 +14,7 @@ export default class SetCommand extends BaseCommand {
   static override flags = {
     model: Flags.string({
       char: 'm',
-      description: "change the model; an empty value selects the provider's default",
+      description: 'change the model; an empty value selects the default of a new agent',
     }),
     system: Flags.string({
       char: 's',

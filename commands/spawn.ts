@@ -37,7 +37,7 @@ export default class Spawn extends BaseCommand {
     }),
     model: Flags.string({
       char: 'm',
-      description: 'model, as the provider names it; default: the model setting',
+      description: 'model, as the provider names it; default: the PROVIDER.model or the model setting',
     }),
     system: Flags.string({ char: 's', description: 'instructions (system prompt); default: none' }),
     workspace: Flags.string({ char: 'w', default: '.', description: 'working directory of the agent' }),
@@ -45,7 +45,7 @@ export default class Spawn extends BaseCommand {
       char: 'o',
       multiple: true,
       multipleNonGreedy: true,
-      description: 'set a provider option, as name=value; repeatable',
+      description: 'set a provider option, as name=value; repeatable; default: the PROVIDER.OPTION setting',
     }),
     'if-exists': Flags.option({
       options: ['fail', 'use'] as const,
@@ -77,8 +77,8 @@ export default class Spawn extends BaseCommand {
     const request = {
       name: flags.name ?? null,
       parent,
-      provider: flags.provider ?? this.settings.text('provider'),
-      model: flags.model ?? this.settings.text('model'),
+      provider: flags.provider ?? this.settings.get('provider').value,
+      model: flags.model ?? null,
       instructions: flags.system ?? null,
       workspace: resolve(flags.workspace),
       options: parseOptions(flags.option),

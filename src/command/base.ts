@@ -21,6 +21,7 @@ import { resolveRelative } from '../tree/relations.js'
 import { Shutdown } from '../turn/stop.js'
 import { boundsFrom } from './bounds.js'
 import { callingAgent } from './caller.js'
+import { SETTING_KEYS } from './config-text.js'
 import { live } from './flags.js'
 import {
   asSubstratError,
@@ -33,7 +34,7 @@ import {
 } from './output.js'
 import { askText } from './print/ask-text.js'
 import { ConsoleReporter } from './reporter.js'
-import { SETTING_KEYS, Settings } from './settings.js'
+import { Settings } from './settings.js'
 import { guardStdio, stdout } from './stdio.js'
 
 export interface ContextOptions {
@@ -91,7 +92,10 @@ export abstract class BaseCommand extends Command {
   }
 
   protected get providers(): ProviderRegistry {
-    return new ProviderRegistry(() => this.config.plugins.values() as Iterable<PluginFacts>)
+    return new ProviderRegistry(
+      () => this.config.plugins.values() as Iterable<PluginFacts>,
+      (provider, options) => this.settings.defaultsOf(provider, options),
+    )
   }
 
   /** The places of provider plugins, for `doctor` to check. */

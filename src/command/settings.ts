@@ -1,69 +1,105 @@
 /**
- * The value of each setting. The order of precedence: command flag, environment, config.json, default. The settings
- * themselves are in src/schema/settings.ts, and a test compares docs/config.md with them.
+ * The value of each setting. The order of precedence: command flag, environment, config.json, default. The general settings
+ * are in src/schema/settings.ts, and a test compares docs/config.md with them. The settings of a provider are its model and
+ * its options, which only the provider knows.
  */
 import { suggestion } from '../closest.js'
-import { SubstratError, shellWord } from '../errors.js'
+import { SubstratError } from '../errors.js'
+import { listProviders } from '../provider/listing.js'
+import { type ProviderDefaults, type ProviderRegistry, unknownOptionError } from '../provider/registry.js'
 import type { McpServer } from '../schema/config.js'
 import type { SettingView } from '../schema/output-home.js'
 import { SETTINGS } from '../schema/settings.js'
 import type { Store } from '../storage/store.js'
+import {
+  type ConfigValues,
+  checkValue,
+  configPath,
+  invalidConfigError,
+  isSettingKey,
+  type ProviderKey,
+  providerKeyOf,
+  readConfig,
+  SETTING_KEYS,
+  type SettingKey,
+} from './config-text.js'
 import { parseDuration } from './durations.js'
-import { EXPECTED, isValid, parseDurations, parseNames, parseServers } from './setting-kinds.js'
+import { parseDurations, parseNames, parseServers } from './setting-kinds.js'
 
-export type SettingKey = keyof typeof SETTINGS
-export const SETTING_KEYS = Object.keys(SETTINGS) as SettingKey[]
-
-export function settingHelp(key: SettingKey): string {
-  return SETTINGS[key].help
-}
-
-type EffectiveSetting = SettingView & { key: SettingKey }
-
-type ConfigFile = Record<string, unknown>
+/** The option under which a provider's model is set: `openai.model`. */
+const MODEL_OPTION = 'model'
+const NOT_INSTALLED_HELP = 'no installed provider has this setting'
+const MODEL_HELP = 'model of a new agent with this provider'
 
 export class Settings {
   private constructor(
-    private readonly file: Partial<Record<SettingKey, string>>,
+    private readonly file: ConfigValues,
+    /** Where `file` was read. */
+    private readonly where: string,
     /** Receives the reason why an unusable variable is ignored. Undefined: such a variable is an error. */
     private readonly note: ((text: string) => void) | undefined,
   ) {}
 
   /** Throws CONFIG_INVALID for an invalid config.json. */
   static read(store: Store | undefined): Settings {
-    return new Settings(readConfig(store), undefined)
+    return new Settings(readConfig(store), store === undefined ? '' : configPath(store), undefined)
   }
 
   /** For recovery, which must not fail because of an invalid file or variable. */
   static readLeniently(store: Store | undefined, note: (text: string) => void): Settings {
     try {
-      return new Settings(readConfig(store), note)
+      return new Settings(readConfig(store), store === undefined ? '' : configPath(store), note)
     } catch (error) {
       if (!(error instanceof SubstratError)) throw error
       note(`${error.message}; using the defaults`)
-      return new Settings({}, note)
+      return new Settings({}, '', note)
     }
   }
 
-  /** The text of config.json with the new value. The old value of that key may be invalid: this is how a user corrects it. */
-  static textWith(store: Store, key: SettingKey, value: string): string {
-    const config = { ...parseConfig(store), [key]: value }
-    checkValue(key, value, 'the value')
-    checkConfig(config, store.label({ kind: 'config' }))
-    return `${JSON.stringify(config, null, 2)}\n`
-  }
-
-  get(key: SettingKey): EffectiveSetting {
+  get(key: SettingKey): SettingView {
     const { default: byDefault, env, help } = SETTINGS[key]
-    const fromEnvironment = this.fromEnvironment(key)
-    const value = fromEnvironment ?? this.file[key] ?? byDefault
-    const source =
-      fromEnvironment !== undefined ? 'environment' : this.file[key] !== undefined ? 'config' : 'default'
-    return { key, value, source, default: byDefault, env, help }
+    return this.view({ key, env, help, default: byDefault })
   }
 
-  text(key: 'provider' | 'model'): string | null {
-    return this.get(key).value
+  /** The model of a provider, or one of its options. `help` is the provider's. */
+  ofProvider({ provider, option }: ProviderKey, help: string): SettingView {
+    const key = `${provider}.${option}`
+    return this.view({ key, env: variableOf(key), help, default: null })
+  }
+
+  /**
+   * The general settings, and those of providers that have a value: in config.json also of providers that are not installed.
+   */
+  async list(providers: ProviderRegistry): Promise<SettingView[]> {
+    const known = await allKeys(providers)
+    const others = this.providerKeys().filter((key) => known.every((each) => each.key !== key))
+    return [
+      ...SETTING_KEYS.map((key) => this.get(key)),
+      ...known
+        .flatMap(({ of, help }) => (of === undefined ? [] : [this.ofProvider(of, help)]))
+        .filter(({ value }) => value !== null),
+      ...others.map((key) => this.ofProvider(providerKeyOf(key) as ProviderKey, NOT_INSTALLED_HELP)),
+    ]
+  }
+
+  /**
+   * The model and the options of a new agent with that provider. Throws CONFIG_INVALID if config.json has an option for it that
+   * it does not have.
+   */
+  defaultsOf(provider: string, options: string[]): ProviderDefaults {
+    for (const key of this.providerKeys()) {
+      const found = providerKeyOf(key) as ProviderKey
+      if (found.provider !== provider || found.option === MODEL_OPTION || options.includes(found.option))
+        continue
+      const { message } = unknownOptionError(provider, found.option, options)
+      throw invalidConfigError(this.where, message, `remove it: substrat config unset ${key}`)
+    }
+    const defaultFor = (option: string): string | null => this.ofProvider({ provider, option }, '').value
+    const values = options.map((option) => [option, defaultFor(option)])
+    return {
+      model: defaultFor(MODEL_OPTION) ?? this.generalModelFor(provider),
+      options: Object.fromEntries(values.filter(([, value]) => value !== null)),
+    }
   }
 
   count(key: 'slots_max' | 'warm_max' | 'depth_max' | 'children_max'): number {
@@ -91,8 +127,31 @@ export class Settings {
     return value === null ? {} : (parseServers(value) as Record<string, McpServer>)
   }
 
-  private fromEnvironment(key: SettingKey): string | undefined {
-    const { env } = SETTINGS[key]
+  /**
+   * The general `model` names a model of the configured provider, so no other provider gets it. A model of config.json belongs
+   * to the provider of config.json, also while the environment names another.
+   */
+  private generalModelFor(provider: string): string | null {
+    const { value, source } = this.get('model')
+    const owner = (source === 'config' ? this.file.provider : undefined) ?? this.get('provider').value
+    return owner === provider ? value : null
+  }
+
+  private providerKeys(): string[] {
+    return Object.keys(this.file).filter((key) => !isSettingKey(key))
+  }
+
+  private view(setting: Omit<SettingView, 'value' | 'source'>): SettingView {
+    const { key, env, help } = setting
+    const fromEnvironment = this.fromEnvironment(key, env)
+    const fromFile = Object.hasOwn(this.file, key) ? this.file[key] : undefined
+    const value = fromEnvironment ?? fromFile ?? setting.default
+    const source =
+      fromEnvironment !== undefined ? 'environment' : fromFile !== undefined ? 'config' : 'default'
+    return { key, value, source, default: setting.default, env, help }
+  }
+
+  private fromEnvironment(key: string, env: string): string | undefined {
     const value = process.env[env] || undefined
     try {
       if (value !== undefined) checkValue(key, value, `the environment variable ${env}`, `unset ${env}`)
@@ -105,72 +164,51 @@ export class Settings {
   }
 }
 
-export function checkSettingKey(key: string): SettingKey {
+/** `SUBSTRAT_CLAUDE_CODE_MODEL` for `claude-code.model`. */
+function variableOf(key: string): string {
+  return `SUBSTRAT_${key.replaceAll(/[^a-zA-Z0-9]/g, '_').toUpperCase()}`
+}
+
+interface KnownKey {
+  key: string
+  /** Undefined for a general setting. */
+  of?: ProviderKey
+  help: string
+}
+
+/** Every key: the general ones, then those of each provider that can be loaded. */
+export async function allKeys(providers: ProviderRegistry): Promise<KnownKey[]> {
+  const listed = await listProviders(providers)
+  const usable = listed.filter(({ kind }) => kind !== 'broken')
+  return [
+    ...SETTING_KEYS.map((key) => ({ key, help: SETTINGS[key].help })),
+    ...usable.flatMap(({ name, options }) =>
+      Object.entries({ [MODEL_OPTION]: MODEL_HELP, ...options }).map(([option, help]) => ({
+        key: `${name}.${option}`,
+        of: { provider: name, option },
+        help,
+      })),
+    ),
+  ]
+}
+
+/** The general key, or the provider's key with its help. Throws USAGE or PROVIDER_NOT_FOUND for one that does not exist. */
+export async function checkKey(
+  key: string,
+  providers: ProviderRegistry,
+): Promise<SettingKey | (ProviderKey & { help: string })> {
   if (isSettingKey(key)) return key
-  throw new SubstratError(
-    'USAGE',
-    `there is no setting ${JSON.stringify(key)}${suggestion(key, SETTING_KEYS)}`,
-    {
-      hint: 'list the settings: substrat config list',
-    },
-  )
-}
-
-function isSettingKey(key: string): key is SettingKey {
-  return Object.hasOwn(SETTINGS, key)
-}
-
-function readConfig(store: Store | undefined): Partial<Record<SettingKey, string>> {
-  return store === undefined ? {} : checkConfig(parseConfig(store), store.label({ kind: 'config' }))
-}
-
-function isObject(value: unknown): boolean {
-  return typeof value === 'object' && value !== null
-}
-
-function parseConfig(store: Store): ConfigFile {
-  const bytes = store.readConfig()
-  if (bytes === undefined) return {}
-  const hint = `correct it, or move it away: mv ${shellWord(store.label({ kind: 'config' }))} ${shellWord(`${store.label({ kind: 'config' })}.bad`)}`
-  let config: unknown
-  try {
-    config = JSON.parse(bytes.toString('utf8'))
-  } catch (error) {
-    throw invalidConfigError(
-      store.label({ kind: 'config' }),
-      `it is not JSON: ${(error as Error).message}`,
-      hint,
+  const found = providerKeyOf(key)
+  if (found === undefined) {
+    throw new SubstratError(
+      'USAGE',
+      `there is no setting ${JSON.stringify(key)}${suggestion(key, SETTING_KEYS)}`,
+      { hint: 'list the settings: substrat config list; a provider has PROVIDER.model and PROVIDER.OPTION' },
     )
   }
-  if (typeof config === 'object' && config !== null && !Array.isArray(config)) return config as ConfigFile
-  throw invalidConfigError(store.label({ kind: 'config' }), 'it is not a JSON object', hint)
-}
-
-function checkConfig(config: ConfigFile, path: string): Partial<Record<SettingKey, string>> {
-  const values: Partial<Record<SettingKey, string>> = {}
-  for (const [key, value] of Object.entries(config)) {
-    if (!isSettingKey(key)) {
-      const hint = `remove it from the file; the settings are: ${Object.keys(SETTINGS).join(', ')}`
-      throw invalidConfigError(path, `${JSON.stringify(key)} is not a setting`, hint)
-    }
-    const text = typeof value === 'number' ? String(value) : isObject(value) ? JSON.stringify(value) : value
-    checkValue(key, text, path)
-    values[key] = text
-  }
-  return values
-}
-
-function checkValue(
-  key: SettingKey,
-  value: unknown,
-  where: string,
-  hint = `substrat config set ${key} ${SETTINGS[key].default ?? "'…'"}`,
-): asserts value is string {
-  const { kind } = SETTINGS[key]
-  if (typeof value === 'string' && isValid(kind, value)) return
-  throw invalidConfigError(where, `${key} must be ${EXPECTED[kind]}, not ${JSON.stringify(value)}`, hint)
-}
-
-function invalidConfigError(where: string, why: string, hint: string): SubstratError {
-  return new SubstratError('CONFIG_INVALID', `${where} is invalid: ${why}`, { hint, facts: { where } })
+  const { provider, option } = found
+  const { options } = await providers.load(provider)
+  if (Object.hasOwn(options, option)) return { ...found, help: options[option] as string }
+  if (option === MODEL_OPTION) return { ...found, help: MODEL_HELP }
+  throw unknownOptionError(provider, option, [MODEL_OPTION, ...Object.keys(options)])
 }

@@ -18,6 +18,7 @@ export function toolboxOf(ctx: Context, session: Session): Toolbox {
       command: ctx.command,
       wake: (agentId) => ctx.deliveries.wake(agentId),
       runUntil: (agentId, isAnswered, signal) => ctx.deliveries.runUntil(agentId, isAnswered, signal),
+      withDefaults: (provider, settings) => ctx.providers.withDefaults(provider, settings),
       checkProvider: (provider, settings, isFree) => checkProvider(ctx, provider, settings, isFree),
     },
   })

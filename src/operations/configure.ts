@@ -32,9 +32,10 @@ export async function configure(ctx: Context, agentId: string, changes: Changes)
     }
     if (changes.workspace !== undefined) checkWorkspace(changes.workspace)
     const settings = settingsOf(session)
+    const model = await modelOf(ctx, state.provider_name, changes.model)
     const provider = await ctx.providers.check(state.provider_name, {
       ...settings,
-      model: changes.model === undefined ? settings.model : changes.model,
+      model: model === undefined ? settings.model : model,
       workspace: changes.workspace ?? settings.workspace,
       options: { ...settings.options, ...changes.options },
     })
@@ -42,7 +43,17 @@ export async function configure(ctx: Context, agentId: string, changes: Changes)
     // The kept server was started with the old settings.
     if (changes.workspace !== undefined || changes.options !== undefined || changes.model !== undefined)
       await stopKeptServerOrThrow(session, (text) => ctx.reporter.note(text))
-    session.append([{ kind: 'session.configured', ...changes }])
+    session.append([{ kind: 'session.configured', ...changes, ...(model === undefined ? {} : { model }) }])
     return viewAgent(ctx.store, session.state)
   })
+}
+
+/** `--model ''` selects the default of a new agent with this provider. */
+async function modelOf(
+  ctx: Context,
+  provider: string,
+  model: string | null | undefined,
+): Promise<string | null | undefined> {
+  if (model !== null) return model
+  return (await ctx.providers.withDefaults(provider, { model, options: {} })).model
 }

@@ -38,13 +38,14 @@ export async function fork(ctx: Context, request: ForkRequest): Promise<TurnResu
   const from = readState(ctx.store, request.agentId)
   const provider = request.provider ?? from.provider_name
   const isSame = provider === from.provider_name
-  const settings = {
+  const given = {
     provider,
     model: request.model ?? (isSame ? from.model : null),
     instructions: from.instructions === null ? null : readText(ctx.store, from.id, from.instructions),
     workspace: request.workspace ?? from.workspace,
     options: { ...(isSame ? from.options : {}), ...request.options },
   }
+  const settings = isSame ? given : await ctx.providers.withDefaults(provider, given)
   checkWorkspace(settings.workspace)
   const { kind } = await ctx.providers.check(provider, settings)
   const content = conversationText(ctx.store, from.id, { goesOn: false })

@@ -61,7 +61,7 @@ export async function spawn(ctx: Context, request: SpawnRequest, listener: Spawn
   if (existing !== undefined) return useExisting(ctx, existing, request, listener)
   const { provider } = request
   if (provider === null) throw noProviderError()
-  await checkSettings(ctx, { ...request, provider })
+  const settings = await settingsOf(ctx, { ...request, provider })
   const id = randomUuid()
   const allow = allowedTools(ctx, undefined, request.allow)
   let session: Session
@@ -72,7 +72,7 @@ export async function spawn(ctx: Context, request: SpawnRequest, listener: Spawn
         id,
         name,
         parent: request.parent,
-        records: ({ path }) => firstRecords({ ...request, provider, id, name, path }, request, allow),
+        records: ({ path }) => firstRecords({ ...settings, id, name, path }, settings, allow),
         command: ctx.command,
       },
       ctx.bounds,
@@ -136,11 +136,15 @@ function noProviderError(): SubstratError {
   })
 }
 
-async function checkSettings(ctx: Context, request: AgentSettings): Promise<void> {
-  const { provider, model, instructions, workspace, options } = request
+/** The request with the user's defaults for its provider. They are recorded: later changes of a default change no agent. */
+async function settingsOf(ctx: Context, request: AgentSettings): Promise<AgentSettings> {
+  const { provider, instructions, workspace } = request
   checkWorkspace(workspace)
+  const settings = await ctx.providers.withDefaults(provider, request)
+  const { model, options } = settings
   const found = await ctx.providers.check(provider, { workspace, model, instructions, options })
   checkAllow(ctx, found, request.allow)
+  return settings
 }
 
 export function checkWorkspace(workspace: string): void {

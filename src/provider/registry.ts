@@ -6,6 +6,7 @@ import { createRequire } from 'node:module'
 import { join } from 'node:path'
 import { pathToFileURL } from 'node:url'
 import { withTimeout } from '../clock.js'
+import { suggestion } from '../closest.js'
 import { SubstratError } from '../errors.js'
 import { isPlainObject } from '../format.js'
 import type { PluginManifest } from '../schema/config.js'
@@ -26,6 +27,14 @@ export interface PluginFacts {
   pjson: { substrat?: unknown }
 }
 
+/** The user's defaults for the new agents of a provider. */
+export interface ProviderDefaults {
+  model: string | null
+  options: Record<string, string>
+}
+
+export type DefaultsOf = (provider: string, options: string[]) => ProviderDefaults
+
 export interface ProviderEntry {
   name: string
   /** `built-in`, or the plugin's package name. */
@@ -43,7 +52,10 @@ export class ProviderRegistry {
   private entries: ProviderEntry[] | undefined
 
   /** `plugins` is called once, and only for a name that is not built in. */
-  constructor(private readonly plugins: () => Iterable<PluginFacts>) {}
+  constructor(
+    private readonly plugins: () => Iterable<PluginFacts>,
+    private readonly defaultsOf: DefaultsOf = () => ({ model: null, options: {} }),
+  ) {}
 
   list(): ProviderEntry[] {
     this.entries ??= [...BUILT_IN, ...[...this.plugins()].flatMap(providersOf)]
@@ -68,16 +80,22 @@ export class ProviderRegistry {
     return provider
   }
 
+  /** The settings of a new agent: where they say nothing, the user's defaults for that provider. */
+  async withDefaults<T extends ProviderDefaults>(name: string, given: T): Promise<T> {
+    const { options } = await this.load(name)
+    const defaults = this.defaultsOf(name, Object.keys(options))
+    return {
+      ...given,
+      model: given.model ?? defaults.model,
+      options: { ...defaults.options, ...given.options },
+    }
+  }
+
   /** Throws USAGE for an unknown option, and PROVIDER_MISCONFIGURED if the provider's check fails. */
   async check(name: string, settings: ProviderSettings): Promise<Provider> {
     const provider = await this.load(name)
     const unknown = Object.keys(settings.options).find((option) => !Object.hasOwn(provider.options, option))
-    if (unknown !== undefined) {
-      throw new SubstratError('USAGE', `the provider ${name} has no option ${JSON.stringify(unknown)}`, {
-        hint: `its options: ${Object.keys(provider.options).join(', ') || 'none'}; see substrat providers`,
-        facts: { provider: name, option: unknown },
-      })
-    }
+    if (unknown !== undefined) throw unknownOptionError(name, unknown, Object.keys(provider.options))
     try {
       await withTimeout(provider.check?.(settings), CHECK_MS_MAX, `its settings check did not finish in time`)
     } catch (error) {
@@ -102,10 +120,19 @@ export class ProviderRegistry {
         `substrat plugins uninstall ${second.plugin}`,
       )
     }
-    throw new SubstratError('PROVIDER_NOT_FOUND', `there is no provider ${JSON.stringify(name)}`, {
-      hint: `available: ${this.list()
-        .map((entry) => entry.name)
-        .join(', ')}; install others: substrat plugins install PACKAGE`,
+    throw this.notFoundError(name)
+  }
+
+  /** Throws PROVIDER_NOT_FOUND. A provider that cannot be loaded now has a name too. */
+  checkName(name: string): void {
+    if (this.list().every((entry) => entry.name !== name)) throw this.notFoundError(name)
+  }
+
+  private notFoundError(name: string): SubstratError {
+    const names = this.list().map((entry) => entry.name)
+    const why = `there is no provider ${JSON.stringify(name)}${suggestion(name, names)}`
+    return new SubstratError('PROVIDER_NOT_FOUND', why, {
+      hint: `available: ${names.join(', ')}; install others: substrat plugins install PACKAGE`,
       facts: { provider: name },
     })
   }
@@ -140,6 +167,15 @@ function isProvider(value: unknown): value is Provider {
     provider.kind === 'agent' &&
     [provider.create, provider.restore, provider.inspect].every((f) => typeof f === 'function')
   )
+}
+
+/** `options`: those that the provider has. */
+export function unknownOptionError(provider: string, option: string, options: string[]): SubstratError {
+  const why = `the provider ${provider} has no option ${JSON.stringify(option)}${suggestion(option, options)}`
+  return new SubstratError('USAGE', why, {
+    hint: `its options: ${options.join(', ') || 'none'}; see substrat providers`,
+    facts: { provider, option },
+  })
 }
 
 function brokenProviderError(

@@ -29,13 +29,17 @@ const inFile: Record<SettingKind, z.ZodType> = {
   count_or_0: z.union([kinds.count_or_0, z.int().min(0).max(1000)]),
 }
 
+/** A setting of a provider is `PROVIDER.OPTION`; only the provider knows its options. */
+const key = z.union([z.enum(Object.keys(SETTINGS)), text.regex(/^.+\..+$/)])
+
 export const config = z
-  .strictObject(
+  .looseObject(
     Object.fromEntries(
       Object.entries(SETTINGS).map(([key, { kind, help }]) => [key, inFile[kind].optional().describe(help)]),
     ),
   )
-  .describe('`config.json`: the settings.')
+  .and(z.record(key, z.unknown()))
+  .describe('`config.json`: the settings, and those of providers (`openai.model`).')
 
 export const plugin = z
   .object({

@@ -109,8 +109,17 @@ const setting = z
   })
   .meta({ id: 'setting', description: 'A setting and its source.' })
 
-export const settings = z.object({ settings: z.array(setting) }).describe('Every setting.')
+export const settings = z
+  .object({ settings: z.array(setting) })
+  .describe('Every general setting, and those of providers that have a value.')
 export const oneSetting = setting.describe('The setting.')
+export const unsetSetting = z
+  .object({ key: text, unset: flag.describe('False: config.json did not have it.') })
+  .describe('The removed setting.')
+export const configPath = z.object({ path: text }).describe('The file with the settings.')
+export const editedConfig = z
+  .object({ path: text, changed: flag })
+  .describe('Whether the editor changed the settings.')
 export const changedSetting = z.object({ key: text, value: text }).describe('The new value.')
 
 const provider = z

@@ -40,6 +40,9 @@ export const OUTPUTS = {
   'config list': homes.settings,
   'config get': homes.oneSetting,
   'config set': homes.changedSetting,
+  'config unset': homes.unsetSetting,
+  'config path': homes.configPath,
+  'config edit': homes.editedConfig,
   providers: homes.providers,
   schema: homes.schemaNames,
 }

@@ -19,7 +19,12 @@ interface Setting {
 
 export const SETTINGS = {
   provider: { kind: 'text', default: null, env: 'SUBSTRAT_PROVIDER', help: 'provider of a new agent' },
-  model: { kind: 'text', default: null, env: 'SUBSTRAT_MODEL', help: 'model of a new agent' },
+  model: {
+    kind: 'text',
+    default: null,
+    env: 'SUBSTRAT_MODEL',
+    help: 'model of a new agent with the configured provider',
+  },
   slots_max: {
     kind: 'count',
     default: '4',

@@ -23,3 +23,8 @@ export function surveyOf(address: string): Iterable<Entry | Unseen> {
 export function factsPath(address: string): string {
   return new HomePaths(address).homeFile
 }
+
+/** config.json, which may not exist, also without a home. */
+export function configFilePath(address: string): string {
+  return new HomePaths(address).configFile
+}

@@ -223,7 +223,7 @@ describe.concurrent('recover', () => {
     const recovered = await house.run(['recover', '--all'], { env: { SUBSTRAT_TURN_TIMEOUT: 'never' } })
     expect(recovered.exit).toBe(0)
     expect(recovered.stderr).toMatch(
-      /config\.json is invalid: timeout must be .*, not "soon"; using the defaults/,
+      /config\.json is invalid: line 1: timeout must be .*, not "soon"; using the defaults/,
     )
     expect(recovered.stderr).toMatch(/SUBSTRAT_TURN_TIMEOUT is invalid: .*; it is ignored/)
   })

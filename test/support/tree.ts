@@ -10,6 +10,7 @@ export function treePorts(session: Session): TreePorts {
     command: 'test',
     wake: () => undefined,
     runUntil: async (_, isAnswered) => (isAnswered() ? undefined : 'nobody runs it in this test'),
+    withDefaults: async (_provider, settings) => settings,
     checkProvider: async () => undefined,
   }
 }

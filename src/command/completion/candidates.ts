@@ -26,21 +26,22 @@ export interface Candidate {
   description: string
 }
 
-/** Each list is a function, so that it is read only when needed. */
+/** Each list is a function, so that it is read only when needed. The settings include those of providers, which must load. */
 export interface Sources {
   /** By id: `config:get`. */
   commands: Record<string, CommandFacts>
   agents(): Candidate[]
   providers(): Candidate[]
-  settings(): Candidate[]
+  settings(): Promise<Candidate[]>
   schemas(): Candidate[]
 }
 
 /** `words` is the command line after `substrat`, up to the cursor. The last one is the word to complete, often empty. */
-export function candidatesFor(words: string[], sources: Sources): Candidate[] {
+export async function candidatesFor(words: string[], sources: Sources): Promise<Candidate[]> {
   const line = joinedAtEquals(words)
   const word = line.at(-1) ?? ''
-  return candidatesAt(line.slice(0, -1), word, sources).filter((candidate) => candidate.word.startsWith(word))
+  const found = await candidatesAt(line.slice(0, -1), word, sources)
+  return found.filter((candidate) => candidate.word.startsWith(word))
 }
 
 /** bash splits `--flag=value` into three words. */
@@ -55,7 +56,7 @@ function joinedAtEquals(words: string[]): string[] {
   return line
 }
 
-function candidatesAt(before: string[], word: string, sources: Sources): Candidate[] {
+function candidatesAt(before: string[], word: string, sources: Sources): Candidate[] | Promise<Candidate[]> {
   const { commands } = sources
   const [first = '', second = ''] = before
   const id = [`${first}:${second}`, first].find((name) => Object.hasOwn(commands, name))
@@ -117,13 +118,18 @@ function flagWords({ flags }: CommandFacts, given: string[]): Candidate[] {
     ])
 }
 
-function argumentWords(command: CommandFacts, given: string[], sources: Sources): Candidate[] {
+function argumentWords(
+  command: CommandFacts,
+  given: string[],
+  sources: Sources,
+): Candidate[] | Promise<Candidate[]> {
   const args = Object.values(command.args).filter(({ hidden }) => hidden !== true)
   const at = positionOf(command, given)
   const arg = args[at] ?? (command.strict === false ? args.at(-1) : undefined)
   if (arg?.options !== undefined) return arg.options.map((word) => ({ word, description: '' }))
   if (arg?.name === 'agent') return sources.agents().filter(({ word }) => !given.includes(word))
   if (arg?.name === 'schema') return sources.schemas()
+  if (arg?.name === 'value' && given.at(-1) === 'provider') return sources.providers()
   return arg?.name === 'key' ? sources.settings() : []
 }
 

@@ -1,5 +1,6 @@
 /** The services that the tree tools need: the caller's session, and functions of dispatch. */
 import type { ProviderSettings } from '../../provider/contract.js'
+import type { ProviderDefaults } from '../../provider/registry.js'
 import type { Session } from '../../session/session.js'
 import type { TreeBounds } from '../../tree/create-agent.js'
 
@@ -16,6 +17,8 @@ export interface TreePorts {
    * answer can come now.
    */
   runUntil(agentId: string, isAnswered: () => boolean, signal: AbortSignal): Promise<string | undefined>
+  /** The settings of a child with another provider than its parent: where they say nothing, the user's defaults. */
+  withDefaults<T extends ProviderDefaults>(provider: string, settings: T): Promise<T>
   /**
    * Throws if the provider does not exist or refuses the settings. Unless `isFree`, also throws for a provider that runs
    * programs or has secrets, because its options choose what runs and where the secrets go.

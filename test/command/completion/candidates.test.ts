@@ -22,71 +22,79 @@ const COMMANDS: Record<string, CommandFacts> = {
   },
   complete: { hidden: true, args: {}, flags: {} },
   'config:get': { summary: 'Print a setting.', args: { key: { name: 'key' } }, flags: {} },
+  'config:set': {
+    summary: 'Change it.',
+    args: { key: { name: 'key' }, value: { name: 'value' } },
+    flags: {},
+  },
   schema: { summary: 'Print a schema.', args: { schema: { name: 'schema' } }, flags: {} },
   'config:list': { summary: 'List settings.', args: {}, flags: {} },
 }
 
-function words(...line: string[]): string[] {
-  return candidatesFor(line, {
+async function words(...line: string[]): Promise<string[]> {
+  const found = await candidatesFor(line, {
     commands: COMMANDS,
     agents: () => ['notes', 'lead/tests'].map((word) => ({ word, description: 'idle' })),
     providers: () => [{ word: 'scripted', description: 'built-in' }],
     schemas: () => [{ word: 'record', description: 'a line of a log' }],
-    settings: () => [{ word: 'model', description: 'a setting' }],
-  }).map(({ word }) => word)
+    settings: async () => [{ word: 'model', description: 'a setting' }],
+  })
+  return found.map(({ word }) => word)
 }
 
 describe('the first word', () => {
-  test('is a command or a topic, but not a hidden command', () => {
-    expect(words('')).toEqual(['send', 'wait', 'spawn', 'config', 'schema'])
-    expect(words('s')).toEqual(['send', 'spawn', 'schema'])
+  test('is a command or a topic, but not a hidden command', async () => {
+    expect(await words('')).toEqual(['send', 'wait', 'spawn', 'config', 'schema'])
+    expect(await words('s')).toEqual(['send', 'spawn', 'schema'])
   })
 
-  test('is followed by the commands of a topic', () => {
-    expect(words('config', '')).toEqual(['get', 'list'])
-    expect(words('config', 'g')).toEqual(['get'])
+  test('is followed by the commands of a topic', async () => {
+    expect(await words('config', '')).toEqual(['get', 'set', 'list'])
+    expect(await words('config', 'g')).toEqual(['get'])
   })
 
-  test('has no candidates after it if it is not a command', () => {
-    expect(words('nonsense', '')).toEqual([])
+  test('has no candidates after it if it is not a command', async () => {
+    expect(await words('nonsense', '')).toEqual([])
   })
 })
 
 describe('an argument', () => {
-  test('AGENT is an agent', () => {
-    expect(words('send', '')).toEqual(['notes', 'lead/tests'])
-    expect(words('send', 'lead/')).toEqual(['lead/tests'])
+  test('AGENT is an agent', async () => {
+    expect(await words('send', '')).toEqual(['notes', 'lead/tests'])
+    expect(await words('send', 'lead/')).toEqual(['lead/tests'])
   })
 
-  test('AGENT is an agent behind flags and their values', () => {
-    expect(words('send', '--queue', '--if-busy', 'wait', 'n')).toEqual(['notes'])
-    expect(words('send', '--if-busy=wait', 'n')).toEqual(['notes'])
+  test('AGENT is an agent behind flags and their values', async () => {
+    expect(await words('send', '--queue', '--if-busy', 'wait', 'n')).toEqual(['notes'])
+    expect(await words('send', '--if-busy=wait', 'n')).toEqual(['notes'])
   })
 
-  test('AGENT... is an agent that the line does not have yet', () => {
-    expect(words('wait', 'notes', '')).toEqual(['lead/tests'])
+  test('AGENT... is an agent that the line does not have yet', async () => {
+    expect(await words('wait', 'notes', '')).toEqual(['lead/tests'])
   })
 
-  test('MESSAGE has no candidates', () => {
-    expect(words('send', 'notes', '')).toEqual([])
+  test('MESSAGE has no candidates', async () => {
+    expect(await words('send', 'notes', '')).toEqual([])
   })
 
-  test('KEY is a setting', () => {
-    expect(words('config', 'get', '')).toEqual(['model'])
+  test('KEY is a setting', async () => {
+    expect(await words('config', 'get', '')).toEqual(['model'])
+    expect(await words('config', 'set', 'provider', '')).toEqual(['scripted'])
+    expect(await words('config', 'set', 'model', '')).toEqual([])
   })
 
-  test('of schema is the name of a schema', () => {
-    expect(words('schema', '')).toEqual(['record'])
+  test('of schema is the name of a schema', async () => {
+    expect(await words('schema', '')).toEqual(['record'])
   })
 
-  test('after -- has no candidates', () => {
-    expect(words('send', '--', '')).toEqual([])
+  test('after -- has no candidates', async () => {
+    expect(await words('send', '--', '')).toEqual([])
   })
 })
 
 describe('a flag', () => {
-  test('is a flag of the command that the line does not have yet, before and after AGENT', () => {
-    expect(words('send', '--')).toEqual([
+  test('is a flag of the command that the line does not have yet, before and after AGENT', async () => {
+    expect(await words('send', '--')).toEqual([
       '--from',
       '--if-busy',
       '--drain',
@@ -94,23 +102,23 @@ describe('a flag', () => {
       '--queue',
       '--option',
     ])
-    expect(words('send', 'notes', '--queue', '--no-drain', '-o', 'a=b', '--')).toEqual([
+    expect(await words('send', 'notes', '--queue', '--no-drain', '-o', 'a=b', '--')).toEqual([
       '--from',
       '--if-busy',
       '--option',
     ])
   })
 
-  test('has its options as values', () => {
-    expect(words('send', 'notes', '--if-busy', '')).toEqual(['wait', 'queue', 'fail'])
-    expect(words('send', 'notes', '--if-busy=q')).toEqual(['--if-busy=queue'])
+  test('has its options as values', async () => {
+    expect(await words('send', 'notes', '--if-busy', '')).toEqual(['wait', 'queue', 'fail'])
+    expect(await words('send', 'notes', '--if-busy=q')).toEqual(['--if-busy=queue'])
     // bash splits `--flag=value` into these words.
-    expect(words('send', 'notes', '--if-busy', '=', 'q')).toEqual(['--if-busy=queue'])
+    expect(await words('send', 'notes', '--if-busy', '=', 'q')).toEqual(['--if-busy=queue'])
   })
 
-  test('has an agent or a provider as its value', () => {
-    expect(words('send', 'notes', '--from', 'l')).toEqual(['lead/tests'])
-    expect(words('spawn', '-p', '')).toEqual(['scripted'])
-    expect(words('send', 'notes', '--option', '')).toEqual([])
+  test('has an agent or a provider as its value', async () => {
+    expect(await words('send', 'notes', '--from', 'l')).toEqual(['lead/tests'])
+    expect(await words('spawn', '-p', '')).toEqual(['scripted'])
+    expect(await words('send', 'notes', '--option', '')).toEqual([])
   })
 })

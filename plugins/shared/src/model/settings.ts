@@ -26,7 +26,10 @@ const MS_MAX = 2 ** 31 - 1
 
 export function modelOf({ model }: ProviderSettings): string {
   if (model !== null && model.trim() !== '') return model
-  throw failure('misconfigured', 'no model: set one with --model (there is no default)')
+  throw failure(
+    'misconfigured',
+    'no model: set one with --model, or a default: substrat config set PROVIDER.model NAME',
+  )
 }
 
 /** Appends `path` to the base URL. */

@@ -57,13 +57,14 @@ async function create(id: string, input: JsonObject, context: ToolContext): Prom
   const provider = optionalText(input, 'provider') ?? state.provider_name
   const isSame = provider === state.provider_name
   const options = textsOf(input.options)
-  const settings = {
+  const given = {
     provider,
     model: optionalText(input, 'model') ?? (isSame ? state.model : null),
     instructions: optionalText(input, 'instructions'),
     options: { ...(isSame ? state.options : {}), ...options },
     workspace: workspaceOf(input, context),
   }
+  const settings = isSame ? given : await tree.withDefaults(provider, given)
   // The parent already has its own provider and options; only different ones could give the child more rights.
   const isOwn = isSame && Object.keys(options).length === 0
   await tree.checkProvider(provider, settings, isOwn || isTrusted(call))
