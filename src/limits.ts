@@ -42,6 +42,8 @@ export const limits = {
   noteCharactersMax: 2000,
   /** Notes of one program's turn that go to the log. Further notes are only shown. */
   notesRecordedMax: 200,
+  /** The end of a program's stderr that goes to the log. */
+  stderrBytesKept: 64 * 1024,
   /** Nesting of a tool's input. Every reader must be able to parse it again, even inside a call of ours. */
   inputLevelsMax: 100,
   /** Call inputs stored in the line of one response. Further inputs go to blobs. */

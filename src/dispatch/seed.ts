@@ -19,6 +19,8 @@ import { cappedResult } from '../turn/tools/toolbox.js'
 /** `goesOn`: the next turn continues the latest one, so the seed excludes that turn. */
 export interface SeedOptions {
   goesOn: boolean
+  /** The sentence before the conversation. */
+  head?: string
 }
 
 /** From the next turn on, the program has a new session that begins with the conversation of the log. */
@@ -69,13 +71,16 @@ export interface ConversationSource {
 }
 
 /** The same, of a log that need not be in the home. */
-export function conversationIn(source: ConversationSource, { goesOn }: SeedOptions): string | undefined {
+export function conversationIn(
+  source: ConversationSource,
+  { goesOn, head = SEED_HEAD }: SeedOptions,
+): string | undefined {
   const newest = new Newest()
   const latest = new LatestTurn(newest)
   readWords(source, latest)
   if (!goesOn) latest.flush()
   const told = newest.words()
-  return told.length === 0 ? undefined : [HEAD, ...told, FOOT].join('\n\n')
+  return told.length === 0 ? undefined : [`${head}\n\n<conversation>`, ...told, FOOT].join('\n\n')
 }
 
 interface Said {
@@ -171,8 +176,11 @@ class LatestTurn {
   }
 }
 
-const HEAD =
-  'This conversation began elsewhere. Its exact text so far is between <conversation> and </conversation>. Continue from there, and do not repeat work that is already done.\n\n<conversation>'
+const SEED_HEAD =
+  'This conversation began elsewhere. Its exact text so far is between <conversation> and </conversation>. Continue from there, and do not repeat work that is already done.'
+/** For a program without a memory, in each turn. */
+export const HISTORY_HEAD =
+  'The conversation so far is between <conversation> and </conversation>. Your own replies in it begin with "You:". The message to reply to follows it.'
 const FOOT = '</conversation>'
 
 function readWords({ log, text, ids }: ConversationSource, latest: LatestTurn): void {

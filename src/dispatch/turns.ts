@@ -25,7 +25,7 @@ import type { Decided } from '../turn/tokens.js'
 import { serveTools } from '../turn/tools/serve.js'
 import type { Context } from './context.js'
 import { flushOutbox } from './outbox.js'
-import { seedAgain } from './seed.js'
+import { conversationText, HISTORY_HEAD, seedAgain } from './seed.js'
 import { toolboxOf } from './toolbox.js'
 
 export interface TurnOptions {
@@ -192,6 +192,8 @@ function portsOf(
     onProgress: (progress) => reporter.progress(progress, session.id),
     note: (text) => reporter.note(text),
     programTools: (run) => (toolbox.offers(run.allow) ? programTools(store.address, session, run) : null),
+    // The latest turn is the one that this prompt begins or continues.
+    history: () => conversationText(store, session.id, { goesOn: true, head: HISTORY_HEAD }),
     serveTools: (call) => serveTools(store, session, toolbox.treeDefinitions, call),
     keepsServers: ctx.keptServers.keeps && ctx.keptServers.max > 0,
     isLast: () => isLast() || shutdown.requested !== undefined,

@@ -192,6 +192,11 @@ export type ModelEvent =
 
 export interface AgentProvider extends ProviderFacts {
   kind: 'agent'
+  /**
+   * Whether each prompt begins with the conversation so far, in words. For a program that has no memory of earlier turns. Default:
+   * no.
+   */
+  needsHistory?(settings: ProviderSettings): boolean
   create(settings: ProviderSettings, host: AgentHost): Promise<AgentSession>
   /** `state` is the result of `suspend`, or the latest `state` event of a turn. */
   restore(state: Uint8Array, settings: ProviderSettings, host: AgentHost): Promise<AgentSession>
@@ -280,6 +285,11 @@ export type AgentEvent =
   | { type: 'tool_finished'; call_id: string; tool: string; output: string; is_error: boolean }
   /** A sentence for the user, such as "the request is retried" or "the session was lost". */
   | { type: 'note'; text: string }
+  /**
+   * The program's output, for the log. Pieces of stderr are also shown to a person who watches, and the log gets their last
+   * 64 KiB. Yield stdout, as a whole and before the failure, only if the turn ends without a reply.
+   */
+  | { type: 'output'; stream: 'stdout' | 'stderr'; text: string }
   /** The program needs the user. Yield it when nothing of the turn runs any longer and `answer` can continue it. */
   | { type: 'wait'; kind: 'approval' | 'input'; asks: WaitAsk[] }
   | { type: 'done'; reply: string }

@@ -15,17 +15,25 @@ const DRAIN_MS = 2000
 /** After that, only the pieces that a pipe can hold are read: more come from a process that prints without end. */
 const LATE_PIECES_MAX = 64
 const TERMINATE_MS = 2000
-const STDERR_BYTES_KEPT = 2000
+/** The end of stderr in the sentence of a failure. The log has more of it. */
+const STDERR_BYTES_TOLD = 2000
 
 export const exec: AgentProvider = {
   kind: 'agent',
   description: 'any program: the shell runs it each turn, prompt on stdin, reply on stdout',
-  options: { command: 'the shell command to run each turn' },
+  options: {
+    command: 'the shell command to run each turn',
+    history: 'on: the prompt begins with the conversation so far, in words (default: off)',
+  },
   check(settings) {
     if (commandOf(settings) === undefined) {
       throw providerFailure('misconfigured', "the exec provider needs a command: --option command='…'")
     }
+    const { history = 'off' } = settings.options
+    if (history !== 'on' && history !== 'off')
+      throw providerFailure('misconfigured', `option history is on or off, not ${JSON.stringify(history)}`)
   },
+  needsHistory: ({ options }) => options.history === 'on',
   create: async (settings, host) => session(settings, host),
   restore: async (_state, settings, host) => session(settings, host),
   inspect: async () => ({ outcome: 'unknown' }),
@@ -64,29 +72,55 @@ function session(settings: ProviderSettings, host: AgentHost): AgentSession {
 }
 
 async function* runTurn(program: LaunchedProgram, prompt: string): AsyncIterable<AgentEvent> {
-  const errors = keepTail(program.stderr)
+  const errors = new ErrorOutput(program.stderr)
   program.stdin.end(prompt)
   const pieces: Buffer[] = []
   const decoder = new TextDecoder('utf-8', { ignoreBOM: true })
   let bytes = 0
-  for await (const piece of readUntilExit(program)) {
+  for await (const piece of besideErrors(readUntilExit(program), errors)) {
+    yield* errors.events()
+    if (piece === undefined) continue
+    pieces.push(piece)
     bytes += piece.length
     if (bytes > limits.replyBytesMax) {
+      yield { type: 'output', stream: 'stdout', text: Buffer.concat(pieces).toString('utf8') }
       throw providerFailure('crashed', `the command printed more than ${limits.replyBytesMax} bytes`)
     }
-    pieces.push(piece)
     yield { type: 'text', text: decoder.decode(piece, { stream: true }) }
   }
   const { code, signal } = await program.exited
+  await errors.untilSettled(code === 0 ? lookOnce : untilQuiet)
+  yield* errors.events()
   if (code !== 0) {
-    await errors.untilSettled()
-    throw failedExit(code, signal, errors.text())
+    yield { type: 'output', stream: 'stdout', text: Buffer.concat(pieces).toString('utf8') }
+    throw failedExit(code, signal, errors.end)
   }
   yield { type: 'done', reply: decode(Buffer.concat(pieces)) }
 }
 
+/** The pieces of stdout, and undefined whenever stderr has something new. */
+async function* besideErrors(
+  stdout: AsyncIterator<Buffer>,
+  errors: ErrorOutput,
+): AsyncIterable<Buffer | undefined> {
+  try {
+    for (let next = stdout.next(); ; ) {
+      const result = await Promise.race([next, errors.more()])
+      if (result === 'more') yield undefined
+      else if (result.done === true) return
+      else {
+        yield result.value
+        next = stdout.next()
+      }
+    }
+  } finally {
+    // Not awaited: a pending read settles only after the program is killed.
+    stdout.return?.().catch(() => undefined)
+  }
+}
+
 /** Reads stdout to its end. If an orphan holds it open, reads until a pause after the program's exit. */
-async function* readUntilExit(program: LaunchedProgram): AsyncIterable<Buffer> {
+async function* readUntilExit(program: LaunchedProgram): AsyncGenerator<Buffer, void> {
   const iterator = (program.stdout as AsyncIterable<Buffer>)[Symbol.asyncIterator]()
   let exitedAt = Number.POSITIVE_INFINITY
   const exited = program.exited.then(() => {
@@ -122,32 +156,66 @@ function lookOnce(): Promise<'quiet'> {
   })
 }
 
-/** Collects stderr. `untilSettled` also reads everything written before the call: the exit event may come first. */
-function keepTail(stream: NodeJS.ReadableStream): { text(): string; untilSettled(): Promise<void> } {
-  let kept = Buffer.alloc(0)
-  let bytes = 0
-  stream.on('data', (piece: Buffer) => {
-    bytes += piece.length
-    kept = Buffer.concat([kept, piece]).subarray(-STDERR_BYTES_KEPT)
-  })
-  let isOver = false
-  const over = new Promise<void>((resolve) => {
-    for (const event of ['end', 'close', 'error']) {
-      stream.on(event, () => {
-        isOver = true
-        resolve()
-      })
-    }
-  })
-  return {
-    text: () => kept.toString('utf8').trim(),
-    async untilSettled() {
-      const end = clock.monotonic() + DRAIN_MS
-      for (let before = -1; !isOver && before !== bytes && clock.monotonic() < end; ) {
-        before = bytes
-        await Promise.race([over, untilQuiet()])
+/** The program's stderr. `untilSettled` also reads everything written before the call: the exit event may come first. */
+class ErrorOutput {
+  private kept = Buffer.alloc(0)
+  private bytes = 0
+  private isOver = false
+  private readonly over: Promise<void>
+  private readonly decoder = new TextDecoder('utf-8', { ignoreBOM: true })
+  private pieces: string[] = []
+  private wake: (() => void) | undefined
+  private waiting: Promise<'more'> | undefined
+
+  constructor(stream: NodeJS.ReadableStream) {
+    stream.on('data', (piece: Buffer) => this.add(piece))
+    this.over = new Promise((resolve) => {
+      for (const event of ['end', 'close', 'error']) {
+        stream.on(event, () => {
+          this.isOver = true
+          resolve()
+        })
       }
-    },
+    })
+  }
+
+  /** Its last words, for the sentence of a failure. */
+  get end(): string {
+    return this.kept.toString('utf8').trim()
+  }
+
+  /** The text since the last call. */
+  *events(): Iterable<AgentEvent> {
+    const text = this.pieces.join('')
+    this.pieces = []
+    if (text !== '') yield { type: 'output', stream: 'stderr', text }
+  }
+
+  /** Resolves once `events` has something. */
+  more(): Promise<'more'> {
+    if (this.pieces.length > 0) return Promise.resolve('more')
+    this.waiting ??= new Promise((resolve) => {
+      this.wake = () => {
+        this.waiting = undefined
+        resolve('more')
+      }
+    })
+    return this.waiting
+  }
+
+  async untilSettled(pause: () => Promise<unknown>): Promise<void> {
+    const end = clock.monotonic() + DRAIN_MS
+    for (let before = -1; !this.isOver && before !== this.bytes && clock.monotonic() < end; ) {
+      before = this.bytes
+      await Promise.race([this.over, pause()])
+    }
+  }
+
+  private add(piece: Buffer): void {
+    this.bytes += piece.length
+    this.kept = Buffer.concat([this.kept, piece]).subarray(-STDERR_BYTES_TOLD)
+    this.pieces.push(this.decoder.decode(piece, { stream: true }))
+    this.wake?.()
   }
 }
 

@@ -120,7 +120,7 @@ export class Session {
   }
 
   /** Puts the record before the next batch, in the same write. A crash before that loses it. */
-  carry(record: NewRecord<'program.note'>): void {
+  carry(record: NewRecord<'program.note' | 'program.output'>): void {
     this.carried.push(record)
   }
 

@@ -190,6 +190,8 @@ class Turn {
         callRecord: (call) => callRecords(this.session, [call])[0] as CallRecord,
         onText,
         onUsage: (usage) => onProgress({ type: 'usage', usage }),
+        onStderr: (text) => onProgress({ type: 'stderr', text }),
+        history: () => this.ports.history(),
         note,
       })
       return calls.isDone ? doneEvent(asked) : this.cameTo(asked)

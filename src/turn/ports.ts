@@ -14,6 +14,8 @@ export type TurnProgress =
   | { type: 'call'; call_id: string; tool: string; input: JsonObject }
   /** The usage of the program's turn so far. */
   | { type: 'usage'; usage: Usage }
+  /** A piece of the program's stderr. */
+  | { type: 'stderr'; text: string }
 
 export interface TurnPorts {
   provider: Provider
@@ -33,6 +35,8 @@ export interface TurnPorts {
   note(text: string): void
   /** The MCP server through which the program calls substrat's tools; null: it gets none. */
   programTools(run: Run): McpStdioServer | null
+  /** The conversation before this turn, in words; undefined if there is none. */
+  history(): string | undefined
   /** Serves the tools of docs/tools.md to an agent program during its turn. */
   serveTools(call: ToolCaller): ServedTools
   /** Whether a server of an agent program may outlive the turn. */

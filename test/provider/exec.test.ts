@@ -37,7 +37,14 @@ function options(signal = new AbortController().signal): TurnCallOptions {
 interface Turn {
   reply: string
   texts: string[]
+  printed: { stdout: string; stderr: string }
 }
+
+const printed = { stdout: '', stderr: '' }
+beforeEach(() => {
+  printed.stdout = ''
+  printed.stderr = ''
+})
 
 async function turn(
   command: string,
@@ -51,10 +58,11 @@ async function turn(
   let reply: string | undefined
   for await (const event of session.send(prompt, options(signal))) {
     if (event.type === 'text') texts.push(event.text)
+    if (event.type === 'output') printed[event.stream] += event.text
     if (event.type === 'done') reply = event.reply
   }
   await session.stop()
-  return { reply: reply as string, texts }
+  return { reply: reply as string, texts, printed }
 }
 
 async function failure(command: string, prompt?: string, over?: object): Promise<RunError> {
@@ -289,6 +297,64 @@ describe('output before the exit is read although', () => {
       program.stdout.write('three')
     }
     expect(events.at(-1)).toEqual({ type: 'done', reply: 'one two three' })
+  })
+})
+
+describe('the log gets', () => {
+  test('the stdout of a failed command, and its stderr', async () => {
+    await failure("echo half; printf 'nö' >&2; echo ' key' >&2; exit 1")
+    expect(printed).toEqual({ stdout: 'half\n', stderr: 'nö key\n' })
+  })
+
+  test('the stdout up to the limit of a command that prints too much', async () => {
+    await failure(`head -c ${limits.replyBytesMax + 1} /dev/zero | tr '\\0' x`)
+    expect(printed.stdout.length).toBeGreaterThan(limits.replyBytesMax)
+  })
+
+  test('the stderr of a command that replies, which has all its stdout', async () => {
+    const { reply } = await turn('echo careful >&2; echo done; echo more >&2')
+    expect(reply).toBe('done')
+    expect(printed).toEqual({ stdout: '', stderr: 'careful\nmore\n' })
+  })
+
+  test('stderr while the command runs and prints nothing else', async () => {
+    const session = await exec.create(
+      settings('echo one >&2; until [ -e go ]; do sleep 0.01; done'),
+      recorded.host,
+    )
+    const seen: AgentEvent[] = []
+    for await (const event of session.send('hi', options())) {
+      seen.push(event)
+      writeFileSync(join(directory, 'go'), '')
+    }
+    expect(seen).toEqual([
+      { type: 'output', stream: 'stderr', text: 'one\n' },
+      { type: 'done', reply: '' },
+    ])
+  })
+
+  test('the output of a stopped command', async () => {
+    const stop = new AbortController()
+    const running = turn('echo half; echo why >&2; : > ready; exec sleep 3600', 'hi', stop.signal)
+    await waitFor(() => isThere('ready'), 'the program')
+    stop.abort()
+    await expect(running).rejects.toThrow('was killed by SIGTERM')
+    expect(printed).toEqual({ stdout: 'half\n', stderr: 'why\n' })
+  })
+})
+
+test('the history is off unless the option says on', () => {
+  const given = (history: string): ProviderSettings =>
+    settings('cat', { options: { command: 'cat', history } })
+  expect([given('on'), given('off'), settings('cat')].map((each) => exec.needsHistory?.(each))).toEqual([
+    true,
+    false,
+    false,
+  ])
+  const { type, message } = describeFailure(thrownBy(() => exec.check?.(given('yes'))))
+  expect({ type, message }).toEqual({
+    type: 'misconfigured',
+    message: 'option history is on or off, not "yes"',
   })
 })
 

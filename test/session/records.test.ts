@@ -230,6 +230,7 @@ const EXAMPLES: { [K in RecordKind]: Required<Omit<NewRecord<K>, 'kind'>> } = {
     output: BLOB,
   },
   'program.note': { run_id: ID, content: 'the request is retried' },
+  'program.output': { run_id: ID, stream: 'stderr', content: BLOB, left_out: 12 },
   'wait.answered': {
     run_id: ID,
     decision: 'approve',
@@ -286,6 +287,8 @@ const SPOILED: Record<string, unknown[]> = {
   path: [7, null],
   metadata: [null, ['half'], { progress: 7 }, { progress: undefined }],
   terminates: ['yes', null, 1],
+  stream: ['paper', null],
+  left_out: ['12', 0.5],
   input: ['make', []],
   input_blob: ['text', { blob: 'b', bytes: 1 }],
   from_path: [7, null],

@@ -98,6 +98,7 @@ export function runTurn(session: Session, provider: Provider, facts: TurnFacts =
     onProgress: () => undefined,
     note: () => undefined,
     programTools: () => null,
+    history: () => undefined,
     serveTools: () => ({
       respond: async () => undefined,
       listen: async () => undefined,

@@ -76,6 +76,25 @@ describe.skipIf(!hasTmux).concurrent('in a terminal (needs tmux)', () => {
     )
   })
 
+  test('the stderr of a program is shown in whole lines, above the status, and once', async () => {
+    const house = new House()
+    const command =
+      'printf "\\033[31mone\\033[0m\\ntw" >&2; until [ -e go ]; do sleep 0.05; done; echo "o" >&2; echo Done.'
+    await house.spawn('bot', '--provider', 'exec', '--option', `command=${command}`)
+    const terminal = new Pane(house, 100, shellLine(house, 'send', 'bot', 'hello'))
+    expect(await terminal.until(/turn T/)).toBe('one\nbot · working · T · turn T')
+    house.write('go', '')
+    expect(await terminal.until(/exit/)).toBe('one\ntwo\nDone.\n[exit 0]')
+  })
+
+  test("without a terminal's display the stderr of a program is not shown, and the log has it", async () => {
+    const house = new House()
+    await house.spawn('bot', '--provider', 'exec', '--option', 'command=echo one >&2; echo Done.')
+    const terminal = new Pane(house, 100, `${shellLine(house, 'send', 'bot', 'hello')} --no-live`)
+    expect(await terminal.until(/exit/)).toBe('Done.\n[exit 0]')
+    expect((await house.run(['log', 'bot'])).stdout).toContain('stderr: one\n')
+  })
+
   test('escape sequences in the text are shown as codes', async () => {
     const house = await houseWith([{ pieces: [{ say: 'a\u001b' }, { say: ']0;owned\u0007 b\u001b[2J' }] }])
     const terminal = new Pane(house, 100, shellLine(house, 'send', 'bot', 'hello'))

@@ -72,7 +72,9 @@ export class Live {
     const toolLine = turn.take(record, this.signs)
     if (toolLine !== undefined) this.printTool(toolLine, agentId, name)
     if (this.speaker === agentId) this.confirm(record)
-    if (record.kind.startsWith('run.')) this.turns.delete(agentId)
+    if (!record.kind.startsWith('run.')) return
+    this.printStderr(turn.printed('\n'), agentId)
+    this.turns.delete(agentId)
   }
 
   text(content: string, agentId: string): void {
@@ -88,7 +90,8 @@ export class Live {
 
   progress(progress: TurnProgress, agentId: string): void {
     const turn = this.turns.get(agentId)
-    if (progress.type === 'usage') turn?.used(progress.usage)
+    if (progress.type === 'stderr') this.printStderr(turn?.printed(progress.text) ?? [], agentId)
+    else if (progress.type === 'usage') turn?.used(progress.usage)
     else turn?.call(progress.call_id, progress.tool, progress.input)
   }
 
@@ -108,11 +111,11 @@ export class Live {
 
   /** Whether the end of the shown text is this one. It is then complete on the terminal, and no more text is shown. */
   hasShown(reply: string): boolean {
-    const shown = this.pieces.join('').trimEnd()
-    const isShown = reply.trim() !== '' && shown.endsWith(reply.trim())
+    const shown = this.pieces.join('')
+    const isShown = reply.trim() !== '' && shown.trimEnd().endsWith(reply.trim())
     this.speaker = null
     this.pieces = []
-    if (isShown) this.screen.endText(process.stdout)
+    if (isShown && !shown.endsWith('\n')) this.screen.endText(process.stdout)
     return isShown
   }
 
@@ -131,6 +134,12 @@ export class Live {
     if (record.kind === 'run.failed' && record.said !== undefined) return
     this.forget()
     process.stderr.write('substrat: the text above is discarded: its request did not complete\n')
+  }
+
+  /** The program's own words, in whole lines. */
+  private printStderr(lines: string[], agentId: string): void {
+    const name = this.speaker === agentId ? '' : `${this.turns.get(agentId)?.name ?? ''} `
+    for (const line of lines) process.stderr.write(`${printableText(`${name}${line}`, process.stderr)}\n`)
   }
 
   private printTool(line: (columns: number) => string, agentId: string, name: string): void {

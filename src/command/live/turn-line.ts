@@ -15,17 +15,23 @@ interface Doing {
 /** The tool part of the line is not shortened below this. */
 const DOING_COLUMNS_MIN = 12
 
+// biome-ignore lint/suspicious/noControlCharactersInRegex: a colour begins with one
+const COLOURS = /\u001b\[[0-9;]*m/g
+const PARTIAL_CHARACTERS_MAX = 10_000
+
 export class TurnLine {
   readonly beganMs = clock.monotonic()
   private doing: Doing
   /** Running tools by call id. */
   private readonly tools = new Map<string, Doing>()
+  /** The program's stderr since its last line break. */
+  private partial = ''
   /** The sum of the requests that have ended. */
   private counted: Usage = { input_tokens: 0, output_tokens: 0 }
   /** As the program has reported it so far. */
   private reported: Usage | undefined
 
-  constructor(private readonly name: string) {
+  constructor(readonly name: string) {
     this.doing = { text: 'starting', sinceMs: this.beganMs }
   }
 
@@ -66,6 +72,13 @@ export class TurnLine {
 
   writing(): void {
     if (this.doing.text !== 'writing') this.now('writing')
+  }
+
+  /** The lines that this piece of the program's stderr completes, without empty ones. */
+  printed(piece: string): string[] {
+    const lines = `${this.partial}${piece}`.replace(COLOURS, '').split(/\r?\n|\r/)
+    this.partial = (lines.pop() ?? '').slice(-PARTIAL_CHARACTERS_MAX)
+    return lines.filter((line) => line.trim() !== '')
   }
 
   used(usage: Usage): void {

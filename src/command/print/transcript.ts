@@ -66,6 +66,8 @@ function say(record: SessionRecord, text: (record: SessionRecord) => string): st
       return `calls ${callText({ tool: record.tool, input: record.input ?? LARGE })}`
     case 'program.note':
       return `program: ${record.content}`
+    case 'program.output':
+      return `${record.stream}${record.left_out === undefined ? '' : ` (its first ${record.left_out} bytes are left out)`}: ${text(record).trimEnd()}`
     case 'tool.finished':
     case 'program.tool_finished':
       return `${record.tool}${record.is_error ? ' failed' : ''}: ${text(record).trimEnd()}`

@@ -37,6 +37,10 @@ class TurnChecker {
       tool_started: (event) => this.toolStarted(event),
       tool_finished: (event) => this.toolFinished(event),
       note: ({ text }) => demand(typeof text === 'string' && text.trim() !== '', 'a note must not be empty'),
+      output: ({ stream, text }) => {
+        demand(stream === 'stdout' || stream === 'stderr', `output has the stream ${JSON.stringify(stream)}`)
+        demand(typeof text === 'string', 'the text of output must be a string')
+      },
       wait: (event) => {
         demand(
           event.kind === 'approval' || event.kind === 'input',

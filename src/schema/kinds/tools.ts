@@ -7,6 +7,7 @@ import {
   decision,
   flag,
   group,
+  integer,
   json,
   reading,
   text,
@@ -62,6 +63,15 @@ export const tools = {
   'program.note': kind(
     'An agent program reported something to the user, such as a retried request. Also only for readers. Written with the next record.',
     { run_id, content: text },
+  ),
+  'program.output': kind(
+    'The output of an agent program outside of its reply: the last 64 KiB of its stderr, and its stdout if the turn ended without a reply. Only for readers. Written with the next record.',
+    {
+      run_id,
+      stream: z.enum(['stdout', 'stderr']),
+      content,
+      left_out: integer.optional().describe('How many bytes before `content` were left out.'),
+    },
   ),
   'server.started': kind('A tool server (MCP) starts. It ends with the turn.', {
     run_id,

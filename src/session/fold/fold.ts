@@ -238,6 +238,7 @@ function apply(next: State, record: SessionRecord, at: Location): State {
       return programActed(next, openRun(next, record.run_id))
     case 'program.tool_finished':
     case 'program.note':
+    case 'program.output':
       openRun(next, record.run_id)
       return next
     case 'wait.answered':

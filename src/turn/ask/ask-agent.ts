@@ -44,6 +44,8 @@ export interface AgentTurn extends EventSinks {
   keepsServer(): boolean
   /** Makes an event durable before it returns. Throws only if storage fails. */
   persist(event: TurnEvent): void
+  /** The conversation before this turn, in words. */
+  history(): string | undefined
 }
 
 export type AgentOutcome =
@@ -79,9 +81,14 @@ export async function askAgent(
     const privateFile = (name: string, text: string): PrivateFile =>
       storage.guard(() => files.write(name, text))
     const host = watchedHost({ ...created, privateFile }, deaths)
+    const needsHistory = provider.needsHistory?.(turn.settings) === true
     agent = await open(session, provider, turn.settings, host, ends)
-    for await (const event of untilStopped(begin(session, agent, turn, storage, hasLaunched), ends))
+    for await (const event of untilStopped(
+      begin(session, { agent, needsHistory }, turn, storage, hasLaunched),
+      ends,
+    ))
       heard.take(event)
+    heard.recordOutput()
     // The provider may have caught the storage failure and continued.
     if (storage.hasFailed) throw storage.failure
     const { question, reply, used } = heard
@@ -101,6 +108,7 @@ export async function askAgent(
   } catch (error) {
     // Read before this code kills any process itself.
     const killed = killedBy(deaths)
+    heard.recordOutput()
     const isStopped = stop.signal.aborted && !storage.hasFailed
     const state = await letGo(agent, isStopped && stop.reason() === 'suspended' ? 'suspend' : 'stop')
     // If the server's end cannot be recorded now, the next command to open the session records it.
@@ -166,8 +174,8 @@ const ENDED_EARLY = 'exited 0'
 /** Begins the program's turn with its prompt, or with a person's answer to its question. */
 function begin(
   session: Session,
-  agent: AgentSession,
-  { stop }: AgentTurn,
+  { agent, needsHistory }: { agent: AgentSession; needsHistory: boolean },
+  { stop, history }: AgentTurn,
   storage: StorageGuard,
   hasLaunched: boolean,
 ): AsyncIterable<AgentEvent> {
@@ -177,7 +185,7 @@ function begin(
   const answered = isSeedDue ? undefined : storage.guard(() => decisionOf(session))
   if (answered === undefined)
     return agent.send(
-      storage.guard(() => programPrompt(session, hasLaunched)),
+      storage.guard(() => programPrompt(session, hasLaunched, needsHistory ? history : undefined)),
       options,
     )
   if (agent.answer === undefined) throw offContract('a wait without `answer`')

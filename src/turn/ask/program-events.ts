@@ -8,6 +8,7 @@ import { shortenedInput } from '../asks.js'
 import { cappedResult } from '../tools/toolbox.js'
 import { Gathered, offContract, shownEvent } from './events.js'
 import { isDeeperThan } from './levels.js'
+import { ProgramOutput } from './program-output.js'
 import type { StorageGuard } from './storage-guard.js'
 
 /** Receivers of the events that do not end the turn. */
@@ -16,6 +17,7 @@ export interface EventSinks {
   callRecord(call: ToolCall): CallRecord
   onText(text: string): void
   onUsage(usage: Usage): void
+  onStderr(text: string): void
   note(text: string): void
 }
 
@@ -27,6 +29,7 @@ export class Heard {
   toolFailedAtMs = Number.NEGATIVE_INFINITY
   private readonly gathered = new Gathered()
   private notes = 0
+  private readonly output = new ProgramOutput()
 
   constructor(
     private readonly session: Session,
@@ -44,6 +47,7 @@ export class Heard {
     if (event?.type === 'text') this.sinks.onText(String(event.text))
     else if (event?.type === 'usage') this.counted(event)
     else if (event?.type === 'note') this.noted(String(event.text).slice(0, limits.noteCharactersMax))
+    else if (event?.type === 'output') this.printed(event)
     else if (event?.type === 'state')
       this.storage.persist({ type: 'state_known', state: storedState(event.state) })
     else if (event?.type === 'tool_started') this.toolStarted(event)
@@ -52,6 +56,20 @@ export class Heard {
       this.question = { wait: event.kind === 'input' ? 'input' : 'approval', asks: checkAsks(event.asks) }
     else if (event?.type === 'done') this.reply = this.gathered.add(event.reply)
     else throw offContract(`an event ${shownEvent(event)}`)
+  }
+
+  /** Puts the program's output before the record that ends or parks its run. */
+  recordOutput(): void {
+    const { run } = this.session.state
+    if (run === null) return
+    for (const record of this.output.take(run.run_id)) this.session.carry(record)
+  }
+
+  private printed({ stream, text }: Extract<AgentEvent, { type: 'output' }>): void {
+    if (typeof text !== 'string' || (stream !== 'stdout' && stream !== 'stderr'))
+      throw offContract('output without a stream or text')
+    this.output.add(stream, text)
+    if (stream === 'stderr') this.sinks.onStderr(text)
   }
 
   private counted(event: Extract<AgentEvent, { type: 'usage' }>): void {

@@ -10,13 +10,18 @@ import { promptOf, promptRecords, type Readable } from './history.js'
 
 /**
  * The turn's prompt, preceded by the conversation if the program has lost it. `hasLaunched`: the program was launched for
- * this turn before, and may have received the prompt even if it reported nothing.
+ * this turn before, and may have received the prompt even if it reported nothing. `history`: for a program without a memory. A
+ * seed that is due has the same conversation.
  */
-export function programPrompt(session: Readable, hasLaunched: boolean): string {
+export function programPrompt(
+  session: Readable,
+  hasLaunched: boolean,
+  history: () => string | undefined = () => undefined,
+): string {
   const { isSeedDue, seed } = session.state
   const asked = hasLaunched ? recoveryPrompt(session) : withDecision(session, promptOf(session))
   const record = isSeedDue && seed !== null ? session.recordAt(seed) : undefined
-  const told = record?.kind === 'session.seeded' ? session.text(record.content) : ''
+  const told = record?.kind === 'session.seeded' ? session.text(record.content) : (history() ?? '')
   return told === '' ? asked : `${told}\n\n${asked}`
 }
 

@@ -81,13 +81,13 @@ export const INTENT: Mutant[] = [
   {
     name: 'a program is released before its reply is recorded',
     place: 'turn/ask/ask-agent.ts askAgent',
-    edits: { 'expression:7': '@if:2.consequent.body.0', 'try:1.block.body.11': '@expression:7' },
+    edits: { 'expression:8': '@if:2.consequent.body.0', 'try:1.block.body.13': '@expression:8' },
     suites: ['turn/drive-agent'],
   },
   {
     name: 'the native state of a program is recorded only at its end',
     place: 'turn/ask/program-events.ts Heard.take',
-    edits: { 'expression:4.expression': '@arguments.0.properties.1.value' },
+    edits: { 'expression:5.expression': '@arguments.0.properties.1.value' },
     suites: ['turn/drive-agent'],
   },
   {

@@ -110,6 +110,11 @@ test.each<[string, NewRecord, string | undefined]>([
     { kind: 'program.tool_finished', run_id, call_id: 'c', tool: 'Bash', content: 'no\n', is_error: true },
     'Bash failed: no',
   ],
+  [
+    "a program's output",
+    { kind: 'program.output', run_id, stream: 'stderr', content: 'no key\nbye\n', left_out: 7 },
+    `stderr (its first 7 bytes are left out): no key\n${' '.repeat(22)}bye`,
+  ],
   ['a note of a program', { kind: 'program.note', run_id, content: 'it retries' }, 'program: it retries'],
   [
     "a model's, which its response tells",

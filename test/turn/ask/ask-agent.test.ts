@@ -179,6 +179,56 @@ describe('a note of the program', () => {
   })
 })
 
+describe('the output of the program', () => {
+  const piece = (text: string, stream = 'stderr'): object => ({ type: 'output', stream, text })
+  const output = (): object[] =>
+    records('program.output').map(({ stream, content, left_out }) => ({
+      stream,
+      content: session.text(content),
+      ...(left_out === undefined ? {} : { left_out }),
+    }))
+
+  test('is in the log of a turn that fails, in the append of its failure', async () => {
+    await turn([LIMITED])
+    const plain = appendsOf(session)
+    session = await newSession(tempStore())
+    await turn([piece('no '), piece('half', 'stdout'), piece('key'), LIMITED])
+    expect(output()).toEqual([
+      { stream: 'stdout', content: 'half' },
+      { stream: 'stderr', content: 'no key' },
+    ])
+    expect(appendsOf(session)).toBe(plain)
+  })
+
+  test('is in the log of a turn that ends well, before its reply', async () => {
+    const shown: string[] = []
+    const ports = { onProgress: (progress: { type: string }) => void shown.push(JSON.stringify(progress)) }
+    await turn([piece('careful'), DONE], { ports })
+    const kinds = kindsOf(session)
+    expect(kinds.indexOf('program.output')).toBe(kinds.indexOf('message.agent') - 1)
+    expect(shown).toEqual(['{"type":"stderr","text":"careful"}'])
+  })
+
+  test('is limited to the last 64 KiB of stderr, from a whole character on', async () => {
+    const long = 'ü'.repeat(50_000)
+    await turn([piece('begin'), piece(`${long}!`), piece(''), DONE])
+    const kept = (limits.stderrBytesKept - 2) / 2
+    expect(output()).toEqual([
+      { stream: 'stderr', content: `${'ü'.repeat(kept)}!`, left_out: 5 + 100_000 - 2 * kept },
+    ])
+  })
+
+  test('is in a blob if it has megabytes', async () => {
+    await turn([piece('x'.repeat(3_000_000), 'stdout'), LIMITED])
+    expect(records('program.output')).toMatchObject([{ content: { bytes: 3_000_000 } }])
+  })
+
+  test('off the contract fails the turn', async () => {
+    const run = await turn([piece('x', 'paper'), DONE])
+    expect(run.error?.message).toBe('the provider broke its contract: output without a stream or text')
+  })
+})
+
 describe('a program that asks', () => {
   test('is released with its state, and its run is parked with a token', async () => {
     const secrets: string[] = []
