@@ -50,6 +50,12 @@ export function listAgents(
   return agents.filter((agent) => matches(agent, filter)).sort(byCreation)
 }
 
+/** Reads agents one by one, as `listAgents` has them. For a short time: pending mail of other agents is looked up once. */
+export function agentReader(store: Store): (agentId: string) => ListedAgent {
+  const hasMail = mailIndexOf(store)
+  return (agentId) => listedAgent(store, agentId, hasMail)
+}
+
 /** The path of each agent, with its status, for shell completion. */
 export function agentWords(store: Store | undefined): { word: string; description: string }[] {
   return listAgents(store, { roots: false, all: true }).map((agent) => ({

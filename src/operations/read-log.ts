@@ -97,6 +97,8 @@ interface PageBounds {
   records: number
   /** The page ends with the record that reaches this size. */
   bytes: number
+  /** The caller reads on as the log grows: an incomplete batch at its end is a write in progress, and the state is not read. */
+  isFollowing?: true
 }
 
 /**
@@ -105,7 +107,7 @@ interface PageBounds {
  */
 export function readPage(store: Store, agentId: string, from: Position, bounds: PageBounds): RecordPage {
   // Read the state before the log, for the same reason as `printFrom`.
-  const completeBytes = readState(store, agentId).log_bytes
+  const completeBytes = bounds.isFollowing === true ? 0 : readState(store, agentId).log_bytes
   return withLog(store, agentId, (log) => {
     const page: RecordPage = { records: [], next: { ...from } }
     if (log.size() <= from.offset) return page

@@ -133,6 +133,46 @@ export interface paths {
         patch?: never;
         trace?: never;
     };
+    "/v1/agents/{agent}/events": {
+        parameters: {
+            query?: never;
+            header?: never;
+            path?: never;
+            cookie?: never;
+        };
+        /**
+         * Follow the log of an agent
+         * @description An event `record` for each durable record after the cursor, in order and once; its `id` is the number of the record. An event `live` without id is text of a reply that is not durable yet, of a turn that this server started. The last event can be `closed`, with the `reason`: `slow` (the client did not read), `stopping` (the server stops) or `failed` (see `problem`). In `closed`, `after` is the cursor.
+         */
+        get: operations["followAgent"];
+        put?: never;
+        post?: never;
+        delete?: never;
+        options?: never;
+        head?: never;
+        patch?: never;
+        trace?: never;
+    };
+    "/v1/events": {
+        parameters: {
+            query?: never;
+            header?: never;
+            path?: never;
+            cookie?: never;
+        };
+        /**
+         * Follow the agents of the home
+         * @description An event `snapshot` with all `agents`, as in a list, then an event `agent` for each agent that changed, with its new entry, and `removed` with its `id`. States in between can be missing. There is no cursor: a client that comes back gets a snapshot. The last event can be `closed`, with the `reason`: `slow` (the client did not read), `stopping` (the server stops) or `failed` (see `problem`).
+         */
+        get: operations["followHome"];
+        put?: never;
+        post?: never;
+        delete?: never;
+        options?: never;
+        head?: never;
+        patch?: never;
+        trace?: never;
+    };
     "/v1/agents/{agent}/messages": {
         parameters: {
             query?: never;
@@ -2099,6 +2139,76 @@ export interface operations {
                 };
                 content: {
                     "application/json": components["schemas"]["doctor_report"];
+                };
+            };
+            /** @description An error: 400, 401, 403, 404, 405, 409, 410, 413, 415, 422, 423, 429, 500, 502, 503, 504, 507. */
+            default: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/problem+json": components["schemas"]["problem"];
+                };
+            };
+        };
+    };
+    followAgent: {
+        parameters: {
+            query?: {
+                /** @description The cursor: only records after this number. */
+                after?: number;
+            };
+            header?: {
+                /** @description The cursor of a client that comes back. It takes precedence over `after`. */
+                "Last-Event-ID"?: string;
+            };
+            path: {
+                /** @description A name, a path (`lead%2Ftests`), a UUID or the beginning of one. */
+                agent: string;
+            };
+            cookie?: never;
+        };
+        requestBody?: never;
+        responses: {
+            /** @description The events. */
+            200: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "text/event-stream": string;
+                };
+            };
+            /** @description An error: 400, 401, 403, 404, 405, 409, 410, 413, 415, 422, 423, 429, 500, 502, 503, 504, 507. */
+            default: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/problem+json": components["schemas"]["problem"];
+                };
+            };
+        };
+    };
+    followHome: {
+        parameters: {
+            query?: {
+                /** @description The snapshot has terminated agents too. */
+                all?: "true" | "false" | "";
+            };
+            header?: never;
+            path?: never;
+            cookie?: never;
+        };
+        requestBody?: never;
+        responses: {
+            /** @description The events. */
+            200: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "text/event-stream": string;
                 };
             };
             /** @description An error: 400, 401, 403, 404, 405, 409, 410, 413, 415, 422, 423, 429, 500, 502, 503, 504, 507. */

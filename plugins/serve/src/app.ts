@@ -1,8 +1,10 @@
 /** The HTTP application: the routes of /v1 behind the checks of every request. */
+import type { HttpBindings } from '@hono/node-server'
 import { Hono } from 'hono'
 import type { z } from 'zod'
 import { type Guard, resumeTokenOf } from './guard.js'
 import { openApi } from './openapi.js'
+import type { Page } from './page.js'
 import { problemResponse, Refusal } from './problem.js'
 import type { Answer, Call, Route } from './route.js'
 import type { Server } from './server.js'
@@ -12,18 +14,26 @@ const BODY_BYTES_MAX = 24 * 1024 * 1024
 
 const OPENAPI_PATH = '/v1/openapi.json'
 
-/** `version`: of the package. Paths outside of /v1 and /metrics are free: static files can be mounted beside them. */
-export function buildApp(server: Server, guard: Guard, routes: Route[], version: string): Hono {
-  const app = new Hono()
+interface Bindings {
+  Bindings: HttpBindings
+}
+
+/** `version`: of the package. The page needs no token: it has none of the home's data, and asks for them with the token. */
+export function buildApp(
+  server: Server,
+  guard: Guard,
+  { routes, page, version }: { routes: Route[]; page: Page; version: string },
+): Hono<Bindings> {
+  const app = new Hono<Bindings>()
   app.use('*', async (context, next) => {
     guard.checkAddress(context.req.raw)
     await next()
     // An answer is about one home at one moment, and only for the holder of the token.
-    context.res.headers.set('cache-control', 'no-store')
+    if (!context.res.headers.has('cache-control')) context.res.headers.set('cache-control', 'no-store')
     context.res.headers.set('x-content-type-options', 'nosniff')
   })
   for (const each of routes) {
-    app.on(each.method.toUpperCase(), each.path.replaceAll(/\{(\w+)\}/g, ':$1'), async ({ req }) => {
+    app.on(each.method.toUpperCase(), each.path.replaceAll(/\{(\w+)\}/g, ':$1'), async ({ req, env }) => {
       const resumeToken = each.takesResumeToken === true ? resumeTokenOf(req.raw) : undefined
       if (resumeToken === undefined) guard.checkToken(req.raw)
       if (each.isWrite === true && server.isReadOnly)
@@ -40,6 +50,7 @@ export function buildApp(server: Server, guard: Guard, routes: Route[], version:
         headers: req.raw.headers,
         resumeToken,
         signal: req.raw.signal,
+        cut: () => env.outgoing.destroy(),
       }
       const answer = await each.handle(call as never)
       return answer instanceof Response ? answer : answerResponse(answer)
@@ -50,6 +61,7 @@ export function buildApp(server: Server, guard: Guard, routes: Route[], version:
     document ??= JSON.stringify(openApi(routes, version), null, 2)
     return new Response(document, { headers: { 'content-type': 'application/json' } })
   })
+  app.get('*', async ({ req }, next) => page.answer(req.raw) ?? next())
   const known = new Set(routes.map(({ path }) => path.replaceAll(/\{\w+\}/g, '*')))
   app.notFound(({ req }) => {
     const isKnown = [...known].some((path) => isLike(path, req.path))

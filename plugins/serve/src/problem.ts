@@ -133,7 +133,7 @@ export class Refusal extends Error implements Coded {
   }
 }
 
-function problemOf({ code, message, hint, facts = {} }: Coded): Problem {
+export function problemOf({ code, message, hint, facts = {} }: Coded): Problem {
   const [status, who] = STATUS_OF[code] ?? (STATUS_OF.UNEXPECTED as [number, Actor])
   const where = [facts.where, facts.agent_id, facts.agent, facts.path, facts.file].find(
     (fact) => typeof fact === 'string',

@@ -25,6 +25,8 @@ export interface Call<Query = Record<string, unknown>, Body = Record<string, unk
   resumeToken: string | undefined
   /** Aborted when the client is gone. */
   signal: AbortSignal
+  /** Ends the connection, also if the client does not read. */
+  cut(): void
 }
 
 export interface Route {

@@ -1,6 +1,7 @@
 import { CONTROLS } from './controls.js'
+import { EVENTS } from './events/routes.js'
 import { READS } from './reads.js'
 import type { Route } from './route.js'
 import { WRITES } from './writes.js'
 
-export const ROUTES: Route[] = [...READS, ...WRITES, ...CONTROLS]
+export const ROUTES: Route[] = [...READS, ...EVENTS, ...WRITES, ...CONTROLS]

@@ -6,7 +6,9 @@ import { type Address, hostsOf, hostWord, isLocal, listenOptions, parseAddress }
 import { buildApp } from './app.js'
 import { Children } from './children.js'
 import type { Core } from './core.js'
+import { Feeds } from './events/feeds.js'
 import { Guard } from './guard.js'
+import { Page } from './page.js'
 import { ROUTES } from './routes.js'
 import type { Server } from './server.js'
 import { StartError } from './start-error.js'
@@ -19,6 +21,8 @@ export interface Settings {
   command: string[]
   home: string
   version: string
+  /** The folder of the page's files. */
+  page: string
   stateDirectory: string
   listen: string
   allowedHosts: string[]
@@ -48,7 +52,8 @@ export async function runServer(settings: Settings): Promise<void> {
     )
   const children = new Children(settings.command, home)
   const stopping = new AbortController()
-  const server: Server = { core, home, children, isReadOnly, stopping: stopping.signal }
+  const feeds = new Feeds(core, () => core.openHome(home), children)
+  const server: Server = { core, home, children, feeds, isReadOnly, stopping: stopping.signal }
   const swept = isReadOnly ? undefined : await sweep(children)
   if (swept !== undefined) note(swept)
   const tokens = openToken(tokenPath(settings.stateDirectory, home), settings.isTokenNew)
@@ -57,7 +62,11 @@ export async function runServer(settings: Settings): Promise<void> {
   await listen(http, address)
   const port = (http.address() as AddressInfo | null)?.port ?? 0
   const guard = new Guard(tokens.token, hostsOf(address, port, settings.allowedHosts))
-  const app = buildApp(server, guard, ROUTES, settings.version)
+  const app = buildApp(server, guard, {
+    routes: ROUTES,
+    page: new Page(settings.page),
+    version: settings.version,
+  })
   http.on('request', getRequestListener(app.fetch, { hostname: 'localhost' }))
   announce(address, port, tokens)
   await stopped(http, stopping)

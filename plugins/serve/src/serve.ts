@@ -48,6 +48,7 @@ export class Serve extends Command {
         command: commandOf(this.config.root),
         home,
         version: this.config.version,
+        page: path.join(__dirname, 'page'),
         stateDirectory: path.join(
           process.env.XDG_STATE_HOME || path.join(this.config.home, '.local', 'state'),
           'substrat',

@@ -1,6 +1,7 @@
 /** The facts about the server that every handler knows. Nothing here outlives the process, and none of it is needed after a restart. */
 import type { Children } from './children.js'
 import type { Core, Store } from './core.js'
+import type { Feeds } from './events/feeds.js'
 
 export interface Server {
   core: Core
@@ -8,6 +9,7 @@ export interface Server {
   home: string
   /** Starts the commands that write. */
   children: Children
+  feeds: Feeds
   isReadOnly: boolean
   /** Aborted when the server stops: streams end, and clients come back with their cursor. */
   stopping: AbortSignal
