@@ -15,6 +15,7 @@ import { SubstratError, shellWord } from '../errors.js'
 import type { BundledFiles } from '../files/bundle.js'
 import { refused } from '../files/tar.js'
 import { isDirectory } from '../files/user-files.js'
+import { OPERATOR } from '../format.js'
 import { decodeMessage } from '../mail/message.js'
 import type { BundledAgent } from '../schema/bundle.js'
 import type { ImportedAgents } from '../schema/output-home.js'
@@ -100,7 +101,10 @@ function arrivalsOf(ctx: Context, { name, workspace }: ImportRequest, bundle: Bu
   })
 }
 
-/** The log ends with the move that the manifest names, and the mail in it can be delivered. */
+/**
+ * The log ends with the move that the manifest names, and the mail in it can be delivered. A request comes from the operator or an
+ * agent that moves too: `export` answers the others, and a reply to them would reach an agent of this home that asked nothing.
+ */
 function checkMove(
   log: BytesLog,
   { id, path, moved }: State,
@@ -120,8 +124,12 @@ function checkMove(
     throw refused(`the mail of ${path} is not JSON`)
   }
   const ids = Array.isArray(messages) ? messages.map((message) => message?.message_id) : []
-  const isWhole = (message: { message_id: string }): boolean =>
-    decodeMessage({ object: { ...message } }, message.message_id)?.to === id
+  const isWhole = (line: { message_id: string }): boolean => {
+    const message = decodeMessage({ object: { ...line } }, line.message_id)
+    if (message?.to !== id) return false
+    const { kind, from } = message
+    return kind !== 'request' || from === OPERATOR || manifest.agents.some((agent) => agent.id === from)
+  }
   if (JSON.stringify(ids) !== JSON.stringify(moved.messages) || new Set(ids).size !== ids.length)
     throw refused(`the mail of ${path} is not the mail that its log names`)
   if (!(messages as { message_id: string }[]).every(isWhole)) throw refused(`a message to ${path} is invalid`)
