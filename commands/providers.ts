@@ -1,18 +1,25 @@
+import * as Args from '@oclif/core/args'
 import { BaseCommand } from '../src/command/base.js'
-import { table } from '../src/command/print/table.js'
+import { providersText } from '../src/command/print/providers-text.js'
 import { listProviders } from '../src/provider/listing.js'
 
 export default class Providers extends BaseCommand {
-  static override summary = 'List the built-in providers and those of installed plugins.'
-  static override examples = ['<%= config.bin %> providers', '<%= config.bin %> providers --json']
+  static override summary = 'List the providers with their options, defaults and keys.'
+  static override examples = ['<%= config.bin %> providers', '<%= config.bin %> providers exec --json']
+  static override args = {
+    provider: Args.string({ description: 'list only this provider', ignoreStdin: true }),
+  }
 
   async run(): Promise<void> {
-    await this.parse(Providers)
-    const providers = await listProviders(this.providers)
-    const text = table(['NAME', 'KIND', 'FROM', 'DESCRIPTION'], providers, (provider) => {
-      const { name, kind, plugin, version, description } = provider
-      return [name, kind, version === null ? plugin : `${plugin} ${version}`, description]
-    })
+    const { args } = await this.parse(Providers)
+    const registry = this.providers
+    if (args.provider !== undefined) registry.checkName(args.provider)
+    const isListed = (name: string): boolean => args.provider === undefined || name === args.provider
+    const providers = await listProviders(registry, isListed)
+    const { isTTY, columns = 80 } = process.stdout
+    const text = providersText(providers, isTTY === true ? columns : Number.POSITIVE_INFINITY, (variable) =>
+      Boolean(process.env[variable]),
+    )
     this.printObject({ providers }, text)
   }
 }

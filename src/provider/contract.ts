@@ -28,7 +28,10 @@ export type Provider = ModelProvider | AgentProvider
 interface ProviderFacts {
   /** One line for `substrat providers`. */
   description: string
-  /** The names for `--option name=value`, each with one line of help. `spawn` refuses any other name. */
+  /**
+   * The names for `--option name=value`, each with one line of help. `spawn` refuses any other name. The line ends with the default
+   * in parentheses, if the option has one: `time limit (5m)`. A default in words may begin with `default: `.
+   */
   options: Record<string, string>
   /**
    * Throws a `ProviderFailure` of type `misconfigured` or `authentication` for settings that cannot work. substrat calls it at

@@ -130,6 +130,8 @@ const provider = z
     version: text.nullable(),
     description: text.describe('For a broken provider, the cause.'),
     options: texts.describe('The names for `--option`, each with a description.'),
+    defaults: texts.describe('The options that have a default, each with it.'),
+    keys: z.array(text).describe('The environment variables that can hold its keys.'),
   })
   .meta({ id: 'provider', description: 'A provider.' })
 

@@ -120,7 +120,7 @@ describe.concurrent('other words', () => {
     ])
     const { stdout } = await house.ok('providers')
     expect(stdout).toMatch(
-      /^NAME +KIND +FROM +DESCRIPTION\nscripted +model +built-in +\S.*\nexec +agent +built-in +\S.*\n$/,
+      /^NAME +KIND +FROM +DESCRIPTION\nscripted +model +built-in +\S.*\n {4}scenario +.*\nexec +agent +built-in +\S.*\n {4}command +.*\n$/,
     )
   })
 })

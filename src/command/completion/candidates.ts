@@ -128,6 +128,7 @@ function argumentWords(
   const arg = args[at] ?? (command.strict === false ? args.at(-1) : undefined)
   if (arg?.options !== undefined) return arg.options.map((word) => ({ word, description: '' }))
   if (arg?.name === 'agent') return sources.agents().filter(({ word }) => !given.includes(word))
+  if (arg?.name === 'provider') return sources.providers()
   if (arg?.name === 'schema') return sources.schemas()
   if (arg?.name === 'value' && given.at(-1) === 'provider') return sources.providers()
   return arg?.name === 'key' ? sources.settings() : []
