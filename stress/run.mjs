@@ -49,7 +49,15 @@ async function run(program, plugins = []) {
       js: `import { createRequire as requireFrom } from 'node:module'\nconst require = requireFrom(${JSON.stringify(source)})`,
     },
     plugins,
-    external: ['proper-lockfile', 'fs-native-extensions', 'oxc-parser', 'typescript', 'vitest', 'esbuild'],
+    external: [
+      'proper-lockfile',
+      'fs-native-extensions',
+      'oxc-parser',
+      'typescript',
+      'vitest',
+      'esbuild',
+      'playwright-core',
+    ],
   })
   return import(pathToFileURL(outfile).href)
 }

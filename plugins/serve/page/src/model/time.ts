@@ -1,0 +1,54 @@
+/** Times and amounts as people read them. */
+
+const DATE = new Intl.DateTimeFormat(undefined, { dateStyle: 'medium', timeStyle: 'medium' })
+const CLOCK = new Intl.DateTimeFormat(undefined, { timeStyle: 'medium' })
+const RELATIVE = new Intl.RelativeTimeFormat(undefined, { numeric: 'auto', style: 'short' })
+const COUNT = new Intl.NumberFormat()
+const SHORT = new Intl.NumberFormat(undefined, { notation: 'compact', maximumFractionDigits: 1 })
+
+export function dateText(time: string): string {
+  return DATE.format(new Date(time))
+}
+
+export function clockText(time: string): string {
+  return CLOCK.format(new Date(time))
+}
+
+const STEPS: [Intl.RelativeTimeFormatUnit, number][] = [
+  ['day', 86_400],
+  ['hour', 3600],
+  ['minute', 60],
+]
+
+/** "3 min. ago", "in 2 hr." */
+export function agoText(time: string, now = Date.now()): string {
+  const seconds = (Date.parse(time) - now) / 1000
+  for (const [unit, length] of STEPS)
+    if (Math.abs(seconds) >= length) return RELATIVE.format(Math.trunc(seconds / length), unit)
+  return Math.abs(seconds) < 10 ? 'now' : RELATIVE.format(Math.trunc(seconds), 'second')
+}
+
+export function durationText(ms: number): string {
+  if (ms < 1000) return `${Math.round(ms)} ms`
+  if (ms < 60_000) return `${(ms / 1000).toFixed(ms < 10_000 ? 1 : 0)} s`
+  const minutes = Math.floor(ms / 60_000)
+  if (minutes < 60) return `${minutes} min ${Math.round((ms % 60_000) / 1000)} s`
+  const hours = Math.floor(minutes / 60)
+  return hours < 48 ? `${hours} h ${minutes % 60} min` : `${Math.floor(hours / 24)} d ${hours % 24} h`
+}
+
+export function countText(count: number): string {
+  return COUNT.format(count)
+}
+
+export function shortCount(count: number): string {
+  return SHORT.format(count)
+}
+
+export function costText(usd: number): string {
+  return `$${usd.toFixed(usd !== 0 && usd < 1 ? 4 : 2)}`
+}
+
+export function bytesText(bytes: number): string {
+  return bytes < 1024 ? `${bytes} bytes` : `${SHORT.format(bytes / 1024)} KiB`
+}

@@ -1,0 +1,204 @@
+/**
+ * The turns of an agent as bars on a time axis, from its records. A bar ends with the record that ended it. One without an end
+ * runs until now, or until its process died.
+ */
+import type { SessionRecord } from '../api/types.js'
+import { durationText } from './time.js'
+import { KILLS, type Tone, WAIT_WORDS, WHY_CANCELLED, WHY_INTERRUPTED } from './words.js'
+
+export type Lane = 'turn' | 'request' | 'tool' | 'wait' | 'gap'
+
+export interface Bar {
+  lane: Lane
+  /** The line within the lane: tools can run at the same time. */
+  line: number
+  from: number
+  to: number
+  tone: Tone
+  word: string
+  isOpen: boolean
+}
+
+/** A moment: a kill, another interruption, or a continuation. */
+export interface Mark {
+  at: number
+  kind: 'kill' | 'interruption' | 'continuation'
+  word: string
+}
+
+export interface Timeline {
+  bars: Bar[]
+  marks: Mark[]
+  from: number
+  to: number
+}
+
+export const LANES: { lane: Lane; word: string }[] = [
+  { lane: 'turn', word: 'Turns' },
+  { lane: 'request', word: 'Requests' },
+  { lane: 'tool', word: 'Tools' },
+  { lane: 'wait', word: 'Waits' },
+  { lane: 'gap', word: 'Interrupted' },
+]
+
+/** `now`: the end of what still runs. */
+export function timelineOf(records: readonly SessionRecord[], now: number): Timeline {
+  const drawing = new Drawing()
+  for (const record of records) drawing.add(record)
+  return drawing.finish(now)
+}
+
+class Drawing {
+  private readonly bars: Bar[] = []
+  private readonly marks: Mark[] = []
+  /** The open bars of the turn that runs, by call id for tools. */
+  private readonly open = new Map<string, Bar>()
+  private turns = 0
+  /** The latest sign of life before an interruption was found. */
+  private lastAt = 0
+
+  add(record: SessionRecord): void {
+    const at = Date.parse(record.ts)
+    switch (record.kind) {
+      case 'run.started':
+        this.findDeath(at)
+        if (record.continues === undefined) this.turns += 1
+        else this.mark(at, 'continuation', 'continued')
+        this.begin('turn', 'turn', at, 'run', `turn ${this.turns}`)
+        break
+      case 'run.resumed':
+        this.findDeath(at)
+        this.close('wait', at)
+        if (record.token_id === undefined) this.mark(at, 'continuation', 'continued')
+        this.begin('turn', 'turn', at, 'run', `turn ${this.turns}`)
+        break
+      case 'run.waiting':
+        this.endSteps(at)
+        this.close('turn', at, { tone: 'wait' })
+        this.begin('wait', 'wait', at, 'wait', WAIT_WORDS[record.wait].toLowerCase())
+        break
+      case 'run.completed':
+        this.endTurn(at, 'good', 'completed')
+        break
+      case 'run.failed':
+        this.endTurn(at, 'bad', `failed: ${record.error.message}`)
+        break
+      case 'run.cancelled':
+        this.endTurn(at, 'calm', `cancelled: ${WHY_CANCELLED[record.reason]}`)
+        break
+      case 'run.interrupted':
+        this.interrupt(at, record.reason)
+        break
+      case 'model.requested':
+        this.close('request', at)
+        this.begin('request', 'request', at, 'run', 'request')
+        break
+      case 'model.responded':
+        this.close('request', at, { tone: 'good', word: 'answered' })
+        break
+      case 'model.failed':
+        this.close('request', at, { tone: 'bad', word: `failed: ${record.error.message}` })
+        break
+      case 'provider.started':
+        this.begin('request', 'request', at, 'run', 'program')
+        break
+      case 'tool.started':
+      case 'program.tool_started':
+        this.begin(`tool ${record.call_id}`, 'tool', at, 'run', record.tool)
+        break
+      case 'tool.finished':
+      case 'program.tool_finished':
+        this.close(`tool ${record.call_id}`, at, { tone: record.is_error ? 'bad' : 'good' })
+        break
+    }
+    this.lastAt = at
+  }
+
+  /** A turn that goes on was cut short. If no record says so, its process died after its last record. */
+  private findDeath(at: number): void {
+    if (this.open.has('turn')) this.interrupt(at, 'process_exit')
+    this.close('gap', at)
+  }
+
+  /** A process that died wrote nothing: its bars end with its last record, and the rest is a gap. */
+  private interrupt(at: number, reason: keyof typeof WHY_INTERRUPTED): void {
+    const isKill = KILLS.has(reason)
+    const diedAt = isKill ? this.lastAt : at
+    this.endSteps(diedAt, 'bad')
+    this.close('wait', at)
+    this.close('turn', diedAt, { tone: 'bad', suffix: `interrupted: ${WHY_INTERRUPTED[reason]}` })
+    this.mark(diedAt, isKill ? 'kill' : 'interruption', WHY_INTERRUPTED[reason])
+    this.begin('gap', 'gap', diedAt, 'bad', WHY_INTERRUPTED[reason])
+  }
+
+  private endTurn(at: number, tone: Tone, suffix: string): void {
+    this.endSteps(at)
+    this.close('wait', at)
+    this.close('gap', at)
+    this.close('turn', at, { tone, suffix })
+  }
+
+  private endSteps(at: number, tone?: Tone): void {
+    for (const [key, bar] of [...this.open])
+      if (bar.lane === 'request' || bar.lane === 'tool')
+        this.close(key, at, tone === undefined ? {} : { tone })
+  }
+
+  private begin(key: string, lane: Lane, from: number, tone: Tone, word: string): void {
+    this.close(key, from)
+    const used = new Set([...this.open.values()].filter((bar) => bar.lane === lane).map(({ line }) => line))
+    let line = 0
+    while (used.has(line)) line += 1
+    this.open.set(key, { lane, line, from, to: from, tone, word, isOpen: true })
+  }
+
+  private close(key: string, to: number, end: { tone?: Tone; word?: string; suffix?: string } = {}): void {
+    const bar = this.open.get(key)
+    if (bar === undefined) return
+    this.open.delete(key)
+    const { tone = bar.tone, word = bar.word, suffix } = end
+    this.bars.push({
+      ...bar,
+      to,
+      tone,
+      word: suffix === undefined ? word : `${word}, ${suffix}`,
+      isOpen: false,
+    })
+  }
+
+  private mark(at: number, kind: Mark['kind'], word: string): void {
+    this.marks.push({ at, kind, word })
+  }
+
+  finish(now: number): Timeline {
+    const open = [...this.open.values()].map((bar) => ({ ...bar, to: Math.max(now, bar.from) }))
+    const bars = [...this.bars, ...open].sort((a, b) => a.from - b.from)
+    const from = bars.reduce((least, bar) => Math.min(least, bar.from), Number.POSITIVE_INFINITY)
+    const to = bars.reduce((most, bar) => Math.max(most, bar.to), 0)
+    return { bars, marks: this.marks, from: bars.length === 0 ? now : from, to: Math.max(to, from + 1) }
+  }
+}
+
+export function barText({ word, from, to, isOpen }: Bar): string {
+  return `${word}, ${durationText(to - from)}${isOpen ? ' so far' : ''}`
+}
+
+/** The number of lines of each lane. */
+export function linesOf(bars: readonly Bar[], lane: Lane): number {
+  return bars.reduce((most, bar) => (bar.lane === lane ? Math.max(most, bar.line + 1) : most), 1)
+}
+
+const STEPS_MS = [
+  10, 50, 100, 500, 1000, 5000, 15_000, 60_000, 300_000, 900_000, 3_600_000, 14_400_000, 43_200_000,
+  86_400_000, 604_800_000, 2_592_000_000,
+]
+
+/** Round times within the window, at most `count` of them. */
+export function ticksIn(from: number, to: number, count: number): number[] {
+  const step = STEPS_MS.find((ms) => (to - from) / ms <= count) ?? (to - from) / count
+  const first = Math.ceil(from / step) * step
+  return Array.from(
+    { length: Math.max(0, Math.floor((to - first) / step) + 1) },
+    (_, index) => first + index * step,
+  )
+}

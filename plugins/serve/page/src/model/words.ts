@@ -1,0 +1,110 @@
+/** The words and tones of statuses, ends and interruptions. A tone is a colour; each also has an icon and a word. */
+import type { ListedAgent, RecordOf, ShownAgent, Wait } from '../api/types.js'
+import type { IconName } from '../parts/icons.js'
+
+export type Tone = 'run' | 'wait' | 'bad' | 'good' | 'calm'
+
+export interface Look {
+  word: string
+  tone: Tone
+  icon: IconName
+}
+
+export const LOOKS = {
+  running: { word: 'running', tone: 'run', icon: 'play' },
+  waiting: { word: 'waiting', tone: 'wait', icon: 'hand' },
+  interrupted: { word: 'interrupted', tone: 'bad', icon: 'bolt' },
+  failed: { word: 'failed', tone: 'bad', icon: 'cross' },
+  corrupt: { word: 'damaged', tone: 'bad', icon: 'cross' },
+  idle: { word: 'idle', tone: 'good', icon: 'check' },
+  terminated: { word: 'terminated', tone: 'calm', icon: 'stop' },
+} as const satisfies Record<string, Look>
+
+/** `needsPerson`: whether the server lists it among the agents that wait for a person. */
+export function lookOf(agent: ListedAgent, needsPerson: boolean): Look {
+  if (agent.status === 'corrupt') return LOOKS.corrupt
+  if (agent.state === 'terminated') return LOOKS.terminated
+  if (agent.status === 'running' || agent.status === 'waiting') return LOOKS[agent.status]
+  if (agent.status !== 'idle') return LOOKS.interrupted
+  return needsPerson ? LOOKS.failed : LOOKS.idle
+}
+
+export const WHY_INTERRUPTED: Record<RecordOf<'run.interrupted'>['reason'], string> = {
+  process_exit: 'its process died',
+  process_restart: 'the machine was restarted',
+  program_killed: 'its agent program was killed',
+  shutdown: 'a signal stopped it',
+  suspended: 'another command suspended it',
+  unknown_tool: 'a tool call was interrupted, and its outcome is unknown',
+  wait_timeout: 'no decision came before the deadline',
+  program_alive: 'one of its programs may still be running and cannot be killed',
+  other_host: 'one of its programs may still be running on another host',
+}
+
+export const WHY_CANCELLED: Record<RecordOf<'run.cancelled'>['reason'], string> = {
+  turn_timeout: 'it exceeded its time limit',
+  terminated: 'the agent was terminated',
+  cancelled: 'another command cancelled it',
+  superseded: 'a new message superseded it',
+  log_damaged: 'the log was damaged, and the outcome of the turn is lost',
+  copied: 'the agent was copied while the turn was open',
+  moved: 'the agent was moved to another home',
+}
+
+/** The interruptions by which a process or a machine died, unlike those that a person asked for. */
+export const KILLS: ReadonlySet<string> = new Set(['process_exit', 'process_restart', 'program_killed'])
+
+export const WAIT_WORDS: Record<Wait['kind'], string> = {
+  approval: 'Approval',
+  input: 'Question',
+  tool_result: 'Result from elsewhere',
+  not_before: 'Limit',
+  budget: 'Budget',
+}
+
+export const DECISION_WORDS: Record<RecordOf<'wait.answered'>['decision'], string> = {
+  approve: 'approved',
+  deny: 'denied',
+  input: 'answered',
+  result: 'result given',
+}
+
+export function nameOf(agent: ListedAgent): string {
+  return agent.path ?? agent.id.slice(0, 8)
+}
+
+/** Why the agent needs a person: one of the sections of the first view. */
+export type Need = 'approval' | 'question' | 'result' | 'limit' | 'interrupted' | 'failed' | 'damaged'
+
+export function needOf({ agent, wait }: ShownAgent): Need {
+  switch (wait?.kind) {
+    case 'approval':
+      return 'approval'
+    case 'input':
+      return 'question'
+    case 'tool_result':
+      return 'result'
+    case 'not_before':
+    case 'budget':
+      return 'limit'
+    default:
+      return agent.status === 'idle' ? 'failed' : 'interrupted'
+  }
+}
+
+/** A call as a person reads it: `shell: npm test`, `write_file: path=notes.md content="…"`. */
+export function callText(tool: string, input: Record<string, unknown> | null | undefined): string {
+  return `${tool}${inputText(input) === '' ? '' : `: ${inputText(input)}`}`
+}
+
+export function inputText(input: Record<string, unknown> | null | undefined): string {
+  if (input === null || input === undefined) return '(large)'
+  const fields = Object.entries(input)
+  const [only] = fields
+  if (fields.length === 1 && typeof only?.[1] === 'string') return only[1]
+  return fields.map(([field, value]) => `${field}=${quoted(value)}`).join(' ')
+}
+
+function quoted(value: unknown): string {
+  return typeof value === 'string' && /^[^\s"]+$/.test(value) ? value : JSON.stringify(value)
+}

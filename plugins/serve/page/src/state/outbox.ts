@@ -1,0 +1,82 @@
+/**
+ * The message that the reader writes to an agent. Its key is made once, when it is first sent. If the connection is lost, the
+ * outcome is unknown: the same message is then sent again with the same key, so that it is delivered once. The tab keeps it
+ * across a reload.
+ */
+import { call, newKey, Problem } from '../api/client.js'
+import { Store } from './store.js'
+
+export interface Draft {
+  text: string
+  /** The key, once the message was sent. Its text must not change from then on. */
+  key: string | null
+  state: 'writing' | 'sending' | 'unknown'
+}
+
+const EMPTY: Draft = { text: '', key: null, state: 'writing' }
+const RETRY_MS = 1500
+
+const outboxes = new Map<string, Outbox>()
+
+export function outboxOf(agentId: string): Outbox {
+  const known = outboxes.get(agentId) ?? new Outbox(agentId)
+  outboxes.set(agentId, known)
+  return known
+}
+
+export class Outbox {
+  readonly draft: Store<Draft>
+
+  constructor(private readonly agentId: string) {
+    this.draft = new Store(this.saved())
+    if (this.draft.value.key !== null) void this.deliver()
+  }
+
+  write(text: string): void {
+    if (this.draft.value.key === null) this.save({ text, key: null, state: 'writing' })
+  }
+
+  /** Resolves when the message is durable. Rejects if the server refused it; the text is then free to change. */
+  async send(): Promise<void> {
+    const { text, key } = this.draft.value
+    if (text.trim() === '' || key !== null) return
+    this.save({ text, key: newKey(), state: 'sending' })
+    await this.deliver()
+  }
+
+  private async deliver(): Promise<void> {
+    for (;;) {
+      const { text, key } = this.draft.value
+      if (key === null) return
+      try {
+        await call('sendMessage', {
+          agent: this.agentId,
+          body: { content: text, if_busy: 'queue', if_waiting: 'queue' },
+          key,
+        })
+        return this.save(EMPTY)
+      } catch (error) {
+        if (!(error instanceof Problem) || !error.isTemporary) {
+          this.save({ text, key: null, state: 'writing' })
+          throw error
+        }
+        this.save({ text, key, state: 'unknown' })
+        await new Promise((resolve) => setTimeout(resolve, RETRY_MS))
+      }
+    }
+  }
+
+  private save(draft: Draft): void {
+    sessionStorage.setItem(this.storageKey, JSON.stringify(draft))
+    this.draft.set(draft)
+  }
+
+  private saved(): Draft {
+    const text = sessionStorage.getItem(this.storageKey)
+    return text === null ? EMPTY : (JSON.parse(text) as Draft)
+  }
+
+  private get storageKey(): string {
+    return `substrat-draft-${this.agentId}`
+  }
+}

@@ -1,0 +1,46 @@
+/** The view is in the fragment of the address, so links, reloads and the back button work without the server. */
+import { Store } from './store.js'
+
+export type Route =
+  | { view: 'needs' }
+  | { view: 'agents' }
+  | { view: 'agent'; id: string; tab: 'conversation' | 'timeline' }
+  | { view: 'usage' }
+
+export const route = new Store<Route>(parse(location.hash))
+
+addEventListener('hashchange', () => route.set(parse(location.hash)))
+
+function parse(hash: string): Route {
+  const [view, id, tab] = hash.replace(/^#\/?/, '').split('/').map(decoded)
+  if (view === 'agents' && id) return { view: 'agent', id, tab: tab === 'timeline' ? tab : 'conversation' }
+  if (view === 'agents' || view === 'usage') return { view }
+  return { view: 'needs' }
+}
+
+function decoded(word: string): string {
+  try {
+    return decodeURIComponent(word)
+  } catch {
+    return word
+  }
+}
+
+export function linkTo(to: Route): string {
+  switch (to.view) {
+    case 'needs':
+      return '#/'
+    case 'agent':
+      return `#/agents/${encodeURIComponent(to.id)}${to.tab === 'timeline' ? '/timeline' : ''}`
+    default:
+      return `#/${to.view}`
+  }
+}
+
+export function go(to: Route): void {
+  location.hash = linkTo(to)
+}
+
+export function agentLink(id: string): string {
+  return linkTo({ view: 'agent', id, tab: 'conversation' })
+}

@@ -1,0 +1,130 @@
+/** One agent: what it does now, its conversation or its timeline, and what a person can do with it. */
+import { useEffect, useState } from 'preact/hooks'
+import type { ShownAgent } from '../api/types.js'
+import { costText, shortCount } from '../model/time.js'
+import { callText, lookOf, nameOf } from '../model/words.js'
+import { Badge } from '../parts/badge.js'
+import { Words } from '../parts/text.js'
+import { AgentFollower } from '../state/agent-log.js'
+import { needs } from '../state/needs.js'
+import { linkTo } from '../state/router.js'
+import { useStore } from '../state/store.js'
+import { Composer } from './composer.js'
+import { Controls } from './controls.js'
+import { ConversationView } from './conversation.js'
+import { Request } from './need-card.js'
+import { TimelineView } from './timeline.js'
+
+export function AgentView({ id, tab }: { id: string; tab: 'conversation' | 'timeline' }) {
+  const [follower] = useState(() => new AgentFollower(id))
+  useEffect(() => () => follower.stop(), [follower])
+  const state = useStore(follower.state)
+  const needing = useStore(needs)?.ids.has(id) === true
+  if (state === undefined)
+    return (
+      <p class="empty" role="status">
+        Reading the agent…
+      </p>
+    )
+  if ('problem' in state)
+    return (
+      <div class="empty" role="alert">
+        <p>{state.problem.message}</p>
+        <p>
+          <a href={linkTo({ view: 'agents' })}>All agents</a>
+        </p>
+      </div>
+    )
+  const { shown, records, live } = state
+  return (
+    <div class="column agent">
+      <AgentHead shown={shown} needsPerson={needing} onChanged={() => follower.show()} />
+      <nav class="tabs" aria-label="Views of the agent">
+        <Tab id={id} tab="conversation" current={tab} word="Conversation" />
+        <Tab id={id} tab="timeline" current={tab} word="Timeline" />
+      </nav>
+      {tab === 'timeline' ? (
+        <TimelineView records={records} isRunning={shown.agent.status === 'running'} />
+      ) : (
+        <ConversationView
+          records={records}
+          live={live}
+          isWhole={follower.isWhole}
+          onEarlier={() => follower.readEarlier()}
+        />
+      )}
+      {isAsking(shown, needing) && (
+        <section class="card need tone-wait" aria-label="Needs you">
+          <Request shown={shown} />
+        </section>
+      )}
+      {shown.agent.state !== 'terminated' && tab === 'conversation' && <Composer agentId={shown.agent.id} />}
+    </div>
+  )
+}
+
+function isAsking({ agent, wait }: ShownAgent, needing: boolean): boolean {
+  return agent.state !== 'terminated' && agent.status !== 'running' && (wait !== null || needing)
+}
+
+function Tab(props: { id: string; tab: 'conversation' | 'timeline'; current: string; word: string }) {
+  return (
+    <a
+      href={linkTo({ view: 'agent', id: props.id, tab: props.tab })}
+      aria-current={props.tab === props.current ? 'page' : undefined}
+    >
+      {props.word}
+    </a>
+  )
+}
+
+function AgentHead(props: { shown: ShownAgent; needsPerson: boolean; onChanged: () => void }) {
+  const { shown, needsPerson } = props
+  const { agent, title, doing, hold, gate, usage } = shown
+  return (
+    <header class="agent-head">
+      <div class="agent-title">
+        <h1>
+          <Words text={nameOf(agent)} />
+        </h1>
+        <Badge look={lookOf(agent, needsPerson)} />
+        {hold && <Badge look={{ word: 'on hold', tone: 'calm', icon: 'stop' }} />}
+        {gate.gated && <Badge look={{ word: 'gated', tone: 'calm', icon: 'stop' }} />}
+      </div>
+      {title !== null && (
+        <p class="agent-subtitle">
+          <Words text={title} />
+        </p>
+      )}
+      <dl class="facts">
+        <Fact
+          name="Provider"
+          value={agent.model === null ? agent.provider : `${agent.provider} · ${agent.model}`}
+        />
+        <Fact name="Workspace" value={agent.workspace} />
+        {usage !== null && (
+          <Fact
+            name="Tokens"
+            value={`${shortCount(usage.input_tokens)} in, ${shortCount(usage.output_tokens)} out${usage.cost_usd === undefined ? '' : `, ${costText(usage.cost_usd)}`}`}
+          />
+        )}
+        {agent.inbox > 0 && <Fact name="Inbox" value={`${agent.inbox} pending`} />}
+        {doing.length > 0 && (
+          <Fact name="Now" value={doing.map(({ tool, input }) => callText(tool, input)).join('; ')} />
+        )}
+      </dl>
+      <Controls shown={shown} onChanged={props.onChanged} />
+    </header>
+  )
+}
+
+function Fact({ name, value }: { name: string; value: string }) {
+  return (
+    <div>
+      <dt>{name}</dt>
+      <dd>
+        <Words text={value} />
+      </dd>
+    </div>
+  )
+}

@@ -1,0 +1,167 @@
+/** The frame of the page: header, navigation, the view of the address, notes and dialogs. */
+import { useEffect, useState } from 'preact/hooks'
+import { readToken, saveToken, takeTokenFromAddress } from '../api/token.js'
+import { Icon, type IconName } from '../parts/icons.js'
+import { connection } from '../state/connection.js'
+import { agents, followHome } from '../state/home.js'
+import { followNeeds, needs, readNeeds } from '../state/needs.js'
+import { linkTo, type Route, route } from '../state/router.js'
+import { useStore } from '../state/store.js'
+import { nextTheme, theme } from '../state/theme.js'
+import { AgentView } from './agent.js'
+import { AgentsView } from './agents.js'
+import { Help } from './help.js'
+import { NeedsView } from './needs.js'
+import { Notes } from './notes.js'
+import { useShortcuts } from './shortcuts.js'
+import { SignIn } from './sign-in.js'
+import { UsageView } from './usage.js'
+
+export function App() {
+  const state = useStore(connection)
+  const [token, setToken] = useState(readToken())
+  useEffect(() => {
+    // A link with a token that is opened in this tab changes only the fragment.
+    const look = (): void => {
+      takeTokenFromAddress()
+      setToken(readToken())
+    }
+    addEventListener('hashchange', look)
+    return () => removeEventListener('hashchange', look)
+  }, [])
+  const enter = (given: string): void => {
+    saveToken(given)
+    connection.set('connecting')
+    setToken(given)
+  }
+  if (token === null || state === 'refused') return <SignIn isRefused={state === 'refused'} onToken={enter} />
+  return <Frame key={token} />
+}
+
+function Frame() {
+  const [isHelpOpen, setHelpOpen] = useState(false)
+  useEffect(() => {
+    const abort = new AbortController()
+    followNeeds(abort.signal)
+    followHome(abort.signal)
+    void readNeeds()
+    return () => abort.abort()
+  }, [])
+  useShortcuts(() => setHelpOpen(true))
+  return (
+    <>
+      <button type="button" class="skip" onClick={() => document.getElementById('main')?.focus()}>
+        Skip to the content
+      </button>
+      <Header onHelp={() => setHelpOpen(true)} />
+      <main id="main" tabIndex={-1}>
+        <View />
+      </main>
+      <Notes />
+      {isHelpOpen && <Help onClose={() => setHelpOpen(false)} />}
+    </>
+  )
+}
+
+function View() {
+  const shown = useStore(route)
+  useEffect(() => {
+    document.title = `${TITLES[shown.view]} · substrat`
+  }, [shown.view])
+  switch (shown.view) {
+    case 'agents':
+      return <AgentsView />
+    case 'agent':
+      return <AgentView key={shown.id} id={shown.id} tab={shown.tab} />
+    case 'usage':
+      return <UsageView />
+    default:
+      return <NeedsView />
+  }
+}
+
+const TITLES: Record<Route['view'], string> = {
+  needs: 'Needs you',
+  agents: 'Agents',
+  agent: 'Agent',
+  usage: 'Usage',
+}
+
+const TABS: { view: 'needs' | 'agents' | 'usage'; icon: IconName }[] = [
+  { view: 'needs', icon: 'bell' },
+  { view: 'agents', icon: 'tree' },
+  { view: 'usage', icon: 'chart' },
+]
+
+function Header({ onHelp }: { onHelp: () => void }) {
+  const { view } = useStore(route)
+  const needing = useStore(needs)?.ids.size ?? 0
+  const total = useStore(agents)?.size
+  return (
+    <header class="top">
+      <a class="brand" href={linkTo({ view: 'needs' })}>
+        <img src="icon.svg" alt="" width="22" height="22" /> substrat
+      </a>
+      <nav aria-label="Views">
+        {TABS.map((tab) => (
+          <a
+            key={tab.view}
+            href={linkTo({ view: tab.view })}
+            aria-current={isCurrent(tab.view, view) ? 'page' : undefined}
+          >
+            <Icon name={tab.icon} />
+            <span>{TITLES[tab.view]}</span>
+            {tab.view === 'needs' && needing > 0 && <span class="count alert">{needing}</span>}
+            {tab.view === 'agents' && total !== undefined && <span class="count">{total}</span>}
+          </a>
+        ))}
+      </nav>
+      <div class="tools">
+        <ConnectionSign />
+        <ThemeButton />
+        <button
+          type="button"
+          class="icon-button"
+          aria-label="Keyboard shortcuts"
+          title="Keyboard shortcuts (?)"
+          onClick={onHelp}
+        >
+          ?
+        </button>
+      </div>
+    </header>
+  )
+}
+
+function isCurrent(tab: string, view: Route['view']): boolean {
+  return tab === view || (tab === 'agents' && view === 'agent')
+}
+
+const SIGNS = { connecting: 'Connecting', live: 'Live', lost: 'Reconnecting', refused: 'Refused' } as const
+
+function ConnectionSign() {
+  const state = useStore(connection)
+  return (
+    <span class={`connection ${state}`} role="status">
+      <span class="dot" aria-hidden="true" />
+      {SIGNS[state]}
+    </span>
+  )
+}
+
+const THEME_ICONS = { system: 'system', light: 'sun', dark: 'moon' } as const
+
+function ThemeButton() {
+  const current = useStore(theme)
+  return (
+    <button
+      type="button"
+      class="icon-button"
+      aria-label={`Colours: ${current}`}
+      title={`Colours: ${current} (t)`}
+      onClick={nextTheme}
+    >
+      <Icon name={THEME_ICONS[current]} />
+    </button>
+  )
+}

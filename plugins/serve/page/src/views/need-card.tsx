@@ -1,0 +1,175 @@
+/** One agent that waits for a person: what it asks, and the buttons that answer. */
+import { useState } from 'preact/hooks'
+import { call } from '../api/client.js'
+import type { ShownAgent } from '../api/types.js'
+import { agoText, dateText } from '../model/time.js'
+import { lookOf, nameOf, needOf } from '../model/words.js'
+import { ActionButton } from '../parts/action.js'
+import { Badge } from '../parts/badge.js'
+import { Confirm, type Question } from '../parts/dialog.js'
+import { Prose, Words } from '../parts/text.js'
+import { tell, tellError } from '../state/notes.js'
+import { agentLink } from '../state/router.js'
+import { AnswerForm, ApprovalForm, ResultForm } from './decisions.js'
+
+export function NeedCard({ shown }: { shown: ShownAgent }) {
+  const { agent } = shown
+  const need = needOf(shown)
+  return (
+    <article
+      class={`card need tone-${toneOf(need)}`}
+      data-card
+      tabIndex={-1}
+      aria-label={`${nameOf(agent)}: ${need}`}
+    >
+      <header>
+        <h3>
+          <a href={agentLink(agent.id)}>
+            <Words text={nameOf(agent)} />
+          </a>
+        </h3>
+        <Badge look={lookOf(agent, true)} />
+        <time class="hint" dateTime={agent.updated_at} title={dateText(agent.updated_at)}>
+          {agoText(agent.updated_at)}
+        </time>
+      </header>
+      <Request shown={shown} />
+    </article>
+  )
+}
+
+function toneOf(need: string): string {
+  return need === 'interrupted' || need === 'failed' ? 'bad' : 'wait'
+}
+
+/** What the agent asks, with the forms and buttons. The view of the agent shows it too. */
+export function Request({ shown }: { shown: ShownAgent }) {
+  const { wait } = shown
+  switch (needOf(shown)) {
+    case 'approval':
+      return wait === null ? null : <ApprovalForm agentId={shown.agent.id} wait={wait} />
+    case 'question':
+      return wait === null ? null : <AnswerForm agentId={shown.agent.id} wait={wait} />
+    case 'result':
+      return wait === null ? null : <ResultForm agentId={shown.agent.id} wait={wait} />
+    case 'limit':
+      return <Limit shown={shown} />
+    case 'interrupted':
+      return <Interrupted shown={shown} />
+    default:
+      return <Failed shown={shown} />
+  }
+}
+
+function Limit({ shown: { agent, wait, trouble } }: { shown: ShownAgent }) {
+  const when = wait?.not_before
+  return (
+    <>
+      <p>
+        <Words text={trouble ?? 'The provider limits this agent.'} />
+        {when != null && (
+          <>
+            {' '}
+            It can continue{' '}
+            <time dateTime={when} title={dateText(when)}>
+              {agoText(when)}
+            </time>
+            .
+          </>
+        )}
+      </p>
+      <div class="buttons">
+        <ResumeButton id={agent.id} />
+        <CancelButton id={agent.id} />
+      </div>
+    </>
+  )
+}
+
+function Interrupted({ shown: { agent, trouble, next } }: { shown: ShownAgent }) {
+  return (
+    <>
+      <p>
+        The turn was interrupted{trouble === null ? '' : ': '}
+        {trouble !== null && <Words text={trouble} />}.
+      </p>
+      <div class="buttons">
+        <ResumeButton id={agent.id} look="primary" />
+        {next?.includes('--reseed') === true && (
+          <ActionButton
+            request={() => call('resumeAgent', { agent: agent.id, body: { reseed: true } })}
+            done="The agent continues in a new session"
+          >
+            Resume in a new session
+          </ActionButton>
+        )}
+        <CancelButton id={agent.id} />
+      </div>
+      <Next command={next} />
+    </>
+  )
+}
+
+function Failed({ shown: { agent, trouble, reply, reply_is: part, next } }: { shown: ShownAgent }) {
+  return (
+    <>
+      <p>
+        The turn failed{trouble === null ? '' : ': '}
+        {trouble !== null && <Words text={trouble} />}.
+      </p>
+      {part === 'so_far' && reply !== null && <Prose text={reply} />}
+      <div class="buttons">
+        <ActionButton
+          look="primary"
+          request={() => call('retryTurn', { agent: agent.id })}
+          done="The turn runs again"
+        >
+          Retry
+        </ActionButton>
+        <a class="button plain" href={agentLink(agent.id)}>
+          Write to it
+        </a>
+      </div>
+      <Next command={next} />
+    </>
+  )
+}
+
+function ResumeButton({ id, look = 'plain' }: { id: string; look?: 'primary' | 'plain' }) {
+  return (
+    <ActionButton look={look} request={() => call('resumeAgent', { agent: id })} done="The agent continues">
+      Resume
+    </ActionButton>
+  )
+}
+
+function CancelButton({ id }: { id: string }) {
+  const [question, setQuestion] = useState<Question>()
+  const ask = (): void =>
+    setQuestion({
+      title: 'Cancel the turn?',
+      text: 'The turn ends without a reply. The conversation stays.',
+      confirm: 'Cancel the turn',
+      isDangerous: true,
+      onConfirm: () =>
+        void call('cancelTurn', { agent: id }).then(() => tell('The turn is cancelled'), tellError),
+    })
+  return (
+    <>
+      <button type="button" class="plain" onClick={ask}>
+        Cancel the turn
+      </button>
+      {question !== undefined && <Confirm question={question} onClose={() => setQuestion(undefined)} />}
+    </>
+  )
+}
+
+/** The command that does the same. */
+function Next({ command }: { command: string | null }) {
+  if (command === null) return null
+  return (
+    <p class="hint">
+      <code>{command}</code>
+    </p>
+  )
+}
