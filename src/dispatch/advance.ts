@@ -8,6 +8,7 @@ import type { NewRecord } from '../session/records.js'
 import type { Session } from '../session/session.js'
 import type { Run } from '../session/state.js'
 import { isInterrupted, isUnfinished } from '../session/status.js'
+import { isAwaitedBefore } from './arrivals.js'
 import type { Context } from './context.js'
 import { findLaunchedRun, isTaken } from './keyed-message.js'
 import { failureOf, nameOf, wasStopped } from './outcome.js'
@@ -123,6 +124,10 @@ export async function takeMail(ctx: Context, session: Session, budget: TurnBudge
     const messages = nextMail(session)
     const [first] = messages
     if (first === undefined) break
+    if (isAwaitedBefore(session.store, session.id, first.created_at)) {
+      session.yields = true
+      break
+    }
     if (isTaken(session.store, session.state, first)) {
       ctx.reporter.note(
         `dropping message ${first.message_id}: a message with the same key was delivered before`,

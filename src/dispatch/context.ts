@@ -96,6 +96,8 @@ export interface Deliveries {
    * relies on this process to deliver its message. `state`: of the agent when its lock was released.
    */
   lookAgain(agentId: string, state?: State): void
+  /** Call if another process has taken the agent, with its messages. `wakeIfPending` then does nothing. */
+  leave(agentId: string): void
   /** Like `wake` if the agent has work, unless `lookAgain` has already looked. */
   wakeIfPending(agentId: string): void
   /** Whether a turn of the agent runs or is queued in this command. */

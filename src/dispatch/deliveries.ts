@@ -32,7 +32,7 @@ class CommandDeliveries implements Deliveries {
   private readonly joined = new Set<Promise<void>>()
   /** Agents that were woken during their own visit. */
   private readonly again = new Set<string>()
-  /** Agents whose inbox was read after their lock was released. */
+  /** Agents whose inbox was read after their lock was released, or that another process has taken with their messages. */
   private readonly looked = new Set<string>()
   /** Agents without a turn here, for the note at the end. */
   private readonly left = new Set<string>()
@@ -59,6 +59,10 @@ class CommandDeliveries implements Deliveries {
   lookAgain(agentId: string, state?: State): void {
     this.looked.add(agentId)
     if (this.hasWork(agentId, state)) this.take(agentId)
+  }
+
+  leave(agentId: string): void {
+    this.looked.add(agentId)
   }
 
   wakeIfPending(agentId: string): void {

@@ -14,6 +14,7 @@ import type { Run, State } from '../session/state.js'
 import { isAtWork, isInterrupted } from '../session/status.js'
 import type { Store } from '../storage/store.js'
 import { beginWait } from '../tree/waits.js'
+import { inOrderOfArrival, passOn } from './arrivals.js'
 import type { Context } from './context.js'
 import { limitKeptServers } from './kept-servers.js'
 import { flushOutbox } from './outbox.js'
@@ -28,6 +29,8 @@ export interface VisitOptions {
   goesOn: boolean
   /** The work ends the run, so a tool that was cut short needs no decision of a person. */
   endsRun?: boolean
+  /** The command waits with a message, which comes before messages that are stored meanwhile. */
+  hasMessage?: boolean
 }
 
 export async function visit<T>(
@@ -51,10 +54,12 @@ async function withSession<T>(
   work: (session: Session, settled: SettleResult) => Promise<T>,
 ): Promise<T> {
   const taken = ctx.reporter.wait(() => waitingFor(ctx.store, agentId))
-  const session = await openForAppend(ctx.store, agentId, {
-    command: ctx.command,
-    waitMs: options.waitMs,
-  }).finally(taken)
+  const { store, command } = ctx
+  const open = (waitMs: number): Promise<Session> => openForAppend(store, agentId, { command, waitMs })
+  const { waitMs, hasMessage } = options
+  const opening =
+    hasMessage === true ? inOrderOfArrival(store, agentId, { command, waitMs }, open) : open(waitMs)
+  const session = await opening.finally(taken)
   const looksAgain = options.goesOn && options.endsRun !== true
   return finishAfter(ctx, session, looksAgain, async () => {
     const note = (text: string): void => ctx.reporter.note(text)
@@ -133,7 +138,9 @@ export async function finishAfter<T>(
   const result = await toItsEnd(ctx, session, work)
   // The session is closed. A failure from here on must not close it again: its file descriptors may be reused by now.
   if (hadTurn) await limitKeptServers(ctx)
-  if (looksAgain && hadTurn && !wasStopped(session.state.run as Run))
+  const isPassedOn = session.yields && (await passOn(ctx.store, session.id))
+  if (isPassedOn) ctx.deliveries.leave(session.id)
+  else if (looksAgain && (session.yields || (hadTurn && !wasStopped(session.state.run as Run))))
     ctx.deliveries.lookAgain(session.id, session.state)
   return result
 }

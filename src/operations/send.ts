@@ -53,10 +53,15 @@ async function converseOrQueue(ctx: Context, request: SendRequest, onOutcome: On
   let hasAgent = false
   let isLeft = false
   try {
-    await visit(ctx, request.agentId, { waitMs, goesOn: true }, async (session, settled) => {
-      hasAgent = true
-      isLeft = (await converse(ctx, session, settled, request, onOutcome)) === 'left'
-    })
+    await visit(
+      ctx,
+      request.agentId,
+      { waitMs, goesOn: true, hasMessage: true },
+      async (session, settled) => {
+        hasAgent = true
+        isLeft = (await converse(ctx, session, settled, request, onOutcome)) === 'left'
+      },
+    )
   } catch (error) {
     if (request.ifBusy !== 'queue' || !isUntaken(error, hasAgent)) throw error
     isLeft = true

@@ -43,6 +43,8 @@ export type RecordListener = (record: SessionRecord) => void
 export class Session {
   /** For views of an agent, which may be held by another process. */
   readonly isHeld = true
+  /** Whether the agent's mail is left to a command that waits for it. */
+  yields = false
   private readonly listeners: RecordListener[] = []
   private isClosed = false
   private knownMail: string[] | undefined

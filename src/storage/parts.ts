@@ -183,6 +183,10 @@ export interface StopRequest {
 export interface Waits {
   add(waiterId: string, recipientId: string, command: string): Promise<Pick<Right, 'release'>>
   edgesOf(agentId: string): string[]
+  /** Says that this process waits for the agent with a message, until the release or the end of the process. */
+  arrive(agentId: string, command: string): Promise<Pick<Right, 'release'>>
+  /** When each living process that waits so began to, in ISO 8601 and UTC. */
+  arrivals(agentId: string): string[]
 }
 
 /** One boot of a host. */

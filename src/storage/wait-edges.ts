@@ -1,5 +1,5 @@
 /**
- * Waits between agents, across processes. Each edge is a file in the waiting agent's directory, locked while the
+ * Waits between agents, and of commands for an agent, across processes. Each edge is a file in the waiting agent's directory, locked while the
  * waiting process lives. So a dead process leaves no live edge.
  *
  * Invariant: a process adds its edge before it searches for a cycle. If two edges together close a cycle, at least one
@@ -8,7 +8,7 @@
 import { SubstratError } from '../errors.js'
 import * as io from '../host/disk/io.js'
 import { randomUuid } from '../start/random.js'
-import { isHeld, type KernelLease, type LockSystem, waitForLease } from './locks/lease.js'
+import { isHeld, type KernelLease, type LockSystem, readHolder, waitForLease } from './locks/lease.js'
 import type { Waits } from './parts.js'
 import { type HomePaths, parseWaitEdge } from './paths.js'
 
@@ -38,7 +38,20 @@ export class WaitEdges implements Waits {
 
   /** Recipients for which living processes of the agent wait. */
   edgesOf(agentId: string): string[] {
-    return [...new Set(this.edges(agentId).flatMap(({ path, to }) => (isHeld(this.locks, path) ? [to] : [])))]
+    const others = this.edges(agentId).filter(({ to }) => to !== agentId)
+    return [...new Set(others.flatMap(({ path, to }) => (isHeld(this.locks, path) ? [to] : [])))]
+  }
+
+  /** An edge from the agent to itself. */
+  arrive(agentId: string, command: string): Promise<Pick<KernelLease, 'release'>> {
+    return this.add(agentId, agentId, command)
+  }
+
+  arrivals(agentId: string): string[] {
+    return this.edges(agentId).flatMap(({ path, to }) =>
+      // Before its holder has written the time, the wait has begun just now.
+      to === agentId && isHeld(this.locks, path) ? [readHolder(path)?.since ?? new Date().toISOString()] : [],
+    )
   }
 
   /** Removes the edges of dead processes. */

@@ -30,6 +30,21 @@ export function otherCases(newHome: NewHome): StoreCase[] {
       await edge.release()
       demand(isEqual(home.open().waits.edgesOf(waiter), []), 'it ends')
     }),
+    storeCase(
+      newHome,
+      'a process that waits with a message is seen by all until it stops waiting',
+      async (home) => {
+        const store = home.open()
+        const agentId = await restingAgent(store)
+        const before = new Date().toISOString()
+        const waits = [await store.waits.arrive(agentId, 'a'), await store.waits.arrive(agentId, 'b')]
+        const seen = home.open().waits.arrivals(agentId)
+        demand(seen.length === 2 && seen.every((since) => since >= before), `both, with their times: ${seen}`)
+        demand(isEqual(home.open().waits.edgesOf(agentId), []), 'the agent itself does not wait')
+        for (const wait of waits) await wait.release()
+        demand(isEqual(home.open().waits.arrivals(agentId), []), 'it ends')
+      },
+    ),
     storeCase(newHome, 'a stop request is there once, and its watcher learns of it', async (home) => {
       const store = home.open()
       const agentId = await restingAgent(store)

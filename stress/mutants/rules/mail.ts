@@ -179,7 +179,7 @@ export const MAIL: Mutant[] = [
   {
     name: 'the inbox is not checked again after a turn',
     place: 'dispatch/visit.ts finishAfter',
-    edits: { 'if:2': 'void [@test.left.left, @test.right.argument.callee]' },
+    edits: { 'if:3.test': 'false && (@self)' },
     suites: ['dispatch/deliveries'],
   },
   {
@@ -187,7 +187,7 @@ export const MAIL: Mutant[] = [
     place: 'dispatch/visit.ts toItsEnd',
     edits: {
       'expression:4':
-        ';((@{dispatch/visit.ts finishAfter|function:1.params.0}, @{dispatch/visit.ts finishAfter|function:1.params.1}) => {\n@{dispatch/visit.ts finishAfter|if:2.consequent}\n@{dispatch/visit.ts finishAfter|if:2.consequent.expression.callee} = () => undefined\n})(@expression.argument.arguments.0.body.arguments.0.object, @expression.argument.callee.object)\n@self',
+        ';((@{dispatch/visit.ts finishAfter|function:1.params.0}, @{dispatch/visit.ts finishAfter|function:1.params.1}) => {\n@{dispatch/visit.ts finishAfter|if:3.consequent}\n@{dispatch/visit.ts finishAfter|if:3.consequent.expression.callee} = () => undefined\n})(@expression.argument.arguments.0.body.arguments.0.object, @expression.argument.callee.object)\n@self',
     },
     suites: ['dispatch/visit'],
   },
@@ -228,5 +228,11 @@ export const MAIL: Mutant[] = [
       'call:1': '{ ...@self, at: [(@self).at, (@call:3.arguments.0).updated_at].sort()[1] as string }',
     },
     suites: ['mail/inbox', 'dispatch/clock-ahead'],
+  },
+  {
+    name: 'a queued message overtakes a command that waits longer',
+    place: 'dispatch/arrivals.ts isAwaitedBefore',
+    edits: { 'logical:1': 'false' },
+    suites: ['commands/order'],
   },
 ]

@@ -27,6 +27,7 @@ export interface MemoryAgent {
   watchers: Set<() => void>
   keys: { end: KeyIndexEnd; entries: Buffer } | undefined
   waits: Set<{ to: string }>
+  arrivals: Set<{ since: string }>
   lock: Lockable
 }
 

@@ -145,6 +145,7 @@ export class MemoryStore implements Store {
       watchers: new Set(),
       keys: undefined,
       waits: new Set(),
+      arrivals: new Set(),
       lock: lockable(),
     }
     const held = tryLock(agent.lock, command) as Right
@@ -228,6 +229,13 @@ export class MemoryStore implements Store {
       return { release: async () => void waits.delete(edge) }
     },
     edgesOf: (agentId) => [...new Set([...(this.home.agents.get(agentId)?.waits ?? [])].map(({ to }) => to))],
+    arrive: async (agentId) => {
+      const { arrivals } = this.agent(agentId)
+      const arrival = { since: new Date().toISOString() }
+      arrivals.add(arrival)
+      return { release: async () => void arrivals.delete(arrival) }
+    },
+    arrivals: (agentId) => [...(this.home.agents.get(agentId)?.arrivals ?? [])].map(({ since }) => since),
   }
 
   readonly moves: EndedMoves = {

@@ -1,0 +1,89 @@
+/** The order of messages that several commands bring while an agent runs a turn. */
+import { readdirSync } from 'node:fs'
+import { describe, expect, test } from 'vitest'
+import { House, type Running } from '../support/cli.js'
+import { waitFor } from '../support/wait.js'
+
+/** An agent during a turn, which ends when the file `go` exists. */
+async function atWork(): Promise<{ house: House; id: string; first: Running }> {
+  const house = new House()
+  const replies = ['1', '2', '3', '4'].map((say) => ({ say }))
+  const scenario = house.scenario('s.json', { after_file: 'go', say: '0' }, ...replies)
+  const id = await house.spawn('a', '--option', scenario)
+  const first = house.start(['send', 'a', 'first'])
+  await house.waitForRecord(id, 'model.requested')
+  return { house, id, first }
+}
+
+/** Starts a command that waits for the agent with a message. */
+async function waiting(house: House, id: string, content: string): Promise<Running> {
+  const arrivals = (): number => {
+    try {
+      return readdirSync(house.agentFile(id, 'waits')).length
+    } catch {
+      return 0
+    }
+  }
+  const before = arrivals()
+  const running = house.start(['send', 'a', content])
+  await waitFor(() => arrivals() > before, 'the arrival')
+  return running
+}
+
+function order(house: House, id: string): string[] {
+  return house
+    .records(id)
+    .flatMap((record) =>
+      record.kind === 'message.user' || record.kind === 'mail.delivered' ? [String(record.content)] : [],
+    )
+}
+
+describe.concurrent('a message of a waiting command', () => {
+  test('comes before one that is queued later, and after one that was queued earlier', async () => {
+    const { house, id, first } = await atWork()
+    await house.ok('send', 'a', 'earlier', '--if-busy', 'queue')
+    const second = await waiting(house, id, 'waiting')
+    await house.ok('send', 'a', 'later', '--if-busy', 'queue')
+    house.write('go', '')
+    expect((await first.result).exit).toBe(0)
+    expect(await second.result).toMatchObject({ exit: 0, stdout: '2\n' })
+    expect(order(house, id)).toEqual(['first', 'earlier', 'waiting', 'later'])
+    expect(readdirSync(house.agentFile(id, 'waits'))).toEqual([])
+    expect(house.findings(true)).toEqual([])
+  })
+
+  test('no longer counts once its command is killed', async () => {
+    const { house, id, first } = await atWork()
+    const second = await waiting(house, id, 'killed')
+    await house.ok('send', 'a', 'later', '--if-busy', 'queue')
+    await second.kill()
+    house.write('go', '')
+    expect((await first.result).exit).toBe(0)
+    expect(order(house, id)).toEqual(['first', 'later'])
+    await house.ok('send', 'a', 'sweeps')
+    expect(readdirSync(house.agentFile(id, 'waits'))).toEqual([])
+  })
+
+  test('does not hold up a later one for long if its command is stopped', async () => {
+    const { house, id, first } = await atWork()
+    const second = await waiting(house, id, 'stopped')
+    await house.ok('send', 'a', 'later', '--if-busy', 'queue')
+    process.kill(second.pid, 'SIGSTOP')
+    house.write('go', '')
+    expect((await first.result).exit).toBe(0)
+    expect(order(house, id)).toEqual(['first', 'later'])
+    process.kill(second.pid, 'SIGCONT')
+    expect((await second.result).stdout).toBe('2\n')
+    expect(order(house, id)).toEqual(['first', 'later', 'stopped'])
+  })
+
+  test('is not preceded by a later one that another command delivers', async () => {
+    const { house, id, first } = await atWork()
+    const second = await waiting(house, id, 'waiting')
+    await house.ok('send', 'a', 'later', '--if-busy', 'queue')
+    const deliveries = Array.from({ length: 4 }, () => house.start(['deliver', 'a', '--timeout', '1m']))
+    house.write('go', '')
+    for (const { result } of [first, second, ...deliveries]) await result
+    expect(order(house, id)).toEqual(['first', 'waiting', 'later'])
+  })
+})
