@@ -3,6 +3,7 @@ import { string } from '@oclif/core/args'
 import { boolean, custom } from '@oclif/core/flags'
 import { clock, parseTime } from '../clock.js'
 import { SubstratError } from '../errors.js'
+import { parsePattern, type TextPattern } from '../operations/text-pattern.js'
 import { type DueTime, dueAfter } from '../session/durations.js'
 import { parseDuration } from './durations.js'
 import { isValid, parseNames } from './setting-kinds.js'
@@ -95,6 +96,14 @@ export const since = custom<string>({
     throw new SubstratError('USAGE', `${JSON.stringify(text)} is neither a time nor an age`, {
       hint: 'write an age, such as 24h or 7d, or a time in ISO 8601, such as 2026-11-20T10:00:00Z',
     })
+  },
+})
+
+/** A text, or a regular expression between slashes. */
+export const pattern = custom<TextPattern>({
+  helpValue: 'TEXT|/regex/i',
+  async parse(text) {
+    return parsePattern(text)
   },
 })
 

@@ -4,16 +4,20 @@ import { missingLog, readState } from '../dispatch/read-state.js'
 import { SubstratError, shellWord } from '../errors.js'
 import { recordsFrom } from '../session/load.js'
 import type { SessionRecord } from '../session/records.js'
-import type { State } from '../session/state.js'
 import { statusNow } from '../session/status-now.js'
 import type { OpenedLog, Store } from '../storage/store.js'
 
 export interface LogRequest {
   agentId: string
   /** Only this many records from the end; undefined for all. */
-  last: number | undefined
-  /** Whether a record counts towards `last`. */
-  counts(record: SessionRecord): boolean
+  last?: number | undefined
+  /** No record before this time. */
+  since?: string | undefined
+  /** No record before the latest turn. */
+  isLastTurn?: boolean
+  /** Other records are left out, and do not count towards `last`. */
+  matches(record: SessionRecord): boolean
+  /** Wait for new records until the agent is terminated. */
   follow: boolean
   /** Stop following once no turn runs and no process holds the agent. */
   untilIdle: boolean
@@ -23,23 +27,26 @@ export interface LogRequest {
 
 const LOOK_MS = 100
 
+/** A promise of `onRecord` settles before the next record is read. */
 export async function readLog(
   store: Store,
   request: LogRequest,
-  onRecord: (record: SessionRecord) => void,
+  onRecord: (record: SessionRecord) => void | Promise<void>,
 ): Promise<void> {
-  let from = request.last === undefined ? { seq: 1, offset: 0 } : startOfLast(store, request, request.last)
+  let from = startOf(store, request)
   for (;;) {
     // Check before the log is read, so that everything written before the agent was idle is printed.
-    const isIdle = request.untilIdle && isAtRest(store, readState(store, request.agentId))
-    from = printFrom(store, request.agentId, from, onRecord)
-    if (!request.follow || isIdle || !request.isRead()) return
+    const isLast = !request.follow || isAtEnd(store, request)
+    from = await printFrom(store, request, from, onRecord)
+    if (isLast || !request.isRead()) return
     await sleep(LOOK_MS)
   }
 }
 
-function isAtRest(store: Store, state: State): boolean {
-  return statusNow(store, state) !== 'running' && !store.isHeld(state.id)
+function isAtEnd(store: Store, { agentId, untilIdle }: LogRequest): boolean {
+  const state = readState(store, agentId)
+  if (!untilIdle && state.state !== 'terminated') return false
+  return statusNow(store, state) !== 'running' && !store.isHeld(agentId)
 }
 
 /** Where to read on: the next record, and the byte where it begins. */
@@ -48,12 +55,12 @@ export interface Position {
   offset: number
 }
 
-function printFrom(
+async function printFrom(
   store: Store,
-  agentId: string,
+  { agentId, matches, isRead }: LogRequest,
   from: Position,
-  onRecord: (record: SessionRecord) => void,
-): Position {
+  onRecord: (record: SessionRecord) => void | Promise<void>,
+): Promise<Position> {
   // Read the state before the log: up to this size, an incomplete record is damage and not a write in progress.
   const completeBytes = readState(store, agentId).log_bytes
   const log = store.openLog(agentId)
@@ -62,9 +69,10 @@ function printFrom(
     if (log.size() <= from.offset) return from
     const next = { ...from }
     for (const { record, end } of recordsFrom(log, from, undefined, completeBytes)) {
-      onRecord(record)
+      if (matches(record)) await onRecord(record)
       next.seq = record.seq + 1
       next.offset = end
+      if (!isRead()) break
     }
     return next
   } finally {
@@ -72,20 +80,35 @@ function printFrom(
   }
 }
 
-/** The position of the last `count` records that count, searched from the end. Reading on from there reports damage. */
-function startOfLast(store: Store, { agentId, counts }: LogRequest, count: number): Position {
+/** Where to begin, searched from the end. Reading on from there reports damage. */
+function startOf(store: Store, { agentId, last, since, isLastTurn, matches }: LogRequest): Position {
   const log = store.openLog(agentId)
-  if (log === undefined) return { seq: 1, offset: 0 }
-  try {
-    let left = count
-    for (const { record, offset } of log.recordsFromEnd()) {
-      if (counts(record as unknown as SessionRecord)) left -= 1
-      if (left === 0) return { seq: record.seq as number, offset }
-    }
+  if (log === undefined || (last === undefined && since === undefined && isLastTurn !== true))
     return { seq: 1, offset: 0 }
+  try {
+    let left = last ?? Number.POSITIVE_INFINITY
+    let from: Position | undefined
+    let newest: Position | undefined
+    for (const { record: read, offset } of log.recordsFromEnd()) {
+      const record = read as unknown as SessionRecord
+      const here = { seq: record.seq, offset }
+      newest ??= here
+      // The times in a log never decrease.
+      if (since !== undefined && record.ts < since) return from ?? endOf(log, newest)
+      from = here
+      if (last !== undefined && matches(record)) left -= 1
+      if (left === 0 || (isLastTurn === true && beginsTurn(record))) return from
+    }
+    // An agent without a turn has nothing of its latest turn.
+    return isLastTurn === true && newest !== undefined ? endOf(log, newest) : { seq: 1, offset: 0 }
   } finally {
     log.close()
   }
+}
+
+/** A run that continues another one belongs to the same turn. */
+function beginsTurn(record: SessionRecord): boolean {
+  return record.kind === 'run.started' && record.continues === undefined
 }
 
 interface RecordPage {

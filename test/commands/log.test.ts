@@ -113,4 +113,100 @@ describe.concurrent('log', () => {
     expect(wrong.exit).toBe(2)
     expect(wrong.stderr).toBe('substrat: --until needs --follow (substrat log --help)\n')
   })
+
+  test('--since prints what is not older, in text, as JSON and while following', async () => {
+    const house = new House()
+    const id = await house.spawn('a')
+    await house.ok('send', 'a', 'one')
+    const before = house.records(id).length
+    await house.ok('send', 'a', 'two')
+    const since = house.records(id)[before]?.ts as string
+    const printed = await house.ok('log', 'a', '--since', since)
+    expect(entriesIn(printed.stdout)).toEqual(['you: two', 'agent: echo: two'])
+    expect(linesIn(await house.ok('log', 'a', '--since', since, '--json'))).toStrictEqual(
+      house.records(id).slice(before),
+    )
+    const followed = await house.ok('log', 'a', '--since', '1h', '--follow', '--until', 'idle')
+    expect(entriesIn(followed.stdout)).toHaveLength(5)
+    expect((await house.ok('log', 'a', '--since', '2999-01-01')).stdout).toBe('')
+    const wrong = await house.run(['log', 'a', '--since', 'yesterday'])
+    expect(wrong).toMatchObject({ exit: 2, stdout: '' })
+  })
+
+  test('--grep chooses by the text of entries, also in blobs, and -n counts only those', async () => {
+    const house = new House()
+    await house.spawn('a')
+    for (const message of ['One fish', 'two', 'three fish']) await house.ok('send', 'a', message)
+    await house.run(['send', 'a', '-'], { stdin: `${'x'.repeat(1_100_000)} whale` })
+    const found = async (...flags: string[]): Promise<string[]> =>
+      entriesIn((await house.ok('log', 'a', ...flags)).stdout)
+    expect(await found('--grep', 'FISH')).toEqual([])
+    expect(await found('--grep', 'one fish')).toEqual(['you: One fish', 'agent: echo: One fish'])
+    expect(await found('--grep', '/^you: .*fish$/', '-n', '1')).toEqual(['you: three fish'])
+    expect((await found('--grep', 'whale')).map((entry) => entry.slice(0, 8))).toEqual([
+      'you: xxx',
+      'agent: e',
+    ])
+    const records = linesIn(await house.ok('log', 'a', '--grep', 'three', '--json'))
+    expect(records.map(({ kind }) => kind)).toEqual(['message.user', 'message.agent'])
+    expect(linesIn(await house.ok('log', 'a', '--grep', 'message_id', '--json'))).toEqual([])
+    const wrong = await house.run(['log', 'a', '--grep', '/(/'])
+    expect(wrong.exit).toBe(2)
+    expect(wrong.stderr).toContain('is not a regular expression')
+  })
+
+  test('--last-turn begins at the prompt of the latest turn, and at its first run if it was continued', async () => {
+    const house = new House()
+    await house.spawn('a', '--option', house.scenario('s.json', { fail: { type: 'invalid' } }))
+    expect(entriesIn((await house.ok('log', 'a', '--last-turn')).stdout)).toEqual([])
+    expect((await house.run(['send', 'a', 'go'])).exit).toBe(9)
+    await house.ok('retry', 'a')
+    const entries = entriesIn((await house.ok('log', 'a', '--last-turn')).stdout)
+    expect([entries[0], entries.at(-1)]).toEqual(['you: go', 'agent: echo: go'])
+    expect(entries.filter((entry) => entry.startsWith('turn failed'))).toHaveLength(1)
+    await house.ok('send', 'a', 'next')
+    const next = await house.ok('log', 'a', '--last-turn')
+    expect(entriesIn(next.stdout)[0]).toBe('you: next')
+    expect(linesIn(await house.ok('log', 'a', '--last-turn', '--json'))[0]?.kind).toBe('run.started')
+  })
+
+  test('prints the life of tokens only with --all, and always with --json', async () => {
+    const house = new House()
+    const asks = { tools: [{ name: 'shell', input: { command: 'true' } }] }
+    await house.spawn('a', '--option', house.scenario('s.json', asks))
+    expect((await house.run(['send', 'a', 'go'])).exit).toBe(5)
+    await house.ok('token', 'rotate', 'a')
+    expect((await house.ok('log', 'a')).stdout).not.toContain('token')
+    expect((await house.ok('log', 'a', '--all')).stdout).toMatch(
+      /token \w{8} created, until .*\n.*waiting for approval of shell.*\n.*token \w{8} revoked: rotated\n.*token \w{8} created/,
+    )
+    expect((await house.ok('log', 'a', '--json')).stdout).toContain('token.revoked')
+  })
+
+  test('--follow ends when a terminated agent is done', async () => {
+    const house = new House()
+    await house.spawn('a')
+    const follower = house.start(['log', 'a', '--follow'])
+    await waitFor(() => follower.stdout.includes('created as a'), 'the first entry')
+    await house.ok('terminate', 'a')
+    const { exit, stdout } = await follower.result
+    expect(exit).toBe(0)
+    expect(stdout).toMatch(/terminated\n$/)
+    expect((await house.ok('log', 'a', '--follow')).stdout).toBe(stdout)
+  })
 })
+
+/** The entries of one line, without their times. */
+function entriesIn(stdout: string): string[] {
+  return stdout
+    .split('\n')
+    .slice(0, -1)
+    .map((line) => line.slice(22))
+}
+
+function linesIn({ stdout }: { stdout: string }): { kind: string }[] {
+  return stdout
+    .split('\n')
+    .slice(0, -1)
+    .map((line) => JSON.parse(line))
+}

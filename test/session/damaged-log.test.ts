@@ -31,7 +31,14 @@ const size = (): number => readFileSync(logPath).length
 const read = (): Promise<void> =>
   readLog(
     store,
-    { agentId: id, last: undefined, counts: () => true, follow: false, untilIdle: false, isRead: () => true },
+    {
+      agentId: id,
+      last: undefined,
+      matches: () => true,
+      follow: false,
+      untilIdle: false,
+      isRead: () => true,
+    },
     () => undefined,
   )
 

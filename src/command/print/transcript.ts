@@ -5,23 +5,29 @@ import { causeOf } from '../../session/causes.js'
 import type { SessionRecord } from '../../session/records.js'
 import { WHY_STOPPED } from '../../session/trouble.js'
 
-/** Whether `log` prints an entry for the record. */
-export function isShown(record: SessionRecord): boolean {
-  return say(record, () => '') !== undefined
+/** Whether `log` prints an entry for the record. `all`: also the life of tokens, which matters only to those who look for it. */
+export function isShown(record: SessionRecord, all = false): boolean {
+  return entryText(record, () => '') !== undefined && (all || !CHURN.has(record.kind))
 }
+
+const CHURN = new Set<string>(['token.minted', 'token.revoked', 'token.expired'])
 
 /** Undefined for a record without an entry. `text` returns the content of a message. */
 export function describeRecord(
   record: SessionRecord,
   text: (record: SessionRecord) => string,
 ): string | undefined {
-  const what = say(record, text)
+  const what = entryText(record, text)
   return what === undefined
     ? undefined
     : `${readableTime(record.ts)}  ${what.replaceAll('\n', `\n${' '.repeat(22)}`)}`
 }
 
-function say(record: SessionRecord, text: (record: SessionRecord) => string): string | undefined {
+/** The entry without its time. */
+export function entryText(
+  record: SessionRecord,
+  text: (record: SessionRecord) => string,
+): string | undefined {
   switch (record.kind) {
     case 'session.created':
       return `created${record.name === null ? '' : ` as ${record.name}`}, provider ${record.provider}, in ${record.workspace}`
@@ -75,6 +81,8 @@ function say(record: SessionRecord, text: (record: SessionRecord) => string): st
       return `${record.tool} waits for its result from elsewhere: ${text(record).trimEnd()}`
     case 'token.consumed':
       return `decided: ${record.decision} (token ${record.token_id.slice(0, 8)})`
+    case 'token.minted':
+      return `token ${record.token_id.slice(0, 8)} created, until ${readableTime(record.expires_at)}`
     case 'token.revoked':
       return `token ${record.token_id.slice(0, 8)} revoked: ${record.reason}`
     case 'token.expired':
