@@ -2,9 +2,10 @@ import * as Flags from '@oclif/core/flags'
 import { BaseCommand } from '../src/command/base.js'
 import { agent, pattern, since } from '../src/command/flags.js'
 import { describeRecord, entryText, isShown } from '../src/command/print/transcript.js'
-import { readLog } from '../src/operations/read-log.js'
+import { type LogRequest, readLog } from '../src/operations/read-log.js'
 import { readRecordText } from '../src/session/read.js'
 import type { SessionRecord } from '../src/session/records.js'
+import type { Store } from '../src/storage/store.js'
 
 export default class Log extends BaseCommand {
   static override summary = 'Print the event log of an agent.'
@@ -34,7 +35,13 @@ export default class Log extends BaseCommand {
       description: 'print only the latest turn, from its prompt on; default: all turns',
     }),
     all: Flags.boolean({
-      description: 'also print when tokens were created, revoked or expired; --json always has them',
+      description:
+        'print long texts in full, and when tokens were created, revoked or expired; pipes always have the texts, --json has both',
+    }),
+    pager: Flags.boolean({
+      default: true,
+      allowNo: true,
+      description: 'on a terminal, show the log in SUBSTRAT_PAGER, PAGER or less -FRX; default: on',
     }),
     follow: Flags.boolean({
       char: 'f',
@@ -65,9 +72,48 @@ export default class Log extends BaseCommand {
       untilIdle: flags.until === 'idle',
       isRead: () => this.isRead,
     }
+    if (!isJson && isDrawn()) return this.forPerson(store, request, text, flags)
     await readLog(store, request, (record) => {
       if (isJson) this.printJsonLine(record)
       else this.print(describeRecord(record, text) as string)
     })
   }
+
+  private async forPerson(
+    store: Store,
+    request: LogRequest,
+    text: (message: SessionRecord) => string,
+    { all, pager, grep }: { all: boolean; pager: boolean; grep: unknown },
+  ): Promise<void> {
+    const [{ LogPage }, { openPager, pagerOf }] = await Promise.all([
+      import('../src/command/print/log-page.js'),
+      import('../src/command/page.js'),
+    ])
+    const { columns = 80 } = process.stdout
+    // An entry that was searched for shows the place that was found.
+    const folds = !all && grep === undefined
+    const page = new LogPage({ columns, folds, isColoured: !process.env.NO_COLOR })
+    const shown = pager && !request.follow ? openPager() : undefined
+    const entry = (record: SessionRecord): string => page.entry(record, entryText(record, text) as string)
+    if (shown !== undefined) {
+      let isShown = false
+      try {
+        await readLog(store, { ...request, isRead: () => shown.isRead }, (record) =>
+          shown.write(entry(record)),
+        )
+      } finally {
+        isShown = await shown.close()
+      }
+      if (isShown) return
+      this.note(`the pager ${pagerOf()} cannot run; name another one in SUBSTRAT_PAGER, or use --no-pager`)
+    }
+    await readLog(store, request, (record) => {
+      process.stdout.write(entry(record))
+    })
+  }
+}
+
+/** A dumb terminal gets the same as a pipe. */
+function isDrawn(): boolean {
+  return process.stdout.isTTY === true && process.env.TERM !== 'dumb'
 }
