@@ -44,6 +44,7 @@ export interface MoveRequest {
 }
 
 export interface Moved {
+  moveId: string
   bundle: Buffer
   agents: AgentView[]
   /** An earlier command has closed the agents. */
@@ -58,11 +59,11 @@ export async function moveAgents(ctx: Context, request: MoveRequest): Promise<Mo
   const paused = ctx.deliveries.contextUnder({ isPaused: true })
   await openLeftOver(paused, top)
   const states = request.isTree ? treeOf(ctx.store, top, ({ state }) => state !== 'terminated') : [top]
-  let bundle: Buffer | undefined
+  let closed: Pick<Moved, 'moveId' | 'bundle'> | undefined
   const held: Session[] = []
   const holdNext = async (): Promise<void> => {
     const next = states[held.length]
-    if (next === undefined) bundle = await close(paused, held, request)
+    if (next === undefined) closed = await close(paused, held, request)
     else
       await stopAndVisit(paused, next.id, 'suspend', async (session) => {
         held.push(session)
@@ -77,7 +78,7 @@ export async function moveAgents(ctx: Context, request: MoveRequest): Promise<Mo
   }
   await holdNext()
   const agents = states.map(({ id }) => viewAgent(ctx.store, readState(ctx.store, id)))
-  return { bundle: bundle as Buffer, agents, isRepeated: false }
+  return { ...(closed as NonNullable<typeof closed>), agents, isRepeated: false }
 }
 
 /** Opens the agents that an unfinished move of this tree has closed. */
@@ -97,7 +98,11 @@ export function treeOf(store: Store, top: State, isIn: (state: State) => boolean
 }
 
 /** All agents are held. Returns the delivered bundle. */
-async function close(ctx: Context, held: Session[], request: MoveRequest): Promise<Buffer> {
+async function close(
+  ctx: Context,
+  held: Session[],
+  request: MoveRequest,
+): Promise<Pick<Moved, 'moveId' | 'bundle'>> {
   const { store, command } = ctx
   const moveId = randomUuid()
   for (const session of held) await prepare(ctx, session)
@@ -120,7 +125,7 @@ async function close(ctx: Context, held: Session[], request: MoveRequest): Promi
   } finally {
     for (const lock of locks) await lock.release()
   }
-  return bundle
+  return { moveId, bundle }
 }
 
 async function prepare(ctx: Context, session: Session): Promise<void> {
@@ -203,7 +208,7 @@ async function movedBefore(store: Store, top: State, request: MoveRequest): Prom
   const { at } = (files[0] as (typeof files)[number]).files
   const bundle = packed(store, { bundle_id: move_id, move_id, exported_at: at }, files)
   await request.deliver(bundle)
-  return { bundle, agents: agents.map((state) => viewAgent(store, state)), isRepeated: true }
+  return { moveId: move_id, bundle, agents: agents.map((state) => viewAgent(store, state)), isRepeated: true }
 }
 
 function isUrl(to: string): boolean {

@@ -10,6 +10,7 @@ import { KEYS } from './rules/keys.js'
 import { LEFT_RUNNING } from './rules/left-running.js'
 import { LOCKS } from './rules/locks.js'
 import { MAIL } from './rules/mail.js'
+import { MOVES } from './rules/moves.js'
 import { NAMES } from './rules/names.js'
 import { NAMES_ON_DISK } from './rules/names-on-disk.js'
 import { OWNER_ALONE } from './rules/owner-alone.js'
@@ -45,6 +46,7 @@ const BY_RULE: Record<string, Mutant[]> = {
   names: NAMES,
   tree: TREE,
   mail: MAIL,
+  moves: MOVES,
   'owner alone': OWNER_ALONE,
 }
 

@@ -13,8 +13,18 @@ const SSH = `#!/bin/sh
 printf '%s\\n' "$*" >>"$FAKE_SSH/calls"
 run=$(wc -l <"$FAKE_SSH/calls")
 while [ "$1" != -- ]; do shift; done
-end() { case $FAKE_SSH_END in "$1 $run $2") [ "$2" = dies ] && kill -9 $PPID; exit 255;; esac; }
-end before fails; end before dies
+end() {
+  [ "$FAKE_SSH_END" = "$1 $run $2" ] || return
+  case $2 in
+    dies) kill -9 $PPID;;
+    reclaims)
+      SUBSTRAT_HOME=$FAKE_SSH_HERE SUBSTRAT_TIMEOUT=50ms $SUBSTRAT_REMOTE import --reclaim lead 2>"$FAKE_SSH/reclaim"
+      echo "exit $?" >>"$FAKE_SSH/reclaim"
+      return;;
+  esac
+  exit 255
+}
+end before reclaims; end before fails; end before dies
 sh -c "$3"
 status=$?
 end after fails; end after dies
@@ -42,13 +52,23 @@ class Machines {
       PATH: `${this.bin}:${process.env.PATH}`,
       FAKE_SSH: this.bin,
       FAKE_SSH_END: end,
+      FAKE_SSH_HERE: this.here.home,
       SUBSTRAT_REMOTE: `${process.execPath} ${join(repository, 'bin', 'run.js')}`,
     }
     return this.here.start(['export', 'lead', '--move', '--tree', '--to', this.url, ...flags], { env }).result
   }
 
   calls(): string[] {
-    const file = join(this.bin, 'calls')
+    return this.linesIn('calls')
+  }
+
+  /** The lines that the reclaim during the move printed to stderr, and its exit status. */
+  reclaim(): string[] {
+    return this.linesIn('reclaim')
+  }
+
+  private linesIn(name: string): string[] {
+    const file = join(this.bin, name)
     return existsSync(file) ? readFileSync(file, 'utf8').trim().split('\n') : []
   }
 }
@@ -102,6 +122,24 @@ test.each(ENDS)('the same command gives the tree one owner if ssh %s', async (en
   for (const house of [here, there]) expect((await house.ok('doctor', '--all')).exit).toBe(0)
   expect(await machines.move()).toMatchObject({ exit: 0 })
   expect((await there.ok('send', 'lead', 'hi')).stdout).toBe('echo: hi\n')
+})
+
+test('no reclaim opens the agent here while the other machine opens it', async () => {
+  const machines = await machinesWithTree()
+  const { here, there } = machines
+  expect(await machines.move('before 2 reclaims')).toMatchObject({ exit: 0 })
+  expect(machines.reclaim()).toEqual(expect.arrayContaining([expect.stringContaining('is busy'), 'exit 4']))
+  expect([await paths(here), await paths(there)]).toEqual([[], ['lead', 'lead/kid']])
+})
+
+test('an agent that was taken back before the other machine opens it stays here, and can move again', async () => {
+  const machines = await machinesWithTree()
+  const { here, there } = machines
+  expect((await machines.move('before 2 fails')).exit).not.toBe(0)
+  await here.ok('import', '--reclaim', 'lead')
+  expect([await paths(here), await paths(there)]).toEqual([['lead', 'lead/kid'], []])
+  expect(await machines.move()).toMatchObject({ exit: 0 })
+  expect([await paths(here), await paths(there)]).toEqual([[], ['lead', 'lead/kid']])
 })
 
 test.each(['ssh://-oProxyCommand=x', 'ssh://', 'http://there', 'ssh://there;id', 'ssh://a b'])(

@@ -272,6 +272,19 @@ describe('a home has an agent once', () => {
     expect((await to.ok('list', '--all', '--json')).json.agents).toHaveLength(1)
   })
 
+  test('also if a bundle does not follow from its latest move', async () => {
+    const here = await houseWithNotes()
+    const there = new House()
+    await there.ok('import', await moved(here))
+    await here.ok('import', '--reclaim', 'notes')
+    const rival = await moved(there)
+    await moved(here)
+    expect(await here.run(['import', rival])).toMatchObject({
+      exit: 13,
+      stderr: expect.stringContaining('this bundle is not from there'),
+    })
+  })
+
   test('but its move can begin again if the held agent was removed', async () => {
     const file = await moved(await houseWithNotes())
     const to = new House()

@@ -1,0 +1,167 @@
+/** Bundles and moves: a bundle is checked before anything is created, and an agent that moves has one owner. */
+import type { Mutant } from '../mutant.js'
+
+export const MOVES: Mutant[] = [
+  {
+    name: 'agents are closed before their bundle is delivered',
+    place: 'operations/move-agents.ts close',
+    edits: { 'expression:3': '', 'return:1': '@expression:3\n@self' },
+    suites: ['operations/move-order'],
+  },
+  {
+    name: 'the highest agent of a move is closed first',
+    place: 'operations/move-agents.ts close',
+    edits: { 'call:16': '@callee.object' },
+    suites: ['operations/move-order'],
+  },
+  {
+    name: 'a child can be spawned below an agent while a move closes it',
+    place: 'operations/move-agents.ts close',
+    edits: { 'forOf:3': '' },
+    suites: ['operations/move-order'],
+  },
+  {
+    name: 'a child that was spawned while the bundle was delivered stays below a closed parent',
+    place: 'operations/move-agents.ts close',
+    edits: { 'forOf:4': '' },
+    suites: ['operations/move-order'],
+  },
+  {
+    name: 'the inbox is not read again before a move closes the agent',
+    place: 'operations/move-agents.ts movedRecordOf',
+    edits: { 'expression:1': '' },
+    suites: ['operations/move-order'],
+  },
+  {
+    name: 'a move takes requests along whose senders stay',
+    place: 'operations/move-agents.ts movedRecordOf',
+    edits: { 'logical:2': '@left' },
+    suites: ['commands/move#answers the requests'],
+  },
+  {
+    name: 'the other machine opens agents that are still open here',
+    place: 'operations/move-over-ssh.ts moveOverSsh',
+    edits: { 'array:1.elements.0': '' },
+    suites: ['commands/move-over-ssh#gives the tree one owner'],
+  },
+  {
+    name: 'a moved agent can be taken back while the other machine opens it',
+    place: 'operations/move-over-ssh.ts whileClosed',
+    edits: { 'expression:2': '', 'expression:1': '@expression:2\n@self' },
+    suites: ['commands/move-over-ssh#no reclaim opens'],
+  },
+  {
+    name: 'an import with --hold opens the agents',
+    place: 'operations/import-move.ts importMove',
+    edits: { 'if:3': '@consequent' },
+    suites: ['commands/move#opens it only when'],
+  },
+  {
+    name: 'a move can be imported twice',
+    place: 'operations/import-move.ts importMove',
+    edits: { 'if:1': '' },
+    suites: ['commands/move#if its move is imported twice'],
+  },
+  {
+    name: 'a move can be imported again after its agent was removed',
+    place: 'dispatch/arrive.ts hasArrivedBy',
+    edits: { 'logical:1': '@left' },
+    suites: ['commands/move#if it came and then left'],
+  },
+  {
+    name: 'an agent is removed before its ended moves are remembered',
+    place: 'operations/removable.ts removeAgent',
+    edits: { 'expression:1': '@expression:2', 'expression:2': '@expression:1' },
+    suites: ['commands/move#if it came and then left'],
+  },
+  {
+    name: 'an import replaces an agent that lives in the home',
+    place: 'operations/import-move.ts checkKnown',
+    edits: { 'if:1': 'if (@test) return' },
+    suites: ['commands/forged-move#the id of an agent'],
+  },
+  {
+    name: 'an import replaces an agent that left the home with the same move',
+    place: 'operations/import-move.ts checkKnown',
+    edits: { 'if:3': 'if (@test) return' },
+    suites: ['commands/move#if its own bundle'],
+  },
+  {
+    name: 'an import replaces an agent although its bundle does not follow from the latest move',
+    place: 'operations/import-move.ts checkKnown',
+    edits: { 'forOf:1': 'return' },
+    suites: ['commands/move#follow from its latest'],
+  },
+  {
+    name: 'an import replaces the log of an agent that another import has opened',
+    place: 'operations/import-move.ts storeClosed',
+    edits: { 'if:4': '' },
+    suites: ['commands/move#do not replace the log'],
+  },
+  {
+    name: 'a bundle with copies is checked agent by agent',
+    place: 'operations/import.ts importAgents',
+    edits: { 'forOf:1': '' },
+    suites: ['operations/move-order'],
+  },
+  {
+    name: 'the log of an imported agent is not compared with its checksum',
+    place: 'files/bundle.ts take',
+    edits: { 'if:3': '' },
+    suites: ['commands/bundle#a forged checksum'],
+  },
+  {
+    name: 'a bundle is decompressed beyond the size in its manifest',
+    place: 'files/bundle.ts unzipped',
+    edits: { 'property:2': '' },
+    suites: ['commands/bundle#more contents than'],
+  },
+  {
+    name: 'a link in a bundle counts as a file',
+    place: 'files/tar.ts filesOf',
+    edits: { 'if:4': '' },
+    suites: ['commands/bundle#a link'],
+  },
+  {
+    name: 'a record of an imported agent names a blob that the bundle lacks',
+    place: 'operations/imported-log.ts checkBlobs',
+    edits: { 'if:1': '' },
+    suites: ['commands/bundle'],
+  },
+  {
+    name: 'a moved agent receives mail that its log does not name',
+    place: 'operations/import-move.ts checkMove',
+    edits: { 'if:4': '' },
+    suites: ['commands/forged-move#forged mail'],
+  },
+  {
+    name: 'a moved agent answers a request of an agent that is not in the bundle',
+    place: 'operations/import-move.ts checkMove',
+    edits: { 'logical:4': 'true' },
+    suites: ['commands/forged-move#a request from an agent'],
+  },
+  {
+    name: 'an arriving agent is open before its mail is stored',
+    place: 'dispatch/arrive.ts arrive',
+    edits: { 'forOf:1': '@expression:5', 'expression:5': '@forOf:1' },
+    suites: ['operations/move#the same import brings every'],
+  },
+  {
+    name: 'an agent that moved with a higher one stays closed after that one is open',
+    place: 'dispatch/visit.ts followMove',
+    edits: { 'expression:1': '' },
+    suites: ['operations/move#the tree of an export'],
+  },
+  {
+    name: 'an agent follows its highest agent although that one moved on',
+    place: 'dispatch/arrive.ts followTop',
+    edits: { 'logical:2': '@left' },
+    suites: ['commands/move', 'operations/move'],
+  },
+  {
+    name: 'an agent that has not arrived yet can be taken back',
+    place: 'operations/reclaim.ts checkOwn',
+    edits: { 'if:1': '' },
+    suites: ['commands/move#opens it only when'],
+  },
+]
