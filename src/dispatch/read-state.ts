@@ -1,4 +1,4 @@
-import { damagedConversation, type SubstratError } from '../errors.js'
+import { damagedConversation, REBUILD, type SubstratError } from '../errors.js'
 import { openForRead } from '../session/load.js'
 import { snapshotAlone } from '../session/snapshot.js'
 import type { State } from '../session/state.js'
@@ -15,7 +15,7 @@ export function missingLog(store: Store, agentId: string): SubstratError {
   if (!store.hasAgent(agentId)) return agentGone(agentId)
   const path = store.label({ kind: 'log', agentId })
   return damagedConversation(`${path} is missing`, {
-    hint: 'restore it from a backup',
+    hint: `restore it from a backup, or continue from its snapshot: ${REBUILD}`,
     facts: { path },
   })
 }

@@ -33,9 +33,14 @@ export interface CancelWords {
 
 /** In a tool, cancels only agents below the caller. */
 export async function cancelAgents(ctx: Context, words: CancelWords): Promise<CancelledAgent[]> {
-  if (words.all === words.agents.length > 0) {
-    throw new SubstratError('USAGE', 'cancel needs either an agent or --all', {
+  if (words.agents.length === 0 && !words.all) {
+    throw new SubstratError('USAGE', 'cancel needs the name of an agent', {
       hint: 'list the agents: substrat list',
+    })
+  }
+  if (words.agents.length > 0 && words.all) {
+    throw new SubstratError('USAGE', 'cancel needs either an agent or --all', {
+      hint: 'to cancel the turn of that agent only, leave out --all',
     })
   }
   const { store, caller } = ctx

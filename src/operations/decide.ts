@@ -4,7 +4,7 @@
  * One batch, under the agent's lock, consumes the token, records the decision and continues the run. A command that is
  * killed before this batch has decided nothing. A command that repeats the decision after it returns the outcome.
  */
-import { clock } from '../clock.js'
+import { clock, readableTime } from '../clock.js'
 import { continueLatest, hasNoMoreTurns } from '../dispatch/advance.js'
 import { callText } from '../dispatch/call-text.js'
 import { refuseInTool } from '../dispatch/caller.js'
@@ -12,7 +12,7 @@ import type { Context } from '../dispatch/context.js'
 import { keyConflict } from '../dispatch/keyed-message.js'
 import { failureOf, nameOf, type OnOutcome, type Outcome, outcomeOf, wordOf } from '../dispatch/outcome.js'
 import { runOwnTurn, visitAndDrain } from '../dispatch/own-turn.js'
-import { decisionCommands } from '../dispatch/turn-obstacle.js'
+import { awaitedThing, decisionCommands } from '../dispatch/turn-obstacle.js'
 import { decideTurn } from '../dispatch/turns.js'
 import { viewTurn } from '../dispatch/view.js'
 import { visit } from '../dispatch/visit.js'
@@ -35,6 +35,7 @@ import {
   type Decided,
   digestDecision,
   findToken,
+  lapsedToken,
   rotation,
 } from '../turn/tokens.js'
 import { isExactPattern } from '../turn/tools/allow.js'
@@ -209,7 +210,8 @@ async function decidedBefore(
 function waitOf(state: State, tokenId: string | null): Wait {
   const wait = openWait(state)
   if (wait === null || wait.resume_token_id === null) {
-    if (state.recovery.interruption?.reason === 'wait_timeout') throw tooLate(state)
+    const lapsed = lapsedToken(state)
+    if (lapsed !== undefined) throw tooLate(state, lapsed)
     const why = state.moved === undefined ? 'is not waiting for a decision' : howEnded(state)
     throw new SessionStateError(`${nameOf(state)} ${why}`, {
       hint: `see its status: substrat show ${wordOf(state)}`,
@@ -223,10 +225,12 @@ function waitOf(state: State, tokenId: string | null): Wait {
   })
 }
 
-function tooLate(state: State): SubstratError {
+function tooLate(state: State, { wait, expires_at }: TokenEntry): SubstratError {
+  // A token of format 1 does not name its kind of wait.
+  const what = wait === undefined ? 'a decision' : awaitedThing({ kind: wait })
   return new SessionStateError(
-    `${nameOf(state)} waits no longer: no approval, answer or result came before the deadline`,
-    { hint: `continue its turn: substrat resume ${wordOf(state)}`, facts: { agent_id: state.id } },
+    `${nameOf(state)} is no longer waiting for ${what}: none came before ${readableTime(expires_at)}`,
+    { hint: `let it ask again: substrat resume ${wordOf(state)}`, facts: { agent_id: state.id } },
   )
 }
 

@@ -79,7 +79,9 @@ function goOnSeeded(
   return continueTurn(ctx, session, false, { isLast }).then((again) => ({ outcome: 'ran', run: again }))
 }
 
+/** Whether a turn may follow. A parked turn only tells what it waits for, and no mail runs before it. */
 function hasWork({ store, state, mailIds }: Session): boolean {
+  if (turnObstacle(state, 'resume')?.kind === 'wait') return false
   return isUnfinished(state) || state.isPoked || hasDueMail(store, state, mailIds)
 }
 

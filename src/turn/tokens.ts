@@ -207,12 +207,20 @@ type TokenCode =
   | 'TOKEN_REVOKED'
   | 'TOKEN_CONSUMED'
 
+/** The token of the latest turn, if its wait ended at the deadline without a decision. */
+export function lapsedToken({ recovery, tokens, run }: State): TokenEntry | undefined {
+  if (recovery.interruption?.reason !== 'wait_timeout') return undefined
+  return tokens.findLast((entry) => entry.reason === 'expired' && entry.run_id === run?.run_id)
+}
+
 function refusedTokenError(code: TokenCode, message: string, state: State): SubstratError {
   const name = shellWord(state.name ?? state.id)
   return new SubstratError(code, message, {
     hint:
       openWait(state) === null
-        ? `see its status: substrat show ${name}`
+        ? lapsedToken(state) === undefined
+          ? `see its status: substrat show ${name}`
+          : `let it ask again: substrat resume ${name}`
         : `see what the agent waits for: substrat show ${name}; get a new token: substrat token rotate ${name}`,
     facts: { agent_id: state.id },
   })

@@ -458,6 +458,25 @@ test('show and send name the command that accepts the loss of records that the s
   expect((await house.ok('send', id, 'two')).stdout).toBe('echo: two\n')
 })
 
+test('show and send name the command that continues from the snapshot of a missing log, and it does', async () => {
+  const house = new House()
+  const id = await house.spawn('a')
+  await house.ok('send', 'a', 'one')
+  rmSync(house.agentFile(id, 'events.jsonl'))
+  for (const args of [
+    ['show', id],
+    ['send', id, 'two'],
+  ])
+    expectRefusal(
+      await house.run(args),
+      10,
+      /or continue from its snapshot: substrat doctor --all --rebuild;/,
+    )
+  await house.ok('doctor', '--all', '--rebuild')
+  await house.ok('resume', id)
+  expect((await house.ok('send', id, 'two')).stdout).toBe('echo: two\n')
+})
+
 test('send names a missing blob of the conversation, and claims only that this file was not changed', async () => {
   const house = new House()
   const id = await house.spawn('a', '--option', house.scenario('s.json', { say: 'one' }, { say: 'two' }))

@@ -55,10 +55,15 @@ function expectWhole(house: House, id: string): void {
 }
 
 describe.concurrent('cancel', () => {
-  test('without an agent cancels nothing, and says how to find one', async () => {
-    const { exit, stderr } = await new House().run(['cancel'])
-    expect(exit).toBe(2)
-    expect(stderr).toBe('substrat: cancel needs either an agent or --all (list the agents: substrat list)\n')
+  test('without an agent cancels nothing, and asks for its name instead of suggesting --all', async () => {
+    const house = new House()
+    const bare = await house.run(['cancel'])
+    expect(bare).toMatchObject({ exit: 2, stdout: '' })
+    expect(bare.stderr).toBe('substrat: cancel needs the name of an agent (list the agents: substrat list)\n')
+    await house.spawn('a')
+    const both = await house.run(['cancel', 'a', '--all'])
+    expect(both.exit).toBe(2)
+    expect(both.stderr).toContain('leave out --all')
   })
 
   test('ends the tools of a running turn with all their children; the sender exits 14', async () => {

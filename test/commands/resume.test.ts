@@ -1,5 +1,6 @@
 import { describe, expect, test } from 'vitest'
 import { House } from '../support/cli.js'
+import { parked } from '../support/parked.js'
 
 async function interrupted(house: House): Promise<string> {
   const id = await house.spawn('a', '--option', house.scenario('s.json', { delay_ms: 3_600_000 }))
@@ -48,6 +49,15 @@ describe.concurrent('resume', () => {
     expect(await house.run(['resume', 'a'])).toMatchObject({ exit: 0, stderr: '' })
     await house.ok('send', 'a', '--queue', '--no-drain', 'later')
     expect((await house.run(['resume', 'a'])).exit).toBe(8)
+  })
+
+  test('says what a waiting agent waits for, also if its provider cannot be used', async () => {
+    const house = new House()
+    await parked(house)
+    house.write('s.json', 'not JSON')
+    const resumed = await house.run(['resume', 'a'])
+    expect(resumed.exit).toBe(5)
+    expect(resumed.stderr).toContain('is waiting for approval until')
   })
 
   test('prints with --stream the records of the turn', async () => {

@@ -342,12 +342,14 @@ describe.concurrent('a waiting turn', () => {
       ['approve', 'a'],
       ['deny', 'a'],
       ['answer', 'a', 'yes'],
-    ])
-      expect(await house.run(late)).toMatchObject({
-        exit: 13,
-        stderr:
-          'substrat: a waits no longer: no approval, answer or result came before the deadline (continue its turn: substrat resume a)\n',
-      })
+      ['token', 'rotate', 'a'],
+    ]) {
+      const { exit, stderr } = await house.run(late)
+      expect(exit).toBe(13)
+      expect(stderr).toMatch(
+        /^substrat: a is no longer waiting for approval: none came before \S+ \S+Z \(let it ask again: substrat resume a\)$/m,
+      )
+    }
     // It asks again each time, until a person decides.
     for (const of of [['--all'], ['--all'], ['a']]) expect((await house.run(['recover', ...of])).exit).toBe(6)
     const ends = house.records(id).filter(({ kind }) => kind === 'run.interrupted')
@@ -355,6 +357,7 @@ describe.concurrent('a waiting turn', () => {
     expect((await house.ok('list', '--json')).json.agents[0].status).toBe('interrupted_waiting')
     const late = await house.run(decides(token, '--approve', '--json'))
     expect([late.exit, late.json.error.code]).toEqual([13, 'TOKEN_EXPIRED'])
+    expect(late.json.error.hint).toBe('let it ask again: substrat resume a')
     const asked = await house.run(['resume', 'a', '--json'])
     expect(asked.exit).toBe(5)
     expect(asked.json.wait.asks).toEqual([{ tool: 'shell', input: MARKS.input }])

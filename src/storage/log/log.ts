@@ -3,7 +3,7 @@
  *
  * Invariant: nothing is appended while an earlier batch is unsynced (durability rules 4 and 5).
  */
-import { damagedConversation, SubstratError } from '../../errors.js'
+import { damagedConversation, REBUILD, SubstratError } from '../../errors.js'
 import { nameOf } from '../../host/disk/facts.js'
 import * as io from '../../host/disk/io.js'
 import { LogReader } from './reader.js'
@@ -57,7 +57,7 @@ export class LogWriter extends LogFile {
       })
     }
     throw damagedConversation(`${path} is missing`, {
-      hint: 'restore it from a backup',
+      hint: `restore it from a backup, or continue from its snapshot: ${REBUILD}`,
       facts: { path },
     })
   }
