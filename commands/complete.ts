@@ -24,6 +24,8 @@ export default class Complete extends BaseCommand {
       commands: commandsIn(this.config.root),
       agents: () => agentWords(this.openForRead()),
       providers: () => this.providers.list().map(({ name, plugin }) => ({ word: name, description: plugin })),
+      available: () =>
+        this.providers.available().map(({ name, description }) => ({ word: name, description })),
       schemas: () => schemasIn(this.config.root),
       settings: async () =>
         (await allKeys(this.providers)).map(({ key, help }) => ({ word: key, description: help })),

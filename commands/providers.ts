@@ -17,9 +17,10 @@ export default class Providers extends BaseCommand {
     const isListed = (name: string): boolean => args.provider === undefined || name === args.provider
     const providers = await listProviders(registry, isListed)
     const { isTTY, columns = 80 } = process.stdout
-    const text = providersText(providers, isTTY === true ? columns : Number.POSITIVE_INFINITY, (variable) =>
-      Boolean(process.env[variable]),
-    )
-    this.printObject({ providers }, text)
+    const available = registry.available().map(({ directory: _, ...facts }) => facts)
+    const addable = args.provider === undefined ? available : []
+    const width = isTTY === true ? columns : Number.POSITIVE_INFINITY
+    const text = providersText(providers, addable, width, (variable) => Boolean(process.env[variable]))
+    this.printObject({ providers, available }, text)
   }
 }

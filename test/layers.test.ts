@@ -124,6 +124,8 @@ function withoutComments(text: string): string {
 
 /** `spawn` sends its prompt, and `terminate` cancels. The others share a rule or a message. */
 const WITHIN_OPERATIONS = [
+  'add-provider exclusively',
+  'change-config exclusively',
   'configure spawn',
   'deliver stuck',
   'fork spawn',

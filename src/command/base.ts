@@ -12,6 +12,7 @@ import type { Outcome } from '../dispatch/outcome.js'
 import { readState } from '../dispatch/read-state.js'
 import { SubstratError } from '../errors.js'
 import { OPERATOR } from '../format.js'
+import { officialProviders } from '../provider/official.js'
 import { type PluginFacts, ProviderRegistry } from '../provider/registry.js'
 import type { ResultEnd, WaitView } from '../schema/output.js'
 import { openHome, openOrCreateHome } from '../storage/open.js'
@@ -95,6 +96,7 @@ export abstract class BaseCommand extends Command {
     return new ProviderRegistry(
       () => this.config.plugins.values() as Iterable<PluginFacts>,
       (provider, options) => this.settings.defaultsOf(provider, options),
+      () => officialProviders(this.config.root),
     )
   }
 

@@ -1,10 +1,11 @@
 // The entry of the bundle. Every command pays for its imports, so keep them few.
+import { resolve } from 'node:path'
 import type { Errors, Interfaces } from '@oclif/core'
 import { run } from '@oclif/core/run'
 import { settings } from '@oclif/core/settings'
 import packageJson from '../../package.json' with { type: 'json' }
 import { suggestion } from '../closest.js'
-import { SubstratError } from '../errors.js'
+import { SubstratError, shellWord } from '../errors.js'
 import { isThere } from '../files/user-files.js'
 import type { PluginFacts } from '../provider/registry.js'
 import { type Commands, startOwn, withoutPlugins } from '../start/own-command.js'
@@ -34,7 +35,10 @@ export async function start(root: string, commands: Commands, starter: Starter):
     const config = new OwnConfig(root, pjson)
     const plugins = isThere(config.pluginList) ? trustedPlugins(config.pluginList, starter) : []
     const isOwn = isOurs(commands, argv)
-    if (!isOwn) keepFromOthers()
+    if (!isOwn) {
+      refusePackagePath(argv)
+      keepFromOthers()
+    }
     await (startOwn(config, commands, argv, plugins) ??
       (isHelp(argv)
         ? showHelp(root, argv)
@@ -107,6 +111,17 @@ function failUnfinished(): void {
  */
 function keepFromOthers(): void {
   process.umask((process.umask() | 0o022) & 0o077)
+}
+
+/** npm takes `./x.tgz` or `a/b` for a repository on GitHub, and tries for a minute to reach it. */
+function refusePackagePath([command, action = '', ...words]: string[]): void {
+  if (command !== 'plugins' || !['install', 'add', 'i'].includes(action)) return
+  const path = words.find((word) => /^(\.{0,2}\/|~\/)/.test(word) || /^[^:]*\.t(ar\.)?gz$/.test(word))
+  if (path === undefined) return
+  throw new SubstratError('USAGE', `plugins install needs the name of a package, and ${path} is a path`, {
+    hint: `install a provider from it: substrat providers add ${shellWord(path)}; or any plugin, with npm: substrat plugins install ${shellWord(`file:${resolve(path)}`)}`,
+    facts: { path },
+  })
 }
 
 function isHelp(argv: string[]): boolean {

@@ -36,22 +36,22 @@ export function firstFileOf(part: Buffer): (ArchivedFile & { size: number }) | u
   return { path, size, bytes: part.subarray(BLOCK, BLOCK + size) }
 }
 
-/** Throws USAGE for anything but regular files, for a path that occurs twice, and for a damaged archive. */
-export function filesOf(archive: Buffer): Map<string, Buffer> {
+/** `refuse` makes the error. Throws it for anything but regular files, for a path that occurs twice, and for a damaged archive. */
+export function filesOf(archive: Buffer, refuse = refused): Map<string, Buffer> {
   const files = new Map<string, Buffer>()
   let at = 0
   for (;;) {
     const header = archive.subarray(at, at + BLOCK)
-    if (header.length < BLOCK) throw refused('it has no end')
+    if (header.length < BLOCK) throw refuse('it has no end')
     if (isZero(header)) {
-      if (!isZero(archive.subarray(at))) throw refused('it goes on after its end')
+      if (!isZero(archive.subarray(at))) throw refuse('it goes on after its end')
       return files
     }
-    const { path, size, type } = parsedHeader(header)
-    if (type !== TYPE_FILE && type !== '\0') throw refused(`${shown(path)} is not a regular file`)
-    if (files.has(path)) throw refused(`${shown(path)} occurs twice`)
+    const { path, size, type } = parsedHeader(header, refuse)
+    if (type !== TYPE_FILE && type !== '\0') throw refuse(`${shown(path)} is not a regular file`)
+    if (files.has(path)) throw refuse(`${shown(path)} occurs twice`)
     const bytes = archive.subarray(at + BLOCK, at + BLOCK + size)
-    if (bytes.length < size) throw refused(`${shown(path)} is cut short`)
+    if (bytes.length < size) throw refuse(`${shown(path)} is cut short`)
     files.set(path, bytes)
     at += archivedBytes(size)
   }
@@ -94,16 +94,16 @@ function dividedPath(path: string): { prefix: string; name: string } {
   return { prefix: path.slice(0, slash), name: path.slice(slash + 1) }
 }
 
-function parsedHeader(header: Buffer): { path: string; size: number; type: string } {
+function parsedHeader(header: Buffer, refuse = refused): { path: string; size: number; type: string } {
   const text = (from: number, length: number): string => {
     const field = header.toString('latin1', from, from + length)
     const end = field.indexOf('\0')
     return end === -1 ? field : field.slice(0, end)
   }
   const checksum = Number.parseInt(text(148, 8).trim(), 8)
-  if (checksum !== checksumOf(header)) throw refused('a header of the archive is damaged')
+  if (checksum !== checksumOf(header)) throw refuse('a header of the archive is damaged')
   const octal = text(124, 12).trim()
-  if (!/^[0-7]{1,11}$/.test(octal)) throw refused('a size in the archive is not a number')
+  if (!/^[0-7]{1,11}$/.test(octal)) throw refuse('a size in the archive is not a number')
   const [name, prefix] = [text(0, NAME_BYTES), text(345, PREFIX_BYTES)]
   const path = prefix === '' ? name : `${prefix}/${name}`
   return { path, size: Number.parseInt(octal, 8), type: header.toString('latin1', 156, 157) }

@@ -95,6 +95,11 @@ export function isSameFile(path: string, other: string): boolean {
   return a !== undefined && a.inode === b?.inode && a.device === b.device
 }
 
+/** The names in it. Empty if it does not exist. */
+export function listDirectory(path: string): string[] {
+  return io.listDirectory('user_file.list', path)
+}
+
 export function isPlainFile(path: string): boolean {
   return statIfThere('user_file.stat', path)?.kind === 'file'
 }

@@ -13,6 +13,7 @@ import type { PluginManifest } from '../schema/config.js'
 import { PLUGIN_PREDICATES } from '../schema/generated/plugin-predicates.js'
 import type { Provider, ProviderSettings } from './contract.js'
 import { describeFailure } from './failure.js'
+import type { OfficialProvider } from './official.js'
 
 /** Time limits for loading a plugin's module and for its `check`: neither may block a command for ever. */
 const LOAD_MS_MAX = 10_000
@@ -55,7 +56,15 @@ export class ProviderRegistry {
   constructor(
     private readonly plugins: () => Iterable<PluginFacts>,
     private readonly defaultsOf: DefaultsOf = () => ({ model: null, options: {} }),
+    /** The official providers, installed or not. Called only for a name that is not installed. */
+    private readonly official: () => OfficialProvider[] = () => [],
   ) {}
+
+  /** The official providers that are not installed. */
+  available(): OfficialProvider[] {
+    const names = new Set(this.list().map(({ name }) => name))
+    return this.official().filter(({ name }) => !names.has(name))
+  }
 
   list(): ProviderEntry[] {
     this.entries ??= [...BUILT_IN, ...[...this.plugins()].flatMap(providersOf)]
@@ -129,10 +138,16 @@ export class ProviderRegistry {
   }
 
   private notFoundError(name: string): SubstratError {
-    const names = this.list().map((entry) => entry.name)
+    if (this.available().some((official) => official.name === name)) {
+      return new SubstratError('PROVIDER_NOT_FOUND', `the provider ${name} is not installed`, {
+        hint: `install it: substrat providers add ${name}`,
+        facts: { provider: name },
+      })
+    }
+    const names = [...this.list(), ...this.available()].map((entry) => entry.name)
     const why = `there is no provider ${JSON.stringify(name)}${suggestion(name, names)}`
     return new SubstratError('PROVIDER_NOT_FOUND', why, {
-      hint: `available: ${names.join(', ')}; install others: substrat plugins install PACKAGE`,
+      hint: `available: ${names.join(', ')}; install others: substrat providers add PATH, or substrat plugins install PACKAGE`,
       facts: { provider: name },
     })
   }

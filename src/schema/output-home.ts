@@ -135,7 +135,23 @@ const provider = z
   })
   .meta({ id: 'provider', description: 'A provider.' })
 
-export const providers = z.object({ providers: z.array(provider) }).describe('The providers.')
+const available = z
+  .object({ name: text, plugin: text, version: text, description: text })
+  .meta({ id: 'available_provider', description: 'A provider that `providers add` can install.' })
+
+export const providers = z
+  .object({ providers: z.array(provider), available: z.array(available).describe('Not installed.') })
+  .describe('The providers.')
+
+export const addedProviders = z
+  .object({
+    providers: z.array(text).describe('The providers that the plugin has.'),
+    plugin: text.describe('The package.'),
+    version: text,
+    root: text.describe('The directory of the installed copy.'),
+    changed: flag.describe('False: the same copy was installed already.'),
+  })
+  .describe('The installed plugin.')
 
 export const schemaNames = z
   .object({ schemas: z.array(z.object({ name: text, description: text })) })
@@ -178,4 +194,6 @@ export type ExportedMessage = z.infer<typeof exportedMessage>
 export type Conversation = z.infer<typeof conversation>
 export type ImportedAgents = z.infer<typeof imported>
 export type SettingView = z.infer<typeof setting>
+export type AddedProviders = z.infer<typeof addedProviders>
+export type AvailableProvider = z.infer<typeof available>
 export type ProviderListing = z.infer<typeof provider>

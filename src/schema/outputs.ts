@@ -44,6 +44,7 @@ export const OUTPUTS = {
   'config path': homes.configPath,
   'config edit': homes.editedConfig,
   providers: homes.providers,
+  'providers add': homes.addedProviders,
   schema: homes.schemaNames,
 }
 

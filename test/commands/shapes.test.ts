@@ -5,6 +5,7 @@ import { OUTPUTS } from '../../src/schema/outputs.js'
 import { House } from '../support/cli.js'
 import { Gate } from '../support/gate.js'
 import { checkedCommands, checkPrinted, checkShape } from '../support/output-shapes.js'
+import { writePlugin } from '../support/plugin.js'
 
 test('the JSON of every command has the shape of src/schema', async () => {
   const house = new House()
@@ -56,6 +57,8 @@ test('the JSON of every command has the shape of src/schema', async () => {
   await json('terminate', 'goes')
   await json('remove', goes)
   await json('prune', '--older-than', '0s')
+  const plugin = { name: 'substrat-provider-x', providers: { x: 'export default {}' } }
+  await json('providers', 'add', writePlugin(house.root, plugin))
   expect(Object.keys(OUTPUTS).filter((name) => !checkedCommands.has(name))).toEqual([])
 })
 

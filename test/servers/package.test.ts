@@ -23,6 +23,7 @@ import { modelProvider, writePlugin } from '../support/plugin.js'
 const repository = path.join(import.meta.dirname, '..', '..')
 const scratch = realpathSync(mkdtempSync(path.join(tmpdir(), 'substrat-package-')))
 const prefix = path.join(scratch, 'prefix')
+let installedBytes = 0
 const installed = path.join(prefix, 'lib', 'node_modules', 'substrat')
 
 beforeAll(async () => {
@@ -32,7 +33,8 @@ beforeAll(async () => {
   const flags = ['--global', '--prefix', prefix, config, '--prefer-offline', '--no-audit', '--no-fund']
   await npm(scratch, 'install', ...flags, tarball)
   const kilobytes = (bytes: number): string => `${Math.round(bytes / 1000)} kB`
-  console.log(`npm pack: ${kilobytes(statSync(tarball).size)}; installed: ${kilobytes(bytesIn(prefix))}`)
+  installedBytes = bytesIn(prefix)
+  console.log(`npm pack: ${kilobytes(statSync(tarball).size)}; installed: ${kilobytes(installedBytes)}`)
 })
 
 afterAll(() => rmSync(scratch, { recursive: true, force: true }))
@@ -91,6 +93,35 @@ test('an agent is spawned, gets a message, is killed in the middle of a turn and
   expect(person.findings(true)).toEqual([])
   // The cache is the only other directory that it leaves.
   expect(readdirSync(path.dirname(person.home)).sort()).toEqual(['.cache', '.substrat'])
+})
+
+test('the package with every official provider takes less than 30 MB', () => {
+  expect(installedBytes).toBeGreaterThan(1_000_000)
+  expect(installedBytes).toBeLessThan(30_000_000)
+})
+
+test('providers add installs each official provider from the package, without npm and a network', async () => {
+  const person = new Newcomer()
+  // Only node: npm cannot be found.
+  const bin = path.join(person.root, 'bin')
+  mkdirSync(bin)
+  symlinkSync(process.execPath, path.join(bin, 'node'))
+  person.env.PATH = bin
+  const { available } = (await person.ok('providers', '--json')).json
+  const names = available.map(({ name }: { name: string }) => name)
+  expect(names).toEqual(['acp', 'anthropic', 'claude-code', 'codex', 'openai', 'opencode'])
+  for (const name of names) await person.ok('providers', 'add', name)
+  const { json } = await person.ok('providers', '--json')
+  expect(json.available).toEqual([])
+  const kinds = json.providers.map(({ name, kind }: { name: string; kind: string }) => `${name} ${kind}`)
+  expect(kinds.slice(2).sort()).toEqual([
+    'acp agent',
+    'anthropic model',
+    'claude-code agent',
+    'codex agent',
+    'openai model',
+    'opencode agent',
+  ])
 })
 
 test('the exec provider runs any program as an agent', async () => {

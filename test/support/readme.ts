@@ -10,7 +10,7 @@ const BEGINS = {
   transcript: '$ substrat spawn',
   clone: 'npm ci && npm run demo',
   tarball: 'npm ci\nnpm pack',
-  errand: 'substrat plugins link',
+  errand: 'substrat providers add',
   exits: '$ substrat help',
 }
 

@@ -33,6 +33,8 @@ export interface Sources {
   agents(): Candidate[]
   providers(): Candidate[]
   settings(): Promise<Candidate[]>
+  /** Official providers that are not installed. */
+  available(): Candidate[]
   schemas(): Candidate[]
 }
 
@@ -56,7 +58,7 @@ function joinedAtEquals(words: string[]): string[] {
   return line
 }
 
-function candidatesAt(before: string[], word: string, sources: Sources): Candidate[] | Promise<Candidate[]> {
+async function candidatesAt(before: string[], word: string, sources: Sources): Promise<Candidate[]> {
   const { commands } = sources
   const [first = '', second = ''] = before
   const id = [`${first}:${second}`, first].find((name) => Object.hasOwn(commands, name))
@@ -74,7 +76,9 @@ function candidatesAt(before: string[], word: string, sources: Sources): Candida
   const open = valueFlag(command, given.at(-1))
   if (open !== undefined) return flagValues(open, sources)
   if (word.startsWith('-')) return flagWords(command, given)
-  return argumentWords(command, given, sources)
+  const words = argumentWords(command, given, sources)
+  // A command may be a topic too: `providers` and `providers add`.
+  return given.length > 0 || id !== first ? words : [...commandWords(before, commands), ...(await words)]
 }
 
 /** Names of commands; after a topic (`config`) the second words of its commands. */
@@ -129,6 +133,7 @@ function argumentWords(
   if (arg?.options !== undefined) return arg.options.map((word) => ({ word, description: '' }))
   if (arg?.name === 'agent') return sources.agents().filter(({ word }) => !given.includes(word))
   if (arg?.name === 'provider') return sources.providers()
+  if (arg?.name === 'source') return sources.available()
   if (arg?.name === 'schema') return sources.schemas()
   if (arg?.name === 'value' && given.at(-1) === 'provider') return sources.providers()
   return arg?.name === 'key' ? sources.settings() : []

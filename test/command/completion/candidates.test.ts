@@ -27,6 +27,8 @@ const COMMANDS: Record<string, CommandFacts> = {
     args: { key: { name: 'key' }, value: { name: 'value' } },
     flags: {},
   },
+  providers: { summary: 'List.', args: { provider: { name: 'provider' } }, flags: {} },
+  'providers:add': { summary: 'Add.', args: { source: { name: 'source' } }, flags: {} },
   schema: { summary: 'Print a schema.', args: { schema: { name: 'schema' } }, flags: {} },
   'config:list': { summary: 'List settings.', args: {}, flags: {} },
 }
@@ -36,6 +38,7 @@ async function words(...line: string[]): Promise<string[]> {
     commands: COMMANDS,
     agents: () => ['notes', 'lead/tests'].map((word) => ({ word, description: 'idle' })),
     providers: () => [{ word: 'scripted', description: 'built-in' }],
+    available: () => [{ word: 'codex', description: 'Codex' }],
     schemas: () => [{ word: 'record', description: 'a line of a log' }],
     settings: async () => [{ word: 'model', description: 'a setting' }],
   })
@@ -44,7 +47,7 @@ async function words(...line: string[]): Promise<string[]> {
 
 describe('the first word', () => {
   test('is a command or a topic, but not a hidden command', async () => {
-    expect(await words('')).toEqual(['send', 'wait', 'spawn', 'config', 'schema'])
+    expect(await words('')).toEqual(['send', 'wait', 'spawn', 'config', 'providers', 'schema'])
     expect(await words('s')).toEqual(['send', 'spawn', 'schema'])
   })
 
@@ -81,6 +84,11 @@ describe('an argument', () => {
     expect(await words('config', 'get', '')).toEqual(['model'])
     expect(await words('config', 'set', 'provider', '')).toEqual(['scripted'])
     expect(await words('config', 'set', 'model', '')).toEqual([])
+  })
+
+  test('after a command that is also a topic is one of its words or its argument', async () => {
+    expect(await words('providers', '')).toEqual(['add', 'scripted'])
+    expect(await words('providers', 'add', '')).toEqual(['codex'])
   })
 
   test('of schema is the name of a schema', async () => {
