@@ -1,4 +1,4 @@
-// npm run screenshots [-- --only needs] -- Writes the pictures of docs/images from a real server and a real Chromium.
+// npm run screenshots [-- --only needs] -- Writes the pictures of docs/serve.md from a real server and a real Chromium.
 import { mkdirSync } from 'node:fs'
 import path from 'node:path'
 import { parseArgs } from 'node:util'
@@ -7,7 +7,7 @@ import { launchBrowser } from '../test/support/chromium.js'
 import { DemoHome, fillHome } from './page/demo-home.js'
 
 const { values } = parseArgs({ options: { only: { type: 'string' }, out: { type: 'string' } } })
-const output = path.resolve(values.out ?? 'docs/images')
+const output = path.resolve(values.out ?? 'plugins/serve/page/images')
 
 /** The views, by the fragment of their address. */
 const VIEWS: Record<string, { hash: string; ready: string; before?: (page: Page) => Promise<unknown> }> = {

@@ -14,7 +14,8 @@ export class DemoHome {
   private readonly env: NodeJS.ProcessEnv
   private readonly children: ChildProcess[] = []
 
-  constructor() {
+  /** `home`: one that exists; by default a new one. */
+  constructor(home?: string) {
     const plugins = path.join(this.root, 'data', 'substrat')
     for (const folder of [this.workspace, plugins]) mkdirSync(folder, { recursive: true })
     const plugin = { name: 'substrat-serve', type: 'link', root: path.join(repository, 'plugins', 'serve') }
@@ -26,7 +27,7 @@ export class DemoHome {
       PATH: process.env.PATH,
       NODE_ENV: 'production',
       HOME: this.root,
-      SUBSTRAT_HOME: path.join(this.root, 'home'),
+      SUBSTRAT_HOME: home ?? path.join(this.root, 'home'),
       SUBSTRAT_PROVIDER: 'scripted',
       XDG_CACHE_HOME: path.join(this.root, 'cache'),
       XDG_CONFIG_HOME: path.join(this.root, 'config'),

@@ -33,9 +33,10 @@ export async function follow(
     try {
       const response = await request(pathFrom(lastId), { headers: { accept: 'text/event-stream' }, signal })
       connection.set('live')
-      pauseMs = FIRST_PAUSE_MS
       for await (const event of eventsIn(response.body as ReadableStream<Uint8Array>)) {
         lastId = event.id ?? lastId
+        // A server that only says why it closes the stream is asked less and less often.
+        if (event.event !== 'closed') pauseMs = FIRST_PAUSE_MS
         onEvent(event)
       }
     } catch (error) {

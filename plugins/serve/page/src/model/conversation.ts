@@ -70,8 +70,7 @@ class Conversation {
         break
       default: {
         const event = eventOf(record)
-        if (event !== undefined)
-          this.entries.push({ type: 'event', seq: record.seq, at: record.ts, ...event })
+        if (event !== undefined) this.addEvent(record, event)
       }
     }
   }
@@ -89,6 +88,13 @@ class Conversation {
       who,
       text: textOf(record.content),
     })
+  }
+
+  /** A wait that is begun again, for example with a new token, is one event to a reader. */
+  private addEvent({ seq, ts }: SessionRecord, event: Event): void {
+    const last = this.entries.at(-1)
+    if (last?.type === 'event' && last.text === event.text) return
+    this.entries.push({ type: 'event', seq, at: ts, ...event })
   }
 
   private addMail(record: RecordOf<'mail.delivered'>): void {

@@ -1,6 +1,6 @@
 /** The words and tones of statuses, ends and interruptions. A tone is a colour; each also has an icon and a word. */
 import type { ListedAgent, RecordOf, ShownAgent, Wait } from '../api/types.js'
-import type { IconName } from '../parts/icons.js'
+import type { IconName } from './icon-paths.js'
 
 export type Tone = 'run' | 'wait' | 'bad' | 'good' | 'calm'
 

@@ -23,12 +23,18 @@ const HIDDEN: [number, number][] = [
 ]
 
 export function visibleText(text: string): string {
+  if (!hasHidden(text)) return text
   return Array.from(text.replaceAll('\r\n', '\n'), (char) => {
     const code = char.codePointAt(0) ?? 0
     if (!isHidden(code)) return char
     // Unicode has pictures of the first controls.
     return code < 0x20 ? String.fromCodePoint(0x2400 + code) : `⟨${code.toString(16)}⟩`
   }).join('')
+}
+
+function hasHidden(text: string): boolean {
+  for (let index = 0; index < text.length; index += 1) if (isHidden(text.charCodeAt(index))) return true
+  return false
 }
 
 /** One line of foreign text, such as a name. */

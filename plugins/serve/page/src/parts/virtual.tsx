@@ -7,7 +7,6 @@ const SPARE = 8
 export function VirtualList<Row>(props: {
   rows: readonly Row[]
   rowHeight: number
-  keyOf: (row: Row) => string
   draw: (row: Row, index: number) => ComponentChildren
   /** The row that must be in sight. */
   active: number
@@ -43,13 +42,9 @@ export function VirtualList<Row>(props: {
           role="presentation"
           style={{ transform: `translateY(${first * rowHeight}px)` }}
         >
+          {/* By place: scrolling then changes texts instead of making and removing elements. */}
           {rows.slice(first, last).map((row, index) => (
-            <div
-              key={props.keyOf(row)}
-              class="virtual-row"
-              role="presentation"
-              style={{ height: `${rowHeight}px` }}
-            >
+            <div key={index} class="virtual-row" role="presentation" style={{ height: `${rowHeight}px` }}>
               {props.draw(row, first + index)}
             </div>
           ))}

@@ -112,7 +112,6 @@ function Tree(props: {
     <VirtualList
       rows={rows}
       rowHeight={ROW_HEIGHT}
-      keyOf={({ agent }) => agent.id}
       active={active}
       box={{
         role: 'tree',

@@ -1,7 +1,8 @@
 /** The frame of the page: header, navigation, the view of the address, notes and dialogs. */
 import { useEffect, useState } from 'preact/hooks'
 import { readToken, saveToken, takeTokenFromAddress } from '../api/token.js'
-import { Icon, type IconName } from '../parts/icons.js'
+import type { IconName } from '../model/icon-paths.js'
+import { Icon } from '../parts/icons.js'
 import { connection } from '../state/connection.js'
 import { agents, followHome } from '../state/home.js'
 import { followNeeds, needs, readNeeds } from '../state/needs.js'

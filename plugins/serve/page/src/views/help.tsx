@@ -1,7 +1,9 @@
 import { Dialog } from '../parts/dialog.js'
-import { SHORTCUTS } from './shortcuts.js'
+import { useStore } from '../state/store.js'
+import { areKeysOn, SHORTCUTS, switchKeys } from './shortcuts.js'
 
 export function Help({ onClose }: { onClose: () => void }) {
+  const isOn = useStore(areKeysOn)
   return (
     <Dialog title="Keyboard shortcuts" onClose={onClose}>
       <dl class="keys">
@@ -16,6 +18,10 @@ export function Help({ onClose }: { onClose: () => void }) {
           </div>
         ))}
       </dl>
+      <label class="check">
+        <input type="checkbox" checked={isOn} onChange={(event) => switchKeys(event.currentTarget.checked)} />
+        Keys without Ctrl work everywhere on the page
+      </label>
       <div class="buttons end">
         <button type="button" class="primary" onClick={onClose}>
           Close

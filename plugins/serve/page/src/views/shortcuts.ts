@@ -1,6 +1,7 @@
 /** The keys of the page. A key that the reader types into a field is theirs. */
 import { useEffect } from 'preact/hooks'
 import { go, type Route } from '../state/router.js'
+import { Store } from '../state/store.js'
 import { nextTheme } from '../state/theme.js'
 
 export const SHORTCUTS: [string, string][] = [
@@ -25,11 +26,21 @@ const AFTER_G: Record<string, Route> = {
   u: { view: 'usage' },
 }
 
+const KEY = 'substrat-shortcuts'
+
+/** Speech input can press single keys by accident, so the reader can switch them off. */
+export const areKeysOn = new Store(localStorage.getItem(KEY) !== 'off')
+
+export function switchKeys(isOn: boolean): void {
+  localStorage.setItem(KEY, isOn ? 'on' : 'off')
+  areKeysOn.set(isOn)
+}
+
 export function useShortcuts(onHelp: () => void): void {
   useEffect(() => {
     let isAfterG = false
     const onKey = (event: KeyboardEvent): void => {
-      if (event.ctrlKey || event.metaKey || event.altKey || isTyping(event.target)) return
+      if (!areKeysOn.value || event.ctrlKey || event.metaKey || event.altKey || isTyping(event.target)) return
       const to = isAfterG ? AFTER_G[event.key] : undefined
       isAfterG = event.key === 'g'
       if (to !== undefined) go(to)

@@ -44,7 +44,7 @@ export function TimelinePicture({ timeline, range }: { timeline: Timeline; range
       {ticksIn(range.from, range.to, Math.max(2, Math.floor(plot / 110))).map((at) => (
         <g key={at} class="tick">
           <line x1={xOf(at)} x2={xOf(at)} y1={0} y2={tops.height} />
-          <text x={xOf(at)} y={height - 8} text-anchor="middle">
+          <text x={Math.min(xOf(at), width - 36)} y={height - 8} text-anchor="middle">
             {tickText(at, range)}
           </text>
         </g>

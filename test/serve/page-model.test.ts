@@ -1,0 +1,157 @@
+/** The models of the page: from records to a conversation, to a timeline, to the points of a plot. */
+import { describe, expect, test } from 'vitest'
+import type { SessionRecord } from '../../plugins/serve/page/src/api/types.js'
+import { conversationOf } from '../../plugins/serve/page/src/model/conversation.js'
+import { ticksIn, timelineOf } from '../../plugins/serve/page/src/model/timeline.js'
+import { treeRows } from '../../plugins/serve/page/src/model/tree.js'
+import { daysOf, niceCeiling } from '../../plugins/serve/page/src/model/usage.js'
+import { House } from '../support/cli.js'
+
+const START = Date.parse('2026-11-23T10:00:00.000Z')
+
+/** Records at these seconds, with the fields that the models read. */
+function recordsOf(...given: [number, string, object?][]): SessionRecord[] {
+  return given.map(([second, kind, fields], index) => ({
+    seq: index + 1,
+    ts: new Date(START + second * 1000).toISOString(),
+    kind,
+    run_id: 'r',
+    ...fields,
+  })) as unknown as SessionRecord[]
+}
+
+const inSeconds = (at: number): number => (at - START) / 1000
+
+function drawn(records: SessionRecord[], now: number): string[] {
+  const { bars, marks } = timelineOf(records, START + now * 1000)
+  return [
+    ...bars.map(({ lane, line, from, to, tone, word, isOpen }) =>
+      [lane, line, `${inSeconds(from)}-${inSeconds(to)}`, tone, word, ...(isOpen ? ['open'] : [])].join(' '),
+    ),
+    ...marks.map(({ at, kind }) => `${kind} ${inSeconds(at)}`),
+  ]
+}
+
+describe('a timeline', () => {
+  test('shows a turn, its requests, and tools that run at the same time on lines of their own', () => {
+    const records = recordsOf(
+      [0, 'run.started', {}],
+      [0, 'model.requested'],
+      [2, 'model.responded', { calls: [] }],
+      [2, 'tool.started', { call_id: 'a', tool: 'shell' }],
+      [3, 'tool.started', { call_id: 'b', tool: 'read_file' }],
+      [4, 'tool.finished', { call_id: 'b', is_error: true }],
+      [5, 'tool.finished', { call_id: 'a', is_error: false }],
+      [6, 'run.completed'],
+    )
+    expect(drawn(records, 9)).toEqual([
+      'request 0 0-2 good answered',
+      'turn 0 0-6 good turn 1, completed',
+      'tool 0 2-5 good shell',
+      'tool 1 3-4 bad read_file',
+    ])
+  })
+
+  test('ends the bars of a killed process with its last record, and shows the gap until it continued', () => {
+    const records = recordsOf(
+      [0, 'run.started', {}],
+      [1, 'model.requested'],
+      [60, 'run.interrupted', { reason: 'process_exit' }],
+      [90, 'run.resumed', { auto: false, attempt: 1 }],
+      [91, 'model.requested'],
+    )
+    expect(drawn(records, 95)).toEqual([
+      'turn 0 0-1 bad turn 1, interrupted: its process died',
+      'request 0 1-1 bad request',
+      'gap 0 1-90 bad its process died',
+      'turn 0 90-95 run turn 1 open',
+      'request 0 91-95 run request open',
+      'kill 1',
+      'continuation 90',
+    ])
+  })
+
+  test('shows a kill that no record names: the turn continued without an end before', () => {
+    const records = recordsOf([0, 'run.started', {}], [1, 'model.requested'], [9, 'run.resumed', {}])
+    expect(drawn(records, 9)).toContain('kill 1')
+    expect(drawn(records, 9)).toContain('gap 0 1-9 bad its process died')
+  })
+
+  test('shows a wait until its decision, and no kill', () => {
+    const records = recordsOf(
+      [0, 'run.started', {}],
+      [1, 'run.waiting', { wait: 'approval', asks: [] }],
+      [8, 'token.consumed', { decision: 'approve' }],
+      [8, 'run.resumed', { token_id: 't' }],
+      [9, 'run.cancelled', { reason: 'cancelled' }],
+    )
+    expect(drawn(records, 9)).toEqual([
+      'turn 0 0-1 wait turn 1',
+      'wait 0 1-8 wait approval',
+      'turn 0 8-9 calm turn 1, cancelled: another command cancelled it',
+    ])
+  })
+
+  test('has round times on its axis, and never more than there is room for', () => {
+    expect(ticksIn(START, START + 10_000, 3).map(inSeconds)).toEqual([0, 5, 10])
+    for (const width of [20, 3000, 86_400_000, 4e11])
+      expect(ticksIn(START, START + width, 8).length).toBeLessThanOrEqual(9)
+  })
+
+  test('has the turn and the request of a real log', async () => {
+    const house = new House()
+    const id = await house.spawn('a')
+    await house.ok('send', 'a', 'hello')
+    const { bars } = timelineOf(house.records(id) as unknown as SessionRecord[], Date.now())
+    const shown = bars.map(({ lane, tone }) => `${lane} ${tone}`)
+    expect(shown.sort()).toEqual(['request good', 'turn good'])
+  })
+})
+
+describe('a conversation', () => {
+  test('has one entry for a tool call, with its input, its output and its time', () => {
+    const calls = [{ call_id: 'a', name: 'shell', input: { command: 'ls' } }]
+    const entries = conversationOf(
+      recordsOf(
+        [0, 'message.user', { origin: 'operator', content: 'go' }],
+        [1, 'model.responded', { calls, items: [{ type: 'thinking', thinking: 'look first' }] }],
+        [2, 'tool.started', { call_id: 'a', tool: 'shell' }],
+        [5, 'tool.finished', { call_id: 'a', tool: 'shell', content: 'notes.md', is_error: false }],
+        [6, 'message.agent', { content: { blob: 'x', bytes: 90_000 } }],
+      ),
+    )
+    expect(entries).toMatchObject([
+      { type: 'message', from: 'you', text: 'go' },
+      { type: 'reasoning', text: 'look first' },
+      { type: 'tool', summary: 'ls', state: 'done', output: 'notes.md', tookMs: 3000 },
+      { type: 'message', from: 'agent', text: expect.stringContaining('substrat log') },
+    ])
+  })
+})
+
+describe('a tree', () => {
+  const agent = (id: string, parent: string | null) => ({ id, parent, path: id, status: 'idle' }) as never
+  const agents = [agent('a', null), agent('b', 'a'), agent('c', 'b'), agent('d', 'gone')]
+  const shown = (closed: string[], wanted?: (agent: { id: string }) => boolean): string[] =>
+    treeRows(agents, new Set(closed), wanted).map(({ agent, level }) => `${agent.id}${level}`)
+
+  test('has children below their parents, and agents without a listed parent on top', () => {
+    expect(shown([])).toEqual(['a1', 'b2', 'c3', 'd1'])
+    expect(shown(['b'])).toEqual(['a1', 'b2', 'd1'])
+  })
+
+  test('is a flat list while it is filtered', () => {
+    expect(shown(['a'], ({ id }) => id > 'b')).toEqual(['c1', 'd1'])
+  })
+})
+
+test('a plot has every day of its period, and a scale of round numbers', () => {
+  const rows = [{ day: '2026-11-22', input_tokens: 5, output_tokens: 2 }] as never
+  const days = daysOf(rows, 3, new Date('2026-11-23T10:00:00Z'))
+  expect(days.map(({ day, input }) => `${day} ${input}`)).toEqual([
+    '2026-11-21 0',
+    '2026-11-22 5',
+    '2026-11-23 0',
+  ])
+  expect([1, 7, 33, 95, 1234].map(niceCeiling)).toEqual([4, 8, 40, 100, 2000])
+})
