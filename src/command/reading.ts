@@ -8,12 +8,22 @@ export { OPERATOR } from '../format.js'
 export { viewInbox } from '../operations/inbox.js'
 export { agentReader, type ListFilter, listAgents, showAgent } from '../operations/list-and-show.js'
 export { listRows, needsPerson } from '../operations/list-rows.js'
-export { logSize, type Position, positionAfter, readPage } from '../operations/read-log.js'
+export {
+  logSize,
+  ownRecordsFrom,
+  type PageBounds,
+  type Position,
+  positionAfter,
+  readPage,
+} from '../operations/read-log.js'
 export { viewTree } from '../operations/tree.js'
 export { viewUsage } from '../operations/usage.js'
-export { SESSION_STATES, SHOWN_STATUSES, STATUSES } from '../schema/words.js'
+export { INTERRUPTIONS, SESSION_STATES, SHOWN_STATUSES, STATUSES, WAITS } from '../schema/words.js'
+export type { SessionRecord } from '../session/records.js'
+export { UsageCounter } from '../session/usage-log.js'
 export { openHome } from '../storage/open.js'
 export type { Store } from '../storage/store.js'
 export { resolveAgent } from '../tree/names.js'
 export { callingAgent } from './caller.js'
+export { parseDuration } from './durations.js'
 export { errorLine } from './output.js'

@@ -1,8 +1,9 @@
 /** `log`, and the events of a server: the records of a log, and new ones as they are appended. Takes no lock and writes nothing. */
-import { sleep } from '../clock.js'
+import { clock, sleep } from '../clock.js'
 import { missingLog, readState } from '../dispatch/read-state.js'
 import { SubstratError, shellWord } from '../errors.js'
 import { recordsFrom } from '../session/load.js'
+import { peekState } from '../session/peek-state.js'
 import type { SessionRecord } from '../session/records.js'
 import { statusNow } from '../session/status-now.js'
 import type { OpenedLog, Store } from '../storage/store.js'
@@ -116,12 +117,14 @@ interface RecordPage {
   next: Position
 }
 
-interface PageBounds {
+export interface PageBounds {
   records: number
   /** The page ends with the record that reaches this size. */
   bytes: number
   /** The caller reads on as the log grows: an incomplete batch at its end is a write in progress, and the state is not read. */
   isFollowing?: true
+  /** Receives how long the fsync took, in seconds. */
+  onSync?: (seconds: number) => void
 }
 
 /**
@@ -134,7 +137,9 @@ export function readPage(store: Store, agentId: string, from: Position, bounds: 
   return withLog(store, agentId, (log) => {
     const page: RecordPage = { records: [], next: { ...from } }
     if (log.size() <= from.offset) return page
+    const began = clock.monotonic()
     log.sync()
+    bounds.onSync?.((clock.monotonic() - began) / 1000)
     for (const { record, end } of recordsFrom(log, from, undefined, completeBytes)) {
       page.records.push(record)
       page.next = { seq: record.seq + 1, offset: end }
@@ -157,6 +162,13 @@ export function positionAfter(store: Store, agentId: string, seq: number): Posit
     }
     throw pastEnd(agentId, seq, 0)
   })
+}
+
+/** Where the records of the agent itself begin: before it, a fork or an import has those of another agent. */
+export function ownRecordsFrom(store: Store, agentId: string): Position {
+  const state = peekState(store, agentId)
+  if (state === undefined) throw missingLog(store, agentId)
+  return state.imported ?? { seq: 1, offset: 0 }
 }
 
 /** The size of the log now. Larger than the offset of a position if there may be records to read. */

@@ -3,6 +3,7 @@ import type { ModelUsage, Usage } from '../schema/types.js'
 import type { Store } from '../storage/store.js'
 import { addUsage, remainder } from './fold/usage.js'
 import { recordsFrom } from './load.js'
+import type { SessionRecord } from './records.js'
 
 /** `usage` is null for the start of a run. */
 export interface UsageEntry {
@@ -13,6 +14,30 @@ export interface UsageEntry {
   models: ModelUsage[]
 }
 
+/** Finds the entries among the records of one log, which come in order. */
+export class UsageCounter {
+  /** The usage of the run so far. */
+  private counted: Usage | null = null
+  private model: string | null = null
+
+  entriesOf(record: SessionRecord): UsageEntry[] {
+    if (record.kind === 'run.started') {
+      this.counted = null
+      this.model = record.model
+      return [{ ts: record.ts, run_id: record.run_id, usage: null, models: [] }]
+    }
+    if (!('usage' in record) || record.usage === undefined) return []
+    const { ts, run_id } = record
+    // The end of a completed run repeats what its earlier records have counted.
+    const usage = record.kind === 'run.completed' ? remainder(record.usage, this.counted) : record.usage
+    this.counted = addUsage(this.counted, usage)
+    if (record.kind === 'run.completed' && isNothing(usage)) return []
+    const named = 'models' in record && record.models !== undefined ? record.models : undefined
+    const one = 'model' in record && record.model !== undefined ? record.model : this.model
+    return [{ ts, run_id, usage, models: named ?? (one === null ? [] : [{ model: one, ...usage }]) }]
+  }
+}
+
 /** `from`: where the agent's own records begin. */
 export function* usageInLog(
   store: Store,
@@ -21,26 +46,9 @@ export function* usageInLog(
 ): Generator<UsageEntry> {
   const log = store.openLog(agentId)
   if (log === undefined) return
-  let counted: Usage | null = null
-  let model: string | null = null
   try {
-    for (const { record } of recordsFrom(log, from)) {
-      const { ts } = record
-      if (record.kind === 'run.started') {
-        counted = null
-        model = record.model
-        yield { ts, run_id: record.run_id, usage: null, models: [] }
-      }
-      if (!('usage' in record) || record.usage === undefined) continue
-      const { run_id } = record
-      // The end of a completed run repeats what its earlier records have counted.
-      const usage = record.kind === 'run.completed' ? remainder(record.usage, counted) : record.usage
-      counted = addUsage(counted, usage)
-      if (record.kind === 'run.completed' && isNothing(usage)) continue
-      const named = 'models' in record && record.models !== undefined ? record.models : undefined
-      const one = 'model' in record && record.model !== undefined ? record.model : model
-      yield { ts, run_id, usage, models: named ?? (one === null ? [] : [{ model: one, ...usage }]) }
-    }
+    const counter = new UsageCounter()
+    for (const { record } of recordsFrom(log, from)) yield* counter.entriesOf(record)
   } finally {
     log.close()
   }

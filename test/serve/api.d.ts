@@ -366,6 +366,23 @@ export interface paths {
         patch?: never;
         trace?: never;
     };
+    "/metrics": {
+        parameters: {
+            query?: never;
+            header?: never;
+            path?: never;
+            cookie?: never;
+        };
+        /** Read the metrics in the OpenMetrics format */
+        get: operations["readMetrics"];
+        put?: never;
+        post?: never;
+        delete?: never;
+        options?: never;
+        head?: never;
+        patch?: never;
+        trace?: never;
+    };
 }
 export type webhooks = Record<string, never>;
 export interface components {
@@ -1297,6 +1314,21 @@ export interface components {
                 ];
                 run_id: components["schemas"]["uuid"];
                 content: string;
+            } | {
+                seq: number;
+                ts: components["schemas"]["time"];
+                /** @constant */
+                kind: "program.output";
+                batch: [
+                    number,
+                    number
+                ];
+                run_id: components["schemas"]["uuid"];
+                /** @enum {string} */
+                stream: "stdout" | "stderr";
+                content: components["schemas"]["content"];
+                /** @description How many bytes before `content` were left out. */
+                left_out?: number;
             } | {
                 seq: number;
                 ts: components["schemas"]["time"];
@@ -2755,6 +2787,35 @@ export interface operations {
                 };
                 content: {
                     "application/json": components["schemas"]["terminated_agents"];
+                };
+            };
+            /** @description An error: 400, 401, 403, 404, 405, 409, 410, 413, 415, 422, 423, 429, 500, 502, 503, 504, 507. */
+            default: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/problem+json": components["schemas"]["problem"];
+                };
+            };
+        };
+    };
+    readMetrics: {
+        parameters: {
+            query?: never;
+            header?: never;
+            path?: never;
+            cookie?: never;
+        };
+        requestBody?: never;
+        responses: {
+            /** @description The metrics. */
+            200: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/openmetrics-text; version=1.0.0; charset=utf-8": string;
                 };
             };
             /** @description An error: 400, 401, 403, 404, 405, 409, 410, 413, 415, 422, 423, 429, 500, 502, 503, 504, 507. */

@@ -89,7 +89,7 @@ export class Served {
       () => running.stderr.includes('the token is in') || running.child.exitCode !== null,
       'the server',
     )
-    const [, url] = /listening on (http:\S+)/.exec(running.stderr) ?? []
+    const [, url] = /listening on (https?:\S+)/.exec(running.stderr) ?? []
     if (url === undefined) throw new Error(`the server has not started: ${running.stderr}`)
     const document = (await (await fetch(`${url}/v1/openapi.json`)).json()) as Document
     return new Served(house, running, document, url)

@@ -57,6 +57,8 @@ export interface RunOptions {
   /** `closed`: the pipe has no reader, so the first write fails with EPIPE. `unread`: a pipe that fills up. */
   stdout?: 'closed' | 'unread'
   stderr?: 'closed'
+  /** A descriptor of this process that becomes descriptor 3. */
+  inherits?: number
 }
 
 export interface Result {
@@ -160,7 +162,12 @@ export class House {
       cwd: options.cwd ?? this.workspace,
       env: { ...this.env, ...options.env },
       ...(options.uid === undefined ? {} : { uid: options.uid, gid: options.uid }),
-      stdio: [options.stdin === undefined ? 'ignore' : 'pipe', 'pipe', 'pipe'],
+      stdio: [
+        options.stdin === undefined ? 'ignore' : 'pipe',
+        'pipe',
+        'pipe',
+        ...(options.inherits === undefined ? [] : [options.inherits]),
+      ],
     })
     children.add(child)
     child.stdin?.on('error', () => undefined)

@@ -1,6 +1,7 @@
 /** Where the server listens: `--listen` as a loopback address, another address, a unix socket, or a socket that was passed on. */
 import { existsSync, lstatSync, unlinkSync } from 'node:fs'
-import { createConnection, isIP, type ListenOptions } from 'node:net'
+import { type AddressInfo, createConnection, isIP, type ListenOptions } from 'node:net'
+import { networkInterfaces } from 'node:os'
 import { StartError } from './start-error.js'
 
 export type Address =
@@ -61,13 +62,28 @@ function answers(path: string): Promise<boolean> {
   })
 }
 
+/** The address of the open socket. One that was passed on can be of either kind. */
+export function addressOf(bound: AddressInfo | string | null, wanted: Address): Address {
+  if (typeof bound === 'string') return { kind: 'unix', path: bound }
+  if (bound === null) return wanted
+  const host = wanted.kind === 'tcp' ? wanted.host : bound.address
+  return { kind: 'tcp', host, port: bound.port }
+}
+
 /** The values of Host that name the server. Undefined for a unix socket. */
-export function hostsOf(address: Address, port: number, allowed: string[]): Set<string> | undefined {
-  if (address.kind === 'unix') return undefined
-  const own = address.kind === 'tcp' && !isLoopback(address.host) ? [hostWord(address.host)] : LOOPBACK_NAMES
-  const names = [...own, ...allowed.map((name) => name.toLowerCase())]
+export function hostsOf(address: Address, allowed: string[]): Set<string> | undefined {
+  if (address.kind !== 'tcp') return undefined
+  const names = [...ownNames(address.host), ...allowed.map((name) => name.toLowerCase())]
   // Browsers leave out the port of the scheme.
-  return new Set(names.flatMap((name) => [name, `${name}:${port}`]))
+  return new Set(names.flatMap((name) => [name, `${name}:${address.port}`]))
+}
+
+function ownNames(host: string): string[] {
+  if (isLoopback(host)) return LOOPBACK_NAMES
+  if (host !== '0.0.0.0' && host !== '::') return [hostWord(host)]
+  // A rebinding page comes with its own name, never with an address.
+  const all = Object.values(networkInterfaces()).flatMap((each) => each ?? [])
+  return [...LOOPBACK_NAMES, ...all.map(({ address }) => hostWord(address))]
 }
 
 const LOOPBACK_NAMES = ['localhost', '127.0.0.1', '[::1]']

@@ -44,6 +44,12 @@ export interface Started {
   ended: Promise<Ended>
 }
 
+/** Receives what becomes of a command. */
+export interface Progress {
+  durable(): void
+  ended(error: Coded | undefined): void
+}
+
 export interface ChildOptions {
   /** The content of stdin. Without it, stdin is empty. */
   input?: string | undefined
@@ -55,12 +61,16 @@ export interface ChildOptions {
 const CHILDREN_MAX = 128
 const OUTPUT_BYTES_MAX = 64 * 1024 * 1024
 const STDERR_BYTES_MAX = 64 * 1024
+const UUID = /^[0-9a-f]{8}-[0-9a-f]{4}-[0-9a-f]{4}-[0-9a-f]{4}-[0-9a-f]{12}$/
+const noop = (): void => undefined
 
 export class Children {
   private readonly running = new Set<ChildProcess>()
   /** Lines of all children, for those who watch live text. */
   onLine: (line: StreamLine) => void = () => undefined
   onEnd: () => void = () => undefined
+  /** A command for an agent begins, or for none. */
+  onStart: (agentId: string | undefined) => Progress = () => ({ durable: noop, ended: noop })
 
   constructor(
     private readonly command: string[],
@@ -92,19 +102,21 @@ export class Children {
       if (stdin !== undefined) closeSync(stdin)
     }
     this.running.add(child)
+    const progress = this.onStart(args.find((word) => UUID.test(word)))
     let settle: (first: First) => void = () => undefined
     const first = new Promise<First>((resolve) => {
       settle = resolve
     })
     const output = new Output(
       (line) => {
+        if (line.seq !== undefined) progress.durable()
         this.onLine(line)
         onLine?.(line)
       },
-      (result) =>
-        settle(
-          isError(result) ? { result: undefined, error: codedOf(result) } : { result, error: undefined },
-        ),
+      (result) => {
+        progress.durable()
+        settle(isError(result) ? { result: undefined, error: codedOf(result) } : { result, error: undefined })
+      },
     )
     child.stdout?.setEncoding('utf8').on('data', (text: string) => output.add(text))
     let stderr = ''
@@ -115,6 +127,7 @@ export class Children {
       const end = (exit: number, why: string): void => {
         this.running.delete(child)
         const ended = output.end(exit, why)
+        progress.ended(ended.error)
         settle({ result: undefined, error: ended.error })
         resolve(ended)
         this.onEnd()

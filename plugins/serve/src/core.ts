@@ -8,7 +8,7 @@ import type * as reading from 'substrat/reading'
 
 export type Core = typeof reading
 
-export type { ErrorCode, Position, Store } from 'substrat/reading'
+export type { ErrorCode, PageBounds, Position, SessionRecord, Store } from 'substrat/reading'
 
 /** `root`: the directory of the installed substrat. */
 export function loadCore(root: string): Core {

@@ -1,7 +1,8 @@
 import { CONTROLS } from './controls.js'
 import { EVENTS } from './events/routes.js'
+import { METRICS } from './metrics/routes.js'
 import { READS } from './reads.js'
 import type { Route } from './route.js'
 import { WRITES } from './writes.js'
 
-export const ROUTES: Route[] = [...READS, ...EVENTS, ...WRITES, ...CONTROLS]
+export const ROUTES: Route[] = [...READS, ...EVENTS, ...WRITES, ...CONTROLS, ...METRICS]

@@ -3,7 +3,7 @@ import path from 'node:path'
 import { Command } from '@oclif/core/command'
 import * as Flags from '@oclif/core/flags'
 import { DEFAULT_LISTEN } from './address.js'
-import { commandOf, loadCore } from './core.js'
+import { type Core, commandOf, loadCore } from './core.js'
 import { codedError } from './problem.js'
 import { runServer } from './run.js'
 import { StartError } from './start-error.js'
@@ -19,8 +19,22 @@ export class Serve extends Command {
   static override flags = {
     listen: Flags.string({
       default: DEFAULT_LISTEN,
-      helpValue: 'IP:PORT|unix:PATH',
-      description: 'address or unix socket to listen on',
+      helpValue: 'IP:PORT|unix:PATH|fd:3',
+      description: 'address or unix socket to listen on, or the socket that systemd passes on',
+    }),
+    'tls-cert': Flags.string({
+      helpValue: 'FILE',
+      dependsOn: ['tls-key'],
+      description: 'certificate in PEM: serve HTTPS; an address that other machines can reach needs it',
+    }),
+    'tls-key': Flags.string({
+      helpValue: 'FILE',
+      dependsOn: ['tls-cert'],
+      description: 'private key of the certificate in PEM',
+    }),
+    insecure: Flags.boolean({
+      description:
+        'allow an address that other machines can reach without TLS: the token can be read on the way',
     }),
     'allow-host': Flags.string({
       multiple: true,
@@ -30,6 +44,10 @@ export class Serve extends Command {
     }),
     'read-only': Flags.boolean({
       description: 'refuse every request that changes something, and do not mark interrupted turns first',
+    }),
+    'exit-when-idle': Flags.string({
+      helpValue: 'DURATION',
+      description: 'end after so long without requests, streams and commands, such as 5m; default: never',
     }),
     'new-token': Flags.boolean({
       description: 'replace the token; default: keep the token of the last start',
@@ -57,6 +75,12 @@ export class Serve extends Command {
         allowedHosts: flags['allow-host'] ?? [],
         isReadOnly: flags['read-only'],
         isTokenNew: flags['new-token'],
+        security: {
+          tlsCert: flags['tls-cert'],
+          tlsKey: flags['tls-key'],
+          isInsecure: flags.insecure,
+        },
+        idleMs: durationOf(core, flags['exit-when-idle']),
       })
     } catch (error) {
       this.fail(core, error)
@@ -75,6 +99,16 @@ export class Serve extends Command {
     if (process.env.DEBUG) process.stderr.write(`${(Object(error) as Error).stack}\n`)
     this.exit(shown.exitStatus)
   }
+}
+
+function durationOf(core: Core, text: string | undefined): number | undefined {
+  const ms = text === undefined ? undefined : core.parseDuration(text)
+  if (text === undefined || (ms !== undefined && ms > 0)) return ms
+  throw new StartError(
+    'USAGE',
+    `--exit-when-idle ${JSON.stringify(text)} is not a duration`,
+    'write it as 30s, 5m or 2h',
+  )
 }
 
 function asStartError(error: unknown): { code: string; message: string; hint?: string | null | undefined } {

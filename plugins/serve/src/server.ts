@@ -2,6 +2,7 @@
 import type { Children } from './children.js'
 import type { Core, Store } from './core.js'
 import type { Feeds } from './events/feeds.js'
+import type { Metrics } from './metrics/metrics.js'
 
 export interface Server {
   core: Core
@@ -10,6 +11,7 @@ export interface Server {
   /** Starts the commands that write. */
   children: Children
   feeds: Feeds
+  metrics: Metrics
   isReadOnly: boolean
   /** Aborted when the server stops: streams end, and clients come back with their cursor. */
   stopping: AbortSignal

@@ -3,7 +3,7 @@
  * A client that is further behind reads the log itself. The number of a record is the id of its event, and live text has none.
  */
 import type { StreamLine } from '../children.js'
-import type { Core, Position, Store } from '../core.js'
+import type { Core, PageBounds, Position, Store } from '../core.js'
 import { CommandError } from '../problem.js'
 import { CHUNK_BYTES, eventOf, type Source } from './stream.js'
 
@@ -11,9 +11,9 @@ import { CHUNK_BYTES, eventOf, type Source } from './stream.js'
 const RING_BYTES = 1024 * 1024
 /** Live text that a client has not taken. Text beyond that is dropped: the durable record has all of it. */
 const LIVE_BYTES = 64 * 1024
-const PAGE = { records: 500, bytes: CHUNK_BYTES, isFollowing: true } as const
 
 export class AgentFeed {
+  readonly page: PageBounds
   private readonly clients = new Set<AgentSource>()
   private frames: Buffer[] = []
   private bytes = 0
@@ -27,7 +27,10 @@ export class AgentFeed {
     readonly core: Core,
     readonly store: Store,
     readonly agentId: string,
-  ) {}
+    onSync: (seconds: number) => void,
+  ) {
+    this.page = { records: 500, bytes: CHUNK_BYTES, isFollowing: true, onSync }
+  }
 
   get isUsed(): boolean {
     return this.clients.size > 0
@@ -49,7 +52,7 @@ export class AgentFeed {
     if (size < this.end.offset) throw shorterLog(this.agentId)
     if (size === this.end.offset || size === this.incompleteSize) return
     for (;;) {
-      const { records, next } = core.readPage(store, this.agentId, this.end, PAGE)
+      const { records, next } = core.readPage(store, this.agentId, this.end, this.page)
       if (records.length === 0) break
       for (const record of records) this.keep(frameOf(record))
       this.end = next
@@ -189,10 +192,10 @@ export class AgentSource implements Source {
 
   /** Records from the log, for a client that is behind those in memory. */
   private readOn(): Buffer | undefined {
-    const { core, store, agentId } = this.feed
+    const { core, store, agentId, page } = this.feed
     // The byte is unknown after records that came from memory.
     const from = this.from.offset >= 0 ? this.from : core.positionAfter(store, agentId, this.from.seq - 1)
-    const { records, next } = core.readPage(store, agentId, from, PAGE)
+    const { records, next } = core.readPage(store, agentId, from, page)
     this.from = next
     if (records.length > 0) return Buffer.concat(records.map(frameOf))
     this.feed.adopt(next)

@@ -25,6 +25,7 @@ export class Feeds {
     private readonly core: Core,
     private readonly openHome: () => Store | undefined,
     children: Children,
+    private readonly onSync: (seconds: number) => void,
   ) {
     children.onLine = (line) => this.take(line)
   }
@@ -32,7 +33,7 @@ export class Feeds {
   /** The records of the agent from this position on, and live text. */
   agent(store: Store, agentId: string, from: Position): Source {
     this.admit()
-    const feed = this.agents.get(agentId) ?? new AgentFeed(this.core, store, agentId)
+    const feed = this.agents.get(agentId) ?? new AgentFeed(this.core, store, agentId, this.onSync)
     this.agents.set(agentId, feed)
     this.schedule(LOOK_MS)
     return new AgentSource(feed, from, () => {

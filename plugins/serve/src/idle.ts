@@ -1,0 +1,23 @@
+/** `--exit-when-idle`: a server that a socket unit starts for a burst of requests ends after it. */
+import type { Server as HttpServer, ServerResponse } from 'node:http'
+import type { Children } from './children.js'
+
+/** Calls back once there was no request, no stream and no command of this server for so long. */
+export function onIdle(http: HttpServer, children: Children, idleMs: number, onEnd: () => void): void {
+  let open = 0
+  let timer: NodeJS.Timeout | undefined
+  const look = (): void => {
+    clearTimeout(timer)
+    if (open === 0 && children.count === 0) timer = setTimeout(onEnd, idleMs).unref()
+  }
+  http.on('request', (_, response: ServerResponse) => {
+    open += 1
+    look()
+    response.once('close', () => {
+      open -= 1
+      look()
+    })
+  })
+  children.onEnd = look
+  look()
+}

@@ -1,0 +1,107 @@
+/** Opens the socket: on an address, or one that systemd or another parent passed on. */
+import { readFileSync } from 'node:fs'
+import { createServer, type Server as HttpServer } from 'node:http'
+import { createServer as createSecureServer } from 'node:https'
+import { type Address, addressOf, isLocal, listenOptions } from './address.js'
+import { StartError } from './start-error.js'
+
+export interface Security {
+  /** Files in PEM. Both or none. */
+  tlsCert: string | undefined
+  tlsKey: string | undefined
+  /** Whether an address that other machines can reach needs no TLS. */
+  isInsecure: boolean
+}
+
+/** Node's own limits, stated here because the server relies on them. */
+const LIMITS = {
+  maxHeaderSize: 16 * 1024,
+  headersTimeout: 10_000,
+  requestTimeout: 60_000,
+  keepAliveTimeout: 15_000,
+  connectionsCheckingInterval: 5000,
+}
+const CONNECTIONS_MAX = 1024
+
+/** Throws if it may not listen there. Nothing is open yet. */
+export function serverFor(wanted: Address, security: Security): HttpServer {
+  if (wanted.kind === 'fd') checkPassedOn(wanted.fd)
+  checkReach(wanted, security)
+  const http =
+    security.tlsCert === undefined
+      ? createServer(LIMITS)
+      : createSecureServer({ ...LIMITS, ...certificateOf(security) })
+  http.maxConnections = CONNECTIONS_MAX
+  return http
+}
+
+/** Returns the address of the socket. The caller adds the listener for requests at once. */
+export async function listen(http: HttpServer, wanted: Address, security: Security): Promise<Address> {
+  await open(http, await listenOptions(wanted))
+  const address = addressOf(http.address(), wanted)
+  try {
+    checkReach(address, security)
+  } catch (error) {
+    http.close()
+    throw error
+  }
+  return address
+}
+
+function checkReach(address: Address, { tlsCert, isInsecure }: Security): void {
+  if (isLocal(address) || tlsCert !== undefined || isInsecure) return
+  throw new StartError(
+    'USAGE',
+    `${address.kind === 'tcp' ? address.host : 'the address'} can be reached by other machines, and the token would cross the network in clear text`,
+    'forward a local address with ssh -L, give --tls-cert and --tls-key, or add --insecure',
+  )
+}
+
+function certificateOf({ tlsCert, tlsKey }: Security): { cert: Buffer; key: Buffer } {
+  if (tlsCert === undefined || tlsKey === undefined)
+    throw new StartError('USAGE', 'TLS needs a certificate and its key', 'give both --tls-cert and --tls-key')
+  return { cert: readPem(tlsCert), key: readPem(tlsKey) }
+}
+
+function readPem(file: string): Buffer {
+  try {
+    return readFileSync(file)
+  } catch (error) {
+    throw new StartError('USAGE', `cannot read ${file}: ${(error as Error).message}`, 'name a PEM file')
+  }
+}
+
+/** The protocol of systemd: LISTEN_PID is the process that the sockets are meant for, and the first of LISTEN_FDS is 3. */
+function checkPassedOn(fd: number): void {
+  const { LISTEN_PID: pid, LISTEN_FDS: count } = process.env
+  for (const name of ['LISTEN_PID', 'LISTEN_FDS', 'LISTEN_FDNAMES']) delete process.env[name]
+  const hint = 'let a systemd socket unit start the server, or systemd-socket-activate'
+  if (pid !== String(process.pid))
+    throw new StartError(
+      'USAGE',
+      `no socket was passed on to this process: LISTEN_PID is ${pid ?? 'not set'}`,
+      hint,
+    )
+  if (fd < 3 || fd >= 3 + Number(count))
+    throw new StartError(
+      'USAGE',
+      `file descriptor ${fd} is not one of the ${count ?? 0} that were passed on`,
+      hint,
+    )
+}
+
+async function open(http: HttpServer, options: object): Promise<void> {
+  // Only the owner may connect to a unix socket.
+  const umask = process.umask(0o077)
+  try {
+    await new Promise<void>((resolve, reject) => {
+      http.once('error', reject)
+      http.listen(options, () => {
+        http.off('error', reject)
+        resolve()
+      })
+    })
+  } finally {
+    process.umask(umask)
+  }
+}
