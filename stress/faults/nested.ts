@@ -18,14 +18,15 @@ export async function nestedOf(
   scenario: Scenario,
   every: number,
 ): Promise<Scenario[]> {
-  if (scenario.meanwhile !== undefined) return []
   const { argv, stage } = await prepareTemplate(lab, empty, scenario)
-  stage.end()
   const steps: Operation[] = []
+  const release = await scenario.meanwhile?.(stage)
   await lab.run(argv, (operation) => {
     steps.push(operation)
     return undefined
   })
+  await release?.()
+  stage.end()
   const points = steps.map((step, index) => ({ step, n: index + 1 })).filter(({ step }) => changes(step))
   const first = Math.min(every - 1, Math.floor(points.length / 2))
   return points
@@ -33,7 +34,13 @@ export async function nestedOf(
     .map(({ step, n }) => recoveryAfterKill(lab, scenario, n, step.point))
 }
 
-function recoveryAfterKill(lab: MachineLab, scenario: Scenario, n: number, point: string): Scenario {
+/** The work beside the command ends before the recovery. */
+function recoveryAfterKill(
+  lab: MachineLab,
+  { meanwhile, ...scenario }: Scenario,
+  n: number,
+  point: string,
+): Scenario {
   return {
     ...scenario,
     name: `${scenario.name}, killed before step ${n} (${point}), then on`,
@@ -44,7 +51,9 @@ function recoveryAfterKill(lab: MachineLab, scenario: Scenario, n: number, point
       const facts = (await scenario.prepare(stage)) ?? {}
       scenario.restore?.(stage.home, facts)
       let count = 0
+      const release = await meanwhile?.(stage)
       await lab.run(wordsOf(scenario.argv, facts), () => (++count === n ? { kill: true } : undefined))
+      await release?.()
       return facts
     },
   }

@@ -1,14 +1,19 @@
 /** The number of requests that a command makes to its store. On another machine, each would be a round trip. */
+import { spawnSync } from 'node:child_process'
+import { readFileSync } from 'node:fs'
+import { join } from 'node:path'
 import { expect, test } from 'vitest'
 import { showAgent } from '../../src/operations/list-and-show.js'
 import { send } from '../../src/operations/send.js'
 import { resolveAgent } from '../../src/tree/names.js'
+import { STRACE, whyNoStrace } from '../../stress/kill/strace.js'
+import { House } from '../support/cli.js'
 import { contextAt } from '../support/contexts.js'
 import { countedStore } from '../support/counted-store.js'
 import { clearFaults, recordOperations } from '../support/operations.js'
 import { sendRequest } from '../support/send-request.js'
 import { newAgent } from '../support/sessions.js'
-import { tempStore } from '../support/temp.js'
+import { tempDirectory, tempStore } from '../support/temp.js'
 
 /** Opening the home and reading its settings. */
 const FOR_THE_COMMAND = 2
@@ -25,6 +30,36 @@ test('a send makes at most 12', async () => {
   // The turn reads its own records from memory.
   expect(points.slice(points.indexOf('log.append'))).not.toContain('log.read')
   expect(requests.length + FOR_THE_COMMAND, requests.join(', ')).toBeLessThanOrEqual(12)
+})
+
+/** The steps that wait for the disk. */
+const SYNCS = /sync/
+
+test('a send waits for the disk three times: the intent, the outcome, the snapshot', async () => {
+  const store = tempStore()
+  const id = await newAgent(store, { name: 'a' })
+  const { ctx } = contextAt(store)
+  const operations = recordOperations()
+  await send(ctx, sendRequest(id), () => undefined)
+  clearFaults()
+  const syncs = operations.map(({ point }) => point).filter((point) => SYNCS.test(point))
+  expect(syncs).toEqual(['log.sync', 'log.sync', 'snapshot.fsync'])
+})
+
+test.skipIf(whyNoStrace() !== undefined)('a process of send makes three fsyncs', async () => {
+  const house = House.ofProcesses()
+  await house.spawn('a')
+  await house.ok('send', 'a', 'first')
+  const trace = join(tempDirectory(), 'trace')
+  const [program, ...args] = house.command('send', 'a', 'second')
+  const under = [...STRACE, '-y', '-o', trace, '-e', 'trace=fsync,fdatasync,sync_file_range,syncfs']
+  const [strace, ...words] = [...under, program, ...args] as [string, ...string[]]
+  expect(spawnSync(strace, words, { env: house.env, cwd: house.workspace }).status).toBe(0)
+  const calls = readFileSync(trace, 'utf8')
+    .split('\n')
+    .filter((line) => line.includes('sync'))
+  const files = calls.map((line) => /<(.*?)>/.exec(line)?.[1]?.replace(/.*\/agents\/[^/]*\//, ''))
+  expect(files).toEqual(['events.jsonl', 'events.jsonl', expect.stringMatching(/^session\.json/)])
 })
 
 test('a show makes at most 4', async () => {
