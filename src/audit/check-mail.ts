@@ -1,5 +1,6 @@
 /** Checks mail: deliveries, replies and notices to send, and the markers by which recovery finds pending work. */
-import { damagedMail, damagedOperatorMail, messagesIn } from '../mail/inbox.js'
+import { damagedMail, damagedOperatorMail } from '../mail/inbox.js'
+import { messagesIn } from '../mail/stored-messages.js'
 import { reasonToVisit } from '../recovery/visit-reason.js'
 import { isDeferred } from '../session/fold/mail.js'
 import type { State } from '../session/state.js'

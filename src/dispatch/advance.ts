@@ -1,6 +1,6 @@
 /** Continues interrupted turns and runs turns for pending mail. */
 import { readableTime } from '../clock.js'
-import { damagedMail, hasDueMail, nextMail, removeDelivered } from '../mail/inbox.js'
+import { damagedMail, hasMoreMail, nextMail, removeDelivered } from '../mail/inbox.js'
 import type { Delivery } from '../mail/message.js'
 import type { SettleResult } from '../recovery/settle.js'
 import { interruptedRecords } from '../recovery/settlement.js'
@@ -185,7 +185,7 @@ function noteTaken(ctx: Context, { state }: Session, messages: Delivery[]): void
 
 /** Whether no further turn will run in this visit. */
 export function hasNoMoreTurns(ctx: Context, session: Session): boolean {
-  return !mayBegin(ctx, session) || !hasDueMail(ctx.store, session.state, session.mailIds)
+  return !mayBegin(ctx, session) || !hasMoreMail(session)
 }
 
 function mayBegin({ shutdown }: Context, { state }: Session): boolean {

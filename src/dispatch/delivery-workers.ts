@@ -1,5 +1,5 @@
 /**
- * `deliver` shares many agents among worker processes, so that the syncs of different agents overlap.
+ * `deliver` shares many agents among this process and worker processes, so that the syncs of different agents overlap.
  *
  * A worker is a `substrat deliver` of its own: it takes the same locks and slots and leaves the same files. If it is killed, its
  * turns are interrupted like those of any command, and this process visits its agents. If this process is killed, the workers
@@ -9,8 +9,8 @@ import { type ChildProcess, fork } from 'node:child_process'
 import { type ErrorCode, SubstratError } from '../errors.js'
 import type { Context, VisitResult } from './context.js'
 
-/** More would share the disk and the processors, but not make them faster. */
-const WORKERS_MAX = 4
+/** This process and its workers. More would share the disk and the processors, but not make them faster. */
+const PROCESSES_MAX = 4
 /** Fewer agents are delivered before a second process has started. */
 const AGENTS_EACH_MIN = 8
 /** Agents that wait in a worker, so that it never waits for this process. */
@@ -30,8 +30,8 @@ interface Report {
 }
 
 /**
- * Passes the agents to workers and reports each visit, also those to agents that the turns of a worker woke. Resolves when every
- * worker has ended. Does nothing for few agents. The caller visits the agents that are not reported.
+ * Visits the agents, together with workers, and reports each visit, also those to agents that the turns of a worker woke. Resolves
+ * when every worker has ended. Does nothing for few agents. The caller visits the agents that are not reported.
  */
 export async function shareAmongWorkers(
   ctx: Context,
@@ -39,14 +39,14 @@ export async function shareAmongWorkers(
   script: string,
   onVisited: (agentId: string, visited: VisitResult) => void,
 ): Promise<void> {
-  const count = Math.min(WORKERS_MAX, ctx.bounds.slotsMax, Math.floor(agentIds.length / AGENTS_EACH_MIN))
+  const count = Math.min(PROCESSES_MAX, ctx.bounds.slotsMax, Math.floor(agentIds.length / AGENTS_EACH_MIN))
   if (count < 2) return
   ctx.shutdown.listen()
   const waiting = [...agentIds].reverse()
   const activeMax = Math.floor(ctx.bounds.slotsMax / count)
-  await Promise.all(
-    Array.from({ length: count }, () => runWorker(ctx, { script, activeMax, waiting, onVisited })),
-  )
+  const share: Share = { script, activeMax, waiting, onVisited }
+  const workers = Array.from({ length: count - 1 }, () => runWorker(ctx, share))
+  await Promise.all([...workers, visitOwnShare(ctx, share)])
 }
 
 interface Share {
@@ -55,6 +55,29 @@ interface Share {
   /** Shared by all workers. */
   waiting: string[]
   onVisited: (agentId: string, visited: VisitResult) => void
+}
+
+/** Takes an agent only when its visit can begin, so that none waits here while a worker is free. */
+async function visitOwnShare(ctx: Context, { activeMax, waiting, onVisited }: Share): Promise<void> {
+  const taken = new Set<string>()
+  const own = ctx.deliveries.contextUnder({
+    activeMax,
+    onVisited: (agentId, visited) => {
+      taken.delete(agentId)
+      onVisited(agentId, visited)
+      takeMore()
+    },
+  })
+  const takeMore = (): void => {
+    while (ctx.shutdown.requested === undefined && taken.size < activeMax) {
+      const agentId = waiting.pop()
+      if (agentId === undefined) return
+      taken.add(agentId)
+      own.deliveries.wake(agentId)
+    }
+  }
+  takeMore()
+  await own.deliveries.untilIdle()
 }
 
 function runWorker(ctx: Context, { script, activeMax, waiting, onVisited }: Share): Promise<void> {

@@ -128,6 +128,8 @@ async function runTurn(
   const run = await driveRun(ctx, session, provider, settings, first, options)
   // Send the reply before this agent does anything else.
   await flushOutbox(ctx, session, false)
+  // No further turn carries the record of that. A command prints it before the outcome.
+  if (options.isLast()) session.appendLast([])
   return run
 }
 

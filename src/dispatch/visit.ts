@@ -151,7 +151,7 @@ async function toItsEnd<T>(ctx: Context, session: Session, work: () => Promise<T
     await flushOutbox(ctx, session, true)
     // A call that was repeated may have found its reply in the inbox. No marker leads a later command to that file.
     removeDelivered(session)
-    session.append(restRecords(session.state, 'idle'))
+    session.appendLast(restRecords(session.state, 'idle'))
     await session.close((state) => isOwed(ctx.store, state))
     return result
   } catch (error) {
@@ -164,7 +164,7 @@ async function toItsEnd<T>(ctx: Context, session: Session, work: () => Promise<T
 /** Closes the session after an error. That error is reported, so a failure to close is ignored. */
 async function closeAfter(ctx: Context, session: Session): Promise<void> {
   try {
-    session.append(restRecords(session.state, 'idle'))
+    session.appendLast(restRecords(session.state, 'idle'))
     await session.close((state) => isOwed(ctx.store, state))
   } catch {
     await session.abandon()

@@ -42,6 +42,8 @@ export function pathIsThere(path: string): boolean {
 }
 
 export function listFolders(path: string): string[] {
+  // Most folders that a prompt may have are missing too.
+  if (!pathIsThere(path)) return []
   try {
     return io.listDirectory('prompt.list', path).sort()
   } catch {

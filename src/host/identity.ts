@@ -45,8 +45,12 @@ export function bootId(identity: ProcessIdentity = ownIdentity()): string {
   return `${identity.kernel_boot_id}/${identity.pid_namespace}/${identity.pid}/${identity.start_time}`
 }
 
+let name: string | undefined
+
+/** Read once: each batch of a turn names the host. */
 export function hostName(): string {
-  return hostname()
+  name ??= hostname()
+  return name
 }
 
 /** Undefined without such a process, or without /proc. */

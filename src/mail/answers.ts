@@ -4,7 +4,8 @@
  *
  * On disk after a crash: the ended run with its outbox in the log, and some of the messages. Each message id is derived
  * from what it answers, so the next visit sends the rest and nothing twice. `mail.answered` then records that the
- * outbox is empty, except for deferred errors: those of a turn that a later command continues.
+ * outbox is empty, except for deferred errors: those of a turn that a later command continues. The next batch of the session
+ * carries it. A crash before that batch is durable leaves the outbox as it was, and its messages are sent again.
  */
 import { SubstratError } from '../errors.js'
 import { OPERATOR } from '../format.js'
@@ -15,9 +16,9 @@ import type { OutboxEntry, State } from '../session/state.js'
 import { howEnded } from '../session/status.js'
 import { troubleOf } from '../session/trouble.js'
 import type { Store } from '../storage/store.js'
-import { messagesIn } from './inbox.js'
 import { decodeMessage, type Message } from './message.js'
 import { type Draft, post } from './post.js'
+import { messagesIn } from './stored-messages.js'
 
 export interface AnswerOptions {
   /** True if a process that died may have sent part of the outbox. */
@@ -28,7 +29,9 @@ export interface AnswerOptions {
 /** Returns the recipients. A message that cannot be sent now stays in the outbox until the next visit. */
 export function sendOutbox(session: Session, { isRepeat, note }: AnswerOptions): string[] {
   const { store, state } = session
-  const due = state.owes.filter((owed) => !isDeferred(state, owed))
+  // Every batch has the carried record, so an outbox whose record is not yet in the log has not grown since it was sent.
+  const isSent = session.isCarrying('mail.answered')
+  const due = isSent ? [] : state.owes.filter((owed) => !isDeferred(state, owed))
   if (due.length === 0) return []
   const recipients: string[] = []
   let isAllSent = true
@@ -44,7 +47,7 @@ export function sendOutbox(session: Session, { isRepeat, note }: AnswerOptions):
       else isAllSent = false
     }
   }
-  if (isAllSent) session.append([{ kind: 'mail.answered' }])
+  if (isAllSent) session.carry({ kind: 'mail.answered' })
   return recipients
 }
 

@@ -14,11 +14,19 @@ import type { NewRecord } from '../session/records.js'
 import type { Session } from '../session/session.js'
 import type { State } from '../session/state.js'
 import type { Store } from '../storage/store.js'
-import { type Delivery, decodeMessage, type Message } from './message.js'
+import type { Delivery, Message } from './message.js'
 import { inOrder } from './order.js'
 import { dueReminders, isRinging } from './reminders.js'
-
-type Recipient = Pick<State, 'id' | 'delivered'>
+import {
+  CONTENT_KEPT_MAX,
+  eachMessage,
+  forgetRead,
+  type MessageReader,
+  pendingOf,
+  type Recipient,
+  readerOf,
+  readMessage,
+} from './stored-messages.js'
 
 export function countPending(store: Store, state: Recipient, ids = store.mail.ids(state.id)): number {
   return pendingOf(state, ids).length
@@ -37,9 +45,6 @@ export function mailIndexOf(store: Store): MailIndex {
   const marked = new Set(store.visits.markedIds())
   return (agentId) => marked.has(agentId)
 }
-
-/** Content up to this length stays in memory for the choice of messages. */
-const CONTENT_KEPT_MAX = 4096
 
 /**
  * A due message without its content, if that is long. The content of the chosen messages is read again: all pending mail may be
@@ -94,11 +99,12 @@ function requestInTurn({ run }: State, mails: Due[]): Due | undefined {
   return undefined
 }
 
-function dueMails({ store, state, mailIds }: Session, now: ClockReading): Due[] {
+function dueMails(session: Session, now: ClockReading): Due[] {
+  const { store, state, mailIds } = session
   const due: Due[] = []
-  for (const message of eachPending(store, state, mailIds)) {
+  for (const message of eachPending(store, state, mailIds, readerOf(session))) {
     if (!isDue(message, now)) {
-      rebaseDelay(store, message, now)
+      rebaseDelay(session, message, now)
       continue
     }
     const { message_id, from, kind, key, sequence, content } = message
@@ -119,11 +125,21 @@ function readAll(chosen: Due[]): Delivery[] {
 }
 
 /** Whether a message could be delivered now. Stops reading at the first one. */
-export function hasDueMail(store: Store, state: State, ids = store.mail.ids(state.id)): boolean {
+export function hasDueMail(
+  store: Store,
+  state: State,
+  ids = store.mail.ids(state.id),
+  read?: MessageReader,
+): boolean {
   const now = readClock()
   if (state.reminders.some((reminder) => isRinging(reminder, now))) return true
-  for (const message of eachMessage(store, state, ids)) if (isDue(message, now)) return true
+  for (const message of eachMessage(store, state, ids, read)) if (isDue(message, now)) return true
   return false
+}
+
+/** The same for a session, of the messages that its inbox had when it was last read. */
+export function hasMoreMail(session: Session): boolean {
+  return hasDueMail(session.store, session.state, session.mailIds, readerOf(session))
 }
 
 export function hasControls(store: Store, state: State, ids = store.mail.ids(state.id)): boolean {
@@ -147,11 +163,8 @@ export function controlRecords(session: Session): NewRecord[] {
   const known = notControls.get(session) ?? new Set()
   notControls.set(session, known)
   const controls: Message[] = []
-  for (const message of eachMessage(
-    store,
-    state,
-    mailIds.filter((id) => !known.has(id)),
-  )) {
+  const ids = mailIds.filter((id) => !known.has(id))
+  for (const message of eachMessage(store, state, ids, readerOf(session))) {
     if (message.kind === 'control') controls.push(message)
     else known.add(message.message_id)
   }
@@ -215,14 +228,6 @@ export function listWaiting(store: Store, state: State): Message[] {
   return [...eachMessage(store, state)].sort(inOrder)
 }
 
-/** Every intact message file of an inbox, delivered ones included. A generator, because together they may be large. */
-export function* messagesIn(store: Store, to: string, ids = store.mail.ids(to)): Generator<Message> {
-  for (const id of ids) {
-    const message = readMessage(store, to, id)
-    if (message !== undefined) yield message
-  }
-}
-
 function damagedIn(store: Store, to: string, ids: string[]): DamagedMessage[] {
   return ids
     .filter((id) => store.mail.read(to, id) !== undefined && readMessage(store, to, id) === undefined)
@@ -233,20 +238,9 @@ function pendingIds(store: Store, state: Recipient): string[] {
   return pendingOf(state, store.mail.ids(state.id))
 }
 
-function pendingOf(state: Recipient, ids: string[]): string[] {
-  return ids.length === 0 ? ids : ids.filter((id) => !state.delivered.includes(id))
-}
-
-function* eachMessage(store: Store, state: State, ids = store.mail.ids(state.id)): Generator<Message> {
-  for (const id of pendingOf(state, ids)) {
-    const message = readMessage(store, state.id, id)
-    if (message !== undefined) yield message
-  }
-}
-
 /** Without controls, which no model sees. */
-function* eachPending(store: Store, state: State, ids?: string[]): Generator<Message> {
-  for (const message of eachMessage(store, state, ids)) if (message.kind !== 'control') yield message
+function* eachPending(store: Store, state: State, ids?: string[], read?: MessageReader): Generator<Message> {
+  for (const message of eachMessage(store, state, ids, read)) if (message.kind !== 'control') yield message
 }
 
 function isDue({ not_before, clock }: Message, now: ClockReading): boolean {
@@ -256,11 +250,12 @@ function isDue({ not_before, clock }: Message, now: ClockReading): boolean {
 /**
  * If the clock was set back, counts the rest of a delay from now. A crash leaves the old message file or the new one.
  */
-function rebaseDelay(store: Store, message: Message, now: ClockReading): void {
+function rebaseDelay(session: Session, message: Message, now: ClockReading): void {
   const { to, message_id, not_before, clock } = message
   if (not_before === null || clock === null || !isSetBack(clock, now)) return
   const rebased = { ...message, not_before: rebasedEnd(not_before, clock, now), clock: now }
-  store.mail.replace(to, message_id, rebased)
+  session.store.mail.replace(to, message_id, rebased)
+  forgetRead(session, message_id)
 }
 
 function controlRecord({ message_id, from, control }: Message): NewRecord {
@@ -278,10 +273,4 @@ function controlRecord({ message_id, from, control }: Message): NewRecord {
     default:
       return { kind: 'agent.poked', message_id, from }
   }
-}
-
-function readMessage(store: Store, to: string, messageId: string): Message | undefined {
-  const stored = store.mail.read(to, messageId)
-  const message = stored === undefined ? undefined : decodeMessage(stored, messageId)
-  return message?.to === to ? message : undefined
 }

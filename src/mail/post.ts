@@ -14,8 +14,8 @@ import { type Loaded, openForRead, withAgent } from '../session/load.js'
 import type { State } from '../session/state.js'
 import { howEnded } from '../session/status.js'
 import type { OpenedAgent, Store } from '../storage/store.js'
-import { messagesIn } from './inbox.js'
 import type { Message } from './message.js'
+import { messagesIn } from './stored-messages.js'
 
 export type Draft = Pick<Message, 'message_id' | 'from' | 'from_path' | 'to' | 'kind' | 'content'> &
   Partial<Pick<Message, 'reply_to' | 'control' | 'key' | 'not_before' | 'clock' | 'turn_timeout_ms'>>

@@ -3,15 +3,10 @@
 import { readState } from '../dispatch/read-state.js'
 import { SubstratError } from '../errors.js'
 import { OPERATOR } from '../format.js'
-import {
-  type DamagedMessage,
-  damagedMail,
-  damagedOperatorMail,
-  listWaiting,
-  messagesIn,
-} from '../mail/inbox.js'
+import { type DamagedMessage, damagedMail, damagedOperatorMail, listWaiting } from '../mail/inbox.js'
 import type { Message } from '../mail/message.js'
 import { sortForOperator } from '../mail/order.js'
+import { messagesIn } from '../mail/stored-messages.js'
 import type { InboxView, MailView } from '../schema/output-overview.js'
 import type { Store } from '../storage/store.js'
 import { checkIsChild } from '../tree/relations.js'

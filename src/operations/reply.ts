@@ -7,8 +7,8 @@ import { readState } from '../dispatch/read-state.js'
 import { viewTurn } from '../dispatch/view.js'
 import { OPERATOR } from '../format.js'
 import { replyId } from '../mail/answers.js'
-import { messagesIn } from '../mail/inbox.js'
 import { post } from '../mail/post.js'
+import { messagesIn } from '../mail/stored-messages.js'
 import { noMessage } from './inbox.js'
 
 export interface Reply {

@@ -48,7 +48,7 @@ export class Session {
   private readonly listeners: RecordListener[] = []
   private isClosed = false
   private knownMail: string[] | undefined
-  /** Records for readers only, which the next batch carries: they are not worth an fsync of their own. */
+  /** Records that the next batch carries, because they are not worth an fsync of their own. */
   private carried: NewRecord[] = []
   /** The keys in the state when the session was opened. */
   private readonly openedKeys: State['keys']
@@ -121,9 +121,21 @@ export class Session {
     return batch.records
   }
 
-  /** Puts the record before the next batch, in the same write. A crash before that loses it. */
-  carry(record: NewRecord<'program.note' | 'program.output'>): void {
+  /**
+   * Puts the record before the next batch, in the same write. A crash before that loses it: notes and output are for readers
+   * only, and the next visit sends the outbox again, each message by the same id.
+   */
+  carry(record: NewRecord<'program.note' | 'program.output' | 'mail.answered'>): void {
     this.carried.push(record)
+  }
+
+  isCarrying(kind: 'mail.answered'): boolean {
+    return this.carried.some((record) => record.kind === kind)
+  }
+
+  /** Appends the last batch of the session, with all that no batch has carried yet. */
+  appendLast(records: NewRecord[]): void {
+    if (records.length + this.carried.length > 0) this.appendEncoded(this.encode(records))
   }
 
   /** The ids of the messages in the inbox when it was last read. */

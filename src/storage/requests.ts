@@ -3,11 +3,14 @@
  * request cannot stop a later run. Advisory, so nothing here is fsynced.
  */
 import * as io from '../host/disk/io.js'
+import { watchDirectory } from '../host/disk/watch.js'
 import type { Requests, StopRequest } from './parts.js'
 import { type HomePaths, parseRequestFile, type RequestVerb } from './paths.js'
 
 /** How often the directory is read, in case the file watch reports nothing. */
 const LOOK_MS = 500
+/** A turn that ends earlier needs no file watch, which takes longer to open and close than the rest of a short turn. */
+const WATCH_AFTER_MS = 20
 
 export class RequestFiles implements Requests {
   constructor(private readonly paths: HomePaths) {}
@@ -37,12 +40,18 @@ export class RequestFiles implements Requests {
         // Requests are advisory: a directory that cannot be read is read again, and does not fail the turn.
       }
     }
-    const watcher = io.watchDirectory(this.paths.agent(agentId).requests, look)
+    let watcher: { close(): void } | undefined
+    const begin = setTimeout(() => {
+      watcher = watchDirectory(this.paths.agent(agentId).requests, look)
+      // A request may have come before the watch.
+      look()
+    }, WATCH_AFTER_MS)
     const timer = setInterval(look, LOOK_MS)
     look()
     return {
       close(): void {
-        watcher.close()
+        watcher?.close()
+        clearTimeout(begin)
         clearInterval(timer)
       },
     }

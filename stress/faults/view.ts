@@ -4,7 +4,7 @@
  */
 import { existsSync } from 'node:fs'
 import { OPERATOR } from '../../src/format.js'
-import { messagesIn } from '../../src/mail/inbox.js'
+import { messagesIn } from '../../src/mail/stored-messages.js'
 import type { SessionRecord } from '../../src/session/records.js'
 import { FileStore } from '../../src/storage/file-store.js'
 import { type AgentSeen, HomeView } from '../support/home-view.js'

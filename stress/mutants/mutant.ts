@@ -51,12 +51,15 @@ export function shapesFor(sources: Sources, mutant: Mutant, known: Shapes): Shap
 function codeOf(mutant: Mutant): { place: string; edits: Edits } {
   if ('place' in mutant) return mutant
   const { step, dies } = mutant
-  // Every function that touches the disk calls `step`.
+  // Every step on the disk goes through `attempt`.
   const point = `@call:1.arguments.0.object.@{host/disk/io.ts sizeOf|property:1.key}`
   const chosen =
     dies === undefined
       ? `${point} === '${step}'`
       : `${point}.startsWith('${step}') && Math.random() < ${dies}`
   const act = dies === undefined ? 'return undefined as never' : "process.kill(process.pid, 'SIGKILL')"
-  return { place: 'host/disk/operation.ts step', edits: { 'try:1': `if (${chosen}) ${act}\n@self` } }
+  return {
+    place: 'host/disk/operation.ts attempt',
+    edits: { 'expression:1': `if (${chosen}) ${act}\n@self` },
+  }
 }

@@ -15,6 +15,8 @@ interface Crowd {
   ids: string[]
   /** The agent whose program waits at the gate. */
   gated: string
+  /** The names of all agents, the gated one first: `deliver` gives the first ones to a worker. */
+  names: string[]
   gate: Gate
 }
 
@@ -22,11 +24,13 @@ async function crowd(): Promise<Crowd> {
   const house = new House()
   const gate = new Gate(house, 'gate')
   const gated = await house.spawn('gated', ...gate.flags)
-  for (let index = 1; index < AGENTS; index++) await house.spawn(`a${index}`)
+  const names = ['gated']
+  for (let index = 1; index < AGENTS; index++) names.push(`a${index}`)
+  for (const name of names.slice(1)) await house.spawn(name)
   const store = FileStore.openForWrite(house.home)
   const ids = store.agentIds()
   for (const content of ['one', 'two']) for (const id of ids) posted(store, id, content, { kind: 'request' })
-  return { house, ids, gated, gate }
+  return { house, ids, gated, names, gate }
 }
 
 function workersOf(house: House): number[] {
@@ -44,8 +48,8 @@ function completed(house: House, ids: string[]): number[] {
 
 describe.concurrent('deliver with workers', () => {
   test('answers each request once, prints each agent once, and its workers end with it', async () => {
-    const { house, ids, gated, gate } = await crowd()
-    const running = house.start(['deliver', '--all', '--json'])
+    const { house, ids, gated, names, gate } = await crowd()
+    const running = house.start(['deliver', ...names, '--json'])
     await gate.isReached()
     expect(workersOf(house)).toContain(holderOf(house, gated))
     gate.open()
@@ -65,8 +69,8 @@ describe.concurrent('deliver with workers', () => {
   })
 
   test('continues the turns of a worker that is killed', async () => {
-    const { house, ids, gated, gate } = await crowd()
-    const running = house.start(['deliver', '--all', '--json'])
+    const { house, ids, gated, names, gate } = await crowd()
+    const running = house.start(['deliver', ...names, '--json'])
     await gate.isReached()
     process.kill(holderOf(house, gated), 'SIGKILL')
     for (const _ of [1, 2, 3]) gate.open()
@@ -78,8 +82,8 @@ describe.concurrent('deliver with workers', () => {
   })
 
   test('begins no further turn once it is killed, and the next command delivers the rest', async () => {
-    const { house, ids, gated, gate } = await crowd()
-    const running = house.start(['deliver', '--all'])
+    const { house, ids, gated, names, gate } = await crowd()
+    const running = house.start(['deliver', ...names])
     await gate.isReached()
     const worker = holderOf(house, gated)
     await running.kill('SIGKILL')
@@ -96,8 +100,8 @@ describe.concurrent('deliver with workers', () => {
   })
 
   test('lets the turns of its workers end after a signal, and begins no other', async () => {
-    const { house, gated, gate } = await crowd()
-    const running = house.start(['deliver', '--all'])
+    const { house, gated, names, gate } = await crowd()
+    const running = house.start(['deliver', ...names])
     await gate.isReached()
     // As a service manager does: the signal goes to every process.
     for (const pid of [running.pid, ...workersOf(house)]) process.kill(pid, 'SIGTERM')
@@ -110,8 +114,8 @@ describe.concurrent('deliver with workers', () => {
   })
 
   test('stops the turns of its workers after a second signal', async () => {
-    const { house, gated, gate } = await crowd()
-    const running = house.start(['deliver', '--all'])
+    const { house, gated, names, gate } = await crowd()
+    const running = house.start(['deliver', ...names])
     await gate.isReached()
     process.kill(running.pid, 'SIGTERM')
     await running.says('letting the turn finish')

@@ -41,7 +41,8 @@ beforeEach(async () => {
 const send = (isRepeat = false): string[] =>
   sendOutbox(session, { isRepeat, note: (text) => void notes.push(text) })
 const note = (text: string): void => void notes.push(text)
-const isAnswered = (): boolean => session.state.owes.length === 0
+/** Whether the outbox is recorded as sent, or the next batch does that. */
+const isAnswered = (): boolean => session.state.owes.length === 0 || session.isCarrying('mail.answered')
 
 /** A run that answers the message, or that ends as `end` says. */
 function ran(prompt: (run: string) => NewRecord, end?: (run: string) => NewRecord): string {
@@ -90,6 +91,46 @@ describe('replies and failure notices of ended turns are sent', () => {
     const seq = session.state.last_seq
     expect(send()).toEqual([])
     expect(session.state.last_seq).toBe(seq)
+  })
+
+  test('the record that the outbox is sent comes with the next batch, before its other records', () => {
+    ran(requestOf(sibling))
+    send()
+    expect(session.state.owes).toHaveLength(1)
+    const batch = session.append([{ kind: 'session.configured', title: 'next' }])
+    expect(batch.map(({ kind }) => kind)).toEqual(['mail.answered', 'session.configured'])
+    expect([session.state.owes, session.isCarrying('mail.answered')]).toEqual([[], false])
+  })
+
+  test('the last batch of a session has it, also without another record', () => {
+    ran(requestOf(sibling))
+    send()
+    const { last_seq } = session.state
+    session.appendLast([])
+    expect([session.state.owes, session.state.last_seq]).toEqual([[], last_seq + 1])
+    session.appendLast([])
+    expect(session.state.last_seq).toBe(last_seq + 1)
+  })
+
+  test('without that batch, the next visit sends each message again by the same id, and the recipient has it once', async () => {
+    ran(requestOf(sibling))
+    send()
+    const sent = mailOf(store, sibling)
+    await session.abandon()
+    session = await reopen(store, session.id)
+    expect(session.state.owes).toHaveLength(1)
+    expect(send(true)).toEqual([sibling])
+    expect(mailOf(store, sibling)).toEqual(sent)
+    session.appendLast([])
+    expect(session.state.owes).toEqual([])
+  })
+
+  test('the outbox of the next turn is sent too', () => {
+    for (const text of ['first', 'second']) {
+      ran(requestOf(sibling))
+      expect(send(), text).toEqual([sibling])
+    }
+    expect(mailOf(store, sibling)).toHaveLength(2)
   })
 
   test('an error with the cause and the next step, to the sender and to the parent', () => {
@@ -200,12 +241,16 @@ describe('a message of the outbox is sent once', () => {
       session = await newSession(store, { name: `a${at}`, parent })
       const request = randomUUID()
       ran(requestOf(receiver, request), failing3)
-      const died = await killedAt(at, async () => send())
+      const died = await killedAt(at, async () => {
+        send()
+        session.appendLast([])
+      })
       const { id } = session
       await session.abandon()
       session = await reopen(store, id)
       send(true)
-      expect(isAnswered(), `killed at step ${at}`).toBe(true)
+      session.appendLast([])
+      expect(session.state.owes, `killed at step ${at}`).toEqual([])
       expect(
         mailOf(store, receiver).map(({ reply_to }) => reply_to),
         `killed at step ${at}`,

@@ -13,7 +13,6 @@ import {
   findPending,
   hasDueMail,
   listPending,
-  messagesIn,
   nextDueAt,
   nextMail as nextKnownMail,
   removeDelivered as removeKnownDelivered,
@@ -21,6 +20,7 @@ import {
 } from '../../src/mail/inbox.js'
 import type { Delivery } from '../../src/mail/message.js'
 import type { Draft } from '../../src/mail/post.js'
+import { messagesIn } from '../../src/mail/stored-messages.js'
 import { deriveId } from '../../src/session/ids.js'
 import type { NewRecord } from '../../src/session/records.js'
 import type { Session } from '../../src/session/session.js'

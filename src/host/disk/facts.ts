@@ -1,7 +1,7 @@
 /** Facts about files: kind, size, times, owner, mode, and the target of a symlink. */
 import * as fs from 'node:fs'
 import { close, type OpenFile, open } from './io.js'
-import { errnoOf, step, unless } from './operation.js'
+import { errnoOf, step, stepUnless } from './operation.js'
 
 /** Changes the mode of an existing file or directory. Refuses a symlink. */
 export function changeMode(point: string, path: string, mode: number): void {
@@ -42,13 +42,11 @@ export interface FileFacts {
 }
 
 export function statIfThere(point: string, path: string): FileFacts | undefined {
-  return unless('ENOENT', () =>
-    step({ point, name: 'read', path }, () => {
-      // Throwing and catching an error costs as much as thirty calls of stat.
-      const stat = fs.statSync(path, { throwIfNoEntry: false })
-      return stat === undefined ? undefined : factsFrom(stat)
-    }),
-  )
+  return stepUnless('ENOENT', { point, name: 'read', path }, () => {
+    // Throwing and catching an error costs as much as thirty calls of stat.
+    const stat = fs.statSync(path, { throwIfNoEntry: false })
+    return stat === undefined ? undefined : factsFrom(stat)
+  })
 }
 
 /** Facts of the open file, even if its name now belongs to another file. */
@@ -104,12 +102,10 @@ export interface EntryFacts {
 }
 
 export function lstatIfThere(point: string, path: string): EntryFacts | undefined {
-  return unless('ENOENT', () =>
-    step({ point, name: 'read', path }, () => {
-      const stat = fs.lstatSync(path)
-      return { kind: kindOf(stat), mode: stat.mode & 0o7777, owner: stat.uid, modifiedMs: stat.mtimeMs }
-    }),
-  )
+  return stepUnless('ENOENT', { point, name: 'read', path }, () => {
+    const stat = fs.lstatSync(path)
+    return { kind: kindOf(stat), mode: stat.mode & 0o7777, owner: stat.uid, modifiedMs: stat.mtimeMs }
+  })
 }
 
 function kindOf(stat: fs.Stats): EntryFacts['kind'] {
@@ -130,7 +126,7 @@ export function realPath(point: string, path: string): string {
 }
 
 export function realPathIfThere(point: string, path: string): string | undefined {
-  return unless('ENOENT', () => realPath(point, path))
+  return stepUnless('ENOENT', { point, name: 'read', path }, () => fs.realpathSync(path))
 }
 
 export function readLinkIfThere(path: string): string | undefined {

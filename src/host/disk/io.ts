@@ -16,7 +16,7 @@ import {
   type OpenMode,
   type Operation,
   step,
-  unless,
+  stepUnless,
 } from './operation.js'
 
 /** An open file, with the path by which it was opened for messages and the fault hook. */
@@ -38,11 +38,13 @@ const OPEN_FLAGS: Record<OpenMode, number> = {
 }
 
 export function open(point: string, path: string, mode: OpenMode): OpenFile {
-  const openAs = (): number => fs.openSync(path, OPEN_FLAGS[mode], 0o600)
-  return step({ point, name: 'open', path, mode }, () => ({
-    fd: (OPEN_FLAGS[mode] & O_CREAT) === 0 ? openAs() : forOwner(openAs),
-    path,
-  }))
+  return step({ point, name: 'open', path, mode }, () => openAs(path, mode))
+}
+
+function openAs(path: string, mode: OpenMode): OpenFile {
+  const flags = OPEN_FLAGS[mode]
+  const openIt = (): number => fs.openSync(path, flags, 0o600)
+  return { fd: (flags & O_CREAT) === 0 ? openIt() : forOwner(openIt), path }
 }
 
 let umask: number | undefined
@@ -64,12 +66,13 @@ function forOwner<T>(make: () => T): T {
 }
 
 export function openIfThere(point: string, path: string, mode: 'read' | 'write'): OpenFile | undefined {
-  return unless('ENOENT', () => open(point, path, mode))
+  return stepUnless('ENOENT', { point, name: 'open', path, mode }, () => openAs(path, mode))
 }
 
 /** Undefined if the name is taken. */
 export function createExclusive(point: string, path: string): OpenFile | undefined {
-  return unless('EEXIST', () => open(point, path, 'create_exclusive'))
+  const mode = 'create_exclusive'
+  return stepUnless('EEXIST', { point, name: 'open', path, mode }, () => openAs(path, mode))
 }
 
 export function close(file: OpenFile): void {
@@ -208,29 +211,31 @@ export function rename(point: string, path: string, to: string): void {
 
 /** False if `path` does not exist. */
 export function renameIfThere(point: string, path: string, to: string): boolean {
-  return isDoneUnless('ENOENT', () => rename(point, path, to))
+  return isDoneUnless('ENOENT', { point, name: 'rename', path, to }, () => fs.renameSync(path, to))
 }
 
 /** False if the new name is taken. */
 export function link(point: string, path: string, to: string): boolean {
-  return isDoneUnless('EEXIST', () => step({ point, name: 'link', path, to }, () => fs.linkSync(path, to)))
+  return isDoneUnless('EEXIST', { point, name: 'link', path, to }, () => fs.linkSync(path, to))
 }
 
 /** False if the file does not exist. */
 export function unlink(point: string, path: string): boolean {
-  return isDoneUnless('ENOENT', () => step({ point, name: 'unlink', path }, () => fs.unlinkSync(path)))
+  return isDoneUnless('ENOENT', { point, name: 'unlink', path }, () => fs.unlinkSync(path))
 }
 
 /** False if it exists already. */
 export function mkdir(point: string, path: string): boolean {
-  return isDoneUnless('EEXIST', () =>
-    step({ point, name: 'mkdir', path }, () => forOwner(() => fs.mkdirSync(path, 0o700))),
-  )
+  return isDoneUnless('EEXIST', { point, name: 'mkdir', path }, () => {
+    // Most directories are there, and a look costs much less than the error.
+    if (fs.lstatSync(path, { throwIfNoEntry: false }) !== undefined) return false
+    return forOwner(() => fs.mkdirSync(path, 0o700))
+  })
 }
 
 /** Makes a directory above the home, with the usual mode because it is not part of the home. */
 export function mkdirAbove(point: string, path: string): void {
-  isDoneUnless('EEXIST', () => step({ point, name: 'mkdir', path }, () => forOwner(() => fs.mkdirSync(path))))
+  isDoneUnless('EEXIST', { point, name: 'mkdir', path }, () => forOwner(() => fs.mkdirSync(path)))
 }
 
 /** Makes the user's directories above a file that a tool writes. */
@@ -259,7 +264,7 @@ export function listDirectory(point: string, path: string): string[] {
     confinement.refuseLinks(path)
     return fs.readdirSync(path)
   }
-  return unless('ENOENT', () => step({ point, name: 'read', path }, list)) ?? []
+  return stepUnless('ENOENT', { point, name: 'read', path }, list) ?? []
 }
 
 /**
@@ -273,7 +278,7 @@ export function listDirectories(point: string, path: string): string[] {
     confinement.learn(path, directories)
     return directories.length === entries.length ? directories : entries.map(({ name }) => name)
   }
-  return unless('ENOENT', () => step({ point, name: 'read', path }, list)) ?? []
+  return stepUnless('ENOENT', { point, name: 'read', path }, list) ?? []
 }
 
 /** Reads a file such as those in /proc. Any error means that the fact is unknown. */
@@ -282,16 +287,5 @@ export function readProc(path: string): Buffer | undefined {
     return fs.readFileSync(path)
   } catch {
     return undefined
-  }
-}
-
-/** Calls `onChange` on each change in the directory. Advisory: the caller must also poll. */
-export function watchDirectory(path: string, onChange: () => void): { close(): void } {
-  try {
-    const watcher = fs.watch(path, { persistent: false }, onChange)
-    watcher.on('error', () => watcher.close())
-    return watcher
-  } catch {
-    return { close: () => undefined }
   }
 }

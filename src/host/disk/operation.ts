@@ -62,31 +62,37 @@ export function hasFaultHook(): boolean {
 
 export function step<T>(operation: Operation, act: (writtenBytesMax: number) => T): T {
   try {
-    confinement.refuseLinksTo(operation.path)
-    if (operation.to !== undefined) confinement.refuseLinksTo(operation.to)
-    const cut = faultHook?.(operation)
-    return act(cut?.writtenBytesMax ?? Number.POSITIVE_INFINITY)
+    return attempt(operation, act)
   } catch (error) {
     throw failure(operation, error)
   }
 }
 
-export function unless<T>(code: string, act: () => T): T | undefined {
+/** Like `step`. Undefined for the expected error `code`, without the SubstratError of a failed step, which is slow to make. */
+export function stepUnless<T>(code: string, operation: Operation, act: () => T): T | undefined {
   try {
-    return act()
+    return attempt(operation, act)
   } catch (error) {
     if (errnoOf(error) === code) return undefined
-    throw error
+    throw failure(operation, error)
   }
 }
 
-export function isDoneUnless(code: string, act: () => void): boolean {
-  return (
-    unless(code, () => {
-      act()
-      return true
-    }) ?? false
-  )
+/** False for the expected error `code`, and if `act` returns false. */
+export function isDoneUnless(code: string, operation: Operation, act: () => unknown): boolean {
+  try {
+    return attempt(operation, act) !== false
+  } catch (error) {
+    if (errnoOf(error) === code) return false
+    throw failure(operation, error)
+  }
+}
+
+function attempt<T>(operation: Operation, act: (writtenBytesMax: number) => T): T {
+  confinement.refuseLinksTo(operation.path)
+  if (operation.to !== undefined) confinement.refuseLinksTo(operation.to)
+  const cut = faultHook?.(operation)
+  return act(cut?.writtenBytesMax ?? Number.POSITIVE_INFINITY)
 }
 
 export function errnoOf(error: unknown): string | undefined {

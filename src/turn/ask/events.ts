@@ -22,8 +22,7 @@ export interface TurnEnds {
 export async function* untilStopped<T>(stream: AsyncIterable<T>, ends: TurnEnds): AsyncGenerator<T> {
   if (typeof stream?.[Symbol.asyncIterator] !== 'function') throw offContract('a turn that is not a stream')
   const iterator = stream[Symbol.asyncIterator]()
-  const over = new AbortController()
-  const ended = whenEnded(ends, over.signal)
+  const { ended, forget } = whenEnded(ends)
   let isDone = false
   try {
     for (;;) {
@@ -36,19 +35,19 @@ export async function* untilStopped<T>(stream: AsyncIterable<T>, ends: TurnEnds)
     }
   } finally {
     if (!isDone) await withinGrace(letReturn(iterator))
-    over.abort()
+    forget()
   }
 }
 
 /** Awaits a provider's promise. Throws if the turn is stopped first. */
 export async function orStopped<T>(promise: Promise<T>, ends: TurnEnds): Promise<T> {
-  const over = new AbortController()
+  const { ended, forget } = whenEnded(ends)
   try {
-    const result = await firstOf(promise, whenEnded(ends, over.signal))
+    const result = await firstOf(promise, ended)
     if (result === STOPPED) throw endedEarly()
     return result
   } finally {
-    over.abort()
+    forget()
   }
 }
 
@@ -126,17 +125,25 @@ export function endedEarly(): Error {
 
 const STOPPED = Symbol('stopped')
 
-/** Rejects at once for an uncaught error. `over` removes the listener: a turn has many requests but only one signal. */
-function whenEnded({ signal, uncaught }: TurnEnds, over: AbortSignal): Promise<typeof STOPPED> {
+interface WhenEnded {
+  /** Rejects at once for an uncaught error. */
+  ended: Promise<typeof STOPPED>
+  /** Removes the listener: a turn has many requests but only one signal. */
+  forget(): void
+}
+
+function whenEnded({ signal, uncaught }: TurnEnds): WhenEnded {
+  let stop: (stopped: typeof STOPPED) => void = () => undefined
   const stopped = new Promise<typeof STOPPED>((resolve) => {
-    // The provider may end by itself first: its last words are better than none.
-    const startGrace = (): void => void setTimeout(resolve, STOP_GRACE_MS, STOPPED).unref()
-    if (signal.aborted) startGrace()
-    else signal.addEventListener('abort', startGrace, { once: true, signal: over })
+    stop = resolve
   })
+  // The provider may end by itself first: its last words are better than none.
+  const startGrace = (): void => void setTimeout(stop, STOP_GRACE_MS, STOPPED).unref()
+  if (signal.aborted) startGrace()
+  else signal.addEventListener('abort', startGrace, { once: true })
   const ended = Promise.race([stopped, uncaught.first])
   ended.catch(() => undefined)
-  return ended
+  return { ended, forget: () => signal.removeEventListener('abort', startGrace) }
 }
 
 /** A short form of an event, for an error message. */

@@ -27,7 +27,8 @@ export function assemblePrompt(places: PromptPlaces, instructions: string | null
   const parts: string[] = instructions === null ? [] : [instructions]
   const sources: PromptSource[] = []
   let room: number = limits.promptBytesMax
-  for (const { path, root } of filesOf(places)) {
+  const folders = foldersUpToRepository(places.workspace)
+  for (const { path, root } of filesOf(places, folders)) {
     const found = readTextFile(path, Math.min(limits.promptFileBytesMax, room), root)
     if (found === undefined) continue
     const { text, bytes, cut } = found
@@ -36,7 +37,7 @@ export function assemblePrompt(places: PromptPlaces, instructions: string | null
     const rest = cut === 0 ? '' : `\n[… ${cut} of its ${bytes} bytes are left out]`
     parts.push(`<file path="${path}">\n${text}${rest}\n</file>`)
   }
-  const skills = skillsOf(places)
+  const skills = skillsOf(places, folders[0])
   const listed = skills.filter(({ name, description }) => {
     room -= Buffer.byteLength(name) + Buffer.byteLength(description)
     return room >= 0
@@ -53,7 +54,8 @@ export function assemblePrompt(places: PromptPlaces, instructions: string | null
 
 /** The whole text of a skill; undefined if no skill has that name. */
 export function findSkill(places: PromptPlaces, name: string, bytesMax: number): string | undefined {
-  const skill = skillsOf(places).find((each) => each.name === name)
+  const root = foldersUpToRepository(places.workspace)[0]
+  const skill = skillsOf(places, root).find((each) => each.name === name)
   return skill === undefined ? undefined : readTextFile(skill.path, bytesMax, skill.root)?.text
 }
 
@@ -63,8 +65,8 @@ interface PromptFile {
   root: string | undefined
 }
 
-function filesOf({ workspace, home }: PromptPlaces): PromptFile[] {
-  const folders = foldersUpToRepository(workspace)
+/** `folders`: see `foldersUpToRepository`. */
+function filesOf({ workspace, home }: PromptPlaces, folders: string[]): PromptFile[] {
   const root = folders[0]
   const inFolder = (folder: string, root: string | undefined): PromptFile[] =>
     ['identity.md', 'memory.md'].map((name) => ({ path: join(folder, name), root }))
@@ -99,12 +101,12 @@ interface Skill {
   bytes: number
 }
 
-/** A skill of the workspace overrides one of the same name in the home. */
-function skillsOf({ workspace, home }: PromptPlaces): Skill[] {
+/** A skill of the workspace overrides one of the same name in the home. `repository`: the root of the workspace's. */
+function skillsOf({ workspace, home }: PromptPlaces, repository: string | undefined): Skill[] {
   const skills = new Map<string, Skill>()
   const folders = [
     { folder: join(home, 'skills'), root: undefined },
-    { folder: join(workspace, '.substrat', 'skills'), root: foldersUpToRepository(workspace)[0] },
+    { folder: join(workspace, '.substrat', 'skills'), root: repository },
   ]
   for (const { folder, root } of folders) {
     for (const name of listFolders(folder)) {

@@ -10,7 +10,7 @@ export const DELIVERED_ONCE: Mutant[] = [
   },
   {
     name: 'a delivered message whose file reappears is pending again',
-    place: 'mail/inbox.ts pendingOf',
+    place: 'mail/stored-messages.ts pendingOf',
     edits: { 'unary:1': '@argument.arguments.0 !== null' },
     suites: ['mail/inbox'],
   },

@@ -76,7 +76,7 @@ export const MAIL: Mutant[] = [
   },
   {
     name: 'a forged message addressed to another agent is delivered',
-    place: 'mail/inbox.ts readMessage',
+    place: 'mail/stored-messages.ts readMessage',
     edits: { 'conditional:2': '@test.left.expression.object' },
     suites: ['mail/inbox'],
   },

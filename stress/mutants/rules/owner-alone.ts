@@ -4,7 +4,7 @@ import type { Mutant } from '../mutant.js'
 export const OWNER_ALONE: Mutant[] = [
   {
     name: 'new files are readable by other users',
-    place: 'host/disk/io.ts open',
+    place: 'host/disk/io.ts openAs',
     edits: { 'call:1.arguments.2': '0o644' },
     suites: ['host/disk/io', 'storage/home'],
   },

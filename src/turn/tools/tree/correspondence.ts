@@ -1,9 +1,9 @@
 /** Shared parts of the tools that write to other agents: the recipient, the message, and the wait for a reply. */
 import { parseTime } from '../../../clock.js'
 import { OPERATOR } from '../../../format.js'
-import { messagesIn } from '../../../mail/inbox.js'
 import type { Message } from '../../../mail/message.js'
 import { type Draft, post } from '../../../mail/post.js'
+import { messagesIn } from '../../../mail/stored-messages.js'
 import type { JsonObject } from '../../../provider/contract.js'
 import { type DueTime, dueAfter } from '../../../session/durations.js'
 import { deriveId } from '../../../session/ids.js'
