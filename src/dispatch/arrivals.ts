@@ -4,6 +4,7 @@
  */
 import { clock, sleep } from '../clock.js'
 import { SubstratError } from '../errors.js'
+import type { Session } from '../session/session.js'
 import type { Store } from '../storage/store.js'
 
 /** A living process that waits looks for the lock every 10 ms. */
@@ -13,12 +14,12 @@ const PASS_ON_MS = 1000
 const stalled = new Set<string>()
 
 /** Tries `take` at once. If the agent is busy, lets everyone see the arrival while `take` waits. */
-export async function inOrderOfArrival<T>(
+export async function inOrderOfArrival(
   store: Store,
   agentId: string,
   { command, waitMs }: { command: string; waitMs: number },
-  take: (waitMs: number) => Promise<T>,
-): Promise<T> {
+  take: (waitMs: number) => Promise<Session>,
+): Promise<Session> {
   try {
     return await take(0)
   } catch (error) {
@@ -26,7 +27,9 @@ export async function inOrderOfArrival<T>(
   }
   const arrival = await store.waits.arrive(agentId, command)
   try {
-    return await take(waitMs)
+    const session = await take(waitMs)
+    session.isReliedOn = true
+    return session
   } finally {
     await arrival.release()
   }

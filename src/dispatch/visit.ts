@@ -135,7 +135,11 @@ export async function finishAfter<T>(
     hadTurn ||= record.kind.startsWith('run.')
     ctx.reporter.record(record, session.id, session.state.path)
   })
-  const result = await toItsEnd(ctx, session, work)
+  const result = await toItsEnd(ctx, session, work).catch((error) => {
+    // The process before left later messages to this command (`takeMail`), whose own message is refused.
+    if (session.isReliedOn && !hadTurn) ctx.deliveries.lookAgain(session.id)
+    throw error
+  })
   // The session is closed. A failure from here on must not close it again: its file descriptors may be reused by now.
   if (hadTurn) await limitKeptServers(ctx)
   const isPassedOn = session.yields && (await passOn(ctx.store, session.id))

@@ -45,6 +45,8 @@ export class Session {
   readonly isHeld = true
   /** Whether the agent's mail is left to a command that waits for it. */
   yields = false
+  /** Whether this command waited for the agent with a message, so that the process before may have left mail to it. */
+  isReliedOn = false
   private readonly listeners: RecordListener[] = []
   private isClosed = false
   private knownMail: string[] | undefined

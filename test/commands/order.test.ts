@@ -16,7 +16,7 @@ async function atWork(): Promise<{ house: House; id: string; first: Running }> {
 }
 
 /** Starts a command that waits for the agent with a message. */
-async function waiting(house: House, id: string, content: string): Promise<Running> {
+async function waiting(house: House, id: string, content: string, ...flags: string[]): Promise<Running> {
   const arrivals = (): number => {
     try {
       return readdirSync(house.agentFile(id, 'waits')).length
@@ -25,7 +25,7 @@ async function waiting(house: House, id: string, content: string): Promise<Runni
     }
   }
   const before = arrivals()
-  const running = house.start(['send', 'a', content])
+  const running = house.start(['send', 'a', content, ...flags])
   await waitFor(() => arrivals() > before, 'the arrival')
   return running
 }
@@ -62,6 +62,18 @@ describe.concurrent('a message of a waiting command', () => {
     expect(order(house, id)).toEqual(['first', 'later'])
     await house.ok('send', 'a', 'sweeps')
     expect(readdirSync(house.agentFile(id, 'waits'))).toEqual([])
+  })
+
+  test('leaves a later one to its command, also if that is refused', async () => {
+    const { house, id, first } = await atWork()
+    const second = await waiting(house, id, 'refused', '--allow', 'no_such_tool')
+    await house.ok('send', 'a', 'later', '--if-busy', 'queue')
+    house.write('go', '')
+    expect((await first.result).exit).toBe(0)
+    expect((await second.result).exit).toBe(2)
+    expect(order(house, id)).toEqual(['first', 'later'])
+    expect(house.inbox(id)).toEqual([])
+    expect(house.findings(true)).toEqual([])
   })
 
   test('does not hold up a later one for long if its command is stopped', async () => {
