@@ -143,6 +143,8 @@ const WITHIN_OPERATIONS = [
   'recover recovery-text',
   'remove removable',
   'reply inbox',
+  'search list-and-show',
+  'search text-pattern',
   'spawn send',
   'terminate cancel',
   'terminate stop-agent',

@@ -6,7 +6,7 @@ export interface TextPattern {
   find(text: string, from?: number): Match | undefined
 }
 
-interface Match {
+export interface Match {
   start: number
   end: number
 }
@@ -23,11 +23,11 @@ export function parsePattern(written: string): TextPattern {
 }
 
 /** Whether a text is searched in every case. */
-function ignoresCase(text: string): boolean {
+export function ignoresCase(text: string): boolean {
   return text === text.toLowerCase()
 }
 
-function literalPattern(text: string): TextPattern {
+export function literalPattern(text: string): TextPattern {
   if (text === '') throw new SubstratError('USAGE', 'the text to search for is empty')
   const escaped = text.replace(/[\\^$.*+?()[\]{}|]/g, '\\$&')
   return matchesOf(new RegExp(escaped, ignoresCase(text) ? 'gi' : 'g'))

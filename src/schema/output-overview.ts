@@ -96,10 +96,29 @@ export const used = z
   })
   .describe('The tokens and costs of agents.')
 
+export const searched = z
+  .object({
+    agent_id: uuid,
+    path: text.nullable().describe('Null if its log cannot be read.'),
+    seq: integer.describe('The number of the record in the log.'),
+    ts: time,
+    kind: text.describe('The kind of the record.'),
+    role: z
+      .enum(['operator', 'agent', 'mail', 'tool', 'error', 'settings', 'substrat'])
+      .describe('Whose text it is.'),
+    tool: text.nullable().describe('The tool that was called, or whose output it is.'),
+    snippet: text.describe('The line of the match, or the part around it.'),
+    match: z
+      .tuple([integer, integer])
+      .describe('Begin and end of the match in `snippet`, in UTF-16 code units.'),
+  })
+  .describe('One line per record with the text. Exit status 0 also if there is none.')
+
 /** An agent whose log cannot be read is also listed, with the error. */
 export type ListedAgent = z.infer<typeof listed>['agents'][number]
 /** An agent without a place in the tree, and why. If it cannot be read, only its id is known. */
 export type StrayNode = z.infer<typeof strayNode>
+export type SearchMatch = z.infer<typeof searched>
 export type TreeView = z.infer<typeof tree>
 export type PruneResult = z.infer<typeof pruned>
 export type MailView = z.infer<typeof mail>

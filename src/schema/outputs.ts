@@ -21,6 +21,7 @@ export const OUTPUTS = {
   cancel: agents.cancelled,
   tree: overview.tree,
   usage: overview.used,
+  search: overview.searched,
   prune: overview.pruned,
   gate: agents.gated,
   ungate: agents.gated,

@@ -10,6 +10,7 @@ import { ReadAhead } from '../host/disk/read-ahead.js'
 import type { HomeFacts } from '../schema/files.js'
 import { agentGone } from './agent-gone.js'
 import { AgentLease } from './agent-lease.js'
+import { ContentFiles } from './contents.js'
 import { createAgent } from './create-agent.js'
 import { GoneHostFiles } from './gone-hosts.js'
 import { confinedPaths, HomeFormat, makeHome, readHome, refuseWithoutFacts } from './home.js'
@@ -62,6 +63,7 @@ export class FileStore implements Store {
   readonly requests: RequestFiles
   readonly hosts: GoneHostFiles
   readonly moves: MoveFiles
+  readonly contents: ContentFiles
   readonly local: AgentFiles
   readonly upkeep: FileUpkeep
   readonly visits: Markers
@@ -84,6 +86,7 @@ export class FileStore implements Store {
     this.requests = new RequestFiles(paths)
     this.hosts = new GoneHostFiles(paths)
     this.moves = new MoveFiles(paths)
+    this.contents = new ContentFiles(paths, this.logs)
     this.local = new AgentFiles(paths, locks)
     this.upkeep = new FileUpkeep(paths, locks, this)
   }

@@ -1,6 +1,7 @@
 /** The parts of a store: names, mail, requests and other things between agents. See `store.ts`. */
 import type { Duplex } from 'node:stream'
 import type { ProgramFiles } from '../files/program-files.js'
+import type { JsonObject } from '../format.js'
 import type { Unframed } from './log/frame.js'
 import type { KeyPlace, KeyRetention } from './log/key-entries.js'
 import type { Entry, Unseen } from './survey.js'
@@ -263,6 +264,22 @@ export interface KeptServerFiles {
 interface OutputFile {
   path: string
   fd: number
+}
+
+/** The texts of agents, for a search. Each call reads in parts, so that a log or blob of any size takes little memory. */
+export interface Contents {
+  /**
+   * Undamaged records of whole batches that may contain the text, in a string or in a blob that they name: each that does, and
+   * perhaps others. No record is left out because of how JSON writes its text.
+   */
+  recordsWith(agentId: string, needle: Needle): Iterable<JsonObject>
+  /** The parts of a blob in order. None if it is missing. Not checked against its hash. */
+  blobParts(agentId: string, reference: BlobReference): Iterable<Buffer>
+}
+
+export interface Needle {
+  text: string
+  ignoresCase: boolean
 }
 
 /** The methods that the audit, `doctor --rebuild` and `unlock` use for a home in files. */

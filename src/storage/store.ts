@@ -12,6 +12,7 @@ import type { Unframed } from './log/frame.js'
 import type { LogReader } from './log/reader.js'
 import type {
   BlobReference,
+  Contents,
   EndedMoves,
   GoneHosts,
   Holder,
@@ -92,6 +93,7 @@ export interface Store {
   readonly waits: Waits
   readonly hosts: GoneHosts
   readonly moves: EndedMoves
+  readonly contents: Contents
   /** Takes one of the slots of a pool. Undefined if other processes have them all. */
   takeSlot(pool: string, slots: number, command: string): Promise<Right | undefined>
 

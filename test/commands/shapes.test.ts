@@ -46,6 +46,7 @@ test('the JSON of every command has the shape of src/schema', async () => {
   await json('import', 'a.bundle', '--name', 'a-copy')
   for (const command of ['list', 'tree', 'usage', 'inbox', 'doctor', 'providers', 'schema'])
     await json(command)
+  await json('search', 'hello')
   await json('unlock', 'a')
   await json('config', 'list')
   await json('config', 'get', 'timeout')

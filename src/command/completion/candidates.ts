@@ -104,7 +104,7 @@ function valueFlag({ flags }: CommandFacts, word: string | undefined): FlagFacts
 
 function flagValues({ name, options }: FlagFacts, sources: Sources): Candidate[] {
   if (options !== undefined) return options.map((word) => ({ word, description: '' }))
-  if (name === 'from' || name === 'parent') return sources.agents()
+  if (name === 'from' || name === 'parent' || name === 'agent') return sources.agents()
   return name === 'provider' ? sources.providers() : []
 }
 

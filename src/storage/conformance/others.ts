@@ -1,5 +1,15 @@
 import { randomUuid } from '../../start/random.js'
-import { demand, isEqual, type NewHome, restingAgent, type StoreCase, storeCase } from './case.js'
+import { BatchLines } from '../store.js'
+import {
+  append,
+  created,
+  demand,
+  isEqual,
+  type NewHome,
+  restingAgent,
+  type StoreCase,
+  storeCase,
+} from './case.js'
 
 /** Slots, waits, stop requests, markers, hosts and settings. */
 export function otherCases(newHome: NewHome): StoreCase[] {
@@ -19,6 +29,40 @@ export function otherCases(newHome: NewHome): StoreCase[] {
         await first?.release()
         const again = await take()
         demand(again !== undefined, 'the released one is free')
+      },
+    ),
+    storeCase(
+      newHome,
+      'a search finds texts as JSON writes them, in each case, and in blobs',
+      async (home) => {
+        const store = home.open()
+        const lease = await created(store)
+        append(lease, 'He said "Größe 5"')
+        const content = Buffer.from(`${'x'.repeat(100)} the "needle" is here`)
+        const { blob } = lease.writeBlob(content)
+        const batch = [3, 3]
+        const lines = new BatchLines(lease.log.size())
+        lines.add({ seq: 3, ts: '', kind: 'message.user', batch, content: { blob, bytes: content.length } })
+        const { bytes } = lines
+        lease.append({
+          id: randomUuid(),
+          offset: lease.log.size(),
+          bytes,
+          blobs: [content],
+          isUpgrade: false,
+        })
+        const { agentId } = lease
+        await lease.rest({ snapshot: undefined, isOwed: false })
+        const { contents } = home.open()
+        const found = (text: string, ignoresCase: boolean): unknown[] =>
+          [...contents.recordsWith(agentId, { text, ignoresCase })].map(({ seq }) => seq)
+        demand(isEqual(found('"Größe', false), [2]), 'a text with quotes')
+        demand(isEqual(found('grösse', true), []), 'no other text')
+        demand(isEqual(found('GRÖßE 5', true), [2]), 'in every case')
+        demand(isEqual(found('größe', false), []), 'in this case only')
+        demand(isEqual(found('"needle"', false), [3]), 'in a blob')
+        const parts = [...contents.blobParts(agentId, { blob, bytes: content.length })]
+        demand(Buffer.concat(parts).equals(content), 'the parts of a blob are its content')
       },
     ),
     storeCase(newHome, 'a wait between agents is seen by all until it ends', async (home) => {

@@ -7,6 +7,8 @@ import { mkdirSync } from 'node:fs'
 import { assert, damagedConversation } from '../../../src/errors.js'
 import { FORMAT } from '../../../src/format.js'
 import { AgentFiles } from '../../../src/storage/local-files.js'
+import { contains, recordsFound } from '../../../src/storage/log/found.js'
+import { finderOf } from '../../../src/storage/log/needle.js'
 import { LogReader } from '../../../src/storage/log/reader.js'
 import { HomePaths } from '../../../src/storage/paths.js'
 import {
@@ -14,6 +16,7 @@ import {
   type Batch,
   type Birth,
   type BlobReference,
+  type Contents,
   createdElsewhere,
   type EndedMoves,
   type GoneHosts,
@@ -236,6 +239,19 @@ export class MemoryStore implements Store {
       return { release: async () => void arrivals.delete(arrival) }
     },
     arrivals: (agentId) => [...(this.home.agents.get(agentId)?.arrivals ?? [])].map(({ since }) => since),
+  }
+
+  readonly contents: Contents = {
+    recordsWith: (agentId, needle) => {
+      const agent = this.agent(agentId)
+      const finder = finderOf(needle)
+      const found = [...agent.blobs].filter(([, content]) => contains([content], finder))
+      return recordsFound(new MemoryLog('', agent), finder, new Set(found.map(([blob]) => blob)))
+    },
+    blobParts: (agentId, { blob }) => {
+      const content = this.agent(agentId).blobs.get(blob)
+      return content === undefined ? [] : [content]
+    },
   }
 
   readonly moves: EndedMoves = {

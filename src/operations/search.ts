@@ -1,0 +1,201 @@
+/** `search`: a text in the logs and blobs of agents. Takes no lock, writes nothing, and reads in parts. */
+import { damagedConversation, SubstratError } from '../errors.js'
+import { isBlob } from '../format.js'
+import type { SearchMatch } from '../schema/output-overview.js'
+import type { SessionRecord } from '../session/records.js'
+import type { BlobReference, Store } from '../storage/store.js'
+import { listAgents } from './list-and-show.js'
+import { ignoresCase, literalPattern, type Match, type TextPattern } from './text-pattern.js'
+
+export interface SearchRequest {
+  text: string
+  /** Only records since this time. */
+  since?: string | undefined
+  /** Whether an agent with this path and id is searched. */
+  isMeant(path: string | null, agentId: string): boolean
+  /** Whether stdout still has a reader. */
+  isRead(): boolean
+}
+
+/** Agents: the one that changed last first. Records of an agent: in the order of its log. Returns the error of the last damaged agent. */
+export function searchHome(
+  store: Store,
+  request: SearchRequest,
+  onMatch: (match: SearchMatch) => void,
+): SubstratError | undefined {
+  const pattern = literalPattern(request.text)
+  let damage: SubstratError | undefined
+  for (const { id, path, error } of agentsOf(store, request)) {
+    const why = error ?? searchAgent(store, { ...request, pattern }, { id, path }, onMatch)
+    damage = why === undefined ? damage : damagedConversation(`agent ${path ?? id}: ${why}`, REMEDY)
+    // Undamaged records of a damaged log can be found, too.
+    if (error !== undefined) searchAgent(store, { ...request, pattern }, { id, path }, onMatch)
+    if (!request.isRead()) break
+  }
+  return damage
+}
+
+const REMEDY = { hint: 'see what is damaged: substrat doctor' }
+
+interface Searched {
+  id: string
+  path: string | null
+  /** Why its state cannot be read. */
+  error?: string
+}
+
+function agentsOf(store: Store, { since = '', isMeant }: SearchRequest): Searched[] {
+  return listAgents(store, { roots: false, all: true })
+    .filter((agent) => isMeant(agent.path, agent.id))
+    .map((agent) =>
+      'error' in agent
+        ? { id: agent.id, path: agent.path, at: '', error: agent.error.message }
+        : { id: agent.id, path: agent.path, at: agent.updated_at },
+    )
+    .filter(({ at }) => at === '' || at >= since)
+    .sort((a, b) => (a.at > b.at ? -1 : a.at < b.at ? 1 : 0))
+}
+
+/** Returns why the agent cannot be searched. */
+function searchAgent(
+  store: Store,
+  { text, pattern, since = '', isRead }: SearchRequest & Sought,
+  { id, path }: Searched,
+  onMatch: (match: SearchMatch) => void,
+): string | undefined {
+  try {
+    for (const found of store.contents.recordsWith(id, { text, ignoresCase: ignoresCase(text) })) {
+      const record = found as unknown as SessionRecord
+      if (record.ts < since) continue
+      const match = matchIn(store, id, record, { text, pattern })
+      const { seq, ts, kind } = record
+      if (match !== undefined) onMatch({ agent_id: id, path, seq, ts, kind, ...match })
+      if (!isRead()) return undefined
+    }
+    return undefined
+  } catch (error) {
+    if (error instanceof SubstratError && error.code === 'CORRUPT') return error.message
+    throw error
+  }
+}
+
+interface Sought {
+  text: string
+  pattern: TextPattern
+}
+
+type Found = Pick<SearchMatch, 'role' | 'tool' | 'snippet' | 'match'>
+
+/** The first match of the record in the texts that a person, a model or a tool wrote. */
+function matchIn(store: Store, agentId: string, record: SessionRecord, sought: Sought): Found | undefined {
+  for (const { role, tool = null, content, isJson = false } of textsOf(record)) {
+    const found = isBlob(content)
+      ? inBlob(store, agentId, content, sought, isJson)
+      : inStrings(content, sought.pattern)
+    if (found !== undefined) return { role, tool, ...found }
+  }
+  return undefined
+}
+
+interface Part {
+  role: SearchMatch['role']
+  tool?: string
+  /** An object: its strings at any depth, without the names of its fields. */
+  content: string | BlobReference | object
+  isJson?: boolean
+}
+
+function* textsOf(record: SessionRecord): Generator<Part> {
+  switch (record.kind) {
+    case 'message.user':
+      yield { role: record.origin === 'operator' ? 'operator' : 'substrat', content: record.content }
+      return
+    case 'mail.delivered':
+      // A reply to a call is also the content of tool.finished.
+      if (record.call_id === undefined)
+        yield { role: record.from === 'operator' ? 'operator' : 'mail', content: record.content }
+      return
+    case 'message.agent':
+      yield { role: 'agent', content: record.content }
+      return
+    case 'model.responded':
+      for (const { name, input, input_blob } of record.calls ?? [])
+        yield { role: 'tool', tool: name, content: input ?? input_blob ?? '', isJson: true }
+      return
+    case 'tool.started':
+    case 'program.tool_started':
+      yield {
+        role: 'tool',
+        tool: record.tool,
+        content: record.input ?? record.input_blob ?? '',
+        isJson: true,
+      }
+      return
+    case 'tool.finished':
+    case 'tool.deferred':
+    case 'program.tool_finished':
+      yield { role: 'tool', tool: record.tool, content: record.content }
+      return
+    case 'run.failed':
+      if (record.said !== undefined) yield { role: 'agent', content: record.said }
+      yield { role: 'error', content: record.error.message }
+      return
+    case 'model.failed':
+      yield { role: 'error', content: record.error.message }
+      return
+    case 'session.created':
+    case 'session.configured':
+      if ('title' in record) yield { role: 'settings', content: record.title ?? '' }
+      yield { role: 'settings', content: record.instructions ?? '' }
+      return
+    default:
+      if ('content' in record) yield { role: 'substrat', content: record.content as string | BlobReference }
+  }
+}
+
+function inStrings(value: unknown, pattern: TextPattern): Pick<Found, 'snippet' | 'match'> | undefined {
+  if (typeof value === 'string') {
+    const match = pattern.find(value)
+    return match === undefined ? undefined : snippetOf(value, match)
+  }
+  if (typeof value !== 'object' || value === null) return undefined
+  for (const each of Object.values(value)) {
+    const found = inStrings(each, pattern)
+    if (found !== undefined) return found
+  }
+  return undefined
+}
+
+const [BEFORE, AFTER] = [60, 140]
+/** JSON up to this size is parsed. Larger JSON is searched as text, so that it takes little memory. */
+const PARSED_BYTES_MAX = 8 * 1024 * 1024
+
+function inBlob(
+  store: Store,
+  agentId: string,
+  reference: BlobReference,
+  { text, pattern: asItIs }: Sought,
+  isJson: boolean,
+): Pick<Found, 'snippet' | 'match'> | undefined {
+  if (isJson && reference.bytes <= PARSED_BYTES_MAX)
+    return inStrings(JSON.parse(store.readBlob(agentId, reference).toString('utf8')), literalPattern(text))
+  const pattern = isJson ? literalPattern(JSON.stringify(text).slice(1, -1)) : asItIs
+  const decoder = new TextDecoder()
+  let before = ''
+  for (const part of store.contents.blobParts(agentId, reference)) {
+    const window = before + decoder.decode(part, { stream: true })
+    const match = pattern.find(window)
+    if (match !== undefined) return snippetOf(window, match)
+    before = window.slice(-(text.length * 6 + BEFORE))
+  }
+  return undefined
+}
+
+/** The line of the match, with some characters around it. */
+function snippetOf(text: string, { start, end }: Match): Pick<Found, 'snippet' | 'match'> {
+  const from = Math.max(text.lastIndexOf('\n', Math.max(start - 1, 0)) + 1, start - BEFORE, 0)
+  const lineEnd = text.indexOf('\n', end)
+  const to = Math.min(lineEnd === -1 ? text.length : lineEnd, end + AFTER)
+  const begin = Math.min(from, start)
+  return { snippet: text.slice(begin, to).trimEnd(), match: [start - begin, end - begin] }
+}
