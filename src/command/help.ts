@@ -27,6 +27,7 @@ const GROUPS = {
     'config edit',
     'config path',
     'schema',
+    'units',
     'autocomplete',
     'mcp',
     'help',
