@@ -5,14 +5,21 @@ import { onlyWord } from '../src/command/input.js'
 import { inboxText } from '../src/command/print/mail-text.js'
 import { refuseInTool } from '../src/dispatch/caller.js'
 import { OPERATOR } from '../src/format.js'
-import { checkMayLook, damagedError, pick, takeMessages, viewInbox } from '../src/operations/inbox.js'
+import {
+  checkMayLook,
+  damagedError,
+  pick,
+  requestsAnswered,
+  takeMessages,
+  viewInbox,
+} from '../src/operations/inbox.js'
 import type { InboxView } from '../src/schema/output-overview.js'
 
 export default class Inbox extends BaseCommand {
   static override strict = false
   static override summary = "Show the pending messages in your inbox or in an agent's inbox."
   static override description =
-    "--take prints your messages, then moves them out of the inbox. Name message ids to take only those. A turn delivers an agent's messages. Inside a tool call, the command shows the inbox of the calling agent."
+    "--take prints your messages, then moves them out of the inbox. Name message ids, or unique beginnings of ids, to take only those. A turn delivers an agent's messages. Inside a tool call, the command shows the inbox of the calling agent."
   static override examples = [
     '<%= config.bin %> inbox',
     '<%= config.bin %> inbox review/tests --json',
@@ -56,7 +63,9 @@ export default class Inbox extends BaseCommand {
 
   /** Whether everything was written to stdout: otherwise --take must not remove the messages. */
   private async show(inbox: InboxView): Promise<boolean> {
-    this.printObject(inbox, inboxText(inbox))
+    const store = this.jsonEnabled() ? undefined : this.openForRead()
+    const asked = store === undefined ? new Map<string, string>() : requestsAnswered(store, inbox.messages)
+    this.printObject(inbox, inboxText(inbox, asked))
     const isPrinted = await this.isPrinted()
     const error = damagedError(inbox)
     if (error !== undefined) this.fail(error, false)

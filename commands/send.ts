@@ -63,7 +63,7 @@ With --key the message is delivered at most once. After a crash, repeating the c
       description: "send in the name of AGENT, into the recipient's inbox; default: you",
     }),
     'reply-to': Flags.string({
-      description: "answer the agent's request that has this id (see substrat inbox)",
+      description: "answer the agent's request that has this id, or its beginning (see substrat inbox)",
       exclusive: ['key', 'queue', 'kind', 'not-before', 'from'],
     }),
     drain,

@@ -2,13 +2,16 @@
 
 import { readState } from '../dispatch/read-state.js'
 import { SubstratError } from '../errors.js'
-import { OPERATOR } from '../format.js'
+import { isUuid, OPERATOR } from '../format.js'
 import { type DamagedMessage, damagedMail, damagedOperatorMail, listWaiting } from '../mail/inbox.js'
 import type { Message } from '../mail/message.js'
 import { sortForOperator } from '../mail/order.js'
 import { messagesIn } from '../mail/stored-messages.js'
 import type { InboxView, MailView } from '../schema/output-overview.js'
-import type { Store } from '../storage/store.js'
+import { withAgent } from '../session/load.js'
+import { readText } from '../session/read.js'
+import type { SessionRecord } from '../session/records.js'
+import type { OpenedAgent, Store } from '../storage/store.js'
 import { checkIsChild } from '../tree/relations.js'
 
 export function viewInbox(store: Store | undefined, owner: string): InboxView {
@@ -25,14 +28,54 @@ export function viewInbox(store: Store | undefined, owner: string): InboxView {
   }
 }
 
-/** Only the messages with these ids, in inbox order. Throws MESSAGE_NOT_FOUND for any other id. */
-export function pick(inbox: InboxView, ids: string[]): InboxView {
-  const missing = ids.find((id) => !inbox.messages.some(({ message_id }) => message_id === id))
-  if (missing !== undefined) throw noMessage(missing)
+/** Only the messages with these ids or unique beginnings of ids, in inbox order. Throws MESSAGE_NOT_FOUND for any other word. */
+export function pick(inbox: InboxView, words: string[]): InboxView {
+  const all = inbox.messages.map(({ message_id }) => message_id)
+  const ids = words.map((word) => messageIdOf(all, word))
   return {
     ...inbox,
     messages: inbox.messages.filter(({ message_id }) => ids.includes(message_id)),
     damaged: [],
+  }
+}
+
+/** The id that the word is, or that alone begins with it. Throws MESSAGE_NOT_FOUND. */
+export function messageIdOf(ids: string[], word: string): string {
+  const lower = word.toLowerCase()
+  const found = PREFIX.test(lower) ? ids.filter((id) => id.startsWith(lower)) : []
+  if (found.length === 1) return found[0] as string
+  throw noMessage(word, found)
+}
+
+const PREFIX = /^[0-9a-f][0-9a-f-]{3,35}$/
+/** How far back to look for a request that a message answers: an agent may have used thousands of tools since. */
+const RECORDS_MAX = 2000
+
+/** The requests that these messages answer, by id, as far as the end of their recipients' logs has them. */
+export function requestsAnswered(store: Store, messages: MailView[]): Map<string, string> {
+  const found = new Map<string, string>()
+  for (const agentId of new Set(messages.map(({ from }) => from).filter(isUuid))) {
+    const answers = messages.filter(({ from }) => from === agentId)
+    const wanted = new Set(answers.flatMap(({ reply_to }) => reply_to ?? []))
+    if (wanted.size > 0)
+      withAgent(store, agentId, (_, { log }) => findRequests(store, agentId, log, wanted, found))
+  }
+  return found
+}
+
+function findRequests(
+  store: Store,
+  agentId: string,
+  log: OpenedAgent['log'],
+  wanted: Set<string>,
+  found: Map<string, string>,
+): void {
+  let left = RECORDS_MAX
+  for (const each of log.recordsFromEnd()) {
+    if (wanted.size === 0 || left-- === 0) return
+    const record = each.record as unknown as SessionRecord
+    if (record.kind === 'mail.delivered' && wanted.delete(record.message_id))
+      found.set(record.message_id, readText(store, agentId, record.content))
   }
 }
 
@@ -55,10 +98,14 @@ export function checkMayLook(store: Store, caller: string | null, owner: string)
   })
 }
 
-export function noMessage(id: string): SubstratError {
+/** `ids`: several ids that begin with the word. */
+function noMessage(id: string, ids: string[] = []): SubstratError {
+  const word = JSON.stringify(id.slice(0, 80))
   return new SubstratError(
     'MESSAGE_NOT_FOUND',
-    `no pending message has the id ${JSON.stringify(id.slice(0, 80))}`,
+    ids.length === 0
+      ? `no pending message has the id ${word}`
+      : `${word} is the beginning of the ids of ${ids.length} messages: ${ids.slice(0, 5).join(', ')}`,
     {
       hint: 'list pending messages: substrat inbox',
       facts: { message_id: id.slice(0, 200) },

@@ -9,11 +9,11 @@ import { OPERATOR } from '../format.js'
 import { replyId } from '../mail/answers.js'
 import { post } from '../mail/post.js'
 import { messagesIn } from '../mail/stored-messages.js'
-import { noMessage } from './inbox.js'
+import { messageIdOf } from './inbox.js'
 
 export interface Reply {
   agentId: string
-  /** The id of the request. */
+  /** The id of the request, or a unique beginning of it. */
   replyTo: string
   content: string
 }
@@ -25,15 +25,18 @@ export interface Reply {
  */
 export async function reply(
   ctx: Context,
-  { agentId, replyTo, content }: Reply,
+  { agentId, replyTo: word, content }: Reply,
   onOutcome: OnOutcome,
 ): Promise<void> {
   const { store } = ctx
   await withDrain(ctx, agentId, onOutcome, async (told) => {
-    const isOpen = [...messagesIn(store, OPERATOR)].some(
-      ({ message_id, kind, from }) => message_id === replyTo && kind === 'request' && from === agentId,
+    const open = [...messagesIn(store, OPERATOR)].filter(
+      ({ kind, from }) => kind === 'request' && from === agentId,
     )
-    if (!isOpen) throw noMessage(replyTo)
+    const replyTo = messageIdOf(
+      open.map(({ message_id }) => message_id),
+      word,
+    )
     const sender = { from: OPERATOR, from_path: OPERATOR, to: agentId }
     const draft = {
       message_id: replyId(replyTo),

@@ -125,10 +125,27 @@ describe.concurrent('inbox of the operator', () => {
     const one = await house.ok('inbox', '--take', second, '--json')
     expect(one.json.messages).toMatchObject([{ message_id: second }])
     const rest = await house.ok('inbox', '--take')
-    expect(rest.stdout).toContain(first)
-    expect(rest.stdout).not.toContain(second)
+    expect(rest.stdout).toContain(first.slice(0, 8))
+    expect(rest.stdout).not.toContain(second.slice(0, 8))
     expect((await house.ok('inbox')).stdout).toBe('no messages\n')
     expect((await house.run(['inbox', '--take', first])).exit).toBe(3)
+  })
+
+  test('has the message that each reply answers, and the short ids that --take accepts', async () => {
+    const house = new House()
+    const [first = '', second = ''] = await withReplies(house)
+    const { stdout } = await house.ok('inbox')
+    expect(stdout.replace(/\d{4}-\d\d-\d\d [\d:]+Z/g, 'TIME')).toBe(
+      [
+        `response ${first.slice(0, 8)} from a, TIME\n    > one\n    echo: one\n`,
+        `response ${second.slice(0, 8)} from a, TIME\n    > two\n    echo: two\n`,
+      ].join('\n'),
+    )
+    const { json } = await house.ok('inbox', '--take', second.slice(0, 8).toUpperCase(), '--json')
+    expect(json.messages).toMatchObject([{ message_id: second }])
+    for (const word of ['', 'abc', '-'])
+      expect((await house.run(['inbox', '--take', '--', word])).exit, word).toBe(3)
+    expect((await house.ok('inbox', '--json')).json.messages).toMatchObject([{ message_id: first }])
   })
 
   test('an unknown id is exit 3, and no message is removed', async () => {

@@ -2,27 +2,44 @@
 import { readableTime } from '../../clock.js'
 import type { InboxView, MailView } from '../../schema/output-overview.js'
 
-export function inboxText({ messages, damaged }: InboxView): string {
+/** The shortest beginning of an id to show. */
+const ID_CHARACTERS_MIN = 8
+const QUOTED_CHARACTERS_MAX = 200
+
+/** `asked`: the requests that the messages answer, by id. */
+export function inboxText({ messages, damaged }: InboxView, asked: Map<string, string>): string {
   const files = damaged.map((path) => `damaged: ${path}`)
-  const entries = [...messages.map(mailText), ...files]
+  const characters = shortLength(messages.map(({ message_id }) => message_id))
+  const entries = [...messages.map((mail) => mailText(mail, characters, asked)), ...files]
   return entries.length === 0 ? 'no messages' : entries.join('\n\n')
 }
 
-function mailText({
-  message_id,
-  kind,
-  from_path,
-  reply_to,
-  content,
-  control,
-  not_before,
-  created_at,
-}: MailView) {
+function mailText(
+  { message_id, kind, from_path, reply_to, content, control, not_before, created_at }: MailView,
+  characters: number,
+  asked: Map<string, string>,
+): string {
+  const question = reply_to === null ? undefined : asked.get(reply_to)
   const facts = [
-    `${kind} ${message_id} from ${from_path}, ${readableTime(created_at)}`,
-    reply_to === null ? '' : `in reply to ${reply_to}`,
+    `${kind} ${message_id.slice(0, characters)} from ${from_path}, ${readableTime(created_at)}`,
+    reply_to === null || question !== undefined ? '' : `in reply to ${reply_to.slice(0, characters)}`,
     not_before === null ? '' : `not before ${readableTime(not_before)}`,
   ]
   const text = control === null ? content : control.verb
-  return `${facts.filter(Boolean).join(', ')}\n    ${text.trimEnd().replaceAll('\n', '\n    ')}`
+  const quote = question === undefined ? '' : `\n    > ${quoted(question)}`
+  return `${facts.filter(Boolean).join(', ')}${quote}\n    ${text.trimEnd().replaceAll('\n', '\n    ')}`
+}
+
+/** How many characters of the ids differ, in whole groups of a UUID. */
+function shortLength(ids: string[]): number {
+  const isUnique = (length: number): boolean =>
+    new Set(ids.map((id) => id.slice(0, length))).size === ids.length
+  return [ID_CHARACTERS_MIN, 13, 18, 23].find(isUnique) ?? 36
+}
+
+/** The first line that has text. */
+function quoted(question: string): string {
+  const line = question.trim().split('\n', 1)[0] ?? ''
+  const isWhole = line === question.trim() && line.length <= QUOTED_CHARACTERS_MAX
+  return isWhole ? line : `${line.slice(0, QUOTED_CHARACTERS_MAX)} …`
 }
