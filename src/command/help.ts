@@ -4,7 +4,7 @@ import { CommandHelp, Help } from '@oclif/core/help'
 import { EXIT_MEANINGS } from './exit-codes.js'
 
 const GROUPS = {
-  START: ['spawn', 'fork', 'import', 'set', 'providers', 'providers add', 'plugins'],
+  START: ['spawn', 'fork', 'import', 'set', 'providers', 'providers add', 'models', 'plugins'],
   TALK: ['send', 'retry', 'wait', 'log', 'export', 'inbox'],
   DECIDE: ['answer', 'approve', 'deny', 'resume', 'token rotate'],
   OPERATE: [

@@ -60,7 +60,7 @@ export async function spawn(ctx: Context, request: SpawnRequest, listener: Spawn
     request.ifExists === 'use' && name !== null ? livingOne(ctx, request.parent, name) : undefined
   if (existing !== undefined) return useExisting(ctx, existing, request, listener)
   const { provider } = request
-  if (provider === null) throw noProviderError()
+  if (provider === null) throw noProviderError('--provider NAME')
   const settings = await settingsOf(ctx, { ...request, provider })
   const id = randomUuid()
   const allow = allowedTools(ctx, undefined, request.allow)
@@ -130,9 +130,9 @@ async function useExisting(
 }
 
 /** No provider is a safe default: one that only echoes would let a cron job succeed without any work. */
-function noProviderError(): SubstratError {
+export function noProviderError(naming: string): SubstratError {
   return new SubstratError('PROVIDER_MISCONFIGURED', 'no provider is configured', {
-    hint: 'list them: substrat providers; then set a default: substrat config set provider NAME; or name one: --provider NAME',
+    hint: `list them: substrat providers; then set a default: substrat config set provider NAME; or name one: ${naming}`,
   })
 }
 

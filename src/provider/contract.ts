@@ -38,8 +38,20 @@ interface ProviderFacts {
    * spawn and before each turn. It must change nothing and use no network.
    */
   check?(settings: ProviderSettings): void | Promise<void>
+  /**
+   * The models that `--model` accepts, for `substrat models`. Optional. It may use the network, and must stop soon after `signal`.
+   * Throws a `ProviderFailure`. The model in `settings` may be null.
+   */
+  models?(settings: ProviderSettings, options: CallOptions): Promise<ListedModel[]>
   /** Names of environment variables that hold this provider's secrets. Tools in its turns do not receive them. */
   secrets?(settings: ProviderSettings): string[]
+}
+
+export interface ListedModel {
+  /** As `--model` accepts it. */
+  id: string
+  /** One line. */
+  description?: string
 }
 
 export interface ProviderSettings {

@@ -153,6 +153,17 @@ export const addedProviders = z
   })
   .describe('The installed plugin.')
 
+export const models = z
+  .object({
+    provider: text,
+    models: z.array(
+      z
+        .object({ id: text.describe('As `--model` accepts it.'), description: text.nullable() })
+        .meta({ id: 'listed_model', description: 'A model of a provider.' }),
+    ),
+  })
+  .describe('The models.')
+
 export const schemaNames = z
   .object({ schemas: z.array(z.object({ name: text, description: text })) })
   .describe('The schemas. With SCHEMA, the JSON Schema itself.')
@@ -194,6 +205,7 @@ export type ExportedMessage = z.infer<typeof exportedMessage>
 export type Conversation = z.infer<typeof conversation>
 export type ImportedAgents = z.infer<typeof imported>
 export type SettingView = z.infer<typeof setting>
+export type ModelList = z.infer<typeof models>
 export type AddedProviders = z.infer<typeof addedProviders>
 export type AvailableProvider = z.infer<typeof available>
 export type ProviderListing = z.infer<typeof provider>

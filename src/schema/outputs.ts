@@ -46,6 +46,7 @@ export const OUTPUTS = {
   'config edit': homes.editedConfig,
   providers: homes.providers,
   'providers add': homes.addedProviders,
+  models: homes.models,
   schema: homes.schemaNames,
 }
 

@@ -1,6 +1,7 @@
 /** `anthropic`: Anthropic's Messages API, and compatible servers. */
 import type { ModelEvent, ModelProvider, ModelRequest } from 'substrat/provider'
 import { ask, guardedEvents } from '../../shared/src/model/ask.js'
+import { listModels } from '../../shared/src/model/list-models.js'
 import { askAgainWithoutReasoning } from '../../shared/src/model/reasoning.js'
 import { scrubber } from '../../shared/src/model/secrets.js'
 import { isLast, readAnswer } from './answer.js'
@@ -12,6 +13,10 @@ declare const USER_AGENT: string
 
 const API_VERSION = '2023-06-01'
 
+function headersOf(key: string): Record<string, string> {
+  return { 'x-api-key': key, 'anthropic-version': API_VERSION, 'user-agent': USER_AGENT }
+}
+
 const provider: ModelProvider = {
   kind: 'model',
   description: "Anthropic's models, through the Messages API",
@@ -21,6 +26,18 @@ const provider: ModelProvider = {
     const { key, endpoint, model } = readSettings(settings, process.env)
     scrubber(key, { url: endpoint.url, model }, process.env)
   },
+  async models(settings, { signal }) {
+    // Only the requests of a turn need a model.
+    const { key, endpoint } = readSettings({ ...settings, model: settings.model ?? 'any' }, process.env)
+    const url = new URL(endpoint.url.href.replace(/messages$/, 'models?limit=1000'))
+    return listModels({
+      endpoint: { ...endpoint, url },
+      headers: headersOf(key),
+      signal,
+      environment: process.env,
+      scrub: scrubber(key, { url: endpoint.url, model: '' }, process.env),
+    })
+  },
   async *complete(request, { signal }) {
     const environment = process.env
     const settings = readSettings(request, environment)
@@ -28,7 +45,7 @@ const provider: ModelProvider = {
     const answerTo = (asked: ModelRequest): AsyncIterable<ModelEvent> => {
       const events = ask({
         endpoint,
-        headers: { 'x-api-key': key, 'anthropic-version': API_VERSION, 'user-agent': USER_AGENT },
+        headers: headersOf(key),
         body: messagesBody(asked, settings),
         signal,
         environment,

@@ -1,6 +1,7 @@
 /** `openai`: OpenAI's models, and any server that supports one of its two APIs. */
 import type { ModelEvent, ModelProvider, ModelRequest } from 'substrat/provider'
 import { ask, guardedEvents } from '../../shared/src/model/ask.js'
+import { listModels } from '../../shared/src/model/list-models.js'
 import { askAgainWithoutReasoning } from '../../shared/src/model/reasoning.js'
 import { scrubber } from '../../shared/src/model/secrets.js'
 import { readChat } from './chat-answer.js'
@@ -18,6 +19,10 @@ const APIS = {
   chat: { body: chatBody, read: readChat, isLast: () => false },
 }
 
+function headersOf(key: string | undefined): Record<string, string> {
+  return { 'user-agent': USER_AGENT, ...(key === undefined ? {} : { authorization: `Bearer ${key}` }) }
+}
+
 const provider: ModelProvider = {
   kind: 'model',
   description: 'models of OpenAI, Ollama, vLLM, OpenRouter, llama.cpp and other compatible servers',
@@ -27,6 +32,20 @@ const provider: ModelProvider = {
     const { key, endpoint, model } = readSettings(settings, process.env)
     scrubber(key, { url: endpoint.url, model }, process.env)
   },
+  async models(settings, { signal }) {
+    // Only the requests of a turn need a model.
+    const { key, endpoint } = readSettings({ ...settings, model: settings.model ?? 'any' }, process.env)
+    return listModels({
+      endpoint: {
+        ...endpoint,
+        url: new URL(endpoint.url.href.replace(/(responses|chat\/completions)$/, 'models')),
+      },
+      headers: headersOf(key),
+      signal,
+      environment: process.env,
+      scrub: scrubber(key, { url: endpoint.url, model: '' }, process.env),
+    })
+  },
   async *complete(request, { signal }) {
     const environment = process.env
     const settings = readSettings(request, environment)
@@ -35,10 +54,7 @@ const provider: ModelProvider = {
     const answerTo = (asked: ModelRequest): AsyncIterable<ModelEvent> => {
       const events = ask({
         endpoint,
-        headers: {
-          'user-agent': USER_AGENT,
-          ...(key === undefined ? {} : { authorization: `Bearer ${key}` }),
-        },
+        headers: headersOf(key),
         body: api.body(asked, settings),
         signal,
         environment,

@@ -42,6 +42,19 @@ function commonCases(provider: Provider, { settings, refused }: ConformanceFixtu
     }),
     caseOf('check accepts settings that work', async () => provider.check?.(settings)),
   ]
+  if (provider.models !== undefined) {
+    cases.push(
+      caseOf('models lists each model once', async () => {
+        const listed = (await provider.models?.(settings, { signal: neverSignal() })) ?? []
+        const ids = listed.map(({ id }) => id)
+        demand(
+          ids.every((id) => typeof id === 'string' && id !== ''),
+          'each model must have an id',
+        )
+        demand(new Set(ids).size === ids.length, 'a model must be listed once')
+      }),
+    )
+  }
   if (refused === undefined) return cases
   const refuses = caseOf('check refuses settings that cannot work as misconfigured', async () => {
     const type = await failureOf(async () => provider.check?.(refused))

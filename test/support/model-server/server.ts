@@ -106,9 +106,25 @@ interface State {
   bindings: Bindings
 }
 
+/** Both vendors answer in this form; only Anthropic gives a name for people. A key that is no ASCII word is wrong. */
+function sendModels({ headers }: IncomingMessage, response: ServerResponse): void {
+  const isAnthropic = headers['anthropic-version'] !== undefined
+  const key = isAnthropic ? headers['x-api-key'] : headers.authorization?.replace(/^Bearer /, '')
+  if (key === undefined || key === 'wrong')
+    return sendJson(response, 401, {
+      error: { message: 'Incorrect API key provided.', type: 'authentication_error' },
+    })
+  const data = isAnthropic
+    ? [{ type: 'model', id: 'claude-large', display_name: 'Claude Large' }]
+    : ['gpt-small', 'gpt-large'].map((id) => ({ object: 'model', id }))
+  sendJson(response, 200, { object: 'list', data, has_more: false })
+}
+
 async function serve(state: State, request: IncomingMessage, response: ServerResponse): Promise<void> {
   const path = request.url ?? ''
   if (path === '/__requests') return sendJson(response, 200, recordsWithoutKeys(state.requests))
+  if (request.method === 'GET' && path.replace(/\?.*$/, '') === '/v1/models')
+    return sendModels(request, response)
   const [api, dialect] = DIALECTS[path] ?? []
   const text = await bodyOf(request)
   if (api === undefined || dialect === undefined || request.method !== 'POST') {

@@ -5,7 +5,7 @@ import { createParser } from 'eventsource-parser'
 import type { ModelEvent } from 'substrat/provider'
 import { failure, isFailure } from '../failure.js'
 import { type ApiError, apiFailure, readApiError } from './api-error.js'
-import { type Answer, post } from './post.js'
+import { type Answer, request } from './post.js'
 import type { Environment } from './proxy.js'
 import type { Endpoint } from './settings.js'
 
@@ -34,7 +34,8 @@ const DONE = '[DONE]'
 /** Ends after the last event, or at the end of the stream. The caller decides whether that was too early. */
 export async function* ask(options: Ask): AsyncGenerator<WireEvent, void, undefined> {
   const { endpoint, signal, environment } = options
-  const answer = await post({
+  const answer = await request({
+    method: 'POST',
     url: endpoint.url,
     headers: {
       ...options.headers,
@@ -71,6 +72,20 @@ export async function* guardedEvents(
 ): AsyncGenerator<ModelEvent, void, undefined> {
   try {
     yield* events
+  } catch (error) {
+    signal.throwIfAborted()
+    throw scrubbedError(error, scrub, CAUSES_MAX)
+  }
+}
+
+/** The same for one result. */
+export async function guarded<T>(
+  act: () => Promise<T>,
+  signal: AbortSignal,
+  scrub: (text: string) => string,
+): Promise<T> {
+  try {
+    return await act()
   } catch (error) {
     signal.throwIfAborted()
     throw scrubbedError(error, scrub, CAUSES_MAX)

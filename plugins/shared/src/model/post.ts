@@ -1,5 +1,5 @@
 /**
- * Sends one POST, and reads the bytes of its answer.
+ * Sends one request, and reads the bytes of its answer.
  *
  * Invariants:
  * - Aborting the signal destroys the socket at once.
@@ -12,7 +12,8 @@ import { failure, isFailure } from '../failure.js'
 import type { Environment } from './proxy.js'
 import { type Route, refusedByProxy, routeTo } from './route.js'
 
-export interface PostOptions {
+export interface RequestOptions {
+  method: 'GET' | 'POST'
   url: URL
   headers: Record<string, string>
   body: string
@@ -36,7 +37,7 @@ export interface Answer {
 // Time for a server to end an answer that is complete. After that its connection is closed.
 const DRAIN_MS_MAX = 1000
 
-export async function post(options: PostOptions): Promise<Answer> {
+export async function request(options: RequestOptions): Promise<Answer> {
   options.signal.throwIfAborted()
   try {
     return await send(options, true)
@@ -49,14 +50,14 @@ export async function post(options: PostOptions): Promise<Answer> {
 
 class StaleConnection extends Error {}
 
-async function send(options: PostOptions, reuse: boolean): Promise<Answer> {
+async function send(options: RequestOptions, reuse: boolean): Promise<Answer> {
   const { url, environment, signal } = options
   const stall = new StallTimer(options.stallTimeoutMs, url.host)
   let request: ClientRequest | undefined
   const opened = (async () => {
     const route = await routeTo(url, { environment, signal: AbortSignal.any([signal, stall.signal]), reuse })
     stall.signal.throwIfAborted()
-    request = route.open({ method: 'POST', headers: options.headers, signal })
+    request = route.open({ method: options.method, headers: options.headers, signal })
     const response = await answerOf(request, options.body)
     if (response.statusCode === 407) {
       response.destroy()
@@ -82,7 +83,7 @@ function answerOf(request: ClientRequest, body: string): Promise<IncomingMessage
   })
 }
 
-function answer(route: Route, response: IncomingMessage, options: PostOptions): Answer {
+function answer(route: Route, response: IncomingMessage, options: RequestOptions): Answer {
   response.setEncoding('utf8')
   response.on('error', () => {})
   return {
@@ -104,7 +105,7 @@ function answer(route: Route, response: IncomingMessage, options: PostOptions): 
 async function* chunksOf(
   response: IncomingMessage,
   target: string,
-  { stallTimeoutMs }: PostOptions,
+  { stallTimeoutMs }: RequestOptions,
 ): AsyncGenerator<string, void, undefined> {
   const iterator = response.iterator({ destroyOnReturn: false })
   for (;;) {
