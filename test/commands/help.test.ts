@@ -56,7 +56,7 @@ describe.concurrent('help', () => {
   test.each(commands.map((words) => words.join(' ')))(
     'of %s says what it does, how it is used, with an example',
     async (command) => {
-      const stdout = await Pages.of(command.split(' '))
+      const stdout = await Pages.of([command.replaceAll(' ', ':')])
       const [summary = ''] = stdout.split('\n')
       expect(summary).toMatch(/^[A-Z].*[.;:]?/)
       expect(stdout).toContain(`$ substrat ${command}`)
@@ -120,7 +120,7 @@ describe.concurrent('other words', () => {
     ])
     const { stdout } = await house.ok('providers')
     expect(stdout).toMatch(
-      /^NAME +KIND +FROM +DESCRIPTION\nscripted +model +built-in +\S.*\n {4}scenario +.*\nexec +agent +built-in +\S.*\n {4}command +.*\n$/,
+      /^NAME +KIND +FROM +DESCRIPTION\nscripted +model +built-in +\S.*\n {4}scenario +.*\nexec +agent +built-in +\S.*\n {4}command +.*\n {4}history +.*\nacp +- +not installed /,
     )
   })
 })

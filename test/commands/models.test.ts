@@ -46,13 +46,13 @@ describe.concurrent('models', () => {
     )
   })
 
-  test('of a provider without a list exits 8', async () => {
+  test('exits 8 for a provider without a list', async () => {
     const { exit, stderr } = await new House().run(['models', 'exec'])
     expect(exit).toBe(8)
     expect(stderr).toMatch(/^substrat: the provider exec cannot list its models \(/)
   })
 
-  test('of an unknown provider, or with an unknown option, is refused', async () => {
+  test('refuses an unknown provider or option', async () => {
     const house = new House()
     expect((await house.run(['models', 'nobody'])).exit).toBe(3)
     expect((await house.run(['models', 'exec', '--option', 'colour=red'])).exit).toBe(2)

@@ -58,8 +58,11 @@ test('the JSON of every command has the shape of src/schema', async () => {
   await json('terminate', 'goes')
   await json('remove', goes)
   await json('prune', '--older-than', '0s')
-  const plugin = { name: 'substrat-provider-x', providers: { x: 'export default {}' } }
+  const lists = `{ kind: 'model', description: 'x', options: {}, async *complete() {}, models: async () => [{ id: 'm' }] }`
+  const plugin = { name: 'substrat-provider-x', providers: { x: `export default ${lists}` } }
   await json('providers', 'add', writePlugin(house.root, plugin))
+  const models = await House.ofProcesses(house.env as Record<string, string>).run(['models', 'x', '--json'])
+  expect(models).toMatchObject({ exit: 0, stderr: '' })
   expect(Object.keys(OUTPUTS).filter((name) => !checkedCommands.has(name))).toEqual([])
 })
 

@@ -33,6 +33,7 @@ const SECTIONS: Record<string, Record<string, z.ZodObject>> = {
   export: { export: conversation, 'export -o': written },
   config: { 'config list': settings, 'config get': oneSetting, 'config set': changedSetting },
   providers: { providers: OUTPUTS.providers },
+  models: { models: OUTPUTS.models },
   schema: { schema: OUTPUTS.schema },
 }
 

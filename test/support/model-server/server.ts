@@ -106,18 +106,16 @@ interface State {
   bindings: Bindings
 }
 
-/** Both vendors answer in this form; only Anthropic gives a name for people. A key that is no ASCII word is wrong. */
+/** Both vendors answer in this form; only Anthropic gives a name for people. The key `wrong` is refused. */
 function sendModels({ headers }: IncomingMessage, response: ServerResponse): void {
   const isAnthropic = headers['anthropic-version'] !== undefined
   const key = isAnthropic ? headers['x-api-key'] : headers.authorization?.replace(/^Bearer /, '')
-  if (key === undefined || key === 'wrong')
-    return sendJson(response, 401, {
-      error: { message: 'Incorrect API key provided.', type: 'authentication_error' },
-    })
+  const error = { message: 'Incorrect API key provided.', type: 'authentication_error' }
   const data = isAnthropic
     ? [{ type: 'model', id: 'claude-large', display_name: 'Claude Large' }]
     : ['gpt-small', 'gpt-large'].map((id) => ({ object: 'model', id }))
-  sendJson(response, 200, { object: 'list', data, has_more: false })
+  if (key === undefined || key === 'wrong') sendJson(response, 401, { error })
+  else sendJson(response, 200, { object: 'list', data, has_more: false })
 }
 
 async function serve(state: State, request: IncomingMessage, response: ServerResponse): Promise<void> {
