@@ -18,6 +18,7 @@ export default class Show extends BaseCommand {
     const { args, flags } = await this.parse(Show)
     const { store, agentId } = this.resolveForRead(args.agent)
     const agent = showAgent(store, agentId)
-    this.printObject(agent, flags.reply ? (agent.reply ?? '') : describeAgent(agent))
+    if (flags.reply) this.printObject(agent, agent.reply ?? '')
+    else this.printObject(agent, describeAgent(agent, this.providers.remedy(agent.agent.provider)))
   }
 }

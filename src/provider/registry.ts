@@ -137,6 +137,13 @@ export class ProviderRegistry {
     if (this.list().every((entry) => entry.name !== name)) throw this.notFoundError(name)
   }
 
+  /** What a person runs to get the provider. Undefined if it is installed. */
+  remedy(name: string): string | undefined {
+    if (BUILT_IN.some((entry) => entry.name === name) || this.list().some((entry) => entry.name === name))
+      return undefined
+    return this.notFoundError(name).hint
+  }
+
   private notFoundError(name: string): SubstratError {
     if (this.available().some((official) => official.name === name)) {
       return new SubstratError('PROVIDER_NOT_FOUND', `the provider ${name} is not installed`, {

@@ -37,7 +37,15 @@ describe.concurrent('providers add', () => {
     expect((await house.ok('providers')).stdout).toMatch(
       /^openai +- +not installed .*: substrat providers add openai$/m,
     )
+    const plugin = { name: 'substrat-provider-mine', providers: { openai: SHOUT } }
+    await house.ok('providers', 'add', writePlugin(house.root, plugin))
+    const agent = await house.spawn('a', '--provider', 'openai')
+    await house.ok('plugins', 'uninstall', 'substrat-provider-mine')
+    expect((await house.ok('show', agent)).stdout).toMatch(
+      /^provider +openai\n +not installed; install it: substrat providers add openai$/m,
+    )
     await house.ok('providers', 'add', 'openai')
+    expect((await house.ok('show', agent)).stdout).not.toContain('not installed')
     const { json } = await house.ok('providers', 'openai', '--json')
     expect(json.providers).toMatchObject([{ name: 'openai', kind: 'model', keys: ['OPENAI_API_KEY'] }])
     await house.ok('config', 'set', 'openai.model', 'm')

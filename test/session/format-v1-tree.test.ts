@@ -119,6 +119,7 @@ describe('writing to the frozen home of the tree', () => {
         appendTurn(session, 'after the thaw', 'echo: after the thaw')
       }
       sendOutbox(session, { isRepeat: true, note: expect.unreachable })
+      session.appendLast([])
       await session.close((state) => state.reminders.length > 0 || store.mail.ids(state.id).length > 0)
     }
     expect(checkHome(store, { isRecovered: true })).toEqual([])

@@ -33,7 +33,8 @@ function cellsOf(agent: ListedAgent): string[] {
   return [path, shortId, state, status, provider, String(inbox), readableTime(updated_at)]
 }
 
-export function describeAgent(shown: ShownAgent): string {
+/** `remedy`: what a person runs if the agent's provider is not installed. */
+export function describeAgent(shown: ShownAgent, remedy?: string): string {
   const { agent, run, holder, trouble, next, title, instructions, options, wait } = shown
   const lines: [string, string | null][] = [
     ['agent', agent.path === agent.id ? agent.id : `${agent.path} (${agent.id})`],
@@ -51,6 +52,7 @@ export function describeAgent(shown: ShownAgent): string {
         .filter(Boolean)
         .join(' '),
     ],
+    ['', remedy === undefined ? null : `not installed; ${remedy}`],
     ['workspace', agent.workspace],
     ['instructions', instructions === null ? null : firstLine(instructions)],
     ...Object.entries(shown.metadata).map(([key, value], index): [string, string] => [
