@@ -164,8 +164,10 @@ class Ground {
       hostile.values === undefined
         ? []
         : [['send', 'a', 'hello', '--turn-timeout', ENDLESS_TIMEOUT, '--if-waiting', 'supersede']]
-    for (const argv of [...streams, ['show', 'a'], ['log', 'a']]) {
-      const seen = await onTerminal(this.lab, place.home, argv, this.environment(place, hostile))
+    for (const argv of [...streams, ['show', 'a'], ['log', 'a', '--no-pager']]) {
+      // Without the colours of substrat, each control sequence is one of the program.
+      const env = { ...this.environment(place, hostile), NO_COLOR: '1' }
+      const seen = await onTerminal(this.lab, place.home, argv, env)
       const steering = STEERING.exec(seen.replaceAll('\r\u001b[K', '').replaceAll(/\r\n/g, '\n'))
       if (steering !== null)
         say(

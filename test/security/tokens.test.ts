@@ -16,7 +16,8 @@ vi.mock('node:crypto', async (importOriginal) => {
 })
 
 const { token, secret } = mintToken('9999-12-01T00:00:00.000Z')
-const state = { id: 'a', name: 'a', tokens: [{ ...token, status: 'minted' } as TokenEntry] } as State
+const tokens = [{ ...token, status: 'minted' } as TokenEntry]
+const state = { id: 'a', name: 'a', tokens, recovery: { interruption: null } } as unknown as State
 
 beforeEach(() => {
   compared.length = 0
