@@ -7,7 +7,7 @@ import { launchBrowser } from '../test/support/chromium.js'
 import { DemoHome, fillHome } from './page/demo-home.js'
 
 const { values } = parseArgs({ options: { only: { type: 'string' }, out: { type: 'string' } } })
-const output = path.resolve(values.out ?? 'plugins/serve/page/images')
+const output = path.resolve(values.out ?? 'docs/images')
 
 /** The views, by the fragment of their address. */
 const VIEWS: Record<string, { hash: string; ready: string; before?: (page: Page) => Promise<unknown> }> = {

@@ -137,7 +137,7 @@ export class ProviderRegistry {
     if (this.list().every((entry) => entry.name !== name)) throw this.notFoundError(name)
   }
 
-  /** What a person runs to get the provider. Undefined if it is installed. */
+  /** The command that installs the provider. Undefined if it is installed. */
   remedy(name: string): string | undefined {
     if (BUILT_IN.some((entry) => entry.name === name) || this.list().some((entry) => entry.name === name))
       return undefined

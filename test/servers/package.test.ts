@@ -280,7 +280,8 @@ test('the types of each export resolve in a strict project', async () => {
 })
 
 test('the package contains every file that its README and documents link to', () => {
-  const documents = ['README.md', ...readdirSync(path.join(installed, 'docs')).map((name) => `docs/${name}`)]
+  const pages = readdirSync(path.join(installed, 'docs')).filter((name) => name.endsWith('.md'))
+  const documents = ['README.md', ...pages.map((name) => `docs/${name}`)]
   const missing = documents.flatMap((file) => {
     const text = readFileSync(path.join(installed, file), 'utf8')
     const links = [...text.matchAll(/\]\((?!https?:|#)([^)#]+)/g)].map(([, link]) => link as string)

@@ -33,7 +33,7 @@ function cellsOf(agent: ListedAgent): string[] {
   return [path, shortId, state, status, provider, String(inbox), readableTime(updated_at)]
 }
 
-/** `remedy`: what a person runs if the agent's provider is not installed. */
+/** `remedy`: the command that installs the agent's provider. */
 export function describeAgent(shown: ShownAgent, remedy?: string): string {
   const { agent, run, holder, trouble, next, title, instructions, options, wait } = shown
   const lines: [string, string | null][] = [
