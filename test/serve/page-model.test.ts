@@ -2,6 +2,7 @@
 import { describe, expect, test } from 'vitest'
 import type { SessionRecord } from '../../plugins/serve/page/src/api/types.js'
 import { conversationOf } from '../../plugins/serve/page/src/model/conversation.js'
+import { isLate } from '../../plugins/serve/page/src/model/live-text.js'
 import { ticksIn, timelineOf } from '../../plugins/serve/page/src/model/timeline.js'
 import { treeRows } from '../../plugins/serve/page/src/model/tree.js'
 import { daysOf, niceCeiling } from '../../plugins/serve/page/src/model/usage.js'
@@ -154,4 +155,24 @@ test('a plot has every day of its period, and a scale of round numbers', () => {
     '2026-11-23 0',
   ])
   expect([1, 7, 33, 95, 1234].map(niceCeiling)).toEqual([4, 8, 40, 100, 2000])
+})
+
+describe('live text that comes after a record', () => {
+  test.each<[string, string[], boolean]>([
+    ['of a request that is open', ['run.started', 'model.requested'], false],
+    [
+      'of a request whose reply is recorded',
+      ['run.started', 'model.requested', 'message.agent', 'model.responded'],
+      true,
+    ],
+    ['of the next request', ['run.started', 'model.requested', 'model.failed', 'model.requested'], false],
+    ['of a program after its first words', ['run.started', 'provider.started', 'message.agent'], false],
+    ['of a turn that has ended', ['run.started', 'provider.started', 'message.agent', 'run.completed'], true],
+    ['of a turn that continues', ['run.started', 'run.interrupted', 'run.resumed'], false],
+    ['of a turn without a record', [], false],
+  ])('is shown unless the record has replaced it: %s', (_, kinds, late) => {
+    const records = recordsOf(...kinds.map((kind, second): [number, string] => [second, kind]))
+    expect(isLate(records, 'r')).toBe(late)
+    expect(isLate(records, 'another')).toBe(false)
+  })
 })

@@ -2,6 +2,7 @@
 import { call, Problem } from '../api/client.js'
 import { follow, type ServerEvent } from '../api/stream.js'
 import type { SessionRecord, ShownAgent } from '../api/types.js'
+import { ENDS_LIVE, isLate } from '../model/live-text.js'
 import { agents } from './home.js'
 import { soon } from './soon.js'
 import { Store } from './store.js'
@@ -20,16 +21,6 @@ const PAGE = 500
 const DRAW_MS = 50
 /** Shown again after these changes; one reading for many of them. */
 const SHOW_MS = 120
-
-/** The records that end a live text: the durable reply has replaced it. */
-const ENDS_LIVE: ReadonlySet<string> = new Set([
-  'message.agent',
-  'model.responded',
-  'model.failed',
-  'run.failed',
-  'run.cancelled',
-  'run.interrupted',
-])
 
 export class AgentFollower {
   readonly state = new Store<AgentState>(undefined)
@@ -112,8 +103,8 @@ export class AgentFollower {
       if (ENDS_LIVE.has(record.kind)) this.live = ''
       this.showSoon()
     } else if (event === 'live') {
-      const { content } = JSON.parse(data) as { content?: unknown }
-      if (typeof content === 'string') this.live += content
+      const { content, run_id: runId } = JSON.parse(data) as { content?: unknown; run_id?: unknown }
+      if (typeof content === 'string' && !isLate(this.records, runId)) this.live += content
     } else return
     this.drawSoon()
   }
