@@ -24,6 +24,6 @@ export async function exclusively<T>(
   try {
     return act()
   } finally {
-    right.release()
+    await right.release()
   }
 }
