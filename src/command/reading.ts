@@ -2,8 +2,9 @@
  * The functions of the reading commands, for the plugin substrat-serve (dist/reading.cjs). The plugin loads them from the
  * substrat that runs it, so that both read a home by the same rules. No command loads this file.
  */
-export { runOfKey } from '../dispatch/keyed-message.js'
-export { type ErrorCode, EXIT_STATUS, SubstratError } from '../errors.js'
+export { runOfKey, runOfMessage } from '../dispatch/keyed-message.js'
+export { decisionCommands } from '../dispatch/turn-obstacle.js'
+export { type ErrorCode, EXIT_STATUS, SubstratError, shellWord } from '../errors.js'
 export { OPERATOR } from '../format.js'
 export { viewInbox } from '../operations/inbox.js'
 export { agentReader, type ListFilter, listAgents, showAgent } from '../operations/list-and-show.js'
@@ -27,3 +28,4 @@ export { resolveAgent } from '../tree/names.js'
 export { callingAgent } from './caller.js'
 export { parseDuration } from './durations.js'
 export { errorLine } from './output.js'
+export { askText } from './print/ask-text.js'

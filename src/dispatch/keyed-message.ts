@@ -9,7 +9,7 @@ import type { Message } from '../mail/message.js'
 import { deriveId, digestOf } from '../session/ids.js'
 import { isSameKey } from '../session/key-hashes.js'
 import { findKey } from '../session/key-index.js'
-import { type PastRun, readPastRun } from '../session/past-run.js'
+import { type PastRun, readContinuedRun, readPastRun } from '../session/past-run.js'
 import type { State } from '../session/state.js'
 import { troubleOf } from '../session/trouble.js'
 import type { Store } from '../storage/store.js'
@@ -109,6 +109,24 @@ export function nextIdOfKey(store: Store, state: State, key: string): string {
 export function runOfKey(store: Store, agentId: string, key: string): string | undefined {
   const entry = findKey(store, readState(store, agentId), key)
   return entry === undefined || entry === 'lost' ? undefined : readPastRun(store, agentId, entry).run_id
+}
+
+/**
+ * The latest run of the turn of this message. Undefined if the log does not have its key. Throws KEY_CONFLICT if the key is that of
+ * a different message.
+ */
+export function runOfMessage(
+  store: Store,
+  agentId: string,
+  { key, content }: { key: string; content: string },
+): PastRun | undefined {
+  const state = readState(store, agentId)
+  const entry = findKey(store, state, key)
+  if (entry === 'lost') throw lostKey(state, key)
+  if (entry === undefined) return undefined
+  const run = readContinuedRun(store, agentId, entry)
+  if (run.digest !== digestOf(content)) throw keyConflict(state, { key })
+  return run
 }
 
 /**

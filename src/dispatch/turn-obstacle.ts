@@ -79,7 +79,7 @@ function nextOfWait(wait: Wait, word: string): string {
 }
 
 /** The commands with which the operator decides a parked turn. */
-export function decisionCommands(word: string, wait: Wait): string {
+export function decisionCommands(word: string, wait: Pick<Wait, 'kind' | 'call_ids'>): string {
   const { kind } = wait
   if (kind === 'tool_result') return resultCommand(word, wait)
   return kind === 'input' ? answerCommand(word) : `substrat approve ${word}, or substrat deny ${word}`
@@ -92,7 +92,7 @@ export function awaitedThing({ kind }: Pick<Wait, 'kind'>): string {
 }
 
 /** Without `--call`, a wait for several results would refuse the command after it has rotated the token. */
-function resultCommand(word: string, { call_ids }: Wait): string {
+function resultCommand(word: string, { call_ids }: Pick<Wait, 'call_ids'>): string {
   const call = call_ids.length > 1 ? ' --call CALL_ID' : ''
   return `substrat token rotate ${word} | substrat resume ${word} --token -${call} --result FILE`
 }

@@ -383,6 +383,80 @@ export interface paths {
         patch?: never;
         trace?: never;
     };
+    "/v1/chat/completions": {
+        parameters: {
+            query?: never;
+            header?: never;
+            path?: never;
+            cookie?: never;
+        };
+        get?: never;
+        put?: never;
+        /**
+         * Send a message to an agent, in the form of the OpenAI Chat Completions API
+         * @description Answers when the turn has ended. The agent has its own conversation, instructions and tools; other fields of the request have no effect.
+         */
+        post: operations["createChatCompletion"];
+        delete?: never;
+        options?: never;
+        head?: never;
+        patch?: never;
+        trace?: never;
+    };
+    "/v1/responses": {
+        parameters: {
+            query?: never;
+            header?: never;
+            path?: never;
+            cookie?: never;
+        };
+        get?: never;
+        put?: never;
+        /**
+         * Send a message to an agent, in the form of the OpenAI Responses API
+         * @description Answers when the turn has ended. The agent has its own conversation, instructions and tools; other fields of the request have no effect.
+         */
+        post: operations["createResponse"];
+        delete?: never;
+        options?: never;
+        head?: never;
+        patch?: never;
+        trace?: never;
+    };
+    "/v1/models": {
+        parameters: {
+            query?: never;
+            header?: never;
+            path?: never;
+            cookie?: never;
+        };
+        /** List the agents, in the form of the OpenAI API */
+        get: operations["listModels"];
+        put?: never;
+        post?: never;
+        delete?: never;
+        options?: never;
+        head?: never;
+        patch?: never;
+        trace?: never;
+    };
+    "/v1/models/{agent}": {
+        parameters: {
+            query?: never;
+            header?: never;
+            path?: never;
+            cookie?: never;
+        };
+        /** Show one agent, in the form of the OpenAI API */
+        get: operations["showModel"];
+        put?: never;
+        post?: never;
+        delete?: never;
+        options?: never;
+        head?: never;
+        patch?: never;
+        trace?: never;
+    };
 }
 export type webhooks = Record<string, never>;
 export interface components {
@@ -1850,6 +1924,114 @@ export interface components {
         terminated_agents: {
             agents: components["schemas"]["agent"][];
         };
+        /** @description The reply in the form of the OpenAI API. */
+        chat_completion: {
+            /** @description `chatcmpl-` and the id of the run. */
+            id: string;
+            /** @constant */
+            object: "chat.completion";
+            created: number;
+            model: string;
+            choices: {
+                /** @constant */
+                index: 0;
+                message: {
+                    /** @constant */
+                    role: "assistant";
+                    content: string;
+                    refusal: null;
+                };
+                logprobs: null;
+                /** @constant */
+                finish_reason: "stop";
+            }[];
+            /** @description Absent if unknown. */
+            usage?: {
+                prompt_tokens: number;
+                completion_tokens: number;
+                total_tokens: number;
+            };
+        };
+        /** @description An error in the form of the OpenAI API. */
+        openai_error: {
+            error: {
+                /** @description The event, and what to do next. */
+                message: string;
+                /** @enum {string} */
+                type: "invalid_request_error" | "rate_limit_error" | "server_error";
+                /** @description The field of the request that is not valid. */
+                param: string | null;
+                /** @description A code of that API, or an error code of substrat. */
+                code: string;
+            };
+        };
+        /** @description The reply in the form of the OpenAI API. */
+        response: {
+            /** @description `resp_` and the id of the run. */
+            id: string;
+            /** @constant */
+            object: "response";
+            created_at: number;
+            /** @enum {string} */
+            status: "in_progress" | "completed" | "failed";
+            model: string;
+            output: {
+                id: string;
+                /** @constant */
+                type: "message";
+                /** @constant */
+                role: "assistant";
+                /** @constant */
+                status: "completed";
+                content: {
+                    /** @constant */
+                    type: "output_text";
+                    text: string;
+                    annotations: unknown[];
+                }[];
+            }[];
+            error: {
+                code: string;
+                message: string;
+            } | null;
+            incomplete_details: null;
+            instructions: null;
+            metadata: {
+                [key: string]: string;
+            };
+            /** @constant */
+            parallel_tool_calls: false;
+            previous_response_id: string | null;
+            temperature: null;
+            /** @constant */
+            tool_choice: "none";
+            tools: unknown[];
+            top_p: null;
+            /** @description Null if unknown. */
+            usage: ({
+                input_tokens: number;
+                output_tokens: number;
+                total_tokens: number;
+            } & {
+                [key: string]: unknown;
+            }) | null;
+        };
+        /** @description An agent in the form of the OpenAI API. */
+        model: {
+            /** @description The path of the agent. */
+            id: string;
+            /** @constant */
+            object: "model";
+            created: number;
+            /** @constant */
+            owned_by: "substrat";
+        };
+        /** @description The agents in the form of the OpenAI API. */
+        model_list: {
+            /** @constant */
+            object: "list";
+            data: components["schemas"]["model"][];
+        };
     };
     responses: never;
     parameters: never;
@@ -2825,6 +3007,195 @@ export interface operations {
                 };
                 content: {
                     "application/problem+json": components["schemas"]["problem"];
+                };
+            };
+        };
+    };
+    createChatCompletion: {
+        parameters: {
+            query?: never;
+            header?: {
+                /** @description A repeated key is delivered once and has the first reply. Without it, an equal message is another message. */
+                "Idempotency-Key"?: string;
+            };
+            path?: never;
+            cookie?: never;
+        };
+        requestBody: {
+            content: {
+                "application/json": {
+                    /** @description The path of the agent. */
+                    model: string;
+                    /** @description Only the last message of the role `user` is sent. */
+                    messages: ({
+                        role: string;
+                        content?: unknown;
+                    } & {
+                        [key: string]: unknown;
+                    })[];
+                    /** @description Answer with events as the reply is written. */
+                    stream?: boolean | null;
+                    stream_options?: ({
+                        include_usage?: boolean | null;
+                    } & {
+                        [key: string]: unknown;
+                    }) | null;
+                    /** @description Only 1. */
+                    n?: unknown;
+                    /** @description Not `required`, and no named tool. */
+                    tool_choice?: unknown;
+                    function_call?: unknown;
+                    /** @description Only `text`. */
+                    response_format?: unknown;
+                    /** @description Only `text`. */
+                    modalities?: unknown;
+                    /** @description Only false. */
+                    logprobs?: unknown;
+                };
+            };
+        };
+        responses: {
+            /** @description The reply. */
+            200: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["chat_completion"];
+                    "text/event-stream": string;
+                };
+            };
+            /** @description An error: 400, 401, 403, 404, 405, 409, 410, 413, 415, 422, 423, 429, 500, 502, 503, 504, 507. */
+            default: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["openai_error"];
+                };
+            };
+        };
+    };
+    createResponse: {
+        parameters: {
+            query?: never;
+            header?: {
+                /** @description A repeated key is delivered once and has the first reply. Without it, an equal message is another message. */
+                "Idempotency-Key"?: string;
+            };
+            path?: never;
+            cookie?: never;
+        };
+        requestBody: {
+            content: {
+                "application/json": {
+                    /** @description The path of the agent. */
+                    model: string;
+                    /** @description Only the last message of the role `user` is sent. */
+                    input: string | ({
+                        type?: string;
+                        role?: string;
+                        content?: unknown;
+                    } & {
+                        [key: string]: unknown;
+                    })[];
+                    /** @description Answer with events as the reply is written. */
+                    stream?: boolean | null;
+                    /** @description Has no effect: an agent has one conversation. */
+                    previous_response_id?: string | null;
+                    metadata?: {
+                        [key: string]: string;
+                    } | null;
+                    /** @description Not `required`, and no named tool. */
+                    tool_choice?: unknown;
+                    /** @description Only the format `text`. */
+                    text?: unknown;
+                    /** @description Only false. */
+                    background?: unknown;
+                    /** @description Must be absent. */
+                    prompt?: unknown;
+                };
+            };
+        };
+        responses: {
+            /** @description The reply. */
+            200: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["response"];
+                    "text/event-stream": string;
+                };
+            };
+            /** @description An error: 400, 401, 403, 404, 405, 409, 410, 413, 415, 422, 423, 429, 500, 502, 503, 504, 507. */
+            default: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["openai_error"];
+                };
+            };
+        };
+    };
+    listModels: {
+        parameters: {
+            query?: never;
+            header?: never;
+            path?: never;
+            cookie?: never;
+        };
+        requestBody?: never;
+        responses: {
+            /** @description The agents, without terminated ones. */
+            200: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["model_list"];
+                };
+            };
+            /** @description An error: 400, 401, 403, 404, 405, 409, 410, 413, 415, 422, 423, 429, 500, 502, 503, 504, 507. */
+            default: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["openai_error"];
+                };
+            };
+        };
+    };
+    showModel: {
+        parameters: {
+            query?: never;
+            header?: never;
+            path: {
+                /** @description A name, a path (`lead%2Ftests`), a UUID or the beginning of one. */
+                agent: string;
+            };
+            cookie?: never;
+        };
+        requestBody?: never;
+        responses: {
+            /** @description The agent. */
+            200: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["model"];
+                };
+            };
+            /** @description An error: 400, 401, 403, 404, 405, 409, 410, 413, 415, 422, 423, 429, 500, 502, 503, 504, 507. */
+            default: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["openai_error"];
                 };
             };
         };

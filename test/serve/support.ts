@@ -60,7 +60,7 @@ export interface Answer<Id extends keyof operations> {
   /** The JSON of a success. */
   data: JsonOf<operations[Id]['responses'], 200 | 201 | 202>
   /** The JSON of an error. */
-  problem: operations[Id]['responses']['default']['content']['application/problem+json']
+  problem: operations['listAgents']['responses']['default']['content']['application/problem+json']
 }
 
 export class Served {

@@ -45,8 +45,8 @@ export function buildApp(
       const call: Call = {
         server,
         agent: req.param('agent') ?? '',
-        query: each.query === undefined ? {} : parsed(each.query, queryOf(req.url), 'query'),
-        body: each.body === undefined ? {} : parsed(each.body, await jsonBody(req.raw), 'body'),
+        query: each.query === undefined ? {} : parsed(each.query.strict(), queryOf(req.url), 'query'),
+        body: each.body === undefined ? {} : parsed(bodyOf(each.body, each), await jsonBody(req.raw), 'body'),
         headers: req.raw.headers,
         resumeToken,
         signal: req.raw.signal,
@@ -62,20 +62,19 @@ export function buildApp(
     return new Response(document, { headers: { 'content-type': 'application/json' } })
   })
   app.get('*', async ({ req }, next) => page.answer(req.raw) ?? next())
-  const known = new Set(routes.map(({ path }) => path.replaceAll(/\{\w+\}/g, '*')))
-  app.notFound(({ req }) => {
-    const isKnown = [...known].some((path) => isLike(path, req.path))
-    const { method, path } = req
-    if (isKnown)
-      return problemResponse(
-        new Refusal('METHOD_REFUSED', `${path} does not take ${method}`, `see ${OPENAPI_PATH}`),
-      )
-    return problemResponse(
-      new Refusal('NO_SUCH_PATH', `there is no ${path.slice(0, 200)}`, `see ${OPENAPI_PATH}`),
-    )
+  const routeOf = (path: string): Route | undefined => routes.find((each) => isLike(each.path, path))
+  const failed = (path: string, error: unknown): Response =>
+    (routeOf(path)?.failure?.respond ?? problemResponse)(error)
+  app.notFound(({ req: { method, path } }) => {
+    const next = `see ${OPENAPI_PATH}`
+    const refusal =
+      routeOf(path) === undefined
+        ? new Refusal('NO_SUCH_PATH', `there is no ${path.slice(0, 200)}`, next)
+        : new Refusal('METHOD_REFUSED', `${path} does not take ${method}`, next)
+    return failed(path, refusal)
   })
-  app.onError((error) => {
-    const response = problemResponse(error)
+  app.onError((error, { req }) => {
+    const response = failed(req.path, error)
     if (response.status === 500 && !('code' in error)) console.error(`substrat: ${error.stack}`)
     return response
   })
@@ -89,18 +88,25 @@ function answerResponse({ status, body, headers = {} }: Answer): Response {
   })
 }
 
+/** Unknown names are refused: a misspelt one would silently change what the request means. */
+function bodyOf(shape: z.ZodObject, { isBodyOpen }: Route): z.ZodObject {
+  return isBodyOpen === true ? shape : shape.strict()
+}
+
 function isLike(pattern: string, path: string): boolean {
   const [parts, words] = [pattern.split('/'), path.split('/')]
-  return parts.length === words.length && parts.every((part, index) => part === '*' || part === words[index])
+  return (
+    parts.length === words.length &&
+    parts.every((part, index) => part.startsWith('{') || part === words[index])
+  )
 }
 
 function queryOf(url: string): Record<string, string> {
   return Object.fromEntries(new URL(url).searchParams)
 }
 
-/** Unknown names are refused: a misspelt one would silently change what the request means. */
 function parsed(schema: z.ZodObject, value: unknown, place: string): Record<string, unknown> {
-  const { success, data, error } = schema.strict().safeParse(value)
+  const { success, data, error } = schema.safeParse(value)
   if (success) return data
   const [issue] = error.issues
   const name = issue?.path.join('.') ?? ''
@@ -108,6 +114,7 @@ function parsed(schema: z.ZodObject, value: unknown, place: string): Record<stri
     'USAGE',
     `the ${place} is not valid: ${name === '' ? '' : `${name}: `}${issue?.message}`,
     `see ${OPENAPI_PATH}`,
+    { param: name === '' ? null : name },
   )
 }
 

@@ -17,6 +17,7 @@ export interface StreamLine {
   agent: string
   kind: string
   seq?: number
+  ts?: string
   run_id?: string
   key?: string
   continues?: string
@@ -66,8 +67,7 @@ const noop = (): void => undefined
 
 export class Children {
   private readonly running = new Set<ChildProcess>()
-  /** Lines of all children, for those who watch live text. */
-  onLine: (line: StreamLine) => void = () => undefined
+  private readonly watchers = new Set<(line: StreamLine) => void>()
   onEnd: () => void = () => undefined
   /** A command for an agent begins, or for none. */
   onStart: (agentId: string | undefined) => Progress = () => ({ durable: noop, ended: noop })
@@ -79,6 +79,12 @@ export class Children {
 
   get count(): number {
     return this.running.size
+  }
+
+  /** Receives the lines of all children. Returns the function that ends it. */
+  watch(onLine: (line: StreamLine) => void): () => void {
+    this.watchers.add(onLine)
+    return () => void this.watchers.delete(onLine)
   }
 
   start(args: string[], { input, env = {}, onLine }: ChildOptions = {}): Started {
@@ -110,7 +116,7 @@ export class Children {
     const output = new Output(
       (line) => {
         if (line.seq !== undefined) progress.durable()
-        this.onLine(line)
+        for (const watch of this.watchers) watch(line)
         onLine?.(line)
       },
       (result) => {

@@ -31,17 +31,20 @@ export function openApi(routes: Route[], version: string): Json {
             status,
             {
               description,
-              ...(shape === undefined ? {} : { content: json(components.refer(shape)) }),
-              ...(events === true
-                ? { content: { 'text/event-stream': { schema: { type: 'string' } } } }
-                : {}),
-              ...(text === undefined ? {} : { content: { [text]: { schema: { type: 'string' } } } }),
+              content: {
+                ...(shape === undefined ? {} : json(components.refer(shape))),
+                ...(events === true ? { 'text/event-stream': { schema: { type: 'string' } } } : {}),
+                ...(text === undefined ? {} : { [text]: { schema: { type: 'string' } } }),
+              },
             },
           ]),
         ),
         default: {
           description: `An error: ${PROBLEM_STATUSES.join(', ')}.`,
-          content: { 'application/problem+json': { schema: components.refer(problem) } },
+          content:
+            each.failure === undefined
+              ? { 'application/problem+json': { schema: components.refer(problem) } }
+              : json(components.refer(each.failure.shape)),
         },
       },
     }

@@ -39,9 +39,13 @@ export interface Route {
   tag: string
   query?: z.ZodObject
   body?: z.ZodObject
+  /** Whether the body may have names that are not in its shape. */
+  isBodyOpen?: true
   /** Headers that the route reads. */
   headers?: Record<string, string>
   answers: Record<number, { description: string; shape?: Shape; events?: true; text?: string }>
+  /** The form of its errors; default: problem+json. */
+  failure?: { shape: Shape; respond(error: unknown): Response }
   /** Whether it changes the home, which `--read-only` forbids. */
   isWrite?: true
   /** Whether a resume token is enough. */

@@ -1,8 +1,9 @@
 import { CONTROLS } from './controls.js'
 import { EVENTS } from './events/routes.js'
 import { METRICS } from './metrics/routes.js'
+import { OPENAI } from './openai/routes.js'
 import { READS } from './reads.js'
 import type { Route } from './route.js'
 import { WRITES } from './writes.js'
 
-export const ROUTES: Route[] = [...READS, ...EVENTS, ...WRITES, ...CONTROLS, ...METRICS]
+export const ROUTES: Route[] = [...READS, ...EVENTS, ...WRITES, ...CONTROLS, ...METRICS, ...OPENAI]

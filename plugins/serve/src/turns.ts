@@ -5,7 +5,7 @@
 import type { StreamLine } from './children.js'
 import { CommandError } from './problem.js'
 import type { Answer, Call } from './route.js'
-import { findAgent } from './server.js'
+import { findAgent, openStore, type Server } from './server.js'
 
 export const PREFER =
   '`respond-async` (default): answer once the request is durable. `wait` or `wait=SECONDS`: answer with the outcome of the turn, or after that time as without it.'
@@ -111,4 +111,23 @@ function after(ms: number, stopping: AbortSignal): Promise<void> {
     if (ms !== Number.POSITIVE_INFINITY) setTimeout(resolve, ms).unref()
     stopping.addEventListener('abort', () => resolve(), { once: true })
   })
+}
+
+/** The first run that starts or continues. Without an id: of any agent. */
+export function isRun(agentId?: string): (line: StreamLine) => boolean {
+  return ({ agent, kind }) => RUNS.has(kind) && (agentId === undefined || agent === agentId)
+}
+
+const RUNS = new Set(['run.started', 'run.resumed'])
+
+/** The run of the key. The command may first continue an earlier turn, whose run is not ours. */
+export function hasKey(server: Server, agentId: string, key: string): (line: StreamLine) => boolean {
+  const isRunOf = isRun(agentId)
+  return (line) => {
+    if (!isRunOf(line)) return false
+    if (line.key === key.normalize('NFC')) return true
+    const store = openStore(server)
+    const runId = store === undefined ? undefined : server.core.runOfKey(store, agentId, key)
+    return runId !== undefined && [line.run_id, line.continues].includes(runId)
+  }
 }

@@ -1,12 +1,11 @@
 /** The routes that start or continue a turn. */
 import { randomUUID } from 'node:crypto'
 import { z } from 'zod'
-import type { StreamLine } from './children.js'
 import { CommandError, Refusal } from './problem.js'
 import { type Answer, type Call, type Route, route } from './route.js'
-import { findAgent, openStore, type Server } from './server.js'
+import { findAgent } from './server.js'
 import { accepted, turn } from './shapes.js'
-import { PREFER, runTurn, type TurnCommand } from './turns.js'
+import { hasKey, isRun, PREFER, runTurn, type TurnCommand } from './turns.js'
 
 const timeout = z
   .string()
@@ -288,23 +287,4 @@ function words(word: string | undefined): string[] {
   if (word === undefined || (/^[\w-]+$/.test(word) && !word.startsWith('-')))
     return word === undefined ? [] : [word]
   throw new Refusal('USAGE', 'token_id is not the id of a token', 'copy it from wait.token_id of the agent')
-}
-
-/** The first run that starts or continues. Without an id: of any agent. */
-function isRun(agentId?: string): (line: StreamLine) => boolean {
-  return ({ agent, kind }) => RUNS.has(kind) && (agentId === undefined || agent === agentId)
-}
-
-const RUNS = new Set(['run.started', 'run.resumed'])
-
-/** The run of the key. The command may first continue an earlier turn, whose run is not ours. */
-function hasKey(server: Server, agentId: string, key: string): (line: StreamLine) => boolean {
-  const isRunOf = isRun(agentId)
-  return (line) => {
-    if (!isRunOf(line)) return false
-    if (line.key === key.normalize('NFC')) return true
-    const store = openStore(server)
-    const runId = store === undefined ? undefined : server.core.runOfKey(store, agentId, key)
-    return runId !== undefined && [line.run_id, line.continues].includes(runId)
-  }
 }

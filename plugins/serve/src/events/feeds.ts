@@ -27,7 +27,7 @@ export class Feeds {
     children: Children,
     private readonly onSync: (seconds: number) => void,
   ) {
-    children.onLine = (line) => this.take(line)
+    children.watch((line) => this.take(line))
   }
 
   /** The records of the agent from this position on, and live text. */

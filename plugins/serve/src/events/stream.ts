@@ -4,12 +4,19 @@
  */
 import { type Coded, codedError, problemOf } from '../problem.js'
 
+/** Why a stream ends early. */
+export type Why = 'slow' | 'stopping' | 'failed'
+
 /** The events of one client. */
 export interface Source {
   /** What to send next; undefined if there is nothing now. Throws if the stream cannot continue. */
   next(): Buffer | undefined
-  /** The place from which the client can continue. */
-  cursor(): object
+  /** The place from which the client can continue. Absent if it cannot. */
+  cursor?(): object
+  /** Whether the stream is complete once `next` has nothing. */
+  readonly isComplete?: boolean
+  /** What to send if the stream ends early; default: the event `closed`. */
+  last?(reason: Why, error: Coded | undefined): Buffer
   /** Whether the client has only the beginning of an event. */
   readonly isWithinEvent?: boolean
   /** Calls back whenever there may be something to send. */
@@ -59,8 +66,6 @@ export function eventResponse(source: Source, connection: Connection, times = TI
   })
 }
 
-type Why = 'slow' | 'stopping' | 'failed'
-
 class EventStream {
   readonly body: ReadableStream<Uint8Array>
   private controller!: ReadableStreamDefaultController<Uint8Array>
@@ -80,7 +85,7 @@ class EventStream {
       {
         start: (controller) => {
           this.controller = controller
-          controller.enqueue(Buffer.from(RETRY))
+          if (source.cursor !== undefined) controller.enqueue(Buffer.from(RETRY))
         },
         pull: () => this.pull(),
         cancel: () => this.close(),
@@ -101,6 +106,7 @@ class EventStream {
       try {
         const bytes = this.source.next()
         if (bytes !== undefined) return this.give(bytes)
+        if (this.source.isComplete === true) return this.finish()
       } catch (error) {
         return this.end('failed', codedError(error))
       }
@@ -127,13 +133,22 @@ class EventStream {
   /** The last event says why the stream ends and where the client continues. */
   private end(reason: Why, error?: Coded): void {
     if (!this.isOpen) return
-    const problem = error === undefined ? null : problemOf(error)
-    const data = { reason, ...this.source.cursor(), problem }
     // Clients ignore the beginning of an event that has no end.
-    if (this.source.isWithinEvent !== true) this.controller.enqueue(eventOf('closed', JSON.stringify(data)))
+    if (this.source.isWithinEvent !== true) this.controller.enqueue(this.lastEvent(reason, error))
+    this.finish()
+    setTimeout(() => this.connection.cut(), this.times.lingerMs).unref()
+  }
+
+  private lastEvent(reason: Why, error: Coded | undefined): Buffer {
+    const { source } = this
+    if (source.last !== undefined) return source.last(reason, error)
+    const problem = error === undefined ? null : problemOf(error)
+    return eventOf('closed', JSON.stringify({ reason, ...source.cursor?.(), problem }))
+  }
+
+  private finish(): void {
     this.close()
     this.controller.close()
-    setTimeout(() => this.connection.cut(), this.times.lingerMs).unref()
   }
 
   private close(): void {
