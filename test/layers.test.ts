@@ -187,13 +187,14 @@ describe('plugins', () => {
     expect(named.filter((found) => !own(found))).toEqual([])
   })
 
-  test('import only types of substrat; the server also the shapes of its JSON', () => {
+  test('import only types of substrat; the servers also those of reading, and the shapes of its JSON', () => {
     const substrat = named.filter(({ specifier }) => /^substrat(\/|$)/.test(specifier))
     expect(substrat.length).toBeGreaterThan(10)
     const mayImport = ({ plugin, specifier, isType }: (typeof named)[number]): boolean =>
       plugin === 'serve'
         ? specifier === 'substrat/outputs' || (specifier === 'substrat/reading' && isType)
-        : specifier === 'substrat/provider' && isType
+        : isType &&
+          (specifier === 'substrat/provider' || (plugin === 'shared' && specifier === 'substrat/reading'))
     expect(substrat.filter((found) => !mayImport(found))).toEqual([])
   })
 })

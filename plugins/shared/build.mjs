@@ -30,7 +30,7 @@ const { outputFiles, metafile } = await build({
 })
 
 replace(output, licences(Object.keys(metafile.inputs)) + lazily(outputFiles[0].text))
-if (oclif.commands !== undefined && process.argv[3] === undefined) await writeManifest()
+if (oclif?.commands !== undefined && process.argv[3] === undefined) await writeManifest()
 
 /** Replaces the file atomically: a session can be loading it. */
 function replace(file, text) {

@@ -29,6 +29,7 @@ const GROUPS = {
     'schema',
     'units',
     'autocomplete',
+    'acp',
     'mcp',
     'help',
   ],

@@ -1,14 +1,15 @@
 /**
- * The functions of the reading commands, for the plugin substrat-serve (dist/reading.cjs). The plugin loads them from the
- * substrat that runs it, so that both read a home by the same rules. No command loads this file.
+ * The functions of the reading commands, for the servers in plugins/ (dist/reading.cjs). A server loads them from the substrat
+ * that runs it, so that both read a home by the same rules.
  */
-export { runOfKey, runOfMessage } from '../dispatch/keyed-message.js'
+export { idOfKey, runOfKey, runOfMessage } from '../dispatch/keyed-message.js'
 export { decisionCommands } from '../dispatch/turn-obstacle.js'
 export { type ErrorCode, EXIT_STATUS, SubstratError, shellWord } from '../errors.js'
 export { OPERATOR } from '../format.js'
 export { viewInbox } from '../operations/inbox.js'
 export { agentReader, type ListFilter, listAgents, showAgent } from '../operations/list-and-show.js'
 export { listRows, needsPerson } from '../operations/list-rows.js'
+export { pendingCalls } from '../operations/pending-calls.js'
 export {
   logSize,
   ownRecordsFrom,
@@ -20,6 +21,7 @@ export {
 export { viewTree } from '../operations/tree.js'
 export { viewUsage } from '../operations/usage.js'
 export { INTERRUPTIONS, SESSION_STATES, SHOWN_STATUSES, STATUSES, WAITS } from '../schema/words.js'
+export { readText } from '../session/read.js'
 export type { SessionRecord } from '../session/records.js'
 export { UsageCounter } from '../session/usage-log.js'
 export { openHome } from '../storage/open.js'

@@ -1,0 +1,118 @@
+/**
+ * The agents of a home as sessions: the id of a session is the id of its agent, and its directory is the agent's workspace. So a
+ * session can be loaded after any crash, by any client, and it is also there for the shell.
+ */
+import { randomUUID } from 'node:crypto'
+import { FaceError } from '../../shared/src/face/commands.js'
+import type { Store } from '../../shared/src/face/core.js'
+import { AgentSession, type Parts } from './agent-session.js'
+import { Choices, settingOf } from './choices.js'
+import { Prompting } from './prompting.js'
+import type { Choice, Handlers, Listed, Stop } from './protocol.js'
+
+const PAGE_SESSIONS = 100
+
+export interface AgentsOptions extends Omit<Parts, 'store'> {
+  openHome(): Store | undefined
+  /** The arguments of `substrat spawn` for new agents. */
+  spawn: string[]
+}
+
+export class Agents implements Handlers {
+  private readonly sessions = new Map<string, AgentSession>()
+  private readonly prompts = new Map<string, Set<Prompting>>()
+  private readonly choices: Choices
+
+  constructor(private readonly options: AgentsOptions) {
+    this.choices = new Choices(options.commands)
+  }
+
+  async create(workspace: string): Promise<{ id: string; choices: Choice[] }> {
+    const args = ['spawn', `--workspace=${workspace}`, ...this.options.spawn, '--json']
+    const { agent } = await this.options.commands.result<{ agent: { id: string } }>(args)
+    return { id: agent.id, choices: await this.open(agent.id, false) }
+  }
+
+  list(
+    workspace: string | undefined,
+    cursor: string | undefined,
+  ): { sessions: Listed[]; next: string | undefined } {
+    const { core, openHome } = this.options
+    const all = core
+      .listAgents(openHome(), { roots: false, all: false })
+      .flatMap((agent) =>
+        'workspace' in agent && (workspace === undefined || agent.workspace === workspace)
+          ? [
+              {
+                id: agent.id,
+                workspace: agent.workspace,
+                title: agent.title ?? agent.path,
+                updatedAt: agent.updated_at,
+              },
+            ]
+          : [],
+      )
+      .sort((a, b) => (placeOf(a) < placeOf(b) ? 1 : -1))
+    const rest = cursor === undefined ? all : all.filter((session) => placeOf(session) < cursor)
+    const sessions = rest.slice(0, PAGE_SESSIONS)
+    const last = sessions.at(-1)
+    return { sessions, next: last === undefined || rest.length <= PAGE_SESSIONS ? undefined : placeOf(last) }
+  }
+
+  async open(id: string, isReplayed: boolean): Promise<Choice[]> {
+    const { core, commands, client, openHome } = this.options
+    const store = openHome()
+    const agentId = core.resolveAgent(store, id)
+    // Only the whole id: updates name the session by it.
+    if (agentId !== id || store === undefined)
+      throw new FaceError('AGENT_NOT_FOUND', `there is no session ${id}`, 'list the sessions: substrat list')
+    this.sessions.get(id)?.close()
+    const session = new AgentSession(id, { core, store, commands, client })
+    this.sessions.set(id, session)
+    await session.open(isReplayed)
+    const choices = await this.choices.of(core.showAgent(store, id), (late) => client.choices(id, late))
+    // After the answer to the request.
+    setTimeout(() => session.begin(), 0)
+    return choices
+  }
+
+  async prompt(id: string, text: string, key: string | undefined): Promise<Stop> {
+    const session = this.sessionOf(id)
+    const prompting = new Prompting(session, text, key ?? `acp-${randomUUID()}`)
+    const prompts = this.prompts.get(id) ?? new Set()
+    this.prompts.set(id, prompts.add(prompting))
+    try {
+      return await prompting.run()
+    } finally {
+      prompts.delete(prompting)
+    }
+  }
+
+  cancel(id: string): void {
+    const prompts = this.prompts.get(id) ?? new Set()
+    for (const prompting of prompts) prompting.cancel()
+    // A turn that the client saw going on when it loaded the session.
+    const session = this.sessions.get(id)
+    if (prompts.size === 0 && session?.history.open !== undefined) session.cancel()
+  }
+
+  async choose(id: string, choice: string, value: string): Promise<Choice[]> {
+    const { core, store } = this.sessionOf(id).parts
+    const setting = settingOf(core.showAgent(store, id), choice, value)
+    if (setting === undefined)
+      throw new FaceError('USAGE', `the agent has no setting ${choice}`, `substrat show ${id}`)
+    await this.options.commands.result(['set', id, ...setting, '--json'])
+    return this.choices.of(core.showAgent(store, id), () => undefined)
+  }
+
+  private sessionOf(id: string): AgentSession {
+    const session = this.sessions.get(id)
+    if (session !== undefined) return session
+    throw new FaceError('AGENT_NOT_FOUND', `the session ${id} is not open`, 'load it first')
+  }
+}
+
+/** The latest first. */
+function placeOf({ updatedAt, id }: Listed): string {
+  return `${updatedAt} ${id}`
+}

@@ -1,0 +1,27 @@
+/**
+ * The reading functions of the substrat that runs a face: a server that shows agents to foreign programs by their own protocol.
+ * They come from that installation, so that the face and the commands always read a home by the same rules.
+ */
+import { createRequire } from 'node:module'
+import path from 'node:path'
+import type * as reading from 'substrat/reading'
+
+export type Core = typeof reading
+export type { Position, SessionRecord, Store } from 'substrat/reading'
+
+/** The installation of substrat, and the home, that a face serves. */
+export interface Place {
+  /** The directory of the installed substrat. */
+  root: string
+  home: string
+}
+
+export function loadCore({ root }: Place): Core {
+  const file = path.join(root, 'dist', 'reading.cjs')
+  return createRequire(file)(file) as Core
+}
+
+/** The command line that starts substrat again, for the commands that write. */
+export function commandOf({ root }: Place): string[] {
+  return [process.execPath, path.join(root, 'bin', 'run.js')]
+}
