@@ -18,7 +18,7 @@ export function startOwn(
 ): Promise<void> | undefined {
   const [first = '', second] = argv
   if (first === '--version' && argv.length === 1) return printVersion(config)
-  const id = [`${first}:${second}`, first].find((word) => word !== 'mcp' && Object.hasOwn(commands, word))
+  const id = [`${first}:${second}`, first].find((word) => Object.hasOwn(commands, word))
   if (id === undefined || argv.includes('--help') || argv.includes('-h')) return undefined
   if (plugins === undefined) return undefined
   config.addPlugins(plugins)

@@ -1,0 +1,32 @@
+/** The code of `substrat mcp --operator`, which commands/mcp.ts loads. No other command does. */
+import { McpServer } from '@modelcontextprotocol/sdk/server/mcp.js'
+import { StdioServerTransport } from '@modelcontextprotocol/sdk/server/stdio.js'
+import { Commands } from '../../shared/src/face/commands.js'
+import { loadCore, type Place } from '../../shared/src/face/core.js'
+import { addDecisions } from './decisions.js'
+import { Operator } from './operator.js'
+import { addReads } from './reads.js'
+import { addWrites } from './writes.js'
+
+export interface OperatorOptions extends Place {
+  version: string
+  /** Whether the client may decide about pending calls and allow tools. */
+  mayDecide: boolean
+}
+
+const INSTRUCTIONS =
+  'Durable agents that outlive this conversation. spawn creates one, send gives it a message, and wait returns its reply. After a restart, find your agents with status, and repeat send with the same key: the message is delivered once, and you get its first outcome.'
+
+/** Settles when the client has closed stdin. */
+async function run({ version, mayDecide, ...place }: OperatorOptions): Promise<void> {
+  const server = new McpServer({ name: 'substrat', version }, { instructions: INSTRUCTIONS })
+  const operator = new Operator(loadCore(place), place.home, new Commands(place))
+  addReads(server, operator)
+  addWrites(server, operator, mayDecide)
+  if (mayDecide) addDecisions(server, operator)
+  const closed = new Promise<void>((resolve) => process.stdin.once('close', resolve).once('end', resolve))
+  await server.connect(new StdioServerTransport())
+  await closed
+}
+
+export default { run }

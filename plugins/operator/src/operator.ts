@@ -1,0 +1,116 @@
+/**
+ * The home as an outside program sees it.
+ *
+ * Invariants: every tool answers within 25 seconds. A tool that writes answers once the record is durable; the turn goes on in a
+ * process that outlives this one and its client. Nothing here is state.
+ */
+import { type CommandOptions, type Commands, FaceError } from '../../shared/src/face/commands.js'
+import type { Core, Store } from '../../shared/src/face/core.js'
+import type { StreamLine } from '../../shared/src/face/output.js'
+
+export const ANSWER_MS_MAX = 25_000
+/** Leaves time for the answer itself. */
+const DURABLE_MS_MAX = 24_000
+/** A client has a limited context. The log has the whole text. */
+const TEXT_CHARACTERS_MAX = 20_000
+
+/** The result of a tool, as MCP has it. */
+export interface ToolResult {
+  [key: string]: unknown
+  content: { type: 'text'; text: string }[]
+  isError?: boolean
+}
+
+type Shown = ReturnType<Core['showAgent']>
+
+/** The progress of a command. */
+export type Begun =
+  /** The record of the request is durable, and its turn runs. */
+  | { is: 'running'; runId: string | null }
+  /** The command printed its result. */
+  | { is: 'ended'; result: unknown }
+  /** Nothing is durable yet. */
+  | { is: 'unknown' }
+
+export class Operator {
+  constructor(
+    readonly core: Core,
+    private readonly home: string,
+    readonly commands: Commands,
+  ) {}
+
+  /** Undefined if there is no home yet. */
+  store(): Store | undefined {
+    return this.core.openHome(this.home)
+  }
+
+  /** Throws AGENT_NOT_FOUND or AGENT_AMBIGUOUS. */
+  find(word: string): { store: Store; id: string } {
+    const store = this.store()
+    return { id: this.core.resolveAgent(store, word), store: store as Store }
+  }
+
+  show(word: string): Shown {
+    const { store, id } = this.find(word)
+    return this.core.showAgent(store, id)
+  }
+
+  /** Starts a command with a turn, and waits until `isDurable` finds its record, or until its result. */
+  async begin(
+    args: string[],
+    options: CommandOptions,
+    isDurable: (line: StreamLine) => boolean,
+  ): Promise<Begun> {
+    let timer: NodeJS.Timeout | undefined
+    const begun = new Promise<Begun>((resolve) => {
+      timer = setTimeout(() => resolve({ is: 'unknown' }), DURABLE_MS_MAX)
+      const { first } = this.commands.start([...args, '--json', '--stream'], {
+        ...options,
+        onLine: (line) => {
+          if (isDurable(line)) resolve({ is: 'running', runId: line.run_id ?? null })
+        },
+      })
+      void first.then(({ result, error }) =>
+        resolve(error === undefined ? { is: 'ended', result } : Promise.reject(error)),
+      )
+    })
+    try {
+      return await begun
+    } finally {
+      clearTimeout(timer)
+    }
+  }
+}
+
+/** Runs a tool, and answers with JSON, or with an error that says what to do next. */
+export async function answer(act: () => unknown): Promise<ToolResult> {
+  try {
+    return { content: [{ type: 'text', text: JSON.stringify(await act()) }] }
+  } catch (error) {
+    const { message = String(error), hint, code = 'UNEXPECTED' } = Object(error) as Partial<FaceError>
+    const text = typeof hint === 'string' ? new FaceError(code, message, hint).text : message
+    return { isError: true, content: [{ type: 'text', text: `${code}: ${text}` }] }
+  }
+}
+
+/** The facts of an agent that a client needs to go on. */
+export function summaryOf({ agent, run, reply, reply_is, wait, trouble, next, doing }: Shown): object {
+  return {
+    agent: agent.path,
+    id: agent.id,
+    status: agent.status,
+    pending_messages: agent.inbox,
+    turn: run?.status ?? null,
+    reply: reply === null ? null : shortened(reply),
+    reply_is,
+    waits_for: wait === null ? null : { kind: wait.kind, token_id: wait.token_id, asks: wait.asks },
+    doing,
+    trouble,
+    next_command: next,
+  }
+}
+
+export function shortened(text: string): string {
+  if (text.length <= TEXT_CHARACTERS_MAX) return text
+  return `${text.slice(0, TEXT_CHARACTERS_MAX)}… (${text.length - TEXT_CHARACTERS_MAX} more characters in the log)`
+}

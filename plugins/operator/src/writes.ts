@@ -1,0 +1,126 @@
+/** The tools that create agents and send them messages. */
+import { resolve } from 'node:path'
+import type { McpServer } from '@modelcontextprotocol/sdk/server/mcp.js'
+import { z } from 'zod'
+import { flags } from '../../shared/src/face/commands.js'
+import type { StreamLine } from '../../shared/src/face/output.js'
+import { answer, type Begun, type Operator, summaryOf } from './operator.js'
+
+const KEY = z
+  .string()
+  .min(1)
+  .describe(
+    'your name for this message, unique for the agent: repeating it delivers nothing twice and returns the first outcome',
+  )
+const spawn = {
+  name: z.string().describe('a living agent of this name is used unchanged, so repeating spawn is safe'),
+  parent: z.string().optional().describe('name, path or id of the parent agent'),
+  provider: z.string().optional(),
+  model: z.string().optional(),
+  instructions: z.string().optional().describe('system prompt'),
+  workspace: z.string().optional().describe('its directory; default: that of this server'),
+  options: z.record(z.string(), z.string()).optional().describe('options of the provider'),
+}
+const allow = z.array(z.string()).optional().describe('tools that it may run without approval')
+
+export function addWrites(server: McpServer, operator: Operator, mayDecide: boolean): void {
+  server.registerTool(
+    'spawn',
+    {
+      description: 'Create a durable agent. It has no turn until you send it a message.',
+      inputSchema: mayDecide ? { ...spawn, allow } : spawn,
+      annotations: { destructiveHint: false, idempotentHint: true },
+    },
+    (given: Given) => answer(() => create(operator, given)),
+  )
+  server.registerTool(
+    'send',
+    {
+      description:
+        'Send a message to an agent. Returns once the message is on disk; the turn goes on without you. Then call wait. Repeated with the same key after its turn, it returns the reply.',
+      inputSchema: { agent: z.string(), message: z.string(), key: KEY },
+      annotations: { destructiveHint: false, idempotentHint: true },
+    },
+    ({ agent, message, key }) => answer(() => send(operator, agent, message, key)),
+  )
+}
+
+interface Given {
+  name: string
+  parent?: string | undefined
+  provider?: string | undefined
+  model?: string | undefined
+  instructions?: string | undefined
+  workspace?: string | undefined
+  options?: Record<string, string> | undefined
+  allow?: string[] | undefined
+}
+
+async function create(operator: Operator, given: Given): Promise<object> {
+  const { name, parent, provider, model, instructions, workspace, options = {}, allow } = given
+  const args = [
+    'spawn',
+    ...flags({
+      name,
+      parent: parent === undefined ? undefined : operator.find(parent).id,
+      provider,
+      model,
+      system: instructions,
+      workspace: resolve(workspace ?? '.'),
+      allow: allow?.join(','),
+      'if-exists': 'use',
+    }),
+    ...Object.entries(options).map(([option, value]) => `--option=${option}=${value}`),
+  ]
+  const { agent } = await operator.commands.result<{ agent: { id: string } }>([...args, '--json'])
+  return summaryOf(operator.show(agent.id))
+}
+
+async function send(operator: Operator, word: string, message: string, key: string): Promise<object> {
+  const { id } = operator.find(word)
+  const args = ['send', id, '-', ...flags({ key, 'if-busy': 'queue', 'if-waiting': 'queue' })]
+  const begun = await operator.begin(args, { input: `${message}\n` }, isRunOf(operator, id, key))
+  return outcomeOf(operator, id, key, begun)
+}
+
+/**
+ * The command may first continue an earlier turn, whose run is not that of the key. It also prints the records of a run of the key
+ * that ended before; its result is then at hand.
+ */
+function isRunOf(operator: Operator, id: string, key: string): (line: StreamLine) => boolean {
+  return ({ agent, kind, run_id: runId, key: ofRun, continues }) => {
+    if (agent !== id || (kind !== 'run.started' && kind !== 'run.resumed')) return false
+    const { run } = operator.show(id)
+    if (run?.status !== 'open' || run.id !== runId) return false
+    if (ofRun === key.normalize('NFC')) return true
+    const known = operator.core.runOfKey(operator.find(id).store, id, key)
+    return known !== undefined && (known === runId || known === continues)
+  }
+}
+
+interface Turn {
+  run: { id: string; status: string } | null
+  reply: string | null
+}
+
+function outcomeOf(operator: Operator, id: string, key: string, begun: Begun): object {
+  if (begun.is === 'unknown')
+    return {
+      accepted: false,
+      key,
+      next: 'the message is not on disk yet: call send again with the same key',
+    }
+  const { run, reply } =
+    begun.is === 'running'
+      ? { run: { id: begun.runId, status: 'running' }, reply: null }
+      : (begun.result as Turn)
+  return {
+    accepted: true,
+    key,
+    // Without a run, the message is stored until the agent can run it.
+    outcome: run === null ? 'stored' : run.status,
+    run_id: run?.id ?? null,
+    reply,
+    status: summaryOf(operator.show(id)),
+  }
+}
