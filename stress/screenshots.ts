@@ -20,6 +20,7 @@ const VIEWS: Record<string, { hash: string; ready: string; before?: (page: Page)
   },
   timeline: { hash: '#/agents/nightly-report/timeline', ready: 'svg.timeline' },
   usage: { hash: '#/usage', ready: 'svg.plot' },
+  search: { hash: '#/search/test', ready: 'mark' },
 }
 
 const LOOKS = [

@@ -7,8 +7,8 @@ export { decisionCommands } from '../dispatch/turn-obstacle.js'
 export { type ErrorCode, EXIT_STATUS, SubstratError, shellWord } from '../errors.js'
 export { OPERATOR } from '../format.js'
 export { viewInbox } from '../operations/inbox.js'
-export { agentReader, type ListFilter, listAgents, showAgent } from '../operations/list-and-show.js'
-export { listRows, needsPerson } from '../operations/list-rows.js'
+export { listAgents, showAgent } from '../operations/list-and-show.js'
+export { type ListRow, listRows, needsPerson, rowReader } from '../operations/list-rows.js'
 export { pendingCalls } from '../operations/pending-calls.js'
 export {
   logSize,

@@ -51,9 +51,9 @@ export function listAgents(
 }
 
 /** Reads agents one by one, as `listAgents` has them. For a short time: pending mail of other agents is looked up once. */
-export function agentReader(store: Store): (agentId: string) => ListedAgent {
+export function agentReader(store: Store, onSummary?: OnSummary): (agentId: string) => ListedAgent {
   const hasMail = mailIndexOf(store)
-  return (agentId) => listedAgent(store, agentId, hasMail)
+  return (agentId) => listedAgent(store, agentId, hasMail, onSummary)
 }
 
 /** The path of each agent, with its status, for shell completion. */

@@ -7,7 +7,7 @@ import type { ShownStatus } from '../schema/words.js'
 import { openForRead } from '../session/load.js'
 import type { AgentSummary } from '../session/snapshot-layout.js'
 import type { Store } from '../storage/store.js'
-import { type ListFilter, listAgents, showAgent } from './list-and-show.js'
+import { agentReader, type ListFilter, listAgents, showAgent } from './list-and-show.js'
 
 export interface ListRow {
   agent: ListedAgent
@@ -16,15 +16,32 @@ export interface ListRow {
 
 /** Oldest first. */
 export function listRows(store: Store | undefined, { status, ...filter }: ListFilter): ListRow[] {
-  const statuses = new Map<ListedAgent, ShownStatus>()
-  const onSummary = (agent: Exclude<ListedAgent, { error: unknown }>, summary: AgentSummary): void => {
-    const shown = shownStatus(agent.status, summary)
-    const isScheduled = shown === 'idle' && agent.inbox > 0 && hasOnlyLaterMail(store as Store, agent.id)
-    statuses.set(agent, isScheduled ? 'scheduled' : shown)
-  }
-  const agents = listAgents(store, filter, onSummary)
-  const rows = agents.map((agent) => ({ agent, status: statuses.get(agent) ?? ('corrupt' as const) }))
+  const statuses = new ShownStatuses(store)
+  const rows = listAgents(store, filter, statuses.onSummary).map((agent) => statuses.rowOf(agent))
   return rows.filter((row) => isMeant(row, status))
+}
+
+/** Reads rows one by one, as `listRows` has them. For a short time, like `agentReader`. */
+export function rowReader(store: Store): (agentId: string) => ListRow {
+  const statuses = new ShownStatuses(store)
+  const read = agentReader(store, statuses.onSummary)
+  return (agentId) => statuses.rowOf(read(agentId))
+}
+
+class ShownStatuses {
+  private readonly statuses = new WeakMap<ListedAgent, ShownStatus>()
+
+  constructor(private readonly store: Store | undefined) {}
+
+  readonly onSummary = (agent: Exclude<ListedAgent, { error: unknown }>, summary: AgentSummary): void => {
+    const shown = shownStatus(agent.status, summary)
+    const isScheduled = shown === 'idle' && agent.inbox > 0 && hasOnlyLaterMail(this.store as Store, agent.id)
+    this.statuses.set(agent, isScheduled ? 'scheduled' : shown)
+  }
+
+  rowOf(agent: ListedAgent): ListRow {
+    return { agent, status: this.statuses.get(agent) ?? 'corrupt' }
+  }
 }
 
 export function newestFirst(rows: ListRow[]): ListRow[] {

@@ -3,6 +3,7 @@ import { z } from 'zod'
 import * as agents from './output.js'
 import * as homes from './output-home.js'
 import * as overview from './output-overview.js'
+import { SHOWN_STATUSES } from './words.js'
 
 export const OUTPUTS = {
   spawn: agents.turn,
@@ -49,5 +50,8 @@ export const OUTPUTS = {
   models: homes.models,
   schema: homes.schemaNames,
 }
+
+/** The one status that `list` shows a person. Only the server's entries of a list have it. */
+export const shownStatus = z.enum(SHOWN_STATUSES)
 
 export const { failed, streamed } = homes

@@ -200,6 +200,16 @@ describe.concurrent('an address', () => {
       exit: 2,
       stderr: expect.stringContaining('choose another address'),
     })
+    // The server that holds the port keeps its token, and nothing is printed that opens it.
+    const another = new House()
+    const refused = await another.start(['serve', '--listen', `127.0.0.1:${served.port}`, '--new-token'], {
+      env: linked(another),
+    }).result
+    expect(refused).toMatchObject({ exit: 2 })
+    expect(refused.stderr + refused.stdout).not.toContain('token')
+    const started = await Served.start(another)
+    expect(started.running.stderr).toContain(`/#token=${started.token}`)
+    await started.stop()
     await served.stop()
   })
 })

@@ -113,6 +113,26 @@ export interface paths {
         patch?: never;
         trace?: never;
     };
+    "/v1/search": {
+        parameters: {
+            query?: never;
+            header?: never;
+            path?: never;
+            cookie?: never;
+        };
+        /**
+         * Search messages, tool calls and their results in all agents
+         * @description Runs `substrat search`. The agent that changed last comes first, and the records of an agent have the order of its log.
+         */
+        get: operations["searchRecords"];
+        put?: never;
+        post?: never;
+        delete?: never;
+        options?: never;
+        head?: never;
+        patch?: never;
+        trace?: never;
+    };
     "/v1/findings": {
         parameters: {
             query?: never;
@@ -461,8 +481,8 @@ export interface paths {
 export type webhooks = Record<string, never>;
 export interface components {
     schemas: {
-        /** @description An agent. */
-        agent: {
+        /** @description An agent in a list. */
+        listed_agent: {
             id: components["schemas"]["uuid"];
             name: string | null;
             path: string;
@@ -482,13 +502,18 @@ export interface components {
             inbox: number;
             /** @description Where a move took the agent. Only if `state` is `terminated` by a move. */
             moved_to?: string;
+            /**
+             * @description The status that `substrat list` shows a person.
+             * @enum {string}
+             */
+            shown_status: "running" | "waiting" | "failed" | "held" | "gated" | "scheduled" | "interrupted" | "idle" | "terminated" | "corrupt";
         };
         /** @description In lower case. */
         uuid: string;
         /** @description Such as `2026-11-20T10:00:00.000Z`, always UTC with milliseconds, so times compare as strings. */
         time: string;
-        /** @description An agent whose log cannot be read. */
-        corrupt_agent: {
+        /** @description An agent in a list whose log cannot be read. */
+        listed_corrupt_agent: {
             id: components["schemas"]["uuid"];
             /** @constant */
             status: "corrupt";
@@ -498,6 +523,11 @@ export interface components {
                 code: components["schemas"]["error_code"];
                 message: string;
             };
+            /**
+             * @description The status that `substrat list` shows a person.
+             * @enum {string}
+             */
+            shown_status: "running" | "waiting" | "failed" | "held" | "gated" | "scheduled" | "interrupted" | "idle" | "terminated" | "corrupt";
         };
         /**
          * @description The code of an error.
@@ -506,7 +536,7 @@ export interface components {
         error_code: "UNEXPECTED" | "USAGE" | "CONFIG_INVALID" | "AGENT_NOT_FOUND" | "AGENT_AMBIGUOUS" | "PROVIDER_NOT_FOUND" | "TOKEN_NOT_FOUND" | "MESSAGE_NOT_FOUND" | "LOCKED" | "NO_SLOT" | "WAITING" | "INTERRUPTED" | "PROGRAM_ALIVE" | "NOT_BEFORE" | "PROVIDER_MISCONFIGURED" | "PROVIDER_FAILED" | "CORRUPT" | "UNKNOWN_FORMAT" | "STORAGE_FAILED" | "HOME_UNUSABLE" | "HOME_EXPOSED" | "LOCK_UNSUPPORTED" | "TIMED_OUT" | "SESSION_STATE" | "ON_HOLD" | "NAME_TAKEN" | "KEY_CONFLICT" | "QUEUE_FULL" | "GATED" | "UNDELIVERABLE" | "TREE_RULES" | "TREE_FULL" | "HAS_CHILDREN" | "DEADLOCK" | "TOKEN_MALFORMED" | "TOKEN_FOREIGN" | "TOKEN_SCOPE" | "TOKEN_EXPIRED" | "TOKEN_REVOKED" | "TOKEN_CONSUMED" | "CANCELLED" | "SYNC_FAILED" | "STOPPED_SIGHUP" | "STOPPED_SIGINT" | "STOPPED_SIGTERM";
         /** @description Agents, oldest first. */
         agent_page: {
-            agents: (components["schemas"]["agent"] | components["schemas"]["corrupt_agent"])[];
+            agents: (components["schemas"]["listed_agent"] | components["schemas"]["listed_corrupt_agent"])[];
             /** @description Pass it as `after` for the next page. Null on the last page. */
             next: string | null;
         };
@@ -535,6 +565,28 @@ export interface components {
             facts: {
                 [key: string]: unknown;
             };
+        };
+        /** @description An agent. */
+        agent: {
+            id: components["schemas"]["uuid"];
+            name: string | null;
+            path: string;
+            title: string | null;
+            parent: components["schemas"]["uuid"] | null;
+            provider: string;
+            model: string | null;
+            /** @enum {string} */
+            state: "created" | "active" | "suspended" | "terminated";
+            /** @enum {string} */
+            status: "running" | "waiting" | "idle" | "interrupted_startup" | "interrupted_waiting";
+            workspace: string;
+            created_at: components["schemas"]["time"];
+            updated_at: components["schemas"]["time"];
+            last_seq: number;
+            /** @description The number of pending messages. */
+            inbox: number;
+            /** @description Where a move took the agent. Only if `state` is `terminated` by a move. */
+            moved_to?: string;
         };
         /** @description One attempt at a turn. */
         run: {
@@ -1836,6 +1888,37 @@ export interface components {
             /** @description Agents whose log cannot be read. The exit status is then 10. */
             damaged: components["schemas"]["uuid"][];
         };
+        /** @description The records with a text. */
+        search_page: {
+            matches: {
+                agent_id: components["schemas"]["uuid"];
+                /** @description Null if its log cannot be read. */
+                path: string | null;
+                /** @description The number of the record in the log. */
+                seq: number;
+                ts: components["schemas"]["time"];
+                /** @description The kind of the record. */
+                kind: string;
+                /**
+                 * @description Whose text it is.
+                 * @enum {string}
+                 */
+                role: "operator" | "agent" | "mail" | "tool" | "error" | "settings" | "substrat";
+                /** @description The tool that was called, or whose output it is. */
+                tool: string | null;
+                /** @description The line of the match, or the part around it. */
+                snippet: string;
+                /** @description Begin and end of the match in `snippet`, in UTF-16 code units. */
+                match: [
+                    number,
+                    number
+                ];
+            }[];
+            /** @description Whether there are no further records with the text. */
+            is_end: boolean;
+            /** @description Why some records could not be searched. Null if all were. */
+            damage: string | null;
+        };
         /** @description The format of the home, null without a readable home.json, and how many agents have which. */
         formats: {
             home: number | null;
@@ -2321,6 +2404,43 @@ export interface operations {
                 };
                 content: {
                     "application/json": components["schemas"]["usage_report"];
+                };
+            };
+            /** @description An error: 400, 401, 403, 404, 405, 409, 410, 413, 415, 422, 423, 429, 500, 502, 503, 504, 507. */
+            default: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/problem+json": components["schemas"]["problem"];
+                };
+            };
+        };
+    };
+    searchRecords: {
+        parameters: {
+            query?: {
+                /** @description In any case unless it has a capital letter. */
+                text?: string;
+                /** @description Only agents with this path or id; `*` stands for any text. */
+                agent?: string;
+                /** @description Only from this time on, such as `2026-11-20T10:00:00.000Z`. */
+                since?: string;
+                limit?: number;
+            };
+            header?: never;
+            path?: never;
+            cookie?: never;
+        };
+        requestBody?: never;
+        responses: {
+            /** @description The records. */
+            200: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["search_page"];
                 };
             };
             /** @description An error: 400, 401, 403, 404, 405, 409, 410, 413, 415, 422, 423, 429, 500, 502, 503, 504, 507. */

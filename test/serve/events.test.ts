@@ -11,6 +11,26 @@ function follow(served: Served, path: string, headers: Record<string, string> = 
 
 const upTo = (count: number): number[] => Array.from({ length: count }, (_, index) => index + 1)
 
+test('the 513th stream is refused, and accepted once another has ended', async () => {
+  const house = new House()
+  await house.spawn('a')
+  const served = await Served.start(house)
+  const streams = Array.from({ length: 512 }, () => follow(served, '/v1/agents/a/events'))
+  await waitFor(() => streams.every(({ opened }) => opened === 1), 'the streams')
+  const refused = await served.fetch('/v1/agents/a/events')
+  expect([refused.status, ((await refused.json()) as { code: string }).code]).toEqual([503, 'SERVER_BUSY'])
+  // Other requests are still answered.
+  expect((await served.call('listAgents')).status).toBe(200)
+  await streams.pop()?.close()
+  await waitFor(async () => {
+    const response = await served.fetch('/v1/agents/a/events')
+    await response.body?.cancel()
+    return response.ok
+  }, 'a free place')
+  await Promise.all(streams.map((stream) => stream.close()))
+  await served.stop()
+})
+
 describe.concurrent('the events of an agent', () => {
   test('are its records, then each new one, also of commands outside of the server', async () => {
     const house = new House()
@@ -141,15 +161,18 @@ describe.concurrent('the events of a home', () => {
     const client = follow(served, '/v1/events')
     const all = follow(served, '/v1/events?all')
     await waitFor(() => client.events.length > 0 && all.events.length > 0, 'the snapshot')
-    const listed = (await house.ok('list', '--json')).json
-    expect(client.events[0]).toMatchObject({ event: 'snapshot', id: undefined, data: listed })
-    expect(all.events[0]?.data).toEqual((await house.ok('list', '--all', '--json')).json)
+    const listed = async (...args: string[]) =>
+      (await house.ok('list', '--json', ...args)).json.agents.map((agent: { state: string }) => ({
+        ...agent,
+        shown_status: agent.state === 'terminated' ? 'terminated' : 'idle',
+      }))
+    expect(client.events[0]).toMatchObject({ event: 'snapshot', id: undefined })
+    expect(client.events[0]?.data).toEqual({ agents: await listed() })
+    expect(all.events[0]?.data).toEqual({ agents: await listed('--all') })
 
     const latest = (agentId: string) => client.events.findLast(({ data }) => data.id === agentId)
     await house.ok('send', 'a', 'hi')
-    const entry = async () =>
-      (await house.ok('list', '--json')).json.agents.find((agent: { id: string }) => agent.id === id)
-    const wanted = JSON.stringify(await entry())
+    const wanted = JSON.stringify((await listed()).find((agent: { id: string }) => agent.id === id))
     await waitFor(() => JSON.stringify(latest(id)?.data) === wanted, 'the change')
 
     const made = await house.spawn('b')

@@ -1,5 +1,7 @@
 /** The sockets of the server: TLS, a socket that was passed on, and the end of an idle server. */
+import { spawnSync } from 'node:child_process'
 import { EventEmitter } from 'node:events'
+import { chmodSync, chownSync } from 'node:fs'
 import type { Server as HttpServer } from 'node:http'
 import { request } from 'node:https'
 import { type AddressInfo, createConnection, createServer } from 'node:net'
@@ -7,6 +9,7 @@ import path from 'node:path'
 import { describe, expect, onTestFinished, test, vi } from 'vitest'
 import type { Children } from '../../plugins/serve/src/children.js'
 import { onIdle } from '../../plugins/serve/src/idle.js'
+import { serverFor } from '../../plugins/serve/src/listen.js'
 import { House, type Running } from '../support/cli.js'
 import { Gate } from '../support/gate.js'
 import { certificate } from '../support/model-server/certificate.js'
@@ -15,6 +18,16 @@ import { linked, tokenOf } from './support.js'
 
 function start(house: House, ...args: string[]): Running {
   return house.start(['serve', ...args], { env: linked(house) })
+}
+
+const hasActivator = spawnSync('systemd-socket-activate', ['--version']).status === 0
+
+async function freePort(): Promise<number> {
+  const server = createServer()
+  await new Promise<void>((resolve) => server.listen(0, '127.0.0.1', resolve))
+  const { port } = server.address() as AddressInfo
+  await new Promise((resolve) => server.close(resolve))
+  return port
 }
 
 const isReady = (running: Running): Promise<void> =>
@@ -66,6 +79,38 @@ describe.concurrent('an address that other machines can reach', () => {
     const missing = await start(house, '--tls-cert', '/none', '--tls-key', '/none').result
     expect(missing).toMatchObject({ exit: 2, stderr: expect.stringContaining('cannot read /none') })
   })
+
+  test('refuses a private key that others can read, or that another user owns', async () => {
+    const house = new House()
+    const [cert, key] = [house.write('cert.pem', ''), house.write('key.pem', '')]
+    for (const mode of [0o644, 0o640, 0o602]) {
+      chmodSync(key, mode)
+      const { exit, stderr } = await start(house, '--tls-cert', cert, '--tls-key', key).result
+      // A key of root may be readable by a group.
+      const isRoots = process.geteuid?.() === 0 && mode === 0o640
+      expect([mode, exit]).toEqual([mode, isRoots ? 1 : 11])
+      if (!isRoots) expect(stderr).toContain(`other users can read or change the private key ${key}`)
+    }
+    chmodSync(key, 0o600)
+    if (process.geteuid?.() === 0) {
+      chownSync(key, 12345, 0)
+      expect((await start(house, '--tls-cert', cert, '--tls-key', key).result).exit).toBe(11)
+    }
+    expect(house.exists()).toBe(false)
+  })
+})
+
+test('a client that sends its body too slowly is closed', async () => {
+  const security = { tlsCert: undefined, tlsKey: undefined, isInsecure: false }
+  const short = { requestTimeout: 50, headersTimeout: 50, connectionsCheckingInterval: 10 }
+  const limits = { maxHeaderSize: 16 * 1024, keepAliveTimeout: 1000, ...short }
+  const http = serverFor({ kind: 'tcp', host: '127.0.0.1', port: 0 }, security, limits)
+  http.on('request', (request) => request.resume())
+  await new Promise<void>((resolve) => http.listen(0, '127.0.0.1', resolve))
+  const { port } = http.address() as AddressInfo
+  const answer = await ask(port, 'POST / HTTP/1.1\r\nHost: localhost\r\nContent-Length: 100\r\n\r\n{"co')
+  expect(answer).toMatch(/^HTTP\/1\.1 408 /)
+  http.close()
 })
 
 describe.concurrent('a socket that was passed on', () => {
@@ -110,6 +155,35 @@ describe.concurrent('a socket that was passed on', () => {
     gate.open()
     await house.waitForRecord(id, 'run.completed')
   })
+
+  test.skipIf(!hasActivator)(
+    'by systemd-socket-activate starts the server with the first request, which is answered',
+    async () => {
+      const house = new House()
+      await house.spawn('a')
+      // The token of an earlier start, because the first request needs it.
+      const first = start(house, '--listen', '127.0.0.1:0', '--exit-when-idle', '10ms')
+      expect((await first.result).exit).toBe(0)
+      const port = await freePort()
+      const variables = Object.entries(linked(house)).concat(Object.entries(house.env))
+      const running = house.launch(
+        [
+          'systemd-socket-activate',
+          `--listen=127.0.0.1:${port}`,
+          ...[...new Map(variables).keys()].map((name) => `--setenv=${name}`),
+          ...house.command('serve', '--listen', 'fd:3', '--exit-when-idle', '1s'),
+        ],
+        { env: linked(house) },
+      )
+      await waitFor(() => running.stderr.includes('Listening on'), 'the socket')
+      expect(running.stderr).not.toContain('substrat:')
+      const request = `GET /v1/agents HTTP/1.1\r\nHost: localhost:${port}\r\nConnection: close\r\nAuthorization: Bearer ${tokenOf(house)}\r\n\r\n`
+      const answer = await ask(port, request)
+      expect(answer).toMatch(/^HTTP\/1\.1 200 /)
+      expect(answer).toContain('"path":"a"')
+      expect((await running.result).exit).toBe(0)
+    },
+  )
 
   test.for([
     ['', 'LISTEN_PID is not set'],

@@ -1,6 +1,8 @@
 /** The reading routes: each has what the command of the same name prints. */
 import { describe, expect, test } from 'vitest'
 import { House } from '../support/cli.js'
+import { waitFor } from '../support/wait.js'
+import { EventClient } from './event-client.js'
 import { Served } from './support.js'
 
 async function family(): Promise<{ house: House; served: Served; lead: string }> {
@@ -18,7 +20,9 @@ describe.concurrent('a server', () => {
     await house.ok('send', 'other', '--queue', 'later')
     const agent = 'lead'
     const printed = async (...args: string[]) => (await house.ok(...args, '--json')).json
-    expect((await served.call('listAgents')).data).toEqual({ ...(await printed('list')), next: null })
+    const { agents } = await printed('list')
+    const listed = agents.map((each: object) => ({ ...each, shown_status: 'idle' }))
+    expect((await served.call('listAgents')).data).toEqual({ agents: listed, next: null })
     expect((await served.call('showAgent', { path: { agent } })).data).toEqual(await printed('show', agent))
     expect((await served.call('showTree')).data).toEqual(await printed('tree'))
     expect((await served.call('showTree', { query: { agent } })).data).toEqual(await printed('tree', agent))
@@ -36,6 +40,80 @@ describe.concurrent('a server', () => {
     const { data } = await served.call('listRecords', { path: { agent: lead } })
     expect(data.records).toEqual(house.records(lead))
     expect(data).toMatchObject({ last_seq: house.records(lead).length, is_end: true })
+    await served.stop()
+  })
+
+  test('lists each agent with the status that list shows a person', async () => {
+    const house = new House()
+    const shell = house.scenario('s.json', { tools: [{ name: 'shell', input: { command: 'true' } }] })
+    for (const name of ['held', 'gated', 'scheduled', 'idle']) await house.spawn(name)
+    await house.spawn('waiting', '-o', shell)
+    await house.spawn('failed', '-o', house.scenario('f.json', { fail: { type: 'invalid' } }))
+    await house.ok('suspend', 'held', '--hold')
+    await house.ok('gate', 'gated')
+    await house.ok('send', 'scheduled', '--not-before', '1h', 'later')
+    for (const name of ['waiting', 'failed']) await house.run(['send', name, 'go'])
+    await house.damage(await house.spawn('corrupt'), (log) => `x${log}`)
+    const served = await Served.start(house, '--read-only')
+    const { data } = await served.call('listAgents')
+    const client = new EventClient(`${served.url}/v1/events`, { authorization: `Bearer ${served.token}` })
+    await waitFor(() => client.named('snapshot').length === 1, 'the snapshot')
+    const shownIn = (agents: { path: string | null; shown_status: string }[]) =>
+      Object.fromEntries(agents.map((agent) => [agent.path, agent.shown_status]))
+    const names = ['held', 'gated', 'scheduled', 'idle', 'waiting', 'failed', 'corrupt']
+    expect(shownIn(data.agents)).toEqual(Object.fromEntries(names.map((name) => [name, name])))
+    expect(shownIn(client.named('snapshot')[0]?.data.agents)).toEqual(shownIn(data.agents))
+    await client.close()
+    await served.stop()
+  })
+
+  test('searches the home as search does, up to a limit', async () => {
+    const house = new House()
+    for (const name of ['a', 'b']) {
+      await house.spawn(name)
+      for (const text of ['a needle', '--json', 'nothing']) await house.ok('send', name, '--', text)
+    }
+    const served = await Served.start(house)
+    const search = async (query: { text: string; limit?: number; agent?: string; since?: string }) =>
+      (await served.call('searchRecords', { query })).data
+    const printed = async (...args: string[]) =>
+      (await house.ok('search', '--json', ...args)).stdout
+        .split('\n')
+        .filter(Boolean)
+        .map((line) => JSON.parse(line))
+    const all = await printed('needle')
+    expect(all).toHaveLength(4)
+    expect(await search({ text: 'needle' })).toEqual({ matches: all, is_end: true, damage: null })
+    expect(await search({ text: 'needle', limit: 4 })).toMatchObject({ matches: all, is_end: true })
+    expect(await search({ text: 'needle', limit: 3 })).toEqual({
+      matches: all.slice(0, 3),
+      is_end: false,
+      damage: null,
+    })
+    expect((await search({ text: '--json' })).matches).toEqual(await printed('--', '--json'))
+    expect((await search({ text: 'needle', agent: 'b' })).matches).toEqual(
+      await printed('needle', '--agent', 'b'),
+    )
+    expect((await search({ text: 'needle', since: '2999-01-01T00:00:00.000Z' })).matches).toEqual([])
+    for (const query of [
+      { text: '' },
+      { text: 'a\0b' },
+      { text: 'x'.repeat(1001) },
+      { text: 'x', limit: 1001 },
+    ])
+      expect((await served.call('searchRecords', { query })).status).toBe(400)
+    await served.stop()
+  })
+
+  test('searches the other agents if one is damaged, and says so', async () => {
+    const house = new House()
+    const ids = [await house.spawn('a'), await house.spawn('b')]
+    for (const name of ['a', 'b']) await house.ok('send', name, 'needle')
+    house.damage(ids[0] as string, (log) => `x${log}`)
+    const served = await Served.start(house, '--read-only')
+    const { data } = await served.call('searchRecords', { query: { text: 'needle' } })
+    expect(data.matches.some(({ path }) => path === 'b')).toBe(true)
+    expect(data.damage).toContain('agent a: ')
     await served.stop()
   })
 

@@ -1,4 +1,5 @@
 /** The requests that change something: each is an ordinary command, which needs the server only to begin. */
+import { readFileSync } from 'node:fs'
 import { describe, expect, test } from 'vitest'
 import { House } from '../support/cli.js'
 import { Gate } from '../support/gate.js'
@@ -337,11 +338,14 @@ describe.concurrent('a control', () => {
     const id = await house.spawn('a')
     const served = await Served.start(house, '--read-only')
     const log = house.log(id)
+    const { pid } = served.running
+    const children = () => readFileSync(`/proc/${pid}/task/${pid}/children`, 'utf8')
     for (const [at, methods] of Object.entries(served.document.paths))
       if ('post' in methods) {
         const response = await served.post(at.replace('{agent}', 'a'), {})
         const body = (await response.json()) as { code?: string; error?: { code: string } }
         expect([at, response.status, body.code ?? body.error?.code]).toEqual([at, 403, 'READ_ONLY'])
+        expect([at, children()]).toEqual([at, ''])
       }
     expect(house.log(id)).toBe(log)
     await served.stop()

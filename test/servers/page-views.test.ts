@@ -53,6 +53,9 @@ describe('every view', () => {
     await goTo(page, '#/usage')
     await page.getByText('The same as a table').first().click()
     await expectAccessible(page, 'usage')
+    await goTo(page, '#/search/ls')
+    await page.locator('mark').first().waitFor()
+    await expectAccessible(page, 'search')
     await page.evaluate('sessionStorage.clear()')
     await page.goto(`${served.url}/`)
     await page.getByLabel('Token').waitFor()
@@ -65,7 +68,14 @@ describe('every view', () => {
     const { house, id } = await houseOfStates()
     const served = await Served.start(house)
     const { page } = await openPage(served, '#/', { viewport: { width: 360, height: 700 }, hasTouch: true })
-    for (const view of ['#/', '#/agents', `#/agents/${id}`, `#/agents/${id}/timeline`, '#/usage']) {
+    for (const view of [
+      '#/',
+      '#/agents',
+      `#/agents/${id}`,
+      `#/agents/${id}/timeline`,
+      '#/usage',
+      '#/search/go',
+    ]) {
       await goTo(page, view)
       await page.locator('h1').first().waitFor()
       expect(await widthOf(page), view).toBeLessThanOrEqual(360)
@@ -96,6 +106,20 @@ describe('every view', () => {
     expect(await page.getByLabel('Message to the agent').inputValue()).toBe('hello?')
     await page.goBack()
     await page.getByRole('tree').waitFor()
+    await page.keyboard.press('g')
+    await page.keyboard.press('s')
+    await page.getByRole('searchbox').waitFor()
+    await page.keyboard.type('git push')
+    await page.keyboard.press('Enter')
+    await page.getByText('1 record has the text.').waitFor()
+    expect(await page.locator('mark').textContent()).toBe('git push')
+    await page.keyboard.press('Tab')
+    await page.keyboard.press('Tab')
+    await page.keyboard.press('Enter')
+    await page.getByRole('heading', { name: 'approval' }).waitFor()
+    await page.goBack()
+    await page.getByText('1 record has the text.').waitFor()
+    await page.getByRole('button', { name: 'Search', exact: true }).focus()
     await page.keyboard.press('?')
     await page.getByRole('dialog').getByText('Close a dialog').waitFor()
     await page.keyboard.press('Escape')
@@ -136,6 +160,17 @@ test('hostile text runs no script and breaks no layout', async () => {
   await page.locator('.message').nth(1).waitFor()
   for (const fold of await page.locator('.fold summary').all()) await fold.click()
   await expectCalm('agent')
+  await goTo(page, `#/search/${encodeURIComponent('onerror="window.hit=1"')}`)
+  await page.locator('mark').first().waitFor()
+  await expectCalm('search')
+  await goTo(page, `#/search/${encodeURIComponent(HOSTILE.slice(0, 900))}`)
+  await page.getByText('a field has a NUL character').waitFor()
+  await goTo(page, `#/search/${encodeURIComponent(HOSTILE.replaceAll('\u0000', '').slice(0, 900))}`)
+  await page
+    .getByRole('status')
+    .getByText(/ha(s|ve) the text\./)
+    .waitFor()
+  await expectCalm('search for hostile text')
   await goTo(page, `#/agents/${id}/timeline`)
   await page.getByText('The same as a table').click()
   await expectCalm('timeline')

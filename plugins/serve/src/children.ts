@@ -31,6 +31,8 @@ export interface Ended {
   results: unknown[]
   /** The error that it printed. */
   error: Coded | undefined
+  /** The last line on stderr. */
+  said: string | undefined
 }
 
 /** The first result of a command, which it prints once that is durable. It may then still run turns for mail. */
@@ -56,6 +58,10 @@ export interface ChildOptions {
   input?: string | undefined
   env?: Record<string, string>
   onLine?: (line: StreamLine) => void
+  /** Closes the output after so many results. Only for a command that then ends by itself. */
+  resultsMax?: number
+  /** Closes the output once the client is gone. Only for a command that then ends by itself. */
+  signal?: AbortSignal
 }
 
 /** Agents run one turn at a time each, so more children than this would only wait. */
@@ -87,13 +93,16 @@ export class Children {
     return () => void this.watchers.delete(onLine)
   }
 
-  start(args: string[], { input, env = {}, onLine }: ChildOptions = {}): Started {
+  start(args: string[], options: ChildOptions = {}): Started {
+    const { input, env = {}, onLine, resultsMax = Number.POSITIVE_INFINITY, signal } = options
     if (this.running.size >= CHILDREN_MAX)
       throw new Refusal(
         'SERVER_BUSY',
         `${CHILDREN_MAX} commands of this server already run`,
         'repeat the request later',
       )
+    if (args.some((word) => word.includes('\0')))
+      throw new Refusal('USAGE', 'a field has a NUL character', 'leave it out')
     const stdin = input === undefined ? undefined : fileWith(input)
     const [program = '', ...words] = this.command
     let child: ChildProcess
@@ -113,6 +122,7 @@ export class Children {
     const first = new Promise<First>((resolve) => {
       settle = resolve
     })
+    let results = 0
     const output = new Output(
       (line) => {
         if (line.seq !== undefined) progress.durable()
@@ -121,9 +131,12 @@ export class Children {
       },
       (result) => {
         progress.durable()
+        results += 1
+        if (results >= resultsMax) child.stdout?.destroy()
         settle(isError(result) ? { result: undefined, error: codedOf(result) } : { result, error: undefined })
       },
     )
+    signal?.addEventListener('abort', () => child.stdout?.destroy(), { once: true })
     child.stdout?.setEncoding('utf8').on('data', (text: string) => output.add(text))
     let stderr = ''
     child.stderr?.setEncoding('utf8').on('data', (text: string) => {
@@ -132,7 +145,7 @@ export class Children {
     const ended = new Promise<Ended>((resolve) => {
       const end = (exit: number, why: string): void => {
         this.running.delete(child)
-        const ended = output.end(exit, why)
+        const ended = { ...output.end(exit, why), said: lastLine(stderr) }
         progress.ended(ended.error)
         settle({ result: undefined, error: ended.error })
         resolve(ended)
@@ -197,7 +210,7 @@ class Output {
     this.onResult(result)
   }
 
-  end(exit: number, why: string): Ended {
+  end(exit: number, why: string): Omit<Ended, 'said'> {
     if (this.rest !== '') this.addLine(this.rest)
     const failed = this.results.find(isError)
     const results = this.results.filter((result) => !isError(result))

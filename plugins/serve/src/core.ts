@@ -8,7 +8,12 @@ import type * as reading from 'substrat/reading'
 
 export type Core = typeof reading
 
-export type { ErrorCode, PageBounds, Position, SessionRecord, Store } from 'substrat/reading'
+export type { ErrorCode, ListRow, PageBounds, Position, SessionRecord, Store } from 'substrat/reading'
+
+/** An agent in a list: as `list --json` has it, with the status that `list` shows a person. */
+export function listed({ agent, status }: reading.ListRow): object {
+  return { ...agent, shown_status: status }
+}
 
 /** `root`: the directory of the installed substrat. */
 export function loadCore(root: string): Core {

@@ -1,5 +1,5 @@
 /** Opens the socket: on an address, or one that systemd or another parent passed on. */
-import { readFileSync } from 'node:fs'
+import { closeSync, fstatSync, openSync, readFileSync } from 'node:fs'
 import { createServer, type Server as HttpServer } from 'node:http'
 import { createServer as createSecureServer } from 'node:https'
 import { type Address, addressOf, isLocal, listenOptions } from './address.js'
@@ -24,13 +24,13 @@ const LIMITS = {
 const CONNECTIONS_MAX = 1024
 
 /** Throws if it may not listen there. Nothing is open yet. */
-export function serverFor(wanted: Address, security: Security): HttpServer {
+export function serverFor(wanted: Address, security: Security, limits = LIMITS): HttpServer {
   if (wanted.kind === 'fd') checkPassedOn(wanted.fd)
   checkReach(wanted, security)
   const http =
     security.tlsCert === undefined
-      ? createServer(LIMITS)
-      : createSecureServer({ ...LIMITS, ...certificateOf(security) })
+      ? createServer(limits)
+      : createSecureServer({ ...limits, ...certificateOf(security) })
   http.maxConnections = CONNECTIONS_MAX
   return http
 }
@@ -60,15 +60,46 @@ function checkReach(address: Address, { tlsCert, isInsecure }: Security): void {
 function certificateOf({ tlsCert, tlsKey }: Security): { cert: Buffer; key: Buffer } {
   if (tlsCert === undefined || tlsKey === undefined)
     throw new StartError('USAGE', 'TLS needs a certificate and its key', 'give both --tls-cert and --tls-key')
-  return { cert: readPem(tlsCert), key: readPem(tlsKey) }
+  return { cert: readPem(tlsCert), key: readKey(tlsKey) }
 }
 
 function readPem(file: string): Buffer {
   try {
     return readFileSync(file)
   } catch (error) {
-    throw new StartError('USAGE', `cannot read ${file}: ${(error as Error).message}`, 'name a PEM file')
+    throw unreadable(file, error)
   }
+}
+
+/** A key that others can read or replace protects nothing. Checked on the open file, so that no other file can take its place. */
+function readKey(file: string): Buffer {
+  let fd: number
+  try {
+    fd = openSync(file, 'r')
+  } catch (error) {
+    throw unreadable(file, error)
+  }
+  try {
+    const { mode, uid } = fstatSync(fd)
+    // A key of root may be readable by a group that exists for keys, such as ssl-cert of Debian.
+    const foreign = uid === 0 ? 0o037 : 0o077
+    if ((mode & foreign) !== 0 || (uid !== 0 && uid !== process.geteuid?.()))
+      throw new StartError(
+        'HOME_EXPOSED',
+        `other users can read or change the private key ${file}`,
+        `make it yours alone (chmod 600 ${file}), and get a new key if others may have read it`,
+      )
+    return readFileSync(fd)
+  } catch (error) {
+    if (error instanceof StartError) throw error
+    throw unreadable(file, error)
+  } finally {
+    closeSync(fd)
+  }
+}
+
+function unreadable(file: string, error: unknown): StartError {
+  return new StartError('USAGE', `cannot read ${file}: ${(error as Error).message}`, 'name a PEM file')
 }
 
 /** The protocol of systemd: LISTEN_PID is the process that the sockets are meant for, and the first of LISTEN_FDS is 3. */

@@ -1,7 +1,9 @@
 /** The reading routes. Each answers with what the command of the same name prints with `--json`; none takes a lock. */
 import { z } from 'zod'
+import { type ListRow, listed } from './core.js'
 import { Refusal } from './problem.js'
 import { type Route, route } from './route.js'
+import { searchWith } from './search.js'
 import { findAgent, openStore, type Server } from './server.js'
 import {
   agentPage,
@@ -11,6 +13,7 @@ import {
   flag,
   inboxShape,
   recordPage,
+  searchPage,
   shownAgent,
   usageShape,
 } from './shapes.js'
@@ -137,6 +140,26 @@ export const READS: Route[] = [
   }),
   route({
     method: 'get',
+    path: '/v1/search',
+    id: 'searchRecords',
+    tag: 'home',
+    summary: 'Search messages, tool calls and their results in all agents',
+    description:
+      'Runs `substrat search`. The agent that changed last comes first, and the records of an agent have the order of its log.',
+    query: z.object({
+      text: z.string().min(1).max(1000).describe('In any case unless it has a capital letter.'),
+      agent: z.string().optional().describe('Only agents with this path or id; `*` stands for any text.'),
+      since,
+      limit: count(1000, 100),
+    }),
+    answers: { 200: { description: 'The records.', shape: searchPage } },
+    handle: async ({ server, query, signal }) => ({
+      status: 200,
+      body: await searchWith(server, query, signal),
+    }),
+  }),
+  route({
+    method: 'get',
     path: '/v1/findings',
     id: 'listFindings',
     tag: 'home',
@@ -168,17 +191,14 @@ function pageOfAgents(server: Server, { status, limit, after, ...filter }: Agent
   checkWord('status', status, statuses)
   checkWord('state', filter.state, core.SESSION_STATES)
   const store = openStore(server)
-  const isOwn = status === undefined || (core.STATUSES as readonly string[]).includes(status)
-  const all = isOwn
-    ? core.listAgents(store, { ...filter, status })
-    : core
-        .listRows(store, { ...filter, status: status === 'needs_you' ? undefined : status })
-        .filter((row) => status !== 'needs_you' || core.needsPerson(row))
-        .map(({ agent }) => agent)
-  const from = after === undefined ? 0 : startAfter(all, after)
-  const agents = all.slice(from, from + limit)
-  const last = agents.at(-1)
-  return { agents, next: last === undefined || from + limit >= all.length ? null : cursorOf(last) }
+  const found = core
+    .listRows(store, { ...filter, status: status === 'needs_you' ? undefined : status })
+    .filter((row) => status !== 'needs_you' || core.needsPerson(row))
+  const from = after === undefined ? 0 : startAfter(found, after)
+  const rows = found.slice(from, from + limit)
+  const last = rows.at(-1)
+  const isEnd = last === undefined || from + limit >= found.length
+  return { agents: rows.map(listed), next: isEnd ? null : cursorOf(last) }
 }
 
 function checkWord(name: string, word: string | undefined, words: readonly string[]): void {
@@ -190,14 +210,12 @@ function checkWord(name: string, word: string | undefined, words: readonly strin
   )
 }
 
-type Listed = ReturnType<Server['core']['listAgents']>[number]
-
 /** The order of the list. A page begins after it also if the agent itself is gone. */
-function cursorOf(agent: Listed): string {
+function cursorOf({ agent }: ListRow): string {
   return `${'created_at' in agent ? agent.created_at : ''}~${agent.id}`
 }
 
-function startAfter(agents: Listed[], cursor: string): number {
-  const at = agents.findIndex((agent) => cursorOf(agent) > cursor)
-  return at < 0 ? agents.length : at
+function startAfter(rows: ListRow[], cursor: string): number {
+  const at = rows.findIndex((row) => cursorOf(row) > cursor)
+  return at < 0 ? rows.length : at
 }

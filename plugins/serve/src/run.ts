@@ -48,8 +48,8 @@ export async function runServer(settings: Settings): Promise<void> {
   const server: Server = { core, home, children, feeds, metrics, isReadOnly, stopping: stopping.signal }
   const swept = isReadOnly ? undefined : await sweep(children)
   if (swept !== undefined) note(swept)
-  const tokens = openToken(tokenPath(settings.stateDirectory, home), settings.isTokenNew)
   const address = await listen(http, wanted, security)
+  const tokens = tokenFor(http, settings)
   const guard = new Guard(tokens.token, hostsOf(address, settings.allowedHosts))
   const app = buildApp(server, guard, {
     routes: ROUTES,
@@ -61,6 +61,19 @@ export async function runServer(settings: Settings): Promise<void> {
   if (idleMs !== undefined) onIdle(http, children, idleMs, () => stopping.abort())
   announce(address, security.tlsCert !== undefined, tokens)
   await stopped(http, stopping)
+}
+
+/**
+ * A server that cannot listen makes and replaces no token: the link with a new one would never be printed. No request is read before
+ * the caller adds its listener.
+ */
+function tokenFor(http: HttpServer, { stateDirectory, home, isTokenNew }: Settings): TokenFile {
+  try {
+    return openToken(tokenPath(stateDirectory, home), isTokenNew)
+  } catch (error) {
+    http.close()
+    throw error
+  }
 }
 
 /** The link is the only place where the token is printed, once in its life. */

@@ -5,7 +5,7 @@
  * A writer marks its agent before it writes, so marked agents are looked at each time. An agent that a quick command changed and
  * unmarked in between is found by the round through all agents.
  */
-import type { Core, Store } from '../core.js'
+import { type Core, type ListRow, listed, type Store } from '../core.js'
 import { CHUNK_BYTES, eventOf, type Source } from './stream.js'
 
 /** The time for the round at each look. */
@@ -63,15 +63,15 @@ export class HomeFeed {
 
   private readAll(store: Store | undefined): void {
     this.marked = store?.visits.markedIds() ?? []
-    for (const agent of this.core.listAgents(store, { roots: false, all: true }))
-      this.entries.set(agent.id, entryOf(agent))
+    for (const row of this.core.listRows(store, { roots: false, all: true }))
+      this.entries.set(row.agent.id, entryOf(row))
     this.isComplete = true
   }
 
   private readChanges(store: Store): void {
     const deadline = performance.now() + ROUND_MS
     const marked = store.visits.markedIds()
-    const read = this.core.agentReader(store)
+    const read = this.core.rowReader(store)
     for (const id of new Set([...this.marked, ...marked])) this.refresh(store, id, read)
     this.marked = marked
     if (this.round.length === 0) this.round = [...new Set([...this.entries.keys(), ...store.agentIds()])]
@@ -81,7 +81,7 @@ export class HomeFeed {
     }
   }
 
-  private refresh(store: Store, id: string, read: ReturnType<Core['agentReader']>): void {
+  private refresh(store: Store, id: string, read: ReturnType<Core['rowReader']>): void {
     const known = this.entries.get(id)
     if (store.hasAgent(id)) {
       const entry = entryOf(read(id))
@@ -92,8 +92,8 @@ export class HomeFeed {
   }
 }
 
-function entryOf(agent: ReturnType<Core['listAgents']>[number]): Entry {
-  return { json: JSON.stringify(agent), isTerminated: 'state' in agent && agent.state === 'terminated' }
+function entryOf(row: ListRow): Entry {
+  return { json: JSON.stringify(listed(row)), isTerminated: row.status === 'terminated' }
 }
 
 export class HomeSource implements Source {

@@ -8,6 +8,7 @@ const ROUTES = {
   listRecords: 'GET /v1/agents/{agent}/records',
   listMail: 'GET /v1/agents/{agent}/inbox',
   showUsage: 'GET /v1/usage',
+  searchRecords: 'GET /v1/search',
   sendMessage: 'POST /v1/agents/{agent}/messages',
   answerQuestion: 'POST /v1/agents/{agent}/answer',
   approveCalls: 'POST /v1/agents/{agent}/approve',

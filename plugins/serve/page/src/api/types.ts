@@ -5,15 +5,16 @@ export type { operations } from '../../../../../test/serve/api.js'
 
 type Schemas = components['schemas']
 
-type Agent = Schemas['agent']
-export type CorruptAgent = Schemas['corrupt_agent']
-export type ListedAgent = Agent | CorruptAgent
+export type CorruptAgent = Schemas['listed_corrupt_agent']
+export type ListedAgent = Schemas['listed_agent'] | CorruptAgent
 export type ShownAgent = Schemas['shown_agent']
 export type Wait = Schemas['wait']
 export type SessionRecord = Schemas['record_page']['records'][number]
 export type RecordOf<Kind extends SessionRecord['kind']> = Extract<SessionRecord, { kind: Kind }>
 export type Content = Schemas['content']
 export type Mail = Schemas['mail']
+export type SearchPage = Schemas['search_page']
+export type SearchMatch = SearchPage['matches'][number]
 export type UsageRow = Schemas['usage_row']
 export type UsageReport = Schemas['usage_report']
 export type ProblemBody = Schemas['problem']

@@ -16,13 +16,16 @@ export const LOOKS = {
   interrupted: { word: 'interrupted', tone: 'bad', icon: 'bolt' },
   failed: { word: 'failed', tone: 'bad', icon: 'cross' },
   corrupt: { word: 'damaged', tone: 'bad', icon: 'cross' },
+  held: { word: 'held', tone: 'calm', icon: 'stop' },
+  gated: { word: 'gated', tone: 'calm', icon: 'stop' },
+  scheduled: { word: 'scheduled', tone: 'calm', icon: 'hand' },
   idle: { word: 'idle', tone: 'good', icon: 'check' },
   terminated: { word: 'terminated', tone: 'calm', icon: 'stop' },
 } as const satisfies Record<string, Look>
 
-/** `needsPerson`: whether the server lists it among the agents that wait for a person. */
-export function lookOf(agent: ListedAgent, needsPerson: boolean): Look {
-  if (agent.status === 'corrupt') return LOOKS.corrupt
+/** `needsPerson`: whether the server lists it among the agents that wait for a person. Only an entry of a list says it itself. */
+export function lookOf(agent: ListedAgent | ShownAgent['agent'], needsPerson: boolean): Look {
+  if ('shown_status' in agent) return LOOKS[agent.shown_status]
   if (agent.state === 'terminated') return LOOKS.terminated
   if (agent.status === 'running' || agent.status === 'waiting') return LOOKS[agent.status]
   if (agent.status !== 'idle') return LOOKS.interrupted
@@ -69,7 +72,7 @@ export const DECISION_WORDS: Record<RecordOf<'wait.answered'>['decision'], strin
   result: 'result given',
 }
 
-export function nameOf(agent: ListedAgent): string {
+export function nameOf(agent: ListedAgent | ShownAgent['agent']): string {
   return agent.path ?? agent.id.slice(0, 8)
 }
 

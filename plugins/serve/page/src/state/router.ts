@@ -6,6 +6,7 @@ export type Route =
   | { view: 'agents' }
   | { view: 'agent'; id: string; tab: 'conversation' | 'timeline' }
   | { view: 'usage' }
+  | { view: 'search'; text: string }
 
 export const route = new Store<Route>(parse(location.hash))
 
@@ -14,6 +15,7 @@ addEventListener('hashchange', () => route.set(parse(location.hash)))
 function parse(hash: string): Route {
   const [view, id, tab] = hash.replace(/^#\/?/, '').split('/').map(decoded)
   if (view === 'agents' && id) return { view: 'agent', id, tab: tab === 'timeline' ? tab : 'conversation' }
+  if (view === 'search') return { view, text: id ?? '' }
   if (view === 'agents' || view === 'usage') return { view }
   return { view: 'needs' }
 }
@@ -32,6 +34,8 @@ export function linkTo(to: Route): string {
       return '#/'
     case 'agent':
       return `#/agents/${encodeURIComponent(to.id)}${to.tab === 'timeline' ? '/timeline' : ''}`
+    case 'search':
+      return to.text === '' ? '#/search' : `#/search/${encodeURIComponent(to.text)}`
     default:
       return `#/${to.view}`
   }

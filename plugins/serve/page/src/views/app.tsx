@@ -14,6 +14,7 @@ import { AgentsView } from './agents.js'
 import { Help } from './help.js'
 import { NeedsView } from './needs.js'
 import { Notes } from './notes.js'
+import { SearchView } from './search.js'
 import { useShortcuts } from './shortcuts.js'
 import { SignIn } from './sign-in.js'
 import { UsageView } from './usage.js'
@@ -74,6 +75,8 @@ function View() {
       return <AgentsView />
     case 'agent':
       return <AgentView key={shown.id} id={shown.id} tab={shown.tab} />
+    case 'search':
+      return <SearchView key={shown.text} text={shown.text} />
     case 'usage':
       return <UsageView />
     default:
@@ -86,12 +89,14 @@ const TITLES: Record<Route['view'], string> = {
   agents: 'Agents',
   agent: 'Agent',
   usage: 'Usage',
+  search: 'Search',
 }
 
-const TABS: { view: 'needs' | 'agents' | 'usage'; icon: IconName }[] = [
-  { view: 'needs', icon: 'bell' },
-  { view: 'agents', icon: 'tree' },
-  { view: 'usage', icon: 'chart' },
+const TABS: { to: Exclude<Route, { view: 'agent' }>; icon: IconName }[] = [
+  { to: { view: 'needs' }, icon: 'bell' },
+  { to: { view: 'agents' }, icon: 'tree' },
+  { to: { view: 'usage' }, icon: 'chart' },
+  { to: { view: 'search', text: '' }, icon: 'search' },
 ]
 
 function Header({ onHelp }: { onHelp: () => void }) {
@@ -104,16 +109,12 @@ function Header({ onHelp }: { onHelp: () => void }) {
         <img src="icon.svg" alt="" width="22" height="22" /> substrat
       </a>
       <nav aria-label="Views">
-        {TABS.map((tab) => (
-          <a
-            key={tab.view}
-            href={linkTo({ view: tab.view })}
-            aria-current={isCurrent(tab.view, view) ? 'page' : undefined}
-          >
-            <Icon name={tab.icon} />
-            <span>{TITLES[tab.view]}</span>
-            {tab.view === 'needs' && needing > 0 && <span class="count alert">{needing}</span>}
-            {tab.view === 'agents' && total !== undefined && <span class="count">{total}</span>}
+        {TABS.map(({ to, icon }) => (
+          <a key={to.view} href={linkTo(to)} aria-current={isCurrent(to.view, view) ? 'page' : undefined}>
+            <Icon name={icon} />
+            <span>{TITLES[to.view]}</span>
+            {to.view === 'needs' && needing > 0 && <span class="count alert">{needing}</span>}
+            {to.view === 'agents' && total !== undefined && <span class="count">{total}</span>}
           </a>
         ))}
       </nav>

@@ -8,6 +8,7 @@ export const SHORTCUTS: [string, string][] = [
   ['g n', 'Go to the agents that need you'],
   ['g a', 'Go to all agents'],
   ['g u', 'Go to the usage'],
+  ['g s', 'Search all agents'],
   ['/', 'Filter the agents by name'],
   ['j, k', 'Next or previous request, in “Needs you”'],
   ['↑ ↓ ← →', 'Move in the tree; open and close a branch'],
@@ -24,6 +25,7 @@ const AFTER_G: Record<string, Route> = {
   n: { view: 'needs' },
   a: { view: 'agents' },
   u: { view: 'usage' },
+  s: { view: 'search', text: '' },
 }
 
 const KEY = 'substrat-shortcuts'
