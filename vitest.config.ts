@@ -20,6 +20,7 @@ export default defineConfig({
     // The commands that run without a process use a module loader that Node 20 calls experimental.
     execArgv: ['--disable-warning=ExperimentalWarning'],
     sequence: { sequencer: LongestFirst },
+    globalSetup: ['test/support/shared-cache.ts'],
     env: {
       TMPDIR: temporaryDirectory(),
       // The tests start the CLI as its users do. Under vitest's NODE_ENV=test oclif behaves differently.

@@ -29,6 +29,7 @@ import type { SessionRecord } from '../../src/session/records.js'
 import { FileStore } from '../../src/storage/file-store.js'
 import { Program } from './in-process.js'
 import { checkPrinted } from './output-shapes.js'
+import { SHARED_CACHE } from './shared-cache.js'
 import { waitFor } from './wait.js'
 
 const ROOT = path.join(import.meta.dirname, '..', '..')
@@ -100,8 +101,7 @@ export class House {
       SUBSTRAT_HOME: this.home,
       // Most tests need some agent, and do not care who answers.
       SUBSTRAT_PROVIDER: 'scripted',
-      // Shared by all houses: without the compile cache each start takes 25 ms longer.
-      SUBSTRAT_CACHE_DIR: path.join(scratch, 'cache'),
+      SUBSTRAT_CACHE_DIR: process.env[SHARED_CACHE] ?? path.join(scratch, 'cache'),
       HOME: at('user'),
       XDG_CACHE_HOME: at('cache'),
       XDG_CONFIG_HOME: at('config'),
