@@ -12,6 +12,15 @@ export function processesWith(entry: string): number[] {
     .filter((pid) => Number.isInteger(pid) && isAlive(pid) && environment(pid).includes(entry))
 }
 
+/** Does nothing if the process has ended meanwhile. */
+export function killIfAlive(pid: number): void {
+  try {
+    process.kill(pid, 'SIGKILL')
+  } catch (error) {
+    if ((error as NodeJS.ErrnoException).code !== 'ESRCH') throw error
+  }
+}
+
 /** The watchers that hold the leash of a program, by its process group. */
 export function watchersOf(group: number): number[] {
   const pids = readdirSync('/proc').map(Number).filter(Number.isInteger)

@@ -4,6 +4,7 @@
  * Invariants: the log is the only source, so turns of other processes are shown in the same way, and nothing is lost with this
  * process. An approval is asked for while a client is there. Only an answer of a person decides it.
  */
+import { setTimeout as sleep } from 'node:timers/promises'
 import { CHILD_DIED, type Commands, FaceError, type Running } from '../../shared/src/face/commands.js'
 import type { Core, Position, Store } from '../../shared/src/face/core.js'
 import type { StreamLine } from '../../shared/src/face/output.js'
@@ -13,6 +14,7 @@ import type { Client } from './protocol.js'
 
 const PAGE = { records: 200, bytes: 256 * 1024, isFollowing: true as const }
 const LOOK_MS = 100
+const CANCEL_MS = 50
 /** How often a command that was killed is started again. */
 const RESTARTS_MAX = 3
 
@@ -80,8 +82,9 @@ export class AgentSession {
     return running
   }
 
-  cancel(): void {
-    this.parts.commands.start(['cancel', this.id, '--json'])
+  /** Cancels the turn of the agent. */
+  cancel(): Running {
+    return this.parts.commands.start(['cancel', this.id, '--json'])
   }
 
   /** Reads what is new. */
@@ -125,8 +128,11 @@ export class AgentSession {
     this.askForDecision()
   }
 
+  /** Leaves the decision open. */
   stopAsking(): void {
-    this.asking?.over.abort()
+    if (this.asking === undefined) return
+    this.undecided = this.asking.tokenId
+    this.asking.over.abort()
   }
 
   /** Returns whether there may be more. */
@@ -210,7 +216,11 @@ export class AgentSession {
       const id = wait.calls[index] ?? `${tokenId}.${index}`
       const verdict = await client.permit(this.id, { id, ...call }, signal)
       if (signal.aborted) return
-      if (verdict === 'undecided') return this.leave(tokenId)
+      if (verdict === 'undecided') {
+        // A client that cancels the turn also closes the request, and the SDK may deliver both in either order.
+        await sleep(CANCEL_MS)
+        return this.leave(tokenId)
+      }
       // One decision covers all calls.
       if (verdict === 'denied') return this.decide(['deny', this.id, tokenId])
       if (verdict === 'once') isAlways = false

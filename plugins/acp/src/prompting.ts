@@ -119,7 +119,8 @@ export class Prompting {
     if (wait === undefined || (run === undefined ? ended === undefined : run.id !== wait.runId))
       return undefined
     if (wait.kind === 'approval') {
-      if (session.undecided !== wait.tokenId) return undefined
+      // A cancelled turn ends only with its record.
+      if (session.undecided !== wait.tokenId || this.isCancelled) return undefined
       if (session.undecidedWhy !== undefined) throw session.undecidedWhy
       return 'cancelled'
     }
@@ -146,7 +147,9 @@ export class Prompting {
   private cancelRun(runId: string): void {
     if (this.cancelledRun === runId) return
     this.cancelledRun = runId
-    this.session.cancel()
+    void this.session.cancel().ended.then(({ error }) => {
+      if (error !== undefined) this.cancelledRun = undefined
+    })
   }
 
   /** The turn ended before this prompt, which repeats its key: the client gets the same reply. */

@@ -1,0 +1,105 @@
+/**
+ * Editors prompt an agent while `substrat acp` and the turn itself are killed at random. `KILLS=100 SEED=1` make it longer and
+ * repeat it.
+ *
+ * The oracle is the agent's log: each message that an editor sent is in it once, each with one reply.
+ */
+import { setTimeout as sleep } from 'node:timers/promises'
+import { expect, test } from 'vitest'
+import { House } from '../support/cli.js'
+import { killIfAlive } from '../support/processes.js'
+import { waitFor } from '../support/wait.js'
+import { Editor } from './support.js'
+
+const KILLS = Number(process.env.KILLS ?? 4)
+const SEED = Number(process.env.SEED ?? Date.now() % 1_000_000)
+/** The part of the kills that also hits the process of the turn. */
+const TURN_KILLED = 0.3
+
+/** Mulberry32: the same numbers for the same seed. */
+function randomFrom(seed: number): () => number {
+  let state = seed
+  return () => {
+    state = (state + 0x6d2b79f5) | 0
+    let mixed = Math.imul(state ^ (state >>> 15), 1 | state)
+    mixed = (mixed + Math.imul(mixed ^ (mixed >>> 7), 61 | mixed)) ^ mixed
+    return ((mixed ^ (mixed >>> 14)) >>> 0) / 4_294_967_296
+  }
+}
+
+test('no message and no reply is lost or doubled, and an approval asked for before a kill is answered after it', async () => {
+  const random = randomFrom(SEED)
+  const house = new House()
+  // More than are sent: a prompt without a kill takes a second.
+  const turns = KILLS * 8
+  const call = { name: 'shell', input: { command: 'true' } }
+  const responses = Array.from({ length: turns }, (_, turn) => [
+    { delay_ms: 30, say: `Let me ${turn}.`, tools: [call] },
+    { delay_ms: 30, say: `Done ${turn}.` },
+  ])
+  const scenario = house.scenario('many.json', ...responses.flat())
+  let editor = await Editor.open(house, '--option', scenario)
+  const id = await editor.create(house.workspace)
+  const killed = { face: 0, turn: 0, asked: 0 }
+
+  const kill = async (): Promise<void> => {
+    if (editor.asked.length > 0 && editor.answer === 'never') killed.asked += 1
+    await editor.kill()
+    killed.face += 1
+    const { holder } = (await house.ok('show', id, '--json')).json
+    if (holder !== null && random() < TURN_KILLED) {
+      killIfAlive(holder.pid)
+      killed.turn += 1
+    }
+    editor = await Editor.open(house)
+    editor.answer = killed.face < KILLS && random() < 0.3 ? 'never' : 'once'
+    await editor.load(id, house.workspace)
+  }
+
+  /** Whether the message is answered. */
+  const prompt = async (text: string, messageId: string): Promise<boolean> => {
+    const over = editor.prompt(id, text, messageId).then(
+      () => 'answered',
+      (error: { data?: { code?: string } }) => error.data?.code ?? 'closed',
+    )
+    const isKilled = killed.face < KILLS
+    const end = await Promise.race(isKilled ? [over, sleep(700 * random())] : [over])
+    // After three kills without progress, only a person continues a turn.
+    if (end === 'INTERRUPTED') await house.run(['resume', id])
+    else if (end !== 'answered' && isKilled) await kill()
+    return end === 'answered'
+  }
+
+  let sent = 0
+  for (; killed.face < KILLS; sent += 1) {
+    while (!(await prompt(`message ${sent}`, `m${sent}`)));
+  }
+  await waitFor(
+    async () => (await house.ok('show', id, '--json')).json.agent.status === 'idle',
+    'the last turn',
+  )
+
+  const records = house.records(id)
+  const asked = records.flatMap((record) =>
+    record.kind === 'mail.delivered' || (record.kind === 'message.user' && record.origin === 'operator')
+      ? [record.content]
+      : [],
+  )
+  const replies = records.flatMap((record) => (record.kind === 'message.agent' ? [record.content] : []))
+  const numbers = Array.from({ length: sent }, (_, turn) => turn)
+  expect(asked).toEqual(numbers.map((turn) => `message ${turn}`))
+  expect(replies).toEqual(numbers.flatMap((turn) => [`Let me ${turn}.`, `Done ${turn}.`]))
+  expect(records.filter(({ kind }) => kind === 'run.completed')).toHaveLength(sent)
+  expect(house.findings(true)).toEqual([])
+
+  const last = await Editor.open(house)
+  await last.load(id, house.workspace)
+  expect(last.said).toEqual(
+    numbers.flatMap((turn) => [`user: message ${turn}`, `agent: Let me ${turn}.`, `agent: Done ${turn}.`]),
+  )
+  await last.close()
+  await editor.close()
+  console.info(
+    `seed ${SEED}: ${killed.face} servers and ${killed.turn} turns killed, ${killed.asked} of them with an open request; ${sent} messages, each once with its reply`,
+  )
+})
