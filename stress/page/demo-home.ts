@@ -11,7 +11,9 @@ const RUN_JS = path.join(repository, 'bin', 'run.js')
 export class DemoHome {
   readonly root = mkdtempSync(path.join(tmpdir(), 'substrat-page-'))
   readonly workspace = path.join(this.root, 'shop')
-  private readonly env: NodeJS.ProcessEnv
+  readonly environment: NodeJS.ProcessEnv
+  /** The process id of the latest server. */
+  serverPid = 0
   private readonly children: ChildProcess[] = []
 
   /** `home`: one that exists; by default a new one. */
@@ -23,7 +25,7 @@ export class DemoHome {
       path.join(plugins, 'package.json'),
       JSON.stringify({ oclif: { schema: 1, plugins: [plugin] } }),
     )
-    this.env = {
+    this.environment = {
       PATH: process.env.PATH,
       NODE_ENV: 'production',
       HOME: this.root,
@@ -39,7 +41,7 @@ export class DemoHome {
   run(...args: string[]): string {
     const { stdout } = spawnSync(process.execPath, [RUN_JS, ...args], {
       cwd: this.workspace,
-      env: this.env,
+      env: this.environment,
       encoding: 'utf8',
     })
     return stdout.trim()
@@ -49,7 +51,7 @@ export class DemoHome {
   start(...args: string[]): ChildProcess {
     const child = spawn(process.execPath, [RUN_JS, ...args], {
       cwd: this.workspace,
-      env: this.env,
+      env: this.environment,
       stdio: ['ignore', 'ignore', 'pipe'],
     })
     this.children.push(child)
@@ -70,6 +72,7 @@ export class DemoHome {
   /** The link with the token. */
   async serve(...args: string[]): Promise<string> {
     const server = this.start('serve', '--listen', '127.0.0.1:0', ...args)
+    this.serverPid = server.pid as number
     let said = ''
     await new Promise<void>((resolve, reject) => {
       server.stderr?.setEncoding('utf8').on('data', (text: string) => {

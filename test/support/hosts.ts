@@ -6,7 +6,7 @@ import { spawnSync } from 'node:child_process'
 import { randomUUID } from 'node:crypto'
 import { mkdirSync, writeFileSync } from 'node:fs'
 import { join } from 'node:path'
-import type { House, Result, Running } from './cli.js'
+import type { House, Result, Running, RunOptions } from './cli.js'
 
 const BIND = `
 mount --bind "$1/machine-id" /etc/machine-id &&
@@ -41,8 +41,13 @@ export class Host {
   }
 
   start(...args: string[]): Running {
+    return this.launch(args)
+  }
+
+  launch(args: string[], options: RunOptions = {}): Running {
     const [program, ...rest] = this.house.command(...args)
-    return this.house.launch([...NAMESPACE, BIND, 'sh', this.directory, this.name, program, ...rest])
+    const inside = [...NAMESPACE, BIND, 'sh', this.directory, this.name, program, ...rest] as const
+    return this.house.launch([...inside], options)
   }
 
   run(...args: string[]): Promise<Result> {

@@ -3,6 +3,7 @@ import type { Children } from './children.js'
 
 interface Recovered {
   outcome: string
+  run: { status: string } | null
   path?: string
 }
 
@@ -15,11 +16,15 @@ export async function sweep(children: Children): Promise<string | undefined> {
   const { results, error } = await ended
   // The home itself cannot be used.
   if (error !== undefined && results.length === 0) throw error
-  const outcomes = (results as Recovered[]).map(({ outcome }) => outcome)
-  const count = (wanted: string): number => outcomes.filter((outcome) => outcome === wanted).length
+  const recovered = results as Recovered[]
+  // After a reboot every agent is visited. One that waits for a decision is repaired too, and not interrupted.
+  const interrupted = recovered.filter(
+    ({ outcome, run }) => outcome === 'marked' && run?.status === 'interrupted',
+  )
+  const failed = recovered.filter(({ outcome }) => outcome === 'failed')
   const parts = [
-    [count('marked'), 'interrupted'],
-    [count('failed'), 'not recovered (substrat doctor)'],
+    [interrupted.length, 'interrupted'],
+    [failed.length, 'not recovered (substrat doctor)'],
   ].filter(([number]) => number !== 0)
   return parts.length === 0 ? undefined : `agents: ${parts.map((part) => part.join(' ')).join(', ')}`
 }

@@ -1,0 +1,91 @@
+/** The page over a reboot: the server and the writers are killed, and the kernel has another boot id afterwards. */
+import { expect, test } from 'vitest'
+import { linked, Served } from '../serve/support.js'
+import { House } from '../support/cli.js'
+import { Host, hasHosts } from '../support/hosts.js'
+import { MARKS } from '../support/parked.js'
+import { openPage } from './page-support.js'
+
+const button = (name: string) => ({ name, exact: true })
+
+/** The log as `substrat log` prints it, without its times, ids and places. */
+async function transcript(house: House, name: string): Promise<string[]> {
+  const { stdout } = await house.ok('log', name)
+  return stdout
+    .trimEnd()
+    .split('\n')
+    .map((line) =>
+      line
+        .replace(/^\S+ \S+ {2}/, '')
+        .replace(/\d{4}-\d\d-\d\d \S+|\/\S*workspace|(?<=(?:token|turn) )[0-9a-f]{8}/g, '…'),
+    )
+}
+
+test.skipIf(!hasHosts)(
+  'an approval that was asked before a reboot is given on the same page after it',
+  async () => {
+    const house = House.ofProcesses()
+    const host = new Host(house, 'desk')
+    const deploy = await house.spawn(
+      'deploy',
+      '-o',
+      house.scenario('d.json', { tools: [MARKS] }, { say: 'It is live.' }),
+    )
+    const build = await house.spawn(
+      'build',
+      '-o',
+      house.scenario('b.json', { after_file: 'go', say: 'It builds.' }),
+    )
+    const serve = (port: number) =>
+      host.launch(['serve', '--listen', `127.0.0.1:${port}`], { env: linked(house) })
+    const first = await Served.of(house, serve(0))
+    const { page, troubles } = await openPage(first)
+    for (const agent of ['deploy', 'build'])
+      expect((await first.call('sendMessage', { path: { agent }, body: { content: 'go' } })).status).toBe(202)
+    const card = (name: string) =>
+      page.getByRole('article').filter({ has: page.getByRole('link', button(name)) })
+    await card('deploy').getByText('echo ran >> ran').waitFor()
+    await house.waitForRecord(build, 'model.requested')
+
+    const started = house.records(build).find((record) => record.kind === 'run.started') as {
+      boot_id: string
+    }
+    await first.running.kill('SIGKILL')
+    process.kill(Number(started.boot_id.split('/')[2]), 'SIGKILL')
+    host.boot(5)
+
+    const second = await Served.of(house, serve(first.port))
+    expect(second.running.stderr).toContain('agents: 1 interrupted')
+    await card('build').getByText('the machine was restarted').waitFor()
+    await card('deploy').getByRole('button', button('Approve')).click()
+    await house.waitForRecord(deploy, 'run.completed')
+    house.write('go', '')
+    await card('build').getByRole('button', button('Resume')).click()
+    await house.waitForRecord(build, 'run.completed')
+    await page.getByText('No agent waits for you').waitFor()
+
+    expect(house.read('ran')).toBe('ran\n')
+    expect(await transcript(house, 'deploy')).toEqual([
+      'created as deploy, provider scripted, in …',
+      'you: go',
+      'calls shell: echo ran >> ran; echo done',
+      'waiting for approval of shell, until …',
+      // The page's approval gets a token of its own.
+      'waiting for approval of shell, until …',
+      'decided: approve (token …)',
+      'shell: done',
+      'agent: It is live.',
+    ])
+    expect(await transcript(house, 'build')).toEqual([
+      'created as build, provider scripted, in …',
+      'you: go',
+      'turn interrupted: the machine was restarted',
+      'suspended by recovery',
+      'continuing turn …',
+      'agent: It builds.',
+    ])
+    expect(house.findings()).toEqual([])
+    expect(troubles).toEqual([])
+    await second.stop()
+  },
+)
