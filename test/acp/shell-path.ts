@@ -16,11 +16,12 @@ export function userOf(house: House): Record<string, string> {
   return { ...house.env, PATH: `${bin}:${house.env.PATH}` }
 }
 
-/** The code block of a language in a section of a page in docs/. */
-export function snippetOf(page: string, heading: string, language: string): string {
+/** The code block of a language in a section of a page in docs/: the first one that contains the word. */
+export function snippetOf(page: string, heading: string, language: string, word = ''): string {
   const section = sectionsOf(readFileSync(page, 'utf8')).find((one) => one.heading === heading)
   const text = section?.lines.join('\n') ?? ''
-  const [, code] = new RegExp(`\`\`\`${language}\n([\\s\\S]*?)\n\`\`\``).exec(text) ?? []
+  const blocks = [...text.matchAll(new RegExp(`\`\`\`${language}\n([\\s\\S]*?)\n\`\`\``, 'g'))]
+  const code = blocks.map(([, block]) => block as string).find((block) => block.includes(word))
   if (code === undefined) throw new Error(`${page} has no ${language} below ${heading}`)
   return code
 }
