@@ -4,12 +4,13 @@ import { BaseCommand } from '../src/command/base.js'
 import { agent, duration, stream } from '../src/command/flags.js'
 import { canAsk } from '../src/command/prompt.js'
 import { SubstratError, shellWord } from '../src/errors.js'
+import type { CallEdit } from '../src/operations/approved-calls.js'
 import { decide } from '../src/operations/decide.js'
 
 export default class Approve extends BaseCommand {
   static override summary = 'Approve the pending tool calls of an agent and continue its turn.'
   static override description =
-    'Prints the reply. At a terminal, shows the calls and asks first. On this machine you do not need the resume token; approving revokes it. To see the pending calls, run substrat show AGENT.'
+    'Prints the reply. At a terminal, shows the calls and asks first: yes, no, or edit, which opens the arguments in $VISUAL or $EDITOR. On this machine you do not need the resume token; approving revokes it. To see the pending calls, run substrat show AGENT.'
   static override examples = ['<%= config.bin %> approve notes']
   static override args = {
     agent,
@@ -41,6 +42,7 @@ export default class Approve extends BaseCommand {
       decision: choice?.isDenied === true ? ('deny' as const) : ('approve' as const),
       text: '',
       always: flags.always && choice?.isDenied !== true,
+      ...(choice?.edits === undefined ? {} : { edits: choice.edits }),
     }
     await decide(ctx, request, (outcome) => this.report(outcome))
   }
@@ -49,7 +51,7 @@ export default class Approve extends BaseCommand {
   private async ask(
     word: string,
     agentId: string,
-  ): Promise<{ tokenId: string; isDenied: boolean } | undefined> {
+  ): Promise<{ tokenId: string; isDenied: boolean; edits?: CallEdit[] } | undefined> {
     const store = this.openForRead()
     const [{ pendingCalls }, { askAboutCalls }] = await Promise.all([
       import('../src/operations/pending-calls.js'),
@@ -58,7 +60,7 @@ export default class Approve extends BaseCommand {
     const pending = store === undefined ? undefined : pendingCalls(store, agentId)
     if (pending === undefined) return undefined
     const choice = await askAboutCalls(word, pending)
-    if (choice !== undefined) return { tokenId: pending.token_id, isDenied: choice === 'no' }
+    if (choice !== undefined) return { tokenId: pending.token_id, ...choice }
     throw new SubstratError('WAITING', `nothing was decided; ${word} still waits for approval`, {
       hint: `substrat approve ${shellWord(word)}, or substrat deny ${shellWord(word)}`,
     })

@@ -1,19 +1,94 @@
 /** Shows a person at the terminal the calls that an agent asks to run, and asks what to do. */
+import { isPlainObject } from '../format.js'
+import type { CallEdit } from '../operations/approved-calls.js'
 import type { PendingCalls } from '../operations/pending-calls.js'
-import { oneLine, printableText } from './output.js'
+import { errorLine, oneLine, printableText } from './output.js'
 import { choose } from './prompt.js'
 
-/** Undefined at the end of the input: nothing is decided. */
+interface Choice {
+  isDenied: boolean
+  /** The calls whose arguments the person changed. */
+  edits?: CallEdit[]
+}
+
+type Calls = PendingCalls['calls']
+
+/** Undefined at the end of the input: nothing is decided. After an edit, shows the calls and asks again. */
 export async function askAboutCalls(
   agent: string,
-  { calls }: PendingCalls,
-): Promise<'yes' | 'no' | undefined> {
+  { calls: made, canBeEdited }: PendingCalls,
+): Promise<Choice | undefined> {
+  let calls = made
+  for (;;) {
+    show(agent, calls)
+    const choice = await askOnce(calls.length, canBeEdited)
+    if (choice === undefined) return undefined
+    if (choice === 'no') return { isDenied: true }
+    if (choice === 'yes') {
+      const edits = calls.filter((call, at) => !isSameInput(call, made[at]))
+      return {
+        isDenied: false,
+        ...(edits.length === 0 ? {} : { edits: edits.map(({ call_id, input }) => ({ call_id, input })) }),
+      }
+    }
+    calls = await editCalls(calls)
+  }
+}
+
+function askOnce(count: number, canBeEdited: boolean): Promise<'yes' | 'no' | 'edit' | undefined> {
+  const question = count === 1 ? 'Run it?' : 'Run them?'
+  return canBeEdited
+    ? choose(`${question} [y]es, [n]o or [e]dit: `, ['yes', 'no', 'edit'])
+    : choose(`${question} [y]es or [n]o: `, ['yes', 'no'])
+}
+
+function show(agent: string, calls: Calls): void {
   for (const { tool, input } of calls) {
     const fields = Object.entries(input).map(([name, value]) => `  ${oneLine(name)}: ${valueText(value)}`)
     const text = [`${agent} asks to run ${tool}`, ...fields].join('\n')
     process.stderr.write(`${printableText(text, process.stderr)}\n`)
   }
-  return choose(calls.length === 1 ? 'Run it? [y]es or [n]o: ' : 'Run them? [y]es or [n]o: ', ['yes', 'no'])
+}
+
+/** The calls with the arguments that the person's editor leaves. An unusable text changes nothing. */
+async function editCalls(calls: Calls): Promise<Calls> {
+  const [{ editText }, { SubstratError }] = await Promise.all([
+    import('./edit-text.js'),
+    import('../errors.js'),
+  ])
+  const before = JSON.stringify(
+    calls.map(({ tool, input }) => ({ tool, input })),
+    null,
+    2,
+  )
+  try {
+    return withInputs(calls, await editText('calls.json', `${before}\n`))
+  } catch (error) {
+    if (!(error instanceof SubstratError) && !(error instanceof SyntaxError)) throw error
+    const text =
+      error instanceof SyntaxError
+        ? `substrat: the edited text is not JSON, so nothing is changed: ${error.message}`
+        : errorLine(error)
+    process.stderr.write(`${printableText(text, process.stderr)}\n`)
+    return calls
+  }
+}
+
+/** Throws SyntaxError for other calls than these. */
+function withInputs(calls: Calls, text: string): Calls {
+  const edited: unknown = JSON.parse(text)
+  if (!Array.isArray(edited) || edited.length !== calls.length)
+    throw new SyntaxError(`it must be a list of ${calls.length} calls`)
+  return calls.map((call, at) => {
+    const { tool, input } = isPlainObject(edited[at]) ? edited[at] : {}
+    if (tool !== call.tool) throw new SyntaxError(`call ${at + 1} must be of the tool ${call.tool}`)
+    if (!isPlainObject(input)) throw new SyntaxError(`the input of call ${at + 1} must be an object`)
+    return { ...call, input: input as Calls[number]['input'] }
+  })
+}
+
+function isSameInput({ input }: Calls[number], made: Calls[number] | undefined): boolean {
+  return JSON.stringify(input) === JSON.stringify(made?.input)
 }
 
 /** Further lines are indented, so that an argument cannot imitate another call or the question. */

@@ -7,6 +7,7 @@ import { changeConfig } from '../operations/change-config.js'
 import type { ProviderRegistry } from '../provider/registry.js'
 import type { Store } from '../storage/store.js'
 import { configPath, configValues } from './config-text.js'
+import { editorCommand } from './edit-text.js'
 import { lineOfField } from './json-lines.js'
 import { errorLine } from './output.js'
 import { canAsk, choose } from './prompt.js'
@@ -17,17 +18,12 @@ const EMPTY = '{}\n'
 
 /** Returns whether the file was changed. Throws CONFIG_INVALID for a text that is not saved; the edited copy then stays. */
 export async function editConfig(store: Store, providers: ProviderRegistry): Promise<boolean> {
-  const editor = process.env.VISUAL || process.env.EDITOR
-  if (editor === undefined || editor === '') {
-    throw new SubstratError('USAGE', 'neither VISUAL nor EDITOR names an editor', {
-      hint: `name one: EDITOR=vi ${COMMAND}; or change one setting: substrat config set KEY VALUE`,
-    })
-  }
+  const editor = editorCommand(COMMAND, 'change one setting: substrat config set KEY VALUE')
   const before = textOf(store)
   const files = new ProgramFiles()
   const { path } = files.write('config.json', before ?? EMPTY)
   for (;;) {
-    await edit(editor, path)
+    await edit(editor, path, COMMAND)
     const text = readUserFile(path)
     if (text === (before ?? EMPTY)) {
       files.close()

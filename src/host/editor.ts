@@ -2,8 +2,8 @@
 import { spawn } from 'node:child_process'
 import { SubstratError } from '../errors.js'
 
-/** `command`: words for the shell, such as `code --wait`. Throws USAGE if it cannot run or fails. */
-export async function edit(command: string, path: string): Promise<void> {
+/** `command`: words for the shell, such as `code --wait`. Throws USAGE if it cannot run or fails. `caller`: for the hint. */
+export async function edit(command: string, path: string, caller: string): Promise<void> {
   // Ctrl-C in an editor is a key of the editor.
   const ignore = (): void => undefined
   process.on('SIGINT', ignore)
@@ -11,7 +11,7 @@ export async function edit(command: string, path: string): Promise<void> {
     const code = await run(command, path)
     if (code === 0) return
     throw new SubstratError('USAGE', `the editor failed (${command}: ${code}), so nothing is changed`, {
-      hint: 'name another editor: EDITOR=vi substrat config edit',
+      hint: `name another editor: EDITOR=vi ${caller}`,
     })
   } finally {
     process.off('SIGINT', ignore)

@@ -20,7 +20,6 @@ import { SessionStateError, SubstratError } from '../errors.js'
 import { readClock } from '../host/identity.js'
 import type { SettleResult } from '../recovery/settle.js'
 import type { TurnResult } from '../schema/output.js'
-import type { Ask } from '../schema/types.js'
 import type { Decision } from '../schema/words.js'
 import { isSameKey } from '../session/key-hashes.js'
 import { readContinuedRun } from '../session/past-run.js'
@@ -28,7 +27,6 @@ import type { NewRecord } from '../session/records.js'
 import type { Session } from '../session/session.js'
 import type { State, TokenEntry, Wait } from '../session/state.js'
 import { howEnded, openWait } from '../session/status.js'
-import { openCalls } from '../turn/prompt/history.js'
 import {
   alreadyDecided,
   checkToken,
@@ -38,8 +36,8 @@ import {
   lapsedToken,
   rotation,
 } from '../turn/tokens.js'
-import { isExactPattern } from '../turn/tools/allow.js'
 import { cappedResult } from '../turn/tools/toolbox.js'
+import { alwaysRecords, type CallEdit, edited, editRecords } from './approved-calls.js'
 
 export interface DecisionRequest {
   agentId: string
@@ -50,6 +48,8 @@ export interface DecisionRequest {
   decision: Decision
   /** With an approval: also allow these calls from the next turn on. */
   always?: boolean
+  /** With an approval: these calls run with these arguments. */
+  edits?: CallEdit[]
   /** For the operator: repeating the key returns the first outcome. */
   key?: string | null
   /** The reason of a denial, the input, or the result. */
@@ -85,7 +85,7 @@ async function decideIn(
   const wait = waitOf(session.state, entry?.token_id ?? request.tokenId)
   checkDecision(session.state, wait, request)
   const asked = asksOf(session, wait)
-  const asks = asked ?? []
+  const asks = (asked ?? []).map((ask) => edited(ask, request.edits))
   const { decision, text, isFailed = false, key = null } = request
   if (request.token === null) {
     // Report the decision only once it is durable: without a free slot, nothing is recorded.
@@ -99,7 +99,7 @@ async function decideIn(
       ? rotation(session.state, asked, wait.deadline_at as string)
       : { records: [], token_id: entry.token_id }
   // One batch: a kill allows the calls and approves them, or neither.
-  const allowed = request.always === true ? alwaysRecords(ctx, session, asks) : []
+  const allowed = request.always === true ? alwaysRecords(ctx, session, asks, request.edits) : []
   const digest = digestDecision(decision, text, request)
   const call_id = decision === 'result' ? calledFor(session.state, wait, request) : undefined
   const given = givenText(session, request)
@@ -111,35 +111,10 @@ async function decideIn(
     isFailed,
     call_id,
     key,
+    ...(request.edits === undefined ? {} : { edits: editRecords(session, asks, request.edits) }),
     ...given,
   }
   await runOwnTurn(ctx, session, onOutcome, (options) => decideTurn(ctx, session, decided, asks, options))
-}
-
-/** Allows the approved calls: a command of `shell` in these words, any other tool by its name. */
-function alwaysRecords(ctx: Context, session: Session, asks: Ask[]): NewRecord[] {
-  const { state } = session
-  const made = openCalls(session)
-  const entries = asks.map(({ call_id, tool }) => {
-    const command = made.find((call) => call.call_id === call_id)?.input.command
-    const entry = tool === 'shell' ? `shell(${command})` : tool
-    if (made.length > 0 && (tool !== 'shell' || isExactPattern(entry))) return entry
-    throw new SubstratError(
-      'USAGE',
-      `--always cannot allow this call of ${tool}: ${nameOf(state)} must ask each time`,
-      {
-        hint: `approve it once: substrat approve ${wordOf(state)}; a command line that chains, substitutes or redirects is allowed only with all of shell: substrat set ${wordOf(state)} --allow shell`,
-        facts: { agent_id: state.id },
-      },
-    )
-  })
-  const allow = [...new Set([...state.allow, ...entries])]
-  session.onceDurable('session.configured', () =>
-    ctx.reporter.note(
-      `${nameOf(state)} may run this without approval from its next turn on: ${entries.join(', ')}`,
-    ),
-  )
-  return [{ kind: 'session.configured', allow }]
 }
 
 /** The token that an earlier answer with this key consumed. */

@@ -4,11 +4,13 @@ import { recordAt, withAgent } from '../session/load.js'
 import { readText } from '../session/read.js'
 import { openWait } from '../session/status.js'
 import type { Store } from '../storage/store.js'
-import { inputsOf } from '../turn/prompt/history.js'
+import { inputsOf } from '../turn/prompt/calls.js'
 
 export interface PendingCalls {
   token_id: string
-  calls: { tool: string; input: JsonObject }[]
+  calls: { call_id: string; tool: string; input: JsonObject }[]
+  /** False for the calls of an agent program, which runs them itself. */
+  canBeEdited: boolean
 }
 
 /** Undefined if the agent waits for no approval. The record of the wait has only shortened arguments. */
@@ -26,9 +28,14 @@ export function pendingCalls(store: Store, agentId: string): PendingCalls | unde
         ? inputsOf(record.calls ?? [], { text: (content) => readText(store, agentId, content) })
         : []
     const calls = asks.map(({ call_id, tool, input }) => ({
+      call_id,
       tool,
       input: made.find((call) => call.call_id === call_id)?.input ?? input,
     }))
-    return { token_id, calls }
+    return {
+      token_id,
+      calls,
+      canBeEdited: calls.every(({ call_id }) => made.some((call) => call.call_id === call_id)),
+    }
   })
 }

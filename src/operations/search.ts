@@ -122,6 +122,7 @@ function* textsOf(record: SessionRecord): Generator<Part> {
       for (const { name, input, input_blob } of record.calls ?? [])
         yield { role: 'tool', tool: name, content: input ?? input_blob ?? '', isJson: true }
       return
+    case 'tool.edited':
     case 'tool.started':
     case 'program.tool_started':
       yield {

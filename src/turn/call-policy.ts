@@ -1,6 +1,6 @@
 /** The policy of the tools with the arguments of the calls, which a pattern of `allow` matches. The state has no arguments. */
 import type { Session } from '../session/session.js'
-import { inputsOf, openCalls } from './prompt/history.js'
+import { inputsOf, openCalls } from './prompt/calls.js'
 import type { ToolPolicy, TurnEvent } from './step/turn-event.js'
 import { coversCall, isPattern } from './tools/allow.js'
 

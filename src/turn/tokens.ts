@@ -9,7 +9,7 @@ import { timingSafeEqual } from 'node:crypto'
 import { readableTime } from '../clock.js'
 import { SubstratError, shellWord } from '../errors.js'
 import type { ClockReading } from '../host/identity.js'
-import type { Ask, Used } from '../schema/types.js'
+import type { Ask, CallRecord, Used } from '../schema/types.js'
 import type { Decision } from '../schema/words.js'
 import { awaitedToken, isExpired, isInScope } from '../session/fold/tokens.js'
 import type { NewRecord } from '../session/records.js'
@@ -35,6 +35,8 @@ export interface Decided {
   isFailed?: boolean
   /** The only call that gets the result. Default: all calls of the wait. */
   call_id?: string | undefined
+  /** With an approval: calls that run with other arguments. */
+  edits?: CallRecord[]
   /** Records that replace the token that was handed out by this one, so that a user can decide without the secret. */
   rotation?: NewRecord[]
   /** Repeating the key returns the first outcome. */
@@ -72,14 +74,24 @@ export function waitRecords(
   ]
 }
 
-/** `isFailed` and `call` of a result are part of the decision. */
+/** `isFailed` and `call` of a result, and the changed arguments of an approval, are part of the decision. */
 export function digestDecision(
   decision: Decision,
   text: string,
-  { isFailed = false, call = null }: { isFailed?: boolean; call?: string | null } = {},
+  { isFailed = false, call = null, edits = [] }: DecisionDetails = {},
 ): string {
-  const more = { ...(isFailed ? { failed: true } : {}), ...(call === null ? {} : { call }) }
-  return sha256Hex(JSON.stringify([decision, text, ...(isFailed || call !== null ? [more] : [])]))
+  const more = {
+    ...(isFailed ? { failed: true } : {}),
+    ...(call === null ? {} : { call }),
+    ...(edits.length === 0 ? {} : { edits }),
+  }
+  return sha256Hex(JSON.stringify([decision, text, ...(Object.keys(more).length === 0 ? [] : [more])]))
+}
+
+interface DecisionDetails {
+  isFailed?: boolean
+  call?: string | null
+  edits?: { call_id: string; input: object }[]
 }
 
 const TOKEN = /^st_([0-9a-f]{8}-[0-9a-f]{4}-[0-9a-f]{4}-[0-9a-f]{4}-[0-9a-f]{12})_[\w-]{32}$/

@@ -2,10 +2,11 @@ import { existsSync, readFileSync, statSync } from 'node:fs'
 import { describe, expect, test } from 'vitest'
 import { House } from '../support/cli.js'
 
-/** An editor that writes this text, and tells the path of its file. */
+/** An editor that writes this text, and tells the path of its file. A refused text stays, within the house. */
 function editor(house: House, text: string): Record<string, string> {
   house.write('edited', text)
   return {
+    TMPDIR: house.workspace,
     VISUAL: '',
     EDITOR: `sh -c 'cp ${house.workspace}/edited "$1"; echo "$1" > ${house.workspace}/copy' sh`,
   }

@@ -74,6 +74,30 @@ const statusOf = (agent: Parked, tokenId = agent.tokenId): string | undefined =>
   stateOf(agent).tokens.find(({ token_id }) => token_id === tokenId)?.status
 const recordsOf = ({ store, id }: Parked): number => store.openLog(id)?.size() ?? 0
 
+describe('changed arguments', () => {
+  const edits = [{ call_id: 'c1', input: { name: 'other' } }]
+
+  test('are part of the approval: the same decision is acknowledged again, another is refused', async () => {
+    const agent = await parked()
+    await decided(agent, { decision: 'approve', text: '', edits })
+    const end = recordsOf(agent)
+    await decided(agent, { decision: 'approve', text: '', edits })
+    expect(recordsOf(agent)).toBe(end)
+    await expect(decided(agent, { decision: 'approve', text: '' })).rejects.toMatchObject({
+      code: 'TOKEN_CONSUMED',
+    })
+  })
+
+  test('are refused for a call that is not pending, and nothing is decided', async () => {
+    const agent = await parked()
+    const unknown = [{ call_id: 'c2', input: {} }]
+    await expect(decided(agent, { decision: 'approve', text: '', edits: unknown })).rejects.toMatchObject({
+      code: 'USAGE',
+    })
+    expect(statusOf(agent)).toBe('minted')
+  })
+})
+
 describe('a token', () => {
   test('is used once: repeating the decision returns its outcome and changes nothing', async () => {
     const agent = await parked()

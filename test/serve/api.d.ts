@@ -1388,6 +1388,20 @@ export interface components {
                 seq: number;
                 ts: components["schemas"]["time"];
                 /** @constant */
+                kind: "tool.edited";
+                batch: [
+                    number,
+                    number
+                ];
+                run_id: components["schemas"]["uuid"];
+                call_id: string;
+                tool: string;
+                input?: components["schemas"]["object"];
+                input_blob?: components["schemas"]["blob"];
+            } | {
+                seq: number;
+                ts: components["schemas"]["time"];
+                /** @constant */
                 kind: "tool.deferred";
                 batch: [
                     number,
@@ -1526,7 +1540,7 @@ export interface components {
                  * @enum {string}
                  */
                 decision: "approve" | "deny" | "input" | "result";
-                /** @description SHA-256 of the JSON array `[decision, text]`. With `--failed` or `--call`, a third element has the object `{failed, call}`. Only the same decision is acknowledged again. */
+                /** @description SHA-256 of the JSON array `[decision, text]`. With `--failed`, `--call` or changed arguments, a third element has the object `{failed, call, edits}`. Only the same decision is acknowledged again. */
                 digest: string;
                 /** @description `answer --key`: repeating the key returns the first outcome. */
                 key?: string;

@@ -172,6 +172,7 @@ const EXAMPLES: { [K in RecordKind]: Required<Omit<NewRecord<K>, 'kind'>> } = {
     input_blob: BLOB,
   },
   'tool.finished': { run_id: ID, call_id: 'c', tool: 'shell', content: 'ok', is_error: false, output: BLOB },
+  'tool.edited': { run_id: ID, call_id: 'c', tool: 'shell', input: { command: 'make' }, input_blob: BLOB },
   'tool.deferred': {
     run_id: ID,
     call_id: 'c',

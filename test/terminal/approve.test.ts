@@ -14,7 +14,7 @@ describe.skipIf(!hasTmux).concurrent('approve at a terminal', () => {
     const terminal = new Terminal(house)
     const before = terminal.prompts()
     terminal.type('substrat approve a')
-    await terminal.shows('[n]o:')
+    await terminal.shows('[e]dit:')
     terminal.type('y')
     const lines = (await terminal.ended(before)).split('\n')
     expect(lines.slice(0, 6)).toEqual([
@@ -25,7 +25,7 @@ describe.skipIf(!hasTmux).concurrent('approve at a terminal', () => {
       '    one',
       `    ${'x'.repeat(20)}`,
     ])
-    expect(lines[6]).toBe('Run it? [y]es or [n]o: y')
+    expect(lines[6]).toBe('Run it? [y]es, [n]o or [e]dit: y')
     expect(lines.at(-1)).toBe('finished')
     expect(house.read('made.txt')).toBe(`one\n${'x'.repeat(20)}\n`)
   })
@@ -43,10 +43,54 @@ describe.skipIf(!hasTmux).concurrent('approve at a terminal', () => {
     expect(house.log(id)).toBe(log)
     const second = terminal.prompts()
     terminal.type('substrat approve a')
-    await terminal.shows(/substrat approve a\n[^$]*\[n\]o:$/)
+    await terminal.shows(/substrat approve a\n[^$]*\[e\]dit:$/)
     terminal.type('no')
     expect(await terminal.ended(second)).toContain('denied shell')
     expect(ran(house)).toBe(0)
+  })
+})
+
+describe.skipIf(!hasTmux).concurrent('edit at the question of approve', () => {
+  const editor = (script: string): string => `EDITOR="sed -i '${script}'" substrat approve a`
+
+  test('runs the call with the arguments of the editor, and asks again before', async () => {
+    const house = new House()
+    const { id } = await parked(house)
+    const terminal = new Terminal(house, { columns: 100 })
+    const before = terminal.prompts()
+    terminal.type(editor('s/ran;/edited;/'))
+    await terminal.shows('[e]dit:')
+    terminal.type('e')
+    await terminal.shows(/command: echo ran >> edited; echo done\n.*\[e\]dit:$/)
+    terminal.type('yes')
+    const screen = await terminal.ended(before)
+    expect(screen).toContain('approved shell: echo ran >> edited; echo done')
+    expect(house.read('edited')).toBe('ran\n')
+    expect(ran(house)).toBe(0)
+    const records = house.records(id)
+    const consumed = records.find(({ kind }) => kind === 'token.consumed')
+    expect(records.find(({ kind }) => kind === 'tool.edited')).toMatchObject({
+      tool: 'shell',
+      input: { command: 'echo ran >> edited; echo done' },
+      batch: consumed?.batch,
+    })
+    expect((await house.ok('log', 'a')).stdout).toContain('you changed the call: shell: echo ran >> edited')
+    expect(house.findings(true)).toEqual([])
+  })
+
+  test('changes nothing if the text is not such a call, and asks again', async () => {
+    const house = new House()
+    const { id } = await parked(house)
+    const terminal = new Terminal(house, { columns: 100 })
+    const before = terminal.prompts()
+    terminal.type(editor('s/shell/other/'))
+    await terminal.shows('[e]dit:')
+    terminal.type('edit')
+    await terminal.shows(/call 1 must be of the tool shell[\s\S]*\[e\]dit:$/)
+    terminal.type('y')
+    await terminal.ended(before)
+    expect(ran(house)).toBe(1)
+    expect(house.count(id, 'tool.edited')).toBe(0)
   })
 })
 

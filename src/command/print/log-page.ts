@@ -89,6 +89,7 @@ function foldText(lines: number): string {
 function roleOf(record: SessionRecord): Role {
   switch (record.kind) {
     case 'message.user':
+    case 'tool.edited':
     case 'mail.delivered':
       return 'person'
     case 'message.agent':

@@ -77,6 +77,8 @@ export function entryText(
     case 'tool.finished':
     case 'program.tool_finished':
       return `${record.tool}${record.is_error ? ' failed' : ''}: ${text(record).trimEnd()}`
+    case 'tool.edited':
+      return `you changed the call: ${callText({ tool: record.tool, input: record.input ?? LARGE })}`
     case 'tool.deferred':
       return `${record.tool} waits for its result from elsewhere: ${text(record).trimEnd()}`
     case 'token.consumed':

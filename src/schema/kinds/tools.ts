@@ -38,6 +38,10 @@ export const tools = {
     is_error: flag,
     output: blob.optional(),
   }),
+  'tool.edited': kind(
+    'A person changed the arguments of a call before approving it. Written with the approval. The call runs with these.',
+    { run_id, call_id, tool, input: json.optional(), input_blob: blob.optional() },
+  ),
   'tool.deferred': kind(
     'The result of a started call will come from elsewhere. The run then waits for `tool_result`.',
     {
@@ -102,7 +106,7 @@ export const waits = {
     token_id,
     decision: decision.describe('`input` is an answer, `result` a tool output from elsewhere.'),
     digest: text.describe(
-      'SHA-256 of the JSON array `[decision, text]`. With `--failed` or `--call`, a third element has the object `{failed, call}`. Only the same decision is acknowledged again.',
+      'SHA-256 of the JSON array `[decision, text]`. With `--failed`, `--call` or changed arguments, a third element has the object `{failed, call, edits}`. Only the same decision is acknowledged again.',
     ),
     key: text.optional().describe('`answer --key`: repeating the key returns the first outcome.'),
     clock: reading.optional(),

@@ -31,6 +31,7 @@ import {
   hostOf,
   isOfProgram,
   toolDeferred,
+  toolEdited,
   toolFinished,
   toolStarted,
   waitingRun,
@@ -187,6 +188,9 @@ function apply(next: State, record: SessionRecord, at: Location): State {
       const run = toolStarted(openRun(next, record.run_id), record)
       return isOfProgram(record) ? programActed(next, run) : { ...next, run }
     }
+    case 'tool.edited':
+      next.run = toolEdited(openRun(next, record.run_id), record, at)
+      return next
     case 'tool.deferred':
       next.run = toolDeferred(openRun(next, record.run_id), record)
       return next

@@ -42,6 +42,11 @@ export function isOfProgram({ input, input_blob }: NewRecord<'tool.started'>): b
   return input !== undefined || input_blob !== undefined
 }
 
+/** The call runs with the arguments of this record. */
+export function toolEdited(run: Run, { call_id }: NewRecord<'tool.edited'>, at: Location): Run {
+  return withCall(run, call_id, 'pending', (call) => ({ ...call, edited_at: at }))
+}
+
 /** The tool ran, and left its result to a person or a program elsewhere. */
 export function toolDeferred(run: Run, { call_id, deadline_at }: NewRecord<'tool.deferred'>): Run {
   const due = deadline_at === undefined ? {} : { deadline_at }

@@ -10,10 +10,10 @@
  * A notice or message that arrived in between comes after the results.
  */
 import type { JsonObject, ModelMessage, ToolCall } from '../../provider/contract.js'
-import type { CallRecord } from '../../schema/types.js'
 import type { SessionRecord } from '../../session/records.js'
 import type { Session } from '../../session/session.js'
 import type { State } from '../../session/state.js'
+import { toolCall } from './calls.js'
 
 /** The part of a session that a conversation is read from. */
 export type Readable = Pick<Session, 'state' | 'recordAt' | 'records' | 'text'>
@@ -66,6 +66,8 @@ export function compactionOf(session: Readable): SessionRecord<'context.compacte
 /** Collects records into exchanges, in the order that models require. */
 class Gathering {
   private response: { exchange: Exchange; calls: ToolCall[]; results: Map<string, ModelMessage> } | undefined
+  /** The arguments that a person chose for calls of the response. */
+  private readonly edits = new Map<string, JsonObject>()
   private said: { text: string; seq: number } | undefined
   /** The run of the latest mail. */
   private mailRun: string | undefined
@@ -112,12 +114,15 @@ class Gathering {
           itemsOf(record, session),
         )
         break
+      case 'tool.edited':
+        this.edits.set(record.call_id, toolCall({ ...record, name: record.tool }, session).input)
+        break
       case 'tool.finished':
         this.response?.results.set(record.call_id, {
           role: 'tool',
           call_id: record.call_id,
           name: record.tool,
-          content: session.text(record.content),
+          content: `${editNotice(this.edits.get(record.call_id))}${session.text(record.content)}`,
           is_error: record.is_error,
         })
         break
@@ -181,6 +186,7 @@ class Gathering {
     if (said === undefined && calls.length === 0) return
     this.said = undefined
     this.flushResponse()
+    this.edits.clear()
     const message: ModelMessage = {
       role: 'assistant',
       content: said?.text ?? '',
@@ -236,13 +242,13 @@ export function refusedNotice(tools: string[]): string {
   return `[substrat] A turn is left out here. Its answer was refused after these tools had run: ${tools.join(', ')}. Check what they did before you do it again.`
 }
 
-const NO_RESULT = 'There is no result yet.'
-
-function toolCall(call: CallRecord, session: Pick<Readable, 'text'>): ToolCall {
-  const input =
-    call.input_blob === undefined ? call.input : (JSON.parse(session.text(call.input_blob)) as JsonObject)
-  return { call_id: call.call_id, name: call.name, input: input ?? {} }
+/** The model remembers the call with its own arguments, so the result says what ran. */
+function editNotice(input: JsonObject | undefined): string {
+  if (input === undefined) return ''
+  return `[substrat] The operator changed the arguments of this call before it ran: ${JSON.stringify(input)}\n`
 }
+
+const NO_RESULT = 'There is no result yet.'
 
 /**
  * An agent never changes its provider, and a fork with another provider copies no items. So they go back to the provider that
@@ -254,18 +260,6 @@ export function itemsOf(
 ): JsonObject[] {
   const { items, items_blob } = record
   return items_blob === undefined ? (items ?? []) : (JSON.parse(session.text(items_blob)) as JsonObject[])
-}
-
-/** The calls of the open run, with their inputs. */
-export function openCalls(session: Readable): ToolCall[] {
-  const at = session.state.run?.calls_at ?? null
-  const record = at === null ? undefined : session.recordAt(at)
-  return record?.kind === 'model.responded' ? inputsOf(record.calls ?? [], session) : []
-}
-
-/** The calls with their whole inputs. */
-export function inputsOf(calls: CallRecord[], session: Pick<Readable, 'text'>): ToolCall[] {
-  return calls.map((call) => toolCall(call, session))
 }
 
 /** The prompt of the open run, or of the run that it continues. */

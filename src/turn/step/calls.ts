@@ -157,6 +157,8 @@ export function decidedStep(
   }
   records.push(...assembledRecords(run_id, event.sources))
   if (decision === 'approve') {
+    for (const { name: tool, ...edit } of event.decided.edits ?? [])
+      records.push({ kind: 'tool.edited', run_id, tool, ...edit })
     const approved = run.calls.map((call) =>
       asked.includes(call.call_id) ? { ...call, isApproved: true } : call,
     )

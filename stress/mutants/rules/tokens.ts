@@ -62,7 +62,7 @@ export const TOKENS: Mutant[] = [
   {
     name: 'two decisions with different texts count as the same',
     place: 'turn/tokens.ts digestDecision',
-    edits: { 'array:1.elements.1': '' },
+    edits: { 'array:2.elements.1': '' },
     suites: ['turn/tokens'],
   },
   {

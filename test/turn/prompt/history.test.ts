@@ -5,10 +5,10 @@ import type { ModelMessage } from '../../../src/provider/contract.js'
 import type { CallRecord } from '../../../src/schema/types.js'
 import type { NewRecord } from '../../../src/session/records.js'
 import type { Session } from '../../../src/session/session.js'
+import { openCalls } from '../../../src/turn/prompt/calls.js'
 import {
   conversation,
   exchanges,
-  openCalls,
   promptOf,
   recoveryNotice,
   responsesBefore,
@@ -147,6 +147,27 @@ describe('calls and their results', () => {
   beforeEach(() => {
     session.append([...beginning(session, run, 'go'), { kind: 'model.requested', run_id: run }])
     session.append([replied(run, 'looking'), responded(call('a'), call('b'))])
+  })
+
+  test('a call that a person changed runs with the changed arguments, and its result tells the model', () => {
+    const input = { command: 'ls' }
+    const edit: NewRecord = { kind: 'tool.edited', run_id: run, call_id: 'b', tool: 'shell', input }
+    session.append([edit])
+    expect(openCalls(session).map((each) => each.input)).toEqual([{ command: 'a' }, input])
+    session.append([finished('a'), finished('b', 'done')])
+    const [asked, , result] = conversation(session).slice(-3)
+    expect(asked).toMatchObject({ tool_calls: [{ input: { command: 'a' } }, { input: { command: 'b' } }] })
+    expect(result?.content).toBe(
+      '[substrat] The operator changed the arguments of this call before it ran: {"command":"ls"}\ndone',
+    )
+    expect(() => session.append([edit])).toThrow('the call b is finished already')
+  })
+
+  test('the changed arguments may be in a blob', () => {
+    const input = { command: 'x'.repeat(limits.inlineBytesMax) }
+    const input_blob = session.writeBlob(Buffer.from(JSON.stringify(input)))
+    session.append([{ kind: 'tool.edited', run_id: run, call_id: 'a', tool: 'shell', input_blob }])
+    expect(openCalls(session)[0]?.input).toEqual(input)
   })
 
   test('are in the order of the calls, not of their ends', () => {

@@ -178,6 +178,12 @@ function eventOf(record: SessionRecord): Event | undefined {
       return waitingEvent(record)
     case 'token.consumed':
       return { tone: 'good', text: `Decision: ${DECISION_WORDS[record.decision]}` }
+    case 'tool.edited':
+      return {
+        tone: 'good',
+        text: `You changed the arguments of ${record.tool}`,
+        detail: JSON.stringify(record.input ?? {}, null, 2),
+      }
     case 'wait.answered':
       return textOf(record.content) === '' ? undefined : { tone: 'good', text: textOf(record.content) }
     case 'run.interrupted':
