@@ -194,7 +194,9 @@ describe('plugins', () => {
       plugin === 'serve'
         ? specifier === 'substrat/outputs' || (specifier === 'substrat/reading' && isType)
         : isType &&
-          (specifier === 'substrat/provider' || (plugin === 'shared' && specifier === 'substrat/reading'))
+          (specifier === 'substrat/provider' ||
+            (plugin === 'shared' && specifier === 'substrat/reading') ||
+            (plugin === 'store-postgres' && ['substrat/store', 'substrat/reading'].includes(specifier)))
     expect(substrat.filter((found) => !mayImport(found))).toEqual([])
   })
 })

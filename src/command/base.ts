@@ -2,8 +2,7 @@
  * The base of every command: home, settings, providers, JSON output and exit status. A command parses its arguments, makes
  * one call, and returns.
  */
-import { homedir } from 'node:os'
-import { join, resolve } from 'node:path'
+import { join } from 'node:path'
 import { Command } from '@oclif/core/command'
 import type { PluginPlaces } from '../audit/check-plugins.js'
 import type { Context, Deliveries, OnCount } from '../dispatch/context.js'
@@ -24,6 +23,7 @@ import { boundsFrom } from './bounds.js'
 import { callingAgent } from './caller.js'
 import { SETTING_KEYS } from './config-text.js'
 import { live } from './flags.js'
+import { homeAddress } from './home-address.js'
 import {
   asSubstratError,
   causeOf,
@@ -77,9 +77,13 @@ export abstract class BaseCommand extends Command {
     return stdout.isOpen
   }
 
-  /** Absolute path of the home. */
+  /** Absolute path of the home, or its URL without a password. */
   protected get homeRoot(): string {
-    return resolve(process.env.SUBSTRAT_HOME || join(homedir(), '.substrat'))
+    return homeAddress(() => this.pluginFacts)
+  }
+
+  private get pluginFacts(): Iterable<PluginFacts> {
+    return this.config.plugins.values() as Iterable<PluginFacts>
   }
 
   /** Undefined if there is no home yet. */
@@ -94,7 +98,7 @@ export abstract class BaseCommand extends Command {
 
   protected get providers(): ProviderRegistry {
     return new ProviderRegistry(
-      () => this.config.plugins.values() as Iterable<PluginFacts>,
+      () => this.pluginFacts,
       (provider, options) => this.settings.defaultsOf(provider, options),
       () => officialProviders(this.config.root),
     )

@@ -69,7 +69,8 @@ class Search {
     this.manifests.set(root, manifest)
     const { main = 'index.js', oclif, substrat, dependencies } = manifest
     const { commands, hooks, plugins } = fieldsOf(oclif)
-    const named = [main, ...[commands, hooks, fieldsOf(substrat).providers].flatMap(textsIn)]
+    const { providers, stores } = fieldsOf(substrat)
+    const named = [main, ...[commands, hooks, providers, stores].flatMap(textsIn)]
     // Node loads the file itself, or the file with `.js`.
     const files = named.flatMap((file) => (typeof file === 'string' ? [file, `${file}.js`] : []))
     for (const file of ['package.json', 'oclif.manifest.json', 'node_modules', ...files])

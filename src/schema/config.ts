@@ -44,6 +44,10 @@ export const config = z
 export const plugin = z
   .object({
     providers: z.record(text, text).describe('The module of each provider, relative to the package.'),
+    stores: z
+      .record(text, text)
+      .optional()
+      .describe('The module of each store, by the scheme of its URLs, relative to the package.'),
   })
   .describe("The section `substrat` in the package.json of a provider's package.")
 

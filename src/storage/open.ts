@@ -1,22 +1,50 @@
-/** Opens a home by its address, which is the value of SUBSTRAT_HOME. */
+/** Opens a home by its address, which is the value of SUBSTRAT_HOME: a directory, or the URL of a home that a plugin keeps. */
+import { SubstratError } from '../errors.js'
 import { FileStore } from './file-store.js'
+import * as kit from './kit.js'
 import { HomePaths } from './paths.js'
+import type { StoreKit } from './plugin.js'
 import type { Entry, Store, Unseen } from './store.js'
 import { surveyHome } from './survey.js'
 
+export type { StorePlugin } from './plugin.js'
+
+const SCHEME = /^([a-z][a-z0-9+.-]*):\/\//
+
+/** The scheme of a URL. Undefined for a directory. */
+export function schemeOf(address: string): string | undefined {
+  return SCHEME.exec(address)?.[1]
+}
+
+type OpenByUrl = (kit: StoreKit, url: string) => Store
+
+let openByUrl: OpenByUrl | undefined
+
+/** Storage knows no plugins: the layer that does gives it the function that opens a URL. */
+export function openUrlsWith(open: OpenByUrl): void {
+  openByUrl = open
+}
+
 /** Undefined if there is no home. Writes nothing. */
 export function openHome(address: string): Store | undefined {
-  return FileStore.openForRead(address)
+  return schemeOf(address) === undefined ? FileStore.openForRead(address) : openUrl(address)
 }
 
-/** Creates the home if it is missing. */
+/** Creates the home if it is missing, but not in a database. */
 export function openOrCreateHome(address: string): Store {
-  return FileStore.openForWrite(address)
+  return schemeOf(address) === undefined ? FileStore.openForWrite(address) : openUrl(address)
 }
 
-/** Every name in a home in files, also if its home.json is unreadable. */
+function openUrl(url: string): Store {
+  if (openByUrl !== undefined) return openByUrl(kit, url)
+  throw new SubstratError('HOME_UNUSABLE', `this program opens only homes in files, and the home is ${url}`, {
+    hint: 'set SUBSTRAT_HOME to a directory',
+  })
+}
+
+/** Every name in a home in files, also if its home.json is unreadable. None for a URL. */
 export function surveyOf(address: string): Iterable<Entry | Unseen> {
-  return surveyHome(address)
+  return schemeOf(address) === undefined ? surveyHome(address) : []
 }
 
 /** home.json. Without it, no other file of the home is read. */
@@ -24,7 +52,7 @@ export function factsPath(address: string): string {
   return new HomePaths(address).homeFile
 }
 
-/** config.json, which may not exist, also without a home. */
+/** config.json, which may not exist, also without a home. A home at a URL has its settings there. */
 export function configFilePath(address: string): string {
-  return new HomePaths(address).configFile
+  return schemeOf(address) === undefined ? new HomePaths(address).configFile : address
 }

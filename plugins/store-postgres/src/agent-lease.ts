@@ -1,0 +1,105 @@
+/** The lease of an agent in the database. Each change names the lease, and the database refuses one that is not the agent's. */
+import { createHash } from 'node:crypto'
+import type { Batch, BlobReference, Lease, Rest, StopRequest, Tail, Unframed } from 'substrat/store'
+import type { RemoteLog } from './log.js'
+import { call, type HeldRight, type Shared } from './rights.js'
+
+export interface TakenParts {
+  log: RemoteLog
+  snapshot: Unframed
+  requests: StopRequest[]
+  mailIds: string[]
+}
+
+export class AgentLease implements Lease {
+  readonly log: RemoteLog
+  readonly snapshot: Unframed
+  readonly requests: StopRequest[]
+  private firstMailIds: string[] | undefined
+
+  constructor(
+    readonly agentId: string,
+    private readonly shared: Shared,
+    private readonly held: HeldRight,
+    { log, snapshot, requests, mailIds }: TakenParts,
+  ) {
+    this.log = log
+    this.snapshot = snapshot
+    this.requests = requests
+    this.firstMailIds = mailIds
+  }
+
+  get mailIds(): string[] {
+    const first = this.firstMailIds
+    this.firstMailIds = undefined
+    return (
+      first ?? call(this.shared, this.agentId, (client) => client.list('mail_ids', this.agentId, 'pending'))
+    )
+  }
+
+  assertHeld(): void {
+    this.held.assertHeld()
+  }
+
+  repair({ end, openRunId }: Tail): void {
+    this.held.assertHeld()
+    const isNeeded = end < this.log.size() || this.requests.some(({ runId }) => runId !== openRunId)
+    if (!isNeeded) return
+    this.write('repair', [end, openRunId])
+    if (end < this.log.size()) this.log.cut(end)
+  }
+
+  writeBlob(content: Buffer): BlobReference {
+    this.held.assertHeld()
+    this.write('write_blob', [content])
+    return { blob: createHash('sha256').update(content).digest('hex'), bytes: content.length }
+  }
+
+  append({ id, offset, bytes, blobs }: Batch): void {
+    this.held.assertHeld()
+    this.write('append', [id, offset, bytes, blobs, this.shared.kit.FORMAT])
+    // A sender that stored a message before this batch relies on its being seen after it.
+    this.firstMailIds = undefined
+    // A batch that is appended twice is there once.
+    if (offset === this.log.size()) this.log.grow(Buffer.from(bytes))
+  }
+
+  async rest({ snapshot, isOwed }: Rest): Promise<void> {
+    this.held.assertHeld()
+    this.write('rest', [...snapshotValues(this.shared, snapshot), isOwed])
+    this.held.end()
+  }
+
+  release(): Promise<void> {
+    return this.held.release()
+  }
+
+  private write(name: string, values: unknown[]): void {
+    const { key, lease, deadlineMs } = this.held
+    call(this.shared, this.agentId, (client) =>
+      client.call(name, [key, lease, ...values], { untilMs: deadlineMs }),
+    )
+  }
+}
+
+/** The framed snapshot, the end of the log that it covers, and the place of its last record. */
+export function snapshotValues(
+  { kit }: Shared,
+  snapshot: object | undefined,
+): [Buffer | null, number | null, number | null] {
+  if (snapshot === undefined) return [null, null, null]
+  const { log_bytes, last_offset } = snapshot as { log_bytes?: unknown; last_offset?: unknown }
+  const isKnown = typeof log_bytes === 'number' && typeof last_offset === 'number'
+  return [kit.frame(snapshot), isKnown ? log_bytes : null, isKnown ? last_offset : null]
+}
+
+export function unframedSnapshot({ kit }: Shared, bytes: Buffer): Unframed {
+  return bytes.length === 0 ? { damage: 'it is missing' } : kit.unframeFile(bytes)
+}
+
+export function requestsIn(texts: unknown): StopRequest[] {
+  return ((texts ?? []) as string[]).map((text) => {
+    const [runId = '', verb] = text.split('.')
+    return { runId, verb: verb as StopRequest['verb'] }
+  })
+}

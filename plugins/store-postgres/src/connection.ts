@@ -1,0 +1,25 @@
+/** Connects to the database of a URL. */
+import { Client, type ClientConfig, types } from 'pg'
+import { parseIntoClientConfig } from 'pg-connection-string'
+
+const CONNECT_MS_MAX = 10_000
+const INT8 = 20
+
+/** The URL has no password. Without one, pg looks into the file that PGPASSFILE names, or ~/.pgpass. */
+export function newClient(url: string, password: string | undefined): Client {
+  const config = parseIntoClientConfig(url) as ClientConfig
+  const client = new Client({
+    ...config,
+    ...(password === undefined ? {} : { password }),
+    application_name: 'substrat',
+    connectionTimeoutMillis: CONNECT_MS_MAX,
+    keepAlive: true,
+    types: {
+      getTypeParser: ((oid: number, format: 'text') =>
+        oid === INT8 ? Number : types.getTypeParser(oid, format)) as typeof types.getTypeParser,
+    },
+  })
+  // Also raised while no statement runs. The next statement then fails.
+  client.on('error', () => undefined)
+  return client
+}

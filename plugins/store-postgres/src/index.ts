@@ -1,0 +1,56 @@
+/** The module that substrat loads for a home at postgres://. */
+import type { Store, StoreKit, StorePlugin } from 'substrat/store'
+import { Client } from './client.js'
+import { explained } from './failure.js'
+import type { Shared } from './rights.js'
+import { SCHEMA_VERSION } from './schema-version.js'
+import { assertSafe } from './security.js'
+import { PostgresStore } from './store.js'
+
+const TTL_MS = 30_000
+
+/** One worker for each home: a command opens its home several times. */
+const clients = new Map<string, Client>()
+
+function open(kit: StoreKit, url: string, password: string | undefined): Store {
+  const secret = password ?? takePassword()
+  assertSafe(kit, url)
+  const client = clients.get(url) ?? new Client(url, secret, leaseMs(kit))
+  clients.set(url, client)
+  const shared: Shared = { kit, client, url, asserted: undefined }
+  const [hello] = explained(kit, { url }, () => client.read('hello'))
+  const unusable = (code: 'HOME_UNUSABLE' | 'UNKNOWN_FORMAT', why: string, hint: string) =>
+    new kit.SubstratError(code, `the home at ${url} ${why}`, { hint, facts: { home: url } })
+  const init = 'make or migrate it: substrat store init'
+  if (hello === undefined) throw unusable('HOME_UNUSABLE', 'is not complete', init)
+  if (hello.is_standby === true)
+    throw unusable('HOME_UNUSABLE', 'is a standby server, which cannot be written', 'name the primary server')
+  const newer = 'use the version of substrat that wrote it, or a newer one'
+  if (Number(hello.schema_version) > SCHEMA_VERSION)
+    throw unusable('UNKNOWN_FORMAT', 'has a newer schema', newer)
+  if (Number(hello.format) > kit.FORMAT) throw unusable('UNKNOWN_FORMAT', `has format ${hello.format}`, newer)
+  return new PostgresStore(shared, hello)
+}
+
+let fromEnvironment: string | undefined
+
+/** Programs that an agent starts inherit the environment, so the password leaves it. */
+function takePassword(): string | undefined {
+  fromEnvironment = process.env.PGPASSWORD ?? fromEnvironment
+  delete process.env.PGPASSWORD
+  return fromEnvironment
+}
+
+/** SUBSTRAT_LEASE_MS is for tests. All hosts of a home should use the same. */
+function leaseMs(kit: StoreKit): number {
+  const text = process.env.SUBSTRAT_LEASE_MS
+  if (text === undefined) return TTL_MS
+  const ms = Number(text)
+  if (Number.isInteger(ms) && ms >= 500 && ms <= 600_000) return ms
+  throw new kit.SubstratError('CONFIG_INVALID', `SUBSTRAT_LEASE_MS is ${JSON.stringify(text)}`, {
+    hint: 'set it to 500 to 600000, or remove it',
+  })
+}
+
+const plugin: StorePlugin = { open }
+export default plugin

@@ -1,0 +1,49 @@
+/** Makes or migrates the schema. One transaction: after a crash the database has the old schema or the new one. */
+import type { Client } from 'pg'
+import home from './schema/home.sql'
+import leases from './schema/leases.sql'
+import mail from './schema/mail.sql'
+import rights from './schema/rights.sql'
+import tables from './schema/tables.sql'
+import { SCHEMA_VERSION } from './schema-version.js'
+
+/** Version n is what the first n migrations make. The functions are replaced each time. */
+const MIGRATIONS = [tables]
+/** Two commands at once would both create the schema. */
+const LOCK = 7_305_804_402
+
+export type Made = { version: number; before: number; homeId: string } | { newer: number }
+
+export async function makeSchema(client: Client, format: number): Promise<Made> {
+  await client.query('begin')
+  try {
+    await client.query('select pg_advisory_xact_lock($1)', [LOCK])
+    const before = await versionIn(client)
+    if (before > SCHEMA_VERSION) {
+      await client.query('rollback')
+      return { newer: before }
+    }
+    for (const migration of MIGRATIONS.slice(before)) await client.query(migration)
+    for (const functions of [leases, rights, mail, home]) await client.query(functions)
+    await client.query('revoke execute on all functions in schema substrat from public')
+    if (before === 0) {
+      await client.query('insert into substrat.home (schema_version, format) values ($1, $2)', [
+        SCHEMA_VERSION,
+        format,
+      ])
+    } else await client.query('update substrat.home set schema_version = $1', [SCHEMA_VERSION])
+    const { rows } = await client.query('select home_id from substrat.home')
+    await client.query('commit')
+    return { version: SCHEMA_VERSION, before, homeId: rows[0].home_id }
+  } catch (error) {
+    await client.query('rollback').catch(() => undefined)
+    throw error
+  }
+}
+
+async function versionIn(client: Client): Promise<number> {
+  const { rows } = await client.query("select to_regclass('substrat.home') is not null as is_there")
+  if (rows[0].is_there !== true) return 0
+  const found = await client.query('select schema_version from substrat.home')
+  return Number(found.rows[0]?.schema_version ?? 0)
+}

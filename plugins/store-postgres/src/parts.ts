@@ -1,0 +1,116 @@
+/** Markers, stop requests, waits, hosts, moves and searches. */
+import type {
+  Contents,
+  EndedMoves,
+  GoneHost,
+  GoneHosts,
+  Holder,
+  Requests,
+  Visits,
+  Waits,
+} from 'substrat/store'
+import { requestsIn } from './agent-lease.js'
+import { bytesOf } from './client.js'
+import { openRemoteLog } from './log.js'
+import { call, HeldRight, isDeadHere, ownHolder, type Shared } from './rights.js'
+import { uptimeMs } from './uptime.js'
+
+export function visitsOf(shared: Shared): Visits {
+  const first = (name: string, ...values: unknown[]): unknown =>
+    call(shared, undefined, (client) => client.list(name, ...values))[0]
+  const write = (name: string, ...values: unknown[]): unknown =>
+    call(shared, undefined, (client) => client.call(name, values))[0]?.[name]
+  return {
+    mark: (agentId) => void write('mark', agentId),
+    isMarked: (agentId) => first('is_marked', agentId) === true,
+    markedIds: () => call(shared, undefined, (client) => client.list('marked_ids')),
+    get isComplete() {
+      return first('has_all_marks') === true
+    },
+    markComplete: () => void write('mark_complete'),
+    unmarkAbsent: (agentId) => void write('unmark_absent', agentId),
+    sweep: () => Number(write('sweep')),
+  }
+}
+
+export function requestsOf(shared: Shared): Requests {
+  const requestsTo: Requests['requestsTo'] = (agentId) =>
+    requestsIn(call(shared, agentId, (client) => client.list('requests', agentId)))
+  return {
+    put: (agentId, runId, verb) =>
+      void call(shared, agentId, (client) => client.call('put_request', [agentId, runId, verb])),
+    requestsTo,
+    remove: (agentId, runId, verb) =>
+      void call(shared, agentId, (client) => client.call('remove_request', [agentId, runId, verb])),
+    watch: (agentId, onRequests) => {
+      const look = (): void => onRequests(requestsTo(agentId))
+      const watch = shared.client.watch(agentId, look)
+      look()
+      return watch
+    },
+  }
+}
+
+interface Edge {
+  recipient: string | null
+  holder: Holder
+  since: Date
+}
+
+export function waitsOf(shared: Shared): Waits {
+  const add = async (kind: string, agentId: string, recipient: string | null, command: string) => {
+    const lease = shared.kit.randomUuid()
+    const values = [lease, kind, agentId, recipient, ownHolder(shared, command), shared.client.ttlMs]
+    const sentMs = uptimeMs()
+    call(shared, agentId, (client) => client.call('add_edge', values))
+    return new HeldRight(shared, 'edge', agentId, lease, sentMs)
+  }
+  const edges = (kind: string, agentId: string): Edge[] => {
+    const rows = call(shared, agentId, (client) => client.read('edges', kind, agentId))
+    return (rows as unknown as Edge[]).filter(({ holder }) => !isDeadHere(shared, holder))
+  }
+  return {
+    add: (waiterId, recipientId, command) => add('wait', waiterId, recipientId, command),
+    edgesOf: (agentId) => [...new Set(edges('wait', agentId).map(({ recipient }) => recipient as string))],
+    arrive: (agentId, command) => add('arrival', agentId, null, command),
+    arrivals: (agentId) => edges('arrival', agentId).map(({ since }) => since.toISOString()),
+  }
+}
+
+export function hostsOf(shared: Shared): GoneHosts {
+  const all = (): GoneHost[] => call(shared, undefined, (client) => client.list('gone_hosts'))
+  return {
+    has: (kernelBootId) => all().some(({ kernel_boot_id }) => kernel_boot_id === kernelBootId),
+    all,
+    declare: (host) =>
+      void call(shared, undefined, (client) => client.call('declare_gone', [host.kernel_boot_id, host])),
+  }
+}
+
+export function movesOf(shared: Shared): EndedMoves {
+  return {
+    has: (agentId, moveId) =>
+      call(shared, agentId, (client) => client.list('has_move', agentId, moveId))[0] === true,
+    add: (agentId, moveIds) => {
+      if (moveIds.length > 0) call(shared, agentId, (client) => client.call('add_moves', [agentId, moveIds]))
+    },
+  }
+}
+
+export function contentsOf(shared: Shared): Contents {
+  const blob = (agentId: string, name: string): Buffer[] =>
+    call(shared, agentId, (client) => client.list('read_blob', agentId, name)).map(bytesOf)
+  return {
+    *recordsWith(agentId, needle) {
+      const { kit } = shared
+      const finder = kit.finderOf(needle)
+      const [row] = call(shared, agentId, (client) => client.read('open_agent', agentId))
+      if (row === undefined) return
+      const log = openRemoteLog(shared, agentId, Number(row.log_bytes), { from: 0, bytes: Buffer.alloc(0) })
+      const names = call(shared, agentId, (client) => client.list<string>('blob_names', agentId))
+      const found = names.filter((name) => kit.contains(blob(agentId, name), finder))
+      yield* kit.recordsFound(log, finder, new Set(found))
+    },
+    blobParts: (agentId, { blob: name }) => blob(agentId, name),
+  }
+}

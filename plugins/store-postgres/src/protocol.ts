@@ -1,0 +1,49 @@
+/** The messages between the caller, which blocks, and the worker, which has the connections. */
+import type { MessagePort } from 'node:worker_threads'
+
+export interface WorkerSettings {
+  port: MessagePort
+  /** Incremented with each answer. The caller waits for it. */
+  answered: Int32Array
+  /** For each lease, when it ends (`uptimeMs`); 0 once it is lost. */
+  deadlines: BigInt64Array
+  url: string
+  password: string | undefined
+  ttlMs: number
+}
+
+export interface Statement {
+  text: string
+  values: unknown[]
+  /** Until when it is sent again after a broken connection (`uptimeMs`). */
+  untilMs: number
+}
+
+export interface HeldLease {
+  slot: number
+  kind: 'agent' | 'thing' | 'edge'
+  key: string
+  lease: string
+}
+
+export type Request =
+  | { kind: 'statement'; statement: Statement }
+  | { kind: 'leases'; leases: HeldLease[] }
+  | { kind: 'watch'; agents: string[] }
+
+export type Row = Record<string, unknown>
+
+export interface Failure {
+  /** The SQLSTATE, or the code of a system error. */
+  code: string
+  message: string
+  /** Whether the server may have executed the statement. */
+  isUnknown: boolean
+}
+
+export type Answer = { rows: Row[] } | { failure: Failure }
+
+/** Ends a lease here before it ends in the database, whose clock decides. */
+export function marginMs(ttlMs: number): number {
+  return Math.min(2000, ttlMs / 10) + 20
+}

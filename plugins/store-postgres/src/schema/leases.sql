@@ -1,0 +1,238 @@
+-- The protocol of leases and logs. Each function is one transaction, locks agent rows in the order of their ids, and may be sent
+-- again after a lost answer: it recognizes what it has done by the random id that the caller chose.
+--
+-- Errors: SBGON no such agent; SBLST the lease is not the caller's, or is over; SBEND the log has another end; SBDUP the agent exists.
+
+-- An acknowledged change survives a crash of the server, whatever the role's default is.
+create or replace function substrat.make_durable() returns void
+language plpgsql as $$
+begin
+  if current_setting('synchronous_commit') = 'off' then
+    perform set_config('synchronous_commit', 'on', true);
+  end if;
+end $$;
+
+create or replace function substrat.ttl(p_ms integer) returns interval
+language sql immutable as $$ select least(greatest(p_ms, 500), 600000) * interval '1 millisecond' $$;
+
+-- Locks the agent for its holder.
+create or replace function substrat.assert_lease(p_agent uuid, p_lease uuid) returns void
+language plpgsql as $$
+declare
+  v_lease uuid;
+  v_expires_at timestamptz;
+begin
+  select a.lease, a.expires_at into v_lease, v_expires_at from substrat.agent a where a.id = p_agent for update;
+  if not found then raise exception 'agent % does not exist', p_agent using errcode = 'SBGON'; end if;
+  if v_lease is distinct from p_lease then
+    raise exception 'another process has the lease' using errcode = 'SBLST';
+  end if;
+  if v_expires_at <= clock_timestamp() then raise exception 'the lease is over' using errcode = 'SBLST'; end if;
+end $$;
+
+create or replace function substrat.assert_hold(p_thing text, p_lease uuid) returns void
+language plpgsql as $$
+begin
+  perform 1 from substrat.hold h
+    where h.thing = p_thing and h.lease = p_lease and h.expires_at > clock_timestamp() for update;
+  if not found then raise exception 'another process has %', p_thing using errcode = 'SBLST'; end if;
+end $$;
+
+-- Bytes of a log in [p_from, p_to).
+create or replace function substrat.log_bytes(p_agent uuid, p_from bigint, p_to bigint) returns bytea
+language sql stable security definer set search_path = pg_catalog, pg_temp as $$
+  select string_agg(
+    substring(b.bytes
+      from (greatest(p_from - b.first_byte, 0) + 1)::integer
+      for (least(p_to, b.first_byte + length(b.bytes)) - greatest(p_from, b.first_byte))::integer),
+    ''::bytea order by b.first_byte)
+  from substrat.batch b
+  where b.agent_id = p_agent and b.first_byte < p_to
+    and b.first_byte >= coalesce(
+      (select max(c.first_byte) from substrat.batch c where c.agent_id = p_agent and c.first_byte <= p_from), 0)
+$$;
+
+-- An agent at one moment, with the end of its log: from the last record that its snapshot covers, at most 256 KiB.
+create or replace function substrat.open_agent(p_agent uuid)
+returns table (
+  snapshot bytea, log_bytes bigint, tail_from bigint, tail bytea,
+  lease uuid, holder jsonb, left_ms bigint, mail uuid[], requests text[])
+language sql stable security definer set search_path = pg_catalog, pg_temp as $$
+  select a.snapshot, a.log_bytes, coalesce(a.snapshot_last_offset, 0),
+    substrat.log_bytes(
+      a.id, coalesce(a.snapshot_last_offset, 0), least(a.log_bytes, coalesce(a.snapshot_last_offset, 0) + 262144)),
+    a.lease, a.holder, (extract(epoch from a.expires_at - clock_timestamp()) * 1000)::bigint,
+    array(select m.message_id from substrat.mail m where m.recipient = a.id and m.state = 'pending' order by 1),
+    array(select r.run_id || '.' || r.verb from substrat.request r where r.agent_id = a.id order by 1)
+  from substrat.agent a where a.id = p_agent
+$$;
+
+-- p_dead: a lease whose holder the caller knows to be dead. Without the lease, the answer names its holder.
+create or replace function substrat.take(
+  p_agent uuid, p_lease uuid, p_dead uuid, p_holder jsonb, p_ttl_ms integer, p_boot text, p_opens boolean)
+returns table (
+  got boolean, snapshot bytea, log_bytes bigint, tail_from bigint, tail bytea,
+  lease uuid, holder jsonb, left_ms bigint, mail uuid[], requests text[])
+language plpgsql security definer set search_path = pg_catalog, pg_temp as $$
+declare
+  v_lease uuid;
+  v_holder jsonb;
+  v_expires_at timestamptz;
+begin
+  select a.lease, a.holder, a.expires_at into v_lease, v_holder, v_expires_at
+    from substrat.agent a where a.id = p_agent for update;
+  if not found then raise exception 'agent % does not exist', p_agent using errcode = 'SBGON'; end if;
+  if v_lease is not null and v_lease <> p_lease and v_lease is distinct from p_dead
+    and v_expires_at > clock_timestamp() then
+    return query select false, null::bytea, null::bigint, null::bigint, null::bytea, v_lease, v_holder,
+      (extract(epoch from v_expires_at - clock_timestamp()) * 1000)::bigint, null::uuid[], null::text[];
+    return;
+  end if;
+  update substrat.agent a
+    set lease = p_lease, holder = p_holder, expires_at = clock_timestamp() + substrat.ttl(p_ttl_ms)
+    where a.id = p_agent;
+  if p_opens then
+    insert into substrat.marked values (p_agent) on conflict do nothing;
+    delete from substrat.gone_host g where g.kernel_boot_id = p_boot;
+    return query select true, o.* from substrat.open_agent(p_agent) o;
+  else
+    return query select true, null::bytea, null::bigint, null::bigint, null::bytea, p_lease, p_holder,
+      p_ttl_ms::bigint, null::uuid[], null::text[];
+  end if;
+end $$;
+
+-- p_fences: names of rights and their leases, which the creator must still have.
+create or replace function substrat.create_agent(
+  p_agent uuid, p_lease uuid, p_holder jsonb, p_ttl_ms integer, p_log bytea, p_snapshot bytea,
+  p_snapshot_log_bytes bigint, p_snapshot_last_offset bigint, p_blobs bytea[], p_format integer, p_fences jsonb)
+returns void
+language plpgsql security definer set search_path = pg_catalog, pg_temp as $$
+declare
+  v_fence record;
+begin
+  perform substrat.make_durable();
+  if exists (select from substrat.agent a where a.id = p_agent and a.created_by = p_lease and a.lease = p_lease) then
+    return;
+  end if;
+  for v_fence in select key, value from jsonb_each_text(p_fences) loop
+    perform substrat.assert_hold(v_fence.key, v_fence.value::uuid);
+  end loop;
+  insert into substrat.agent values (
+    p_agent, length(p_log), p_snapshot, p_snapshot_log_bytes, p_snapshot_last_offset,
+    p_lease, p_holder, clock_timestamp() + substrat.ttl(p_ttl_ms), p_lease)
+    on conflict do nothing;
+  if not found then raise exception 'agent % exists', p_agent using errcode = 'SBDUP'; end if;
+  insert into substrat.batch (agent_id, first_byte, batch_id, lease, bytes)
+    values (p_agent, 0, gen_random_uuid(), p_lease, p_log);
+  perform substrat.store_blobs(p_agent, p_blobs);
+  insert into substrat.marked values (p_agent) on conflict do nothing;
+  update substrat.home h set format = p_format where h.format < p_format;
+end $$;
+
+create or replace function substrat.store_blobs(p_agent uuid, p_blobs bytea[]) returns void
+language sql as $$
+  insert into substrat.blob select p_agent, encode(sha256(b), 'hex'), b from unnest(p_blobs) b on conflict do nothing
+$$;
+
+create or replace function substrat.write_blob(p_agent uuid, p_lease uuid, p_content bytea) returns void
+language plpgsql security definer set search_path = pg_catalog, pg_temp as $$
+begin
+  perform substrat.make_durable();
+  perform substrat.assert_lease(p_agent, p_lease);
+  perform substrat.store_blobs(p_agent, array[p_content]);
+end $$;
+
+-- A batch that is sent again is recognized by its id, never by its content, which a rival could compute too.
+create or replace function substrat.append(
+  p_agent uuid, p_lease uuid, p_batch uuid, p_offset bigint, p_bytes bytea, p_blobs bytea[], p_format integer)
+returns void
+language plpgsql security definer set search_path = pg_catalog, pg_temp as $$
+declare
+  v_end bigint;
+begin
+  perform substrat.make_durable();
+  perform 1 from substrat.agent a where a.id = p_agent for update;
+  if exists (
+    select from substrat.batch b
+    where b.batch_id = p_batch and b.agent_id = p_agent and b.first_byte = p_offset and b.lease = p_lease) then
+    return;
+  end if;
+  perform substrat.assert_lease(p_agent, p_lease);
+  select a.log_bytes into v_end from substrat.agent a where a.id = p_agent;
+  if v_end <> p_offset then
+    raise exception 'the log ends at byte %, and the batch begins at byte %', v_end, p_offset using errcode = 'SBEND';
+  end if;
+  insert into substrat.batch (agent_id, first_byte, batch_id, lease, bytes)
+    values (p_agent, p_offset, p_batch, p_lease, p_bytes);
+  perform substrat.store_blobs(p_agent, p_blobs);
+  update substrat.agent a set log_bytes = p_offset + length(p_bytes) where a.id = p_agent;
+  update substrat.home h set format = p_format where h.format < p_format;
+end $$;
+
+-- Cuts the log at p_end, keeps what was cut, and removes requests to other runs than p_run.
+create or replace function substrat.repair(p_agent uuid, p_lease uuid, p_end bigint, p_run uuid) returns void
+language plpgsql security definer set search_path = pg_catalog, pg_temp as $$
+declare
+  v_end bigint;
+begin
+  perform substrat.make_durable();
+  perform substrat.assert_lease(p_agent, p_lease);
+  delete from substrat.request r where r.agent_id = p_agent and r.run_id is distinct from p_run;
+  select a.log_bytes into v_end from substrat.agent a where a.id = p_agent;
+  if p_end >= v_end then return; end if;
+  insert into substrat.kept (agent_id, what, first_byte, bytes)
+    values (p_agent, 'cut', p_end, substrat.log_bytes(p_agent, p_end, v_end));
+  delete from substrat.batch b where b.agent_id = p_agent and b.first_byte >= p_end;
+  update substrat.batch b set bytes = substring(b.bytes from 1 for (p_end - b.first_byte)::integer)
+    where b.agent_id = p_agent and b.first_byte + length(b.bytes) > p_end;
+  update substrat.agent a set log_bytes = p_end where a.id = p_agent;
+end $$;
+
+-- Leaves and releases the agent. Its row lock, which `put_mail` takes too, lets no message be missed.
+create or replace function substrat.rest(
+  p_agent uuid, p_lease uuid, p_snapshot bytea, p_snapshot_log_bytes bigint, p_snapshot_last_offset bigint,
+  p_is_owed boolean)
+returns void
+language plpgsql security definer set search_path = pg_catalog, pg_temp as $$
+begin
+  perform substrat.make_durable();
+  perform 1 from substrat.agent a where a.id = p_agent for update;
+  if exists (
+    select from substrat.agent a where a.id = p_agent and a.lease is null and a.ended_lease = p_lease) then
+    return;
+  end if;
+  perform substrat.assert_lease(p_agent, p_lease);
+  if p_snapshot is not null then
+    update substrat.agent a
+      set snapshot = p_snapshot, snapshot_log_bytes = p_snapshot_log_bytes,
+        snapshot_last_offset = p_snapshot_last_offset
+      where a.id = p_agent;
+  end if;
+  delete from substrat.mail m
+    where m.recipient = p_agent and m.state = 'removed' and m.changed_at < clock_timestamp() - interval '1 day';
+  if not p_is_owed and not exists (
+    select from substrat.mail m where m.recipient = p_agent and m.state in ('pending', 'returning')) then
+    delete from substrat.marked k where k.agent_id = p_agent;
+  end if;
+  update substrat.agent a set lease = null, expires_at = null, ended_lease = p_lease where a.id = p_agent;
+end $$;
+
+create or replace function substrat.release(p_agent uuid, p_lease uuid) returns void
+language sql security definer set search_path = pg_catalog, pg_temp as $$
+  update substrat.agent a set lease = null, expires_at = null, ended_lease = p_lease
+    where a.id = p_agent and a.lease = p_lease
+$$;
+
+create or replace function substrat.remove_agent(p_agent uuid, p_lease uuid) returns void
+language plpgsql security definer set search_path = pg_catalog, pg_temp as $$
+begin
+  perform substrat.make_durable();
+  if not exists (select from substrat.agent a where a.id = p_agent) then return; end if;
+  perform substrat.assert_lease(p_agent, p_lease);
+  delete from substrat.agent a where a.id = p_agent;
+  delete from substrat.mail m where m.recipient = p_agent;
+  delete from substrat.name n where n.parent = p_agent;
+  delete from substrat.edge e where e.agent_id = p_agent;
+  delete from substrat.kept k where k.agent_id = p_agent;
+  delete from substrat.marked k where k.agent_id = p_agent;
+end $$;

@@ -1,0 +1,266 @@
+/**
+ * A home in PostgreSQL. The protocol is in the functions of its schema, so that no client can break it; this class calls them.
+ *
+ * Each call is one statement, and each statement one transaction.
+ */
+import type {
+  Birth,
+  BlobReference,
+  Holder,
+  KnownEnd,
+  Lease,
+  Names,
+  OpenedAgent,
+  OpenedLog,
+  PeekedSnapshot,
+  Right,
+  Store,
+  TakeOptions,
+  Thing,
+} from 'substrat/store'
+import { AgentLease, requestsIn, snapshotValues, unframedSnapshot } from './agent-lease.js'
+import { bytesOf } from './client.js'
+import { keysOf } from './keys.js'
+import { localFilesOf } from './local.js'
+import { openRemoteLog } from './log.js'
+import { RemoteMail } from './mail.js'
+import { RemoteNames } from './names.js'
+import { contentsOf, hostsOf, movesOf, requestsOf, visitsOf, waitsOf } from './parts.js'
+import { Peeks } from './peeks.js'
+import type { Row } from './protocol.js'
+import { call, HeldRight, isDeadHere, ownHolder, type Shared, tryHold, waitFor } from './rights.js'
+import { upkeepOf } from './upkeep.js'
+import { uptimeMs } from './uptime.js'
+
+export class PostgresStore implements Store {
+  readonly homeId: string
+  readonly format: number
+  readonly address: string
+  readonly mail: RemoteMail
+  readonly keys: Store['keys']
+  readonly visits: Store['visits']
+  readonly requests: Store['requests']
+  readonly waits: Store['waits']
+  readonly hosts: Store['hosts']
+  readonly moves: Store['moves']
+  readonly contents: Store['contents']
+  readonly local: Store['local']
+  readonly upkeep: Store['upkeep']
+  private readonly peeks: Peeks
+  private readonly held = new Map<string, HeldRight>()
+
+  /** `hello`: the facts of the home, and its settings as they were at that moment. */
+  constructor(
+    private readonly shared: Shared,
+    private hello: Row | undefined,
+  ) {
+    this.homeId = hello?.home_id as string
+    this.format = Number(hello?.format)
+    this.address = shared.url
+    this.mail = new RemoteMail(shared)
+    this.keys = keysOf(shared)
+    this.visits = visitsOf(shared)
+    this.requests = requestsOf(shared)
+    this.waits = waitsOf(shared)
+    this.hosts = hostsOf(shared)
+    this.moves = movesOf(shared)
+    this.contents = contentsOf(shared)
+    this.local = localFilesOf(shared.kit, this.homeId, (agentId) => this.label({ kind: 'log', agentId }))
+    this.peeks = new Peeks(shared)
+    this.upkeep = upkeepOf(shared, (agentId) => {
+      const right = this.held.get(agentId)
+      shared.kit.assert(right !== undefined, 'an upkeep needs the agent')
+      return right
+    })
+  }
+
+  label(thing: Thing): string {
+    if (thing.kind === 'message') return `${this.address}/mail/${thing.to}/${thing.messageId}`
+    if ('agentId' in thing) return `${this.address}/agents/${thing.agentId}`
+    return this.address
+  }
+
+  agentIds(): string[] {
+    return call(this.shared, undefined, (client) => client.list('agents'))
+  }
+
+  hasAgent(agentId: string): boolean {
+    return call(this.shared, agentId, (client) => client.list('has_agent', agentId))[0] === true
+  }
+
+  open(agentId: string): OpenedAgent | undefined {
+    const [row] = call(this.shared, agentId, (client) => client.read('open_agent', agentId))
+    if (row === undefined) return undefined
+    return {
+      snapshot: unframedSnapshot(this.shared, bytesOf(row.snapshot)),
+      log: this.logIn(agentId, row),
+      isHeld: this.isHeldIn(row),
+      mailIds: row.mail as string[],
+    }
+  }
+
+  openLog(agentId: string): OpenedLog | undefined {
+    return this.open(agentId)?.log
+  }
+
+  readAhead(agentIds: string[]): void {
+    this.peeks.readAhead(agentIds)
+  }
+
+  peek<S extends KnownEnd>(
+    agentId: string,
+    heads: string[],
+    parse: (snapshot: PeekedSnapshot) => S | undefined,
+  ): S | undefined {
+    return this.peeks.peek(agentId, heads, parse)
+  }
+
+  readBlob(agentId: string, { blob }: BlobReference): Buffer {
+    const [content] = call(this.shared, agentId, (client) => client.list('read_blob', agentId, blob))
+    if (content !== undefined) return bytesOf(content)
+    throw this.shared.kit.damagedConversation(`the blob ${blob} is missing`, {
+      hint: 'restore the database from a backup',
+      facts: { blob },
+    })
+  }
+
+  /** Every visible change is committed. */
+  makeDurable(): void {}
+
+  isHeld(agentId: string): boolean {
+    const [row] = call(this.shared, agentId, (client) => client.read('holder', agentId))
+    return row !== undefined && this.isHeldIn(row)
+  }
+
+  holder(agentId: string): Holder | undefined {
+    const [row] = call(this.shared, agentId, (client) => client.read('holder', agentId))
+    return (row?.holder ?? undefined) as Holder | undefined
+  }
+
+  async take(agentId: string, options: TakeOptions): Promise<Lease | undefined> {
+    const taken = await waitFor(this.shared, options, () => this.tryTake(agentId, options.command, true))
+    if (taken === undefined) return undefined
+    const { right, row } = taken
+    return new AgentLease(agentId, this.shared, right, {
+      log: this.logIn(agentId, row),
+      snapshot: unframedSnapshot(this.shared, bytesOf(row.snapshot)),
+      requests: requestsIn(row.requests),
+      mailIds: row.mail as string[],
+    })
+  }
+
+  async hold(agentId: string, options: TakeOptions): Promise<Right | undefined> {
+    return (await waitFor(this.shared, options, () => this.tryTake(agentId, options.command, false)))?.right
+  }
+
+  /** A dead holder under this kernel is replaced at once, but only if it still is the holder then. */
+  private tryTake(
+    agentId: string,
+    command: string,
+    opens: boolean,
+  ): { right: HeldRight; row: Row } | undefined {
+    const { kit, client } = this.shared
+    const lease = kit.randomUuid()
+    const { kernel_boot_id } = kit.ownIdentity()
+    for (let dead: string | null = null; ; ) {
+      const sentMs = uptimeMs()
+      const values = [
+        agentId,
+        lease,
+        dead,
+        ownHolder(this.shared, command),
+        client.ttlMs,
+        kernel_boot_id,
+        opens,
+      ]
+      const [row] = call(this.shared, agentId, () => client.call('take', values))
+      if (row?.got === true) {
+        const right = new HeldRight(this.shared, 'agent', agentId, lease, sentMs)
+        this.held.set(agentId, right)
+        return { right, row }
+      }
+      const holder = row?.lease as string
+      if (dead === holder || !isDeadHere(this.shared, row?.holder as Holder)) return undefined
+      dead = holder
+    }
+  }
+
+  async create({ agentId, log, snapshot, blobs, command, assertNameHeld }: Birth): Promise<Lease> {
+    const { shared } = this
+    const { kit, client } = shared
+    const fences = this.assertedBy(assertNameHeld)
+    const lease = kit.randomUuid()
+    const sentMs = uptimeMs()
+    const ends = snapshotValues(shared, snapshot)
+    const values = [
+      agentId,
+      lease,
+      ownHolder(shared, command),
+      client.ttlMs,
+      log,
+      ...ends,
+      blobs,
+      kit.FORMAT,
+      fences,
+    ]
+    call(shared, agentId, () => client.call('create_agent', values))
+    const right = new HeldRight(shared, 'agent', agentId, lease, sentMs)
+    this.held.set(agentId, right)
+    return new AgentLease(agentId, shared, right, {
+      log: openRemoteLog(shared, agentId, log.length, { from: 0, bytes: Buffer.from(log) }),
+      snapshot: kit.unframeFile(kit.frame(snapshot)),
+      requests: [],
+      mailIds: [],
+    })
+  }
+
+  /** The leases that the check asserts. The database checks them again in the transaction that creates the agent. */
+  private assertedBy(check: (() => void) | undefined): Record<string, string> {
+    const asserted: HeldRight[] = []
+    this.shared.asserted = asserted
+    try {
+      check?.()
+    } finally {
+      this.shared.asserted = undefined
+    }
+    return Object.fromEntries(asserted.map(({ key, lease }) => [key, lease]))
+  }
+
+  remove(agentId: string, held: Right): void {
+    held.assertHeld()
+    const right = this.held.get(agentId)
+    this.shared.kit.assert(right !== undefined, 'an agent is removed by its holder')
+    call(this.shared, agentId, (client) => client.call('remove_agent', [agentId, right.lease]))
+    right.end()
+  }
+
+  names(parentId: string | null): Names {
+    return new RemoteNames(this.shared, parentId)
+  }
+
+  async takeSlot(pool: string, slots: number, command: string): Promise<Right | undefined> {
+    const things = Array.from({ length: slots }, (_, n) => `slot/${pool}/${n}`)
+    return tryHold(this.shared, things, command)
+  }
+
+  readConfig(): Buffer | undefined {
+    const [row] =
+      this.hello === undefined ? call(this.shared, undefined, (client) => client.read('hello')) : [this.hello]
+    this.hello = undefined
+    return row?.config == null ? undefined : bytesOf(row.config)
+  }
+
+  writeConfig(text: string): void {
+    this.hello = undefined
+    call(this.shared, undefined, (client) => client.call('write_config', [Buffer.from(text)]))
+  }
+
+  private logIn(agentId: string, row: Row) {
+    const first = { from: Number(row.tail_from), bytes: bytesOf(row.tail) }
+    return openRemoteLog(this.shared, agentId, Number(row.log_bytes), first)
+  }
+
+  private isHeldIn({ lease, holder, left_ms }: Row): boolean {
+    return lease != null && Number(left_ms) > 0 && !isDeadHere(this.shared, holder as Holder)
+  }
+}

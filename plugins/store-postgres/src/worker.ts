@@ -1,0 +1,181 @@
+/**
+ * The thread with the connections. It answers every statement, and renews the leases of the process while the main thread is busy.
+ *
+ * A statement whose connection breaks is sent again on a new one: each function of the schema recognizes what it has done. A failed
+ * renewal means that the state of the lease is unknown: it then ends at its deadline.
+ */
+import { workerData } from 'node:worker_threads'
+import type { Client } from 'pg'
+import { newClient } from './connection.js'
+import {
+  type Answer,
+  type HeldLease,
+  marginMs,
+  type Request,
+  type Statement,
+  type WorkerSettings,
+} from './protocol.js'
+import { uptimeMs } from './uptime.js'
+
+const { port, answered, deadlines, url, password, ttlMs } = workerData as WorkerSettings
+
+/** The server ended the connection or chose this transaction as a victim: the statement is sent again. */
+const TRANSIENT = /^(08...|40001|40P01|57P0[123])$/
+const SQLSTATE = /^[0-9A-Z]{5}$/
+const WATCH_MS = 2000
+/** A short turn ends before its watch begins. */
+const WATCH_DELAY_MS = 300
+
+let client: Client | undefined
+let hasConnected = false
+
+async function connected(): Promise<Client> {
+  if (client !== undefined) return client
+  const fresh = newClient(url, password)
+  try {
+    await fresh.connect()
+  } catch (error) {
+    void fresh.end().catch(() => undefined)
+    throw error
+  }
+  fresh.on('end', () => {
+    if (client === fresh) client = undefined
+  })
+  hasConnected = true
+  client = fresh
+  return fresh
+}
+
+function disconnect(): void {
+  const old = client
+  client = undefined
+  void old?.end().catch(() => undefined)
+}
+
+async function execute({ text, values, untilMs }: Statement): Promise<Answer> {
+  let isUnknown = false
+  for (let pauseMs = 10; ; pauseMs = Math.min(pauseMs * 2, 500)) {
+    let wasSent = false
+    try {
+      const to = await connected()
+      wasSent = true
+      const { rows } = await to.query(text, values.map(asParameter))
+      return { rows }
+    } catch (error) {
+      const { code = '', message } = error as { code?: string; message: string }
+      const isFromServer = SQLSTATE.test(code) && 'severity' in (error as object)
+      if (isFromServer && !TRANSIENT.test(code)) return { failure: { code, message, isUnknown: false } }
+      if (!(isFromServer && code.startsWith('40'))) {
+        disconnect()
+        isUnknown ||= wasSent
+      }
+      const isStarting = code === '57P03'
+      if (uptimeMs() >= untilMs || !(hasConnected || isStarting))
+        return { failure: { code, message, isUnknown } }
+      await new Promise((resolve) => setTimeout(resolve, pauseMs))
+    }
+  }
+}
+
+/** A message between threads brings a Buffer as a Uint8Array. */
+function asParameter(value: unknown): unknown {
+  if (value instanceof Uint8Array) return Buffer.from(value.buffer, value.byteOffset, value.byteLength)
+  return Array.isArray(value) ? value.map(asParameter) : value
+}
+
+let leases: HeldLease[] = []
+let watched: string[] = []
+let keeper: Client | undefined
+let renewal: NodeJS.Timeout | undefined
+let watch: NodeJS.Timeout | undefined
+
+/** Renewals have a connection of their own: a long statement does not delay them. */
+async function keeperConnection(): Promise<Client> {
+  if (keeper !== undefined) return keeper
+  const fresh = newClient(url, password)
+  keeper = fresh
+  const drop = (): void => {
+    if (keeper === fresh) keeper = undefined
+  }
+  fresh.on('end', drop)
+  fresh.on('error', drop)
+  fresh.on('notification', ({ payload }) => {
+    if (payload !== undefined && watched.includes(payload)) port.postMessage({ changed: payload })
+  })
+  try {
+    await fresh.connect()
+    await fresh.query('listen substrat')
+    return fresh
+  } catch (error) {
+    drop()
+    void fresh.end().catch(() => undefined)
+    throw error
+  }
+}
+
+function keepLeases(): void {
+  if (leases.length === 0) {
+    clearTimeout(renewal)
+    renewal = undefined
+  } else if (renewal === undefined) {
+    renewal = setTimeout(renew, ttlMs / 3)
+  }
+}
+
+async function renew(): Promise<void> {
+  const mine = leases
+  let pauseMs = ttlMs / 3
+  try {
+    const by = (kind: HeldLease['kind']) => mine.filter((each) => each.kind === kind)
+    const keys = (kind: HeldLease['kind']) => by(kind).map(({ key }) => key)
+    const ids = (kind: HeldLease['kind']) => by(kind).map(({ lease }) => lease)
+    const connection = await keeperConnection()
+    // The lease counts from when the request was sent, which is before the database renews it.
+    const sentMs = uptimeMs()
+    const { rows } = await connection.query('select substrat.renew($1, $2, $3, $4, $5, $6) as lease', [
+      keys('agent'),
+      ids('agent'),
+      keys('thing'),
+      ids('thing'),
+      ids('edge'),
+      ttlMs,
+    ])
+    const held = new Set(rows.map(({ lease }) => lease as string))
+    for (const { slot, lease } of mine) {
+      // The caller may have released it meanwhile, and given the slot to another lease.
+      if (!leases.some((each) => each.slot === slot && each.lease === lease)) continue
+      const deadline = held.has(lease) ? sentMs + ttlMs - marginMs(ttlMs) : 0
+      Atomics.store(deadlines, slot, BigInt(Math.round(deadline)))
+    }
+  } catch {
+    pauseMs = ttlMs / 20
+    const old = keeper
+    keeper = undefined
+    void old?.end().catch(() => undefined)
+  }
+  renewal = undefined
+  if (leases.length > 0) renewal = setTimeout(renew, pauseMs)
+}
+
+/** A notification is a hint: it may be lost. */
+function lookAgain(): void {
+  watch = undefined
+  if (watched.length === 0) return
+  void keeperConnection().catch(() => undefined)
+  for (const agent of watched) port.postMessage({ changed: agent })
+  watch = setTimeout(lookAgain, WATCH_MS)
+}
+
+port.on('message', async (request: Request) => {
+  if (request.kind === 'leases') {
+    leases = request.leases
+    keepLeases()
+  } else if (request.kind === 'watch') {
+    watched = request.agents
+    if (watch === undefined && watched.length > 0) watch = setTimeout(lookAgain, WATCH_DELAY_MS)
+  } else {
+    port.postMessage({ answer: await execute(request.statement) })
+    Atomics.add(answered, 0, 1)
+    Atomics.notify(answered, 0)
+  }
+})

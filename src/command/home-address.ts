@@ -1,0 +1,83 @@
+/**
+ * The home that SUBSTRAT_HOME names. The password of a URL leaves the environment at once: programs that an agent starts inherit
+ * the environment, and messages name the home.
+ */
+import { createRequire } from 'node:module'
+import { homedir } from 'node:os'
+import { join, resolve } from 'node:path'
+import { SubstratError } from '../errors.js'
+import { isPlainObject } from '../format.js'
+import { describeFailure } from '../provider/failure.js'
+import type { PluginFacts } from '../provider/registry.js'
+import { openUrlsWith, type StorePlugin, schemeOf } from '../storage/open.js'
+
+/** `plugins` is called only for a URL. */
+export function homeAddress(plugins: () => Iterable<PluginFacts>): string {
+  const given = process.env.SUBSTRAT_HOME || join(homedir(), '.substrat')
+  const scheme = schemeOf(given)
+  return scheme === undefined ? resolve(given) : urlOf(given, scheme, plugins)
+}
+
+const passwords = new Map<string, string>()
+
+function urlOf(given: string, scheme: string, plugins: () => Iterable<PluginFacts>): string {
+  const { url, password } = withoutPassword(given)
+  if (password !== undefined) passwords.set(url, password)
+  process.env.SUBSTRAT_HOME = url
+  openUrlsWith((kit, address) => loadStore(scheme, plugins).open(kit, address, passwords.get(address)))
+  return url
+}
+
+/** The URL in SUBSTRAT_HOME, if it is one, for the command that creates such a home. */
+export function homeUrl(): { url: string | undefined; password: string | undefined } {
+  const given = process.env.SUBSTRAT_HOME ?? ''
+  return schemeOf(given) === undefined ? { url: undefined, password: undefined } : withoutPassword(given)
+}
+
+/** Not by Node's URL, which refuses a user without a host, as in postgres://USER@/DATABASE?host=/run/postgresql. */
+const URL_PARTS = /^([a-z][a-z0-9+.-]*:\/\/)(?:([^@/?#:]*)(?::([^@/?#]*))?@)?([^?#]*)(?:\?([^#]*))?$/
+
+function withoutPassword(given: string): { url: string; password: string | undefined } {
+  const parts = URL_PARTS.exec(given)
+  if (parts === null) {
+    throw new SubstratError('HOME_UNUSABLE', 'SUBSTRAT_HOME has a URL that cannot be parsed', {
+      hint: 'write it as postgres://USER@HOST/DATABASE, and encode special characters as %XX',
+    })
+  }
+  const [, scheme, user, password, rest, query = ''] = parts
+  const parameters = query.split('&').filter((parameter) => parameter !== '')
+  const isSecret = (parameter: string): boolean => parameter.startsWith('password=')
+  const others = parameters.filter((parameter) => !isSecret(parameter)).join('&')
+  const found = password ?? parameters.find(isSecret)?.slice('password='.length)
+  return {
+    url: `${scheme}${user === undefined ? '' : `${user}@`}${rest}${others === '' ? '' : `?${others}`}`,
+    password: found === undefined ? undefined : decodeURIComponent(found),
+  }
+}
+
+function loadStore(scheme: string, plugins: () => Iterable<PluginFacts>): StorePlugin {
+  for (const plugin of plugins()) {
+    const { substrat } = plugin.pjson
+    const stores = isPlainObject(substrat) && isPlainObject(substrat.stores) ? substrat.stores : {}
+    const file = Object.hasOwn(stores, scheme) ? stores[scheme] : undefined
+    if (typeof file === 'string') return loadFrom(plugin, join(plugin.root, file))
+  }
+  throw new SubstratError('HOME_UNUSABLE', `no installed plugin opens a home at ${scheme}://`, {
+    hint:
+      scheme === 'postgres'
+        ? 'install it: substrat plugins install substrat-store-postgres'
+        : 'set SUBSTRAT_HOME to a directory, or to a URL that begins with postgres://',
+  })
+}
+
+function loadFrom(plugin: PluginFacts, module: string): StorePlugin {
+  try {
+    return createRequire(module)(module) as StorePlugin
+  } catch (error) {
+    throw new SubstratError(
+      'HOME_UNUSABLE',
+      `the plugin ${plugin.name} cannot be loaded: ${describeFailure(error).message}`,
+      { hint: `install it again: substrat plugins install ${plugin.name}`, cause: error },
+    )
+  }
+}

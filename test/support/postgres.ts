@@ -1,0 +1,164 @@
+/** A PostgreSQL server of one test file, in a scratch directory, on a unix socket. */
+import { execFileSync } from 'node:child_process'
+import {
+  chmodSync,
+  chownSync,
+  existsSync,
+  mkdirSync,
+  mkdtempSync,
+  readdirSync,
+  rmSync,
+  writeFileSync,
+} from 'node:fs'
+import { createRequire } from 'node:module'
+import os from 'node:os'
+import path from 'node:path'
+import type pg from 'pg'
+
+export const PLUGIN = path.join(import.meta.dirname, '../../plugins/store-postgres')
+export const RUN = path.join(import.meta.dirname, '../../bin/run.js')
+
+const VERSIONS = '/usr/lib/postgresql'
+
+function programs(): string | undefined {
+  const versions = existsSync(VERSIONS) ? readdirSync(VERSIONS) : []
+  const folders = versions.map((version) => path.join(VERSIONS, version, 'bin'))
+  return folders.sort().findLast((folder) => existsSync(path.join(folder, 'initdb')))
+}
+
+/** Why no server can be started here. Undefined if one can. */
+export function whyNoPostgres(): string | undefined {
+  if (programs() === undefined) return `PostgreSQL is not installed in ${VERSIONS}`
+  if (process.geteuid?.() === 0 && owner() === undefined)
+    return 'no user postgres exists, and PostgreSQL refuses to run as root'
+  return undefined
+}
+
+function owner(): { uid: number; gid: number } | undefined {
+  try {
+    const id = (flag: string): number => Number(execFileSync('id', [flag, 'postgres'], { encoding: 'utf8' }))
+    return { uid: id('-u'), gid: id('-g') }
+  } catch {
+    return undefined
+  }
+}
+
+export class Postgres {
+  readonly #directory = mkdtempSync(path.join(os.tmpdir(), 'pg-'))
+  readonly #as = process.geteuid?.() === 0 ? owner() : undefined
+  /** The files of this user. */
+  readonly #files = mkdtempSync(path.join(os.tmpdir(), 'pg-user-'))
+  #homes = 0
+  #template: string | undefined
+
+  constructor() {
+    if (this.#as !== undefined) {
+      chmodSync(this.#directory, 0o755)
+      chownSync(this.#directory, this.#as.uid, this.#as.gid)
+    }
+    this.#run(
+      'initdb',
+      '-D',
+      this.#data,
+      '-U',
+      'postgres',
+      '-A',
+      'trust',
+      '--no-sync',
+      '-E',
+      'UTF8',
+      '--locale=C',
+    )
+    this.start()
+  }
+
+  get #data(): string {
+    return path.join(this.#directory, 'data')
+  }
+
+  #run(program: string, ...args: string[]): void {
+    const file = path.join(programs() as string, program)
+    execFileSync(file, args, { ...this.#as, cwd: this.#directory, stdio: 'ignore' })
+  }
+
+  start(): void {
+    const options = `-c listen_addresses='' -c unix_socket_directories='${this.#directory}' -c fsync=off`
+    this.#run(
+      'pg_ctl',
+      '-D',
+      this.#data,
+      '-w',
+      '-o',
+      options,
+      '-l',
+      path.join(this.#directory, 'log'),
+      'start',
+    )
+  }
+
+  /** `immediate`: as after a crash. */
+  stop(): void {
+    this.#run('pg_ctl', '-D', this.#data, '-w', '-m', 'immediate', 'stop')
+  }
+
+  remove(): void {
+    this.stop()
+    for (const folder of [this.#directory, this.#files]) rmSync(folder, { recursive: true })
+  }
+
+  url(database: string): string {
+    return `postgres://postgres@/${database}?host=${this.#directory}`
+  }
+
+  async query(database: string, text: string, values: unknown[] = []): Promise<Record<string, unknown>[]> {
+    const client = await this.#connect(database)
+    try {
+      return (await client.query(text, values)).rows
+    } finally {
+      await client.end()
+    }
+  }
+
+  /** A new database. Returns its name. */
+  async newDatabase(): Promise<string> {
+    const name = `home_${++this.#homes}`
+    await this.query('postgres', `create database ${name}`)
+    return name
+  }
+
+  /** A new home. Returns the name of its database. */
+  async newHome(): Promise<string> {
+    if (this.#template === undefined) {
+      this.#template = await this.newDatabase()
+      execFileSync(process.execPath, [RUN, 'store', 'init'], {
+        env: this.environment(this.#template),
+        stdio: 'pipe',
+      })
+    }
+    const name = `home_${++this.#homes}`
+    await this.query('postgres', `create database ${name} template ${this.#template}`)
+    await this.query(name, 'update substrat.home set home_id = gen_random_uuid()')
+    return name
+  }
+
+  /** For commands: the home, and the linked plugin. */
+  environment(database: string): Record<string, string> {
+    const [data, home] = [path.join(this.#files, 'substrat'), path.join(this.#files, 'home')]
+    for (const folder of [data, home]) mkdirSync(folder, { recursive: true })
+    const plugins = [{ name: 'substrat-store-postgres', type: 'link', root: PLUGIN }]
+    writeFileSync(path.join(data, 'package.json'), JSON.stringify({ oclif: { schema: 1, plugins } }))
+    return {
+      PATH: process.env.PATH ?? '',
+      HOME: home,
+      XDG_DATA_HOME: this.#files,
+      SUBSTRAT_HOME: this.url(database),
+    }
+  }
+
+  async #connect(database: string): Promise<pg.Client> {
+    const { Client } = createRequire(path.join(PLUGIN, 'package.json'))('pg') as typeof pg
+    const client = new Client({ host: this.#directory, user: 'postgres', database })
+    await client.connect()
+    return client
+  }
+}
