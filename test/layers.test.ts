@@ -127,6 +127,7 @@ const WITHIN_OPERATIONS = [
   'add-provider exclusively',
   'change-config exclusively',
   'configure spawn',
+  'decide approved-calls',
   'deliver stuck',
   'fork spawn',
   'import import-move',
