@@ -37,9 +37,10 @@ export default class Deliver extends BaseCommand {
 
   async run(): Promise<void> {
     const { argv, flags } = await this.parse(Deliver)
-    if (flags.worker) return workOnDeliveries(this.context({ isLenient: true, isWorker: true }))
+    if (flags.worker)
+      return workOnDeliveries(this.context({ isLenient: true, isWorker: true, sendsPending: true }))
     const agentIds = namedAgents(argv as string[], flags.all, (word) => this.resolveForWrite(word))
-    const ctx = this.context({ isLenient: true, waitMs: flags.timeout })
+    const ctx = this.context({ isLenient: true, waitMs: flags.timeout, sendsPending: true })
     await deliver(ctx, { all: flags.all, agentIds, script: this.script }, (delivered, failure) =>
       this.printResult(delivered, deliveredLine(delivered), failure),
     )

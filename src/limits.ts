@@ -73,6 +73,20 @@ export const limits = {
   mailsTakenMax: 100,
   mailsTakenBytesMax: 1024 * 1024,
   remindersMax: 100,
+  /** Pending outbound messages of one agent. A further one drops the oldest. */
+  outboundMax: 100,
+  /** How long a target may ask to be left alone. */
+  outboundRetryAfterMsMax: 3600 * 1000,
+  /** A longer pause before the next attempt is left to a later command. */
+  outboundPauseMsMax: 10_000,
+  /** How long the end of a command waits for messages that are being sent, and how long that of `deliver` and `recover` does. */
+  outboundWaitMs: 2000,
+  outboundDeliverWaitMs: 30_000,
+  /** Agents whose messages one command sends at once, and requests to one target. */
+  outboundAgentsMax: 64,
+  outboundRequestsMax: 8,
+  /** The text of a notification, such as the beginning of a reply. */
+  notificationCharactersMax: 2000,
   metadataKeysMax: 64,
   metadataBytesMax: 16 * 1024,
   /** Automatic attempts without progress before only a person can continue the turn. */

@@ -5,7 +5,7 @@
 import { join } from 'node:path'
 import { Command } from '@oclif/core/command'
 import type { PluginPlaces } from '../audit/check-plugins.js'
-import type { Context, Deliveries, OnCount } from '../dispatch/context.js'
+import type { Context, OnCount } from '../dispatch/context.js'
 import { withDeliveries } from '../dispatch/deliveries.js'
 import type { Outcome } from '../dispatch/outcome.js'
 import { readState } from '../dispatch/read-state.js'
@@ -24,6 +24,7 @@ import { callingAgent } from './caller.js'
 import { SETTING_KEYS } from './config-text.js'
 import { live } from './flags.js'
 import { homeAddress } from './home-address.js'
+import { outboundOf } from './outbound.js'
 import {
   asSubstratError,
   causeOf,
@@ -44,6 +45,8 @@ export interface ContextOptions {
   waitMs?: number | undefined
   /** Also run agents that receive mail because of this command. Default true. */
   drains?: boolean
+  /** The command is there to send what is pending, so its end waits longer for targets. */
+  sendsPending?: boolean
   /** The command that started this one notes unusable settings. */
   isWorker?: boolean
   /** One JSON line per record, with live text marked partial. */
@@ -60,7 +63,7 @@ export abstract class BaseCommand extends Command {
   private shutdown: Shutdown | undefined
   private isStream = false
   private knownSettings: Settings | undefined
-  private deliveries: Deliveries | undefined
+  private openContext: Context | undefined
 
   /** Makes oclif's protected `_run` callable. */
   start(): Promise<void> {
@@ -147,10 +150,10 @@ export abstract class BaseCommand extends Command {
       shutdown: this.shutdown,
       caller: this.caller,
       command: this.commandLine,
+      outbound: outboundOf(store, settings.notifyTargets(), this.commandLine, note, options.sendsPending),
     }
-    const ctx = withDeliveries(parts, { isOn: options.drains !== false })
-    this.deliveries = ctx.deliveries
-    return ctx
+    this.openContext = withDeliveries(parts, { isOn: options.drains !== false })
+    return this.openContext
   }
 
   /** Shows the progress of the command. */
@@ -296,7 +299,8 @@ export abstract class BaseCommand extends Command {
   /** After this, a signal ends the process as by default. The entry ends the process once the output is written. */
   protected override async finally(): Promise<void> {
     // A command without a turn of its own also completes the deliveries that it started.
-    await this.deliveries?.untilIdle()
+    await this.openContext?.deliveries.untilIdle()
+    await this.openContext?.outbound.untilSent()
     this.reporter?.noteSecrets()
     this.reporter?.close()
     this.shutdown?.close()

@@ -4,6 +4,7 @@ import { isPlainObject } from '../format.js'
 import { SETTINGS } from '../schema/settings.js'
 import type { Store } from '../storage/store.js'
 import { jsonTrouble, lineOfField } from './json-lines.js'
+import { targetsTrouble } from './notify-targets.js'
 import { EXPECTED, isValid } from './setting-kinds.js'
 
 export type SettingKey = keyof typeof SETTINGS
@@ -74,6 +75,8 @@ export function checkValue(key: string, value: string, where: string, hint = cor
 function valueTrouble(key: string, value: unknown): string | undefined {
   const kind = isSettingKey(key) ? SETTINGS[key].kind : 'text'
   if (typeof value === 'string' && isValid(kind, value)) return undefined
+  // Without the value: it may have a secret in the wrong place.
+  if (kind === 'targets') return `${key} ${targetsTrouble(value)}`
   return `${key} must be ${EXPECTED[kind]}, not ${JSON.stringify(value)}`
 }
 
@@ -107,7 +110,11 @@ function checkedValues(
       throw invalidConfigError(where, `${lineText(lineOf(key))}${JSON.stringify(key)} is not a setting`, hint)
     }
     const text =
-      typeof value === 'number' ? String(value) : isPlainObject(value) ? JSON.stringify(value) : value
+      typeof value === 'number'
+        ? String(value)
+        : isPlainObject(value) || Array.isArray(value)
+          ? JSON.stringify(value)
+          : value
     const why = valueTrouble(key, text)
     if (why !== undefined)
       throw invalidConfigError(where, `${lineText(lineOf(key))}${why}`, correctionOf(key))

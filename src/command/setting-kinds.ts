@@ -3,6 +3,7 @@ import type { ConfiguredServer, McpServer } from '../schema/config.js'
 import { CONFIG_PREDICATES } from '../schema/generated/config-predicates.js'
 import type { SettingKind } from '../schema/settings.js'
 import { parseDuration } from './durations.js'
+import { targetsTrouble } from './notify-targets.js'
 
 export const EXPECTED: Record<SettingKind, string> = {
   text: 'a text of 1 to 1000 characters',
@@ -12,11 +13,13 @@ export const EXPECTED: Record<SettingKind, string> = {
   durations: 'durations separated by commas, such as 2s,4s,8s, or none',
   names: 'tool names separated by commas, all, or none',
   unknown_tool: 'stop or continue',
+  targets: 'an array of targets: [{"name": "…", "on": ["waiting", "failed"], "url": "https://…"}]',
   servers: 'an object of servers: {"name": {"command": "…", "args": ["…"], "env": {"NAME": "…"}}}',
 }
 
 export function isValid(kind: SettingKind, value: string): boolean {
   if (kind === 'servers') return parseServers(value) !== undefined
+  if (kind === 'targets') return targetsTrouble(value) === undefined
   if (!isOfKind(kind, value)) return false
   // No pattern says how long a duration may be.
   if (kind === 'duration') return parseDuration(value) !== undefined

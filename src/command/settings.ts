@@ -5,6 +5,7 @@
  */
 import { suggestion } from '../closest.js'
 import { SubstratError } from '../errors.js'
+import type { NotifyTarget } from '../outbound/notify.js'
 import { listProviders } from '../provider/listing.js'
 import { type ProviderDefaults, type ProviderRegistry, unknownOptionError } from '../provider/registry.js'
 import type { McpServer } from '../schema/config.js'
@@ -24,6 +25,7 @@ import {
   type SettingKey,
 } from './config-text.js'
 import { parseDuration } from './durations.js'
+import { parseTargets } from './notify-targets.js'
 import { parseDurations, parseNames, parseServers } from './setting-kinds.js'
 
 /** The option under which a provider's model is set: `openai.model`. */
@@ -125,6 +127,11 @@ export class Settings {
   servers(): Record<string, McpServer> {
     const { value } = this.get('mcp_servers')
     return value === null ? {} : (parseServers(value) as Record<string, McpServer>)
+  }
+
+  notifyTargets(): NotifyTarget[] {
+    const { value } = this.get('notify')
+    return value === null ? [] : parseTargets(value)
   }
 
   /**

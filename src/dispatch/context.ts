@@ -1,5 +1,6 @@
 /** The context of an operation: the store, the providers, the limits, and the reporter. */
 import type { SubstratError } from '../errors.js'
+import type { Outbound } from '../outbound/outbound.js'
 import type { ProviderRegistry } from '../provider/registry.js'
 import type { McpServer } from '../schema/config.js'
 import type { SessionRecord } from '../session/records.js'
@@ -123,6 +124,7 @@ export interface Context {
   readonly reporter: Reporter
   readonly shutdown: Shutdown
   readonly deliveries: Deliveries
+  readonly outbound: Outbound
   /** The agent whose tool runs this command; null for the operator. */
   readonly caller: string | null
   /** The command as the lock file names it: `substrat send`. */

@@ -85,6 +85,7 @@ function runWorker(ctx: Context, { script, activeMax, waiting, onVisited }: Shar
   const worker = fork(script, ['deliver', '--worker'], {
     stdio: ['ignore', 'ignore', 'inherit', 'ipc'],
     detached: true,
+    env: { ...process.env, ...ctx.outbound.secrets },
   })
   const given = new Set<string>()
   let hasEnded = false

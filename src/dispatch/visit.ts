@@ -131,6 +131,7 @@ export async function finishAfter<T>(
   work: () => Promise<T>,
 ): Promise<T> {
   let hadTurn = false
+  session.outboundRules = ctx.outbound.rules
   session.onRecord((record) => {
     hadTurn ||= record.kind.startsWith('run.')
     ctx.reporter.record(record, session.id, session.state.path)
@@ -138,8 +139,10 @@ export async function finishAfter<T>(
   const result = await toItsEnd(ctx, session, work).catch((error) => {
     // The process before left later messages to this command (`takeMail`), whose own message is refused.
     if (session.isReliedOn && !hadTurn) ctx.deliveries.lookAgain(session.id)
+    wakeOutbound(ctx, session)
     throw error
   })
+  wakeOutbound(ctx, session)
   // The session is closed. A failure from here on must not close it again: its file descriptors may be reused by now.
   if (hadTurn) await limitKeptServers(ctx)
   const isPassedOn = session.yields && (await passOn(ctx.store, session.id))
@@ -147,6 +150,11 @@ export async function finishAfter<T>(
   else if (looksAgain && (session.yields || (hadTurn && !wasStopped(session.state.run as Run))))
     ctx.deliveries.lookAgain(session.id, session.state)
   return result
+}
+
+/** Sends the messages that the session has queued, or that an earlier command could not send. */
+function wakeOutbound(ctx: Context, { id, state }: Session): void {
+  if (state.outbound !== undefined) ctx.outbound.wake(id)
 }
 
 async function toItsEnd<T>(ctx: Context, session: Session, work: () => Promise<T>): Promise<T> {

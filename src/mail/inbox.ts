@@ -270,6 +270,8 @@ function controlRecord({ message_id, from, control }: Message): NewRecord {
       return { kind: 'agent.watched', message_id, from, on: control.on, once: control.once }
     case 'unwatch':
       return { kind: 'agent.unwatched', message_id, from }
+    case 'outbound':
+      return { ...control.result, message_id }
     default:
       return { kind: 'agent.poked', message_id, from }
   }

@@ -6,8 +6,19 @@ import type { State } from '../session/state.js'
 import { isInterrupted, needsPerson } from '../session/status.js'
 import type { Store } from '../storage/store.js'
 
-/** `outbox`: replies and notices that the agent has not sent yet. `return`: mail to a terminated agent, not yet returned. */
-export type VisitReason = 'outbox' | 'mail' | 'return' | 'turn' | 'decision' | 'poke' | 'reminder'
+/**
+ * `outbox`: replies and notices that the agent has not sent yet. `outbound`: messages that must leave the machine. `return`: mail
+ * to a terminated agent, not yet returned.
+ */
+export type VisitReason =
+  | 'outbox'
+  | 'outbound'
+  | 'mail'
+  | 'return'
+  | 'turn'
+  | 'decision'
+  | 'poke'
+  | 'reminder'
 
 /**
  * Undefined if the agent needs no visit. Counts stored messages only: a sender makes the marker after it has begun to store its
@@ -28,6 +39,7 @@ export function returnsMail(store: Store, state: State): boolean {
 /** The same for an agent without mail. */
 export function reasonInState(state: State): VisitReason | undefined {
   if (state.owes.length > 0) return 'outbox'
+  if (state.outbound !== undefined) return 'outbound'
   if (state.state === 'terminated') return undefined
   if (state.run?.status === 'open' || isInterrupted(state)) return 'turn'
   // Recovery does not continue such a turn. It reports the turn until a person decides.

@@ -2,6 +2,7 @@
 import { z } from 'zod'
 import { SETTINGS, type SettingKind } from './settings.js'
 import { text, texts } from './types.js'
+import { NOTIFY_EVENTS, NOTIFY_FORMATS } from './words.js'
 
 const DURATION = '\\s*\\d+(\\.\\d+)?(ms|s|m|h|d)\\s*'
 const NAME = '\\s*[\\w-]{1,128}(\\([^()\\n]{1,500}\\))?\\s*'
@@ -10,7 +11,37 @@ const server = z
   .object({ command: text, args: z.array(text).optional(), env: texts.optional() })
   .meta({ id: 'tool_server', description: 'An MCP server (stdio).' })
 
-/** The values of each kind. `servers` are an object here, and its JSON in an environment variable. */
+const event = z.enum(NOTIFY_EVENTS)
+const duration = text.regex(new RegExp(`^${DURATION}$`))
+
+/** A secret is never in config.json itself. */
+const secret = z
+  .union([
+    z.object({ env: text.regex(/^[A-Za-z_][A-Za-z0-9_]{0,127}$/) }),
+    z.object({ file: text.regex(/^(~\/|\/)/) }),
+  ])
+  .meta({ id: 'secret', description: 'A variable of the environment, or a file (absolute, or from `~/`).' })
+
+const target = z
+  .object({
+    name: text.regex(/^[a-z0-9][a-z0-9-]{0,31}$/),
+    on: z.array(event),
+    agents: z
+      .array(text.regex(/^[^\s]{1,500}$/))
+      .optional()
+      .describe('Patterns of paths. Default `**`: all.'),
+    url: z.union([text.regex(/^https?:\/\/[^\s@]+$/), secret]).optional(),
+    run: z.array(text).optional().describe('A program with its arguments, instead of `url`.'),
+    format: z.enum(NOTIFY_FORMATS).optional().describe('The body of the request. Default `json`.'),
+    secret: secret.optional().describe('The key of the signature.'),
+    token: secret.optional().describe('For the header `Authorization: Bearer`.'),
+    tries: z.int().min(1).max(10).optional().describe('Attempts per message. Default 3.'),
+    timeout: duration.optional().describe('Limit of one attempt. Default 10s.'),
+    expires: duration.optional().describe('How long a message is tried. Default: 1h for `limited`, else 1d.'),
+  })
+  .meta({ id: 'notify_target', description: 'Where notifications go.' })
+
+/** The values of each kind. `servers` are an object here, `targets` an array, and both are JSON in an environment variable. */
 export const kinds = {
   text: text.regex(/^[\s\S]{1,1000}$/),
   count: text.regex(/^([1-9]\d{0,2}|1000)$/),
@@ -20,6 +51,7 @@ export const kinds = {
   names: text.regex(new RegExp(`^${NAME}(,${NAME})*$`)),
   unknown_tool: z.enum(['stop', 'continue']),
   servers: z.record(text.regex(/^[a-zA-Z0-9-]{1,32}$/), server),
+  targets: z.array(target),
 } satisfies Record<SettingKind, z.ZodType>
 
 /** A count may also be a JSON number. */
@@ -54,4 +86,7 @@ export const plugin = z
 export type ConfiguredServer = z.infer<typeof server>
 /** An MCP server of the settings, with its defaults. */
 export type McpServer = Required<ConfiguredServer>
+/** A target of `notify` as it is in config.json. */
+export type ConfiguredTarget = z.infer<typeof target>
+export type SecretPlace = z.infer<typeof secret>
 export type PluginManifest = z.infer<typeof plugin>

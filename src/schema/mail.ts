@@ -1,14 +1,47 @@
 /** The message in an inbox (docs/format.md, Mail). */
 import { z } from 'zod'
 import { flag, integer, reading, text, time, uuid, watchedStatus } from './types.js'
+import { OUTBOUND_DROPS } from './words.js'
 
-/** A command from the parent or the operator that the agent carries out without a turn. */
+/** The result of an attempt to send an outbound message. See the records of the same names. */
+const outboundResult = z.union([
+  z.object({
+    kind: z.literal('outbound.sent'),
+    outbound_id: uuid,
+    attempt: integer,
+    remote_id: text.optional(),
+  }),
+  z.object({
+    kind: z.literal('outbound.failed'),
+    outbound_id: uuid,
+    attempt: integer,
+    why: text,
+    not_before: time,
+    clock: reading.optional(),
+  }),
+  z.object({
+    kind: z.literal('outbound.dropped'),
+    outbound_id: uuid,
+    reason: z.enum(OUTBOUND_DROPS),
+    why: text.optional(),
+  }),
+])
+
+/**
+ * A command from the parent or the operator that the agent carries out without a turn. `outbound` is from the agent's own
+ * sender, to the process that holds the agent.
+ */
 export const control = z
   .union([
     z.object({ verb: z.enum(['gate', 'ungate', 'permit', 'poke', 'unwatch']) }),
     z.object({ verb: z.literal('watch'), on: z.array(watchedStatus), once: flag }),
+    z.object({ verb: z.literal('outbound'), result: outboundResult }),
   ])
-  .meta({ id: 'control', description: '`{verb}`; for `watch` with `on` and `once`.' })
+  .meta({
+    id: 'control',
+    description:
+      '`{verb}`; for `watch` with `on` and `once`; for `outbound` with `result`, the `outbound` record to add.',
+  })
 
 export const message = z
   .object({
@@ -34,5 +67,6 @@ export const message = z
   })
   .describe('A message in an inbox.')
 
+export type OutboundResult = z.infer<typeof outboundResult>
 export type Control = z.infer<typeof control>
 export type Message = z.infer<typeof message>

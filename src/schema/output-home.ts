@@ -117,6 +117,17 @@ export const unsetSetting = z
   .object({ key: text, unset: flag.describe('False: config.json did not have it.') })
   .describe('The removed setting.')
 export const configPath = z.object({ path: text }).describe('The file with the settings.')
+export const notifyTested = z
+  .object({
+    targets: z.array(
+      z
+        .object({ target: text, accepted: flag, why: text.nullable().describe('Why it did not accept.') })
+        .meta({ id: 'tested_target', description: 'The answer of a target to a test event.' }),
+    ),
+  })
+  .describe('The result of each target.')
+export type NotifyTested = z.infer<typeof notifyTested>
+
 export const editedConfig = z
   .object({ path: text, changed: flag })
   .describe('Whether the editor changed the settings.')

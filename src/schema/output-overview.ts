@@ -3,6 +3,7 @@ import { z } from 'zod'
 import { control, message } from './mail.js'
 import { agent, corruptAgent, unreadable } from './output.js'
 import { flag, integer, sessionUsage, text, time, uuid } from './types.js'
+import { OUTBOUND_DROPS, OUTBOUND_EVENTS } from './words.js'
 
 export const listed = z
   .object({ agents: z.array(z.union([agent, corruptAgent])) })
@@ -30,6 +31,32 @@ const strayNode = z
     description:
       'A `tree_agent` with the field `why`. If its log cannot be read, only `id`, `status` and `children`.',
   })
+
+const outboxMessage = z
+  .object({
+    outbound_id: uuid,
+    agent: uuid,
+    path: text,
+    target: text,
+    event: z.enum(OUTBOUND_EVENTS),
+    run_id: uuid.nullable(),
+    state: z
+      .enum(['pending', 'failed', 'dropped'])
+      .describe('`failed`: at least one attempt failed, and another one follows.'),
+    attempts: integer.describe('Failed attempts of a pending message.'),
+    at: time.describe('When it was queued.'),
+    next_at: time.nullable().describe('The next attempt is not before this time.'),
+    expires_at: time.nullable(),
+    reason: z.enum(OUTBOUND_DROPS).nullable().describe('Why it was dropped.'),
+    why: text.nullable().describe('The last failure.'),
+    text,
+  })
+  .meta({ id: 'outbox_message', description: 'A message that must leave the machine.' })
+
+export const outbox = z.object({ messages: z.array(outboxMessage) }).describe('Messages, oldest first.')
+
+export type OutboxMessage = z.infer<typeof outboxMessage>
+export type OutboxView = z.infer<typeof outbox>
 
 export const tree = z
   .object({

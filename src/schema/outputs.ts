@@ -27,6 +27,8 @@ export const OUTPUTS = {
   gate: agents.gated,
   ungate: agents.gated,
   inbox: overview.inbox,
+  outbox: overview.outbox,
+  'notify test': homes.notifyTested,
   deliver: agents.delivered,
   wait: agents.waited,
   show: agents.shown,

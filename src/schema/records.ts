@@ -6,6 +6,7 @@
  */
 import { z } from 'zod'
 import { mail, reminders } from './kinds/mail.js'
+import { outbound } from './kinds/outbound.js'
 import { reserved } from './kinds/reserved.js'
 import { clock, control, session } from './kinds/session.js'
 import { tools, waits } from './kinds/tools.js'
@@ -29,6 +30,7 @@ export const RECORD_SECTIONS = {
   'Waits and tokens': waits,
   Mail: mail,
   Reminders: reminders,
+  'Outbound messages': outbound,
   Control: control,
   'Clock and status': clock,
   Reserved: reserved,
@@ -44,6 +46,7 @@ export const RECORDS = {
   ...waits,
   ...mail,
   ...reminders,
+  ...outbound,
   ...control,
   ...clock,
 }

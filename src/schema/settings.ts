@@ -9,6 +9,7 @@ export type SettingKind =
   | 'names'
   | 'unknown_tool'
   | 'servers'
+  | 'targets'
 
 interface Setting {
   kind: SettingKind
@@ -102,5 +103,11 @@ export const SETTINGS = {
     default: null,
     env: 'SUBSTRAT_MCP_SERVERS',
     help: 'MCP servers (stdio) for every model agent, as JSON',
+  },
+  notify: {
+    kind: 'targets',
+    default: null,
+    env: 'SUBSTRAT_NOTIFY',
+    help: 'targets of notifications when a turn waits, fails or ends, as JSON',
   },
 } as const satisfies Record<string, Setting>

@@ -18,7 +18,7 @@ import {
   uuid,
   watchedStatus,
 } from './types.js'
-import { INTERRUPTIONS, OUTBOX_KINDS, SESSION_STATES } from './words.js'
+import { INTERRUPTIONS, OUTBOUND_EVENTS, OUTBOX_KINDS, SESSION_STATES } from './words.js'
 
 const interruption = z.enum(INTERRUPTIONS)
 
@@ -39,6 +39,21 @@ const outboxEntry = z
     id: 'outbox_entry',
     description: 'A message that the session must send because a run has ended or is waiting.',
   })
+
+const outboundEntry = z
+  .object({
+    outbound_id: uuid,
+    target: text,
+    thread: text.nullable().describe('Messages of one thread at one target are sent in order.'),
+    event: z.enum(OUTBOUND_EVENTS),
+    run_id: uuid.nullable(),
+    at: location.describe('Its `outbound.queued`, which has the content.'),
+    attempts: integer.describe('Failed attempts.'),
+    not_before: time.nullable().describe('The next attempt. Null before the first.'),
+    clock: reading.nullable().describe('When that pause began.'),
+    expires_at: time.nullable(),
+  })
+  .meta({ id: 'outbound_entry', description: 'A message that must leave the machine.' })
 
 const reminder = z
   .object({
@@ -178,6 +193,10 @@ const state = z
     imported: location
       .optional()
       .describe("In a copy: the record before which all records are the original's."),
+    outbound: z
+      .array(outboundEntry)
+      .optional()
+      .describe('The pending outbound messages, oldest first. Absent if there are none.'),
     moved: moved
       .optional()
       .describe('Absent unless a move has closed the session. `state` is then `terminated`.'),
@@ -194,6 +213,8 @@ export type Moved = z.infer<typeof moved>
 export type SessionState = State['state']
 /** A message that the session must send because a run has ended or is waiting. */
 export type OutboxEntry = z.infer<typeof outboxEntry>
+/** A message that must leave the machine. */
+export type OutboundEntry = z.infer<typeof outboundEntry>
 export type Reminder = z.infer<typeof reminder>
 /** A kept server of the agent program. It may be dead. */
 export type RecordedServer = z.infer<typeof recordedServer>

@@ -90,6 +90,27 @@ export const RUN_STATUSES = ['open', 'completed', 'failed', 'cancelled', 'interr
 
 export const OUTBOX_KINDS = ['response', 'error', 'notification'] as const
 
+/** The events of which a target can be notified. `limited`: the turn waits for the end of a rate limit. */
+export const NOTIFY_EVENTS = ['waiting', 'failed', 'interrupted', 'limited', 'completed'] as const
+
+/** `message`: a message of a conversation, not an event. */
+export const OUTBOUND_EVENTS = [...NOTIFY_EVENTS, 'message'] as const
+
+/** The bodies that targets take. */
+export const NOTIFY_FORMATS = ['json', 'slack', 'discord', 'ntfy'] as const
+
+export type NotifyEvent = (typeof NOTIFY_EVENTS)[number]
+export type OutboundEvent = (typeof OUTBOUND_EVENTS)[number]
+
+export const OUTBOUND_DROPS = [
+  'attempts',
+  'expired',
+  'refused',
+  'queue_full',
+  'no_target',
+  'superseded',
+] as const
+
 /** The rows of the recovery table. */
 export const RECOVERY_ROWS = ['A', 'B', 'C', 'D', 'E', 'F', 'G', 'H', 'H2', 'I', 'J'] as const
 

@@ -23,9 +23,20 @@ export interface EncodedBatch {
   state: State
 }
 
+/** Adds to the records of a batch what must leave the machine because of them. */
+export type OutboundHook = (before: State, records: NewRecord[]) => NewRecord[]
+
 /** `before` is undefined for the first batch of a log. */
-export function encodeBatch(before: State | undefined, records: NewRecord[]): EncodedBatch {
-  const all = withTransition(before, [...upgradeOf(before, records), ...records])
+export function encodeBatch(
+  before: State | undefined,
+  records: NewRecord[],
+  outbound?: OutboundHook,
+): EncodedBatch {
+  const own = [...upgradeOf(before, records), ...records]
+  const all = withTransition(
+    before,
+    before === undefined || outbound === undefined ? own : outbound(before, own),
+  )
   const first = (before?.last_seq ?? 0) + 1
   const place = {
     ts: timestampAfter(before?.updated_at),

@@ -15,6 +15,7 @@ import type { BlobReference, Holder, Lease, Store, TakeOptions } from '../storag
 import { type EncodedBatch, encodeBatch } from './batch.js'
 import { rebuildKeyIndex, writeKeyIndex } from './key-index.js'
 import { load, recordAt, recordsFrom, withUsage } from './load.js'
+import { type OutboundRules, withOutbound } from './outbound.js'
 import { readableState } from './peek-state.js'
 import { readText } from './read.js'
 import type { NewRecord, SessionRecord } from './records.js'
@@ -47,6 +48,8 @@ export class Session {
   yields = false
   /** Whether this command waited for the agent with a message, so that the process before may have left mail to it. */
   isReliedOn = false
+  /** The events that are queued for targets outside the home, in the batch of their cause. */
+  outboundRules: OutboundRules = []
   private readonly listeners: RecordListener[] = []
   private isClosed = false
   private knownMail: string[] | undefined
@@ -110,7 +113,12 @@ export class Session {
 
   /** The batch of these records, for a caller that needs its bytes before `appendEncoded`. */
   encode(records: NewRecord[]): EncodedBatch {
-    return encodeBatch(this.current, [...this.carried, ...records])
+    const { outboundRules: rules } = this
+    return encodeBatch(this.current, [...this.carried, ...records], (before, all) =>
+      rules.length === 0 && before.outbound === undefined
+        ? all
+        : withOutbound(before, all, rules, (reply) => this.textOfReply(reply)),
+    )
   }
 
   /** Appends the batch that `encode` returned last. */
@@ -159,6 +167,11 @@ export class Session {
   /** The text of a message, from its line or its blob. */
   text(content: Content): string {
     return readText(this.store, this.id, content)
+  }
+
+  private textOfReply(at: Location): string {
+    const record = this.recordAt(at)
+    return record.kind === 'message.agent' ? this.text(record.content) : ''
   }
 
   /** Where a record since the last compaction is. Throws for an earlier one. */

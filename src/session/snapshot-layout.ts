@@ -112,6 +112,7 @@ const LAYOUT: Record<keyof State, Form | null> = {
   warm: later,
   lost: later,
   imported: later,
+  outbound: later,
   moved: later,
 }
 

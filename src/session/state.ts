@@ -2,6 +2,7 @@
 export type {
   KeyEntry,
   Moved,
+  OutboundEntry,
   OutboxEntry,
   RecordedServer,
   Reminder,

@@ -23,6 +23,7 @@ import {
   type KernelLease,
   type LockSystem,
   readHolder,
+  tryLease,
   waitForLease,
 } from './locks/lease.js'
 import { readBlob } from './log/blobs.js'
@@ -256,6 +257,15 @@ export class FileStore implements Store {
 
   takeSlot(pool: string, slots: number, command: string): Promise<KernelLease | undefined> {
     return this.slots.tryTake(pool, slots, command)
+  }
+
+  async takeSender(agentId: string, command: string): Promise<KernelLease | undefined> {
+    try {
+      return await tryLease(this.locks, this.paths.agent(agentId).sender, command)
+    } catch (error) {
+      if (this.hasAgent(agentId)) throw error
+      return undefined
+    }
   }
 
   // The home

@@ -59,7 +59,8 @@ const MAILDIR = directory(
 const AGENT = directory(
   ...LOCK,
   TEMPORARY,
-  [/^(events\.jsonl|session\.json|keys|server\.json|server\.out)$/, FILE],
+  [/^(events\.jsonl|session\.json|keys|sender|server\.json|server\.out)$/, FILE],
+  [/^sender\.d$/, LOCK_DIRECTORY],
   [/^(events\.jsonl|session\.json)\.damaged-/, KEPT_FILE],
   [wholeMatch(`${UUID}\\.sock`), SOCKET],
   [/^inbox$/, MAILDIR],

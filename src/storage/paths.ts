@@ -150,6 +150,10 @@ export class AgentPaths {
   get unlocked(): string {
     return `${this.root}/lock.new`
   }
+  /** Locked while a process sends the agent's outbound messages. */
+  get sender(): string {
+    return `${this.root}/sender`
+  }
   get inbox(): string {
     return `${this.root}/inbox`
   }

@@ -96,6 +96,11 @@ export interface Store {
   readonly contents: Contents
   /** Takes one of the slots of a pool. Undefined if other processes have them all. */
   takeSlot(pool: string, slots: number, command: string): Promise<Right | undefined>
+  /**
+   * Takes the right to send the outbound messages of an agent, which another process may hold meanwhile. Undefined if another
+   * process has that right, or the agent is gone.
+   */
+  takeSender(agentId: string, command: string): Promise<Right | undefined>
 
   readConfig(): Buffer | undefined
   /** Durable. */

@@ -88,7 +88,7 @@ class Turn {
     const before = isEnd ? [...controlRecords(this.session), ...overtakenRecords(this.session.state.run)] : []
     const all = [...before, ...(isEnd && this.ports.isLast() ? rested : records)]
     // Counts the controls, and the replies delivered as results of calls.
-    const ids = all.filter(({ kind }) => kind === 'mail.delivered' || kind.startsWith('agent.')).length
+    const ids = all.filter(({ kind }) => kind === 'mail.delivered' || /^(agent|outbound)\./.test(kind)).length
     if (ids > 0) syncBeforeForgetting(this.session, ids)
     this.session.append(all)
     return effect

@@ -23,6 +23,8 @@ const SECTIONS: Record<string, Record<string, z.ZodObject>> = {
   prune: { prune: OUTPUTS.prune },
   gate: { gate: OUTPUTS.gate },
   inbox: { inbox: OUTPUTS.inbox },
+  outbox: { outbox: OUTPUTS.outbox },
+  'notify test': { 'notify test': OUTPUTS['notify test'] },
   deliver: { deliver: OUTPUTS.deliver },
   wait: { wait: OUTPUTS.wait },
   show: { show: OUTPUTS.show },

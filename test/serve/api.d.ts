@@ -1666,6 +1666,79 @@ export interface components {
                 seq: number;
                 ts: components["schemas"]["time"];
                 /** @constant */
+                kind: "outbound.queued";
+                batch: [
+                    number,
+                    number
+                ];
+                /** @description Derived from the agent's id, the `seq` of the cause, and the target. The idempotency key at the target. */
+                outbound_id: components["schemas"]["uuid"];
+                /** @description The configured target. */
+                target: string;
+                /** @enum {string} */
+                event: "waiting" | "failed" | "interrupted" | "limited" | "completed" | "message";
+                run_id?: components["schemas"]["uuid"];
+                /** @description The conversation at the target. */
+                thread?: string;
+                content: components["schemas"]["content"];
+                /** @description It is dropped if it was not sent by then. */
+                expires_at?: components["schemas"]["time"];
+            } | {
+                seq: number;
+                ts: components["schemas"]["time"];
+                /** @constant */
+                kind: "outbound.sent";
+                batch: [
+                    number,
+                    number
+                ];
+                /** @description Derived from the agent's id, the `seq` of the cause, and the target. The idempotency key at the target. */
+                outbound_id: components["schemas"]["uuid"];
+                attempt: number;
+                /** @description The id that the target gave. */
+                remote_id?: string;
+                /** @description The control message by which the sender handed over the result while another process held the agent. */
+                message_id?: components["schemas"]["uuid"];
+            } | {
+                seq: number;
+                ts: components["schemas"]["time"];
+                /** @constant */
+                kind: "outbound.failed";
+                batch: [
+                    number,
+                    number
+                ];
+                /** @description Derived from the agent's id, the `seq` of the cause, and the target. The idempotency key at the target. */
+                outbound_id: components["schemas"]["uuid"];
+                attempt: number;
+                why: string;
+                not_before: components["schemas"]["time"];
+                clock?: components["schemas"]["clock"];
+                /** @description The control message by which the sender handed over the result while another process held the agent. */
+                message_id?: components["schemas"]["uuid"];
+            } | {
+                seq: number;
+                ts: components["schemas"]["time"];
+                /** @constant */
+                kind: "outbound.dropped";
+                batch: [
+                    number,
+                    number
+                ];
+                /** @description Derived from the agent's id, the `seq` of the cause, and the target. The idempotency key at the target. */
+                outbound_id: components["schemas"]["uuid"];
+                /**
+                 * @description `attempts`: the last allowed attempt failed. `refused`: the target refused it for good. `superseded`: the interrupted turn was continued first.
+                 * @enum {string}
+                 */
+                reason: "attempts" | "expired" | "refused" | "queue_full" | "no_target" | "superseded";
+                why?: string;
+                /** @description The control message by which the sender handed over the result while another process held the agent. */
+                message_id?: components["schemas"]["uuid"];
+            } | {
+                seq: number;
+                ts: components["schemas"]["time"];
+                /** @constant */
                 kind: "agent.gated";
                 batch: [
                     number,
@@ -1777,7 +1850,7 @@ export interface components {
             not_before: components["schemas"]["time"] | null;
             created_at: components["schemas"]["time"];
         };
-        /** @description `{verb}`; for `watch` with `on` and `once`. */
+        /** @description `{verb}`; for `watch` with `on` and `once`; for `outbound` with `result`, the `outbound` record to add. */
         control: {
             /** @enum {string} */
             verb: "gate" | "ungate" | "permit" | "poke" | "unwatch";
@@ -1786,6 +1859,31 @@ export interface components {
             verb: "watch";
             on: ("idle" | "waiting" | "interrupted")[];
             once: boolean;
+        } | {
+            /** @constant */
+            verb: "outbound";
+            result: {
+                /** @constant */
+                kind: "outbound.sent";
+                outbound_id: components["schemas"]["uuid"];
+                attempt: number;
+                remote_id?: string;
+            } | {
+                /** @constant */
+                kind: "outbound.failed";
+                outbound_id: components["schemas"]["uuid"];
+                attempt: number;
+                why: string;
+                not_before: components["schemas"]["time"];
+                clock?: components["schemas"]["clock"];
+            } | {
+                /** @constant */
+                kind: "outbound.dropped";
+                outbound_id: components["schemas"]["uuid"];
+                /** @enum {string} */
+                reason: "attempts" | "expired" | "refused" | "queue_full" | "no_target" | "superseded";
+                why?: string;
+            };
         };
         /** @description The pending messages. */
         inbox: {

@@ -264,6 +264,30 @@ const EXAMPLES: { [K in RecordKind]: Required<Omit<NewRecord<K>, 'kind'>> } = {
   },
   'clock.set_back': { clock: CLOCK },
   'reminder.cancelled': { reminder_id: ID },
+  'outbound.queued': {
+    outbound_id: ID,
+    target: 'ops',
+    event: 'waiting',
+    run_id: ID,
+    thread: 't',
+    content: BLOB,
+    expires_at: '2026-11-21T10:00:00.000Z',
+  },
+  'outbound.sent': { outbound_id: ID, attempt: 1, remote_id: '17', message_id: ID },
+  'outbound.failed': {
+    outbound_id: ID,
+    attempt: 1,
+    why: 'it answered with status 500',
+    not_before: '2026-11-20T10:00:01.000Z',
+    clock: CLOCK,
+    message_id: ID,
+  },
+  'outbound.dropped': {
+    outbound_id: ID,
+    reason: 'attempts',
+    why: 'it answered with status 500',
+    message_id: ID,
+  },
   'agent.gated': { message_id: ID, from: 'operator' },
   'agent.ungated': { message_id: ID, from: ID },
   'agent.permitted': { message_id: ID, from: ID },
@@ -277,6 +301,11 @@ const KINDS = Object.keys(RECORDS) as RecordKind[]
 
 /** Invalid values of each field. */
 const SPOILED: Record<string, unknown[]> = {
+  outbound_id: [7, 'no uuid'],
+  target: [7, null],
+  event: ['over', null],
+  thread: [7, null],
+  remote_id: [7, null],
   home_id: [7, 'no uuid'],
   bundle_id: [7, 'no uuid'],
   move_id: [7, 'no uuid'],

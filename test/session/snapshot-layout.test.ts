@@ -48,7 +48,10 @@ const MOVED: NewRecord<'session.moved'> = {
 
 test('the schema of the snapshot has the fields of the file, in their order', () => {
   const imported: NewRecord = { kind: 'session.imported', from: ID, home_id: ID, bundle_id: ID }
-  const { state } = encodeBatch(undefined, [CREATED, imported, KEPT, REBUILT])
+  const queued: NewRecord = {
+    ...{ kind: 'outbound.queued', outbound_id: ID, target: 'ops', event: 'message', content: '' },
+  }
+  const { state } = encodeBatch(undefined, [CREATED, imported, KEPT, REBUILT, queued])
   const { moved } = encodeBatch(undefined, [CREATED, MOVED]).state
   const names = Object.keys(JSON.parse(String(encodeSnapshot({ ...state, ...(moved && { moved }) }))))
   expect(Object.keys(snapshot.shape)).toEqual(names)

@@ -16,6 +16,7 @@ export interface ContextFacts {
   allow?: string[]
   caller?: string | null
   plugins?: PluginFacts[]
+  outbound?: Context['outbound']
 }
 
 export function contextAt(store: Store, facts: ContextFacts = {}): { ctx: Context; notes: string[] } {
@@ -50,6 +51,7 @@ export function contextAt(store: Store, facts: ContextFacts = {}): { ctx: Contex
     shutdown: new Shutdown(0, quiet, 0),
     caller: facts.caller ?? null,
     command: 'test',
+    outbound: facts.outbound ?? { rules: [], secrets: {}, wake: quiet, untilSent: async () => undefined },
   }
   const { drains: isOn = true, turnsMax } = facts
   return { ctx: withDeliveries(parts, { isOn, ...(turnsMax === undefined ? {} : { turnsMax }) }), notes }

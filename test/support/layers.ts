@@ -10,6 +10,7 @@ export const LAYERS = [
   'src/provider',
   'src/tree',
   'src/mail',
+  'src/outbound',
   'src/turn',
   'src/recovery',
   'src/audit',

@@ -243,6 +243,10 @@ export class PostgresStore implements Store {
     return tryHold(this.shared, things, command)
   }
 
+  async takeSender(agentId: string, command: string): Promise<Right | undefined> {
+    return this.hasAgent(agentId) ? tryHold(this.shared, [`sender/${agentId}`], command) : undefined
+  }
+
   readConfig(): Buffer | undefined {
     const [row] =
       this.hello === undefined ? call(this.shared, undefined, (client) => client.read('hello')) : [this.hello]

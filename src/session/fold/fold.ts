@@ -22,6 +22,7 @@ import {
   reminderSet,
 } from './mail.js'
 import { foldArrived, foldMoved } from './move.js'
+import { outboundQueued, outboundResult } from './outbound.js'
 import { leftPrograms, openRun, programsGone, runEnded, runStarted } from './run.js'
 import { foldConfigured, foldCreated, foldImported, foldRebuilt, foldUpgraded, moveTo } from './session.js'
 import { withToken } from './tokens.js'
@@ -57,7 +58,15 @@ export function fold(state: State | undefined, record: SessionRecord, at: Locati
 }
 
 /** A terminated agent still sends its outbox, and records that. One that moved may arrive. */
-const AFTER_THE_END: string[] = ['status.derived', 'mail.answered', 'session.upgraded', 'session.arrived']
+const AFTER_THE_END: string[] = [
+  'status.derived',
+  'mail.answered',
+  'outbound.sent',
+  'outbound.failed',
+  'outbound.dropped',
+  'session.upgraded',
+  'session.arrived',
+]
 
 function apply(next: State, record: SessionRecord, at: Location): State {
   switch (record.kind) {
@@ -146,6 +155,14 @@ function apply(next: State, record: SessionRecord, at: Location): State {
     }
     case 'mail.answered':
       return { ...next, owes: next.owes.filter((owed) => isDeferred(next, owed)) }
+    case 'outbound.queued':
+      return outboundQueued(next, record, at)
+    case 'outbound.sent':
+    case 'outbound.failed':
+    case 'outbound.dropped': {
+      const noted = record.message_id === undefined ? next : foldNoted(next, record.message_id)
+      return outboundResult(noted, record)
+    }
     case 'clock.set_back':
       return rebaseClock(next, record.clock)
     case 'reminder.set':

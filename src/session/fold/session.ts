@@ -123,13 +123,13 @@ export function foldRebuilt(next: State, record: NewRecord<'session.rebuilt'> & 
 }
 
 /**
- * A copy of an agent. It keeps the conversation and the settings. Mail, waits, tokens, keys, watchers and the program's own
+ * A copy of an agent. It keeps the conversation and the settings. Mail, outbound messages, waits, tokens, keys, watchers and the program's own
  * session belong to the original, and so does the usage.
  */
 export function foldImported(next: State, at: Location): State {
   if (next.run?.status === 'open' || next.warm !== undefined)
     throw new SessionStateError('a session with an open run or a server cannot be a copy')
-  const { lost: _, ...kept } = next
+  const { lost: _, outbound: __, ...kept } = next
   return {
     ...kept,
     gate: { isGated: false, permits: 0 },

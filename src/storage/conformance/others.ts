@@ -33,6 +33,23 @@ export function otherCases(newHome: NewHome): StoreCase[] {
     ),
     storeCase(
       newHome,
+      'one process at a time sends the outbound messages of an agent, also while another holds the agent',
+      async (home) => {
+        const lease = await created(home.open())
+        const take = () => home.open().takeSender(lease.agentId, 'conformance')
+        const first = await take()
+        demand(first !== undefined, 'the right is free')
+        demand((await take()) === undefined, 'a second process does not get it')
+        await first?.release()
+        demand((await take()) !== undefined, 'the released right is free')
+        demand(
+          (await home.open().takeSender(randomUuid(), 'conformance')) === undefined,
+          'no agent, no right',
+        )
+      },
+    ),
+    storeCase(
+      newHome,
       'a search finds texts as JSON writes them, in each case, and in blobs',
       async (home) => {
         const store = home.open()

@@ -179,6 +179,10 @@ export class MemoryStore implements Store {
     return undefined
   }
 
+  async takeSender(agentId: string, command: string): Promise<Right | undefined> {
+    return this.hasAgent(agentId) ? this.takeSlot(`sender-${agentId}`, 1, command) : undefined
+  }
+
   readConfig(): Buffer | undefined {
     return this.home.config
   }

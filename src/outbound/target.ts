@@ -1,0 +1,36 @@
+/** A target, as the sender needs it. Notifications provide it, and so may channels. */
+import type { OutboundEvent } from '../schema/words.js'
+
+/** The same at every attempt, because all of it is in the log. */
+export interface OutboundMessage {
+  /** The idempotency key. */
+  outbound_id: string
+  event: OutboundEvent
+  agent: string
+  path: string
+  run_id: string | null
+  thread: string | null
+  /** When it was queued. */
+  at: string
+  text: string
+}
+
+/**
+ * - `accepted`: the target has it. `refused`: it will never take it.
+ * - `failed`: another attempt may succeed. `retryAfterMs`: the target's own wish.
+ * - `unknown`: the sender gave up waiting. The attempt does not count, and the same message is sent again later.
+ */
+export type Attempt =
+  | { outcome: 'accepted'; remoteId?: string }
+  | { outcome: 'refused'; why: string }
+  | { outcome: 'failed'; why: string; retryAfterMs?: number }
+  | { outcome: 'unknown' }
+
+export interface OutboundTarget {
+  triesMax: number
+  /** Aborted when the command ends. Never throws. `why` has no secret. */
+  send(message: OutboundMessage, signal: AbortSignal): Promise<Attempt>
+}
+
+/** By name. A target that is not there, or cannot be used by this process, keeps its messages pending. */
+export type OutboundTargets = ReadonlyMap<string, OutboundTarget>
