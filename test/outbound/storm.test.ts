@@ -1,0 +1,148 @@
+/**
+ * Commands that notify three targets are killed at random, while each target fails one time in three. `EVENTS=1000 SEED=1` make
+ * it longer and repeat it.
+ *
+ * The oracle is the agents' logs beside what the targets have received: each queued message has one end, a message that was sent
+ * was accepted, a message that comes twice has one id, and the messages of one agent to one target come in order.
+ */
+import { mkdirSync } from 'node:fs'
+import type { ServerResponse } from 'node:http'
+import { setTimeout as sleep } from 'node:timers/promises'
+import { expect, test } from 'vitest'
+import { House } from '../support/cli.js'
+import { targetServer } from '../support/targets.js'
+
+const EVENTS = Number(process.env.EVENTS ?? 18)
+const SEED = Number(process.env.SEED ?? Date.now() % 1_000_000)
+const TARGETS = ['web', 'phone', 'program']
+const AGENTS = ['a', 'b']
+/** A kill within this time hits a command before its turn, within it, while it sends, or not at all. */
+const KILLED_WITHIN_MS = 900
+
+/** Mulberry32: the same numbers for the same seed. */
+function randomFrom(seed: number): () => number {
+  let state = seed
+  return () => {
+    state = (state + 0x6d2b79f5) | 0
+    let mixed = Math.imul(state ^ (state >>> 15), 1 | state)
+    mixed = (mixed + Math.imul(mixed ^ (mixed >>> 7), 61 | mixed)) ^ mixed
+    return ((mixed ^ (mixed >>> 14)) >>> 0) / 4_294_967_296
+  }
+}
+
+/** Fails every third request, in turn by status, with a time to wait, and by a broken connection. */
+function failing(accepted: Set<number>): (response: ServerResponse, index: number) => void {
+  return (response, index) => {
+    if (index % 3 !== 1) {
+      accepted.add(index)
+      response.end()
+    } else if (index % 9 === 1) response.writeHead(503).end()
+    else if (index % 9 === 4) response.writeHead(429, { 'retry-after': '0' }).end()
+    else response.destroy()
+  }
+}
+
+/** Takes an event on stdin, and fails for every third process id. */
+const PROGRAM = 'body=$(cat); [ $(($$ % 3)) -ne 0 ] || exit 1; printf "%s\\n" "$body" >> "$0"'
+
+test('no message is lost, one that comes twice has the same id, and each target gets the messages of an agent in order', async () => {
+  const random = randomFrom(SEED)
+  const house = House.ofProcesses()
+  const accepted = { web: new Set<number>(), phone: new Set<number>() }
+  const web = await targetServer(failing(accepted.web))
+  const phone = await targetServer(failing(accepted.phone))
+  mkdirSync(house.workspace, { recursive: true })
+  const on = ['completed', 'interrupted']
+  const notify = [
+    { name: 'web', on, url: web.url },
+    { name: 'phone', on, url: phone.url, format: 'ntfy' },
+    { name: 'program', on, run: ['sh', '-c', PROGRAM, `${house.workspace}/taken`] },
+  ]
+  await house.ok('config', 'set', 'notify', JSON.stringify(notify))
+  const ids = new Map<string, string>()
+  for (const name of AGENTS) ids.set(name, await house.spawn(name))
+  const turns = Math.ceil(EVENTS / TARGETS.length / AGENTS.length)
+  let killed = 0
+
+  const isKilled = async (...args: string[]): Promise<boolean> => {
+    const command = house.start(args)
+    const isDoomed = random() < 0.6
+    const after = random() * KILLED_WITHIN_MS
+    const first = await Promise.race([command.result, ...(isDoomed ? [sleep(after)] : [])])
+    if (first !== undefined) return false
+    await command.kill()
+    killed += 1
+    return true
+  }
+
+  await Promise.all(
+    AGENTS.map(async (name) => {
+      for (let turn = 0; turn < turns; turn++) {
+        const send = ['send', name, `message ${turn}`, '--key', `k${turn}`]
+        while (await isKilled(...send));
+        // After three kills without progress, a turn continues only if a person says so.
+        while ((await house.run(send)).exit !== 0) await house.run(['resume', name])
+      }
+    }),
+  )
+  const pending = async (): Promise<number> =>
+    (await house.ok('outbox', '--json')).json.messages.filter(
+      ({ state }: { state: string }) => state !== 'dropped',
+    ).length
+  while ((await pending()) > 0) await isKilled('deliver', '--all')
+
+  const received: Record<string, { id: string; isAccepted: boolean }[]> = {
+    web: web.received.map(({ headers }, at) => ({
+      id: String(headers['idempotency-key']),
+      isAccepted: accepted.web.has(at),
+    })),
+    phone: phone.received.map(({ headers }, at) => ({
+      id: String(headers['idempotency-key']),
+      isAccepted: accepted.phone.has(at),
+    })),
+    program: (house.read('taken') ?? '')
+      .split('\n')
+      .filter((line) => line !== '')
+      .map((line) => ({ id: JSON.parse(line).id as string, isAccepted: true })),
+  }
+  const counts = { queued: 0, sent: 0, dropped: 0, twice: 0 }
+  for (const [name, id] of ids) {
+    const records = house.records(id)
+    expect(records.filter(({ kind }) => kind === 'message.user')).toHaveLength(turns)
+    const caused = records.filter(({ kind }) => kind === 'run.completed' || kind === 'run.interrupted')
+    for (const target of TARGETS) {
+      const queued = records.flatMap((record) =>
+        record.kind === 'outbound.queued' && record.target === target ? [record.outbound_id] : [],
+      )
+      expect(queued, `${name} to ${target}`).toHaveLength(caused.length)
+      const ended = records.flatMap((record) =>
+        record.kind === 'outbound.sent' || record.kind === 'outbound.dropped' ? [record] : [],
+      )
+      const acceptances =
+        received[target]?.filter(({ isAccepted }) => isAccepted).map((each) => each.id) ?? []
+      for (const each of queued) {
+        const ends = ended.filter(({ outbound_id }) => outbound_id === each)
+        expect(ends, `the end of ${each}`).toHaveLength(1)
+        if (ends[0]?.kind === 'outbound.sent') expect(acceptances).toContain(each)
+        counts[ends[0]?.kind === 'outbound.sent' ? 'sent' : 'dropped'] += 1
+      }
+      const own = acceptances.filter((each) => queued.includes(each))
+      const inOrder = [...new Set(own)]
+      expect(inOrder, `the order of ${name} at ${target}`).toEqual(
+        queued.filter((each) => inOrder.includes(each)),
+      )
+      counts.queued += queued.length
+      counts.twice += own.length - inOrder.length
+    }
+  }
+  const known = [...ids.values()].flatMap((id) =>
+    house
+      .records(id)
+      .flatMap((record) => (record.kind === 'outbound.queued' ? [record.outbound_id as string] : [])),
+  )
+  for (const target of TARGETS) for (const { id } of received[target] ?? []) expect(known).toContain(id)
+  expect(house.findings(true)).toEqual([])
+  console.info(
+    `seed ${SEED}: ${killed} commands killed; ${counts.queued} messages queued, ${counts.sent} sent, ${counts.dropped} dropped, ${counts.twice} accepted twice with the same id`,
+  )
+})
