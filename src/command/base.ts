@@ -3,7 +3,6 @@
  * one call, and returns.
  */
 import { join } from 'node:path'
-import { Command } from '@oclif/core/command'
 import type { PluginPlaces } from '../audit/check-plugins.js'
 import type { Context, OnCount } from '../dispatch/context.js'
 import { withDeliveries } from '../dispatch/deliveries.js'
@@ -25,19 +24,12 @@ import { SETTING_KEYS } from './config-text.js'
 import { live } from './flags.js'
 import { homeAddress } from './home-address.js'
 import { outboundOf } from './outbound.js'
-import {
-  asSubstratError,
-  causeOf,
-  errorJson,
-  errorLine,
-  hasResult,
-  printableText,
-  whereResultIs,
-} from './output.js'
+import { asSubstratError, causeOf, errorJson, errorLine, hasResult, whereResultIs } from './output.js'
 import { askText } from './print/ask-text.js'
+import { PrintingCommand } from './printing.js'
 import { ConsoleReporter } from './reporter.js'
 import { Settings } from './settings.js'
-import { guardStdio, stdout } from './stdio.js'
+import { stdout } from './stdio.js'
 
 export interface ContextOptions {
   /** Ignore unusable settings instead of failing. For commands that repair. */
@@ -55,29 +47,18 @@ export interface ContextOptions {
   printsReply?: boolean
 }
 
-export abstract class BaseCommand extends Command {
+export abstract class BaseCommand extends PrintingCommand {
   static override enableJsonFlag = true
   static override baseFlags = { live }
 
   private reporter: ConsoleReporter | undefined
   private shutdown: Shutdown | undefined
-  private isStream = false
   private knownSettings: Settings | undefined
   private openContext: Context | undefined
 
   /** Makes oclif's protected `_run` callable. */
   start(): Promise<void> {
     return this._run()
-  }
-
-  protected override async init(): Promise<void> {
-    await super.init()
-    guardStdio()
-  }
-
-  /** False once stdout cannot be written or its reader has closed it. A turn then continues; a command that only prints may stop. */
-  protected get isRead(): boolean {
-    return stdout.isOpen
   }
 
   /** Absolute path of the home, or its URL without a password. */
@@ -235,47 +216,11 @@ export abstract class BaseCommand extends Command {
     else if (!this.jsonEnabled()) this.print(id)
   }
 
-  protected print(text: string): void {
-    process.stdout.write(`${printableText(text, process.stdout)}\n`)
-  }
-
-  /** Prints a result that is not a turn's. */
-  protected printObject(object: object, text: string): void {
-    if (this.jsonEnabled()) this.printJson(object)
-    else this.print(text)
-  }
-
-  /** Prints one of several results, each acknowledged on its own: one line each, also with `--json`. */
-  protected printEach(object: object, text: string, isOneOfSeveral: boolean): void {
-    if (isOneOfSeveral && this.jsonEnabled()) this.printJsonLine(object)
-    else this.printObject(object, text)
-  }
-
   /** Prints the line of an agent when its visit ends, and the reason for a nonzero exit. Null text: prints only with `--json`. */
   protected printResult(object: ResultEnd, text: string | null, failure: SubstratError | undefined): void {
     if (this.jsonEnabled()) this.printJsonLine(object)
     else if (text !== null) this.print(text)
     if (failure !== undefined) this.fail(failure, false)
-  }
-
-  /** After the lines of `--stream`, the result is one line too. */
-  protected printJson(value: unknown): void {
-    process.stdout.write(`${JSON.stringify(value, null, this.isStream ? 0 : 2)}\n`)
-  }
-
-  protected printJsonLine(value: unknown): void {
-    process.stdout.write(`${JSON.stringify(value)}\n`)
-  }
-
-  /** Whether everything was written to stdout. */
-  protected isPrinted(): Promise<boolean> {
-    return new Promise((resolve) => {
-      process.stdout.write('', (error) => resolve(error == null && this.isRead))
-    })
-  }
-
-  protected note(text: string): void {
-    process.stderr.write(`substrat: ${printableText(text, process.stderr)}\n`)
   }
 
   /** Prints the error and sets the exit status. The first failure of a command decides the status. */
