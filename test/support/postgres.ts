@@ -106,8 +106,15 @@ export class Postgres {
     for (const folder of [this.#directory, this.#files]) rmSync(folder, { recursive: true })
   }
 
-  url(database: string): string {
-    return `postgres://postgres@/${database}?host=${this.#directory}`
+  /** Runs one of PostgreSQL's programs as its owner. Returns stdout. */
+  program(name: string, args: string[], input = ''): string {
+    const file = path.join(programs() as string, name)
+    const options = { ...this.#as, cwd: this.#directory, input, encoding: 'utf8' as const }
+    return execFileSync(file, ['-h', this.#directory, '-U', 'postgres', ...args], options)
+  }
+
+  url(database: string, role = 'postgres'): string {
+    return `postgres://${role}@/${database}?host=${this.#directory}`
   }
 
   async query(database: string, text: string, values: unknown[] = []): Promise<Record<string, unknown>[]> {
