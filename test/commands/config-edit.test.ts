@@ -1,12 +1,15 @@
 import { existsSync, readFileSync, statSync } from 'node:fs'
 import { describe, expect, test } from 'vitest'
 import { House } from '../support/cli.js'
+import { tempDirectory } from '../support/temp.js'
 
-/** An editor that writes this text, and tells the path of its file. A refused text stays, within the house. */
+/** A refused text stays in the directory for temporary files, so each house has its own. */
+const newHouse = (): House => House.ofProcesses({ TMPDIR: tempDirectory() })
+
+/** An editor that writes this text, and tells the path of its file. */
 function editor(house: House, text: string): Record<string, string> {
   house.write('edited', text)
   return {
-    TMPDIR: house.workspace,
     VISUAL: '',
     EDITOR: `sh -c 'cp ${house.workspace}/edited "$1"; echo "$1" > ${house.workspace}/copy' sh`,
   }
@@ -17,7 +20,7 @@ const copyOf = (house: House): string => (house.read('copy') as string).trim()
 
 describe.concurrent('config edit', () => {
   test('replaces config.json by a valid text as it was written, and removes its copy', async () => {
-    const house = House.ofProcesses()
+    const house = newHouse()
     await house.ok('config', 'set', 'slots_max', '3')
     const text = '{\n\n  "slots_max": 5, "scripted.model": "m" }'
     const { json } = await house.run(['config', 'edit', '--json'], { env: editor(house, text) })
@@ -38,7 +41,7 @@ describe.concurrent('config edit', () => {
     ['{\n"provider": "nowhere"}', 'line 2: there is no provider "nowhere"'],
     ['[]', 'it is not a JSON object'],
   ] as const)('refuses %j with its line, and keeps the text', async ([text, why]) => {
-    const house = House.ofProcesses()
+    const house = newHouse()
     await house.ok('config', 'set', 'slots_max', '3')
     const before = configOf(house)
     const { exit, stderr } = await house.run(['config', 'edit'], { env: editor(house, text) })
@@ -54,7 +57,7 @@ describe.concurrent('config edit', () => {
   })
 
   test('repairs a file that is not JSON', async () => {
-    const house = House.ofProcesses()
+    const house = newHouse()
     await house.spawn('a')
     house.writeHome('config.json', '{"timeout": ')
     const refused = await house.run(['config', 'set', 'timeout', '5m'])
@@ -66,7 +69,7 @@ describe.concurrent('config edit', () => {
   })
 
   test('changes nothing if the editor fails, is missing, or another command was first', async () => {
-    const house = House.ofProcesses()
+    const house = newHouse()
     await house.ok('config', 'set', 'slots_max', '3')
     const before = configOf(house)
     const run = (EDITOR: string) => house.run(['config', 'edit'], { env: { VISUAL: '', EDITOR } })
@@ -87,7 +90,7 @@ describe.concurrent('config edit', () => {
 })
 
 test('commands that change settings at the same time lose none', async () => {
-  const house = House.ofProcesses()
+  const house = newHouse()
   const keys = ['slots_max', 'warm_max', 'depth_max', 'children_max', 'timeout', 'turn_timeout']
   const values = ['7', '7', '7', '7', '7s', '7s']
   await Promise.all(keys.map((key, at) => house.ok('config', 'set', key, values[at] as string)))
