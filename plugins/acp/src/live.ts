@@ -1,6 +1,6 @@
 /**
- * The live text of messages that have no record yet. Clients cannot take text back, so of the record of a message they get only
- * what they do not have.
+ * The live text of messages that have no record yet. Clients cannot take text back, so once the record
+ * of a message is there, they get only the rest of its text.
  */
 export class LiveText {
   private readonly spoken = new Map<string, string>()

@@ -12,7 +12,7 @@ export function addDecisions(server: McpServer, operator: Operator): void {
   server.registerTool(
     'approve',
     {
-      description: 'Approve the pending tool calls of an agent. Its turn goes on without you.',
+      description: 'Approve the pending tool calls of an agent. Returns before its turn ends.',
       inputSchema: { agent, token_id: tokenId },
     },
     ({ agent, token_id }) => answer(() => decide(operator, agent, (id) => ['approve', id, token_id])),
@@ -20,7 +20,7 @@ export function addDecisions(server: McpServer, operator: Operator): void {
   server.registerTool(
     'deny',
     {
-      description: 'Deny the pending tool calls of an agent. Its turn goes on without them.',
+      description: 'Deny the pending tool calls of an agent. Its turn continues, and does not run them.',
       inputSchema: { agent, token_id: tokenId, reason: z.string().optional() },
     },
     ({ agent, token_id, reason }) =>

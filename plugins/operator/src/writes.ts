@@ -37,7 +37,7 @@ export function addWrites(server: McpServer, operator: Operator, mayDecide: bool
     'send',
     {
       description:
-        'Send a message to an agent. Returns once the message is on disk; the turn goes on without you. Then call wait. Repeated with the same key after its turn, it returns the reply.',
+        'Send a message to an agent. Returns once the message is on disk, before the turn ends. Then call wait. Repeated with the same key after its turn, it returns the reply.',
       inputSchema: { agent: z.string(), message: z.string(), key: KEY },
       annotations: { destructiveHint: false, idempotentHint: true },
     },
