@@ -1,4 +1,5 @@
 /** A client of `substrat acp` made with the official SDK, which records everything that it is shown and asked. */
+import { readFileSync } from 'node:fs'
 import { Writable } from 'node:stream'
 import { ReadableStream } from 'node:stream/web'
 import {
@@ -111,6 +112,12 @@ export class Editor {
       if (typeof update.status === 'string') call.push(update.status)
     }
     return [...calls.values()].map((words) => words.join(', '))
+  }
+
+  /** The processes of the commands that the server runs now. */
+  get commands(): string[] {
+    const { pid } = this.running.child
+    return readFileSync(`/proc/${pid}/task/${pid}/children`, 'utf8').split(' ').filter(Boolean)
   }
 
   async close(): Promise<void> {
