@@ -6,10 +6,10 @@ import { writeFileSync } from 'node:fs'
 import { join } from 'node:path'
 import { clock } from '../../src/clock.js'
 import { limits } from '../../src/limits.js'
+import { Random } from '../../test/support/random.js'
 import type { Image } from '../machine/image.js'
 import type { MachineLab } from '../machine/lab.js'
 import { randomBy } from '../machine/patches.js'
-import { Random } from '../tree/random.js'
 
 export interface DamagedHome {
   /** The seed of its ids. */

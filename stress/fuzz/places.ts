@@ -4,7 +4,7 @@
  * Invariants: children of a root or of a q are named x and y; children of an x are named p and q. An agent named p or y
  * has no children, and no parent or sibling with either name. Waits for p and y therefore never form a ring.
  */
-import { Random } from '../tree/random.js'
+import { Random } from '../../test/support/random.js'
 
 export type Place = string
 

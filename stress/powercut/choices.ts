@@ -7,7 +7,7 @@
  * Leftovers of earlier commands, and data that is not part of the truth (lock holders, slots, requests), are not varied
  * in pairs.
  */
-import type { Random } from '../tree/random.js'
+import type { Random } from '../../test/support/random.js'
 import type { Pending } from './disk.js'
 
 /** For each pending change, the number of its option. */

@@ -6,9 +6,9 @@
 import { existsSync, readdirSync, rmSync } from 'node:fs'
 import { join } from 'node:path'
 import { setTimeout as sleep } from 'node:timers/promises'
+import { Random } from '../../test/support/random.js'
 import { type AgentSeen, audit, conversation, HomeView } from '../support/home-view.js'
 import type { Ended, Lab, Started } from '../support/lab.js'
-import { Random } from '../tree/random.js'
 import { type FileSystem, LoopDisk } from './loop-disk.js'
 
 export interface RealReport {

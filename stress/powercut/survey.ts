@@ -3,10 +3,10 @@
  * made, judged and continued. A sample of the recoveries is cut in the same way.
  */
 import { SubstratError } from '../../src/errors.js'
+import { Random } from '../../test/support/random.js'
 import { randomBy } from '../machine/patches.js'
 import type { Order } from '../scenarios/contract.js'
 import type { Scenario } from '../scenarios/scenario.js'
-import { Random } from '../tree/random.js'
 import { type Choice, choicesOf } from './choices.js'
 import type { Desk } from './desk.js'
 import { Disk, type Pending } from './disk.js'

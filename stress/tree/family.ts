@@ -1,6 +1,7 @@
 /** The tree to be built, and the words and actions of each of its agents. The seed decides all of it. */
+
+import type { Random } from '../../test/support/random.js'
 import type { ScriptedEntry, ScriptedTool } from '../turns/agent.js'
-import type { Random } from './random.js'
 
 export interface Shape {
   roots: number

@@ -1,6 +1,7 @@
 /** The agents and the ordered commands of the shells, from a seed. */
+
+import type { Random } from '../../test/support/random.js'
 import { childrenOf, type PlannedAgent, planFamily, relativesOf, type Shape } from './family.js'
-import type { Random } from './random.js'
 
 /** A message that a command of the plan sends. Its content is unique. */
 interface Post {

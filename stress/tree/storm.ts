@@ -5,11 +5,12 @@
  * The seed decides the commands, their order in the queue, and which are killed after what time. The step that a kill
  * hits, the order of the shells and the agents' work in between depend on real processes.
  */
+
+import type { Random } from '../../test/support/random.js'
 import { median } from '../bench/measure.js'
 import type { Ended, Lab, Started } from '../support/lab.js'
 import type { PlannedAgent } from './family.js'
 import { meanwhile, type Operation } from './plan.js'
-import type { Random } from './random.js'
 
 /** An operation, and the facts known to its caller. */
 export interface Entry {

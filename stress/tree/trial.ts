@@ -1,10 +1,10 @@
 /** One run: the plan, the storm, the calm after it, and the verdict. */
 import { mkdirSync, writeFileSync } from 'node:fs'
+import { Random } from '../../test/support/random.js'
 import type { Lab } from '../support/lab.js'
 import type { PlannedAgent, Shape } from './family.js'
 import { judge, leftToPerson, type Verdict } from './oracle.js'
 import { makePlan, morePosts, type Operation, type PlanOptions, spawnOf } from './plan.js'
-import { Random } from './random.js'
 import { Seen } from './seen.js'
 import { allSent } from './sent.js'
 import { Storm } from './storm.js'

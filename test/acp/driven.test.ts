@@ -1,17 +1,16 @@
-/**
- * An agent of substrat with the provider `acp`, whose agent program is `substrat acp` of another home. Both are killed at random.
- * `KILLS=100 SEED=1` make it longer and repeat it.
- */
+/** An agent of substrat with the provider `acp`, whose agent program is `substrat acp` of another home. Both are killed at random. */
 import { mkdirSync, writeFileSync } from 'node:fs'
 import path from 'node:path'
 import { setTimeout as sleep } from 'node:timers/promises'
 import { expect, test } from 'vitest'
 import { House } from '../support/cli.js'
+import { KillRun } from '../support/kill-run.js'
 import { killIfAlive, processesWith } from '../support/processes.js'
 import { waitFor } from '../support/wait.js'
 import { userOf } from './shell-path.js'
 
-const KILLS = Number(process.env.KILLS ?? 3)
+const run = new KillRun('driven', 3)
+const { random } = run
 
 /** A house whose agents have the provider `acp`, and the house that they drive. */
 function twoHouses(): { outer: House; inner: House; command: string } {
@@ -58,26 +57,29 @@ test('an approval goes through both homes', async () => {
   expect(inner.count(await onlyAgent(inner), 'tool.started')).toBeGreaterThan(0)
 })
 
-test('no message is lost or delivered twice while both sides are killed at random', async () => {
+test('no message is lost or delivered twice while both sides are killed at random', {
+  timeout: run.timeoutMs,
+}, async () => {
+  run.begin()
   const { outer, inner, command } = twoHouses()
   const slow = { delay_ms: 40, say: 'Done.' }
   writeFileSync(
     path.join(outer.workspace, 'many.json'),
-    JSON.stringify({ responses: Array.from({ length: KILLS * 8 }, () => slow) }),
+    JSON.stringify({ responses: Array.from({ length: run.kills * 8 }, () => slow) }),
   )
   const lead = await outer.spawn('lead', '--option', `command=${command} --option scenario=many.json`)
   let [killed, sent] = [0, 0]
-  while (killed < KILLS) {
+  while (killed < run.kills) {
     const args = ['send', lead, `message ${sent}`, '--key', `k${sent}`]
     for (;;) {
       const running = outer.start(args)
-      const isLast = killed >= KILLS
+      const isLast = killed >= run.kills
       if (!isLast) {
-        await Promise.race([running.result, sleep(200 + 2500 * Math.random())])
+        await Promise.race([running.result, sleep(random.between(200, 2700))])
         if (running.child.exitCode === null) {
           // Both sides at once: the sender, and everything that it started in the other home.
           for (const pid of [running.child.pid as number, ...processesWith(`SUBSTRAT_HOME=${inner.home}`)]) {
-            if (Math.random() < 0.8) killIfAlive(pid)
+            if (random.chance(0.8)) killIfAlive(pid)
           }
           killed += 1
         }
@@ -120,5 +122,5 @@ test('no message is lost or delivered twice while both sides are killed at rando
     expect(delivered.some((text) => text.includes(message))).toBe(true)
   }
   expect([...outer.findings(true), ...inner.findings(true)]).toEqual([])
-  console.info(`${killed} kills of both sides; ${sent} messages, each delivered once`)
+  run.report({ kills: killed, messages: sent, sessions: ids.length })
 })

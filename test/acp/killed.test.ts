@@ -1,37 +1,28 @@
 /**
- * Editors prompt an agent while `substrat acp` and the turn itself are killed at random. `KILLS=100 SEED=1` make it longer and
- * repeat it.
+ * Editors prompt an agent while `substrat acp` and the turn itself are killed at random.
  *
  * The oracle is the agent's log: each message that an editor sent is in it once, each with one reply.
  */
 import { setTimeout as sleep } from 'node:timers/promises'
 import { expect, test } from 'vitest'
 import { House } from '../support/cli.js'
+import { KillRun } from '../support/kill-run.js'
 import { killIfAlive } from '../support/processes.js'
 import { waitFor } from '../support/wait.js'
 import { Editor } from './support.js'
 
-const KILLS = Number(process.env.KILLS ?? 4)
-const SEED = Number(process.env.SEED ?? Date.now() % 1_000_000)
+const run = new KillRun('editor', 4)
+const { random } = run
 /** The part of the kills that also hits the process of the turn. */
 const TURN_KILLED = 0.3
 
-/** Mulberry32: the same numbers for the same seed. */
-function randomFrom(seed: number): () => number {
-  let state = seed
-  return () => {
-    state = (state + 0x6d2b79f5) | 0
-    let mixed = Math.imul(state ^ (state >>> 15), 1 | state)
-    mixed = (mixed + Math.imul(mixed ^ (mixed >>> 7), 61 | mixed)) ^ mixed
-    return ((mixed ^ (mixed >>> 14)) >>> 0) / 4_294_967_296
-  }
-}
-
-test('no message and no reply is lost or doubled, and an approval asked for before a kill is answered after it', async () => {
-  const random = randomFrom(SEED)
+test('no message and no reply is lost or doubled, and an approval asked for before a kill is answered after it', {
+  timeout: run.timeoutMs,
+}, async () => {
+  run.begin()
   const house = new House()
   // More than are sent: a prompt without a kill takes a second.
-  const turns = KILLS * 8
+  const turns = run.kills * 8
   const call = { name: 'shell', input: { command: 'true' } }
   const responses = Array.from({ length: turns }, (_, turn) => [
     { delay_ms: 30, say: `Let me ${turn}.`, tools: [call] },
@@ -47,12 +38,12 @@ test('no message and no reply is lost or doubled, and an approval asked for befo
     await editor.kill()
     killed.face += 1
     const { holder } = (await house.ok('show', id, '--json')).json
-    if (holder !== null && random() < TURN_KILLED) {
+    if (holder !== null && random.chance(TURN_KILLED)) {
       killIfAlive(holder.pid)
       killed.turn += 1
     }
     editor = await Editor.open(house)
-    editor.answer = killed.face < KILLS && random() < 0.3 ? 'never' : 'once'
+    editor.answer = killed.face < run.kills && random.chance(0.3) ? 'never' : 'once'
     await editor.load(id, house.workspace)
   }
 
@@ -62,8 +53,8 @@ test('no message and no reply is lost or doubled, and an approval asked for befo
       () => 'answered',
       (error: { data?: { code?: string } }) => error.data?.code ?? 'closed',
     )
-    const isKilled = killed.face < KILLS
-    const end = await Promise.race(isKilled ? [over, sleep(700 * random())] : [over])
+    const isKilled = killed.face < run.kills
+    const end = await Promise.race(isKilled ? [over, sleep(random.between(0, 700))] : [over])
     // After three kills without progress, only a person continues a turn.
     if (end === 'INTERRUPTED') await house.run(['resume', id])
     else if (end !== 'answered' && isKilled) await kill()
@@ -71,7 +62,7 @@ test('no message and no reply is lost or doubled, and an approval asked for befo
   }
 
   let sent = 0
-  for (; killed.face < KILLS; sent += 1) {
+  for (; killed.face < run.kills; sent += 1) {
     while (!(await prompt(`message ${sent}`, `m${sent}`)));
   }
   await waitFor(
@@ -99,7 +90,10 @@ test('no message and no reply is lost or doubled, and an approval asked for befo
   )
   await last.close()
   await editor.close()
-  console.info(
-    `seed ${SEED}: ${killed.face} servers and ${killed.turn} turns killed, ${killed.asked} of them with an open request; ${sent} messages, each once with its reply`,
-  )
+  run.report({
+    servers: killed.face,
+    turns: killed.turn,
+    with_open_approval: killed.asked,
+    messages: sent,
+  })
 })

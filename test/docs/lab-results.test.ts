@@ -23,6 +23,7 @@ const LABS: Record<string, { attack: string; unit: string }> = {
   security: { attack: 'hostile input', unit: 'inputs' },
   mutants: { attack: 'one safeguard removed', unit: 'mutants' },
   real: { attack: 'real agent program', unit: 'cases' },
+  faces: { attack: 'kill of a server, its client or a turn', unit: 'kills' },
   'real-kills': { attack: 'kill of an agent program', unit: 'kills' },
 }
 /** Labs that do not test durability. */

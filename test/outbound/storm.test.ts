@@ -10,6 +10,7 @@ import type { ServerResponse } from 'node:http'
 import { setTimeout as sleep } from 'node:timers/promises'
 import { expect, test } from 'vitest'
 import { House } from '../support/cli.js'
+import { Random } from '../support/random.js'
 import { targetServer } from '../support/targets.js'
 
 const EVENTS = Number(process.env.EVENTS ?? 18)
@@ -18,17 +19,6 @@ const TARGETS = ['web', 'phone', 'program']
 const AGENTS = ['a', 'b']
 /** A kill within this time hits a command before its turn, within it, while it sends, or not at all. */
 const KILLED_WITHIN_MS = 900
-
-/** Mulberry32: the same numbers for the same seed. */
-function randomFrom(seed: number): () => number {
-  let state = seed
-  return () => {
-    state = (state + 0x6d2b79f5) | 0
-    let mixed = Math.imul(state ^ (state >>> 15), 1 | state)
-    mixed = (mixed + Math.imul(mixed ^ (mixed >>> 7), 61 | mixed)) ^ mixed
-    return ((mixed ^ (mixed >>> 14)) >>> 0) / 4_294_967_296
-  }
-}
 
 /** Fails every third request, in turn by status, with a time to wait, and by a broken connection. */
 function failing(accepted: Set<number>): (response: ServerResponse, index: number) => void {
@@ -46,7 +36,7 @@ function failing(accepted: Set<number>): (response: ServerResponse, index: numbe
 const PROGRAM = 'body=$(cat); [ $(($$ % 3)) -ne 0 ] || exit 1; printf "%s\\n" "$body" >> "$0"'
 
 test('no message is lost, one that comes twice has the same id, and each target gets the messages of an agent in order', async () => {
-  const random = randomFrom(SEED)
+  const random = new Random(SEED)
   const house = House.ofProcesses()
   const accepted = { web: new Set<number>(), phone: new Set<number>() }
   const web = await targetServer(failing(accepted.web))
@@ -66,8 +56,8 @@ test('no message is lost, one that comes twice has the same id, and each target 
 
   const isKilled = async (...args: string[]): Promise<boolean> => {
     const command = house.start(args)
-    const isDoomed = random() < 0.6
-    const after = random() * KILLED_WITHIN_MS
+    const isDoomed = random.chance(0.6)
+    const after = random.between(0, KILLED_WITHIN_MS)
     const first = await Promise.race([command.result, ...(isDoomed ? [sleep(after)] : [])])
     if (first !== undefined) return false
     await command.kill()

@@ -10,7 +10,7 @@ import { describeViolation } from '../../stress/powercut/report.js'
 import { type SurveyReport, survey } from '../../stress/powercut/survey.js'
 import { type Told, Trace } from '../../stress/powercut/trace.js'
 import { scenarioOf } from '../../stress/scenarios/all.js'
-import { Random } from '../../stress/tree/random.js'
+import { Random } from '../support/random.js'
 import { tempDirectory } from '../support/temp.js'
 
 let desk: Desk | undefined

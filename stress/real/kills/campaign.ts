@@ -1,6 +1,6 @@
 /** Kills N turns of each program: every mode in every phase, in an order and with pauses that follow from the seed. */
 import { writeFileSync } from 'node:fs'
-import { Random } from '../../tree/random.js'
+import { Random } from '../../../test/support/random.js'
 import { install } from '../install.js'
 import type { RealProgram } from '../program.js'
 import { Trial } from '../trial.js'

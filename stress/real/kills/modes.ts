@@ -1,5 +1,5 @@
 /** The ways to strike a turn in its middle: signals, their targets, and how the command then ends. */
-import type { Random } from '../../tree/random.js'
+import type { Random } from '../../../test/support/random.js'
 
 /** `program`: the agent program alone, like the OOM killer. `group`: the program with everything that it started. */
 export type Target = 'substrat' | 'program' | 'group' | 'all'

@@ -1,8 +1,8 @@
 /** Kills one turn in its middle, continues it as its user would, and checks the promises. */
 import { readdirSync } from 'node:fs'
 import { setTimeout as sleep } from 'node:timers/promises'
+import type { Random } from '../../../test/support/random.js'
 import type { Ended } from '../../support/lab.js'
-import type { Random } from '../../tree/random.js'
 import { oneLine, type Trial } from '../trial.js'
 import type { Job, Phase } from './job.js'
 import type { Mode } from './modes.js'

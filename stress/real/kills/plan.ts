@@ -1,5 +1,5 @@
 /** The kills of a program: every mode in every phase that it can reach, in an order from the seed, repeatedly. */
-import { Random } from '../../tree/random.js'
+import { Random } from '../../../test/support/random.js'
 import type { RealProgram } from '../program.js'
 import { PHASES, type Phase } from './job.js'
 import { MODES, type Mode } from './modes.js'

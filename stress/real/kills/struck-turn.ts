@@ -5,8 +5,8 @@
  */
 import { join } from 'node:path'
 import { setTimeout as sleep } from 'node:timers/promises'
+import type { Random } from '../../../test/support/random.js'
 import type { Ended, Started } from '../../support/lab.js'
-import type { Random } from '../../tree/random.js'
 import { oneLine, type Trial } from '../trial.js'
 import { Job, type Phase } from './job.js'
 import type { Mode, Strike } from './modes.js'
