@@ -5,8 +5,19 @@ import { temporaryDirectory } from './test/support/temp-directory.js'
 
 /** The laboratories patch `node:fs` and `process` of their own process, and never undo it. */
 const LABS = ['test/stress/**/*.test.ts', 'test/security/**/*.test.ts']
+/** They kill a command at each of its steps, or at random: many processes, and few lines that other tests do not run. */
+const KILLS = [
+  'test/acp/{driven,killed}.test.ts',
+  'test/commands/{move-over-ssh,other-host,tools-killed}.test.ts',
+  'test/dispatch/program-killed.test.ts',
+  'test/outbound/storm.test.ts',
+  'test/plugins/*-{dying,killed}.test.ts',
+  'test/serve/killed.test.ts',
+]
 /** They run programs of other people as they are: `npm run test:servers`. */
 const SERVERS = ['test/servers/**/*.test.ts']
+/** Test files that share a worker process. */
+const SHARED = { isolate: false, setupFiles: ['test/support/fresh.ts'] }
 
 export default defineConfig({
   test: {
@@ -18,7 +29,8 @@ export default defineConfig({
     hookTimeout: 15 * 60_000,
     teardownTimeout: 60_000,
     // The commands that run without a process use a module loader that Node 20 calls experimental.
-    execArgv: ['--disable-warning=ExperimentalWarning'],
+    // Most objects of a test live longer than a young generation of the default size, and would be copied.
+    execArgv: ['--max-semi-space-size=64', '--disable-warning=ExperimentalWarning'],
     sequence: { sequencer: LongestFirst },
     globalSetup: ['test/support/shared-cache.ts'],
     env: {
@@ -31,14 +43,14 @@ export default defineConfig({
     projects: [
       { extends: true, test: { name: 'labs', include: LABS } },
       { extends: true, test: { name: 'servers', include: SERVERS } },
+      { extends: true, test: { name: 'kills', include: KILLS, ...SHARED } },
       {
         extends: true,
         test: {
           name: 'code',
           include: ['test/**/*.test.ts'],
-          exclude: [...LABS, ...SERVERS],
-          isolate: false,
-          setupFiles: ['test/support/fresh.ts'],
+          exclude: [...LABS, ...SERVERS, ...KILLS],
+          ...SHARED,
         },
       },
     ],
