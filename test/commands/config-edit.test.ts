@@ -1,10 +1,15 @@
-import { existsSync, readFileSync, statSync } from 'node:fs'
+import { existsSync, mkdirSync, readFileSync, statSync } from 'node:fs'
+import path from 'node:path'
 import { describe, expect, test } from 'vitest'
 import { House } from '../support/cli.js'
-import { tempDirectory } from '../support/temp.js'
 
 /** A refused text stays in the directory for temporary files, so each house has its own. */
-const newHouse = (): House => House.ofProcesses({ TMPDIR: tempDirectory() })
+function newHouse(): House {
+  const house = House.ofProcesses()
+  house.env.TMPDIR = path.join(house.root, 'tmp')
+  mkdirSync(house.env.TMPDIR)
+  return house
+}
 
 /** An editor that writes this text, and tells the path of its file. */
 function editor(house: House, text: string): Record<string, string> {
@@ -52,7 +57,8 @@ describe.concurrent('config edit', () => {
     expect(stderr).toContain(`your text is in ${copyOf(house)}`)
     // The hint puts the corrected copy in place.
     const EDITOR = `cp ${house.write('fixed', '{"slots_max": 4}')}`
-    expect((await house.run(['config', 'edit'], { env: { VISUAL: '', EDITOR } })).exit).toBe(0)
+    const corrected = await house.run(['config', 'edit'], { env: { VISUAL: '', EDITOR } })
+    expect(corrected.exit, corrected.stderr).toBe(0)
     expect(configOf(house)).toBe('{"slots_max": 4}')
   })
 

@@ -1,4 +1,5 @@
 /** Code that runs before the home is open: compiled code, and the plugins in the list. */
+import { execFileSync } from 'node:child_process'
 import {
   chmodSync,
   chownSync,
@@ -13,7 +14,6 @@ import {
   writeFileSync,
 } from 'node:fs'
 import path from 'node:path'
-import { Script } from 'node:vm'
 import { crc32 } from 'node:zlib'
 import { describe, expect, test } from 'vitest'
 import { House } from '../support/cli.js'
@@ -44,9 +44,12 @@ function poison(code: string): void {
   const length =
     `(function (exports, require, module, __filename, __dirname) {${source.toString('latin1')}\n})`.length
   const evil = `(function (exports) { if (exports.isBeingMade) return; console.log('owned'); process.exit() })`
-  const script = new Script(evil.padEnd(length))
-  script.runInThisContext()({ isBeingMade: true })
-  const bytes = script.createCachedData()
+  // In a process of its own, because the flags of a process are part of its compiled code.
+  const compile = `
+    const script = new vm.Script(${JSON.stringify(evil)}.padEnd(${length}))
+    script.runInThisContext()({ isBeingMade: true })
+    process.stdout.write(script.createCachedData())`
+  const bytes = execFileSync(process.execPath, ['-e', compile])
   const header = JSON.stringify({ source: crc32(source), code: crc32(bytes), commands: ['list'] })
   writeFileSync(code, Buffer.concat([Buffer.from(`${header}\n`), bytes]))
 }
