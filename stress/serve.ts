@@ -65,23 +65,34 @@ class Client {
   }
 
   async get(at: string): Promise<string> {
-    const response = await fetch(`${this.url}${at}`, { headers: this.headers })
+    const response = await this.fetch(at)
     if (!response.ok) throw new Error(`${at}: ${response.status}`)
     return response.text()
   }
 
   async post(at: string, body: object): Promise<string> {
     const init = { method: 'POST', headers: { ...this.headers, prefer: 'wait' }, body: JSON.stringify(body) }
-    const response = await fetch(`${this.url}${at}`, init)
+    const response = await this.fetch(at, init)
     const text = await response.text()
     if (!response.ok) throw new Error(`${at}: ${response.status} ${text}`)
     return text
   }
 
+  /** On a busy machine, the server may close an idle connection at the moment at which a request takes it. */
+  private async fetch(at: string, init: RequestInit = {}): Promise<Response> {
+    for (let attempt = 1; ; attempt += 1)
+      try {
+        return await fetch(`${this.url}${at}`, { headers: this.headers, ...init })
+      } catch (error) {
+        const { cause } = error as { cause?: { code?: string } }
+        if (cause?.code !== 'ECONNRESET' || attempt === 3) throw error
+      }
+  }
+
   /** Opens a stream, reads its first piece, and goes away. */
   async glance(at: string): Promise<void> {
     const abort = new AbortController()
-    const response = await fetch(`${this.url}${at}`, { headers: this.headers, signal: abort.signal })
+    const response = await this.fetch(at, { signal: abort.signal })
     await response.body?.getReader().read()
     abort.abort()
   }

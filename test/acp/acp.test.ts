@@ -259,7 +259,7 @@ describe('after a kill', () => {
     expect(second.said).toEqual(['user: one', 'agent: One.', 'user: two'])
     const prompted = second.prompt(id, 'two', 'm2')
     // The turn may not end before the prompt is there, because a prompt that comes after the reply gets it again.
-    await waitFor(() => second.commands.length > 0, 'the command of the prompt')
+    await waitFor(() => second.runs('send'), 'the command of the prompt')
     house.write('go', '')
     expect(await prompted).toEqual({ stopReason: 'end_turn' })
     expect(second.said).toEqual(['user: one', 'agent: One.', 'user: two', 'agent: Two.'])

@@ -5,6 +5,7 @@ import { ReadableStream } from 'node:stream/web'
 import {
   type ClientConnection,
   client,
+  type McpServer,
   methods,
   ndJsonStream,
   PROTOCOL_VERSION,
@@ -13,6 +14,7 @@ import {
   type SessionUpdate,
 } from '@agentclientprotocol/sdk'
 import type { House, Running } from '../support/cli.js'
+import { commandLine } from '../support/processes.js'
 
 type Answer = 'once' | 'always' | 'denied' | 'none'
 
@@ -64,8 +66,8 @@ export class Editor {
   }
 
   /** Returns the id of the session. */
-  async create(cwd: string): Promise<string> {
-    const { sessionId } = await this.request(methods.agent.session.new, { cwd, mcpServers: [] })
+  async create(cwd: string, mcpServers: McpServer[] = []): Promise<string> {
+    const { sessionId } = await this.request(methods.agent.session.new, { cwd, mcpServers })
     return sessionId
   }
 
@@ -114,10 +116,11 @@ export class Editor {
     return [...calls.values()].map((words) => words.join(', '))
   }
 
-  /** The processes of the commands that the server runs now. */
-  get commands(): string[] {
+  /** Whether the server runs this command now. */
+  runs(command: string): boolean {
     const { pid } = this.running.child
-    return readFileSync(`/proc/${pid}/task/${pid}/children`, 'utf8').split(' ').filter(Boolean)
+    const children = readFileSync(`/proc/${pid}/task/${pid}/children`, 'utf8').split(' ').filter(Boolean)
+    return children.some((child) => commandLine(Number(child)).includes(command))
   }
 
   async close(): Promise<void> {

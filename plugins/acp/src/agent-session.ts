@@ -63,13 +63,25 @@ export class AgentSession {
     this.timer ??= setInterval(() => this.look(), LOOK_MS)
   }
 
-  /** Asks for an open decision. A client may not know the session before it has the answer to its request. */
+  /** Asks for an open decision. */
   begin(): void {
     this.askForDecision()
   }
 
+  /** Shows and asks nothing more. */
+  hide(): void {
+    this.isShown = false
+    this.asking?.over.abort()
+  }
+
   close(): void {
+    this.hide()
     clearInterval(this.timer)
+  }
+
+  /** Whether a turn runs that does not wait for a decision. */
+  get isRunning(): boolean {
+    return this.history.open !== undefined && this.history.wait === undefined
   }
 
   /** Starts a command for the agent, and shows the live text of its turns. */

@@ -20,17 +20,19 @@ export interface AgentsOptions extends Omit<Parts, 'store'> {
 
 export class Agents implements Handlers {
   private readonly sessions = new Map<string, AgentSession>()
-  private readonly prompts = new Map<string, Set<Prompting>>()
+  private readonly prompts = new Map<string, Map<Prompting, Promise<Stop>>>()
   private readonly choices: Choices
 
   constructor(private readonly options: AgentsOptions) {
     this.choices = new Choices(options.commands)
   }
 
-  async create(workspace: string): Promise<{ id: string; choices: Choice[] }> {
+  async create(workspace: string, mcpServers: string[]): Promise<{ id: string; choices: Choice[] }> {
     const args = ['spawn', `--workspace=${workspace}`, ...this.options.spawn, '--json']
     const { agent } = await this.options.commands.result<{ agent: { id: string } }>(args)
-    return { id: agent.id, choices: await this.open(agent.id, false) }
+    const choices = await this.open(agent.id, false)
+    if (mcpServers.length > 0) afterAnswer(() => this.sessions.get(agent.id)?.note(refusalOf(mcpServers)))
+    return { id: agent.id, choices }
   }
 
   list(
@@ -66,34 +68,58 @@ export class Agents implements Handlers {
     // Only the whole id: updates name the session by it.
     if (agentId !== id || store === undefined)
       throw new FaceError('AGENT_NOT_FOUND', `there is no session ${id}`, 'list the sessions: substrat list')
-    this.sessions.get(id)?.close()
+    this.retire(id)
     const session = new AgentSession(id, { core, store, commands, client })
     this.sessions.set(id, session)
     await session.open(isReplayed)
     const choices = await this.choices.of(core.showAgent(store, id), (late) => client.choices(id, late))
-    // After the answer to the request.
-    setTimeout(() => session.begin(), 0)
+    afterAnswer(() => session.begin())
     return choices
   }
 
   async prompt(id: string, text: string, key: string | undefined): Promise<Stop> {
-    const session = this.sessionOf(id)
-    const prompting = new Prompting(session, text, key ?? `acp-${randomUUID()}`)
-    const prompts = this.prompts.get(id) ?? new Set()
-    this.prompts.set(id, prompts.add(prompting))
+    const prompting = new Prompting(this.sessionOf(id), text, key ?? `acp-${randomUUID()}`)
+    const prompts = this.promptsOf(id)
+    const ended = prompting.run()
+    prompts.set(prompting, ended)
     try {
-      return await prompting.run()
+      return await ended
     } finally {
       prompts.delete(prompting)
     }
   }
 
   cancel(id: string): void {
-    const prompts = this.prompts.get(id) ?? new Set()
-    for (const prompting of prompts) prompting.cancel()
+    const prompts = this.promptsOf(id)
+    for (const prompting of prompts.keys()) prompting.cancel()
     // A turn that the client saw going on when it loaded the session.
     const session = this.sessions.get(id)
     if (prompts.size === 0 && session?.history.open !== undefined) session.cancel()
+  }
+
+  /** The agent stays, and an approval that no prompt of this client waits for stays pending. */
+  async close(id: string): Promise<void> {
+    const session = this.sessionOf(id)
+    const prompts = [...this.promptsOf(id)]
+    for (const [prompting] of prompts) prompting.cancel()
+    if (prompts.length === 0 && session.isRunning) await session.cancel().ended
+    await Promise.allSettled(prompts.map(([, ended]) => ended))
+    this.sessions.delete(id)
+    session.close()
+  }
+
+  private promptsOf(id: string): Map<Prompting, Promise<Stop>> {
+    const prompts = this.prompts.get(id) ?? new Map<Prompting, Promise<Stop>>()
+    this.prompts.set(id, prompts)
+    return prompts
+  }
+
+  /** A client that loads a session again sees only the new one. The prompts of the old one go on. */
+  private retire(id: string): void {
+    const session = this.sessions.get(id)
+    if (session === undefined) return
+    session.hide()
+    void Promise.allSettled(this.promptsOf(id).values()).then(() => session.close())
   }
 
   async choose(id: string, choice: string, value: string): Promise<Choice[]> {
@@ -115,4 +141,13 @@ export class Agents implements Handlers {
 /** The latest first. */
 function placeOf({ updatedAt, id }: Listed): string {
   return `${updatedAt} ${id}`
+}
+
+/** A client may not know the session before it has the answer to its request. */
+function afterAnswer(act: () => void): void {
+  setTimeout(act, 0)
+}
+
+function refusalOf(mcpServers: string[]): string {
+  return `substrat does not pass on the MCP servers of this client (${mcpServers.join(', ')}): the agent outlives the client. Model agents use the servers of a setting: substrat config set mcp_servers`
 }

@@ -40,7 +40,8 @@ export type Stop = 'end' | 'length' | 'steps' | 'refused' | 'cancelled'
 
 /** The work of substrat for each request. */
 export interface Handlers {
-  create(workspace: string): Promise<{ id: string; choices: Choice[] }>
+  /** `mcpServers`: the names of the client's own MCP servers. */
+  create(workspace: string, mcpServers: string[]): Promise<{ id: string; choices: Choice[] }>
   list(
     workspace: string | undefined,
     cursor: string | undefined,
@@ -49,6 +50,8 @@ export interface Handlers {
   open(id: string, isReplayed: boolean): Promise<Choice[]>
   prompt(id: string, text: string, key: string | undefined): Promise<Stop>
   cancel(id: string): void
+  /** Settles when the turn that the client began has ended. */
+  close(id: string): Promise<void>
   choose(id: string, choice: string, value: string): Promise<Choice[]>
 }
 
@@ -82,13 +85,14 @@ export async function serveAcp(version: string, handlersFor: (client: Client) =>
       agentCapabilities: {
         loadSession: true,
         promptCapabilities: { embeddedContext: true },
-        sessionCapabilities: { list: {}, resume: {} },
+        sessionCapabilities: { list: {}, resume: {}, close: {} },
       },
       authMethods: [],
     }))
     .onRequest(methods.agent.authenticate, () => ({}))
     .onRequest(methods.agent.session.new, async ({ params }): Promise<NewSessionResponse> => {
-      const { id, choices } = await answer(() => served().create(params.cwd))
+      const servers = params.mcpServers.map(({ name }) => name)
+      const { id, choices } = await answer(() => served().create(params.cwd, servers))
       return { sessionId: id, configOptions: choices.map(optionOf) }
     })
     .onRequest(methods.agent.session.list, async ({ params }) => {
@@ -110,6 +114,10 @@ export async function serveAcp(version: string, handlersFor: (client: Client) =>
     .onRequest(methods.agent.session.resume, async ({ params }) => ({
       configOptions: (await answer(() => served().open(params.sessionId, false))).map(optionOf),
     }))
+    .onRequest(methods.agent.session.close, async ({ params }) => {
+      await answer(() => served().close(params.sessionId))
+      return {}
+    })
     .onRequest(methods.agent.session.setConfigOption, async ({ params }) => {
       const { sessionId, configId, value } = params
       const choices = await answer(() => served().choose(sessionId, configId, String(value)))
