@@ -63,6 +63,20 @@ export class User {
     })
   }
 
+  /** Runs a line of sh, in which `acpx` and `substrat` are commands. Returns its output. */
+  async type(line: string): Promise<string> {
+    const [node, program] = this.acpx.command
+    const { all } = await execa('sh', ['-c', `acpx() { '${node}' '${program}' "$@"; }\n${line}`], {
+      cwd: this.house.workspace,
+      env: this.env,
+      extendEnv: false,
+      reject: false,
+      stdin: 'ignore',
+      all: true,
+    })
+    return String(all)
+  }
+
   async ok(flags: string[], ...words: string[]): Promise<string> {
     const { exitCode, stdout, stderr } = await this.start(flags, ...words)
     expect(exitCode, String(stderr)).toBe(0)

@@ -4,21 +4,20 @@ import { linked, Served } from '../serve/support.js'
 import { House } from '../support/cli.js'
 import { Host, hasHosts } from '../support/hosts.js'
 import { MARKS } from '../support/parked.js'
+import { expectInDocs } from '../support/transcript.js'
 import { openPage } from './page-support.js'
 
 const button = (name: string) => ({ name, exact: true })
 
-/** The log as `substrat log` prints it, without its times, ids and places. */
-async function transcript(house: House, name: string): Promise<string[]> {
-  const { stdout } = await house.ok('log', name)
-  return stdout
+/** The output, with the places and the port of a reader of the page. */
+function shown(house: House, output: string): string {
+  return output
     .trimEnd()
-    .split('\n')
-    .map((line) =>
-      line
-        .replace(/^\S+ \S+ {2}/, '')
-        .replace(/\d{4}-\d\d-\d\d \S+|\/\S*workspace|(?<=(?:token|turn) )[0-9a-f]{8}/g, '…'),
-    )
+    .replaceAll(house.workspace, '/home/you/site')
+    .replace(/127\.0\.0\.1:\d+/g, '127.0.0.1:4777')
+    .replace(/#token=\S+/, '#token=NvZzMXio…')
+    .replace(/\/\S*\/(?=serve-)/, '/home/you/.local/state/substrat/')
+    .replace(/(?<=serve-)[0-9a-f]+/, 'e8816836994fe2c3')
 }
 
 test.skipIf(!hasHosts)(
@@ -65,25 +64,23 @@ test.skipIf(!hasHosts)(
     await page.getByText('No agent waits for you').waitFor()
 
     expect(house.read('ran')).toBe('ran\n')
-    expect(await transcript(house, 'deploy')).toEqual([
-      'created as deploy, provider scripted, in …',
-      'you: go',
-      'calls shell: echo ran >> ran; echo done',
-      'waiting for approval of shell, until …',
-      // The page's approval gets a token of its own.
-      'waiting for approval of shell, until …',
-      'decided: approve (token …)',
-      'shell: done',
-      'agent: It is live.',
-    ])
-    expect(await transcript(house, 'build')).toEqual([
-      'created as build, provider scripted, in …',
-      'you: go',
-      'turn interrupted: the machine was restarted',
-      'suspended by recovery',
-      'continuing turn …',
-      'agent: It builds.',
-    ])
+    const log = async (name: string): Promise<string> => (await house.ok('log', name)).stdout
+    expectInDocs(
+      'docs/serve.md',
+      'After a reboot',
+      [
+        '$ substrat serve',
+        first.running.stderr,
+        '[The page asks for approval of a call of deploy, while build works. The machine restarts.]',
+        '$ substrat serve',
+        second.running.stderr,
+        '[On the same page: Approve deploy, Resume build.]',
+        '$ substrat log deploy',
+        await log('deploy'),
+        '$ substrat log build',
+        await log('build'),
+      ].map((text) => shown(house, text)),
+    )
     expect(house.findings()).toEqual([])
     expect(troubles).toEqual([])
     await second.stop()
