@@ -73,6 +73,7 @@ const snapshotCheck = await build({ ...shared, entryPoints: [predicates], format
 replace('dist/snapshot-predicates.cjs', snapshotCheck.outputFiles[0].text)
 await buildModule('src/provider/conformance/conformance.ts', 'dist/conformance.js')
 await buildModule('src/storage/conformance/conformance.ts', 'dist/store-conformance.js')
+await buildModule('src/channel/conformance/conformance.ts', 'dist/channel-conformance.js')
 
 await writeManifest()
 

@@ -16,6 +16,9 @@ export const KEY_HASH_BYTES = 16
 /** The user as a party to mail, in place of an agent's id. */
 export const OPERATOR = 'operator'
 
+/** The provider of the sessions of channels, which take no turns. */
+export const CHANNEL = 'channel'
+
 export type JsonValue =
   | string
   | number

@@ -87,6 +87,16 @@ export const limits = {
   outboundRequestsMax: 8,
   /** The text of a notification, such as the beginning of a reply. */
   notificationCharactersMax: 2000,
+  /** Ids of received messages in the state of a channel, so that the platform may send them again. */
+  channelIdsKeptMin: 1000,
+  /** Messages from the platform that one batch of a channel has. */
+  channelMessagesMax: 100,
+  /** A field of a message from a channel plugin, other than its text. */
+  channelFieldCharactersMax: 4096,
+  /** Parts of a long reply in a thread. The rest is left out. */
+  channelPartsMax: 20,
+  /** Living agents of one channel. */
+  channelAgentsMax: 10_000,
   metadataKeysMax: 64,
   metadataBytesMax: 16 * 1024,
   /** Automatic attempts without progress before only a person can continue the turn. */

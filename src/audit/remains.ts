@@ -74,7 +74,7 @@ function* recordsBehind(
 /** `knownSeq`: the last record that the snapshot covers. Its settings already include that record's. */
 function add(remains: Remains, record: SessionRecord, knownSeq: number): void {
   remains.last_seq = Math.max(remains.last_seq, record.seq)
-  if (record.kind === 'mail.delivered' || record.kind.startsWith('agent.'))
+  if (/^(mail\.delivered|channel\.taken|agent\..*)$/.test(record.kind))
     remains.delivered.push((record as { message_id: string }).message_id)
   if (record.kind === 'mail.delivered' && record.mail_kind === 'request')
     remains.requests.push({ message_id: record.message_id, from: record.from })
@@ -86,6 +86,8 @@ function add(remains: Remains, record: SessionRecord, knownSeq: number): void {
   if (record.seq <= knownSeq) return
   const { seq: _, ts: __, batch: ___, crc: ____, ...said } = record as SessionRecord & { crc?: string }
   if (record.kind === 'session.configured') remains.settings.push(said as NewRecord)
+  if (record.kind === 'channel.cursor')
+    remains.settings.push({ kind: 'channel.cursor', cursor: record.cursor })
   if (record.kind === 'provider.state') remains.settings.push({ kind: 'provider.state', state: record.state })
 }
 
@@ -98,9 +100,11 @@ function hashesIn(record: SessionRecord, lostKeys: LostKeys): string[] {
 
 function settingsOf(state: State): NewRecord[] {
   const { instructions, options, model, workspace, title, allow, metadata, provider_state } = state
+  const cursor = state.channel?.cursor ?? null
   const noted = Object.keys(metadata).length === 0 ? {} : { metadata }
   return [
     { kind: 'session.configured', instructions, options, model, workspace, title, allow, ...noted },
+    ...(cursor === null ? [] : [{ kind: 'channel.cursor' as const, cursor }]),
     ...(provider_state === null ? [] : [{ kind: 'provider.state' as const, state: provider_state }]),
   ]
 }

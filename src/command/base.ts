@@ -20,6 +20,7 @@ import { resolveRelative } from '../tree/relations.js'
 import { Shutdown } from '../turn/stop.js'
 import { boundsFrom } from './bounds.js'
 import { callingAgent } from './caller.js'
+import { channelVariables } from './channels.js'
 import { SETTING_KEYS } from './config-text.js'
 import { live } from './flags.js'
 import { homeAddress } from './home-address.js'
@@ -66,7 +67,7 @@ export abstract class BaseCommand extends PrintingCommand {
     return homeAddress(() => this.pluginFacts)
   }
 
-  private get pluginFacts(): Iterable<PluginFacts> {
+  protected get pluginFacts(): Iterable<PluginFacts> {
     return this.config.plugins.values() as Iterable<PluginFacts>
   }
 
@@ -131,7 +132,12 @@ export abstract class BaseCommand extends PrintingCommand {
       shutdown: this.shutdown,
       caller: this.caller,
       command: this.commandLine,
-      outbound: outboundOf(store, settings.notifyTargets(), this.commandLine, note, options.sendsPending),
+      outbound: outboundOf(store, settings.notifyTargets(), {
+        command: this.commandLine,
+        note,
+        sendsPending: options.sendsPending === true,
+        variables: channelVariables(settings.channels()),
+      }),
     }
     this.openContext = withDeliveries(parts, { isOn: options.drains !== false })
     return this.openContext

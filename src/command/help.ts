@@ -5,7 +5,7 @@ import { EXIT_MEANINGS } from './exit-codes.js'
 
 const GROUPS = {
   START: ['spawn', 'fork', 'import', 'set', 'providers', 'providers add', 'models', 'plugins'],
-  TALK: ['send', 'retry', 'wait', 'log', 'search', 'export', 'inbox', 'outbox', 'notify test'],
+  TALK: ['send', 'retry', 'wait', 'log', 'search', 'export', 'inbox', 'outbox', 'notify test', 'channel run'],
   DECIDE: ['answer', 'approve', 'deny', 'resume', 'token rotate'],
   OPERATE: [
     'list',

@@ -5,15 +5,21 @@ import { type NotifyTarget, notifyRules } from '../outbound/notify.js'
 import { CommandOutbound, type Outbound } from '../outbound/outbound.js'
 import type { Store } from '../storage/store.js'
 
+interface OutboundOptions {
+  command: string
+  note(text: string): void
+  /** Whether the command is there to send what is pending. */
+  sendsPending: boolean
+  /** Further variables of the environment with secrets, such as those of channels. */
+  variables: string[]
+}
+
 export function outboundOf(
   store: Store,
   targets: NotifyTarget[],
-  command: string,
-  note: (text: string) => void,
-  /** Whether the command is there to send what is pending. */
-  sendsPending = false,
+  { command, note, sendsPending, variables: names }: OutboundOptions,
 ): Outbound {
-  const variables = takeVariables(targets)
+  const variables = takeVariables(targets, names)
   return new CommandOutbound({
     store,
     command,
@@ -31,14 +37,13 @@ export function outboundOf(
 }
 
 /** Removes the secrets of targets from the environment, so that no tool and no program of a turn gets them. */
-function takeVariables(targets: NotifyTarget[]): Map<string, string> {
+function takeVariables(targets: NotifyTarget[], others: string[]): Map<string, string> {
   const values = new Map<string, string>()
-  for (const { url, secret, token } of targets) {
-    for (const place of [url, secret, token]) {
-      if (typeof place !== 'object' || !('env' in place)) continue
-      const value = process.env[place.env]
-      if (value !== undefined) values.set(place.env, value)
-    }
+  const places = targets.flatMap(({ url, secret, token }) => [url, secret, token])
+  const names = places.flatMap((place) => (typeof place === 'object' && 'env' in place ? [place.env] : []))
+  for (const name of [...names, ...others]) {
+    const value = process.env[name]
+    if (value !== undefined) values.set(name, value)
   }
   for (const name of values.keys()) delete process.env[name]
   return values

@@ -2,6 +2,7 @@
 import type { ConfiguredServer, McpServer } from '../schema/config.js'
 import { CONFIG_PREDICATES } from '../schema/generated/config-predicates.js'
 import type { SettingKind } from '../schema/settings.js'
+import { channelsTrouble } from './channels.js'
 import { parseDuration } from './durations.js'
 import { targetsTrouble } from './notify-targets.js'
 
@@ -14,12 +15,14 @@ export const EXPECTED: Record<SettingKind, string> = {
   names: 'tool names separated by commas, all, or none',
   unknown_tool: 'stop or continue',
   targets: 'an array of targets: [{"name": "…", "on": ["waiting", "failed"], "url": "https://…"}]',
+  channels: 'an array of channels: [{"name": "…", "type": "…", "senders": […], "agent": {…}}]',
   servers: 'an object of servers: {"name": {"command": "…", "args": ["…"], "env": {"NAME": "…"}}}',
 }
 
 export function isValid(kind: SettingKind, value: string): boolean {
   if (kind === 'servers') return parseServers(value) !== undefined
   if (kind === 'targets') return targetsTrouble(value) === undefined
+  if (kind === 'channels') return channelsTrouble(value) === undefined
   if (!isOfKind(kind, value)) return false
   // No pattern says how long a duration may be.
   if (kind === 'duration') return parseDuration(value) !== undefined

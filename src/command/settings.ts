@@ -3,6 +3,7 @@
  * are in src/schema/settings.ts, and a test compares docs/config.md with them. The settings of a provider are its model and
  * its options, which only the provider knows.
  */
+import type { ChannelConfig } from '../channel/config.js'
 import { suggestion } from '../closest.js'
 import { SubstratError } from '../errors.js'
 import type { NotifyTarget } from '../outbound/notify.js'
@@ -12,6 +13,7 @@ import type { McpServer } from '../schema/config.js'
 import type { SettingView } from '../schema/output-home.js'
 import { SETTINGS } from '../schema/settings.js'
 import type { Store } from '../storage/store.js'
+import { parseChannels } from './channels.js'
 import {
   type ConfigValues,
   checkValue,
@@ -132,6 +134,11 @@ export class Settings {
   notifyTargets(): NotifyTarget[] {
     const { value } = this.get('notify')
     return value === null ? [] : parseTargets(value)
+  }
+
+  channels(): ChannelConfig[] {
+    const { value } = this.get('channels')
+    return value === null ? [] : parseChannels(value, this.get('provider').value)
   }
 
   /**

@@ -6,6 +6,7 @@
  * a command: a stop signal, its turn budget, the agent's lock.
  */
 import { shellWord } from '../errors.js'
+import { CHANNEL } from '../format.js'
 import { readClock } from '../host/identity.js'
 import { hostLabel } from '../provider/other-host.js'
 import type { State, Wait } from '../session/state.js'
@@ -56,6 +57,11 @@ export function turnObstacle(state: State, turn: TurnKind, now = readClock): Obs
   if (state.hold) return { kind: 'hold', code: 'ON_HOLD', is: 'on hold', until: 'resume', next: resume }
   if (isGatedShut(state))
     return { kind: 'gate', code: 'GATED', is: 'gated', until: 'ungate', next: `substrat ungate ${word}` }
+  if (state.provider_name === CHANNEL)
+    return {
+      ...{ kind: 'gate', code: 'GATED', is: 'a channel' },
+      ...{ until: 'run', next: `substrat channel run ${word}` },
+    }
   return isBesideProgram(state) ? { kind: 'program', next: declaration ?? resume } : undefined
 }
 

@@ -72,7 +72,8 @@ function protocolOf(url: string): string {
   }
 }
 
-function secretAt(place: SecretPlace, variables: ReadonlyMap<string, string>): string {
+/** Throws an error whose message names the missing secret. */
+export function secretAt(place: SecretPlace, variables: ReadonlyMap<string, string>): string {
   if ('env' in place) {
     const value = variables.get(place.env) ?? process.env[place.env]
     if (value === undefined || value === '') throw new Error(`the variable ${place.env} is not set`)

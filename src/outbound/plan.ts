@@ -37,9 +37,14 @@ export function expiry(
   hasTarget: boolean,
   now: ClockReading,
 ): OutboundResult | undefined {
-  const { outbound_id, expires_at } = entry
+  const { outbound_id, expires_at, thread } = entry
   if (expires_at === null || expires_at > now.at) return undefined
-  return { kind: 'outbound.dropped', outbound_id, reason: hasTarget ? 'expired' : 'no_target' }
+  // Only `channel run` has the target of a conversation. Its absence here says nothing about the settings.
+  return {
+    kind: 'outbound.dropped',
+    outbound_id,
+    reason: hasTarget || thread !== null ? 'expired' : 'no_target',
+  }
 }
 
 /** Undefined if the outcome is unknown: the entry stays as it is. */

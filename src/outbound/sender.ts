@@ -11,6 +11,7 @@ import { SubstratError } from '../errors.js'
 import { readClock } from '../host/identity.js'
 import { limits } from '../limits.js'
 import type { OutboundResult } from '../schema/mail.js'
+import type { Button, OutboundReply } from '../schema/types.js'
 import { entriesAfter } from '../session/fold/outbound.js'
 import { openDurable } from '../session/load.js'
 import { readText } from '../session/read.js'
@@ -208,6 +209,8 @@ function messageOf(store: Store, state: State, entry: OutboundEntry): OutboundMe
       thread,
       at: record.ts as string,
       text,
+      ...(record.replies_to === undefined ? {} : { replies_to: record.replies_to as OutboundReply }),
+      ...(record.buttons === undefined ? {} : { buttons: record.buttons as Button[] }),
     }
   } finally {
     log?.close()

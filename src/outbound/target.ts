@@ -1,4 +1,5 @@
 /** A target, as the sender needs it. Notifications provide it, and so may channels. */
+import type { Button, OutboundReply } from '../schema/types.js'
 import type { OutboundEvent } from '../schema/words.js'
 
 /** The same at every attempt, because all of it is in the log. */
@@ -13,6 +14,9 @@ export interface OutboundMessage {
   /** When it was queued. */
   at: string
   text: string
+  /** Only of a message of a conversation: the message there that it answers, and answers that a person can choose. */
+  replies_to?: OutboundReply
+  buttons?: Button[]
 }
 
 /**

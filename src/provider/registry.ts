@@ -8,7 +8,7 @@ import { pathToFileURL } from 'node:url'
 import { withTimeout } from '../clock.js'
 import { suggestion } from '../closest.js'
 import { SubstratError } from '../errors.js'
-import { isPlainObject } from '../format.js'
+import { CHANNEL, isPlainObject } from '../format.js'
 import type { PluginManifest } from '../schema/config.js'
 import { PLUGIN_PREDICATES } from '../schema/generated/plugin-predicates.js'
 import type { Provider, ProviderSettings } from './contract.js'
@@ -49,6 +49,9 @@ const BUILT_IN: ProviderEntry[] = [
   builtIn('exec', async () => (await import('./exec.js')).exec),
 ]
 
+/** The provider of channels, which no person chooses. */
+const OF_CHANNELS = builtIn(CHANNEL, async () => (await import('./channel.js')).channel)
+
 export class ProviderRegistry {
   private entries: ProviderEntry[] | undefined
 
@@ -73,7 +76,7 @@ export class ProviderRegistry {
 
   /** Throws PROVIDER_NOT_FOUND, or PROVIDER_MISCONFIGURED if the module cannot be loaded or is not a provider. */
   async load(name: string): Promise<Provider> {
-    const found = BUILT_IN.find((entry) => entry.name === name) ?? this.onlyEntry(name)
+    const found = [...BUILT_IN, OF_CHANNELS].find((entry) => entry.name === name) ?? this.onlyEntry(name)
     let provider: Provider
     try {
       provider = await withTimeout(

@@ -41,7 +41,41 @@ const target = z
   })
   .meta({ id: 'notify_target', description: 'Where notifications go.' })
 
-/** The values of each kind. `servers` are an object here, `targets` an array, and both are JSON in an environment variable. */
+const people = z.array(text.regex(/^[^\s]{1,320}$/))
+
+const channelAgent = z
+  .object({
+    provider: text
+      .regex(/^[\w.-]{1,64}$/)
+      .optional()
+      .describe('Default: the setting `provider`.'),
+    model: text.optional(),
+    system: text.optional().describe('Instructions.'),
+    options: texts.optional().describe('Options of the provider.'),
+    allow: z.array(text).optional().describe('Tools that need no approval.'),
+    workspace: text.regex(/^\//).describe('An absolute path.'),
+  })
+  .meta({ id: 'channel_agent', description: 'How the agent of a new thread is spawned.' })
+
+const channel = z
+  .object({
+    name: text.regex(/^[a-z0-9][a-z0-9-]{0,31}$/).describe('The name of its session, a root agent.'),
+    type: text.regex(/^[a-z0-9][a-z0-9-]{0,31}$/).describe('The channel plugin, such as `telegram`.'),
+    options: z
+      .record(text, z.union([text, secret]))
+      .optional()
+      .describe('Options of the plugin.'),
+    senders: people.describe(
+      'The people whose messages are taken. `*` is everyone that the platform lets in.',
+    ),
+    approvers: people.optional().describe('The people who may approve, deny and answer. Default: none.'),
+    agent: channelAgent,
+    tries: z.int().min(1).max(10).optional().describe('Attempts per outgoing message. Default 3.'),
+    expires: duration.optional().describe('How long an outgoing message is tried. Default 1d.'),
+  })
+  .meta({ id: 'channel', description: 'A conversation service whose threads are agents.' })
+
+/** The values of each kind. `servers` are an object here, `targets` and `channels` arrays, and all are JSON in an environment variable. */
 export const kinds = {
   text: text.regex(/^[\s\S]{1,1000}$/),
   count: text.regex(/^([1-9]\d{0,2}|1000)$/),
@@ -52,6 +86,7 @@ export const kinds = {
   unknown_tool: z.enum(['stop', 'continue']),
   servers: z.record(text.regex(/^[a-zA-Z0-9-]{1,32}$/), server),
   targets: z.array(target),
+  channels: z.array(channel),
 } satisfies Record<SettingKind, z.ZodType>
 
 /** A count may also be a JSON number. */
@@ -80,13 +115,19 @@ export const plugin = z
       .record(text, text)
       .optional()
       .describe('The module of each store, by the scheme of its URLs, relative to the package.'),
+    channels: z
+      .record(text, text)
+      .optional()
+      .describe('The module of each channel, by its type, relative to the package.'),
   })
-  .describe("The section `substrat` in the package.json of a provider's package.")
+  .describe('The section `substrat` in the package.json of a plugin.')
 
 export type ConfiguredServer = z.infer<typeof server>
 /** An MCP server of the settings, with its defaults. */
 export type McpServer = Required<ConfiguredServer>
 /** A target of `notify` as it is in config.json. */
 export type ConfiguredTarget = z.infer<typeof target>
+/** A channel as it is in config.json. */
+export type ConfiguredChannel = z.infer<typeof channel>
 export type SecretPlace = z.infer<typeof secret>
 export type PluginManifest = z.infer<typeof plugin>

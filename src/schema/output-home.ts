@@ -126,6 +126,15 @@ export const notifyTested = z
     ),
   })
   .describe('The result of each target.')
+export const channelRan = z
+  .object({
+    channel: text,
+    agent: uuid.describe('Its session.'),
+    received: integer.describe('New messages of allowed senders.'),
+    ignored: integer.describe('Messages of other senders.'),
+  })
+  .describe('The counts of `channel run` at its end.')
+export type ChannelRan = z.infer<typeof channelRan>
 export type NotifyTested = z.infer<typeof notifyTested>
 
 export const editedConfig = z

@@ -29,6 +29,7 @@ export const OUTPUTS = {
   inbox: overview.inbox,
   outbox: overview.outbox,
   'notify test': homes.notifyTested,
+  'channel run': homes.channelRan,
   deliver: agents.delivered,
   wait: agents.waited,
   show: agents.shown,

@@ -5,6 +5,7 @@
  * docs/format.md, the JSON Schemas and the validators are made from these definitions.
  */
 import { z } from 'zod'
+import { channel } from './kinds/channel.js'
 import { mail, reminders } from './kinds/mail.js'
 import { outbound } from './kinds/outbound.js'
 import { reserved } from './kinds/reserved.js'
@@ -31,6 +32,7 @@ export const RECORD_SECTIONS = {
   Mail: mail,
   Reminders: reminders,
   'Outbound messages': outbound,
+  Channels: channel,
   Control: control,
   'Clock and status': clock,
   Reserved: reserved,
@@ -47,6 +49,7 @@ export const RECORDS = {
   ...mail,
   ...reminders,
   ...outbound,
+  ...channel,
   ...control,
   ...clock,
 }

@@ -10,6 +10,7 @@ export type SettingKind =
   | 'unknown_tool'
   | 'servers'
   | 'targets'
+  | 'channels'
 
 interface Setting {
   kind: SettingKind
@@ -109,5 +110,11 @@ export const SETTINGS = {
     default: null,
     env: 'SUBSTRAT_NOTIFY',
     help: 'targets of notifications when a turn waits, fails or ends, as JSON',
+  },
+  channels: {
+    kind: 'channels',
+    default: null,
+    env: 'SUBSTRAT_CHANNELS',
+    help: 'conversation services whose threads are agents, as JSON',
   },
 } as const satisfies Record<string, Setting>

@@ -10,6 +10,7 @@ import {
   framed,
   group,
   integer,
+  outboundReply,
   reading,
   sessionUsage,
   text,
@@ -54,6 +55,28 @@ const outboundEntry = z
     expires_at: time.nullable(),
   })
   .meta({ id: 'outbound_entry', description: 'A message that must leave the machine.' })
+
+const channelThread = z
+  .object({
+    thread: text,
+    agent_id: uuid,
+    latest: outboundReply.describe('The latest message that came from it.'),
+    announced: integer.describe('The latest wait that the thread knows: a seq in the log of its agent.'),
+  })
+  .meta({ id: 'channel_thread', description: 'A conversation on the platform, and its agent.' })
+
+const channelMessage = z
+  .object({ message_id: uuid, agent_id: uuid, at: location.describe('Its `channel.received`.') })
+  .meta({ id: 'channel_message', description: 'A message from the platform that was not passed on yet.' })
+
+const channelState = z
+  .object({
+    cursor: text.nullable().describe('The place in the messages of the platform.'),
+    threads: z.array(channelThread).describe('The last one of a thread has its agent.'),
+    pending: z.array(channelMessage),
+    received: z.array(uuid).describe('The latest 2,000 message ids.'),
+  })
+  .meta({ id: 'channel_state', description: 'The state of a channel.' })
 
 const reminder = z
   .object({
@@ -197,6 +220,7 @@ const state = z
       .array(outboundEntry)
       .optional()
       .describe('The pending outbound messages, oldest first. Absent if there are none.'),
+    channel: channelState.optional().describe('Only of a channel.'),
     moved: moved
       .optional()
       .describe('Absent unless a move has closed the session. `state` is then `terminated`.'),
@@ -220,3 +244,4 @@ export type Reminder = z.infer<typeof reminder>
 export type RecordedServer = z.infer<typeof recordedServer>
 /** The place of a key's run in the log. */
 export type KeyEntry = z.infer<typeof keyEntry>
+export type ChannelState = z.infer<typeof channelState>

@@ -125,6 +125,14 @@ export const reading = z
   })
   .meta({ id: 'clock', description: 'A reading of the clocks ([time](#time)).' })
 
+export const outboundReply = z
+  .object({ remote_id: text, sender: text, context: text.optional() })
+  .meta({ id: 'outbound_reply', description: 'A message of a conversation outside the home.' })
+
+export const button = z
+  .object({ label: text, text: text.describe('The message that choosing it sends.') })
+  .meta({ id: 'button', description: 'An answer that a person can choose.' })
+
 /** The object of a framed line. */
 export function framed<S extends z.ZodRawShape>(
   schema: z.ZodObject<S>,
@@ -154,3 +162,6 @@ export type Ask = z.infer<typeof ask>
 export type PromptSource = z.infer<typeof source>
 /** A request that was delivered in a lost part of the log. */
 export type LostRequest = z.infer<typeof lostRequest>
+/** A message of a conversation outside the home, which an outbound message answers. */
+export type OutboundReply = z.infer<typeof outboundReply>
+export type Button = z.infer<typeof button>

@@ -111,6 +111,11 @@ export const OUTBOUND_DROPS = [
   'superseded',
 ] as const
 
+/** The fates of a message that a channel received. */
+export const CHANNEL_OUTCOMES = ['delivered', 'decided', 'refused'] as const
+
+export type ChannelOutcome = (typeof CHANNEL_OUTCOMES)[number]
+
 /** The rows of the recovery table. */
 export const RECOVERY_ROWS = ['A', 'B', 'C', 'D', 'E', 'F', 'G', 'H', 'H2', 'I', 'J'] as const
 

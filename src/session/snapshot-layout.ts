@@ -113,6 +113,7 @@ const LAYOUT: Record<keyof State, Form | null> = {
   lost: later,
   imported: later,
   outbound: later,
+  channel: later,
   moved: later,
 }
 

@@ -1,5 +1,6 @@
 /** The types of the state, which `fold` computes from a log. */
 export type {
+  ChannelState,
   KeyEntry,
   Moved,
   OutboundEntry,

@@ -5,6 +5,7 @@ import { OUTPUTS } from '../../src/schema/outputs.js'
 import { House } from '../support/cli.js'
 import { Gate } from '../support/gate.js'
 import { checkedCommands, checkPrinted, checkShape } from '../support/output-shapes.js'
+import { linkChannelPlugin, newPlatform } from '../support/platform.js'
 import { writePlugin } from '../support/plugin.js'
 
 test('the JSON of every command has the shape of src/schema', async () => {
@@ -49,6 +50,11 @@ test('the JSON of every command has the shape of src/schema', async () => {
   await json('search', 'hello')
   await json('config', 'set', 'notify', JSON.stringify([{ name: 'n', on: ['failed'], run: ['true'] }]))
   await json('notify', 'test')
+  const workspace = linkChannelPlugin(house)
+  const platform = await newPlatform()
+  const channel = { name: 'chat', type: 'loopback', senders: ['ann'], options: { url: platform.url } }
+  await json('config', 'set', 'channels', JSON.stringify([{ ...channel, agent: { workspace } }]))
+  await json('channel', 'run', 'chat', '--once')
   await json('unlock', 'a')
   await json('config', 'list')
   await json('config', 'get', 'timeout')

@@ -25,6 +25,7 @@ const SECTIONS: Record<string, Record<string, z.ZodObject>> = {
   inbox: { inbox: OUTPUTS.inbox },
   outbox: { outbox: OUTPUTS.outbox },
   'notify test': { 'notify test': OUTPUTS['notify test'] },
+  'channel run': { 'channel run': OUTPUTS['channel run'] },
   deliver: { deliver: OUTPUTS.deliver },
   wait: { wait: OUTPUTS.wait },
   show: { show: OUTPUTS.show },

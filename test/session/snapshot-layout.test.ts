@@ -51,7 +51,8 @@ test('the schema of the snapshot has the fields of the file, in their order', ()
   const queued: NewRecord = {
     ...{ kind: 'outbound.queued', outbound_id: ID, target: 'ops', event: 'message', content: '' },
   }
-  const { state } = encodeBatch(undefined, [CREATED, imported, KEPT, REBUILT, queued])
+  const cursor: NewRecord = { kind: 'channel.cursor', cursor: '1' }
+  const { state } = encodeBatch(undefined, [CREATED, imported, KEPT, REBUILT, queued, cursor])
   const { moved } = encodeBatch(undefined, [CREATED, MOVED]).state
   const names = Object.keys(JSON.parse(String(encodeSnapshot({ ...state, ...(moved && { moved }) }))))
   expect(Object.keys(snapshot.shape)).toEqual(names)

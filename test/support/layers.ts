@@ -16,6 +16,7 @@ export const LAYERS = [
   'src/audit',
   'src/dispatch',
   'src/operations',
+  'src/channel',
   'src/command',
   'commands',
 ]

@@ -1,6 +1,6 @@
 /** The records of outbound messages, which must leave the machine. */
 import { z } from 'zod'
-import { content, integer, reading, text, time, uuid } from '../types.js'
+import { button, content, integer, outboundReply, reading, text, time, uuid } from '../types.js'
 import { OUTBOUND_DROPS, OUTBOUND_EVENTS } from '../words.js'
 import { kind, message_id, run_id } from './kind.js'
 
@@ -21,6 +21,8 @@ export const outbound = {
     run_id: run_id.optional(),
     thread: text.optional().describe('The conversation at the target.'),
     content,
+    replies_to: outboundReply.optional().describe('The message at the target that it answers.'),
+    buttons: z.array(button).optional().describe('Answers that a person can choose.'),
     expires_at: time.optional().describe('It is dropped if it was not sent by then.'),
   }),
   'outbound.sent': kind('The target accepted it.', {

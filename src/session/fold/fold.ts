@@ -11,6 +11,7 @@ import { SessionStateError } from '../../errors.js'
 import type { Usage } from '../../schema/types.js'
 import type { SessionRecord } from '../records.js'
 import type { Location, Run, State } from '../state.js'
+import { channelAnnounced, channelCursor, channelHandled, channelReceived } from './channel.js'
 import { rebaseClock } from './clock.js'
 import {
   foldControl,
@@ -163,6 +164,16 @@ function apply(next: State, record: SessionRecord, at: Location): State {
       const noted = record.message_id === undefined ? next : foldNoted(next, record.message_id)
       return outboundResult(noted, record)
     }
+    case 'channel.received':
+      return channelReceived(next, record, at)
+    case 'channel.cursor':
+      return channelCursor(next, record)
+    case 'channel.handled':
+      return channelHandled(next, record)
+    case 'channel.taken':
+      return foldNoted(next, record.message_id)
+    case 'channel.announced':
+      return channelAnnounced(next, record)
     case 'clock.set_back':
       return rebaseClock(next, record.clock)
     case 'reminder.set':

@@ -129,7 +129,7 @@ export function foldRebuilt(next: State, record: NewRecord<'session.rebuilt'> & 
 export function foldImported(next: State, at: Location): State {
   if (next.run?.status === 'open' || next.warm !== undefined)
     throw new SessionStateError('a session with an open run or a server cannot be a copy')
-  const { lost: _, outbound: __, ...kept } = next
+  const { lost: _, outbound: __, channel: ___, ...kept } = next
   return {
     ...kept,
     gate: { isGated: false, permits: 0 },

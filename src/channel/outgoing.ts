@@ -1,0 +1,190 @@
+/**
+ * The agents' mail to the channel, and their waits, become outbound messages of the channel.
+ *
+ * Invariants: a message is taken from the inbox in the batch that queues it. Messages of one thread keep their order. Nothing is
+ * taken while the queue is full, so nothing is dropped for that.
+ *
+ * On disk after a crash: the message is still in the inbox, or it is queued.
+ */
+import { clock } from '../clock.js'
+import { idOfKey } from '../dispatch/keyed-message.js'
+import { SubstratError } from '../errors.js'
+import { readClock } from '../host/identity.js'
+import { limits } from '../limits.js'
+import { replyId } from '../mail/answers.js'
+import { listPending, syncBeforeForgetting } from '../mail/inbox.js'
+import type { Message } from '../mail/message.js'
+import { post } from '../mail/post.js'
+import type { OutboundTarget } from '../outbound/target.js'
+import type { Button } from '../schema/types.js'
+import { deriveId } from '../session/ids.js'
+import { readContinuedRun } from '../session/past-run.js'
+import { readableState } from '../session/peek-state.js'
+import { readRecord } from '../session/read.js'
+import type { NewRecord } from '../session/records.js'
+import type { Session } from '../session/session.js'
+import type { ChannelState, State, Wait } from '../session/state.js'
+import { openWait, waitIsGood } from '../session/status.js'
+import type { Store } from '../storage/store.js'
+import { timeoutSignal } from '../timeout-signal.js'
+import type { ChannelConfig } from './config.js'
+import type { ChannelConnection } from './contract.js'
+import { failureOf } from './load.js'
+import { ChannelLog, NO_CHANNEL } from './log.js'
+import { partsOf } from './parts.js'
+import { codeOf, ENDED_TEXT, failureText, unknownText, waitText } from './texts.js'
+
+/** Limit of one attempt. */
+const SEND_MS_MAX = 60_000
+
+export interface Saying {
+  config: ChannelConfig
+  textCharactersMax: number
+}
+
+type Thread = ChannelState['threads'][number]
+
+/** The outbound messages of one text. `cause`: their ids follow from it. */
+export function saidRecords(
+  { config, textCharactersMax }: Saying,
+  channelId: string,
+  { thread, latest }: Pick<Thread, 'thread' | 'latest'>,
+  { cause, text, buttons }: { cause: string; text: string; buttons?: Button[] | undefined },
+): NewRecord[] {
+  const parts = partsOf(text, textCharactersMax, limits.channelPartsMax)
+  const expires_at = new Date(clock.now() + config.lifetimeMs).toISOString()
+  return parts.map((content, index) => ({
+    kind: 'outbound.queued' as const,
+    outbound_id: deriveId(channelId, 'outbound', cause, String(index)),
+    target: config.name,
+    event: 'message' as const,
+    thread,
+    content,
+    replies_to: latest,
+    ...(buttons === undefined || index < parts.length - 1 ? {} : { buttons }),
+    expires_at,
+  }))
+}
+
+/** Queues the mail of the agents, as much as there is room for. */
+export function takeMail(store: Store, session: Session, saying: Saying, note: (text: string) => void): void {
+  const records: NewRecord[] = []
+  const { state } = session
+  let room = ChannelLog.roomIn(state)
+  let count = 0
+  for (const message of listPending(store, state)) {
+    const thread = (state.channel ?? NO_CHANNEL).threads.find(({ agent_id }) => agent_id === message.from)
+    const text = thread === undefined ? undefined : textOf(store, message)
+    const said =
+      text === undefined || thread === undefined
+        ? []
+        : saidRecords(saying, session.id, thread, { cause: message.message_id, text })
+    if (said.length > room || count === limits.mailsTakenMax) break
+    if (thread === undefined)
+      note(`a ${message.kind} from ${message.from_path} belongs to no thread; it is dropped`)
+    if (message.kind === 'request') answerRequest(store, state, message, thread !== undefined)
+    room -= said.length
+    count += 1
+    records.push({ kind: 'channel.taken', message_id: message.message_id }, ...said)
+  }
+  if (records.length === 0) return
+  syncBeforeForgetting(session, count)
+  session.append(records)
+}
+
+/** A channel takes no turn, so it has no other answer. A crash before the batch repeats it with the same id. */
+function answerRequest(store: Store, { id, path }: State, message: Message, isPosted: boolean): void {
+  try {
+    post(
+      store,
+      {
+        message_id: replyId(message.message_id),
+        from: id,
+        from_path: path,
+        to: message.from,
+        kind: 'response',
+        content: isPosted
+          ? 'Posted to the conversation. An answer comes as a new message.'
+          : `${path} is a channel; only the agents of its threads can write to it.`,
+        reply_to: message.message_id,
+      },
+      { isRepeat: true },
+    )
+  } catch (error) {
+    if (!(error instanceof SubstratError) || error.code !== 'UNDELIVERABLE') throw error
+  }
+}
+
+/** Undefined: the thread does not get it. */
+function textOf(store: Store, message: Message): string | undefined {
+  if (message.kind !== 'error') return message.content.trim() === '' ? undefined : message.content
+  // A failure of a turn that no person in the thread asked for, such as one of the operator.
+  if (message.reply_to === null) return undefined
+  const state = readableState(store, message.from)
+  if (state === undefined) return unknownText(message.content)
+  if (state.state === 'terminated') return ENDED_TEXT
+  const run = runOf(store, state, message.reply_to)
+  return run === undefined ? unknownText(message.content) : failureText(run)
+}
+
+function runOf(store: Store, state: State, requestId: string) {
+  const { run } = state
+  if (run?.requests.some(({ message_id }) => message_id === requestId) === true) return run
+  const entry = state.keys.findLast(({ key }) => idOfKey(state.id, key) === requestId)
+  return entry === undefined ? undefined : readContinuedRun(store, state.id, entry)
+}
+
+/** The wait of an agent of which its thread was not told. */
+export interface NewWait {
+  agentId: string
+  wait: Wait
+  text: string
+  buttons?: Button[]
+}
+
+export function newWaits(store: Store, { threads }: ChannelState, agentIds: Set<string>): NewWait[] {
+  return threads.flatMap(({ agent_id: agentId, announced }) => {
+    const state = agentIds.has(agentId) ? readableState(store, agentId) : undefined
+    const wait = state === undefined ? null : openWait(state)
+    if (state === undefined || wait === null || wait.since_seq === announced) return []
+    if (!waitIsGood(state, wait, readClock())) return []
+    const record = readRecord(store, agentId, wait.at)
+    const asks = record?.kind === 'run.waiting' ? (record.asks ?? []) : []
+    const said = waitText(wait, asks, codeOf(agentId, wait))
+    return said === undefined ? [] : [{ agentId, wait, ...said }]
+  })
+}
+
+/** Queues the message about the wait. */
+export function announce(session: Session, saying: Saying, { agentId, wait, text, buttons }: NewWait): void {
+  const { state } = session
+  const thread = (state.channel ?? NO_CHANNEL).threads.find(({ agent_id }) => agent_id === agentId)
+  if (thread === undefined || thread.announced === wait.since_seq) return
+  const cause = deriveId(agentId, 'wait', String(wait.since_seq))
+  const said = saidRecords(saying, session.id, thread, { cause, text, buttons })
+  if (said.length > ChannelLog.roomIn(state)) return
+  session.append([{ kind: 'channel.announced', agent_id: agentId, since_seq: wait.since_seq }, ...said])
+}
+
+/** The platform, as the sender of outbound messages sees it. */
+export function channelTarget(connection: ChannelConnection, { triesMax }: ChannelConfig): OutboundTarget {
+  return {
+    triesMax,
+    async send(message, signal) {
+      const { thread, text, outbound_id: idempotencyId, replies_to, buttons } = message
+      if (thread === null || replies_to === undefined) return { outcome: 'refused', why: 'it has no thread' }
+      const { remote_id: id, ...reply } = replies_to
+      const ends = AbortSignal.any([signal, timeoutSignal(SEND_MS_MAX)])
+      try {
+        const said = { thread, text, idempotencyId, replyTo: { id, ...reply } }
+        const sent = await connection.send({ ...said, ...(buttons === undefined ? {} : { buttons }) }, ends)
+        return { outcome: 'accepted', ...(sent.id === undefined ? {} : { remoteId: sent.id }) }
+      } catch (error) {
+        if (signal.aborted) return { outcome: 'unknown' }
+        const { permanent, why, retryAfterMs } = failureOf(error)
+        if (permanent) return { outcome: 'refused', why }
+        return { outcome: 'failed', why, ...(retryAfterMs === undefined ? {} : { retryAfterMs }) }
+      }
+    },
+  }
+}
