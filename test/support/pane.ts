@@ -1,5 +1,6 @@
 /** One command in a terminal of a given size, which tmux provides. Its times are not shown. */
 import { spawnSync } from 'node:child_process'
+import { readFileSync } from 'node:fs'
 import path from 'node:path'
 import { afterAll } from 'vitest'
 import type { House } from './cli.js'
@@ -13,16 +14,19 @@ afterAll(() => {
 
 export class Pane {
   private readonly socket: string
+  private readonly recording: string
   private readonly env: Record<string, string>
 
   /** `line` is a line for sh. The terminal stays after its end, and shows its exit status. */
   constructor(house: House, columns: number, line: string, rows = 24) {
     this.socket = path.join(house.root, `tmux-${++panes}`)
+    this.recording = `${this.socket}.recording`
     this.env = { ...house.env, LANG: 'C.UTF-8' }
-    const script = `${line}; echo "[exit $?]"; exec tail -f /dev/null`
+    const script = `tmux wait-for recorded; ${line}; echo "[exit $?]"; exec tail -f /dev/null`
     const size = ['-x', String(columns), '-y', String(rows)]
     open.add(this)
     this.tmux('new-session', '-d', ...size, '-c', house.workspace, script)
+    this.tmux('pipe-pane', `cat > '${this.recording}'`, ';', 'wait-for', '-S', 'recorded')
   }
 
   close(): void {
@@ -44,6 +48,11 @@ export class Pane {
     return this.show()
       .replace(/\b\d+m\d\ds\b|\b[\d.]+ s\b/g, 'T')
       .replace(/\b[\d.]+\/s\b/g, 'R/s')
+  }
+
+  /** All that the command has written to the terminal, with the control sequences that redraw lines. */
+  get recorded(): string {
+    return readFileSync(this.recording, 'utf8')
   }
 
   /** Waits until it shows this, and returns the pane at that moment. */

@@ -162,7 +162,7 @@ describe.skipIf(!hasTmux)('several agents in a terminal (needs tmux)', () => {
     const status = (name: string, pane: string): string | undefined =>
       pane.split('\n').find((line) => line.startsWith(`${name} · `))
     const terminal = new Pane(house, 100, `${shellLine(house, 'deliver', '--all')} 2>&1`)
-    const pane = await terminal.until(/(\w+ · shell.* in 0 out\n){3}0 of 3 agents visited/)
+    const pane = await terminal.until(/(\w+ · shell.* in 0 out\n){3}0 of 3 agents visited · R\/s/)
     for (const name of ['ada', 'bob', 'eve'])
       expect(status(name, pane)).toBe(
         `${name} · shell: until [ -e ${name} ]; do sleep 0.05; done · T · turn T · 1 in 0 out`,
