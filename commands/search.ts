@@ -37,7 +37,7 @@ export default class Search extends BaseCommand {
     })
     const isMeant = agentFilter(flags.agent)
     const request = { text: args.text, since: flags.since, isMeant, isRead: () => this.isRead }
-    const damage = searchHome(store, request, (match) => {
+    const damage = await searchHome(store, request, (match) => {
       if (this.jsonEnabled()) this.printJsonLine(match)
       else process.stdout.write(text.lines(match))
     })

@@ -14,6 +14,7 @@ import { plot } from './bench/plot.js'
 import { programRows } from './bench/programs.js'
 import type { Run } from './bench/run.js'
 import { homeRows, logRows } from './bench/scale.js'
+import { searchRows } from './bench/search.js'
 import { sizeRows } from './bench/size.js'
 import { startRows } from './bench/start.js'
 import { print, type Row, skippedRow } from './bench/table.js'
@@ -45,6 +46,7 @@ const PARTS: Record<string, (run: Run) => Promise<Row[]>> = {
   wait: waitRows,
   parallel: parallelRows,
   append: appendRows,
+  search: searchRows,
   size: sizeRows,
   tree: treeRows,
 }

@@ -1,5 +1,5 @@
 /** `search`: a text in the logs and blobs of agents. Takes no lock, writes nothing, and reads in parts. */
-import { damagedConversation, SubstratError } from '../errors.js'
+import { damagedConversation, type SubstratError } from '../errors.js'
 import { isBlob } from '../format.js'
 import type { SearchMatch } from '../schema/output-overview.js'
 import type { SessionRecord } from '../session/records.js'
@@ -18,21 +18,33 @@ export interface SearchRequest {
 }
 
 /** Agents: the one that changed last first. Records of an agent: in the order of its log. Returns the error of the last damaged agent. */
-export function searchHome(
+export async function searchHome(
   store: Store,
-  request: SearchRequest,
+  { text, since = '', isMeant, isRead }: SearchRequest,
   onMatch: (match: SearchMatch) => void,
-): SubstratError | undefined {
-  const pattern = literalPattern(request.text)
-  let damage: SubstratError | undefined
-  for (const { id, path, error } of agentsOf(store, request)) {
-    const why = error ?? searchAgent(store, { ...request, pattern }, { id, path }, onMatch)
-    damage = why === undefined ? damage : damagedConversation(`agent ${path ?? id}: ${why}`, REMEDY)
-    // Undamaged records of a damaged log can be found, too.
-    if (error !== undefined) searchAgent(store, { ...request, pattern }, { id, path }, onMatch)
-    if (!request.isRead()) break
+): Promise<SubstratError | undefined> {
+  const sought = { text, pattern: literalPattern(text) }
+  const agents = new Map(agentsOf(store, since, isMeant).map((agent) => [agent.id, agent]))
+  const needle = { text, ignoresCase: ignoresCase(text) }
+  // Undamaged records of a damaged log can be found, too.
+  for await (const { agentId, record: found, error } of store.contents.recordsWith(
+    [...agents.keys()],
+    needle,
+  )) {
+    const agent = agents.get(agentId) as Searched
+    if (error !== undefined) agent.error ??= error.message
+    const record = found as unknown as SessionRecord | undefined
+    if (record !== undefined && record.ts >= since) {
+      const { seq, ts, kind } = record
+      const match = matchIn(store, agentId, record, sought)
+      if (match !== undefined) onMatch({ agent_id: agentId, path: agent.path, seq, ts, kind, ...match })
+    }
+    if (!isRead()) break
   }
-  return damage
+  const damaged = [...agents.values()].findLast(({ error }) => error !== undefined)
+  return damaged === undefined
+    ? undefined
+    : damagedConversation(`agent ${damaged.path ?? damaged.id}: ${damaged.error}`, REMEDY)
 }
 
 const REMEDY = { hint: 'see what is damaged: substrat doctor' }
@@ -44,7 +56,7 @@ interface Searched {
   error?: string
 }
 
-function agentsOf(store: Store, { since = '', isMeant }: SearchRequest): Searched[] {
+function agentsOf(store: Store, since: string, isMeant: SearchRequest['isMeant']): Searched[] {
   return listAgents(store, { roots: false, all: true })
     .filter((agent) => isMeant(agent.path, agent.id))
     .map((agent) =>
@@ -54,29 +66,6 @@ function agentsOf(store: Store, { since = '', isMeant }: SearchRequest): Searche
     )
     .filter(({ at }) => at === '' || at >= since)
     .sort((a, b) => (a.at > b.at ? -1 : a.at < b.at ? 1 : 0))
-}
-
-/** Returns why the agent cannot be searched. */
-function searchAgent(
-  store: Store,
-  { text, pattern, since = '', isRead }: SearchRequest & Sought,
-  { id, path }: Searched,
-  onMatch: (match: SearchMatch) => void,
-): string | undefined {
-  try {
-    for (const found of store.contents.recordsWith(id, { text, ignoresCase: ignoresCase(text) })) {
-      const record = found as unknown as SessionRecord
-      if (record.ts < since) continue
-      const match = matchIn(store, id, record, { text, pattern })
-      const { seq, ts, kind } = record
-      if (match !== undefined) onMatch({ agent_id: id, path, seq, ts, kind, ...match })
-      if (!isRead()) return undefined
-    }
-    return undefined
-  } catch (error) {
-    if (error instanceof SubstratError && error.code === 'CORRUPT') return error.message
-    throw error
-  }
 }
 
 interface Sought {

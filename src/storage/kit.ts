@@ -9,7 +9,7 @@ export { bootId, hostName, ownIdentity, processGroup, processStartTime } from '.
 export { randomUuid } from '../start/random.js'
 export { agentGone, createdElsewhere } from './agent-gone.js'
 export { AgentFiles } from './local-files.js'
-export { contains, recordsFound } from './log/found.js'
+export { contains, oneByOne, recordsFound } from './log/found.js'
 export { beginsWith, damageOf, frame, LF, SUFFIX_BYTES, unframeFile } from './log/frame.js'
 export { eachEntry, findEntry, forgetOld, mergeEntries } from './log/key-entries.js'
 export { finderOf } from './log/needle.js'

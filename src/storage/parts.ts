@@ -1,5 +1,6 @@
 /** The parts of a store: names, mail, requests and other things between agents. See `store.ts`. */
 import type { Duplex } from 'node:stream'
+import type { SubstratError } from '../errors.js'
 import type { ProgramFiles } from '../files/program-files.js'
 import type { JsonObject } from '../format.js'
 import type { Unframed } from './log/frame.js'
@@ -270,12 +271,17 @@ interface OutputFile {
 export interface Contents {
   /**
    * Undamaged records of whole batches that may contain the text, in a string or in a blob that they name: each that does, and
-   * perhaps others. No record is left out because of how JSON writes its text.
+   * perhaps others. No record is left out because of how JSON writes its text. The agents come in that order, and their records
+   * in the order of their logs. A CORRUPT agent has an error instead of further records.
    */
-  recordsWith(agentId: string, needle: Needle): Iterable<JsonObject>
+  recordsWith(agentIds: string[], needle: Needle): AsyncIterable<RecordFound>
   /** The parts of a blob in order. None if it is missing. Not checked against its hash. */
   blobParts(agentId: string, reference: BlobReference): Iterable<Buffer>
 }
+
+export type RecordFound =
+  | { agentId: string; record: JsonObject; error?: undefined }
+  | { agentId: string; record?: undefined; error: SubstratError }
 
 export interface Needle {
   text: string

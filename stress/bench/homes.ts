@@ -23,7 +23,7 @@ const NO_TOOLS: ToolPolicy = { kindOf: () => 'unknown' }
 const CHUNK_BYTES = 8 * 1024 * 1024
 
 /**
- * Appends turns with the same message until the log has that many records. The snapshot stays behind, as after a kill:
+ * Appends turns until the log has that many records, by default with the same message. The snapshot stays behind, as after a kill:
  * the next command folds the rest once.
  */
 export function lengthenLog(
@@ -31,6 +31,7 @@ export function lengthenLog(
   name: string,
   recordsMin: number,
   keyOf: (turn: number) => string | null = () => null,
+  messageOf: (turn: number) => string = () => MESSAGE,
 ): number {
   const store = FileStore.openForRead(home) as FileStore
   const id = resolveAgent(store, name)
@@ -49,8 +50,9 @@ export function lengthenLog(
     if (chunkBytes > CHUNK_BYTES) flush()
   }
   for (let turn = 0; state.last_seq < recordsMin; turn++) {
-    append(question(state, keyOf(turn)))
-    append(answer(state))
+    const message = messageOf(turn)
+    append(question(state, keyOf(turn), message))
+    append(answer(state, message))
   }
   flush()
   store.visits.mark(id)
@@ -205,13 +207,13 @@ function birth(id: string, { name, workspace, parent }: Idle): NewRecord {
 
 export const MESSAGE = 'What is open, and what should be done about it first?'
 
-function question(state: State, key: string | null = null): NewRecord[] {
+function question(state: State, key: string | null = null, message = MESSAGE): NewRecord[] {
   const run = {
     run_id: randomUUID(),
     boot_id: bootId(),
-    prompt: { origin: 'operator' as const, content: MESSAGE },
+    prompt: { origin: 'operator' as const, content: message },
     key,
-    digest: key === null ? null : digestOf(MESSAGE),
+    digest: key === null ? null : digestOf(message),
     turn_timeout_ms: null,
     allow: [],
     steps_max: null,
@@ -220,11 +222,11 @@ function question(state: State, key: string | null = null): NewRecord[] {
   return step(state, { type: 'begin', provider: 'model', run }, NO_TOOLS).records
 }
 
-function answer(state: State): NewRecord[] {
+function answer(state: State, message = MESSAGE): NewRecord[] {
   const usage = { input_tokens: 11, output_tokens: 12 }
   const event = {
     type: 'model_responded' as const,
-    reply: `echo: ${MESSAGE}`,
+    reply: `echo: ${message}`,
     stop: 'end' as const,
     usage,
     calls: [],

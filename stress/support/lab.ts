@@ -57,6 +57,7 @@ const COPIED = [
   'dist/start.cjs',
   'dist/mcp.cjs',
   'dist/read-ahead.cjs',
+  'dist/search.cjs',
   'dist/snapshot-predicates.cjs',
   'package.json',
   'oclif.manifest.json',

@@ -100,17 +100,24 @@ export function movesOf(shared: Shared): EndedMoves {
 export function contentsOf(shared: Shared): Contents {
   const blob = (agentId: string, name: string): Buffer[] =>
     call(shared, agentId, (client) => client.list('read_blob', agentId, name)).map(bytesOf)
+  const { kit } = shared
   return {
-    *recordsWith(agentId, needle) {
-      const { kit } = shared
+    recordsWith: (agentIds, needle) => {
       const finder = kit.finderOf(needle)
-      const [row] = call(shared, agentId, (client) => client.read('open_agent', agentId))
-      if (row === undefined) return
-      const log = openRemoteLog(shared, agentId, Number(row.log_bytes), { from: 0, bytes: Buffer.alloc(0) })
-      const names = call(shared, agentId, (client) => client.list<string>('blob_names', agentId))
-      const found = names.filter((name) => kit.contains(blob(agentId, name), finder))
-      yield* kit.recordsFound(log, finder, new Set(found))
+      return kit.oneByOne(agentIds, (agentId) => recordsOf(agentId, finder))
     },
     blobParts: (agentId, { blob: name }) => blob(agentId, name),
+  }
+
+  function* recordsOf(
+    agentId: string,
+    finder: ReturnType<typeof kit.finderOf>,
+  ): ReturnType<typeof kit.recordsFound> {
+    const [row] = call(shared, agentId, (client) => client.read('open_agent', agentId))
+    if (row === undefined) return
+    const log = openRemoteLog(shared, agentId, Number(row.log_bytes), { from: 0, bytes: Buffer.alloc(0) })
+    const names = call(shared, agentId, (client) => client.list<string>('blob_names', agentId))
+    const found = names.filter((name) => kit.contains(blob(agentId, name), finder))
+    yield* kit.recordsFound(log, finder, new Set(found))
   }
 }

@@ -97,6 +97,13 @@ export function readRange(point: string, file: OpenFile, from: number, to: numbe
   })
 }
 
+/** Fills the buffer from that position on as far as the file goes, or less. Returns the number of bytes: 0 at the end of the file. */
+export function readPart(point: string, file: OpenFile, buffer: Buffer, position: number): number {
+  return step({ point, name: 'read', path: file.path }, () =>
+    fs.readSync(file.fd, buffer, 0, buffer.length, position),
+  )
+}
+
 export function readIfThere(point: string, path: string): Buffer | undefined {
   const file = openIfThere(point, path, 'read')
   if (file === undefined) return undefined

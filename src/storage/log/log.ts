@@ -12,7 +12,7 @@ abstract class LogFile extends LogReader {
   /** A reader keeps the size at opening, although another process may append meanwhile. */
   protected end: number
 
-  constructor(protected readonly file: io.OpenFile) {
+  constructor(readonly file: io.OpenFile) {
     super()
     this.end = io.sizeOf(file)
   }

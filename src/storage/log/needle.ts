@@ -19,21 +19,70 @@ export function finderOf({ text, ignoresCase }: Needle): Finder {
   // A character has at most 12 bytes, as a pair of JSON escapes.
   const bytesMax = text.length * 12
   const foldsCase = ignoresCase && /\p{L}/u.test(text)
-  if (forms.length === 1 && !foldsCase && ASCII.test(text)) {
+  if (forms.length === 1 && ASCII.test(text)) {
     const wanted = Buffer.from(text)
-    return { bytesMax, find: (bytes, from) => bytes.indexOf(wanted, from) }
+    if (!foldsCase) return { bytesMax, find: (bytes, from) => bytes.indexOf(wanted, from) }
+    if (wanted.length >= SKIPPING_BYTES_MIN) return { bytesMax, find: findsSkipping(wanted) }
   }
   const sources = forms.map((form) => [...form].map((each) => bytesOf(each, foldsCase)).join(''))
-  const expression = new RegExp(sources.join('|'), foldsCase ? 'gi' : 'g')
-  let [last, latin1]: [Buffer | undefined, string] = [undefined, '']
-  return {
-    bytesMax,
-    find(bytes, from) {
+  return { bytesMax, find: findsIn(new RegExp(sources.join('|'), foldsCase ? 'gi' : 'g'), bytesMax) }
+}
+
+/** A shorter text skips too few bytes to be quicker than an expression. */
+const SKIPPING_BYTES_MIN = 8
+
+/**
+ * ASCII in any case (Horspool): compares the last byte first, and skips as many bytes as that one permits. Needs no copy of the bytes.
+ */
+function findsSkipping(wanted: Buffer): Finder['find'] {
+  const last = wanted.length - 1
+  const [lower, upper] = [wanted.toString().toLowerCase(), wanted.toString().toUpperCase()].map((each) =>
+    Buffer.from(each),
+  ) as [Buffer, Buffer]
+  // 0 for a last byte.
+  const skips = new Int32Array(256).fill(wanted.length)
+  for (let index = 0; index < last; index++)
+    for (const byte of [lower[index], upper[index]]) skips[byte as number] = last - index
+  const afterLast = skips[lower[last] as number] as number
+  for (const byte of [lower[last], upper[last]]) skips[byte as number] = 0
+  return (bytes, from) => {
+    for (let end = from + last; end < bytes.length; ) {
+      const skip = skips[bytes[end] as number] as number
+      end += skip
+      if (skip > 0) continue
+      let left = last - 1
+      let at = end - 1
+      while (left >= 0 && (bytes[at] === lower[left] || bytes[at] === upper[left])) {
+        left -= 1
+        at -= 1
+      }
+      if (left < 0) return end - last
+      end += afterLast
+    }
+    return -1
+  }
+}
+
+/** Small enough for the part of V8's memory that is freed quickly. */
+const SLICE_BYTES = 64 * 1024
+
+/** Reads the bytes as text in slices that overlap by a match, and keeps the latest one for the next call. */
+function findsIn(expression: RegExp, bytesMax: number): Finder['find'] {
+  let slice: { bytes: Buffer | undefined; start: number; text: string } = {
+    bytes: undefined,
+    start: 0,
+    text: '',
+  }
+  return (bytes, from) => {
+    for (let at = from; at < bytes.length; at = slice.start + SLICE_BYTES) {
+      const isIn = bytes === slice.bytes && at >= slice.start && at < slice.start + SLICE_BYTES
       // One character for each byte. The `i` of the expression then also folds bytes of other characters, which finds more.
-      if (bytes !== last) [last, latin1] = [bytes, bytes.toString('latin1')]
-      expression.lastIndex = from
-      return expression.exec(latin1)?.index ?? -1
-    },
+      if (!isIn) slice = { bytes, start: at, text: bytes.toString('latin1', at, at + SLICE_BYTES + bytesMax) }
+      expression.lastIndex = at - slice.start
+      const found = expression.exec(slice.text)
+      if (found !== null) return slice.start + found.index
+    }
+    return -1
   }
 }
 

@@ -7,7 +7,7 @@ import { mkdirSync } from 'node:fs'
 import { assert, damagedConversation } from '../../../src/errors.js'
 import { FORMAT } from '../../../src/format.js'
 import { AgentFiles } from '../../../src/storage/local-files.js'
-import { contains, recordsFound } from '../../../src/storage/log/found.js'
+import { contains, oneByOne, recordsFound } from '../../../src/storage/log/found.js'
 import { finderOf } from '../../../src/storage/log/needle.js'
 import { LogReader } from '../../../src/storage/log/reader.js'
 import { HomePaths } from '../../../src/storage/paths.js'
@@ -246,12 +246,13 @@ export class MemoryStore implements Store {
   }
 
   readonly contents: Contents = {
-    recordsWith: (agentId, needle) => {
-      const agent = this.agent(agentId)
-      const finder = finderOf(needle)
-      const found = [...agent.blobs].filter(([, content]) => contains([content], finder))
-      return recordsFound(new MemoryLog('', agent), finder, new Set(found.map(([blob]) => blob)))
-    },
+    recordsWith: (agentIds, needle) =>
+      oneByOne(agentIds, (agentId) => {
+        const agent = this.agent(agentId)
+        const finder = finderOf(needle)
+        const found = [...agent.blobs].filter(([, content]) => contains([content], finder))
+        return recordsFound(new MemoryLog('', agent), finder, new Set(found.map(([blob]) => blob)))
+      }),
     blobParts: (agentId, { blob }) => {
       const content = this.agent(agentId).blobs.get(blob)
       return content === undefined ? [] : [content]
