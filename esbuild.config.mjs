@@ -61,13 +61,11 @@ const reading = await build({
   banner: { js: `const bundleUrl = require('node:url').pathToFileURL(__filename).href` },
 })
 replace('dist/reading.cjs', reading.outputFiles[0].text)
-for (const [file, entryPoint] of [
-  ['dist/read-ahead.cjs', 'src/host/disk/read-ahead-worker.ts'],
-  ['dist/search.cjs', 'src/storage/search/worker.ts'],
-]) {
-  const thread = await build({ ...shared, minify: true, entryPoints: [entryPoint], format: 'cjs' })
-  replace(file, thread.outputFiles[0].text)
-}
+const thread = { ...shared, minify: true, format: 'cjs' }
+const readAhead = await build({ ...thread, entryPoints: ['src/host/disk/read-ahead-worker.ts'] })
+replace('dist/read-ahead.cjs', readAhead.outputFiles[0].text)
+const search = await build({ ...thread, entryPoints: ['src/storage/search/worker.ts'] })
+replace('dist/search.cjs', search.outputFiles[0].text)
 const predicates = 'src/schema/generated/snapshot-predicates.js'
 const snapshotCheck = await build({ ...shared, entryPoints: [predicates], format: 'cjs' })
 replace('dist/snapshot-predicates.cjs', snapshotCheck.outputFiles[0].text)
