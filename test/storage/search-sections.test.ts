@@ -31,7 +31,19 @@ const linesIn = (bytes: Buffer, found: Found[]): string[] =>
 
 test('each way to find a text finds the first match, in bytes of any content', () => {
   const random = new Random(6)
-  const texts = ['aab', 'abaababa', 'aaaaaaaaab', 'Abaababa', 'bbbbbbbb', 'äab', '数ab', 'a"b']
+  const texts = [
+    'aab',
+    'abaababa',
+    'aababb',
+    'aaaaaaaaab',
+    'Abaababa',
+    'bbbbbbbb',
+    'äab',
+    '数ab',
+    '数数a',
+    'a"b',
+    '1"数',
+  ]
   for (let run = 0; run < 400; run++) {
     const text = random.pick(texts)
     const ignoresCase = text === text.toLowerCase()
@@ -45,6 +57,10 @@ test('each way to find a text finds the first match, in bytes of any content', (
     const expected = at === -1 ? -1 : Buffer.byteLength(content.slice(0, at))
     expect(find(bytes, 0), `${text} in ${content.slice(-80)}`).toBe(expected)
     if (at !== -1) expect(find(bytes, expected)).toBe(expected)
+    const ascii = Buffer.from(
+      `${filling}1数"`.replace(/[^ -~]/g, (unit) => `\\u${unit.charCodeAt(0).toString(16)}`),
+    )
+    expect(finderOf({ text: '数', ignoresCase }).find(ascii, 0)).toBe(filling.length + 1)
   }
 })
 

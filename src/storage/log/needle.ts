@@ -19,17 +19,50 @@ export function finderOf({ text, ignoresCase }: Needle): Finder {
   // A character has at most 12 bytes, as a pair of JSON escapes.
   const bytesMax = text.length * 12
   const foldsCase = ignoresCase && /\p{L}/u.test(text)
-  if (forms.length === 1 && ASCII.test(text)) {
-    const wanted = Buffer.from(text)
-    if (!foldsCase) return { bytesMax, find: (bytes, from) => bytes.indexOf(wanted, from) }
-    if (wanted.length >= SKIPPING_BYTES_MIN) return { bytesMax, find: findsSkipping(wanted) }
-  }
+  if (!foldsCase && !SEPARATORS.test(text))
+    return { bytesMax, find: findsFirst([...new Set(forms.flatMap((form) => [form, ...asciiOf(form)]))]) }
+  if (forms.length === 1 && ASCII.test(text) && text.length >= SKIPPING_BYTES_MIN)
+    return { bytesMax, find: findsSkipping(Buffer.from(text)) }
   const sources = forms.map((form) => [...form].map((each) => bytesOf(each, foldsCase)).join(''))
   return { bytesMax, find: findsIn(new RegExp(sources.join('|'), foldsCase ? 'gi' : 'g'), bytesMax) }
 }
 
+/** A log has them escaped, although its JSON is UTF-8. */
+const SEPARATORS = /[\u2028\u2029]/
+
+/** The form of a JSON encoder that writes only ASCII, with digits in each case. */
+function asciiOf(form: string): string[] {
+  const inCase = (change: (digits: string) => string): string =>
+    form.replace(
+      // biome-ignore lint/suspicious/noControlCharactersInRegex: the range of ASCII
+      /[^\x00-\x7f]/g,
+      (unit) => `\\u${change(unit.charCodeAt(0).toString(16).padStart(4, '0'))}`,
+    )
+  return [inCase((digits) => digits), inCase((digits) => digits.toUpperCase())]
+}
+
+/** The first place of one of the texts. Keeps the next place of each, so that a text that is nowhere is sought once. */
+function findsFirst(texts: string[]): Finder['find'] {
+  const [first, ...others] = texts.map((text) => ({ wanted: Buffer.from(text), at: -1, from: 0 }))
+  if (first === undefined) return () => -1
+  if (others.length === 0) return (bytes, from) => bytes.indexOf(first.wanted, from)
+  const all = [first, ...others]
+  let last: Buffer | undefined
+  return (bytes, from) => {
+    let least = -1
+    for (const each of all) {
+      const isKnown = bytes === last && from >= each.from && (each.at === -1 || each.at >= from)
+      if (!isKnown) each.at = bytes.indexOf(each.wanted, from)
+      each.from = isKnown ? each.from : from
+      if (each.at !== -1 && (least === -1 || each.at < least)) least = each.at
+    }
+    last = bytes
+    return least
+  }
+}
+
 /** A shorter text skips too few bytes to be quicker than an expression. */
-const SKIPPING_BYTES_MIN = 8
+const SKIPPING_BYTES_MIN = 6
 
 /**
  * ASCII in any case (Horspool): compares the last byte first, and skips as many bytes as that one permits. Needs no copy of the bytes.
@@ -64,7 +97,7 @@ function findsSkipping(wanted: Buffer): Finder['find'] {
 }
 
 /** Small enough for the part of V8's memory that is freed quickly. */
-const SLICE_BYTES = 64 * 1024
+const SLICE_BYTES = 32 * 1024
 
 /** Reads the bytes as text in slices that overlap by a match, and keeps the latest one for the next call. */
 function findsIn(expression: RegExp, bytesMax: number): Finder['find'] {
