@@ -13,7 +13,7 @@ const OF_RG = { atMost: 4 }
 /** The larger home has 64 times the bytes. */
 const OF_SMALL_HOME = { atMost: 1.3, floor: '1' }
 
-/** What is searched for, by what makes it cheap or costly. */
+/** Cheap and costly texts. */
 const SOUGHT: [what: string, text: string][] = [
   ['a word in any case that is nowhere', 'needlestack'],
   ['a word with a capital letter that is nowhere', 'Needlestack'],

@@ -47,7 +47,7 @@ export class SearchThreads {
     return thread === undefined ? this.alone(file, section) : this.sent(thread, file, section)
   }
 
-  /** Resolves once no thread reads the files any more. */
+  /** Resolves once no thread reads the files. */
   async close(): Promise<void> {
     this.isClosed = true
     await Promise.all((this.threads ?? []).map(({ worker }) => worker.terminate()))
