@@ -816,6 +816,18 @@ export interface components {
             bytes: number;
             cut: number;
         };
+        /** @description A message of a conversation outside the home. */
+        outbound_reply: {
+            remote_id: string;
+            sender: string;
+            context?: string;
+        };
+        /** @description An answer that a person can choose. */
+        button: {
+            label: string;
+            /** @description The message that choosing it sends. */
+            text: string;
+        };
         /** @description Durable records of one agent. */
         record_page: {
             records: ({
@@ -1681,6 +1693,10 @@ export interface components {
                 /** @description The conversation at the target. */
                 thread?: string;
                 content: components["schemas"]["content"];
+                /** @description The message at the target that it answers. */
+                replies_to?: components["schemas"]["outbound_reply"];
+                /** @description Answers that a person can choose. */
+                buttons?: components["schemas"]["button"][];
                 /** @description It is dropped if it was not sent by then. */
                 expires_at?: components["schemas"]["time"];
             } | {
@@ -1735,6 +1751,81 @@ export interface components {
                 why?: string;
                 /** @description The control message by which the sender handed over the result while another process held the agent. */
                 message_id?: components["schemas"]["uuid"];
+            } | {
+                seq: number;
+                ts: components["schemas"]["time"];
+                /** @constant */
+                kind: "channel.received";
+                batch: [
+                    number,
+                    number
+                ];
+                /** @description Derived from the channel's id and `remote_id`. */
+                message_id: components["schemas"]["uuid"];
+                /** @description The platform's id of the message. */
+                remote_id: string;
+                thread: string;
+                /** @description The platform's id of the person, such as an address. */
+                sender: string;
+                /** @description For the agent to read. Not authenticated. */
+                sender_name?: string;
+                /** @description The agent of the thread. It may not exist yet. */
+                agent_id: components["schemas"]["uuid"];
+                content: components["schemas"]["content"];
+                /** @description Data of the channel plugin, for the answer. */
+                context?: string;
+                /** @description The names of attached files, which no agent gets. */
+                attachments?: string[];
+                /** @description By the clock of the platform. */
+                sent_at?: components["schemas"]["time"];
+            } | {
+                seq: number;
+                ts: components["schemas"]["time"];
+                /** @constant */
+                kind: "channel.cursor";
+                batch: [
+                    number,
+                    number
+                ];
+                cursor: string;
+            } | {
+                seq: number;
+                ts: components["schemas"]["time"];
+                /** @constant */
+                kind: "channel.handled";
+                batch: [
+                    number,
+                    number
+                ];
+                /** @description That of `channel.received`. */
+                message_id: components["schemas"]["uuid"];
+                /**
+                 * @description `delivered`: it is in the agent's inbox or log. `decided`: it answered a wait of the agent. `refused`: the sender gets the reason.
+                 * @enum {string}
+                 */
+                outcome: "delivered" | "decided" | "refused";
+            } | {
+                seq: number;
+                ts: components["schemas"]["time"];
+                /** @constant */
+                kind: "channel.taken";
+                batch: [
+                    number,
+                    number
+                ];
+                message_id: components["schemas"]["uuid"];
+            } | {
+                seq: number;
+                ts: components["schemas"]["time"];
+                /** @constant */
+                kind: "channel.announced";
+                batch: [
+                    number,
+                    number
+                ];
+                agent_id: components["schemas"]["uuid"];
+                /** @description The `run.waiting` in the agent's log. */
+                since_seq: number;
             } | {
                 seq: number;
                 ts: components["schemas"]["time"];
