@@ -26,8 +26,14 @@ function programs(): string | undefined {
   return folders.sort().findLast((folder) => existsSync(path.join(folder, 'initdb')))
 }
 
-/** Why no server can be started here. Undefined if one can. */
+/** Why no server can be started here. Undefined if one can. `.ci/run` requires one. */
 export function whyNoPostgres(): string | undefined {
+  const why = whyMissing()
+  if (why !== undefined && process.env.SUBSTRAT_TEST_POSTGRES === 'required') throw new Error(why)
+  return why
+}
+
+function whyMissing(): string | undefined {
   if (programs() === undefined) return `PostgreSQL is not installed in ${VERSIONS}`
   if (process.geteuid?.() === 0 && owner() === undefined)
     return 'no user postgres exists, and PostgreSQL refuses to run as root'
@@ -118,7 +124,7 @@ export class Postgres {
   }
 
   async query(database: string, text: string, values: unknown[] = []): Promise<Record<string, unknown>[]> {
-    const client = await this.#connect(database)
+    const client = await this.connect(database)
     try {
       return (await client.query(text, values)).rows
     } finally {
@@ -162,7 +168,7 @@ export class Postgres {
     }
   }
 
-  async #connect(database: string): Promise<pg.Client> {
+  async connect(database: string): Promise<pg.Client> {
     const { Client } = createRequire(path.join(PLUGIN, 'package.json'))('pg') as typeof pg
     const client = new Client({ host: this.#directory, user: 'postgres', database })
     await client.connect()

@@ -82,8 +82,7 @@ begin
   select a.lease, a.holder, a.expires_at into v_lease, v_holder, v_expires_at
     from substrat.agent a where a.id = p_agent for update;
   if not found then raise exception 'agent % does not exist', p_agent using errcode = 'SBGON'; end if;
-  if v_lease is not null and v_lease <> p_lease and v_lease is distinct from p_dead
-    and v_expires_at > clock_timestamp() then
+  if v_lease <> p_lease and v_lease is distinct from p_dead and v_expires_at > clock_timestamp() then
     return query select false, null::bytea, null::bigint, null::bigint, null::bytea, v_lease, v_holder,
       (extract(epoch from v_expires_at - clock_timestamp()) * 1000)::bigint, null::uuid[], null::text[];
     return;
