@@ -11,9 +11,10 @@ import { noProviderError } from '../src/operations/spawn.js'
 export default class Models extends BaseCommand {
   static override summary = 'List the models of a provider.'
   static override description =
-    'Asks the API of openai or anthropic, with the settings of a new agent. Other providers may have no list (exit 8).'
+    'Asks the API of openai or anthropic, or the program of claude-code, codex or opencode, with the settings of a new agent. Other providers may have no list (exit 8).'
   static override examples = [
     '<%= config.bin %> models openai',
+    '<%= config.bin %> models codex',
     '<%= config.bin %> models openai --option base_url=http://127.0.0.1:11434/v1',
   ]
   static override args = {

@@ -85,10 +85,11 @@ export class ProviderRegistry {
         `it did not load within ${LOAD_MS_MAX / 1000} s`,
       )
     } catch (error) {
-      throw brokenProviderError(found, `it cannot be loaded: ${describeFailure(error).message}`, error)
+      const why = `it cannot be loaded: ${describeFailure(error).message}`
+      throw brokenProviderError(found, why, this.installing(found), error)
     }
     if (!isProvider(provider))
-      throw brokenProviderError(found, 'its default export is not a provider', undefined)
+      throw brokenProviderError(found, 'its default export is not a provider', this.installing(found))
     return provider
   }
 
@@ -120,6 +121,13 @@ export class ProviderRegistry {
     return provider
   }
 
+  private installing({ name, plugin }: ProviderEntry): string {
+    const isOfficial = this.official().some(
+      (official) => official.name === name && official.plugin === plugin,
+    )
+    return `install it again: substrat ${isOfficial ? `providers add ${name}` : `plugins install ${plugin}`}`
+  }
+
   private onlyEntry(name: string): ProviderEntry {
     const found = this.list().filter((entry) => entry.name === name)
     if (found.length === 1) return found[0] as ProviderEntry
@@ -128,7 +136,6 @@ export class ProviderRegistry {
       throw brokenProviderError(
         first,
         `the plugin ${second.plugin} provides it too`,
-        undefined,
         `substrat plugins uninstall ${second.plugin}`,
       )
     }
@@ -206,14 +213,14 @@ export function unknownOptionError(provider: string, option: string, options: st
 function brokenProviderError(
   entry: ProviderEntry,
   why: string,
-  cause: unknown,
-  hint?: string,
+  hint: string,
+  cause?: unknown,
 ): SubstratError {
   return new SubstratError(
     'PROVIDER_MISCONFIGURED',
     `the provider ${entry.name} of ${entry.plugin} cannot be used: ${why}`,
     {
-      hint: hint ?? `install it again: substrat plugins install ${entry.plugin}`,
+      hint,
       facts: { provider: entry.name, plugin: entry.plugin },
       cause,
     },

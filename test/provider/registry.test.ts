@@ -99,6 +99,30 @@ describe('a module whose default export is not a provider is refused', () => {
   })
 })
 
+test('the remedy for a broken provider is the command that installed it', async () => {
+  const [ours, theirs] = ['plugin-ours', 'plugin-theirs'].map((name) =>
+    plugin(name, { [name]: 'throw new Error("cut off")' }),
+  ) as [PluginFacts, PluginFacts]
+  const facts = {
+    name: 'plugin-ours',
+    plugin: 'plugin-ours',
+    version: '1.2.3',
+    description: '',
+    directory: '/',
+  }
+  const both = new ProviderRegistry(
+    () => [ours, theirs],
+    undefined,
+    () => [facts],
+  )
+  await expect(both.load('plugin-ours')).rejects.toMatchObject({
+    hint: 'install it again: substrat providers add plugin-ours',
+  })
+  await expect(both.load('plugin-theirs')).rejects.toMatchObject({
+    hint: 'install it again: substrat plugins install plugin-theirs',
+  })
+})
+
 test('a module that is missing, or that throws a value that is not an error, is refused', async () => {
   await expect(registry(plugin('p', { odd: 'throw null' })).load('odd')).rejects.toMatchObject({
     code: 'PROVIDER_MISCONFIGURED',

@@ -1,5 +1,6 @@
 /** `claude-code`: the Claude Code of this machine, with its own login, settings and sessions. */
 import type { AgentProvider } from 'substrat/provider'
+import { listModels } from './models.js'
 import { openSession } from './session.js'
 import { OPTIONS, readSettings } from './settings.js'
 import { decodeClaudeState, restoredState } from './state.js'
@@ -10,6 +11,7 @@ const provider: AgentProvider = {
   kind: 'agent',
   description: 'Claude Code (claude), with its own login, settings and sessions',
   options: OPTIONS,
+  models: listModels,
   check(settings) {
     readSettings(settings)
   },

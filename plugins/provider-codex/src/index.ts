@@ -6,6 +6,7 @@
  */
 import type { AgentHost, AgentProvider, AgentSession, ProviderSettings } from 'substrat/provider'
 import { failure } from '../../shared/src/failure.js'
+import { listModels } from './models.js'
 import { turnOutcome } from './rollout.js'
 import { OPTIONS, readSettings } from './settings.js'
 import { encodeThread, type Thread, threadOf } from './thread.js'
@@ -15,6 +16,7 @@ const provider: AgentProvider = {
   kind: 'agent',
   description: 'OpenAI Codex (codex exec); it cannot ask for permission, so its sandbox decides',
   options: OPTIONS,
+  models: listModels,
   secrets: () => ['OPENAI_API_KEY', 'CODEX_API_KEY', 'CODEX_ACCESS_TOKEN'],
   check: (settings) => void readSettings(settings),
   create: async (settings, host) => open(undefined, settings, host),

@@ -5,6 +5,7 @@
 import type { AgentProvider } from 'substrat/provider'
 import { sessionsOf } from '../../shared/src/program/kept-session.js'
 import { inspectTurn } from './inspect.js'
+import { listModels } from './models.js'
 import { OPTIONS, readSettings } from './settings.js'
 import { decode, encode } from './state.js'
 import { playTurn } from './turn.js'
@@ -13,6 +14,7 @@ const provider: AgentProvider = {
   kind: 'agent',
   description: 'OpenCode, with its own models, logins and sessions',
   options: OPTIONS,
+  models: listModels,
   check: (settings) => void readSettings(settings),
   ...sessionsOf({
     decode,

@@ -18,7 +18,7 @@ export function finderOf({ text, ignoresCase }: Needle): Finder {
   const forms = [...new Set([JSON.stringify(text).slice(1, -1), text])]
   // A character has at most 12 bytes, as a pair of JSON escapes.
   const bytesMax = text.length * 12
-  const foldsCase = ignoresCase && /\p{L}/u.test(text)
+  const foldsCase = ignoresCase && text.toUpperCase() !== text
   if (!foldsCase && !SEPARATORS.test(text))
     return { bytesMax, find: findsFirst([...new Set(forms.flatMap((form) => [form, ...asciiOf(form)]))]) }
   if (forms.length === 1 && ASCII.test(text) && text.length >= SKIPPING_BYTES_MIN)

@@ -7,6 +7,7 @@ import path from 'node:path'
 import { createInterface } from 'node:readline'
 
 const RECORDED_ID = '5e551011-0000-4000-8000-000000000000'
+const MODELS = ['default', 'opus'].map((value) => ({ value, description: `The model ${value}` }))
 const argv = process.argv.slice(2)
 const flagOf = (flag) => (argv.includes(flag) ? argv[argv.indexOf(flag) + 1] : undefined)
 const resumed = flagOf('--resume')
@@ -43,8 +44,8 @@ let first = await heard()
 if (first.request?.subtype === 'initialize') {
   const { request_id, request } = first
   note('initialize', request)
-  const response = { subtype: 'success', request_id, response: { commands: [] } }
-  offered = request.sdkMcpServers.map((name) => ({ name, status: 'connected' }))
+  const response = { subtype: 'success', request_id, response: { commands: [], models: MODELS } }
+  offered = (request.sdkMcpServers ?? []).map((name) => ({ name, status: 'connected' }))
   write(`${JSON.stringify({ type: 'control_response', response })}\n`)
   first = await heard()
 }

@@ -19,6 +19,10 @@ import { join } from 'node:path'
 import { parseArgs } from 'node:util'
 
 const words = process.argv.slice(2)
+if (words.slice(-2).join(' ') === 'debug models') {
+  process.stdout.write('{"models":[{"slug":"gpt-large"},{"slug":"gpt-own","visibility":"hide"}]}')
+  process.exit()
+}
 const { values: how } = parseArgs({
   args: words.slice(0, words.indexOf('exec')),
   options: {

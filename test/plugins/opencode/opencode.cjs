@@ -1,5 +1,5 @@
 /**
- * Replaces OpenCode in tests: node opencode.cjs STORE [HABIT…] serve|export …
+ * Replaces OpenCode in tests: node opencode.cjs STORE [HABIT…] serve|export|models …
  * It has the parts of OpenCode's API that the provider uses. Its sessions are files in STORE. A prompt that is a JSON
  * list has the steps of the turn; any other prompt is echoed. After a prompt that grants permission it repeats its
  * earlier requests.
@@ -8,7 +8,7 @@ const { appendFileSync, existsSync, mkdirSync, readdirSync, readFileSync, writeF
 const { createServer } = require('node:http')
 const path = require('node:path')
 
-const command = process.argv.findIndex((word, at) => at > 2 && ['serve', 'export'].includes(word))
+const command = process.argv.findIndex((word, at) => at > 2 && ['serve', 'export', 'models'].includes(word))
 const [store, ...habits] = process.argv.slice(2, command)
 const has = (habit) => habits.includes(habit)
 const fileOf = (id) => path.join(store, `${id}.json`)
@@ -16,6 +16,7 @@ const load = (id) => JSON.parse(readFileSync(fileOf(id), 'utf8'))
 const save = (session) => writeFileSync(fileOf(session.id), JSON.stringify(session))
 mkdirSync(store, { recursive: true })
 
+if (process.argv[command] === 'models') process.stdout.write('loop/m\nloop/n\n')
 if (process.argv[command] === 'export') {
   const id = process.argv[command + 1]
   process.stderr.write(`Exporting session: ${id}\n`)

@@ -107,15 +107,30 @@ interface State {
 }
 
 /** Both vendors answer in this form; only Anthropic gives a name for people. The key `wrong` is refused. */
-function sendModels({ headers }: IncomingMessage, response: ServerResponse): void {
+/** Anthropic's list has a page for each model. */
+const CLAUDES = ['large', 'medium', 'small'].map((size) => ({
+  type: 'model',
+  id: `claude-${size}`,
+  display_name: `Claude ${size}`,
+}))
+
+function sendModels({ headers, url = '' }: IncomingMessage, response: ServerResponse): void {
   const isAnthropic = headers['anthropic-version'] !== undefined
   const key = isAnthropic ? headers['x-api-key'] : headers.authorization?.replace(/^Bearer /, '')
   const error = { message: 'Incorrect API key provided.', type: 'authentication_error' }
-  const data = isAnthropic
-    ? [{ type: 'model', id: 'claude-large', display_name: 'Claude Large' }]
-    : ['gpt-small', 'gpt-large'].map((id) => ({ object: 'model', id }))
   if (key === undefined || key === 'wrong') sendJson(response, 401, { error })
-  else sendJson(response, 200, { object: 'list', data, has_more: false })
+  else if (isAnthropic) sendJson(response, 200, pageAfter(new URL(url, 'http://host').searchParams))
+  else
+    sendJson(response, 200, {
+      object: 'list',
+      data: ['gpt-small', 'gpt-large'].map((id) => ({ object: 'model', id })),
+    })
+}
+
+function pageAfter(query: URLSearchParams): object {
+  const index = CLAUDES.findIndex(({ id }) => id === query.get('after_id')) + 1
+  const model = CLAUDES[index]
+  return { data: [model], has_more: index + 1 < CLAUDES.length, first_id: model?.id, last_id: model?.id }
 }
 
 async function serve(state: State, request: IncomingMessage, response: ServerResponse): Promise<void> {

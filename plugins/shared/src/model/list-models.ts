@@ -18,13 +18,25 @@ export interface ModelsQuestion {
 /** Limits: a server must not control this process's memory. */
 const CHARACTERS_MAX = 4 * 1024 * 1024
 
-/** Both vendors answer with an object that has the list `data`. */
+/** No vendor has so many pages. A server that always has another must end somewhere. */
+const PAGES_MAX = 50
+
+/** Both vendors answer with an object that has the list `data`. Anthropic's may have further pages. */
 export function listModels(question: ModelsQuestion): Promise<ListedModel[]> {
-  return guarded(
-    async () => modelsIn(await textOf(question), question.endpoint),
-    question.signal,
-    question.scrub,
-  )
+  return guarded(async () => await allPages(question), question.signal, question.scrub)
+}
+
+async function allPages(question: ModelsQuestion): Promise<ListedModel[]> {
+  const models: ListedModel[] = []
+  const url = new URL(question.endpoint.url)
+  for (let pages = 0; pages < PAGES_MAX; pages++) {
+    const endpoint = { ...question.endpoint, url }
+    const page = pageIn(await textOf({ ...question, endpoint }), endpoint)
+    models.push(...page.models)
+    if (page.after === undefined) return models
+    url.searchParams.set('after_id', page.after)
+  }
+  throw failure('invalid_response', `${url.host} sent a list of more than ${PAGES_MAX} pages`)
 }
 
 async function textOf({ endpoint, headers, signal, environment }: ModelsQuestion): Promise<string> {
@@ -55,18 +67,22 @@ async function textOf({ endpoint, headers, signal, environment }: ModelsQuestion
   }
 }
 
-function modelsIn(text: string, { url }: Endpoint): ListedModel[] {
-  let data: unknown
+/** `after`: the last model of a page that others follow. */
+function pageIn(text: string, { url }: Endpoint): { models: ListedModel[]; after: string | undefined } {
+  let page: { data?: unknown; has_more?: unknown; last_id?: unknown } | null = null
   try {
-    data = (JSON.parse(text) as { data?: unknown } | null)?.data
+    page = JSON.parse(text)
   } catch {
     // Rejected below, like any other answer without a list.
   }
+  const data = page?.data
   if (!Array.isArray(data)) throw failure('invalid_response', `${url.host} answered without a list of models`)
-  return data.flatMap((model: { id?: unknown; display_name?: unknown } | null) => {
+  const models = data.flatMap((model: { id?: unknown; display_name?: unknown } | null) => {
     if (typeof model?.id !== 'string') return []
     return [
       { id: model.id, ...(typeof model.display_name === 'string' && { description: model.display_name }) },
     ]
   })
+  const { has_more, last_id } = page ?? {}
+  return { models, after: has_more === true && typeof last_id === 'string' ? last_id : undefined }
 }

@@ -13,6 +13,15 @@ export function parseJson(text: string): unknown {
   return JSON.parse(text)
 }
 
+/** Undefined instead of an error. */
+export function parsedJson(text: string): unknown {
+  try {
+    return parseJson(text)
+  } catch {
+    return undefined
+  }
+}
+
 const [QUOTE, BACKSLASH, COMMA, BRACKET, BRACE] = [0x22, 0x5c, 0x2c, 0x5b, 0x7b]
 
 /** Counts a part for each bracket, brace and comma outside of strings. */
