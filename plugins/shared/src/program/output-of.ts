@@ -62,7 +62,7 @@ export async function outputOf({
   signal.addEventListener('abort', kill, { once: true })
   const exit = await new Promise<{ code: number | null; signal: NodeJS.Signals | null }>(
     (resolve, reject) => {
-      // What it left running holds its pipes open.
+      // Processes that it left running hold its pipes open.
       child.once('exit', kill)
       child.once('error', (error) => reject(failure('misconfigured', `${name} cannot run: ${error.message}`)))
       child.once('close', (code, killer) => resolve({ code, signal: killer }))
