@@ -206,6 +206,18 @@ export abstract class BaseCommand extends PrintingCommand {
     // On stderr, because stdout is only for a reply. `--json` has it in the error; `--stream` printed it when it came.
     if (typeof said === 'string' && !this.jsonEnabled() && !this.isStream) this.reporter?.noteRefusal(said)
     this.fail(failure, !hasResult(failure.code))
+    this.takeReport(failure)
+  }
+
+  /** The inbox does not repeat an error that the person at this terminal has just read. Killed before that, it does. */
+  private takeReport({ facts }: SubstratError): void {
+    const messageId = this.reporter?.reportOf(facts.run_id)
+    if (messageId === undefined || !process.stderr.isTTY) return
+    try {
+      this.openContext?.store.mail.take(messageId)
+    } catch {
+      // A full disk, for example. Then the inbox repeats the error.
+    }
   }
 
   /** Prints the pending calls or the question, and the secret of the token. Only this command prints the secret. */

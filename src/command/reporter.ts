@@ -18,6 +18,8 @@ export interface ReporterOptions {
 export class ConsoleReporter implements Reporter {
   /** By agent id: the secret of its latest token, until it is printed. A secret is printed once. */
   private readonly secrets = new Map<string, string>()
+  /** By run: the message about its failure in the operator's inbox. */
+  private readonly reports = new Map<string, string>()
   private live: Live | undefined
   /** The calls until the display is loaded. Undefined without a display. */
   private early: ((live: Live) => void)[] | undefined
@@ -90,6 +92,15 @@ export class ConsoleReporter implements Reporter {
   /** Whether the terminal already shows the text as the last one of the turn. No text is shown after that. */
   hasShown(text: string): boolean {
     return this.live?.hasShown(text) ?? false
+  }
+
+  reported(runId: string, messageId: string): void {
+    this.reports.set(runId, messageId)
+  }
+
+  /** The message about the failure of that run in the operator's inbox. */
+  reportOf(runId: unknown): string | undefined {
+    return this.reports.get(String(runId))
   }
 
   token(secret: string, agentId: string): void {

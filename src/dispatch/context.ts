@@ -56,6 +56,8 @@ export interface Reporter {
   text(text: string, agentId: string, runId: string): void
   /** The secret of a new resume token. It is reported only once. */
   token(secret: string, agentId: string): void
+  /** The failure of a turn is now in the inbox of the operator. */
+  reported(runId: string, messageId: string): void
   /** Progress, in a sentence. */
   note(text: string): void
 }

@@ -2,6 +2,7 @@
  * Sends the outbox of a session before its visit ends: the replies and errors of its ended runs (state field `owes`).
  * It also terminates an agent that is done, and answers the mail that a terminated agent can no longer receive.
  */
+import { OPERATOR } from '../format.js'
 import { returnMail, sendOutbox } from '../mail/answers.js'
 import { stopKeptServer, terminateSession } from '../provider/kept-server.js'
 import type { Session } from '../session/session.js'
@@ -11,7 +12,10 @@ import type { Context } from './context.js'
 /** `isRepeat`: a process that died may have sent part of the outbox. */
 export async function flushOutbox(ctx: Context, session: Session, isRepeat: boolean): Promise<void> {
   const note = (text: string): void => ctx.reporter.note(text)
-  const told = sendOutbox(session, { isRepeat, note })
+  const sent = sendOutbox(session, { isRepeat, note })
+  for (const { kind, to, run_id, message_id } of sent)
+    if (kind === 'error' && to === OPERATOR) ctx.reporter.reported(run_id, message_id)
+  const told = sent.map(({ to }) => to)
   if (session.state.isDone && session.state.state !== 'terminated') await end(ctx, session)
   if (session.state.state === 'terminated') told.push(...returnMail(ctx.store, session.state, note))
   for (const agentId of told) ctx.deliveries.wake(agentId)

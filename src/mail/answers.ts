@@ -26,19 +26,24 @@ export interface AnswerOptions {
   note(text: string): void
 }
 
-/** Returns the recipients. A message that cannot be sent now stays in the outbox until the next visit. */
-export function sendOutbox(session: Session, { isRepeat, note }: AnswerOptions): string[] {
+/** A message of the outbox that its recipient has. */
+export interface Sent extends Pick<OutboxEntry, 'kind' | 'to' | 'run_id'> {
+  message_id: string
+}
+
+/** A message that cannot be sent now stays in the outbox until the next visit. */
+export function sendOutbox(session: Session, { isRepeat, note }: AnswerOptions): Sent[] {
   const { store, state } = session
   // Every batch has the carried record, so an outbox whose record is not yet in the log has not grown since it was sent.
   const isSent = session.isCarrying('mail.answered')
   const due = isSent ? [] : state.owes.filter((owed) => !isDeferred(state, owed))
   if (due.length === 0) return []
-  const recipients: string[] = []
+  const sent: Sent[] = []
   let isAllSent = true
   for (const owed of due) {
     try {
       post(store, draftOf(session, owed), { isRepeat, sender: state })
-      recipients.push(owed.to)
+      sent.push({ ...owed, message_id: idOf(owed) })
     } catch (error) {
       if (!(error instanceof SubstratError) || isStorageFailure(error)) throw error
       // The recipient no longer exists or is terminated: the message counts as sent.
@@ -48,7 +53,7 @@ export function sendOutbox(session: Session, { isRepeat, note }: AnswerOptions):
     }
   }
   if (isAllSent) session.carry({ kind: 'mail.answered' })
-  return recipients
+  return sent
 }
 
 /**
@@ -145,9 +150,26 @@ export function replyId(requestId: string): string {
   return deriveId(requestId, 'response')
 }
 
-function contentOf(session: Session, { status, reply, trouble, to }: OutboxEntry): string {
+const QUOTED_CHARACTERS_MAX = 500
+
+/** The end of the sentence that the agent is waiting: the question, or the calls that need approval. */
+function asked(session: Session, runId: string): string {
+  const { run } = session.state
+  const wait = run?.run_id === runId ? run.wait : null
+  const record = wait === null ? undefined : session.recordAt(wait.at)
+  const asks = (record?.kind === 'run.waiting' ? record.asks : undefined) ?? []
+  const question = asks.find(({ tool }) => tool === 'ask_operator')?.input.question
+  if (typeof question === 'string') {
+    const isLong = question.length > QUOTED_CHARACTERS_MAX
+    return `: it asks "${question.slice(0, QUOTED_CHARACTERS_MAX)}${isLong ? '…' : ''}"`
+  }
+  const tools = [...new Set(asks.map(({ tool }) => tool))]
+  return wait?.kind === 'approval' ? `: it asks to run ${tools.join(', ')}.` : '.'
+}
+
+function contentOf(session: Session, { status, reply, trouble, to, run_id }: OutboxEntry): string {
   const { path, moved } = session.state
-  if (status !== null) return `${path} is ${status} now.`
+  if (status !== null) return `${path} is ${status} now${status === 'waiting' ? asked(session, run_id) : '.'}`
   if (trouble === null) {
     const record = reply === null ? undefined : session.recordAt(reply)
     return record?.kind === 'message.agent' ? session.text(record.content) : ''

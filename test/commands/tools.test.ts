@@ -380,10 +380,20 @@ describe.concurrent('controls of a child', () => {
     await house.ok('deliver', 'a')
     const [waits, interrupted] = mails(house, id).filter((mail) => mail.startsWith('notification'))
     expect([waits, interrupted]).toEqual([
-      'notification: a/kid is waiting now.',
+      'notification: a/kid is waiting now: it asks to run write_file.',
       'notification: a/kid is interrupted now.',
     ])
   })
+})
+
+test('subscribe quotes the question of a waiting child', async () => {
+  const house = new House()
+  const id = await agent(house, 'a', [call('subscribe', { agent: 'kid', on: ['waiting'] }), 'ok'], ...TREE)
+  await agent(house, 'a/kid', [call('ask_operator', { question: 'Which "branch"?' })])
+  expect((await house.run(['send', 'a/kid', 'go'])).exit).toBe(5)
+  await house.ok('deliver', 'a')
+  const notices = mails(house, id).filter((mail) => mail.startsWith('notification'))
+  expect(notices).toEqual(['notification: a/kid is waiting now: it asks "Which "branch"?"'])
 })
 
 describe.concurrent('complete', () => {

@@ -39,7 +39,7 @@ beforeEach(async () => {
 })
 
 const send = (isRepeat = false): string[] =>
-  sendOutbox(session, { isRepeat, note: (text) => void notes.push(text) })
+  sendOutbox(session, { isRepeat, note: (text) => void notes.push(text) }).map(({ to }) => to)
 const note = (text: string): void => void notes.push(text)
 /** Whether the outbox is recorded as sent, or the next batch does that. */
 const isAnswered = (): boolean => session.state.owes.length === 0 || session.isCarrying('mail.answered')

@@ -45,6 +45,7 @@ export function contextAt(store: Store, facts: ContextFacts = {}): { ctx: Contex
       count: quiet,
       text: quiet,
       token: quiet,
+      reported: quiet,
       note,
     },
     // Waits for no signal.

@@ -82,3 +82,33 @@ test.skipIf(!hasTmux)(
     expect((await house.ok('show', 'a', '--json')).json.agent.status).toBe('waiting')
   },
 )
+
+describe.skipIf(!hasTmux).concurrent('the inbox of a person at a terminal', () => {
+  const fails = { fail: { type: 'invalid' } }
+  const failed = 'substrat: the turn of bot failed: its AI provider rejected the request'
+
+  test('does not repeat the error that the command has just shown, also after the next turn', async () => {
+    const house = new House()
+    await house.spawn('bot', '--option', house.scenario('s.json', fails))
+    const terminal = new Terminal(house)
+    expect(await terminal.run('substrat send bot go')).toContain(failed)
+    expect(await terminal.run('substrat inbox')).toBe('$ substrat inbox\nno messages')
+    await house.ok('recover', '--all')
+    await house.ok('send', 'bot', 'again')
+    expect(house.operatorMail()).toEqual([])
+    expect(house.findings(true)).toEqual([])
+  })
+
+  test('has an error that went to a file, and that of an agent to which deliver gave a turn', async () => {
+    const house = new House()
+    await house.spawn('bot', '--option', house.scenario('s.json', fails, fails))
+    const terminal = new Terminal(house)
+    await terminal.run('substrat send bot go 2>err')
+    expect(house.read('err')).toContain(failed)
+    expect(house.operatorMail()).toHaveLength(1)
+    await house.spawn('other', '--option', house.scenario('s.json', fails))
+    await house.ok('send', 'other', '--queue', '--no-drain', 'go')
+    await terminal.run('substrat deliver --all')
+    expect(await terminal.run('substrat inbox')).toMatch(/error \w+ from bot[\s\S]*error \w+ from other/)
+  })
+})
