@@ -390,6 +390,7 @@ test('subscribe quotes the question of a waiting child', async () => {
   const house = new House()
   const id = await agent(house, 'a', [call('subscribe', { agent: 'kid', on: ['waiting'] }), 'ok'], ...TREE)
   await agent(house, 'a/kid', [call('ask_operator', { question: 'Which "branch"?' })])
+  await calling(house, id)
   expect((await house.run(['send', 'a/kid', 'go'])).exit).toBe(5)
   await house.ok('deliver', 'a')
   const notices = mails(house, id).filter((mail) => mail.startsWith('notification'))
