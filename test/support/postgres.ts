@@ -50,7 +50,8 @@ function owner(): { uid: number; gid: number } | undefined {
 }
 
 export class Postgres {
-  readonly #directory = mkdtempSync(path.join(os.tmpdir(), 'pg-'))
+  /** The server keeps its socket and its data here. */
+  readonly directory = mkdtempSync(path.join(os.tmpdir(), 'pg-'))
   readonly #as = process.geteuid?.() === 0 ? owner() : undefined
   /** The files of this user. */
   readonly #files = mkdtempSync(path.join(os.tmpdir(), 'pg-user-'))
@@ -59,8 +60,8 @@ export class Postgres {
 
   constructor() {
     if (this.#as !== undefined) {
-      chmodSync(this.#directory, 0o755)
-      chownSync(this.#directory, this.#as.uid, this.#as.gid)
+      chmodSync(this.directory, 0o755)
+      chownSync(this.directory, this.#as.uid, this.#as.gid)
     }
     this.#run(
       'initdb',
@@ -79,16 +80,16 @@ export class Postgres {
   }
 
   get #data(): string {
-    return path.join(this.#directory, 'data')
+    return path.join(this.directory, 'data')
   }
 
   #run(program: string, ...args: string[]): void {
     const file = path.join(programs() as string, program)
-    execFileSync(file, args, { ...this.#as, cwd: this.#directory, stdio: 'ignore' })
+    execFileSync(file, args, { ...this.#as, cwd: this.directory, stdio: 'ignore' })
   }
 
   start(): void {
-    const options = `-c listen_addresses='' -c unix_socket_directories='${this.#directory}' -c fsync=off`
+    const options = `-c listen_addresses='' -c unix_socket_directories='${this.directory}' -c fsync=off`
     this.#run(
       'pg_ctl',
       '-D',
@@ -97,7 +98,7 @@ export class Postgres {
       '-o',
       options,
       '-l',
-      path.join(this.#directory, 'log'),
+      path.join(this.directory, 'log'),
       'start',
     )
   }
@@ -109,18 +110,26 @@ export class Postgres {
 
   remove(): void {
     this.stop()
-    for (const folder of [this.#directory, this.#files]) rmSync(folder, { recursive: true })
+    for (const folder of [this.directory, this.#files]) rmSync(folder, { recursive: true })
   }
 
   /** Runs one of PostgreSQL's programs as its owner. Returns stdout. */
   program(name: string, args: string[], input = ''): string {
     const file = path.join(programs() as string, name)
-    const options = { ...this.#as, cwd: this.#directory, input, encoding: 'utf8' as const }
-    return execFileSync(file, ['-h', this.#directory, '-U', 'postgres', ...args], options)
+    const options = { ...this.#as, cwd: this.directory, input, encoding: 'utf8' as const }
+    return execFileSync(file, ['-h', this.directory, '-U', 'postgres', ...args], options)
   }
 
-  url(database: string, role = 'postgres'): string {
-    return `postgres://${role}@/${database}?host=${this.#directory}`
+  /** `host`: another directory with a socket. */
+  url(database: string, role = 'postgres', host = this.directory): string {
+    return `postgres://${role}@/${database}?host=${host}`
+  }
+
+  /** Returns the name of a new database with the same content. No connection to `database` may be open. */
+  async copy(database: string): Promise<string> {
+    const name = `home_${++this.#homes}`
+    await this.query('postgres', `create database ${name} template ${database}`)
+    return name
   }
 
   async query(database: string, text: string, values: unknown[] = []): Promise<Record<string, unknown>[]> {
@@ -148,8 +157,7 @@ export class Postgres {
         stdio: 'pipe',
       })
     }
-    const name = `home_${++this.#homes}`
-    await this.query('postgres', `create database ${name} template ${this.#template}`)
+    const name = await this.copy(this.#template)
     await this.query(name, 'update substrat.home set home_id = gen_random_uuid()')
     return name
   }
@@ -170,7 +178,7 @@ export class Postgres {
 
   async connect(database: string): Promise<pg.Client> {
     const { Client } = createRequire(path.join(PLUGIN, 'package.json'))('pg') as typeof pg
-    const client = new Client({ host: this.#directory, user: 'postgres', database })
+    const client = new Client({ host: this.directory, user: 'postgres', database })
     await client.connect()
     return client
   }

@@ -1,0 +1,113 @@
+/**
+ * Calls of commands are lost, before and after the server has executed them, and commands are killed there. `npm run test:labs` loses
+ * the answers of the calls that change something; LOST_CALLS=all loses every call, both ways.
+ */
+import { mkdtempSync, rmSync } from 'node:fs'
+import os from 'node:os'
+import path from 'node:path'
+import { afterAll, beforeAll, describe, expect, test } from 'vitest'
+import { Postgres, whyNoPostgres } from '../support/postgres.js'
+import { type Fault, type Loss, PostgresProxy } from '../support/postgres-proxy.js'
+import { type Answer, COMMANDS, FaultyHome } from './faults/home.js'
+import { anonymousText, conversationsOf, viewOf } from './faults/view.js'
+
+const IS_ALL = process.env.LOST_CALLS === 'all'
+const LOSSES: Loss[] = IS_ALL ? ['unsent', 'unanswered'] : ['unanswered']
+const CHANGES =
+  /^(take|take_hold|append|rest|create_agent|remove_agent|(put|move|replace)_mail|.*_name|write_.*)$/
+/** These are killed in every run of the tests. */
+const KILLED = ['spawn', 'send', 'send --queue', 'deny', 'remove', 'import']
+/** Repeating these has an effect: a prompt is sent again, and a tool that was killed waits for a decision. */
+const NOT_REPEATED = ['spawn with a prompt', 'approve']
+const RECOVER = ['recover', '--all']
+const DELIVER = ['deliver', '--all']
+
+function faultsIn(calls: string[]): Fault[] {
+  const places = calls.flatMap((name, index) => (IS_ALL || CHANGES.test(name) ? [index + 1] : []))
+  return LOSSES.flatMap((loss) => places.map((at) => ({ at, loss })))
+}
+
+function place({ at, loss }: Fault, calls: string[]): string {
+  return `${loss} call ${at}, ${calls[at - 1]}`
+}
+
+describe.skipIf(whyNoPostgres() !== undefined)('a home in PostgreSQL', () => {
+  const root = mkdtempSync(path.join(os.tmpdir(), 'lost-calls-'))
+  let server: Postgres
+  let home: FaultyHome
+  beforeAll(async () => {
+    server = new Postgres()
+    home = await FaultyHome.make(server, path.join(root, 'workspace'))
+  })
+  afterAll(() => {
+    server?.remove()
+    rmSync(root, { recursive: true, force: true })
+  })
+
+  describe.concurrent('if the connection breaks at a call,', () => {
+    test.each(Object.entries(COMMANDS))('%s has the same result', async (_name, argv) => {
+      const whole = await outcome(argv)
+      expect(whole.answer.exit, whole.answer.stderr).toBeLessThan(7)
+      for (const fault of faultsIn(whole.calls)) {
+        const { answer, view, calls } = await outcome(argv, fault)
+        const where = `${place(fault, calls)}: ${answer.stderr}`
+        const said = anonymousText(whole.answer.stdout)
+        expect([answer.exit, anonymousText(answer.stdout)], where).toEqual([whole.answer.exit, said])
+        expect(view, where).toEqual(whole.view)
+      }
+    })
+  })
+
+  describe.concurrent('if it is killed at a call and repeated,', () => {
+    const killed = Object.entries(COMMANDS).filter(
+      ([name]) => KILLED.includes(name) || (IS_ALL && !NOT_REPEATED.includes(name)),
+    )
+    test.each(killed)('%s loses and doubles nothing', async (_name, argv) => {
+      const whole = await repeated(argv)
+      for (const fault of faultsIn(whole.calls)) {
+        const { said, calls } = await repeated(argv, fault)
+        expect(said, `killed at ${place(fault, calls)}`).toEqual(whole.said)
+      }
+    })
+  })
+
+  /** Runs the command in a copy of the home. */
+  async function outcome(argv: string[], fault?: Fault) {
+    const database = await server.copy(home.template)
+    const { answer, calls } = await through(database, argv, fault)
+    return { answer, calls, view: await viewOf(server, database) }
+  }
+
+  /** Runs the command, kills it at the fault, recovers, and repeats it. */
+  async function repeated(argv: string[], fault?: Fault) {
+    const database = await server.copy(home.template)
+    const { calls } = await through(database, argv, fault, true)
+    for (const next of [RECOVER, argv, DELIVER]) await home.run(database, next)
+    await expectSound(database)
+    return { calls, said: await conversationsOf(server, database) }
+  }
+
+  async function through(database: string, argv: string[], fault?: Fault, isKilled = false) {
+    let kill = (): void => undefined
+    const proxy = await PostgresProxy.before(
+      server.directory,
+      fault && { ...fault, onLoss: () => isKilled && kill() },
+    )
+    try {
+      const answer: Answer = await home.run(database, argv, {
+        host: proxy.directory,
+        onStart: (child) => {
+          kill = () => child.kill('SIGKILL')
+        },
+      })
+      return { answer, calls: proxy.calls }
+    } finally {
+      await proxy.close()
+    }
+  }
+
+  async function expectSound(database: string): Promise<void> {
+    const doctor = await home.run(database, ['doctor', '--all'])
+    expect(doctor.exit, doctor.stdout + doctor.stderr).toBe(0)
+  }
+})
