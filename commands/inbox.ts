@@ -2,6 +2,7 @@ import * as Args from '@oclif/core/args'
 import * as Flags from '@oclif/core/flags'
 import { BaseCommand } from '../src/command/base.js'
 import { onlyWord } from '../src/command/input.js'
+import { hanging, terminalColumns } from '../src/command/print/hanging.js'
 import { inboxText } from '../src/command/print/mail-text.js'
 import { refuseInTool } from '../src/dispatch/caller.js'
 import { OPERATOR } from '../src/format.js'
@@ -65,7 +66,9 @@ export default class Inbox extends BaseCommand {
   private async show(inbox: InboxView): Promise<boolean> {
     const store = this.jsonEnabled() ? undefined : this.openForRead()
     const asked = store === undefined ? new Map<string, string>() : requestsAnswered(store, inbox.messages)
-    this.printObject(inbox, inboxText(inbox, asked))
+    const [text, columns] = [inboxText(inbox, asked), terminalColumns()]
+    const indentOf = (line: string): number => line.search(/\S|$/)
+    this.printObject(inbox, columns === undefined ? text : hanging(text, columns, indentOf))
     const isPrinted = await this.isPrinted()
     const error = damagedError(inbox)
     if (error !== undefined) this.fail(error, false)

@@ -1,7 +1,9 @@
 import * as Args from '@oclif/core/args'
 import * as Flags from '@oclif/core/flags'
 import { BaseCommand } from '../src/command/base.js'
+import { terminalColumns } from '../src/command/print/hanging.js'
 import { treeText, watchedTreeText } from '../src/command/print/tree-text.js'
+import { displayWidth, fitted } from '../src/command/print/width.js'
 import { damageOf, viewTree } from '../src/operations/tree.js'
 
 export default class Tree extends BaseCommand {
@@ -27,14 +29,13 @@ export default class Tree extends BaseCommand {
     const agentId = args.agent === undefined ? undefined : this.resolveForRead(args.agent).agentId
     if (flags.watch) return this.watch(agentId, flags.all)
     const tree = viewTree(this.openForRead(), { agentId, all: flags.all })
-    this.printObject(tree, treeText(tree))
+    this.printObject(tree, treeText(tree, terminalColumns() === undefined ? undefined : displayWidth))
     const damage = damageOf(tree)
     if (damage !== undefined) this.fail(damage, false)
   }
 
   private async watch(agentId: string | undefined, all: boolean): Promise<void> {
     const { redraw, refuseWithoutTerminal, terminalSize } = await import('../src/command/watch.js')
-    const { fitted } = await import('../src/command/print/width.js')
     refuseWithoutTerminal(this.jsonEnabled())
     const draw = (): string => {
       const text = watchedTreeText(viewTree(this.openForRead(), { agentId, all }))

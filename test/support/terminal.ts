@@ -10,6 +10,7 @@ export const hasTmux = spawnSync('tmux', ['-V']).status === 0
 if (!hasTmux) console.warn('skipped: tests in a terminal, because tmux is not here')
 
 const open = new Set<Terminal>()
+let terminals = 0
 
 afterAll(() => {
   for (const terminal of open) terminal.close()
@@ -19,7 +20,7 @@ export class Terminal {
   private readonly socket: string
 
   constructor(house: House, { columns = 100, rows = 45, env = {} as Record<string, string> } = {}) {
-    this.socket = path.join(house.root, 'tmux')
+    this.socket = path.join(house.root, `terminal-${++terminals}`)
     const bin = path.join(house.root, 'bin')
     mkdirSync(bin, { recursive: true })
     const command = house.command().map((word) => `'${word}'`)

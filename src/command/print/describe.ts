@@ -33,6 +33,8 @@ function cellsOf(agent: ListedAgent): string[] {
   return [path, shortId, state, status, provider, String(inbox), readableTime(updated_at)]
 }
 
+export const LABEL_COLUMNS = 13
+
 /** `remedy`: the command that installs the agent's provider. */
 export function describeAgent(shown: ShownAgent, remedy?: string): string {
   const { agent, run, holder, trouble, next, title, instructions, options, wait } = shown
@@ -94,7 +96,9 @@ export function describeAgent(shown: ShownAgent, remedy?: string): string {
     replyText(shown),
     ['next', next],
   ]
-  return lines.flatMap(([label, text]) => (text === null ? [] : [`${label.padEnd(13)}${text}`])).join('\n')
+  return lines
+    .flatMap(([label, text]) => (text === null ? [] : [`${label.padEnd(LABEL_COLUMNS)}${text}`]))
+    .join('\n')
 }
 
 function replyText({ reply, reply_is }: ShownAgent): [string, string | null] {
@@ -137,7 +141,7 @@ function waitText(
 
 /** Aligns further lines with the first. */
 function indentedText(text: string): string {
-  return text.replaceAll('\n', `\n${' '.repeat(13)}`)
+  return text.replaceAll('\n', `\n${' '.repeat(LABEL_COLUMNS)}`)
 }
 
 const LINE_CHARACTERS_MAX = 100

@@ -2,36 +2,42 @@
  * A text table. Each column is as wide as its widest cell; the last one is not padded. Each row is computed twice, because
  * storing the cells of many thousand rows is slower and takes half the memory of the command.
  */
-export function table<T>(head: string[], items: readonly T[], cellsOf: (item: T) => string[]): string {
+export function table<T>(
+  head: string[],
+  items: readonly T[],
+  cellsOf: (item: T) => string[],
+  widthOf = countOf,
+): string {
   const widths = head.map(widthOf)
-  for (const item of items) widen(widths, cellsOf(item))
-  const lines = [lineOf(head, widths)]
-  for (const item of items) lines.push(lineOf(cellsOf(item), widths))
+  for (const item of items) widen(widths, cellsOf(item), widthOf)
+  const lines = [lineOf(head, widths, widthOf)]
+  for (const item of items) lines.push(lineOf(cellsOf(item), widths, widthOf))
   return lines.join('\n')
 }
 
-function widen(widths: number[], cells: string[]): void {
+type WidthOf = (cell: string) => number
+
+function widen(widths: number[], cells: string[], widthOf: WidthOf): void {
   for (let column = 0; column < cells.length; column++) {
     const [cell, width] = [cells[column] as string, widths[column] as number]
-    // A cell is at most as wide as its number of code units. Most cells need no exact count.
-    if (cell.length > width) widths[column] = Math.max(width, widthOf(cell))
+    // A code unit is at most two columns wide. Most cells need no exact count.
+    const widest = widthOf === countOf ? cell.length : 2 * cell.length
+    if (widest > width) widths[column] = Math.max(width, widthOf(cell))
   }
 }
 
-function lineOf(cells: string[], widths: number[]): string {
+function lineOf(cells: string[], widths: number[], widthOf: WidthOf): string {
   let line = ''
-  for (let column = 0; column < cells.length - 1; column++)
-    line += padded(cells[column] as string, widths[column] as number)
+  for (let column = 0; column < cells.length - 1; column++) {
+    const cell = cells[column] as string
+    // With the space behind its column.
+    line += cell.padEnd((widths[column] as number) + 2 + cell.length - widthOf(cell))
+  }
   return (line + cells[cells.length - 1]).trimEnd()
 }
 
-/** The cell with the space behind its column. */
-function padded(cell: string, width: number): string {
-  return cell.padEnd(width + 2 + cell.length - widthOf(cell))
-}
-
-/** Counts code points. A terminal may draw a wide character (CJK, emoji) in two columns; this counts it as one. */
-function widthOf(cell: string): number {
+/** Code points. A terminal may draw a wide character (CJK, emoji) in two columns; this counts it as one. */
+function countOf(cell: string): number {
   return SURROGATE.test(cell) ? [...cell].length : cell.length
 }
 

@@ -1,15 +1,17 @@
 /** The output of `tree` without `--json`. */
 import type { StrayNode, TreeNode, TreeView } from '../../schema/output-overview.js'
 import { table } from './table.js'
+import { displayWidth } from './width.js'
 
 type AnyNode = TreeNode | StrayNode
 
-export function treeText({ agents, stray }: TreeView): string {
+/** `widthOf`: the columns of a name at a terminal. */
+export function treeText({ agents, stray }: TreeView, widthOf?: (text: string) => number): string {
   if (agents.length === 0 && stray.length === 0) return 'no agents yet (create one: substrat spawn)'
-  const parts = agents.length === 0 ? [] : [treeTable(agents)]
+  const parts = agents.length === 0 ? [] : [treeTable(agents, widthOf)]
   if (stray.length > 0) {
     const why = stray.map((node) => `${labelOf(node)}: ${node.why}`)
-    parts.push(['not in the tree:', ...why].join('\n'), treeTable(stray))
+    parts.push(['not in the tree:', ...why].join('\n'), treeTable(stray, widthOf))
   }
   return parts.join('\n\n')
 }
@@ -18,7 +20,7 @@ export function treeText({ agents, stray }: TreeView): string {
 export function watchedTreeText(tree: TreeView): string {
   const waiting = [...tree.agents, ...tree.stray].flatMap(needingPerson)
   const lines = waiting.map((node) => `needs you: ${'path' in node ? node.path : node.id} (${node.status})`)
-  return [...lines, treeText(tree)].join('\n')
+  return [...lines, treeText(tree, displayWidth)].join('\n')
 }
 
 function needingPerson(node: AnyNode): AnyNode[] {
@@ -35,13 +37,13 @@ interface Drawn {
   branch: string
 }
 
-function treeTable(tops: AnyNode[]): string {
+function treeTable(tops: AnyNode[], widthOf?: (text: string) => number): string {
   const rows: Drawn[] = []
   for (const top of tops) {
     rows.push({ node: top, branch: '' })
     addBelow(rows, top, '')
   }
-  return table(HEAD, rows, cellsOf)
+  return table(HEAD, rows, cellsOf, widthOf)
 }
 
 function addBelow(rows: Drawn[], { children }: AnyNode, indent: string): void {

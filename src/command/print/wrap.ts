@@ -9,11 +9,18 @@ export function* wrapped(line: string, columns: number): Generator<string> {
       current += word
       continue
     }
+    let rest = word
+    const room = columns - displayWidth(current)
+    // Text without spaces, such as Chinese, that needs several lines anyway begins in this one.
+    if (room >= ROOM_COLUMNS_MIN && current.trim() !== '' && isWiderThan(word, columns)) {
+      const piece = beginningOf(word, room)
+      current += piece
+      rest = word.slice(piece.length)
+    }
     if (current.trim() !== '') yield current.trimEnd()
     current = ''
     if (word.trim() === '') continue
-    let rest = word
-    while (displayWidth(rest.slice(0, columns + 1)) > columns) {
+    while (isWiderThan(rest, columns)) {
       const piece = beginningOf(rest, columns)
       yield piece
       rest = rest.slice(piece.length)
@@ -21,6 +28,13 @@ export function* wrapped(line: string, columns: number): Generator<string> {
     current = rest
   }
   yield current.trimEnd()
+}
+
+/** Fewer columns at the end of a line stay empty. */
+const ROOM_COLUMNS_MIN = 8
+
+function isWiderThan(word: string, columns: number): boolean {
+  return displayWidth(word.slice(0, columns + 1)) > columns
 }
 
 /** The longest beginning that fits, at least one character. */
