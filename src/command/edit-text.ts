@@ -13,11 +13,12 @@ export function editorCommand(command: string, otherwise: string): string {
   })
 }
 
-/** The text that the editor leaves. The file is removed in any case. */
+/** The text that the editor leaves. The file is removed; a killed command leaves it for the next one. */
 export async function editText(name: string, text: string): Promise<string> {
   const editor = editorCommand('substrat approve AGENT', 'answer yes or no')
   const files = new ProgramFiles()
   try {
+    files.sweep(name)
     const { path } = files.write(name, text)
     await edit(editor, path, 'substrat approve AGENT')
     return readUserFile(path)

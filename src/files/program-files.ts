@@ -8,6 +8,7 @@ import { tmpdir } from 'node:os'
 import { join } from 'node:path'
 import * as io from '../host/disk/io.js'
 import { writeTemporary } from '../host/disk/replace.js'
+import { isTemporaryName, writerOf } from '../host/disk/temporary.js'
 
 export interface PrivateFile {
   path: string
@@ -30,6 +31,18 @@ export class ProgramFiles {
     const file = { path, remove: () => void io.unlink('program_file.unlink', path) }
     this.files.push(file)
     return file
+  }
+
+  /** Removes the files with that name whose writers were killed. For a directory that no recovery sweeps. */
+  sweep(name: string): void {
+    for (const each of io.listDirectory('program_file.list', this.directory)) {
+      if (!each.startsWith(`${name}.`) || !isTemporaryName(each) || writerOf(each) !== 'dead') continue
+      try {
+        io.unlink('program_file.sweep', join(this.directory, each))
+      } catch {
+        // It is of another user.
+      }
+    }
   }
 
   /** Removes all files. If one cannot be removed, a later sweep does it. */

@@ -1,8 +1,10 @@
 /** A person at a terminal sees the calls before approving them. */
+import { mkdirSync, readdirSync } from 'node:fs'
 import { describe, expect, test } from 'vitest'
 import { House } from '../support/cli.js'
 import { parked, ran } from '../support/parked.js'
 import { hasTmux, Terminal } from '../support/terminal.js'
+import { waitFor } from '../support/wait.js'
 
 const COMMAND = 'echo ran >> ran; echo done'
 
@@ -76,6 +78,35 @@ describe.skipIf(!hasTmux).concurrent('edit at the question of approve', () => {
     })
     expect((await house.ok('log', 'a')).stdout).toContain('you changed the call: shell: echo ran >> edited')
     expect(house.findings(true)).toEqual([])
+  })
+
+  test('killed while the editor is open decides nothing, and the next edit removes the draft', async () => {
+    const house = new House()
+    const { id } = await parked(house)
+    const log = house.log(id)
+    const drafts = `${house.root}/drafts`
+    mkdirSync(drafts)
+    const terminal = new Terminal(house, { columns: 100, env: { TMPDIR: drafts } })
+    const first = terminal.prompts()
+    house.write('editor.sh', 'touch editing; until [ -e over ]; do sleep 0.05; done')
+    house.write('approve.sh', 'echo $$ >pid; EDITOR="sh editor.sh" exec substrat approve a')
+    terminal.type('sh approve.sh')
+    await terminal.shows('[e]dit:')
+    terminal.type('e')
+    await waitFor(() => house.read('editing') !== undefined, 'the editor')
+    process.kill(Number(house.read('pid')), 'SIGKILL')
+    house.write('over', '')
+    await terminal.ended(first)
+    expect(readdirSync(drafts)).toHaveLength(1)
+    expect(house.log(id)).toBe(log)
+    const second = terminal.prompts()
+    terminal.type(editor('s/ran;/edited;/'))
+    await terminal.shows(/approve a\n[^$]*\[e\]dit:$/)
+    terminal.type('e')
+    await terminal.shows(/edited; echo done\n.*\[e\]dit:$/)
+    expect(readdirSync(drafts)).toEqual([])
+    terminal.type('n')
+    await terminal.ended(second)
   })
 
   test('changes nothing if the text is not such a call, and asks again', async () => {
