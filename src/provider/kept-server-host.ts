@@ -6,7 +6,7 @@
  *   it like any other program.
  * - A server stays only if the turn completed and the provider kept it. When `close` returns, any other server is dead and its
  *   end is recorded. One that does not die stays recorded, and no other is started.
- * - During the turn a server is on the leash: it dies with this process.
+ * - During the turn a server is on the leash: it dies with this process, or when its lease ends.
  */
 import { SubstratError } from '../errors.js'
 import { ownIdentity } from '../host/identity.js'
@@ -86,7 +86,7 @@ export class KeptServerHost {
     const handle = store.local.keptServers.readHandle(id, warm.server_id)
     // The substrat process that launched it died before it stored the handle.
     if (handle === undefined) return undefined
-    this.leash = leash(warm.group, tagOf(warm.server_id))
+    this.leash = leash(warm.group, tagOf(warm.server_id), this.session.leaseDeadline())
     this.context.persist({ type: 'launched', group: warm.group })
     store.local.keptServers.touch(id)
     store.local.keptServers.boundOutput(id)
@@ -114,7 +114,12 @@ export class KeptServerHost {
     servers.touch(session.id)
     const output = servers.openOutput(session.id)
     try {
-      const start = { environment, tag: tagOf(server_id), output: output.fd }
+      const start = {
+        environment,
+        tag: tagOf(server_id),
+        output: output.fd,
+        deadline: session.leaseDeadline(),
+      }
       const started = await startBehindBarrier(command, start, options, (group) =>
         context.persist({ type: 'server_kept', server_id, group }),
       )

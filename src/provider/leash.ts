@@ -9,10 +9,14 @@
  *   killed is replaced.
  * - It kills the group only while its leader has the recorded start time. Outside of the group it kills only tagged processes.
  *
- * Without /proc (macOS) the watcher kills the group by its number, and no process that has left the group.
+ * In a home whose leases end by themselves, a second shell, the timer, kills the program when the lease has ended, also while this
+ * process is stopped: another host may continue the agent then. The timer ends with its watcher.
+ *
+ * Without /proc (macOS) there is no timer, the watcher kills the group by its number, and no process that has left the group.
  */
 import { type ChildProcess, spawn } from 'node:child_process'
 import type { ProcessGroup } from '../schema/types.js'
+import type { LeaseDeadline } from '../storage/store.js'
 import { providerFailure } from './failure.js'
 import type { ProcessTag } from './process-group.js'
 
@@ -21,7 +25,8 @@ export interface Leash {
   release(): void
 }
 
-// $1: process group, $2: start time of its leader, $3: the tag as an entry of the environment.
+// $1: process group, $2: start time of its leader, $3: the tag as an entry of the environment, $4: the file with the end of the
+// lease, or nothing, $5: the id of the lease.
 const WATCHER = `
 has() {
   while IFS= read -r line || [ -n "$line" ]; do
@@ -35,6 +40,36 @@ marked() {
   else for each in /proc/[0-9]*/environ; do has "$1" "$each" && echo "$each"; done
   fi
 }
+end_program() {
+  if [ -r /proc/self/stat ]; then
+    # The command's name, in parentheses, may hold anything, also the end of a line.
+    stat=
+    while IFS= read -r line; do stat=$line; done <"/proc/$1/stat"
+    set -- "$1" "$2" "$3" \${stat##*) }
+    [ "\${23}" = "$2" ] && kill -9 "-$1"
+    # A process that becomes another program shows no environment for a moment: so one look that finds nothing is not enough.
+    nothing=0 looks=0
+    while [ $nothing -lt 3 ] && [ $looks -lt 300 ]; do
+      nothing=$((nothing + 1)) looks=$((looks + 1))
+      for path in $(marked "$3"); do
+        path=\${path#/proc/}
+        kill -9 "\${path%/environ}" && nothing=0
+      done
+      [ $nothing -eq 0 ] || sleep 0.05
+    done
+  else
+    kill -9 "-$1"
+  fi
+}
+# Sets left, in hundredths of a second. Without a readable file of this lease, the lease is over.
+measure() {
+  ends=0 lease=
+  read -r ends lease <"$1"
+  [ "$lease" = "$2" ] || ends=0
+  case $ends in '' | *[!0-9]*) ends=0 ;; esac
+  read -r now _ </proc/uptime
+  left=$((ends - \${now%.*}\${now#*.}))
+}
 number=1
 while [ $number -le 64 ]; do
   # KILL and STOP cannot be ignored, CHLD is how the shell learns of its children; 20 is CHLD on macOS, and TSTP here.
@@ -42,35 +77,40 @@ while [ $number -le 64 ]; do
   number=$((number + 1))
 done
 trap '' TSTP
-read -r _ <&3 && exit 0
-if [ -r /proc/self/stat ]; then
-  # The command's name, in parentheses, may hold anything, also the end of a line.
-  stat=
-  while IFS= read -r line; do stat=$line; done <"/proc/$1/stat"
-  set -- "$1" "$2" "$3" \${stat##*) }
-  [ "\${23}" = "$2" ] && kill -9 "-$1"
-  # A process that becomes another program shows no environment for a moment: so one look that finds nothing is not enough.
-  nothing=0 looks=0
-  while [ $nothing -lt 3 ] && [ $looks -lt 300 ]; do
-    nothing=$((nothing + 1)) looks=$((looks + 1))
-    for path in $(marked "$3"); do
-      path=\${path#/proc/}
-      kill -9 "\${path%/environ}" && nothing=0
+timer=
+if [ -n "$4" ] && [ -r /proc/uptime ]; then
+  (
+    exec 3<&-
+    measure "$4" "$5"
+    while [ $left -gt 0 ]; do
+      # The lease may be lost before its end, so the timer looks each second.
+      if [ $left -ge 100 ]; then sleep 1
+      elif [ $left -ge 10 ]; then sleep 0.$left
+      else sleep 0.0$left
+      fi
+      kill -0 $$ || exit 0
+      measure "$4" "$5"
     done
-    [ $nothing -eq 0 ] || sleep 0.05
-  done
-else
-  kill -9 "-$1"
-fi`
+    end_program "$1" "$2" "$3"
+  ) &
+  timer=$!
+fi
+read -r _ <&3
+is_dead=$?
+# Not waited for, so its number is not reused.
+[ -z "$timer" ] || kill -9 "$timer"
+[ $is_dead -eq 0 ] && exit 0
+end_program "$1" "$2" "$3"`
 
 /** A limit on replacements, for the case that something kills every process of this user. */
 const REPLACEMENTS_MAX = 10
 
 /** Throws if no watcher can be started. */
-export function leash(group: ProcessGroup, tag: ProcessTag): Leash {
+export function leash(group: ProcessGroup, tag: ProcessTag, deadline: LeaseDeadline | undefined): Leash {
   let isReleased = false
   let replacements = 0
   const args = [String(group.process_group), String(group.start_time), `${tag.variable}=${tag.value}`]
+  if (deadline !== undefined) args.push(deadline.file, deadline.lease)
   const watch = (): ChildProcess => {
     const watcher = start(args)
     watcher.once('exit', () => {

@@ -7,6 +7,7 @@
 import { ProgramFiles } from '../files/program-files.js'
 import type { ProcessGroup } from '../schema/types.js'
 import { randomUuid } from '../start/random.js'
+import type { LeaseDeadline } from '../storage/store.js'
 import type { AgentHost, CallOptions, LaunchCommand, LaunchedProgram, ToolServer } from './host-contract.js'
 import { killGroup, membersOf, type ProcessTag } from './process-group.js'
 import { startBehindBarrier } from './start-barrier.js'
@@ -19,6 +20,8 @@ export interface LaunchEnvironment {
   /** The tool server that the program may start, or null. */
   tools?: ToolServer | null
   files?: ProgramFiles
+  /** The end of the lease under which the programs run, if it ends by itself. */
+  deadline?: LeaseDeadline | undefined
   /** Makes the group durable. The program execs only after this returns. */
   record(group: ProcessGroup): void
 }
@@ -45,7 +48,7 @@ async function launch(
     ...context.environment,
   }
   const tag: ProcessTag = { variable: 'SUBSTRAT_LAUNCH', value: randomUuid() }
-  const start = { environment, tag, output: 'pipe' as const }
+  const start = { environment, tag, output: 'pipe' as const, deadline: context.deadline }
   const { child, group, exited, leash } = await startBehindBarrier(command, start, options, context.record)
   // `kill` or the leash kills processes that the program leaves in its group.
   void exited.then(() => {

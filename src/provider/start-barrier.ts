@@ -5,6 +5,7 @@
 import { type ChildProcess, type SpawnOptions, type StdioOptions, spawn } from 'node:child_process'
 import { ownIdentity, processStartTime } from '../host/identity.js'
 import type { ProcessGroup } from '../schema/types.js'
+import type { LeaseDeadline } from '../storage/store.js'
 import { providerFailure } from './failure.js'
 import type { CallOptions, LaunchCommand, LaunchedProgram } from './host-contract.js'
 import { type Leash, leash } from './leash.js'
@@ -35,11 +36,13 @@ export interface StartOptions {
   tag: ProcessTag
   /** `pipe` for stdin, stdout and stderr, or a descriptor for stdout and stderr with an empty stdin. */
   output: 'pipe' | number
+  /** When the program must be dead, unless the lease is renewed. */
+  deadline: LeaseDeadline | undefined
 }
 
 export async function startBehindBarrier(
   command: LaunchCommand,
-  { environment, tag, output }: StartOptions,
+  { environment, tag, output, deadline }: StartOptions,
   options: CallOptions,
   record: (group: ProcessGroup) => void,
 ): Promise<StartedProgram> {
@@ -69,7 +72,7 @@ export async function startBehindBarrier(
   const group = { process_group: pid, start_time, kernel_boot_id, pid_namespace, ...host, ...launched }
   let held: Leash | undefined
   try {
-    held = leash(group, tag)
+    held = leash(group, tag, deadline)
     record(group)
   } catch (error) {
     // Until the barrier opens, the shell is the only process of the group.

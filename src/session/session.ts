@@ -11,7 +11,7 @@ import { FORMAT } from '../format.js'
 import { limits } from '../limits.js'
 import type { Content } from '../schema/types.js'
 import { randomUuid } from '../start/random.js'
-import type { BlobReference, Holder, Lease, Store, TakeOptions } from '../storage/store.js'
+import type { BlobReference, Holder, Lease, LeaseDeadline, Store, TakeOptions } from '../storage/store.js'
 import { type EncodedBatch, encodeBatch } from './batch.js'
 import { rebuildKeyIndex, writeKeyIndex } from './key-index.js'
 import { load, recordAt, recordsFrom, withUsage } from './load.js'
@@ -200,6 +200,11 @@ export class Session {
   /** The whole log counts as complete, because `repair` has cut a truncated tail. */
   private recordsOfLog(from: Pick<Location, 'seq' | 'offset'>, to?: number): ReturnType<typeof recordsFrom> {
     return recordsFrom(this.lease.log, from, to, this.lease.log.size())
+  }
+
+  /** When the programs of this agent must be dead. Undefined if its lease lasts as long as this process. */
+  leaseDeadline(): LeaseDeadline | undefined {
+    return this.lease.deadline?.()
   }
 
   /** For `doctor --rebuild`. Otherwise `close` keeps the key index current. */

@@ -166,6 +166,17 @@ export interface Lease extends Right {
   append(batch: Batch): void
   /** Leaves the agent and releases it: the snapshot, and whether it stays marked. Mail keeps it marked in any case. */
   rest(rest: Rest): Promise<void>
+  /** Only in homes whose leases end by themselves, unless they are renewed. The programs of the agent die when the lease ends. */
+  deadline?(): LeaseDeadline
+}
+
+/**
+ * A file on this host with a line: the uptime of the machine at which the lease ends, in hundredths of a second, and the id of the
+ * lease. Each renewal replaces it. A file of another lease means that this one is over.
+ */
+export interface LeaseDeadline {
+  file: string
+  lease: string
 }
 
 /** The records of one append, as the session encodes them. */

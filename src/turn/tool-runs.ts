@@ -112,7 +112,9 @@ export class ToolRuns {
     const environment = this.ports.environment(this.session.state.run as Run)
     // A tool's output goes to the log, which must never contain a provider's secret: tools do not inherit them.
     const withheld = provider.secrets?.(settings) ?? []
-    return createHost({ environment, withheld, record }).launch(command, { signal: this.turn.stop.signal })
+    const deadline = this.session.leaseDeadline()
+    const host = createHost({ environment, withheld, record, deadline })
+    return host.launch(command, { signal: this.turn.stop.signal })
   }
 }
 

@@ -1,6 +1,15 @@
 /** The lease of an agent in the database. Each change names the lease, and the database refuses one that is not the agent's. */
 import { createHash } from 'node:crypto'
-import type { Batch, BlobReference, Lease, Rest, StopRequest, Tail, Unframed } from 'substrat/store'
+import type {
+  Batch,
+  BlobReference,
+  Lease,
+  LeaseDeadline,
+  Rest,
+  StopRequest,
+  Tail,
+  Unframed,
+} from 'substrat/store'
 import type { RemoteLog } from './log.js'
 import { call, type HeldRight, type Shared } from './rights.js'
 
@@ -9,6 +18,8 @@ export interface TakenParts {
   snapshot: Unframed
   requests: StopRequest[]
   mailIds: string[]
+  /** Creates its directory. */
+  newDeadlineFile: () => string
 }
 
 export class AgentLease implements Lease {
@@ -16,17 +27,21 @@ export class AgentLease implements Lease {
   readonly snapshot: Unframed
   readonly requests: StopRequest[]
   private firstMailIds: string[] | undefined
+  private readonly newDeadlineFile: () => string
+  /** Set once the worker writes it. */
+  private file: string | undefined
 
   constructor(
     readonly agentId: string,
     private readonly shared: Shared,
     private readonly held: HeldRight,
-    { log, snapshot, requests, mailIds }: TakenParts,
+    { log, snapshot, requests, mailIds, newDeadlineFile }: TakenParts,
   ) {
     this.log = log
     this.snapshot = snapshot
     this.requests = requests
     this.firstMailIds = mailIds
+    this.newDeadlineFile = newDeadlineFile
   }
 
   get mailIds(): string[] {
@@ -72,6 +87,15 @@ export class AgentLease implements Lease {
 
   release(): Promise<void> {
     return this.held.release()
+  }
+
+  deadline(): LeaseDeadline {
+    if (this.file === undefined) {
+      const file = this.newDeadlineFile()
+      this.held.writeDeadlineInto(file)
+      this.file = file
+    }
+    return { file: this.file, lease: this.held.lease }
   }
 
   private write(name: string, values: unknown[]): void {

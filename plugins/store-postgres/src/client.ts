@@ -87,6 +87,14 @@ export class Client {
     return slot
   }
 
+  /** Each renewal of the lease writes its end into the file. */
+  writeRenewals(slot: number, file: string): void {
+    const held = this.leases.get(slot)
+    if (held === undefined) return
+    this.leases.set(slot, { ...held, file })
+    this.postLeases()
+  }
+
   drop(slot: number): void {
     if (this.leases.delete(slot)) this.postLeases()
   }

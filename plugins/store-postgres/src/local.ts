@@ -9,10 +9,8 @@ export function localFilesOf(
   homeId: string,
   logPath: (agentId: string) => string,
 ): LocalFiles {
-  const state = process.env.XDG_STATE_HOME || join(homedir(), '.local', 'state')
-  const paths = new kit.HomePaths(join(state, 'substrat', 'homes', homeId))
+  const paths = pathsOf(kit, homeId)
   const files = new kit.AgentFiles(paths, { kind: 'ofd', isLocal: true })
-  const make = (path: string): void => void mkdirSync(path, { recursive: true, mode: 0o700 })
   return {
     get keptServers() {
       make(paths.root)
@@ -29,4 +27,20 @@ export function localFilesOf(
       return files.serveSocket(agentId, runId, onConnection)
     },
   }
+}
+
+/** The file for the latest lease of the agent on this host. Creates its directory. */
+export function newDeadlineFile(kit: StoreKit, homeId: string, agentId: string): string {
+  const { root } = pathsOf(kit, homeId).agent(agentId)
+  make(root)
+  return join(root, 'lease')
+}
+
+function pathsOf(kit: StoreKit, homeId: string): InstanceType<StoreKit['HomePaths']> {
+  const state = process.env.XDG_STATE_HOME || join(homedir(), '.local', 'state')
+  return new kit.HomePaths(join(state, 'substrat', 'homes', homeId))
+}
+
+function make(path: string): void {
+  mkdirSync(path, { recursive: true, mode: 0o700 })
 }

@@ -24,6 +24,8 @@ export interface HeldLease {
   kind: 'agent' | 'thing' | 'edge'
   key: string
   lease: string
+  /** The file with the end of the lease, for the leashes of programs. */
+  file?: string
 }
 
 export type Request =

@@ -1,6 +1,7 @@
 /** Leases that this process holds: of agents, of other things, and of waits. */
 import type { Holder, Right, StoreKit, TakeOptions } from 'substrat/store'
 import type { Client } from './client.js'
+import { writeDeadline } from './deadline-file.js'
 import { explained, leaseLost } from './failure.js'
 import { type HeldLease, marginMs } from './protocol.js'
 import { uptimeMs } from './uptime.js'
@@ -47,6 +48,15 @@ export class HeldRight implements Right {
     if (deadlineMs === 0) throw leaseLost(kit, 'another process has it')
     if (uptimeMs() >= deadlineMs) throw leaseLost(kit, 'it was not renewed in time')
     asserted?.push(this)
+  }
+
+  /** Writes when the lease ends into a file, from now on. */
+  writeDeadlineInto(file: string): void {
+    this.assertHeld()
+    const { client } = this.shared
+    // First, because a renewal must not be replaced by an earlier end.
+    writeDeadline(file, this.lease, this.deadlineMs)
+    client.writeRenewals(this.slot, file)
   }
 
   /** This process no longer uses the right. The database may have ended it already. */

@@ -21,7 +21,7 @@ import type {
 import { AgentLease, requestsIn, snapshotValues, unframedSnapshot } from './agent-lease.js'
 import { bytesOf } from './client.js'
 import { keysOf } from './keys.js'
-import { localFilesOf } from './local.js'
+import { localFilesOf, newDeadlineFile } from './local.js'
 import { openRemoteLog } from './log.js'
 import { RemoteMail } from './mail.js'
 import { RemoteNames } from './names.js'
@@ -146,6 +146,7 @@ export class PostgresStore implements Store {
       snapshot: unframedSnapshot(this.shared, bytesOf(row.snapshot)),
       requests: requestsIn(row.requests),
       mailIds: row.mail as string[],
+      newDeadlineFile: () => this.newDeadlineFile(agentId),
     })
   }
 
@@ -211,7 +212,12 @@ export class PostgresStore implements Store {
       snapshot: kit.unframeFile(kit.frame(snapshot)),
       requests: [],
       mailIds: [],
+      newDeadlineFile: () => this.newDeadlineFile(agentId),
     })
+  }
+
+  private newDeadlineFile(agentId: string): string {
+    return newDeadlineFile(this.shared.kit, this.homeId, agentId)
   }
 
   /** The leases that the check asserts. The database checks them again in the transaction that creates the agent. */

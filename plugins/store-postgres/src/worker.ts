@@ -7,6 +7,7 @@
 import { workerData } from 'node:worker_threads'
 import type { Client } from 'pg'
 import { newClient } from './connection.js'
+import { writeDeadline } from './deadline-file.js'
 import {
   type Answer,
   type HeldLease,
@@ -140,12 +141,13 @@ async function renew(): Promise<void> {
       ids('edge'),
       ttlMs,
     ])
+    // Those that the caller still holds.
+    const sent = new Set(mine.map(({ lease }) => lease))
     const held = new Set(rows.map(({ lease }) => lease as string))
-    for (const { slot, lease } of mine) {
-      // The caller may have released it meanwhile, and given the slot to another lease.
-      if (!leases.some((each) => each.slot === slot && each.lease === lease)) continue
+    for (const { slot, lease, file } of leases.filter((each) => sent.has(each.lease))) {
       const deadline = held.has(lease) ? sentMs + ttlMs - marginMs(ttlMs) : 0
       Atomics.store(deadlines, slot, BigInt(Math.round(deadline)))
+      if (file !== undefined) tryWriteDeadline(file, lease, deadline)
     }
   } catch {
     pauseMs = ttlMs / 20
@@ -155,6 +157,15 @@ async function renew(): Promise<void> {
   }
   renewal = undefined
   if (leases.length > 0) renewal = setTimeout(renew, pauseMs)
+}
+
+/** Without the write, the programs die at the earlier end. */
+function tryWriteDeadline(file: string, lease: string, deadlineMs: number): void {
+  try {
+    writeDeadline(file, lease, deadlineMs)
+  } catch {
+    // The next renewal tries again.
+  }
 }
 
 /** A notification is a hint: it may be lost. */

@@ -97,7 +97,7 @@ class Servers {
       this.groups.push(group)
     }
     const tag = { variable: 'SUBSTRAT_SERVER' as const, value: this.environment.SUBSTRAT_SERVER }
-    const start = { environment: this.environment, tag, output: 'pipe' as const }
+    const start = { environment: this.environment, tag, output: 'pipe' as const, deadline: undefined }
     const { child, group, exited } = await startBehindBarrier(command, start, options, record)
     child.stdin?.end()
     let printed = ''

@@ -77,7 +77,8 @@ export async function askAgent(
   let agent: AgentSession | undefined
   const heard = new Heard(session, storage, turn)
   try {
-    const created = { ...createHost({ environment, tools, record }), ...(await keptServer.open()) }
+    const launches = createHost({ environment, tools, record, deadline: session.leaseDeadline() })
+    const created = { ...launches, ...(await keptServer.open()) }
     const privateFile = (name: string, text: string): PrivateFile =>
       storage.guard(() => files.write(name, text))
     const host = watchedHost({ ...created, privateFile }, deaths)

@@ -1,0 +1,96 @@
+/** The programs of a holder die with its lease, also while the holder is stopped. */
+import { type ChildProcess, spawn, spawnSync } from 'node:child_process'
+import { existsSync, mkdtempSync, readFileSync, rmSync } from 'node:fs'
+import os from 'node:os'
+import path from 'node:path'
+import { afterAll, beforeAll, describe, expect, onTestFinished, test } from 'vitest'
+import { Postgres, RUN, whyNoPostgres } from '../support/postgres.js'
+import { isAlive } from '../support/programs.js'
+import { waitFor } from '../support/wait.js'
+
+const LEASE_MS = 3000
+
+describe.skipIf(whyNoPostgres() !== undefined || process.platform !== 'linux')(
+  'the program of a turn',
+  () => {
+    let server: Postgres
+    let scratch: string
+    beforeAll(() => {
+      server = new Postgres()
+      scratch = mkdtempSync(path.join(os.tmpdir(), 'leash-'))
+    })
+    afterAll(() => {
+      server?.remove()
+      rmSync(scratch, { recursive: true })
+    })
+
+    const environment = (home: string) => ({
+      ...server.environment(home),
+      SUBSTRAT_LEASE_MS: String(LEASE_MS),
+    })
+
+    /** A turn with a program that ignores signals. */
+    async function runningTurn(home: string): Promise<{ holder: ChildProcess; program: number }> {
+      const file = path.join(scratch, home)
+      const env = environment(home)
+      const command = `command=trap "" TERM; echo $$ > ${file}; sleep 600; sleep 600`
+      const args = ['spawn', '--name', 'worker', '--provider', 'exec', '--option', command]
+      expect(spawnSync(process.execPath, [RUN, ...args], { env }).status).toBe(0)
+      const holder = spawn(process.execPath, [RUN, 'send', 'worker', 'go'], { env, stdio: 'ignore' })
+      await waitFor(() => existsSync(file) && readFileSync(file, 'utf8').endsWith('\n'), 'the program')
+      const program = Number(readFileSync(file, 'utf8'))
+      onTestFinished(() => {
+        holder.kill('SIGKILL')
+        if (isAlive(program)) process.kill(program, 'SIGKILL')
+      })
+      return { holder, program }
+    }
+
+    const endsAt = async (home: string): Promise<number> => {
+      const [row] = await server.query(
+        home,
+        'select extract(epoch from expires_at) * 1000 as ends_at from substrat.agent',
+      )
+      return Number(row?.ends_at)
+    }
+
+    const hasEnded = async (home: string): Promise<boolean> => {
+      const [row] = await server.query(
+        home,
+        'select expires_at <= clock_timestamp() as has_ended from substrat.agent',
+      )
+      return row?.has_ended === true
+    }
+
+    test('is dead when the lease of a stopped holder has ended', async () => {
+      const home = await server.newHome()
+      const { holder, program } = await runningTurn(home)
+      holder.kill('SIGSTOP')
+      await waitFor(() => !isAlive(program), 'the death of the program')
+      await waitFor(() => hasEnded(home), 'the end of the lease')
+      const args = ['recover', '--all', '--continue', 'none']
+      const recovered = spawnSync(process.execPath, [RUN, ...args], {
+        env: environment(home),
+        encoding: 'utf8',
+      })
+      expect([recovered.status, recovered.stderr]).toEqual([6, expect.stringContaining('its process died')])
+      const shown = spawnSync(process.execPath, [RUN, 'show', 'worker', '--json'], { env: environment(home) })
+      expect(JSON.parse(String(shown.stdout)).agent.status).toContain('interrupted')
+    })
+
+    test('dies when another process has the lease', async () => {
+      const home = await server.newHome()
+      const { program } = await runningTurn(home)
+      await server.query(home, 'update substrat.agent set lease = gen_random_uuid()')
+      await waitFor(() => !isAlive(program), 'the death of the program')
+    })
+
+    test('lives while the lease is renewed', async () => {
+      const home = await server.newHome()
+      const { program } = await runningTurn(home)
+      const first = await endsAt(home)
+      await waitFor(async () => (await endsAt(home)) > first + 2 * LEASE_MS, 'renewals past two leases')
+      expect(isAlive(program)).toBe(true)
+    })
+  },
+)
