@@ -15,8 +15,9 @@ import os from 'node:os'
 import path from 'node:path'
 import type pg from 'pg'
 
-export const PLUGIN = path.join(import.meta.dirname, '../../plugins/store-postgres')
-export const RUN = path.join(import.meta.dirname, '../../bin/run.js')
+const repository = path.dirname(createRequire(import.meta.url).resolve('substrat/package.json'))
+export const PLUGIN = path.join(repository, 'plugins/store-postgres')
+export const RUN = path.join(repository, 'bin/run.js')
 
 const VERSIONS = '/usr/lib/postgresql'
 
@@ -55,10 +56,14 @@ export class Postgres {
   readonly #as = process.geteuid?.() === 0 ? owner() : undefined
   /** The files of this user. */
   readonly #files = mkdtempSync(path.join(os.tmpdir(), 'pg-user-'))
+  readonly #settings: string[]
+  #port = 5432
   #homes = 0
   #template: string | undefined
 
-  constructor() {
+  /** `isDurable`: it syncs its commits. `hasTls`: it listens on 127.0.0.1 too, with a certificate for localhost. */
+  constructor({ isDurable = false, hasTls = false, settings = [] as string[] } = {}) {
+    this.#settings = [`fsync=${isDurable ? 'on' : 'off'}`, ...settings]
     if (this.#as !== undefined) {
       chmodSync(this.directory, 0o755)
       chownSync(this.directory, this.#as.uid, this.#as.gid)
@@ -76,7 +81,43 @@ export class Postgres {
       'UTF8',
       '--locale=C',
     )
+    if (hasTls) this.#serveTls()
     this.start()
+  }
+
+  #serveTls(): void {
+    const openssl = (...args: string[]) =>
+      execFileSync('openssl', args, { ...this.#as, cwd: this.directory, stdio: 'ignore' })
+    const key = ['-newkey', 'rsa:2048', '-nodes', '-days', '2', '-subj']
+    openssl('req', '-x509', ...key, '/CN=scratch CA', '-keyout', 'ca.key', '-out', 'ca.crt')
+    openssl(
+      'req',
+      ...key,
+      '/CN=localhost',
+      '-addext',
+      'subjectAltName=DNS:localhost',
+      '-keyout',
+      'tls.key',
+      '-out',
+      'tls.csr',
+    )
+    openssl(
+      'x509',
+      '-req',
+      '-in',
+      'tls.csr',
+      '-CA',
+      'ca.crt',
+      '-CAkey',
+      'ca.key',
+      '-copy_extensions',
+      'copy',
+      '-out',
+      'tls.crt',
+    )
+    const file = (name: string): string => path.join(this.directory, name)
+    this.#port = freePort()
+    this.#settings.push('ssl=on', `ssl_cert_file=${file('tls.crt')}`, `ssl_key_file=${file('tls.key')}`)
   }
 
   get #data(): string {
@@ -89,7 +130,13 @@ export class Postgres {
   }
 
   start(): void {
-    const options = `-c listen_addresses='' -c unix_socket_directories='${this.directory}' -c fsync=off`
+    const settings = [
+      `port=${this.#port}`,
+      `listen_addresses=${this.#port === 5432 ? "''" : '127.0.0.1'}`,
+      `unix_socket_directories=${this.directory}`,
+      ...this.#settings,
+    ]
+    const options = settings.map((setting) => `-c ${setting}`).join(' ')
     this.#run(
       'pg_ctl',
       '-D',
@@ -117,12 +164,23 @@ export class Postgres {
   program(name: string, args: string[], input = ''): string {
     const file = path.join(programs() as string, name)
     const options = { ...this.#as, cwd: this.directory, input, encoding: 'utf8' as const }
-    return execFileSync(file, ['-h', this.directory, '-U', 'postgres', ...args], options)
+    return execFileSync(
+      file,
+      ['-h', this.directory, '-p', `${this.#port}`, '-U', 'postgres', ...args],
+      options,
+    )
   }
 
   /** `host`: another directory with a socket. */
   url(database: string, role = 'postgres', host = this.directory): string {
-    return `postgres://${role}@/${database}?host=${host}`
+    const port = this.#port === 5432 ? '' : `&port=${this.#port}`
+    return `postgres://${role}@/${database}?host=${host}${port}`
+  }
+
+  /** Over TCP. `by`: the name of the server. */
+  tlsUrl(database: string, { role = 'postgres', by = 'localhost', sslmode = 'verify-full' } = {}): string {
+    const root = path.join(this.directory, 'ca.crt')
+    return `postgres://${role}@${by}:${this.#port}/${database}?sslmode=${sslmode}&sslrootcert=${root}`
   }
 
   /** Returns the name of a new database with the same content. No connection to `database` may be open. */
@@ -178,8 +236,15 @@ export class Postgres {
 
   async connect(database: string): Promise<pg.Client> {
     const { Client } = createRequire(path.join(PLUGIN, 'package.json'))('pg') as typeof pg
-    const client = new Client({ host: this.directory, user: 'postgres', database })
+    const client = new Client({ host: this.directory, port: this.#port, user: 'postgres', database })
     await client.connect()
     return client
   }
+}
+
+/** A TCP port of this machine that no process has. */
+function freePort(): number {
+  const script =
+    "const s = require('net').createServer().listen(0, '127.0.0.1', () => { console.log(s.address().port); s.close() })"
+  return Number(execFileSync(process.execPath, ['-e', script], { encoding: 'utf8' }))
 }
