@@ -1,8 +1,7 @@
 // node stress/run.mjs postgres [--rounds 25] [--agents 10000] [--seconds 10] [--record]
 // Measures a home in PostgreSQL beside the same home in files, in one run. `--record` writes results/postgres.json and
 // docs/images/postgres-hosts.svg.
-import { readFileSync, writeFileSync } from 'node:fs'
-import { join } from 'node:path'
+import { readFileSync } from 'node:fs'
 import { parseArgs } from 'node:util'
 import { FileStore } from '../src/storage/file-store.js'
 import { HomePaths } from '../src/storage/paths.js'
@@ -13,15 +12,14 @@ import { type Subject, sampleInTurn } from './bench/measure.js'
 import { print, type Row, ratio, row } from './bench/table.js'
 import { takeoverMs, turnsPerSecond } from './postgres/hosts.js'
 import { hostsPlot } from './postgres/plot.js'
-import { Lab, repository } from './support/lab.js'
-import { recordResult } from './support/result.mjs'
+import { Lab } from './support/lab.js'
+import { recordImage, recordResult } from './support/result.mjs'
 
 const { values } = parseArgs({
   options: {
     rounds: { type: 'string', default: '25' },
     agents: { type: 'string', default: '10000' },
     seconds: { type: 'string', default: '10' },
-    record: { type: 'boolean', default: false },
   },
 })
 const [rounds, agents, seconds] = [values.rounds, values.agents, values.seconds].map(Number) as [
@@ -145,11 +143,7 @@ recordResult({
   violations: limited.filter(({ isMet }) => isMet === false).length,
   details: { machine, rows, points },
 })
-if (values.record)
-  writeFileSync(
-    join(repository, 'docs/images/postgres-hosts.svg'),
-    hostsPlot(points, [machine.date, machine.node, machine.cpu].join(', ')),
-  )
+recordImage('postgres-hosts.svg', hostsPlot(points, [machine.date, machine.node, machine.cpu].join(', ')))
 process.exit(0)
 
 /** A database with the same bytes as the home in files. Returns its name. */

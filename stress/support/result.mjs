@@ -72,6 +72,16 @@ export function recordFile(name, text) {
 }
 
 /**
+ * Writes an image that a page shows.
+ *
+ * @param {string} name
+ * @param {string} text
+ */
+export function recordImage(name, text) {
+  if (isRecorded) writeFileSync(join(repository, 'docs/images', name), text)
+}
+
+/**
  * The words of a sample: `12 of 122 scenarios`, `all 122 scenarios`.
  *
  * @param {number} count

@@ -27,7 +27,7 @@ const LABS: Record<string, { attack: string; unit: string }> = {
   'real-kills': { attack: 'kill of an agent program', unit: 'kills' },
 }
 /** Labs that do not test durability. */
-const ELSEWHERE = ['bench', 'nodes', 'page', 'peer', 'serve', 'suite']
+const ELSEWHERE = ['bench', 'nodes', 'page', 'peer', 'postgres', 'serve', 'suite']
 
 /** docs/comparison.md is made from this file, which has its own shape. */
 const COMPARISON = 'comparison.json'

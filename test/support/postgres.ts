@@ -82,7 +82,15 @@ export class Postgres {
       '--locale=C',
     )
     if (hasTls) this.#serveTls()
+    this.#linkPlugin()
     this.start()
+  }
+
+  #linkPlugin(): void {
+    const [data, home] = [path.join(this.#files, 'substrat'), path.join(this.#files, 'home')]
+    for (const folder of [data, home]) mkdirSync(folder)
+    const plugins = [{ name: 'substrat-store-postgres', type: 'link', root: PLUGIN }]
+    writeFileSync(path.join(data, 'package.json'), JSON.stringify({ oclif: { schema: 1, plugins } }))
   }
 
   #serveTls(): void {
@@ -118,6 +126,15 @@ export class Postgres {
     const file = (name: string): string => path.join(this.directory, name)
     this.#port = freePort()
     this.#settings.push('ssl=on', `ssl_cert_file=${file('tls.crt')}`, `ssl_key_file=${file('tls.key')}`)
+  }
+
+  get port(): number {
+    return this.#port
+  }
+
+  /** The user that the server runs as. Undefined: the user of this process. */
+  get owner(): { uid: number; gid: number } | undefined {
+    return this.#as
   }
 
   get #data(): string {
@@ -222,10 +239,7 @@ export class Postgres {
 
   /** For commands: the home, and the linked plugin. */
   environment(database: string): Record<string, string> {
-    const [data, home] = [path.join(this.#files, 'substrat'), path.join(this.#files, 'home')]
-    for (const folder of [data, home]) mkdirSync(folder, { recursive: true })
-    const plugins = [{ name: 'substrat-store-postgres', type: 'link', root: PLUGIN }]
-    writeFileSync(path.join(data, 'package.json'), JSON.stringify({ oclif: { schema: 1, plugins } }))
+    const home = path.join(this.#files, 'home')
     return {
       PATH: process.env.PATH ?? '',
       HOME: home,
