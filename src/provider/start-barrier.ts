@@ -34,8 +34,11 @@ export interface StartOptions {
   environment: Record<string, string | undefined>
   /** The tag in the environment of this program and its children. */
   tag: ProcessTag
-  /** `pipe` for stdin, stdout and stderr, or a descriptor for stdout and stderr with an empty stdin. */
-  output: 'pipe' | number
+  /**
+   * `pipe` for stdin, stdout and stderr, or a descriptor for stdout and stderr with an empty stdin. With `stderr`, stdin is a
+   * pipe and stdout is discarded.
+   */
+  output: 'pipe' | number | { stderr: 'ignore' | 'inherit' }
   /** When the program must be dead, unless the lease is renewed. */
   deadline: LeaseDeadline | undefined
 }
@@ -47,12 +50,10 @@ export async function startBehindBarrier(
   record: (group: ProcessGroup) => void,
 ): Promise<StartedProgram> {
   options.signal.throwIfAborted()
-  const stdio: StdioOptions =
-    output === 'pipe' ? ['pipe', 'pipe', 'pipe', 'pipe'] : ['ignore', output, output, 'pipe']
   const child = start(command, {
     cwd: command.cwd,
     env: { ...process.env, ...environment, ...command.env, [tag.variable]: tag.value },
-    stdio,
+    stdio: stdioOf(output),
     // Its own group, so that the whole group can be killed. Nothing here kills it when this process exits: the leash and recovery do.
     detached: true,
   })
@@ -83,6 +84,13 @@ export async function startBehindBarrier(
   }
   ;(child.stdio[3] as unknown as NodeJS.WritableStream).end('\n')
   return { child, group, exited, leash: held }
+}
+
+/** Descriptor 3 is the barrier. */
+function stdioOf(output: StartOptions['output']): StdioOptions {
+  if (output === 'pipe') return ['pipe', 'pipe', 'pipe', 'pipe']
+  if (typeof output === 'number') return ['ignore', output, output, 'pipe']
+  return ['pipe', 'ignore', output.stderr, 'pipe']
 }
 
 /** Throws for an error that spawn throws at once. Node emits other errors as an event of the child. */
