@@ -52,8 +52,6 @@ async function site(): Promise<Site> {
 /** The variables of the section with curl. */
 const VARIABLES = block('curl', 'sh').split('\n').slice(0, 2).join('\n')
 
-const hasPython = spawnSync('python3', ['-c', 'import openai']).status === 0
-
 describe.concurrent('the page about OpenAI clients has', () => {
   test('a request for curl that is answered with the reply', async () => {
     const { served, sh } = await site()
@@ -69,13 +67,6 @@ describe.concurrent('the page about OpenAI clients has', () => {
     const run = `${VARIABLES}\n'${process.execPath}' ask.mjs`
     expect([sh(run), sh(run)]).toEqual(['echo: What is open?\n', 'echo: What is open?\n'])
     expect(house.count(id, 'run.started')).toBe(1)
-    await served.stop()
-  })
-
-  test.skipIf(!hasPython)('a program for the SDK in Python that prints the reply', async () => {
-    const { house, served, sh } = await site()
-    writeFileSync(path.join(house.workspace, 'ask.py'), block("OpenAI's SDK", 'python'))
-    expect(sh(`${VARIABLES}\npython3 ask.py`)).toBe('echo: What is open?\n')
     await served.stop()
   })
 
