@@ -195,7 +195,8 @@ describe('plugins', () => {
       plugin === 'serve'
         ? specifier === 'substrat/outputs' || (specifier === 'substrat/reading' && isType)
         : isType &&
-          (specifier === 'substrat/provider' ||
+          (specifier ===
+            (plugin?.startsWith('channel-') === true ? 'substrat/channel' : 'substrat/provider') ||
             (plugin === 'shared' && specifier === 'substrat/reading') ||
             (plugin === 'store-postgres' && ['substrat/store', 'substrat/reading'].includes(specifier)))
     expect(substrat.filter((found) => !mayImport(found))).toEqual([])
