@@ -10,10 +10,15 @@ const SPECIAL = new Set([...';&|<>(){}$`*?[]~#!^\n\r\0'])
 const BLANK = new Set([' ', '\t'])
 /** Other white space may separate words in some shells and locales. */
 const STRANGE = /[^\S \t]|\p{Cc}/u
+/** In a locale with GBK or Big5, bash reads a backslash after such a character as its second byte, not as an escape. */
+const MAY_TAKE_BACKSLASH = /[\u0080-\uffff]\\/
+/** An assignment before the command changes the environment in which it runs. bash also has `+=`. */
+const ASSIGNMENT = /^\w+\+?=/
 /** Within double quotes, a backslash quotes only these. */
 const QUOTED_BY_BACKSLASH = new Set(['$', '`', '"', '\\'])
 
 export function wordsOf(text: string): string[] | undefined {
+  if (MAY_TAKE_BACKSLASH.test(text)) return undefined
   const words: string[] = []
   let word: string | undefined
   for (let at = 0; at < text.length; at++) {
@@ -39,10 +44,10 @@ export function wordsOf(text: string): string[] | undefined {
     else word = (word ?? '') + character
   }
   if (word !== undefined) words.push(word)
-  // An assignment before the command changes the environment in which it runs.
-  return words.length === 0 || words.some((each) => each.includes('\0')) || /^\w+=/.test(words[0] as string)
-    ? undefined
-    : words
+  const [first] = words
+  const isCommand =
+    first !== undefined && !ASSIGNMENT.test(first) && !words.some((each) => each.includes('\0'))
+  return isCommand ? words : undefined
 }
 
 /** The text up to the closing quote, and the place of that quote. */

@@ -61,6 +61,8 @@ const HOSTILE = [
   '{ npm test; }',
   '! npm test',
   'PATH=/evil npm test',
+  // In bash, this assigns to `npm` and runs the command after it.
+  'npm+=x npm test',
   "npm test 'unterminated",
   'npm test "unterminated',
   'npm test \\',
@@ -82,6 +84,21 @@ describe('a pattern does not cover', () => {
   test.each(HOSTILE)('%j', (command) => {
     expect(covers('shell(npm test*)', command)).toBe(false)
   })
+
+  test.each(['npm+=x rm -rf /', 'npm=x rm -rf /', `npm[0]+=x rm -rf /`])(
+    '%j, by its first word',
+    (command) => {
+      expect(covers('shell(npm*)', command)).toBe(false)
+    },
+  )
+
+  // With LC_ALL=zh_CN.GBK, bash ends the quotes after the backslash, and runs rm.
+  test.each(['echo "中\\"; rm -rf / #"', "echo 中\\'; rm -rf / #", 'echo "é\\"; rm -rf / #"'])(
+    '%j',
+    (command) => {
+      expect(covers('shell(echo *)', command)).toBe(false)
+    },
+  )
 
   test('another command than the whole one, without a * at its end', () => {
     expect(covers('shell(git status)', 'git status -s')).toBe(false)
