@@ -16,11 +16,7 @@ export function checkBesideLog(store: Store, state: State, found: AddFinding): v
       )
   }
   for (const path of store.upkeep.waitsLeft(state.id))
-    found(
-      'a recorded wait between agents has its process',
-      `the process that recorded ${path} has died`,
-      path,
-    )
+    found('a recorded wait has its process', `the process that recorded ${path} has died`, path)
   if (state.warm === undefined && store.upkeep.hasServerFiles(state.id) && !store.isHeld(state.id))
     found('a recorded server has its agent', 'a server is recorded, but not in the log of the agent')
 }

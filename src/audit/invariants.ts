@@ -103,7 +103,7 @@ const ROWS = {
   'an index entry names an agent': everAfter('harmless', { rebuild: 'index' }),
   // Files beside the log.
   'a stop request names the open run': everAfter('repairs_itself', { rebuild: 'visit' }),
-  'a recorded wait between agents has its process': everAfter('repairs_itself', { rebuild: 'sweep' }),
+  'a recorded wait has its process': everAfter('repairs_itself', { rebuild: 'sweep' }),
   'a recorded server has its agent': everAfter('repairs_itself', { remedy: RECOVER }),
   'a temporary file has a living writer': everAfter('repairs_itself', { rebuild: 'sweep' }),
   'no set-aside file is left to inspect': everAfter('harmless', { remedy: 'rm {path}' }),

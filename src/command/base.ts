@@ -19,6 +19,7 @@ import { resolveAgent } from '../tree/names.js'
 import { resolveRelative } from '../tree/relations.js'
 import { Shutdown } from '../turn/stop.js'
 import { boundsFrom } from './bounds.js'
+import { withBusyFlags } from './busy.js'
 import { callingAgent } from './caller.js'
 import { channelVariables } from './channels.js'
 import { SETTING_KEYS } from './config-text.js'
@@ -242,7 +243,8 @@ export abstract class BaseCommand extends PrintingCommand {
   }
 
   /** Prints the error and sets the exit status. The first failure of a command decides the status. */
-  protected fail(error: SubstratError, printsJson = true): void {
+  protected fail(failure: SubstratError, printsJson = true): void {
+    const error = withBusyFlags(failure, this.ctor.flags)
     process.exitCode ??= error.exitStatus
     // stdout.finish prints one line instead: the result could not be printed, and where to find it.
     if (stdout.failure !== undefined && hasResult(error.code)) return

@@ -65,12 +65,9 @@ export async function stopAndVisit(
 /** The stop request stays on disk, so the holder still stops after this command has given up. */
 function stillBusy(error: SubstratError, asked: string | undefined): SubstratError {
   if (asked === undefined) return error
-  const { code, message, facts, cause } = error
-  return new SubstratError(code, `${message}; it was asked to stop and will stop as soon as it can`, {
-    hint: 'wait with a longer --timeout, or check whether its holder still runs',
-    facts,
-    cause,
-  })
+  const { code, message, hint, facts, cause } = error
+  const said = `${message}; it was asked to stop and will stop as soon as it can`
+  return new SubstratError(code, said, { ...(hint === undefined ? {} : { hint }), facts, cause })
 }
 
 /** The request names the run, so that a late request cannot stop a later turn. Returns the run that was asked last. */

@@ -246,7 +246,7 @@ export function busyError(store: Store, agentId: string): SubstratError {
   const holder = store.holder(agentId)
   const agent = readableState(store, agentId)?.name ?? agentId
   return new SubstratError('LOCKED', `agent ${agent} is busy: ${describeHolder(holder)} holds it`, {
-    hint: `see what it is doing: substrat show ${shellWord(agent)}; to wait longer, add --timeout; to queue a message, add --if-busy queue`,
+    hint: `see what it is doing: substrat show ${shellWord(agent)}`,
     facts: { agent_id: agentId, ...holderFacts(holder) },
   })
 }

@@ -236,12 +236,12 @@ const CASES: Case[] = [
     'mended',
   ],
   [
-    'a recorded wait between agents whose process is gone',
+    'a recorded wait whose process is gone',
     () => {
       mkdirSync(paths.agent(child).waits, { mode: 0o700 })
       plant(paths.agent(child).waitEdge(lead, randomUUID()))
     },
-    'a recorded wait between agents has its process',
+    'a recorded wait has its process',
     'mended',
   ],
   [

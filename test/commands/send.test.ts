@@ -136,6 +136,15 @@ describe.concurrent('send to a busy agent', () => {
         /^substrat: agent a is busy: substrat send, pid \d+ on \S+ since [-\d]+ [\d:]+Z, holds it/,
       )
       expect(stderr).toContain(`pid ${first.pid} `)
+      expect(stderr).toMatch(/to wait longer, add --timeout; to queue a message, add --if-busy queue\)$/m)
+    }
+    for (const [hint, ...words] of [
+      ['substrat show a; to wait longer, add --timeout', 'token', 'rotate', 'a'],
+      ['substrat show a', 'export', 'a', '--bundle', 'a.tgz', '--move'],
+    ]) {
+      const refused = await house.run(words, { env: { SUBSTRAT_TIMEOUT: '100ms' } })
+      expect(refused.exit).toBe(4)
+      expect(refused.stderr).toContain(`(see what it is doing: ${hint})\n`)
     }
     const json = (await house.run(['send', 'a', 'two', '--if-busy', 'fail', '--json'])).json
     expect(json).toStrictEqual({
