@@ -138,14 +138,9 @@ describe.concurrent('send to a busy agent', () => {
       expect(stderr).toContain(`pid ${first.pid} `)
       expect(stderr).toMatch(/to wait longer, add --timeout; to queue a message, add --if-busy queue\)$/m)
     }
-    for (const [hint, ...words] of [
-      ['substrat show a; to wait longer, add --timeout', 'token', 'rotate', 'a'],
-      ['substrat show a', 'export', 'a', '--bundle', 'a.tgz', '--move'],
-    ]) {
-      const refused = await house.run(words, { env: { SUBSTRAT_TIMEOUT: '100ms' } })
-      expect(refused.exit).toBe(4)
-      expect(refused.stderr).toContain(`(see what it is doing: ${hint})\n`)
-    }
+    const rotated = await house.run(['token', 'rotate', 'a'], { env: { SUBSTRAT_TIMEOUT: '100ms' } })
+    expect(rotated.exit).toBe(4)
+    expect(rotated.stderr).toMatch(/substrat show a; to wait longer, add --timeout\)$/m)
     const json = (await house.run(['send', 'a', 'two', '--if-busy', 'fail', '--json'])).json
     expect(json).toStrictEqual({
       error: {
