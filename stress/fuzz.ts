@@ -1,4 +1,4 @@
-// npm run stress:fuzz -- [--seed 1] [--minutes M | --seeds N] [--mode in-process|processes] [--agents N]
+// npm run stress:fuzz -- [--seed 1] [--minutes M | --seeds N] [--mode in-process|processes|postgres] [--agents N]
 // [--wrong-clocks] [--shards N] [--json FILE]
 //
 // Runs random trees, mail, turns and decisions while processes are killed, the power is cut, the disk fails and clocks
@@ -8,6 +8,7 @@
 import { parseArgs } from 'node:util'
 import { Campaign, type Totals } from './fuzz/campaign.js'
 import { runShards } from './fuzz/shards.js'
+import { skipWithoutPostgres } from './support/databases.js'
 import { recordResult } from './support/result.mjs'
 
 const { values } = parseArgs({
@@ -34,7 +35,9 @@ const { values } = parseArgs({
 })
 
 const { mode, canary, path } = values
-if (mode !== 'in-process' && mode !== 'processes') throw new Error('--mode is in-process or processes')
+if (mode !== 'in-process' && mode !== 'processes' && mode !== 'postgres')
+  throw new Error('--mode is in-process, processes or postgres')
+if (mode === 'postgres') skipWithoutPostgres()
 const options = {
   mode,
   seed: Number(values.seed),
@@ -72,7 +75,7 @@ function record(totals: Totals[]): void {
   const sum = (of: (total: Totals) => number): number =>
     totals.reduce((before, total) => before + of(total), 0)
   recordResult({
-    lab: mode === 'processes' ? 'fuzz-processes' : 'fuzz',
+    lab: mode === 'in-process' ? 'fuzz' : `fuzz-${mode}`,
     sample: `${sum(({ seeds }) => seeds)} seeds`,
     cases: sum(({ commands }) => commands),
     violations: sum(({ failures }) => failures),

@@ -1,4 +1,4 @@
-// npm run stress:tree -- [--seed 1] [--shape 2x9x10] [--messages 5000] [--kills 300] [--shells 3] [--canary] [--keep]
+// npm run stress:tree -- [--seed 1] [--shape 2x9x10] [--messages 5000] [--kills 300] [--shells 3] [--postgres] [--canary] [--keep]
 // A tree of agents exchanges mail while processes are killed. Exits 1 if a promise is broken. With --canary
 // it runs on the canaries (stress/mutants/canaries.ts) with a small tree, and exits 1 if one of them is not caught.
 //
@@ -6,6 +6,7 @@
 // Chance decides the process that a kill meets, the faster shell, and the turn of an agent when a message arrives.
 import { parseArgs } from 'node:util'
 import { brokenSources, CANARIES } from './mutants/canaries.js'
+import { Databases, skipWithoutPostgres } from './support/databases.js'
 import { Lab } from './support/lab.js'
 import { recordResult } from './support/result.mjs'
 import type { Shape } from './tree/family.js'
@@ -19,6 +20,8 @@ const { values } = parseArgs({
     messages: { type: 'string', default: '5000' },
     kills: { type: 'string', default: '300' },
     shells: { type: 'string', default: '3' },
+    /** The home is in a database. */
+    postgres: { type: 'boolean', default: false },
     canary: { type: 'boolean', default: false },
     keep: { type: 'boolean', default: false },
   },
@@ -33,6 +36,7 @@ const options: TrialOptions = {
   note: (text) => console.error(text),
 }
 
+if (values.postgres) skipWithoutPostgres()
 if (values.canary) await catchCanaries()
 else {
   const report = await reportOn(Lab.open(), options)
@@ -58,11 +62,15 @@ async function catchCanaries(): Promise<void> {
 }
 
 async function reportOn(lab: Lab, trial: TrialOptions): Promise<TrialReport> {
+  let databases: Databases | undefined
   try {
     // A canary may break the warm-up itself.
     if (!values.canary) await lab.warm()
-    return await runTrial(lab, trial)
+    if (!values.postgres) return await runTrial(lab, trial)
+    databases = new Databases(lab)
+    return await runTrial(lab, { ...trial, home: await databases.newHome() })
   } finally {
+    databases?.close()
     if (values.keep) console.log(`kept: ${lab.root}`)
     else lab.close()
   }
@@ -85,7 +93,7 @@ function print({ agents, kills, killsOf, counts, violations, seconds }: TrialRep
   console.log(`  ${seconds.toFixed(0)} s`)
   for (const violation of violations.slice(0, 30)) console.log(`  BROKEN: ${violation}`)
   recordResult({
-    lab: 'tree',
+    lab: values.postgres ? 'tree-postgres' : 'tree',
     sample: `${agents} agents, ${values.messages} messages, ${values.shells} shells`,
     cases: kills,
     violations: violations.length,

@@ -3,6 +3,7 @@ import { mkdirSync, writeFileSync } from 'node:fs'
 import { join } from 'node:path'
 import { pathToFileURL } from 'node:url'
 import { usePlugin } from '../machine/commands.js'
+import { Databases } from '../support/databases.js'
 import { Lab, repository } from '../support/lab.js'
 import type { Host } from './host.js'
 import { MachineHost } from './machine-host.js'
@@ -21,27 +22,36 @@ const PLUGIN = {
 
 export interface Hosts {
   /** `directory` is unique to the home. */
-  make(directory: string, salt: number, pace: Pace): Host
+  make(directory: string, salt: number, pace: Pace): Promise<Host>
   close(): void
 }
 
 export async function openHosts(mode: Mode): Promise<Hosts> {
-  if (mode === 'processes') return withProcesses()
+  if (mode !== 'in-process') return withProcesses(mode === 'postgres')
   // Loads the module before the clock is virtual, so that later imports resolve at once.
   await import(pathToFileURL(join(FOLDER, MODEL)).href)
   const { name, version } = PLUGIN
   await usePlugin({ name, version, root: FOLDER, pjson: PLUGIN })
-  return { make: (directory, salt, pace) => new MachineHost(directory, salt, pace), close: () => undefined }
+  return {
+    make: async (directory, salt, pace) => new MachineHost(directory, salt, pace),
+    close: () => undefined,
+  }
 }
 
-async function withProcesses(): Promise<Hosts> {
+async function withProcesses(inPostgres: boolean): Promise<Hosts> {
   const lab = Lab.open()
   await lab.warm()
   linkModel(lab)
-  return { make: (directory, _salt, pace) => new ProcessHost(directory, lab, pace), close: () => lab.close() }
+  const databases = inPostgres ? new Databases(lab) : undefined
+  return {
+    make: async (directory, _salt, pace) => new ProcessHost(directory, lab, pace, await databases?.newHome()),
+    close: () => {
+      databases?.close()
+      lab.close()
+    },
+  }
 }
 
-/** Writes the same files as `substrat plugins link`. */
 function linkModel(lab: Lab): void {
   const root = join(lab.root, 'model')
   mkdirSync(root)
@@ -53,11 +63,5 @@ function linkModel(lab: Lab): void {
     join(root, MODEL),
     `export { default } from ${JSON.stringify(pathToFileURL(join(FOLDER, MODEL)).href)}\n`,
   )
-  const data = join(lab.environment('').XDG_DATA_HOME as string, 'substrat')
-  mkdirSync(data, { recursive: true })
-  const plugins = [{ type: 'link', name: PLUGIN.name, root }]
-  writeFileSync(
-    join(data, 'package.json'),
-    JSON.stringify({ name: 'substrat', private: true, dependencies: {}, oclif: { schema: 1, plugins } }),
-  )
+  lab.linkPlugin(PLUGIN.name, root)
 }

@@ -1,7 +1,8 @@
 /** Sizes and times of the sequences: for the machine, whose time is free, and for real processes. */
 import { PLACES, type Place } from './places.js'
 
-export type Mode = 'in-process' | 'processes'
+/** `postgres`: real processes on homes in a database. */
+export type Mode = 'in-process' | 'processes' | 'postgres'
 
 export interface Pace {
   mode: Mode
@@ -25,6 +26,19 @@ export interface Pace {
   partSteps: number
 }
 
+const PROCESSES: Pace = {
+  mode: 'processes',
+  hasWrongClocks: false,
+  places: PLACES,
+  delayMsMax: 200,
+  laterMs: 1000,
+  reminderSeconds: [1],
+  retryAfterMs: 500,
+  turnTimeoutMs: 1000,
+  padCharacters: 10_000,
+  partSteps: 10,
+}
+
 export const PACES: Record<Mode, Pace> = {
   'in-process': {
     mode: 'in-process',
@@ -38,16 +52,6 @@ export const PACES: Record<Mode, Pace> = {
     padCharacters: 70_000,
     partSteps: 36,
   },
-  processes: {
-    mode: 'processes',
-    hasWrongClocks: false,
-    places: PLACES,
-    delayMsMax: 200,
-    laterMs: 1000,
-    reminderSeconds: [1],
-    retryAfterMs: 500,
-    turnTimeoutMs: 1000,
-    padCharacters: 10_000,
-    partSteps: 10,
-  },
+  processes: PROCESSES,
+  postgres: { ...PROCESSES, turnTimeoutMs: 2000 },
 }

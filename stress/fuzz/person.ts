@@ -1,7 +1,7 @@
 /** The simulated user, with the user's knowledge of a home: messages, keys and token secrets. */
 import { openForRead } from '../../src/session/load.js'
 import type { State } from '../../src/session/state.js'
-import { FileStore } from '../../src/storage/file-store.js'
+import { openHome } from '../../src/storage/open.js'
 import { resolveAgent } from '../../src/tree/names.js'
 import type { Host, Told } from './host.js'
 import type { Place } from './places.js'
@@ -65,7 +65,7 @@ export class Person {
   /** If an action needs an agent in a certain state, it goes to one in that state, if there is one. */
   private aim(action: Action): Action {
     const fits = FITS[action.do]
-    const store = FileStore.openForRead(this.home)
+    const store = openHome(this.home)
     if (fits === undefined || store === undefined || !('at' in action)) return action
     const states = store.agentIds().flatMap((id) => openForRead(store, id)?.state ?? [])
     const paths = states
@@ -87,14 +87,14 @@ export class Person {
 
   private agentAt(place: string): string | undefined {
     try {
-      return resolveAgent(FileStore.openForRead(this.home), place)
+      return resolveAgent(openHome(this.home), place)
     } catch {
       return undefined
     }
   }
 
   private stateOf(agentId: string | undefined): State | undefined {
-    const store = FileStore.openForRead(this.home)
+    const store = openHome(this.home)
     if (store === undefined || agentId === undefined || !store.hasAgent(agentId)) return undefined
     return openForRead(store, agentId)?.state
   }

@@ -31,9 +31,10 @@ export class ProcessHost implements Host {
     directory: string,
     private readonly lab: Lab,
     readonly pace: Pace,
+    home?: string,
   ) {
     rmSync(directory, { recursive: true, force: true })
-    this.home = join(directory, 'home')
+    this.home = home ?? join(directory, 'home')
     this.workspace = join(directory, 'workspace')
     mkdirSync(this.workspace, { recursive: true })
     writeFileSync(join(this.workspace, 'notes.txt'), 'notes\n')

@@ -16,10 +16,10 @@ export interface Trial {
 }
 
 /** `name` is a directory unique to the home. */
-export type MakeHost = (name: string, salt: number) => Host
+export type MakeHost = (name: string, salt: number) => Promise<Host>
 
 export async function tryOut(makeHost: MakeHost, directory: string, sequence: Sequence): Promise<Trial> {
-  const host = makeHost(join(directory, 'first'), sequence.salt)
+  const host = await makeHost(join(directory, 'first'), sequence.salt)
   const lived = await live(host, sequence)
   const world = lived.atRest
   const logs = new Map(world.agents.map(({ state, log }) => [state.id, log]))
@@ -36,7 +36,7 @@ export async function tryOut(makeHost: MakeHost, directory: string, sequence: Se
     return { violations: [], counts, logs, story }
   }
   counts.twins = 1
-  const twin = makeHost(join(directory, 'twin'), sequence.salt + 1)
+  const twin = await makeHost(join(directory, 'twin'), sequence.salt + 1)
   return { violations: await differences(twin, lived), counts, logs, story }
 }
 

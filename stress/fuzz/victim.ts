@@ -1,6 +1,5 @@
 /** Runs a sequence with its faults, and checks the invariants after each step. */
-import { existsSync, readdirSync, readFileSync } from 'node:fs'
-import { join } from 'node:path'
+import { openHome } from '../../src/storage/open.js'
 import { audit } from '../support/home-view.js'
 import { Durations } from './durations.js'
 import { inTwin } from './happened.js'
@@ -143,7 +142,14 @@ class Life {
 
 /** The logs by agent, read while no command writes. */
 function logsOf(home: string): Map<string, Buffer> {
-  const agents = join(home, 'agents')
-  const ids = existsSync(agents) ? readdirSync(agents).filter((name) => !name.startsWith('.')) : []
-  return new Map(ids.map((id) => [id, readFileSync(join(agents, id, 'events.jsonl'))]))
+  const store = openHome(home)
+  const logs = (store?.agentIds() ?? []).flatMap((id): [string, Buffer][] => {
+    const log = store?.openLog(id)
+    try {
+      return log === undefined ? [] : [[id, log.read(0, log.size())]]
+    } finally {
+      log?.close()
+    }
+  })
+  return new Map(logs)
 }

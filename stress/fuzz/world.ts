@@ -4,7 +4,8 @@ import { OPERATOR } from '../../src/format.js'
 import { decodeMessage, type Message } from '../../src/mail/message.js'
 import type { SessionRecord } from '../../src/session/records.js'
 import { isInterrupted } from '../../src/session/status.js'
-import { FileStore } from '../../src/storage/file-store.js'
+import { openHome } from '../../src/storage/open.js'
+import type { Store } from '../../src/storage/store.js'
 import { type AgentSeen, HomeView } from '../support/home-view.js'
 import { idOf } from './program.js'
 
@@ -46,7 +47,7 @@ export class World {
   /** Messages pending for the operator. */
   readonly toOperator: Message[]
 
-  private constructor(store: FileStore | undefined, agents: AgentSeen[]) {
+  private constructor(store: Store | undefined, agents: AgentSeen[]) {
     this.agents = agents.map((agent) => ({
       ...agent,
       taken: takenBy(agent),
@@ -57,7 +58,7 @@ export class World {
   }
 
   static read(home: string): World {
-    return new World(FileStore.openForRead(home), HomeView.read(home).agents)
+    return new World(openHome(home), HomeView.read(home).agents)
   }
 
   agent(id: string | null | undefined): AgentInWorld | undefined {
@@ -78,7 +79,7 @@ export class World {
   }
 }
 
-function messagesOf(store: FileStore, to: string, ids: string[]): Message[] {
+function messagesOf(store: Store, to: string, ids: string[]): Message[] {
   return ids.flatMap((id) => {
     const line = store.mail.read(to, id)
     return (line === undefined ? undefined : decodeMessage(line, id)) ?? []

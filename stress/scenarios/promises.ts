@@ -1,7 +1,7 @@
 /** Promises that several scenarios share, as sentences. */
 import { existsSync, readFileSync } from 'node:fs'
 import { OPERATOR } from '../../src/format.js'
-import { FileStore } from '../../src/storage/file-store.js'
+import { openHome } from '../../src/storage/open.js'
 import type { AgentSeen, HomeView } from '../support/home-view.js'
 import { pathBeside } from '../support/lab.js'
 import { type Broken, UUID } from '../support/promises.js'
@@ -55,7 +55,7 @@ export function* notifiedOnce(home: HomeView, to: string, content: string): Brok
 
 /** The tool command whose effect is counted. */
 export function effect(name = 'done'): string {
-  return `echo ${name} >> "$SUBSTRAT_HOME.effects"`
+  return `echo ${name} >> "\${SUBSTRAT_LAB_BESIDE:-$SUBSTRAT_HOME.}effects"`
 }
 
 /**
@@ -90,7 +90,7 @@ function resultsOf(agent: AgentSeen | undefined): { known: number; unknown: numb
 
 /** The stored messages in the operator's inbox. */
 export function operatorMail({ path }: HomeView): string[] {
-  const store = FileStore.openForRead(path)
+  const store = openHome(path)
   const ids = store?.mail.ids(OPERATOR) ?? []
   return ids.map((id) => JSON.stringify(store?.mail.read(OPERATOR, id) ?? null))
 }

@@ -1,12 +1,11 @@
 /** A home as the contract sees it, read without a lock: prompts, replies, and the end of each run. */
-import { existsSync, readFileSync } from 'node:fs'
 import { checkHome } from '../../src/audit/check.js'
 import { openForRead, recordsFrom } from '../../src/session/load.js'
 import { readRecordText } from '../../src/session/read.js'
 import type { SessionRecord } from '../../src/session/records.js'
 import type { State } from '../../src/session/state.js'
-import { FileStore } from '../../src/storage/file-store.js'
-import type { OpenedLog } from '../../src/storage/store.js'
+import { openHome } from '../../src/storage/open.js'
+import type { OpenedLog, Store } from '../../src/storage/store.js'
 
 export interface AgentSeen {
   state: State
@@ -35,7 +34,7 @@ export class HomeView {
 
   /** If the home is damaged, only the readable part. The audit reports the rest. */
   static read(home: string): HomeView {
-    const store = FileStore.openForRead(home)
+    const store = openHome(home)
     if (store === undefined) return new HomeView(home, [])
     const agents = store.agentIds().map((id) => see(store, id))
     return new HomeView(
@@ -55,7 +54,7 @@ export class HomeView {
 
 /** The findings of the audit, as sentences. A home that does not exist yet has none. */
 export function audit(home: string, isRecovered: boolean): string[] {
-  const store = existsSync(home) ? FileStore.openForRead(home) : undefined
+  const store = openHome(home)
   const findings = store === undefined ? [] : checkHome(store, { isRecovered })
   return findings.map(({ invariant, detail, agent_id }) => `${invariant}: ${detail} (agent ${agent_id})`)
 }
@@ -77,7 +76,7 @@ export function conversation({ records, text }: AgentSeen, content: string): Con
   return found
 }
 
-function see(store: FileStore, id: string): AgentSeen | undefined {
+function see(store: Store, id: string): AgentSeen | undefined {
   let log: OpenedLog | undefined
   try {
     log = store.openLog(id)
@@ -86,7 +85,7 @@ function see(store: FileStore, id: string): AgentSeen | undefined {
     const records = [...recordsFrom(log, { seq: 1, offset: 0 })].map(({ record }) => record)
     const text = (record: SessionRecord): string => readRecordText(store, id, record)
     const pending = store.mail.ids(id).filter((mail) => !state.delivered.includes(mail))
-    return { state, records, text, pending, log: readFileSync(log.path).subarray(0, state.log_bytes) }
+    return { state, records, text, pending, log: log.read(0, state.log_bytes) }
   } catch {
     return undefined
   } finally {

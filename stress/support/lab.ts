@@ -13,6 +13,7 @@ import {
   rmSync,
   symlinkSync,
   utimesSync,
+  writeFileSync,
 } from 'node:fs'
 import { createRequire } from 'node:module'
 import { tmpdir } from 'node:os'
@@ -42,9 +43,15 @@ export interface RunOptions {
   timeoutMs?: number
 }
 
+/** The socket of a database, and its name. */
+const DATABASE = /^postgres:\/\/[^/]*\/(?<name>\w+)\?host=(?<directory>[^&]+)/
+
 /** A file outside the home that belongs to it: the effects of its tools, or a printed token. */
 export function pathBeside(home: string, name: string): string {
-  return `${home}.${name}`
+  const database = DATABASE.exec(home)?.groups
+  return database === undefined
+    ? `${home}.${name}`
+    : join(database.directory as string, `${database.name}.${name}`)
 }
 
 export const repository = dirname(createRequire(import.meta.url).resolve('substrat/package.json'))
@@ -67,6 +74,7 @@ export class Lab {
   readonly cli: string
   readonly workspace: string
   private homes = 0
+  private readonly plugins: { type: 'link'; name: string; root: string }[] = []
   private program: Program | undefined
 
   private constructor(readonly root: string) {
@@ -99,6 +107,20 @@ export class Lab {
 
   close(): void {
     rmSync(this.root, { recursive: true, force: true })
+  }
+
+  /** Writes the same file as `substrat plugins link`. */
+  linkPlugin(name: string, root: string): void {
+    this.plugins.push({ type: 'link', name, root })
+    const data = join(this.root, 'user', 'data', 'substrat')
+    mkdirSync(data, { recursive: true })
+    const facts = {
+      name: 'substrat',
+      private: true,
+      dependencies: {},
+      oclif: { schema: 1, plugins: this.plugins },
+    }
+    writeFileSync(join(data, 'package.json'), JSON.stringify(facts))
   }
 
   /** The path of a home that does not exist yet. */
@@ -140,6 +162,7 @@ export class Lab {
       XDG_CONFIG_HOME: join(user, 'config'),
       XDG_DATA_HOME: join(user, 'data'),
       SUBSTRAT_HOME: home,
+      SUBSTRAT_LAB_BESIDE: pathBeside(home, ''),
       SUBSTRAT_PROVIDER: 'scripted',
     }
   }

@@ -4,7 +4,8 @@ import { OPERATOR } from '../../src/format.js'
 import { decodeMessage } from '../../src/mail/message.js'
 import type { SessionRecord } from '../../src/session/records.js'
 import { isInterrupted } from '../../src/session/status.js'
-import { FileStore } from '../../src/storage/file-store.js'
+import { openHome } from '../../src/storage/open.js'
+import type { Store } from '../../src/storage/store.js'
 import { type AgentSeen, HomeView } from '../support/home-view.js'
 
 /** A message at its destination: in a log, or in the inbox of the operator, who has no log. */
@@ -27,7 +28,7 @@ export class Seen {
   private readonly byReply: Map<string, Arrival[]>
 
   private constructor(
-    readonly store: FileStore,
+    readonly store: Store,
     readonly agents: AgentSeen[],
   ) {
     this.arrivals = [...agents.flatMap(arrivalsIn), ...arrivalsAtOperator(store)]
@@ -36,7 +37,7 @@ export class Seen {
   }
 
   static read(home: string): Seen {
-    const store = FileStore.openForRead(home)
+    const store = openHome(home)
     if (store === undefined) throw new Error(`there is no home ${home}`)
     return new Seen(store, HomeView.read(home).agents)
   }
@@ -102,7 +103,7 @@ function arrivalsIn({ state, records, text }: AgentSeen): Arrival[] {
   })
 }
 
-function arrivalsAtOperator(store: FileStore): Arrival[] {
+function arrivalsAtOperator(store: Store): Arrival[] {
   return store.mail.ids(OPERATOR).flatMap((id): Arrival[] => {
     const line = store.mail.read(OPERATOR, id)
     const message = line === undefined ? undefined : decodeMessage(line, id)

@@ -1,7 +1,8 @@
 /** One run: the plan, the storm, the calm after it, and the verdict. */
 import { mkdirSync, writeFileSync } from 'node:fs'
+import { join } from 'node:path'
 import { Random } from '../../test/support/random.js'
-import type { Lab } from '../support/lab.js'
+import { type Lab, pathBeside } from '../support/lab.js'
 import type { PlannedAgent, Shape } from './family.js'
 import { judge, leftToPerson, type Verdict } from './oracle.js'
 import { makePlan, morePosts, type Operation, type PlanOptions, spawnOf } from './plan.js'
@@ -16,6 +17,8 @@ export interface TrialOptions {
   kills: number
   shells: number
   note(text: string): void
+  /** The home, if it is not in files. */
+  home?: string
 }
 
 export interface TrialReport extends Verdict {
@@ -30,8 +33,8 @@ const ROUNDS_MAX = 40
 export async function runTrial(lab: Lab, options: TrialOptions): Promise<TrialReport> {
   const start = performance.now()
   const { seed, shape, messages, kills, shells, note } = options
-  const home = lab.newHome()
-  const planOptions: PlanOptions = { shape, messages, scenarioOf: scenariosIn(home), cli: cliOf(lab) }
+  const { home = lab.newHome() } = options
+  const planOptions: PlanOptions = { shape, messages, scenarioOf: scenariosBeside(home), cli: cliOf(lab) }
   const random = new Random(seed)
   const { family, first, afterwards } = makePlan(random, planOptions)
   writeScenarios(home, family)
@@ -85,13 +88,13 @@ function commandOf(verb: Operation['verb'], argv: string[]): Operation {
   return { verb, argv, isRepeated: false, killAt: null }
 }
 
-function scenariosIn(home: string): (path: string) => string {
-  return (path) => `${home}.scenarios/${path.replaceAll('/', '-')}.json`
+function scenariosBeside(home: string): (path: string) => string {
+  return (path) => join(pathBeside(home, 'scenarios'), `${path.replaceAll('/', '-')}.json`)
 }
 
 function writeScenarios(home: string, family: PlannedAgent[]): void {
-  const scenarioOf = scenariosIn(home)
-  mkdirSync(`${home}.scenarios`)
+  const scenarioOf = scenariosBeside(home)
+  mkdirSync(pathBeside(home, 'scenarios'))
   for (const { path, entries } of family)
     writeFileSync(scenarioOf(path), JSON.stringify({ responses: entries }))
 }

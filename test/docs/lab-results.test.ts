@@ -24,6 +24,9 @@ const LABS: Record<string, { attack: string; unit: string }> = {
   mutants: { attack: 'one safeguard removed', unit: 'mutants' },
   real: { attack: 'real agent program', unit: 'cases' },
   faces: { attack: 'kill of a server, its client or a turn', unit: 'kills' },
+  hosts: { attack: 'network, host or server fails', unit: 'faults' },
+  'tree-postgres': { attack: 'kill during mail, in PostgreSQL', unit: 'kills' },
+  'fuzz-postgres': { attack: 'random tree and kills, in PostgreSQL', unit: 'commands' },
   'real-kills': { attack: 'kill of an agent program', unit: 'kills' },
 }
 /** Labs that do not test durability. */

@@ -4,9 +4,12 @@ import { afterAll, beforeAll, describe, expect, test } from 'vitest'
 import { Postgres, RUN, whyNoPostgres } from '../support/postgres.js'
 import { waitFor } from '../support/wait.js'
 
+const why = whyNoPostgres()
+if (why !== undefined) console.warn(`the tests of a home in PostgreSQL are skipped: ${why}`)
+
 const SECRET = 'hunter2-never-shown'
 
-describe.skipIf(whyNoPostgres() !== undefined)('on a home in PostgreSQL', () => {
+describe.skipIf(why !== undefined)('on a home in PostgreSQL', () => {
   let server: Postgres
   beforeAll(() => {
     server = new Postgres()

@@ -9,12 +9,9 @@ import type { Lease } from '../../src/storage/store.js'
 import { PLUGIN, Postgres, whyNoPostgres } from '../support/postgres.js'
 import { waitFor } from '../support/wait.js'
 
-const why = whyNoPostgres()
-if (why !== undefined) console.warn(`test/store-postgres is skipped: ${why}`)
-
 const file = path.join(PLUGIN, 'dist/index.cjs')
 
-describe.skipIf(why !== undefined)('a home in PostgreSQL', () => {
+describe.skipIf(whyNoPostgres() !== undefined)('a home in PostgreSQL', () => {
   const plugin = createRequire(file)(file) as StorePlugin
   let server: Postgres
   const databases: string[] = []

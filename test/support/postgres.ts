@@ -1,12 +1,14 @@
 /** A PostgreSQL server of one test file, in a scratch directory, on a unix socket. */
 import { execFileSync } from 'node:child_process'
 import {
+  appendFileSync,
   chmodSync,
   chownSync,
   existsSync,
   mkdirSync,
   mkdtempSync,
   readdirSync,
+  readFileSync,
   rmSync,
   writeFileSync,
 } from 'node:fs'
@@ -50,6 +52,17 @@ function owner(): { uid: number; gid: number } | undefined {
   }
 }
 
+export interface PostgresOptions {
+  /** It syncs its commits. */
+  isDurable?: boolean
+  /** It listens on an address too, with a certificate for it and for localhost. */
+  hasTls?: boolean
+  /** With TLS: the address, and that of the clients, which need no password. */
+  address?: string
+  clients?: string
+  settings?: string[]
+}
+
 export class Postgres {
   /** The server keeps its socket and its data here. */
   readonly directory = mkdtempSync(path.join(os.tmpdir(), 'pg-'))
@@ -57,12 +70,19 @@ export class Postgres {
   /** The files of this user. */
   readonly #files = mkdtempSync(path.join(os.tmpdir(), 'pg-user-'))
   readonly #settings: string[]
+  readonly #address: string
   #port = 5432
   #homes = 0
   #template: string | undefined
 
-  /** `isDurable`: it syncs its commits. `hasTls`: it listens on 127.0.0.1 too, with a certificate for localhost. */
-  constructor({ isDurable = false, hasTls = false, settings = [] as string[] } = {}) {
+  constructor({
+    isDurable = false,
+    hasTls = false,
+    address = '127.0.0.1',
+    clients,
+    settings = [],
+  }: PostgresOptions = {}) {
+    this.#address = address
     this.#settings = [`fsync=${isDurable ? 'on' : 'off'}`, ...settings]
     if (this.#as !== undefined) {
       chmodSync(this.directory, 0o755)
@@ -82,6 +102,8 @@ export class Postgres {
       '--locale=C',
     )
     if (hasTls) this.#serveTls()
+    if (clients !== undefined)
+      appendFileSync(path.join(this.#data, 'pg_hba.conf'), `hostssl all all ${clients} trust\n`)
     this.#linkPlugin()
     this.start()
   }
@@ -103,7 +125,7 @@ export class Postgres {
       ...key,
       '/CN=localhost',
       '-addext',
-      'subjectAltName=DNS:localhost',
+      `subjectAltName=DNS:localhost,IP:${this.#address}`,
       '-keyout',
       'tls.key',
       '-out',
@@ -149,7 +171,7 @@ export class Postgres {
   start(): void {
     const settings = [
       `port=${this.#port}`,
-      `listen_addresses=${this.#port === 5432 ? "''" : '127.0.0.1'}`,
+      `listen_addresses=${this.#port === 5432 ? "''" : this.#address}`,
       `unix_socket_directories=${this.directory}`,
       ...this.#settings,
     ]
@@ -170,6 +192,20 @@ export class Postgres {
   /** `immediate`: as after a crash. */
   stop(): void {
     this.#run('pg_ctl', '-D', this.#data, '-w', '-m', 'immediate', 'stop')
+  }
+
+  /** Kills the server, and starts it again as soon as its processes are gone. */
+  async crash(): Promise<void> {
+    const [pid] = readFileSync(path.join(this.#data, 'postmaster.pid'), 'utf8').split('\n')
+    process.kill(Number(pid), 'SIGKILL')
+    for (;;) {
+      try {
+        return this.start()
+      } catch {
+        // Its processes end when they learn of its death, and keep the memory that they share until then.
+        await new Promise((resolve) => setTimeout(resolve, 50))
+      }
+    }
   }
 
   remove(): void {

@@ -47,6 +47,12 @@ export const LEFT_RUNNING: Mutant[] = [
     suites: ['recovery/settle-programs#had kept is stopped'],
   },
   {
+    name: 'the programs of a holder outlive its lease',
+    place: 'provider/leash.ts leash',
+    edits: { 'if:1': '' },
+    suites: ['store-postgres/leash#when the lease of a stopped holder'],
+  },
+  {
     name: 'recovery kills a process of another run',
     place: 'provider/process-group.ts membersOf',
     edits: { 'logical:3.right': '@left.left !== null' },
