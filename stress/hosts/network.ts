@@ -42,12 +42,12 @@ export class Network {
     return namespace
   }
 
-  /** Nothing passes between the host and the server. Neither of them is told. */
+  /** No packet passes between the host and the server, and neither of them gets an error. */
   cut(host: number): void {
     ip('link', 'set', this.outside(host), 'down')
   }
 
-  /** What the host sends arrives. The answers do not. */
+  /** The packets of the host arrive, and the answers do not. */
   loseAnswers(host: number): void {
     const rules =
       'add table inet lab; add chain inet lab in { type filter hook input priority 0; policy drop; }'
