@@ -15,6 +15,8 @@ const KILLS = [
   'test/store-postgres/{conformance,hosts,lost-calls,predicates}.test.ts',
   'test/serve/killed.test.ts',
 ]
+/** Plugins, which are packages of their own, and the commands that only plugins have. */
+const PLUGINS = ['test/{acp,channel,operator,plugins,serve,store-postgres}/**/*.test.ts']
 /** They run programs of other people as they are: `npm run test:servers`. */
 const SERVERS = ['test/servers/**/*.test.ts']
 /** Test files that share a worker process. */
@@ -45,12 +47,13 @@ export default defineConfig({
       { extends: true, test: { name: 'labs', include: LABS } },
       { extends: true, test: { name: 'servers', include: SERVERS } },
       { extends: true, test: { name: 'kills', include: KILLS, ...SHARED } },
+      { extends: true, test: { name: 'plugins', include: PLUGINS, exclude: KILLS, ...SHARED } },
       {
         extends: true,
         test: {
           name: 'code',
           include: ['test/**/*.test.ts'],
-          exclude: [...LABS, ...SERVERS, ...KILLS],
+          exclude: [...LABS, ...SERVERS, ...KILLS, ...PLUGINS],
           ...SHARED,
         },
       },
