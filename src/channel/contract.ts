@@ -53,8 +53,16 @@ export interface ReceiveRequest {
 
 export interface Received {
   messages: IncomingMessage[]
+  /** Messages that the channel does not pass on, such as a mail with a forged sender. substrat shows the reason. */
+  refused?: RefusedMessage[]
   /** The place after the last message. May change without a message. At most 4096 characters. */
   cursor: string
+}
+
+export interface RefusedMessage {
+  /** As the message says. Not authenticated. */
+  sender: string
+  why: string
 }
 
 export interface IncomingMessage {

@@ -174,12 +174,14 @@ class ChannelRunner {
     }
     const { config } = this.saying
     const taken = await this.log.write((session) => recordMessages(this.ctx, session, config, received))
+    const { messages, refused = [] } = received
     this.counts.received += taken.received
-    this.counts.ignored += taken.ignored.length
+    this.counts.ignored += taken.ignored.length + refused.length
     for (const sender of new Set(taken.ignored))
       this.ctx.reporter.note(`ignored a message from ${sender}, who is not in senders`)
+    for (const { sender, why } of refused) this.ctx.reporter.note(`ignored a message from ${sender}: ${why}`)
     await this.look()
-    return received.messages.length > 0
+    return messages.length + refused.length > 0
   }
 
   /** Passes messages on, takes the mail of the agents, and starts what is due. */

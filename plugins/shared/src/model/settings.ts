@@ -134,12 +134,15 @@ export function oneOf<const T extends string>(
 }
 
 function durationMs(text: string | undefined): number {
-  if (text === undefined) return STALL_TIMEOUT_MS
+  return text === undefined ? STALL_TIMEOUT_MS : durationOf('stall_timeout', text)
+}
+
+export function durationOf(option: string, text: string): number {
   const [, count, unit] = DURATION.exec(text.trim()) ?? []
   const ms = Number(count) * (UNIT_MS[unit ?? ''] ?? Number.NaN)
   if (ms >= 1 && ms <= MS_MAX) return Math.round(ms)
   throw failure(
     'misconfigured',
-    `the option stall_timeout must be a duration such as 30s or 5m, not ${JSON.stringify(text)}`,
+    `the option ${option} must be a duration such as 30s or 5m, not ${JSON.stringify(text)}`,
   )
 }

@@ -1,0 +1,209 @@
+/**
+ * dovecot and postfix of one test file, in a scratch directory, on ports of the loopback, with TLS.
+ *
+ * dovecot has the mailboxes, their quotas and the passwords. Its sieve rule drops a mail whose Message-ID was delivered before.
+ * postfix takes mail of users who have logged in, and mail from outside, and both get the Authentication-Results of docs/email.md.
+ */
+import { type ChildProcess, spawn } from 'node:child_process'
+import {
+  chmodSync,
+  existsSync,
+  mkdirSync,
+  mkdtempSync,
+  readdirSync,
+  readFileSync,
+  rmSync,
+  statSync,
+  writeFileSync,
+} from 'node:fs'
+import { type AddressInfo, connect, createServer, type Server } from 'node:net'
+import os from 'node:os'
+import path from 'node:path'
+import { createTransport, type SendMailOptions } from 'nodemailer'
+import PostalMime, { type Email } from 'postal-mime'
+import { waitFor } from '../support/wait.js'
+import { AUTHSERV_ID, DOMAIN, makeCertificate, own, writeDovecot, writePostfix } from './mail-server-files.js'
+
+export const AGENT = `agent@${DOMAIN}`
+export const ANN = `ann@${DOMAIN}`
+export const BOB = `bob@${DOMAIN}`
+export const PASSWORD = 'a password of the tests'
+
+/** Answers postfix before it accepts a recipient: the attributes of the request, then an action. */
+export type Policy = (attributes: Map<string, string>) => string
+
+export class MailServers {
+  readonly directory = mkdtempSync(path.join(os.tmpdir(), 'mail-'))
+  readonly ports = { imaps: 0, imap: 0, smtps: 0, submission: 0, smtp: 0, quota: 0 }
+  /** Runs for each recipient of a user who has logged in. */
+  policy: Policy = () => 'DUNNO'
+  private policyServer: Server | undefined
+  private readonly running = new Map<'dovecot' | 'postfix', ChildProcess>()
+
+  file(...names: string[]): string {
+    return path.join(this.directory, ...names)
+  }
+
+  async start(): Promise<void> {
+    chmodSync(this.directory, 0o755)
+    Object.assign(this.ports, await freePorts(Object.keys(this.ports)))
+    const place = { directory: this.directory, ports: { ...this.ports, policy: await this.startPolicy() } }
+    makeCertificate(place)
+    writeDovecot(place)
+    writePostfix(place)
+    await this.startDovecot()
+    await this.startPostfix()
+  }
+
+  /** What the settings of a channel have, for the mailbox of the agent. */
+  get options(): Record<string, string> {
+    const { imaps, smtps } = this.ports
+    return {
+      ...{ address: AGENT, password: PASSWORD, authserv_id: AUTHSERV_ID, retry_after: '1s' },
+      ...{ imap: `imaps://localhost:${imaps}`, smtp: `smtps://localhost:${smtps}` },
+      ca: readFileSync(this.file('tls.crt'), 'utf8'),
+    }
+  }
+
+  addUser(address: string, quota = '1G'): void {
+    const line = `${address}:{PLAIN}${PASSWORD}::::::userdb_quota_rule=*:storage=${quota}\n`
+    writeFileSync(this.file('users'), line, { flag: 'a' })
+    writeFileSync(this.file('mailboxes'), `${address} ${address}\n`, { flag: 'a' })
+    const home = this.file('mail', address)
+    mkdirSync(home, { recursive: true })
+    own(home, 'nobody')
+  }
+
+  /** Sends a mail as a user of the server, who logs in. */
+  async send(from: string, mail: SendMailOptions): Promise<void> {
+    await this.transport({ port: this.ports.smtps, user: from }).sendMail({ from, to: AGENT, ...mail })
+  }
+
+  /** Sends a mail from outside, without a login. */
+  async sendFromOutside(mail: SendMailOptions): Promise<void> {
+    await this.transport({ port: this.ports.smtp }).sendMail({ to: AGENT, ...mail })
+  }
+
+  private transport({ port, user }: { port: number; user?: string }) {
+    const login = user === undefined ? { ignoreTLS: true } : { secure: true, auth: { user, pass: PASSWORD } }
+    return createTransport({ host: 'localhost', port, ...login, tls: { ca: this.options.ca as string } })
+  }
+
+  /** The mail in a mailbox, oldest first. */
+  async mailOf(address: string): Promise<Email[]> {
+    const files = this.mailFiles(address).map((file) => ({ file, mtime: statSync(file).mtimeMs }))
+    files.sort((a, b) => a.mtime - b.mtime || (a.file < b.file ? -1 : 1))
+    return Promise.all(files.map(({ file }) => PostalMime.parse(readFileSync(file))))
+  }
+
+  mailFiles(address: string): string[] {
+    const folders = ['new', 'cur']
+      .map((name) => this.file('mail', address, 'Maildir', name))
+      .filter(existsSync)
+    return folders.flatMap((folder) => readdirSync(folder).map((name) => path.join(folder, name)))
+  }
+
+  /** Resolves when the queue of postfix is empty. */
+  async allDelivered(): Promise<void> {
+    const queues = ['maildrop', 'incoming', 'active', 'deferred'].map((name) => this.file('spool', name))
+    const isEmpty = (): boolean =>
+      queues.every((queue) =>
+        readdirSync(queue, { recursive: true, withFileTypes: true }).every((entry) => !entry.isFile()),
+      )
+    await waitFor(isEmpty, 'the queue of postfix')
+  }
+
+  /** Delivers the bytes again, as a server does that lost the answer to its first delivery. */
+  deliverAgain(file: string, address: string): void {
+    const again = this.file('mail', address, 'Maildir', 'new', `${Date.now()}.again.localhost`)
+    writeFileSync(again, readFileSync(file))
+    own(again, 'nobody')
+  }
+
+  async waitForMail(address: string, count: number): Promise<Email[]> {
+    await waitFor(() => this.mailFiles(address).length >= count, `${count} mails for ${address}`)
+    return this.mailOf(address)
+  }
+
+  async startDovecot(): Promise<void> {
+    this.run('dovecot', 'dovecot', ['-F', '-c', this.file('dovecot.conf')])
+    await waitFor(() => canConnect(this.ports.imaps), 'dovecot')
+  }
+
+  async startPostfix(): Promise<void> {
+    this.run('postfix', 'postfix', ['-c', this.file('postfix'), 'start-fg'])
+    await waitFor(() => canConnect(this.ports.smtps), 'postfix')
+  }
+
+  private run(name: 'dovecot' | 'postfix', program: string, args: string[]): void {
+    const env = { ...process.env, PATH: `${process.env.PATH}:/usr/sbin`, MAIL_CONFIG: this.file('postfix') }
+    const child = spawn(program, args, { stdio: 'ignore', env, detached: true })
+    child.on('error', () => undefined)
+    this.running.set(name, child)
+  }
+
+  /** The processes of a server are one group, and postfix starts further ones. */
+  async stop(name: 'dovecot' | 'postfix'): Promise<void> {
+    const child = this.running.get(name)
+    this.running.delete(name)
+    if (child?.pid === undefined) return
+    const ended = new Promise<void>((resolve) => child.once('exit', () => resolve()))
+    const pid = name === 'postfix' ? readPid(this.file('spool', 'pid', 'master.pid')) : child.pid
+    if (pid !== undefined) process.kill(pid, 'SIGTERM')
+    await ended
+    for (const port of name === 'postfix' ? [this.ports.smtps] : [this.ports.imaps])
+      await waitFor(async () => !(await canConnect(port)), `the end of ${name}`)
+  }
+
+  async close(): Promise<void> {
+    await this.stop('postfix')
+    await this.stop('dovecot')
+    this.policyServer?.close()
+    rmSync(this.directory, { recursive: true, force: true, maxRetries: 5 })
+  }
+
+  /** The policy of the test, as a service that postfix asks. */
+  private async startPolicy(): Promise<number> {
+    const server = createServer((socket) => {
+      let text = ''
+      socket.on('error', () => undefined)
+      socket.on('data', (piece: Buffer) => {
+        text += piece.toString('utf8')
+        for (let end = text.indexOf('\n\n'); end !== -1; end = text.indexOf('\n\n')) {
+          const pairs = text
+            .slice(0, end)
+            .split('\n')
+            .map((line) => line.split(/=(.*)/s).slice(0, 2))
+          text = text.slice(end + 2)
+          socket.write(`action=${this.policy(new Map(pairs as [string, string][]))}\n\n`)
+        }
+      })
+    })
+    await new Promise<void>((resolve) => server.listen(0, '127.0.0.1', resolve))
+    this.policyServer = server
+    return (server.address() as AddressInfo).port
+  }
+}
+
+function readPid(file: string): number | undefined {
+  return existsSync(file) ? Number(readFileSync(file, 'utf8').trim()) : undefined
+}
+
+function canConnect(port: number): Promise<boolean> {
+  return new Promise((resolve) => {
+    const socket = connect(port, '127.0.0.1')
+    socket.once('connect', () => {
+      socket.destroy()
+      resolve(true)
+    })
+    socket.once('error', () => resolve(false))
+  })
+}
+
+async function freePorts(names: string[]): Promise<Record<string, number>> {
+  const servers = names.map((name) => ({ name, server: createServer() }))
+  for (const { server } of servers) await new Promise<void>((done) => server.listen(0, '127.0.0.1', done))
+  const ports = servers.map(({ name, server }) => [name, (server.address() as AddressInfo).port])
+  for (const { server } of servers) await new Promise((done) => server.close(done))
+  return Object.fromEntries(ports)
+}
