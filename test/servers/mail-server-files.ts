@@ -155,6 +155,7 @@ smtpd_client_connection_count_limit = 0
     '  -o smtpd_sasl_auth_enable=yes',
     docs.users,
     `  -o { smtpd_recipient_restrictions = check_policy_service inet:127.0.0.1:${place.ports.policy}, check_policy_service inet:127.0.0.1:${place.ports.quota}, permit_sasl_authenticated, reject }`,
+    `  -o { smtpd_end_of_data_restrictions = check_policy_service inet:127.0.0.1:${place.ports.policy} }`,
   ].join('\n')
   const service = (name: string, type: string, command: string): string =>
     `${name} ${type} ${name.includes(':') ? 'n' : '-'} - n - - ${command}`

@@ -4,7 +4,7 @@
  * dovecot has the mailboxes, their quotas and the passwords. Its sieve rule drops a mail whose Message-ID was delivered before.
  * postfix takes mail of users who have logged in, and mail from outside, and both get the Authentication-Results of docs/email.md.
  */
-import { type ChildProcess, spawn } from 'node:child_process'
+import { type ChildProcess, execFileSync, spawn } from 'node:child_process'
 import {
   chmodSync,
   existsSync,
@@ -65,8 +65,9 @@ export class MailServers {
     }
   }
 
-  addUser(address: string, quota = '1G'): void {
-    const line = `${address}:{PLAIN}${PASSWORD}::::::userdb_quota_rule=*:storage=${quota}\n`
+  /** `quota`: a rule of dovecot, such as `messages=1`. */
+  addUser(address: string, quota = 'storage=1G'): void {
+    const line = `${address}:{PLAIN}${PASSWORD}::::::userdb_quota_rule=*:${quota}\n`
     writeFileSync(this.file('users'), line, { flag: 'a' })
     writeFileSync(this.file('mailboxes'), `${address} ${address}\n`, { flag: 'a' })
     const home = this.file('mail', address)
@@ -87,6 +88,30 @@ export class MailServers {
   private transport({ port, user }: { port: number; user?: string }) {
     const login = user === undefined ? { ignoreTLS: true } : { secure: true, auth: { user, pass: PASSWORD } }
     return createTransport({ host: 'localhost', port, ...login, tls: { ca: this.options.ca as string } })
+  }
+
+  /** The answer that a mail program sends: with the fields of a thread, and the answered mail below the text. */
+  answer(from: string, to: Email, text: string): Promise<void> {
+    const quoted = (to.text ?? '').trimEnd().replaceAll(/^/gm, '> ')
+    return this.send(from, {
+      ...{ subject: to.subject, inReplyTo: to.messageId },
+      references: `${to.references ?? ''} ${to.messageId}`,
+      text: `${text}\n\nOn 25 Nov 2026, at 10:12, ${AGENT} wrote:\n\n${quoted}\n`,
+    })
+  }
+
+  /** Deletes the mail in a mailbox. */
+  empty(address: string): void {
+    execFileSync('doveadm', [
+      '-c',
+      this.file('dovecot.conf'),
+      'expunge',
+      '-u',
+      address,
+      'mailbox',
+      'INBOX',
+      'all',
+    ])
   }
 
   /** The mail in a mailbox, oldest first. */
