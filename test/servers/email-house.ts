@@ -19,7 +19,7 @@ export class MailHouse extends House {
 
   constructor(
     readonly servers: MailServers,
-    /** What the agent of each thread says. */
+    /** The scenario of the agent of each thread. */
     responses: object[],
   ) {
     super()

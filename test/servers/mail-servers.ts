@@ -55,7 +55,7 @@ export class MailServers {
     await this.startPostfix()
   }
 
-  /** What the settings of a channel have, for the mailbox of the agent. */
+  /** The options of a channel for the mailbox of the agent. */
   get options(): Record<string, string> {
     const { imaps, smtps } = this.ports
     return {

@@ -41,7 +41,7 @@ describe('the text', () => {
     expect(await textOf(fields, body)).toBe(expected)
   })
 
-  test('of a first mail begins with its subject, and keeps what it quotes', async () => {
+  test('begins with the subject of a first mail, and keeps the quotes of one', async () => {
     const body = 'see below\r\n\r\nOn 24 Nov 2026, Bob wrote:\r\n> the bug\r\n'
     expect(await textOf({ Subject: '=?utf-8?Q?B=C3=BCg?=' }, body)).toBe(
       'Subject: Büg\n\nsee below\n\nOn 24 Nov 2026, Bob wrote:\n> the bug',
@@ -74,11 +74,11 @@ describe('the text', () => {
     ['in French', 'oui\r\n\r\nLe mer. 25 nov. 2026 à 10:12, Agent a écrit :\r\n> non', 'oui'],
     ['only quoted', `${INTRODUCTION}\r\n> approve 1a2b3c4d`, ''],
   ]
-  test.each(ANSWERS)('of an answer is what the person wrote: %s', async (_, body, expected) => {
+  test.each(ANSWERS)('keeps what the person wrote in an answer: %s', async (_, body, expected) => {
     expect(await textOf({ ...ANSWER, Subject: 'Re: x' }, body)).toBe(expected)
   })
 
-  test('of an HTML answer has no quote either', async () => {
+  test('has no quote of an HTML answer either', async () => {
     const html =
       '<style>p{}</style><div>approve 1a2b3c4d</div><br><div>On 25.11.2026 10:12, Agent wrote:</div><blockquote><p>deny</p></blockquote>'
     expect(await textOf({ ...ANSWER, 'Content-Type': 'text/html' }, html)).toBe('approve 1a2b3c4d')
@@ -135,7 +135,7 @@ describe('the id', () => {
     expect((await messageIn(mailOf())).id).toBe('<1@friends.example>')
   })
 
-  test('of a mail without one, or with one that is too long, is the same at each delivery', async () => {
+  test('is the same at each delivery of a mail without one, or with one that is too long', async () => {
     for (const id of [undefined, `<${'x'.repeat(300)}@a.example>`, 'none']) {
       const fields = { 'Message-ID': id }
       const { id: first } = await messageIn(mailOf(fields))
