@@ -3,7 +3,6 @@ import { execFileSync } from 'node:child_process'
 import { chmodSync, mkdirSync, readFileSync, writeFileSync } from 'node:fs'
 import path from 'node:path'
 import { House } from '../support/cli.js'
-import { waitFor } from '../support/wait.js'
 import { type MailServers, PASSWORD } from './mail-servers.js'
 
 /** The blocks of shell in the page, in order. */
@@ -55,7 +54,7 @@ export class MailHouse extends House {
   }
 
   shell(script: string, input = ''): string {
-    const options = { input, env: this.env, cwd: this.workspace, encoding: 'utf8' as const }
+    const options = { input, env: this.env, cwd: this.workspace, encoding: 'utf8', stdio: 'pipe' } as const
     return execFileSync('sh', ['-ec', script], options)
   }
 
@@ -77,11 +76,6 @@ export class MailHouse extends House {
     return stdout + stderr
   }
 
-  /** `channel run`, once it has opened the mailbox: a mail that comes now is new. */
-  async begin(): Promise<void> {
-    await this.runOnce()
-  }
-
   async agentIds(): Promise<string[]> {
     const { agents } = (await this.ok('list', '--json')).json as { agents: { id: string; path: string }[] }
     return agents.filter((agent) => agent.path.startsWith('mail/')).map(({ id }) => id)
@@ -91,9 +85,5 @@ export class MailHouse extends House {
   async turns(): Promise<number> {
     const ids = await this.agentIds()
     return ids.reduce((sum, id) => sum + this.count(id, 'run.completed'), 0)
-  }
-
-  async waitForTurns(count: number): Promise<void> {
-    await waitFor(async () => (await this.turns()) >= count, `${count} turns`)
   }
 }

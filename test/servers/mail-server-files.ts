@@ -50,6 +50,7 @@ ssl_key = <${file(place, 'tls.key')}
 disable_plaintext_auth = no
 auth_mechanisms = plain login
 mail_location = maildir:~/Maildir
+mail_plugins = quota
 mail_fsync = never
 passdb {
   driver = passwd-file
@@ -106,10 +107,6 @@ protocol imap {
 protocol lmtp {
   mail_plugins = quota sieve
 }
-service quota-status {
-  executable = quota-status -p postfix
-}
-mail_plugins = quota
 `,
   )
 }

@@ -20,7 +20,7 @@ export function cursorOf({ validity, uid, again }: Place): string {
   return again > uid ? `${validity}:${uid}:${again}` : `${validity}:${uid}`
 }
 
-export function placeIn(cursor: string): Place {
+function placeIn(cursor: string): Place {
   const [, validity = '', uid = '', again = '0'] = /^(\d+):(\d+)(?::(\d+))?$/.exec(cursor) ?? []
   if (validity === '') throw mailFailure(`the cursor ${cursor} is not one of a mailbox`, true)
   return { validity, uid: Number(uid), again: Number(again) }

@@ -23,7 +23,7 @@ export const OPTIONS = {
   ca: 'certificates to trust, in PEM, instead of those of Node: {"file": "ca.pem"}',
 } satisfies Record<string, string>
 
-export interface Server {
+interface Server {
   host: string
   port: number
   /** `implicit`: TLS from the first byte. */

@@ -4,7 +4,7 @@ import { type ReadMail, readMail } from '../../../plugins/channel-email/src/mess
 import { type MailSettings, readSettings } from '../../../plugins/channel-email/src/settings.js'
 import type { IncomingMessage } from '../../../src/channel/contract.js'
 
-export const OPTIONS = {
+const OPTIONS = {
   address: 'agent@example.org',
   imap: 'imaps://mail.example.org',
   smtp: 'smtps://mail.example.org',

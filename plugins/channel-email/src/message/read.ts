@@ -4,7 +4,7 @@
  * Invariant: the same bytes give the same message, so the platform may deliver it again.
  */
 import PostalMime, { decodeWords, type Email } from 'postal-mime'
-import type { IncomingMessage } from 'substrat/channel'
+import type { IncomingMessage, RefusedMessage } from 'substrat/channel'
 import { type MailSettings, ownDomain } from '../settings.js'
 import { addressesIn, senderIn } from './address.js'
 import { forgeryIn } from './authenticity.js'
@@ -28,12 +28,7 @@ export const MAIL_BYTES_MAX = 1024 * 1024
 const LINES_MAX = 20_000
 const ID_CHARACTERS_MAX = 200
 
-export interface RefusedMail {
-  sender: string
-  why: string
-}
-
-export type ReadMail = { message: IncomingMessage } | { refused: RefusedMail }
+export type ReadMail = { message: IncomingMessage } | { refused: RefusedMessage }
 
 export async function readMail({ source: whole, bytes }: RawMail, settings: MailSettings): Promise<ReadMail> {
   const mail = { source: firstLines(whole), bytes }
