@@ -8,9 +8,7 @@ import { refuseInTool } from '../src/dispatch/caller.js'
 import type { Context } from '../src/dispatch/context.js'
 import type { Outcome } from '../src/dispatch/outcome.js'
 import type { SendRequest } from '../src/dispatch/send-request.js'
-import { reply } from '../src/operations/reply.js'
 import { send } from '../src/operations/send.js'
-import { sendAs } from '../src/operations/send-as.js'
 
 export default class Send extends BaseCommand {
   static override summary = 'Send a message to an agent and print its reply.'
@@ -107,9 +105,13 @@ With --key the message is delivered at most once. After a crash, repeating the c
     const replyTo = flags['reply-to']
     if (replyTo !== undefined) {
       refuseInTool(this.caller, 'answer for the operator')
+      const { reply } = await import('../src/operations/reply.js')
       await reply(ctx, { agentId, replyTo, content: request.content }, (outcome) => this.report(outcome))
     } else if (from === null) await this.sendOrAsk(ctx, request)
-    else await sendAs(ctx, from, request, (outcome) => this.report(outcome))
+    else {
+      const { sendAs } = await import('../src/operations/send-as.js')
+      await sendAs(ctx, from, request, (outcome) => this.report(outcome))
+    }
   }
 
   /** Only a person at a terminal is asked: a message from cron replaces the turn, and is never taken for an answer. */

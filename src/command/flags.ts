@@ -3,7 +3,7 @@ import { string } from '@oclif/core/args'
 import { boolean, custom } from '@oclif/core/flags'
 import { clock, parseTime } from '../clock.js'
 import { SubstratError } from '../errors.js'
-import { parsePattern, type TextPattern } from '../operations/text-pattern.js'
+import type { TextPattern } from '../operations/text-pattern.js'
 import { type DueTime, dueAfter } from '../session/durations.js'
 import { parseDuration } from './durations.js'
 import { isValid, parseNames } from './setting-kinds.js'
@@ -103,6 +103,7 @@ export const since = custom<string>({
 export const pattern = custom<TextPattern>({
   helpValue: 'TEXT|/regex/i',
   async parse(text) {
+    const { parsePattern } = await import('../operations/text-pattern.js')
     return parsePattern(text)
   },
 })

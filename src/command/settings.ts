@@ -7,7 +7,6 @@ import type { ChannelConfig } from '../channel/config.js'
 import { suggestion } from '../closest.js'
 import { SubstratError } from '../errors.js'
 import type { NotifyTarget } from '../outbound/notify.js'
-import { listProviders } from '../provider/listing.js'
 import { type ProviderDefaults, type ProviderRegistry, unknownOptionError } from '../provider/registry.js'
 import type { McpServer } from '../schema/config.js'
 import type { SettingView } from '../schema/output-home.js'
@@ -192,6 +191,7 @@ interface KnownKey {
 
 /** Every key: the general ones, then those of each provider that can be loaded. */
 export async function allKeys(providers: ProviderRegistry): Promise<KnownKey[]> {
+  const { listProviders } = await import('../provider/listing.js')
   const listed = await listProviders(providers)
   const usable = listed.filter(({ kind }) => kind !== 'broken')
   return [

@@ -13,7 +13,7 @@ import type { CallRecord } from '../schema/types.js'
 import { causeOf } from '../session/causes.js'
 import type { Session } from '../session/session.js'
 import type { Run } from '../session/state.js'
-import { type AgentOutcome, askAgent } from './ask/ask-agent.js'
+import type { AgentOutcome } from './ask/ask-agent.js'
 import { askModel } from './ask/ask-model.js'
 import { overtakenRecords, ProgramCalls } from './ask/program-calls.js'
 import { callRecords, storedItems } from './ask/stored.js'
@@ -162,6 +162,7 @@ class Turn {
   }
 
   private async askAgent(provider: AgentProvider): Promise<TurnEvent> {
+    const { askAgent } = await import('./ask/ask-agent.js')
     const { settings, toolbox, environment, onText, onProgress, note } = this.ports
     const calls = new ProgramCalls({
       session: this.session,
