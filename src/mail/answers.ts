@@ -42,8 +42,9 @@ export function sendOutbox(session: Session, { isRepeat, note }: AnswerOptions):
   let isAllSent = true
   for (const owed of due) {
     try {
-      post(store, draftOf(session, owed), { isRepeat, sender: state })
-      sent.push({ ...owed, message_id: idOf(owed) })
+      const draft = draftOf(session, owed)
+      post(store, draft, { isRepeat, sender: state })
+      sent.push({ ...owed, message_id: draft.message_id })
     } catch (error) {
       if (!(error instanceof SubstratError) || isStorageFailure(error)) throw error
       // The recipient no longer exists or is terminated: the message counts as sent.

@@ -55,12 +55,23 @@ interface Due extends Pick<Message, 'message_id' | 'from' | 'kind' | 'key' | 'se
   read(): Delivery | undefined
 }
 
+/** The clock at the first message that needs it. Most are due at any time, and a reading opens a file. */
+type Now = () => ClockReading
+
+function clockOfLook(): Now {
+  let reading: ClockReading | undefined
+  return () => {
+    reading ??= readClock()
+    return reading
+  }
+}
+
 /**
  * The messages of the next turn: one request or keyed message alone, or several that need no reply. Empty if none is
  * due.
  */
 export function nextMail(session: Session): Delivery[] {
-  const now = readClock()
+  const now = clockOfLook()
   const mails = dueMails(session, now)
   const request = requestInTurn(session.state, mails)
   if (request !== undefined) return readAll([request])
@@ -99,7 +110,7 @@ function requestInTurn({ run }: State, mails: Due[]): Due | undefined {
   return undefined
 }
 
-function dueMails(session: Session, now: ClockReading): Due[] {
+function dueMails(session: Session, now: Now): Due[] {
   const { store, state, mailIds } = session
   const due: Due[] = []
   for (const message of eachPending(store, state, mailIds, readerOf(session))) {
@@ -131,8 +142,8 @@ export function hasDueMail(
   ids = store.mail.ids(state.id),
   read?: MessageReader,
 ): boolean {
-  const now = readClock()
-  if (state.reminders.some((reminder) => isRinging(reminder, now))) return true
+  const now = clockOfLook()
+  if (state.reminders.some((reminder) => isRinging(reminder, now()))) return true
   for (const message of eachMessage(store, state, ids, read)) if (isDue(message, now)) return true
   return false
 }
@@ -243,17 +254,17 @@ function* eachPending(store: Store, state: State, ids?: string[], read?: Message
   for (const message of eachMessage(store, state, ids, read)) if (message.kind !== 'control') yield message
 }
 
-function isDue({ not_before, clock }: Message, now: ClockReading): boolean {
-  return not_before === null || isOver(not_before, clock, now)
+function isDue({ not_before, clock }: Message, now: Now): boolean {
+  return not_before === null || isOver(not_before, clock, now())
 }
 
 /**
  * If the clock was set back, counts the rest of a delay from now. A crash leaves the old message file or the new one.
  */
-function rebaseDelay(session: Session, message: Message, now: ClockReading): void {
+function rebaseDelay(session: Session, message: Message, now: Now): void {
   const { to, message_id, not_before, clock } = message
-  if (not_before === null || clock === null || !isSetBack(clock, now)) return
-  const rebased = { ...message, not_before: rebasedEnd(not_before, clock, now), clock: now }
+  if (not_before === null || clock === null || !isSetBack(clock, now())) return
+  const rebased = { ...message, not_before: rebasedEnd(not_before, clock, now()), clock: now() }
   session.store.mail.replace(to, message_id, rebased)
   forgetRead(session, message_id)
 }

@@ -15,8 +15,8 @@ export function isRinging({ due_at, every_ms, clock: began }: Reminder, now: Clo
   return isOver(due_at, began, now) && (every_ms === null || due_at <= new Date(clock.beganAt).toISOString())
 }
 
-export function dueReminders(session: Session, now: ClockReading): Delivery[] {
-  const due = session.state.reminders.filter((reminder) => isRinging(reminder, now))
+export function dueReminders(session: Session, now: () => ClockReading): Delivery[] {
+  const due = session.state.reminders.filter((reminder) => isRinging(reminder, now()))
   return due.map((reminder) => reminderMail(session, reminder))
 }
 

@@ -4,6 +4,9 @@ import { type KernelLease, type LockSystem, tryLease } from './locks/lease.js'
 import type { HomePaths } from './paths.js'
 
 export class Slots {
+  /** Where the next attempt begins. Turns of one process then try different slots. */
+  private next = process.pid
+
   constructor(
     private readonly paths: HomePaths,
     private readonly locks: LockSystem,
@@ -12,7 +15,7 @@ export class Slots {
   /** Undefined if every slot of the pool is taken. */
   async tryTake(pool: string, slots: number, command: string): Promise<KernelLease | undefined> {
     io.mkdir('slot.mkdir', this.paths.slotPool(pool))
-    const first = process.pid % slots
+    const first = this.next++ % slots
     for (let index = 0; index < slots; index++) {
       const lease = await tryLease(this.locks, this.paths.slot(pool, (first + index) % slots), command)
       if (lease !== undefined) return lease
