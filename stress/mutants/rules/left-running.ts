@@ -115,7 +115,7 @@ export const LEFT_RUNNING: Mutant[] = [
   {
     name: 'the leash kills a process group that reuses the number',
     place: 'provider/leash.ts WATCHER',
-    edits: { 'templateLiteral:1': ['" = "$2" ]', '" = "$2" ] || true'] },
+    edits: { 'templateLiteral:1': ['}" = "$2" ]', '}" = "$2" ] || true'] },
     suites: ['provider/leash#does not kill a group'],
   },
   {
