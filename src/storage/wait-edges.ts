@@ -15,6 +15,11 @@ import { type HomePaths, parseWaitEdge } from './paths.js'
 /** A process that probes an edge holds the edge's lock for a moment. */
 const LOCK_WAIT_MS = 2000
 
+interface Edge {
+  path: string
+  to: string
+}
+
 export class WaitEdges implements Waits {
   constructor(
     private readonly paths: HomePaths,
@@ -26,7 +31,7 @@ export class WaitEdges implements Waits {
     const agent = this.paths.agent(waiterId)
     const path = agent.waitEdge(recipientId, randomUuid())
     io.mkdir('edge.mkdir', agent.waits)
-    const lease = await waitForLease(this.locks, path, command, LOCK_WAIT_MS)
+    const lease = await waitForLease(this.locksOf(waiterId, recipientId), path, command, LOCK_WAIT_MS)
     if (lease === undefined) throw new SubstratError('LOCKED', `another process holds ${path}`)
     return {
       release: async () => {
@@ -39,7 +44,7 @@ export class WaitEdges implements Waits {
   /** Recipients for which living processes of the agent wait. */
   edgesOf(agentId: string): string[] {
     const others = this.edges(agentId).filter(({ to }) => to !== agentId)
-    return [...new Set(others.flatMap(({ path, to }) => (isHeld(this.locks, path) ? [to] : [])))]
+    return [...new Set(others.flatMap((edge) => (this.isLive(agentId, edge) ? [edge.to] : [])))]
   }
 
   /** An edge from the agent to itself. */
@@ -48,9 +53,11 @@ export class WaitEdges implements Waits {
   }
 
   arrivals(agentId: string): string[] {
-    return this.edges(agentId).flatMap(({ path, to }) =>
+    return this.edges(agentId).flatMap((edge) =>
       // Before its holder has written the time, the wait has begun just now.
-      to === agentId && isHeld(this.locks, path) ? [readHolder(path)?.since ?? new Date().toISOString()] : [],
+      edge.to === agentId && this.isLive(agentId, edge)
+        ? [readHolder(edge.path)?.since ?? new Date().toISOString()]
+        : [],
     )
   }
 
@@ -61,10 +68,19 @@ export class WaitEdges implements Waits {
 
   /** Paths of the edges of dead processes. */
   leftBy(agentId: string): string[] {
-    return this.edges(agentId).flatMap(({ path }) => (isHeld(this.locks, path) ? [] : [path]))
+    return this.edges(agentId).flatMap((edge) => (this.isLive(agentId, edge) ? [] : [edge.path]))
   }
 
-  private edges(agentId: string): { path: string; to: string }[] {
+  private isLive(agentId: string, { path, to }: Edge): boolean {
+    return isHeld(this.locksOf(agentId, to), path)
+  }
+
+  /** A command's wait for its agent only orders messages. It has no lock directory, which would outlive a killed command. */
+  private locksOf(waiterId: string, recipientId: string): LockSystem {
+    return waiterId === recipientId ? { ...this.locks, isLocal: true } : this.locks
+  }
+
+  private edges(agentId: string): Edge[] {
     const { waits } = this.paths.agent(agentId)
     return io.listDirectory('edge.list', waits).flatMap((name) => {
       const to = parseWaitEdge(name)

@@ -3,7 +3,7 @@ import { existsSync, mkdirSync, readdirSync, writeFileSync } from 'node:fs'
 import { beforeEach, describe, expect, test } from 'vitest'
 import type { FileStore } from '../../src/storage/file-store.js'
 import { type AgentPaths, HomePaths } from '../../src/storage/paths.js'
-import type { WaitEdges } from '../../src/storage/wait-edges.js'
+import { WaitEdges } from '../../src/storage/wait-edges.js'
 import { checkNoCycle } from '../../src/tree/waits.js'
 import { failing, withFaults } from '../support/faults.js'
 import { newAgent } from '../support/sessions.js'
@@ -47,6 +47,18 @@ describe('a wait edge', () => {
     expect(edges.edgesOf(a)).toEqual([c])
     await other.release()
     expect(edges.edgesOf(a)).toEqual([])
+  })
+
+  test('of a command for its agent has no lock directory, which would outlive a kill', async () => {
+    const remote = new WaitEdges(new HomePaths(store.address), { ...system, isLocal: false })
+    const directories = (): string[] => readdirSync(pathsOf(a).waits).filter((name) => name.endsWith('.d'))
+    const arrival = await remote.arrive(a, 'test')
+    expect(directories()).toEqual([])
+    expect(remote.arrivals(a)).toHaveLength(1)
+    const edge = await remote.add(a, b, 'test')
+    expect(directories()).toHaveLength(1)
+    for (const { release } of [arrival, edge]) await release()
+    expect(readdirSync(pathsOf(a).waits)).toEqual([])
   })
 
   test('does not outlive the waiting process', async () => {
