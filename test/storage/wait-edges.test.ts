@@ -49,7 +49,7 @@ describe('a wait edge', () => {
     expect(edges.edgesOf(a)).toEqual([])
   })
 
-  test('of a command for its agent has no lock directory, which would outlive a kill', async () => {
+  test('has no lock directory if a command waits for its own agent, because it would outlive a kill', async () => {
     const remote = new WaitEdges(new HomePaths(store.address), { ...system, isLocal: false })
     const directories = (): string[] => readdirSync(pathsOf(a).waits).filter((name) => name.endsWith('.d'))
     const arrival = await remote.arrive(a, 'test')
