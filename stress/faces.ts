@@ -9,7 +9,7 @@ import { repository } from './support/lab.js'
 import { recordResult } from './support/result.mjs'
 
 interface Part {
-  project: 'code' | 'servers'
+  project: 'kills' | 'servers'
   file: string
   env?: Record<string, string>
 }
@@ -22,9 +22,9 @@ interface Report {
 
 const PARTS: Record<string, Part> = {
   acpx: { project: 'servers', file: 'test/servers/acpx-killed.test.ts' },
-  editor: { project: 'code', file: 'test/acp/killed.test.ts' },
-  driven: { project: 'code', file: 'test/acp/driven.test.ts' },
-  clients: { project: 'code', file: 'test/serve/killed.test.ts', env: { CLIENTS: '200' } },
+  editor: { project: 'kills', file: 'test/acp/killed.test.ts' },
+  driven: { project: 'kills', file: 'test/acp/driven.test.ts' },
+  clients: { project: 'kills', file: 'test/serve/killed.test.ts', env: { CLIENTS: '200' } },
 }
 
 const { values } = parseArgs({

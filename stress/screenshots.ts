@@ -5,22 +5,14 @@ import { parseArgs } from 'node:util'
 import type { Page } from 'playwright-core'
 import { launchBrowser } from '../test/support/chromium.js'
 import { DemoHome, fillHome } from './page/demo-home.js'
+import { VIEWS } from './page/views.js'
 
 const { values } = parseArgs({ options: { only: { type: 'string' }, out: { type: 'string' } } })
 const output = path.resolve(values.out ?? 'docs/images')
 
-/** The views, by the fragment of their address. */
-const VIEWS: Record<string, { hash: string; ready: string; before?: (page: Page) => Promise<unknown> }> = {
-  needs: { hash: '#/', ready: 'text=Approve' },
-  agents: { hash: '#/agents', ready: '[role=treeitem]' },
-  agent: {
-    hash: '#/agents/release',
-    ready: '.message',
-    before: (page) => page.locator('.fold summary').first().click(),
-  },
-  timeline: { hash: '#/agents/nightly-report/timeline', ready: 'svg.timeline' },
-  usage: { hash: '#/usage', ready: 'svg.plot' },
-  search: { hash: '#/search/test', ready: 'mark' },
+/** Shows a tool call. */
+const unfold: Record<string, (page: Page) => Promise<unknown>> = {
+  agent: (page) => page.locator('.fold summary').first().click(),
 }
 
 const LOOKS = [
@@ -39,11 +31,11 @@ try {
     const context = await browser.newContext({ ...look, reducedMotion: 'reduce' })
     const page = await context.newPage()
     await page.goto(link)
-    for (const [name, { hash, ready, before }] of Object.entries(VIEWS)) {
+    for (const [name, { hash, ready }] of Object.entries(VIEWS)) {
       if (values.only?.split(',').includes(name) === false) continue
       await page.goto(link.replace(/#.*/, hash))
       await page.locator(ready).first().waitFor()
-      await before?.(page)
+      await unfold[name]?.(page)
       await page.waitForTimeout(400)
       const file = path.join(output, `page-${name}${suffix}.png`)
       await page.screenshot({ path: file })

@@ -1,9 +1,11 @@
-// npm run stress:serve -- [--agents 10000] [--rounds 15] [--minutes 60]
+// npm run stress:serve -- [--only cost,memory] [--agents 10000] [--rounds 15] [--minutes 60] [--pause 0]
 // The cost of the server: each request beside its command, in turn in one run; the start-up of other commands with and without the
-// plugin; and the memory of the server under clients that come and go. Exits 1 if a limit of docs/performance.md is exceeded.
+// plugin; and the memory of the server under clients that come and go, with a pause of so many milliseconds between their rounds.
+// Exits 1 if a limit of docs/performance.md is exceeded.
 import { execFile } from 'node:child_process'
 import { readFileSync } from 'node:fs'
 import path from 'node:path'
+import { setTimeout as sleep } from 'node:timers/promises'
 import { parseArgs, promisify } from 'node:util'
 import { homeOf } from './bench/homes.js'
 import { median } from './bench/measure.js'
@@ -13,16 +15,16 @@ import { recordResult } from './support/result.mjs'
 
 const { values } = parseArgs({
   options: {
+    only: { type: 'string', default: 'cost,memory' },
     agents: { type: 'string', default: '10000' },
     rounds: { type: 'string', default: '15' },
     minutes: { type: 'string', default: '60' },
+    pause: { type: 'string', default: '0' },
   },
 })
-const [agents, rounds, minutes] = [values.agents, values.rounds, values.minutes].map(Number) as [
-  number,
-  number,
-  number,
-]
+const [agents, rounds, minutes, pauseMs] = [values.agents, values.rounds, values.minutes, values.pause].map(
+  Number,
+) as [number, number, number, number]
 const RUN_JS = path.join(repository, 'bin', 'run.js')
 const NAME = 'a-0000000'
 
@@ -78,11 +80,12 @@ class Client {
     return text
   }
 
-  /** On a busy machine, the server may close an idle connection at the moment at which a request takes it. */
+  /** On a busy machine, the server may close a connection, with 408 or without, at the moment at which a request takes it. */
   private async fetch(at: string, init: RequestInit = {}): Promise<Response> {
     for (let attempt = 1; ; attempt += 1)
       try {
-        return await fetch(`${this.url}${at}`, { headers: this.headers, ...init })
+        const response = await fetch(`${this.url}${at}`, { headers: this.headers, ...init })
+        if (response.status !== 408 || attempt === 3) return response
       } catch (error) {
         const { cause } = error as { cause?: { code?: string } }
         if (cause?.code !== 'ECONNRESET' || attempt === 3) throw error
@@ -109,8 +112,16 @@ function memoryOf(pid: number): number {
   return Number(kilobytes) / 1024
 }
 
-/** The medians of the tenths of the time. The first one has the growth to the working size. */
-async function memory(client: Client, pid: number): Promise<{ mb: number[]; requests: number }> {
+interface Memory {
+  minutes: number
+  requests: number
+  /** The medians of the tenths of the time. The first one has the growth to the working size. */
+  mb: number[]
+  growth: number
+  limit: number
+}
+
+async function followMemory(client: Client, pid: number): Promise<Memory> {
   const tenths: number[][] = Array.from({ length: 10 }, () => [])
   const [began, lengthMs] = [performance.now(), minutes * 60_000]
   let requests = 0
@@ -133,21 +144,18 @@ async function memory(client: Client, pid: number): Promise<{ mb: number[]; requ
     })
     requests += 7
     tenths[Math.min(9, Math.floor((at / lengthMs) * 10))]?.push(memoryOf(pid))
+    await sleep(pauseMs)
   }
-  return { mb: tenths.filter(({ length }) => length > 0).map((each) => Math.round(median(each))), requests }
+  const mb = tenths.filter(({ length }) => length > 0).map((each) => Math.round(median(each)))
+  // The heap grows to its working size at first, and a garbage collection comes when it likes.
+  const growth = rounded((mb.at(-1) ?? 0) / Math.max(...mb.slice(1, 5)))
+  return { minutes, requests, mb, growth, limit: 1.15 }
 }
 
-const lab = Lab.open()
-let home: DemoHome | undefined
-try {
-  await lab.warm()
-  home = new DemoHome(await homeOf(lab, agents))
-  const link = new URL(await home.serve())
-  const client = new Client(link.origin, link.hash.replace('#token=', ''))
-  const env = home.environment
+async function compareAll(client: Client, env: NodeJS.ProcessEnv): Promise<Record<string, Compared>> {
   const { XDG_DATA_HOME: _, ...without } = env
   const body = { content: 'hello' }
-  const found = {
+  return {
     list: await compare(
       2,
       ['GET /v1/agents', () => client.get(`/v1/agents?limit=${agents}`)],
@@ -169,17 +177,26 @@ try {
       ['--version, no plugin', () => substrat(without, '--version')],
     ),
   }
-  const { mb, requests } = await memory(client, home.serverPid)
-  // The heap grows to its working size at first, and a garbage collection comes when it likes.
-  const growth = rounded((mb.at(-1) ?? 0) / Math.max(...mb.slice(1, 5)))
-  const details = { agents, ...found, memory: { minutes, requests, mb, growth, limit: 1.15 } }
+}
+
+const lab = Lab.open()
+let home: DemoHome | undefined
+try {
+  await lab.warm()
+  home = new DemoHome(await homeOf(lab, agents))
+  const link = new URL(await home.serve())
+  const client = new Client(link.origin, link.hash.replace('#token=', ''))
+  const parts = values.only.split(',')
+  const cost = parts.includes('cost') ? await compareAll(client, home.environment) : {}
+  const memory = parts.includes('memory') ? await followMemory(client, home.serverPid) : undefined
+  const details = { agents, ...cost, ...(memory && { memory }) }
   console.log(JSON.stringify(details, null, 2))
-  const exceeded = Object.values(found).filter(({ ratio, limit }) => ratio > limit).length
-  const violations = exceeded + (growth > details.memory.limit ? 1 : 0)
+  const exceeded = Object.values(cost).filter(({ ratio, limit }) => ratio > limit).length
+  const violations = exceeded + (memory !== undefined && memory.growth > memory.limit ? 1 : 0)
   recordResult({
     lab: 'serve',
-    sample: `${agents} agents, ${rounds} rounds, ${minutes} minutes of clients`,
-    cases: rounds * 4 + requests,
+    sample: `${values.only}: ${agents} agents, ${rounds} rounds, ${minutes} minutes of clients`,
+    cases: Object.keys(cost).length * rounds + (memory?.requests ?? 0),
     violations,
     details,
   })

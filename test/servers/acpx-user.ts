@@ -77,10 +77,14 @@ export class User {
     return String(all)
   }
 
+  /** acpx gives its own queue owner a short time to start, which a busy machine exceeds. It has then sent nothing. */
   async ok(flags: string[], ...words: string[]): Promise<string> {
-    const { exitCode, stdout, stderr } = await this.start(flags, ...words)
-    expect(exitCode, String(stderr)).toBe(0)
-    return String(stdout)
+    for (;;) {
+      const { exitCode, stdout, stderr } = await this.start(flags, ...words)
+      if (String(stderr).includes('queue owner failed to start')) continue
+      expect(exitCode, String(stderr)).toBe(0)
+      return String(stdout)
+    }
   }
 
   /** Kills the processes of these sides. Returns how many of each it found. */

@@ -1,9 +1,9 @@
 /** Debian's Chromium without a window, and without its own requests to the network. */
 import { type Browser, chromium } from 'playwright-core'
 
-const CHROMIUM = '/usr/bin/chromium'
+export const CHROMIUM = '/usr/bin/chromium'
 
-const FLAGS = [
+export const FLAGS = [
   '--no-sandbox',
   '--disable-gpu',
   '--disable-quic',
