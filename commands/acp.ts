@@ -1,6 +1,6 @@
 import * as Flags from '@oclif/core/flags'
 import { BaseCommand } from '../src/command/base.js'
-import { loadFace } from '../src/command/face.js'
+import { runFace } from '../src/command/face.js'
 import { refuseInTool } from '../src/dispatch/caller.js'
 
 export default class Acp extends BaseCommand {
@@ -42,7 +42,7 @@ export default class Acp extends BaseCommand {
     refuseInTool(this.caller, 'act for the operator')
     const { option = [], provider, model, system, allow } = flags
     const given = { provider, model, system, allow }
-    await loadFace(this.config.root, 'acp').run({
+    await runFace('acp', {
       root: this.config.root,
       home: this.homeRoot,
       version: this.config.version,

@@ -1,6 +1,6 @@
 import * as Flags from '@oclif/core/flags'
 import { BaseCommand } from '../src/command/base.js'
-import { loadFace } from '../src/command/face.js'
+import { runFace } from '../src/command/face.js'
 import { bridgeStdio } from '../src/command/mcp-bridge.js'
 import { refuseInTool } from '../src/dispatch/caller.js'
 
@@ -17,7 +17,8 @@ export default class Mcp extends BaseCommand {
       description: 'serve spawn, send, status, wait, inbox and log of this home, with your rights',
     }),
     'allow-decisions': Flags.boolean({
-      description: 'also serve approve, deny and answer, and let spawn allow tools; default: only you decide',
+      description:
+        'also serve approve, deny and answer, and let spawn allow tools and set options of the provider; default: only you decide',
       dependsOn: ['operator'],
     }),
   }
@@ -28,6 +29,6 @@ export default class Mcp extends BaseCommand {
     refuseInTool(this.caller, 'act for the operator')
     const { root, version } = this.config
     const mayDecide = flags['allow-decisions']
-    await loadFace(root, 'operator').run({ root, home: this.homeRoot, version, mayDecide })
+    await runFace('operator', { root, home: this.homeRoot, version, mayDecide })
   }
 }

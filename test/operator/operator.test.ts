@@ -39,12 +39,14 @@ describe('the tools', () => {
     await outsider.close()
   })
 
-  test('spawn does not let a client allow tools that only a person may decide about', async () => {
+  test('spawn does not let a client allow tools or choose the program of a provider: only a person may', async () => {
     const house = new House()
     const outsider = await Outsider.open(house)
-    await outsider.call('spawn', { name: 'notes', allow: ['all'] })
-    const [created] = house.records((await outsider.call('status', { agent: 'notes' })).id)
-    expect(created).not.toHaveProperty('allow')
+    for (const more of [{ allow: ['all'] }, { provider: 'exec', options: { command: 'touch touched' } }]) {
+      const [field] = Object.keys(more).slice(-1)
+      await expect(outsider.call('spawn', { name: 'notes', ...more })).rejects.toThrow(`"${field}"`)
+    }
+    expect((await outsider.call('status')).agents).toEqual([])
     await outsider.close()
   })
 
@@ -165,4 +167,14 @@ test('a killed server leaves the turn running, and the next one finds its reply'
   })
   expect(await second.call('send', message)).toMatchObject({ outcome: 'completed', reply: 'Done.' })
   await second.close()
+})
+
+test('a request that is longer than 24 MiB ends the server with a sentence', async () => {
+  const running = new House().start(['mcp', '--operator'], { stdin: 'open' })
+  running.child.stdin?.on('error', () => undefined).end('x'.repeat(25 * 1024 * 1024))
+  const { exit, stdout, stderr } = await running.result
+  expect([exit, stdout]).toEqual([2, ''])
+  expect(stderr).toBe(
+    'substrat: a request of the client is longer than 25165824 bytes (put large content into a file of the workspace)\n',
+  )
 })

@@ -5,8 +5,9 @@
  * process. An approval is asked for while a client is there. Only an answer of a person decides it.
  */
 import { setTimeout as sleep } from 'node:timers/promises'
-import { CHILD_DIED, type Commands, FaceError, type Running } from '../../shared/src/face/commands.js'
+import { CHILD_DIED, type Commands, type Running } from '../../shared/src/face/commands.js'
 import type { Core, Position, Store } from '../../shared/src/face/core.js'
+import { FaceError } from '../../shared/src/face/face-error.js'
 import type { StreamLine } from '../../shared/src/face/output.js'
 import { type Event, History, type Wait } from './history.js'
 import { LiveText } from './live.js'

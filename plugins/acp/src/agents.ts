@@ -3,8 +3,8 @@
  * session can be loaded after any crash, by any client, and it is also there for the shell.
  */
 import { randomUUID } from 'node:crypto'
-import { FaceError } from '../../shared/src/face/commands.js'
 import type { Store } from '../../shared/src/face/core.js'
+import { FaceError } from '../../shared/src/face/face-error.js'
 import { AgentSession, type Parts } from './agent-session.js'
 import { Choices, settingOf } from './choices.js'
 import { Prompting } from './prompting.js'

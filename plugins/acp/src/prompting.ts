@@ -4,7 +4,9 @@
  * Invariants: a message has one key for all attempts, so it is delivered at most once. The outcome of a turn comes from the log,
  * so the prompt also ends if another process ran its turn.
  */
-import { CHILD_DIED, type Ended, FaceError, flags } from '../../shared/src/face/commands.js'
+import { flags } from '../../shared/src/face/arguments.js'
+import { CHILD_DIED, type Ended } from '../../shared/src/face/commands.js'
+import { FaceError } from '../../shared/src/face/face-error.js'
 import type { AgentSession } from './agent-session.js'
 import type { End, Run } from './history.js'
 import type { Stop } from './protocol.js'

@@ -7,6 +7,7 @@ import {
   type AgentContext,
   agent,
   type ContentBlock,
+  MessageTooLargeError,
   methods,
   type NewSessionResponse,
   ndJsonStream,
@@ -18,7 +19,8 @@ import {
   type ToolCallContent,
   type ToolKind,
 } from '@agentclientprotocol/sdk'
-import { FaceError } from '../../shared/src/face/commands.js'
+import { FaceError } from '../../shared/src/face/face-error.js'
+import { LINE_BYTES_MAX, lineTooLong } from '../../shared/src/face/line-limit.js'
 import type { Call } from './history.js'
 
 export interface Listed {
@@ -73,7 +75,7 @@ export interface Client {
   permit(id: string, call: Call, signal: AbortSignal): Promise<Verdict>
 }
 
-/** Serves ACP on stdin and stdout until the client closes them. */
+/** Serves ACP on stdin and stdout until the client closes them. Throws if a line of the client is too long. */
 export async function serveAcp(version: string, handlersFor: (client: Client) => Handlers): Promise<void> {
   const app = agent({ name: 'substrat' })
   let handlers: Handlers | undefined
@@ -130,13 +132,15 @@ export async function serveAcp(version: string, handlersFor: (client: Client) =>
       return { stopReason: STOP_REASONS[await answer(() => served().prompt(params.sessionId, text, key))] }
     })
     .onNotification(methods.agent.session.cancel, ({ params }) => served().cancel(params.sessionId))
-  const stream = ndJsonStream(Writable.toWeb(process.stdout), Readable.toWeb(process.stdin) as ReadableStream)
+  const input = Readable.toWeb(process.stdin) as ReadableStream
+  const stream = ndJsonStream(Writable.toWeb(process.stdout), input, { maxMessageBytes: LINE_BYTES_MAX })
   const connection = app
     .onConnect(({ client }) => {
       handlers = handlersFor(new AcpClient(client))
     })
     .connect(stream)
   await connection.closed
+  if (connection.signal.reason instanceof MessageTooLargeError) throw lineTooLong()
 }
 
 const STOP_REASONS = {

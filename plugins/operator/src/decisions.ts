@@ -1,7 +1,7 @@
 /** The tools that decide, which exist only with `--allow-decisions`. Each decides about the wait that the client has seen. */
 import type { McpServer } from '@modelcontextprotocol/sdk/server/mcp.js'
 import { z } from 'zod'
-import { flags } from '../../shared/src/face/commands.js'
+import { flags } from '../../shared/src/face/arguments.js'
 import type { StreamLine } from '../../shared/src/face/output.js'
 import { answer, type Operator, summaryOf } from './operator.js'
 

@@ -3,6 +3,7 @@ import { McpServer } from '@modelcontextprotocol/sdk/server/mcp.js'
 import { StdioServerTransport } from '@modelcontextprotocol/sdk/server/stdio.js'
 import { Commands } from '../../shared/src/face/commands.js'
 import { loadCore, type Place } from '../../shared/src/face/core.js'
+import { LINE_BYTES_MAX, lineTooLong } from '../../shared/src/face/line-limit.js'
 import { addDecisions } from './decisions.js'
 import { Operator } from './operator.js'
 import { addReads } from './reads.js'
@@ -17,15 +18,20 @@ export interface OperatorOptions extends Place {
 const INSTRUCTIONS =
   'Durable agents that outlive this conversation. spawn creates one, send gives it a message, and wait returns its reply. After a restart, find your agents with status, and repeat send with the same key: the message is delivered once, and you get its first outcome.'
 
-/** Settles when the client has closed stdin. */
+/** Settles when the client has closed stdin. Throws if a line of the client is too long. */
 async function run({ version, mayDecide, ...place }: OperatorOptions): Promise<void> {
   const server = new McpServer({ name: 'substrat', version }, { instructions: INSTRUCTIONS })
   const operator = new Operator(loadCore(place), place.home, new Commands(place))
   addReads(server, operator)
   addWrites(server, operator, mayDecide)
   if (mayDecide) addDecisions(server, operator)
-  const closed = new Promise<void>((resolve) => process.stdin.once('close', resolve).once('end', resolve))
-  await server.connect(new StdioServerTransport())
+  const closed = new Promise<void>((resolve, reject) => {
+    process.stdin.once('close', resolve).once('end', resolve)
+    // The transport itself closes the connection only for such a line.
+    server.server.onclose = () => reject(lineTooLong())
+  })
+  const limit = { maxBufferSize: LINE_BYTES_MAX }
+  await server.connect(new StdioServerTransport(process.stdin, process.stdout, limit))
   await closed
 }
 

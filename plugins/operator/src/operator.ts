@@ -4,8 +4,9 @@
  * Invariants: every tool answers within 25 seconds. A tool that writes answers once the record is durable; the turn goes on in a
  * process that outlives this one and its client. Nothing here is state.
  */
-import { type CommandOptions, type Commands, FaceError } from '../../shared/src/face/commands.js'
+import type { CommandOptions, Commands } from '../../shared/src/face/commands.js'
 import type { Core, Store } from '../../shared/src/face/core.js'
+import { FaceError } from '../../shared/src/face/face-error.js'
 import type { StreamLine } from '../../shared/src/face/output.js'
 
 export const ANSWER_MS_MAX = 25_000

@@ -2,7 +2,7 @@
 import { resolve } from 'node:path'
 import type { McpServer } from '@modelcontextprotocol/sdk/server/mcp.js'
 import { z } from 'zod'
-import { flags } from '../../shared/src/face/commands.js'
+import { flags } from '../../shared/src/face/arguments.js'
 import type { StreamLine } from '../../shared/src/face/output.js'
 import { answer, type Begun, type Operator, summaryOf } from './operator.js'
 
@@ -19,16 +19,21 @@ const spawn = {
   model: z.string().optional(),
   instructions: z.string().optional().describe('system prompt'),
   workspace: z.string().optional().describe('its directory; default: that of this server'),
-  options: z.record(z.string(), z.string()).optional().describe('options of the provider'),
 }
-const allow = z.array(z.string()).optional().describe('tools that it may run without approval')
+/** Options of a provider choose what runs, where secrets go and which calls need no approval. */
+const spawnDeciding = {
+  ...spawn,
+  options: z.record(z.string(), z.string()).optional().describe('options of the provider'),
+  allow: z.array(z.string()).optional().describe('tools that it may run without approval'),
+}
 
 export function addWrites(server: McpServer, operator: Operator, mayDecide: boolean): void {
   server.registerTool(
     'spawn',
     {
       description: 'Create a durable agent. It has no turn until you send it a message.',
-      inputSchema: mayDecide ? { ...spawn, allow } : spawn,
+      // A field that would be left out silently could leave an agent with other rights than the client expects.
+      inputSchema: z.strictObject(mayDecide ? spawnDeciding : spawn),
       annotations: { destructiveHint: false, idempotentHint: true },
     },
     (given: Given) => answer(() => create(operator, given)),

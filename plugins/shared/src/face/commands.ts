@@ -6,11 +6,11 @@
  * its output pipe closed, which ends no turn (src/command/stdio.ts of substrat).
  */
 import { type ChildProcess, spawn } from 'node:child_process'
-import { randomUUID } from 'node:crypto'
-import { closeSync, openSync, unlinkSync, writeSync } from 'node:fs'
-import { tmpdir } from 'node:os'
-import path from 'node:path'
+import { closeSync } from 'node:fs'
+import { checkArguments } from './arguments.js'
 import { commandOf, type Place } from './core.js'
+import { FaceError } from './face-error.js'
+import { openInput } from './input.js'
 import { Output, type StreamLine } from './output.js'
 
 export interface Ended {
@@ -30,22 +30,6 @@ export interface CommandOptions {
   /** The content of stdin. Without it, stdin is empty. */
   input?: string | undefined
   onLine?: (line: StreamLine) => void
-}
-
-/** An error that a command printed, or of the face itself. */
-export class FaceError extends Error {
-  constructor(
-    readonly code: string,
-    message: string,
-    readonly hint: string | null = null,
-  ) {
-    super(message)
-  }
-
-  /** For a person or a model. */
-  get text(): string {
-    return this.hint === null ? this.message : `${this.message} (${this.hint})`
-  }
 }
 
 /** The code of a command that ended without a result. Repeating it with the same key is safe. */
@@ -104,7 +88,8 @@ export class Commands {
   }
 
   private spawn(args: string[], input: string | undefined): ChildProcess {
-    const stdin = input === undefined ? undefined : fileWith(input)
+    checkArguments(args)
+    const stdin = input === undefined ? undefined : openInput(input)
     const [program = '', ...words] = commandOf(this.place)
     try {
       return spawn(program, [...words, ...args], {
@@ -116,14 +101,6 @@ export class Commands {
       if (stdin !== undefined) closeSync(stdin)
     }
   }
-}
-
-/** Also for a value that begins with a hyphen. */
-export function flags(given: Record<string, string | boolean | undefined>): string[] {
-  return Object.entries(given).flatMap(([name, value]) => {
-    if (value === undefined || value === false) return []
-    return [value === true ? `--${name}` : `--${name}=${value}`]
-  })
 }
 
 function errorIn(result: unknown): FaceError | undefined {
@@ -143,23 +120,4 @@ function diedError(why: string): FaceError {
 function lastLine(text: string): string | undefined {
   const [last = ''] = text.trim().split('\n').slice(-1)
   return last.replace(/^substrat: /, '') || undefined
-}
-
-/**
- * A file without a name that holds the text. With a pipe, a face that dies in the middle would leave the command with the
- * beginning of a message, which it would take for all of it.
- */
-function fileWith(text: string): number {
-  const at = path.join(tmpdir(), `.substrat-face-${randomUUID()}`)
-  const fd = openSync(at, 'wx+', 0o600)
-  try {
-    unlinkSync(at)
-    const bytes = Buffer.from(text)
-    // A position keeps the file's own offset at 0, where the command begins to read.
-    for (let done = 0; done < bytes.length; ) done += writeSync(fd, bytes, done, bytes.length - done, done)
-    return fd
-  } catch (error) {
-    closeSync(fd)
-    throw error
-  }
 }

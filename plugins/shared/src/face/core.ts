@@ -16,12 +16,12 @@ export interface Place {
   home: string
 }
 
-export function loadCore({ root }: Place): Core {
+export function loadCore({ root }: Pick<Place, 'root'>): Core {
   const file = path.join(root, 'dist', 'reading.cjs')
   return createRequire(file)(file) as Core
 }
 
 /** The command line that starts substrat again, for the commands that write. */
-export function commandOf({ root }: Place): string[] {
+export function commandOf({ root }: Pick<Place, 'root'>): string[] {
   return [process.execPath, path.join(root, 'bin', 'run.js')]
 }

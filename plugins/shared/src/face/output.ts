@@ -5,6 +5,7 @@ export interface StreamLine {
   agent: string
   kind: string
   seq?: number
+  ts?: string
   run_id?: string
   key?: string
   continues?: string

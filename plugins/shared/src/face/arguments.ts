@@ -1,0 +1,31 @@
+/** The arguments of a command that a client chose. */
+import { FaceError } from './face-error.js'
+
+/** Also for a value that begins with a hyphen. */
+export function flags(given: Record<string, string | boolean | undefined>): string[] {
+  return Object.entries(given).flatMap(([name, value]) => {
+    if (value === undefined || value === false) return []
+    return [value === true ? `--${name}` : `--${name}=${value}`]
+  })
+}
+
+/** Linux gives an argument at most 128 KiB, and all of them together with the environment 2 MiB. */
+const WORD_BYTES_MAX = 128 * 1024 - 1
+const BYTES_MAX = 1024 * 1024
+
+/** Throws USAGE for words that no process can be started with. */
+export function checkArguments(args: string[]): void {
+  if (args.some((word) => word.includes('\0')))
+    throw new FaceError('USAGE', 'a field has a NUL character', 'leave it out')
+  let bytes = 0
+  for (const word of args) {
+    const size = Buffer.byteLength(word)
+    bytes += size > WORD_BYTES_MAX ? BYTES_MAX : size
+  }
+  if (bytes >= BYTES_MAX)
+    throw new FaceError(
+      'USAGE',
+      'the fields besides the message are larger than 128 KiB each, or 1 MiB together',
+      'put a long text into a file of the workspace',
+    )
+}
