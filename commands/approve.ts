@@ -7,6 +7,12 @@ import { SubstratError, shellWord } from '../src/errors.js'
 import type { CallEdit } from '../src/operations/approved-calls.js'
 import { decide } from '../src/operations/decide.js'
 
+interface Choice {
+  tokenId?: string
+  isDenied: boolean
+  edits?: CallEdit[]
+}
+
 export default class Approve extends BaseCommand {
   static override summary = 'Approve the pending tool calls of an agent and continue its turn.'
   static override description =
@@ -23,6 +29,11 @@ export default class Approve extends BaseCommand {
     always: Flags.boolean({
       description: 'also allow these calls from the next turn on; a command of shell only in these words',
     }),
+    edits: Flags.string({
+      description:
+        'run calls with the arguments in this JSON file, a list of {"call_id", "input"}, or - for stdin; needs TOKEN_ID',
+      helpValue: 'FILE',
+    }),
     timeout: duration({
       description: 'wait this long for a busy agent or a slot; default: the timeout setting',
     }),
@@ -32,7 +43,10 @@ export default class Approve extends BaseCommand {
   async run(): Promise<void> {
     const { args, flags } = await this.parse(Approve)
     const agentId = this.resolveForWrite(args.agent)
-    const choice = canAsk() && !this.jsonEnabled() ? await this.ask(args.agent, agentId) : undefined
+    const choice: Choice | undefined =
+      flags.edits === undefined
+        ? await this.ask(args.agent, agentId)
+        : { isDenied: false, edits: await this.readEdits(flags.edits, args.token_id) }
     const ctx = this.context({ waitMs: flags.timeout, isStream: flags.stream, printsReply: true })
     const request = {
       agentId,
@@ -47,11 +61,18 @@ export default class Approve extends BaseCommand {
     await decide(ctx, request, (outcome) => this.report(outcome))
   }
 
-  /** Undefined if no call is pending: the operation then says so. */
-  private async ask(
-    word: string,
-    agentId: string,
-  ): Promise<{ tokenId: string; isDenied: boolean; edits?: CallEdit[] } | undefined> {
+  private async readEdits(file: string, tokenId: string | undefined): Promise<CallEdit[]> {
+    if (tokenId === undefined)
+      throw new SubstratError('USAGE', '--edits needs the TOKEN_ID of the wait with these calls', {
+        hint: 'copy it from wait.token_id of substrat show AGENT --json',
+      })
+    const { readEdits } = await import('../src/command/approval.js')
+    return readEdits(file)
+  }
+
+  /** Undefined without a terminal, or if no call is pending: the operation then says so. */
+  private async ask(word: string, agentId: string): Promise<Choice | undefined> {
+    if (!canAsk() || this.jsonEnabled()) return undefined
     const store = this.openForRead()
     const [{ pendingCalls }, { askAboutCalls }] = await Promise.all([
       import('../src/operations/pending-calls.js'),

@@ -34,7 +34,7 @@ To decide a waiting turn, pass --token and one of --approve, --deny, --input or 
       exclusive: otherDecisions('deny'),
     }),
     input: Flags.string({
-      description: "answer the agent's question with this text",
+      description: "answer the agent's question with this text; - reads it from stdin",
       exclusive: otherDecisions('input'),
     }),
     result: Flags.string({

@@ -1,7 +1,10 @@
 /** Shows a person at the terminal the calls that an agent asks to run, and asks what to do. */
+import { SubstratError } from '../errors.js'
+import { readUserFile } from '../files/user-files.js'
 import { isPlainObject } from '../format.js'
 import type { CallEdit } from '../operations/approved-calls.js'
 import type { PendingCalls } from '../operations/pending-calls.js'
+import { readStdin } from './input.js'
 import { errorLine, oneLine, printableText } from './output.js'
 import { choose } from './prompt.js'
 
@@ -35,6 +38,25 @@ export async function askAboutCalls(
   }
 }
 
+/** The calls with the arguments in the file, or on stdin for `-`: a list of `{call_id, input}`. Throws USAGE. */
+export async function readEdits(file: string): Promise<CallEdit[]> {
+  try {
+    const edits: unknown = JSON.parse(file === '-' ? await readStdin() : readUserFile(file))
+    if (!Array.isArray(edits) || edits.length === 0) throw new SyntaxError('it must be a list of calls')
+    return edits.map((edit: unknown, at) => {
+      const { call_id, input } = isPlainObject(edit) ? edit : {}
+      if (typeof call_id !== 'string') throw new SyntaxError(`call ${at + 1} has no call_id`)
+      if (!isPlainObject(input)) throw new SyntaxError(`the input of call ${at + 1} must be an object`)
+      return { call_id, input: input as CallEdit['input'] }
+    })
+  } catch (error) {
+    if (error instanceof SubstratError) throw error
+    throw new SubstratError('USAGE', `the edits are invalid: ${(error as Error).message}`, {
+      hint: 'write JSON such as [{"call_id": "…", "input": {…}}]; nothing was decided',
+    })
+  }
+}
+
 function askOnce(count: number, canBeEdited: boolean): Promise<'yes' | 'no' | 'edit' | undefined> {
   const question = count === 1 ? 'Run it?' : 'Run them?'
   return canBeEdited
@@ -52,10 +74,7 @@ function show(agent: string, calls: Calls): void {
 
 /** The calls with the arguments that the person's editor leaves. An unusable text changes nothing. */
 async function editCalls(calls: Calls): Promise<Calls> {
-  const [{ editText }, { SubstratError }] = await Promise.all([
-    import('./edit-text.js'),
-    import('../errors.js'),
-  ])
+  const { editText } = await import('./edit-text.js')
   const before = JSON.stringify(
     calls.map(({ tool, input }) => ({ tool, input })),
     null,

@@ -27,8 +27,8 @@ export async function parseDecision(
   agent: string,
   flags: DecisionFlags,
 ): Promise<(Given & { token: string }) | undefined> {
-  if (flags.token === '-' && flags.result === '-') {
-    throw new SubstratError('USAGE', 'stdin cannot be both the token and the result', {
+  if (flags.token === '-' && (flags.result === '-' || flags.input === '-')) {
+    throw new SubstratError('USAGE', 'stdin cannot be both the token and the text', {
       hint: 'name a file with --result, or pass the token in SUBSTRAT_TOKEN',
     })
   }
@@ -61,7 +61,8 @@ function commandWithoutToken(agent: string, decision: Decision): string {
 async function decisionOf(flags: DecisionFlags): Promise<Given | undefined> {
   if (flags.approve) return { decision: 'approve', text: '' }
   if (flags.deny) return { decision: 'deny', text: flags.reason ?? '' }
-  if (flags.input !== undefined) return { decision: 'input', text: flags.input }
+  if (flags.input !== undefined)
+    return { decision: 'input', text: flags.input === '-' ? await readStdin() : flags.input }
   if (flags.result !== undefined) {
     const text = flags.result === '-' ? await readStdin() : readResult(flags.result)
     return { decision: 'result', text, isFailed: flags.failed, call: flags.call ?? null }

@@ -18,6 +18,7 @@ export {
   positionAfter,
   readPage,
 } from '../operations/read-log.js'
+export { hasToken } from '../operations/resume-token.js'
 export { viewTree } from '../operations/tree.js'
 export { viewUsage } from '../operations/usage.js'
 export { INTERRUPTIONS, SESSION_STATES, SHOWN_STATUSES, STATUSES, WAITS } from '../schema/words.js'

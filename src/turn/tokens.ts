@@ -98,23 +98,32 @@ const TOKEN = /^st_([0-9a-f]{8}-[0-9a-f]{4}-[0-9a-f]{4}-[0-9a-f]{4}-[0-9a-f]{12}
 
 /** The entry that the secret opens. Throws TOKEN_MALFORMED or TOKEN_FOREIGN. */
 export function findToken(state: State, secret: string): TokenEntry {
-  const tokenId = TOKEN.exec(secret.trim())?.[1]
-  if (tokenId === undefined)
+  if (tokenIdOf(secret) === undefined)
     throw refusedTokenError(
       'TOKEN_MALFORMED',
       'the given text is not a resume token: a token has the form st_ID_SECRET',
       state,
     )
-  const entry = state.tokens.find(({ token_id }) => token_id === tokenId)
-  const isOurs =
-    entry !== undefined && timingSafeEqual(Buffer.from(entry.hash), Buffer.from(hashOf(secret.trim())))
-  if (!isOurs)
+  const entry = tokenOf(state, secret)
+  if (entry === undefined)
     throw refusedTokenError(
       'TOKEN_FOREIGN',
       `the token does not belong to agent ${state.name ?? state.id}`,
       state,
     )
   return entry
+}
+
+/** Undefined if the secret is not that of a token of this agent. */
+export function tokenOf(state: State, secret: string): TokenEntry | undefined {
+  const tokenId = tokenIdOf(secret)
+  const entry = state.tokens.find(({ token_id }) => token_id === tokenId)
+  if (entry === undefined) return undefined
+  return timingSafeEqual(Buffer.from(entry.hash), Buffer.from(hashOf(secret.trim()))) ? entry : undefined
+}
+
+function tokenIdOf(secret: string): string | undefined {
+  return TOKEN.exec(secret.trim())?.[1]
 }
 
 /** Throws for a token that is revoked, expired or out of scope. The caller handles a consumed one: see `digest`. */

@@ -213,6 +213,43 @@ export interface paths {
         patch?: never;
         trace?: never;
     };
+    "/v1/agents/{agent}/retry": {
+        parameters: {
+            query?: never;
+            header?: never;
+            path?: never;
+            cookie?: never;
+        };
+        get?: never;
+        put?: never;
+        /** Repeat the latest turn if it failed, timed out or was cancelled */
+        post: operations["retryTurn"];
+        delete?: never;
+        options?: never;
+        head?: never;
+        patch?: never;
+        trace?: never;
+    };
+    "/v1/agents/{agent}/pending": {
+        parameters: {
+            query?: never;
+            header?: never;
+            path?: never;
+            cookie?: never;
+        };
+        /**
+         * Show the tool calls that wait for approval, with their whole arguments
+         * @description Other answers shorten long arguments.
+         */
+        get: operations["showPending"];
+        put?: never;
+        post?: never;
+        delete?: never;
+        options?: never;
+        head?: never;
+        patch?: never;
+        trace?: never;
+    };
     "/v1/agents/{agent}/answer": {
         parameters: {
             query?: never;
@@ -278,23 +315,6 @@ export interface paths {
          * @description With `decision`, the resume token is the bearer token of the request or the field `token`. The operator can also use the other requests, without a resume token.
          */
         post: operations["resumeAgent"];
-        delete?: never;
-        options?: never;
-        head?: never;
-        patch?: never;
-        trace?: never;
-    };
-    "/v1/agents/{agent}/retry": {
-        parameters: {
-            query?: never;
-            header?: never;
-            path?: never;
-            cookie?: never;
-        };
-        get?: never;
-        put?: never;
-        /** Repeat the latest turn if it failed, timed out or was cancelled */
-        post: operations["retryTurn"];
         delete?: never;
         options?: never;
         head?: never;
@@ -2187,6 +2207,20 @@ export interface components {
             /** @description The path of the events of the agent. */
             events: string;
         };
+        /** @description The tool calls that wait for approval. */
+        pending_calls: {
+            /** @description The token of the wait. Null if no call waits for approval. */
+            token_id: string | null;
+            calls: {
+                call_id: string;
+                tool: string;
+                input: {
+                    [key: string]: unknown;
+                };
+            }[];
+            /** @description False for the calls of an agent program, which runs them itself. */
+            can_be_edited: boolean;
+        };
         /** @description Each agent, and whether its turn was cancelled. */
         cancelled_agents: {
             agents: {
@@ -2833,6 +2867,89 @@ export interface operations {
             };
         };
     };
+    retryTurn: {
+        parameters: {
+            query?: never;
+            header?: {
+                /** @description `respond-async` (default): answer once the request is durable. `wait` or `wait=SECONDS`: answer with the outcome of the turn, or after that time as without it. */
+                Prefer?: string;
+            };
+            path: {
+                /** @description A name, a path (`lead%2Ftests`), a UUID or the beginning of one. */
+                agent: string;
+            };
+            cookie?: never;
+        };
+        requestBody: {
+            content: {
+                "application/json": {
+                    /** @description How long to wait for a busy agent or a slot, such as `30s`; default: the timeout setting. */
+                    timeout?: string;
+                };
+            };
+        };
+        responses: {
+            /** @description With `Prefer: wait`: the turn has ended, or waits. */
+            200: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["turn"];
+                };
+            };
+            /** @description The request is durable. */
+            202: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["accepted"];
+                };
+            };
+            /** @description An error: 400, 401, 403, 404, 405, 409, 410, 413, 415, 422, 423, 429, 500, 502, 503, 504, 507. */
+            default: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/problem+json": components["schemas"]["problem"];
+                };
+            };
+        };
+    };
+    showPending: {
+        parameters: {
+            query?: never;
+            header?: never;
+            path: {
+                /** @description A name, a path (`lead%2Ftests`), a UUID or the beginning of one. */
+                agent: string;
+            };
+            cookie?: never;
+        };
+        requestBody?: never;
+        responses: {
+            /** @description The calls. */
+            200: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["pending_calls"];
+                };
+            };
+            /** @description An error: 400, 401, 403, 404, 405, 409, 410, 413, 415, 422, 423, 429, 500, 502, 503, 504, 507. */
+            default: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/problem+json": components["schemas"]["problem"];
+                };
+            };
+        };
+    };
     answerQuestion: {
         parameters: {
             query?: never;
@@ -2907,6 +3024,13 @@ export interface operations {
                     token_id?: string;
                     /** @description Also allow these calls from the next turn on. */
                     always?: boolean;
+                    /** @description Run these calls with other arguments. Needs `token_id`. */
+                    edits?: {
+                        call_id: string;
+                        input: {
+                            [key: string]: unknown;
+                        };
+                    }[];
                     /** @description How long to wait for a busy agent or a slot, such as `30s`; default: the timeout setting. */
                     timeout?: string;
                 };
@@ -3024,57 +3148,6 @@ export interface operations {
                     call_id?: string;
                     /** @description Without a decision: start a new session if the program has lost its own. */
                     reseed?: boolean;
-                    /** @description How long to wait for a busy agent or a slot, such as `30s`; default: the timeout setting. */
-                    timeout?: string;
-                };
-            };
-        };
-        responses: {
-            /** @description With `Prefer: wait`: the turn has ended, or waits. */
-            200: {
-                headers: {
-                    [name: string]: unknown;
-                };
-                content: {
-                    "application/json": components["schemas"]["turn"];
-                };
-            };
-            /** @description The request is durable. */
-            202: {
-                headers: {
-                    [name: string]: unknown;
-                };
-                content: {
-                    "application/json": components["schemas"]["accepted"];
-                };
-            };
-            /** @description An error: 400, 401, 403, 404, 405, 409, 410, 413, 415, 422, 423, 429, 500, 502, 503, 504, 507. */
-            default: {
-                headers: {
-                    [name: string]: unknown;
-                };
-                content: {
-                    "application/problem+json": components["schemas"]["problem"];
-                };
-            };
-        };
-    };
-    retryTurn: {
-        parameters: {
-            query?: never;
-            header?: {
-                /** @description `respond-async` (default): answer once the request is durable. `wait` or `wait=SECONDS`: answer with the outcome of the turn, or after that time as without it. */
-                Prefer?: string;
-            };
-            path: {
-                /** @description A name, a path (`lead%2Ftests`), a UUID or the beginning of one. */
-                agent: string;
-            };
-            cookie?: never;
-        };
-        requestBody: {
-            content: {
-                "application/json": {
                     /** @description How long to wait for a busy agent or a slot, such as `30s`; default: the timeout setting. */
                     timeout?: string;
                 };

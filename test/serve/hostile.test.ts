@@ -1,7 +1,10 @@
 /** Requests that no honest client sends. None changes the home, none is answered with its data, and the server goes on. */
-import { createConnection } from 'node:net'
+import { createServer } from 'node:http'
+import { type AddressInfo, createConnection } from 'node:net'
 import { expect, test } from 'vitest'
+import { cutConnections } from '../../plugins/serve/src/cut.js'
 import { House } from '../support/cli.js'
+import { waitFor } from '../support/wait.js'
 import { Served } from './support.js'
 
 /** Sends bytes as they are; the answer is all that comes until the server closes the connection. */
@@ -98,17 +101,21 @@ test('hostile requests are refused, and the home and other clients notice nothin
   })
   expect(deep.status).toBe(400)
 
+  // Fields that no command line can carry.
+  const long = 'x'.repeat(200_000)
+  for (const [at, body] of [
+    ['/v1/agents', { name: 'b', instructions: long }],
+    ['/v1/agents', { name: 'b', options: Object.fromEntries(Array.from(long, (_, index) => [index, 'v'])) }],
+    ['/v1/agents', { name: 'b', parent: 'a', model: 'a\0b' }],
+    ['/v1/agents/a/deny', { reason: long }],
+  ] as const)
+    expect((await served.post(at, body)).status).toBe(400)
+  const unknown = await served.post('/v1/agents', Object.fromEntries(Array.from(long, (_, at) => [at, 1])))
+  expect((await unknown.text()).length).toBeLessThan(2000)
+
   expect(house.log(id)).toBe(log)
   expect((await served.call('listAgents')).status).toBe(200)
   expect(served.running.stderr).not.toMatch(/unexpected|at .*\.(?:js|cjs):/)
-  await served.stop()
-})
-
-test('a connection that sends its headers or body too slowly is closed, while others are answered', async () => {
-  const served = await Served.start(new House())
-  const slow = send(served.port, 'GET /v1/agents HTTP/1.1\r\nX-Slow: ')
-  for (let sent = 0; sent < 20; sent += 1) expect((await served.call('listAgents')).status).toBe(200)
-  expect(statusesIn(await slow)).toEqual(['408'])
   await served.stop()
 })
 
@@ -127,5 +134,92 @@ test('more connections than the limit leave the server alive', async () => {
       (answer) => answer.status,
       () => 0,
     )
+  await served.stop()
+})
+
+test('a text in place of a resume token starts no command, and does not tell which agents exist', async () => {
+  const house = new House()
+  await house.spawn('a')
+  const served = await Served.start(house)
+  const answers = ['a', 'nobody', 'a%2Fb'].flatMap((agent) =>
+    ['st_x', `st_${'0'.repeat(8)}-0000-0000-0000-${'0'.repeat(12)}_${'A'.repeat(32)}`].map(async (token) => {
+      // A body that never ends is not read.
+      const head = `POST /v1/agents/${agent}/resume HTTP/1.1\r\nHost: 127.0.0.1:${served.port}\r\nAuthorization: Bearer ${token}\r\n`
+      const answer = await send(
+        served.port,
+        `${head}Content-Type: application/json\r\nTransfer-Encoding: chunked\r\n\r\n1\r\n{\r\n`,
+      )
+      const { detail, next, facts } = JSON.parse(answer.slice(answer.indexOf('\r\n\r\n')))
+      return [...statusesIn(answer), detail, next, facts]
+    }),
+  )
+  const [first, ...others] = await Promise.all(answers)
+  expect(first?.[0]).toBe('403')
+  for (const other of others) expect(other).toEqual(first)
+  await served.stop()
+})
+
+test('a body that goes on after a refusal ends its connection', async () => {
+  const served = await Served.start(new House())
+  const socket = createConnection(served.port, '127.0.0.1').on('error', () => undefined)
+  let answer = ''
+  let isClosed = false
+  socket.setEncoding('utf8').on('data', (text) => {
+    answer += text
+  })
+  socket.on('close', () => {
+    isClosed = true
+  })
+  const head = `POST /v1/agents HTTP/1.1\r\nHost: 127.0.0.1:${served.port}\r\nContent-Type: application/json\r\n`
+  socket.write(`${head}Transfer-Encoding: chunked\r\n\r\n`)
+  const piece = `10000\r\n${'x'.repeat(0x10000)}\r\n`
+  await waitFor(() => {
+    if (!isClosed && socket.writableLength === 0) socket.write(piece)
+    return isClosed
+  }, 'the end of the connection')
+  expect(statusesIn(answer)).toEqual(['401'])
+  await served.stop()
+})
+
+test('a client that does not take its answer is cut off, and one that waits for its answer is not', async () => {
+  const http = createServer((request, response) => {
+    if (request.url === '/large') response.end(Buffer.alloc(64 * 1024 * 1024))
+    else waiting = () => response.end('late')
+  })
+  let waiting = (): unknown => undefined
+  cutConnections(http, { stallMs: 50, lingerMs: 50 })
+  await new Promise<void>((resolve) => http.listen(0, '127.0.0.1', resolve))
+  const { port } = http.address() as AddressInfo
+  const late = send(port, 'GET /late HTTP/1.1\r\nHost: x\r\nConnection: close\r\n\r\n')
+  const stalled = createConnection(port, '127.0.0.1').on('error', () => undefined)
+  stalled.pause()
+  stalled.write('GET /large HTTP/1.1\r\nHost: x\r\n\r\n')
+  const count = (): Promise<number> =>
+    new Promise((resolve) => http.getConnections((_, number) => resolve(number)))
+  let open = 0
+  await waitFor(async () => {
+    open = Math.max(open, await count())
+    return open === 2 && (await count()) === 1
+  }, 'the end of the stalled connection')
+  waiting()
+  expect(statusesIn(await late)).toEqual(['200'])
+  stalled.destroy()
+  http.close()
+})
+
+test('HEAD for a stream opens none, and many open streams and waits leave no warning', async () => {
+  const house = new House()
+  await house.spawn('a')
+  const served = await Served.start(house)
+  for (let sent = 0; sent < 520; sent += 1)
+    expect((await served.fetch('/v1/events', { method: 'HEAD' })).status).toBe(200)
+  const streams = await Promise.all(Array.from({ length: 12 }, () => served.fetch('/v1/events')))
+  expect(streams.map(({ status }) => status)).toEqual(Array(12).fill(200))
+  const answers = Array.from({ length: 12 }, () =>
+    served.post('/v1/agents/a/messages', { content: 'hi' }, { prefer: 'wait' }),
+  )
+  for (const answer of answers) await (await answer).text()
+  for (const stream of streams) await stream.body?.cancel()
+  expect(served.running.stderr).not.toContain('warning')
   await served.stop()
 })

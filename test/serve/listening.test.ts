@@ -100,7 +100,7 @@ describe.concurrent('an address that other machines can reach', () => {
   })
 })
 
-test('a client that sends its body too slowly is closed', async () => {
+test('a client that sends its headers or its body too slowly is closed', async () => {
   const security = { tlsCert: undefined, tlsKey: undefined, isInsecure: false }
   const short = { requestTimeout: 50, headersTimeout: 50, connectionsCheckingInterval: 10 }
   const limits = { maxHeaderSize: 16 * 1024, keepAliveTimeout: 1000, ...short }
@@ -108,8 +108,11 @@ test('a client that sends its body too slowly is closed', async () => {
   http.on('request', (request) => request.resume())
   await new Promise<void>((resolve) => http.listen(0, '127.0.0.1', resolve))
   const { port } = http.address() as AddressInfo
-  const answer = await ask(port, 'POST / HTTP/1.1\r\nHost: localhost\r\nContent-Length: 100\r\n\r\n{"co')
-  expect(answer).toMatch(/^HTTP\/1\.1 408 /)
+  for (const beginning of [
+    'GET / HTTP/1.1\r\nX-Slow: ',
+    'POST / HTTP/1.1\r\nHost: x\r\nContent-Length: 9\r\n\r\n{',
+  ])
+    expect(await ask(port, beginning)).toMatch(/^HTTP\/1\.1 408 /)
   http.close()
 })
 

@@ -5,7 +5,7 @@ import { House } from '../support/cli.js'
 import { Gate } from '../support/gate.js'
 import { parked } from '../support/parked.js'
 import { waitFor } from '../support/wait.js'
-import { goTo, openPage } from './page-support.js'
+import { expectAccessible, goTo, openPage } from './page-support.js'
 
 const button = (name: string) => ({ name, exact: true })
 
@@ -61,6 +61,25 @@ describe('an approval', () => {
     await house.waitForRecord(id, 'run.completed')
     const allowed = house.records(id).filter((record) => record.kind === 'session.configured')
     expect(allowed).toMatchObject([{ allow: [expect.stringContaining('touch made')] }])
+    await served.stop()
+  })
+
+  test('is given with other arguments, which the reader sees whole', async () => {
+    const house = new House()
+    const long = `: ${'x'.repeat(9000)}\necho ran >> ran`
+    const { id } = await parked(house, { tools: [{ name: 'shell', input: { command: long } }] })
+    const served = await Served.start(house)
+    const { page, troubles } = await openPage(served)
+    await page.getByText('echo ran >> ran').waitFor()
+    await page.getByRole('button', button('Edit…')).click()
+    expect(await page.getByLabel('command').inputValue()).toBe(long)
+    await expectAccessible(page, 'the arguments')
+    await page.getByLabel('command').fill('echo edited >> ran\necho twice >> ran')
+    await page.getByRole('button', button('Approve these arguments')).click()
+    await house.waitForRecord(id, 'run.completed')
+    expect(house.read('ran')).toBe('edited\ntwice\n')
+    expect(house.count(id, 'tool.edited')).toBe(1)
+    expect(troubles).toEqual([])
     await served.stop()
   })
 

@@ -160,3 +160,37 @@ describe.concurrent('approve --always', () => {
     expect(ran(house)).toBe(0)
   })
 })
+
+describe.concurrent('approve --edits', () => {
+  test('runs the calls with the arguments of a file', async () => {
+    const house = new House()
+    const { id } = await parked(house)
+    const { token_id, asks } = house.records(id).find(({ kind }) => kind === 'run.waiting') as {
+      token_id: string
+      asks: [{ call_id: string }]
+    }
+    const [{ call_id }] = asks
+    const file = house.write('edits.json', JSON.stringify([{ call_id, input: { command: 'echo edited' } }]))
+    await house.ok('approve', 'a', token_id, '--edits', file)
+    expect(house.records(id).find(({ kind }) => kind === 'tool.finished')).toMatchObject({
+      content: 'edited\n',
+    })
+    expect([ran(house), house.count(id, 'tool.edited')]).toEqual([0, 1])
+  })
+
+  test('is refused without the id of the token, and for anything but a list of calls', async () => {
+    const house = new House()
+    const { id } = await parked(house)
+    const { token_id } = (await house.ok('show', 'a', '--json')).json.wait
+    const refused = async (text: string, ...words: string[]): Promise<string> => {
+      const { exit, stderr } = await house.run(['approve', 'a', ...words, '--edits', '-'], { stdin: text })
+      expect(exit).toBe(2)
+      return stderr
+    }
+    expect(await refused('[]')).toContain('--edits needs the TOKEN_ID')
+    for (const text of ['', '{}', '[]', '[1]', '[{"call_id":"a"}]', '[{"call_id":"a","input":[]}]'])
+      expect(await refused(text, token_id)).toContain('the edits are invalid')
+    expect(await refused('[{"call_id":"a","input":{}}]', token_id)).toContain('does not wait for the call a')
+    expect([ran(house), house.count(id, 'token.consumed')]).toEqual([0, 0])
+  })
+})

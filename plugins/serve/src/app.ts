@@ -2,7 +2,7 @@
 import type { HttpBindings } from '@hono/node-server'
 import { Hono } from 'hono'
 import type { z } from 'zod'
-import { type Guard, resumeTokenOf } from './guard.js'
+import { checkResumeToken, type Guard, resumeTokenOf } from './guard.js'
 import { openApi } from './openapi.js'
 import type { Page } from './page.js'
 import { problemResponse, Refusal } from './problem.js'
@@ -35,7 +35,9 @@ export function buildApp(
   for (const each of routes) {
     app.on(each.method.toUpperCase(), each.path.replaceAll(/\{(\w+)\}/g, ':$1'), async ({ req, env }) => {
       const resumeToken = each.takesResumeToken === true ? resumeTokenOf(req.raw) : undefined
+      const agent = req.param('agent') ?? ''
       if (resumeToken === undefined) guard.checkToken(req.raw)
+      else checkResumeToken(server, agent, resumeToken)
       if (each.isWrite === true && server.isReadOnly)
         throw new Refusal(
           'READ_ONLY',
@@ -44,7 +46,7 @@ export function buildApp(
         )
       const call: Call = {
         server,
-        agent: req.param('agent') ?? '',
+        agent,
         query: each.query === undefined ? {} : parsed(each.query.strict(), queryOf(req.url), 'query'),
         body: each.body === undefined ? {} : parsed(bodyOf(each.body, each), await jsonBody(req.raw), 'body'),
         headers: req.raw.headers,
@@ -53,7 +55,10 @@ export function buildApp(
         cut: () => env.outgoing.destroy(),
       }
       const answer = await each.handle(call as never)
-      return answer instanceof Response ? answer : answerResponse(answer)
+      if (!(answer instanceof Response)) return answerResponse(answer)
+      // Hono answers HEAD with the headers alone, so no client would end the stream.
+      if (req.raw.method === 'HEAD') await answer.body?.cancel()
+      return answer
     })
   }
   let document: string | undefined
@@ -112,9 +117,9 @@ function parsed(schema: z.ZodObject, value: unknown, place: string): Record<stri
   const name = issue?.path.join('.') ?? ''
   throw new Refusal(
     'USAGE',
-    `the ${place} is not valid: ${name === '' ? '' : `${name}: `}${issue?.message}`,
+    `the ${place} is not valid: ${name === '' ? '' : `${name}: `}${issue?.message}`.slice(0, 500),
     `see ${OPENAPI_PATH}`,
-    { param: name === '' ? null : name },
+    { param: name === '' ? null : name.slice(0, 500) },
   )
 }
 

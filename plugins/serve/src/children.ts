@@ -6,24 +6,11 @@
  * output pipe closed, which ends no turn (src/command/stdio.ts of substrat).
  */
 import { type ChildProcess, spawn } from 'node:child_process'
-import { randomUUID } from 'node:crypto'
-import { closeSync, openSync, unlinkSync, writeSync } from 'node:fs'
-import { tmpdir } from 'node:os'
-import path from 'node:path'
+import { closeSync } from 'node:fs'
+import { checkArguments } from '../../shared/src/face/arguments.js'
+import { openInput } from '../../shared/src/face/input.js'
+import { Output, type StreamLine } from '../../shared/src/face/output.js'
 import { type Coded, CommandError, Refusal } from './problem.js'
-
-/** A line of `--stream`: a durable record of an agent, or live text. */
-export interface StreamLine {
-  agent: string
-  kind: string
-  seq?: number
-  ts?: string
-  run_id?: string
-  key?: string
-  continues?: string
-  partial?: true
-  content?: unknown
-}
 
 export interface Ended {
   exit: number
@@ -66,7 +53,6 @@ export interface ChildOptions {
 
 /** Agents run one turn at a time each, so more children than this would only wait. */
 const CHILDREN_MAX = 128
-const OUTPUT_BYTES_MAX = 64 * 1024 * 1024
 const STDERR_BYTES_MAX = 64 * 1024
 const UUID = /^[0-9a-f]{8}-[0-9a-f]{4}-[0-9a-f]{4}-[0-9a-f]{4}-[0-9a-f]{12}$/
 const noop = (): void => undefined
@@ -101,9 +87,8 @@ export class Children {
         `${CHILDREN_MAX} commands of this server already run`,
         'repeat the request later',
       )
-    if (args.some((word) => word.includes('\0')))
-      throw new Refusal('USAGE', 'a field has a NUL character', 'leave it out')
-    const stdin = input === undefined ? undefined : fileWith(input)
+    checkArguments(args)
+    const stdin = input === undefined ? undefined : openInput(input)
     const [program = '', ...words] = this.command
     let child: ChildProcess
     try {
@@ -145,7 +130,7 @@ export class Children {
     const ended = new Promise<Ended>((resolve) => {
       const end = (exit: number, why: string): void => {
         this.running.delete(child)
-        const ended = { ...output.end(exit, why), said: lastLine(stderr) }
+        const ended = { ...endOf(output.end(), exit, why), said: lastLine(stderr) }
         progress.ended(ended.error)
         settle({ result: undefined, error: ended.error })
         resolve(ended)
@@ -174,65 +159,19 @@ export class Children {
   }
 }
 
-/** Splits the output of a command into lines of `--stream` and other JSON. */
-class Output {
-  private rest = ''
-  private tail = ''
-  private readonly results: unknown[] = []
-
-  constructor(
-    private readonly onLine: (line: StreamLine) => void,
-    private readonly onResult: (result: unknown) => void,
-  ) {}
-
-  add(text: string): void {
-    if (this.rest.length + this.tail.length > OUTPUT_BYTES_MAX) return
-    const lines = (this.rest + text).split('\n')
-    this.rest = lines.pop() ?? ''
-    for (const line of lines) this.addLine(line)
-  }
-
-  private addLine(line: string): void {
-    const value = this.tail === '' ? parsed(line) : undefined
-    if (value === undefined) {
-      this.tail += `${line}\n`
-      // Only the last line of an object of several lines begins with its bracket.
-      const whole = line.startsWith('}') ? parsed(this.tail) : undefined
-      if (whole === undefined) return
-      this.tail = ''
-      this.addResult(whole)
-    } else if (isStreamLine(value)) this.onLine(value)
-    else this.addResult(value)
-  }
-
-  private addResult(result: unknown): void {
-    this.results.push(result)
-    this.onResult(result)
-  }
-
-  end(exit: number, why: string): Omit<Ended, 'said'> {
-    if (this.rest !== '') this.addLine(this.rest)
-    const failed = this.results.find(isError)
-    const results = this.results.filter((result) => !isError(result))
-    if (failed !== undefined) return { exit, results, error: codedOf(failed) }
-    if (exit === 0 || results.length > 0) return { exit, results, error: undefined }
-    const hint = 'look at what it has done, then repeat the request with the same Idempotency-Key'
-    return {
-      exit,
-      results,
-      error: new Refusal('CHILD_DIED', `the command ended without a result: ${why}`, hint),
-    }
-  }
-}
-
-function isStreamLine(value: unknown): value is StreamLine {
-  const { agent, kind } = Object(value) as Partial<StreamLine>
-  return typeof agent === 'string' && typeof kind === 'string'
-}
-
 function isError(value: unknown): value is { error: Coded } {
   const { error } = Object(value) as { error?: Partial<Coded> }
   return Object.keys(Object(value)).length === 1 && typeof error?.code === 'string'
+}
+
+function endOf(results: unknown[], exit: number, why: string): Omit<Ended, 'said'> {
+  const failed = results.find(isError)
+  const others = results.filter((result) => !isError(result))
+  if (failed !== undefined) return { exit, results: others, error: codedOf(failed) }
+  if (exit === 0 || others.length > 0) return { exit, results: others, error: undefined }
+  const hint = 'look at what it has done, then repeat the request with the same Idempotency-Key'
+  const error = new Refusal('CHILD_DIED', `the command ended without a result: ${why}`, hint)
+  return { exit, results: others, error }
 }
 
 function codedOf({ error: { code, message, hint, ...facts } }: { error: Coded }): Coded {
@@ -247,32 +186,4 @@ function lastLine(text: string): string | undefined {
       .at(-1)
       ?.replace(/^substrat: /, '') || undefined
   )
-}
-
-function parsed(text: string): unknown {
-  try {
-    const value: unknown = JSON.parse(text)
-    return typeof value === 'object' && value !== null ? value : undefined
-  } catch {
-    return undefined
-  }
-}
-
-/**
- * A file without a name that holds the text. With a pipe, a server that dies in the middle would leave the command with the
- * beginning of a message, which it would take for all of it.
- */
-function fileWith(text: string): number {
-  const at = path.join(tmpdir(), `.substrat-serve-${randomUUID()}`)
-  const fd = openSync(at, 'wx+', 0o600)
-  try {
-    unlinkSync(at)
-    const bytes = Buffer.from(text)
-    // A position keeps the file's own offset at 0, where the command begins to read.
-    for (let done = 0; done < bytes.length; ) done += writeSync(fd, bytes, done, bytes.length - done, done)
-    return fd
-  } catch (error) {
-    closeSync(fd)
-    throw error
-  }
 }

@@ -1,6 +1,7 @@
 /** The checks that every request passes before anything is read. */
 import { createHash, timingSafeEqual } from 'node:crypto'
-import { Refusal } from './problem.js'
+import { CommandError, Refusal } from './problem.js'
+import { findAgent, type Server } from './server.js'
 
 export class Guard {
   private readonly digest: Buffer
@@ -47,10 +48,34 @@ export class Guard {
   }
 }
 
-/** A resume token is worth a decision about one turn, and nothing else. The command checks it. */
+/** The bearer token, if it has the form of a resume token. */
 export function resumeTokenOf(request: Request): string | undefined {
   const given = bearerOf(request)
   return given?.startsWith('st_') === true ? given : undefined
+}
+
+/**
+ * Throws TOKEN_FOREIGN. A resume token decides about one turn of its agent, and tells its holder nothing else: the answer is the same
+ * for an agent that does not exist. Only a genuine token makes the server read a body or start a command.
+ */
+export function checkResumeToken(server: Server, agent: string, token: string): void {
+  if (isGenuine(server, agent, token)) return
+  throw new CommandError({
+    code: 'TOKEN_FOREIGN',
+    message: 'the token is not for this agent',
+    hint: 'use the agent and the token of one wait',
+  })
+}
+
+function isGenuine(server: Server, agent: string, token: string): boolean {
+  try {
+    const { store, agentId } = findAgent(server, agent)
+    return server.core.hasToken(store, agentId, token)
+  } catch (error) {
+    const { code } = Object(error) as { code?: string }
+    if (code === 'AGENT_NOT_FOUND' || code === 'AGENT_AMBIGUOUS') return false
+    throw error
+  }
 }
 
 function bearerOf(request: Request): string | undefined {

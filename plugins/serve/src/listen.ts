@@ -13,10 +13,13 @@ export interface Security {
   isInsecure: boolean
 }
 
-/** Node's own limits, stated here because the server relies on them. */
+/**
+ * Node's own limits, stated here because the server relies on them. On a busy machine, the server itself may take seconds to read
+ * headers that have arrived.
+ */
 const LIMITS = {
   maxHeaderSize: 16 * 1024,
-  headersTimeout: 10_000,
+  headersTimeout: 30_000,
   requestTimeout: 60_000,
   keepAliveTimeout: 15_000,
   connectionsCheckingInterval: 5000,

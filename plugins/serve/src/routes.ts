@@ -1,4 +1,5 @@
 import { CONTROLS } from './controls.js'
+import { DECISIONS } from './decisions.js'
 import { EVENTS } from './events/routes.js'
 import { METRICS } from './metrics/routes.js'
 import { OPENAI } from './openai/routes.js'
@@ -6,4 +7,12 @@ import { READS } from './reads.js'
 import type { Route } from './route.js'
 import { WRITES } from './writes.js'
 
-export const ROUTES: Route[] = [...READS, ...EVENTS, ...WRITES, ...CONTROLS, ...METRICS, ...OPENAI]
+export const ROUTES: Route[] = [
+  ...READS,
+  ...EVENTS,
+  ...WRITES,
+  ...DECISIONS,
+  ...CONTROLS,
+  ...METRICS,
+  ...OPENAI,
+]

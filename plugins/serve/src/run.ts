@@ -1,10 +1,12 @@
 /** The life of the server: sweep, listen, serve, stop. */
+import { setMaxListeners } from 'node:events'
 import type { Server as HttpServer } from 'node:http'
 import { getRequestListener } from '@hono/node-server'
 import { type Address, hostsOf, hostWord, parseAddress } from './address.js'
 import { buildApp } from './app.js'
 import { Children } from './children.js'
 import type { Core, Store } from './core.js'
+import { cutConnections } from './cut.js'
 import { Feeds } from './events/feeds.js'
 import { Guard } from './guard.js'
 import { onIdle } from './idle.js'
@@ -41,6 +43,8 @@ export async function runServer(settings: Settings): Promise<void> {
   const http = serverFor(wanted, security)
   const children = new Children(settings.command, home)
   const stopping = new AbortController()
+  // Each open request and stream listens.
+  setMaxListeners(0, stopping.signal)
   const metrics = new Metrics(core)
   const open = (): Store | undefined => core.openHome(home)
   children.onStart = (agentId) => metrics.begin(agentId === undefined ? undefined : open(), agentId)
@@ -57,6 +61,7 @@ export async function runServer(settings: Settings): Promise<void> {
     version: settings.version,
   })
   http.on('request', getRequestListener(app.fetch, { hostname: 'localhost' }))
+  cutConnections(http)
   const { idleMs } = settings
   if (idleMs !== undefined) onIdle(http, children, idleMs, () => stopping.abort())
   announce(address, security.tlsCert !== undefined, tokens)

@@ -2,8 +2,8 @@ import { homedir } from 'node:os'
 import path from 'node:path'
 import { Command } from '@oclif/core/command'
 import * as Flags from '@oclif/core/flags'
+import { type Core, commandOf, loadCore } from '../../shared/src/face/core.js'
 import { DEFAULT_LISTEN } from './address.js'
-import { type Core, commandOf, loadCore } from './core.js'
 import { codedError } from './problem.js'
 import { runServer } from './run.js'
 import { StartError } from './start-error.js'
@@ -55,7 +55,7 @@ export class Serve extends Command {
   }
 
   async run(): Promise<void> {
-    const core = loadCore(this.config.root)
+    const core = loadCore(this.config)
     const home = path.resolve(process.env.SUBSTRAT_HOME || path.join(homedir(), '.substrat'))
     try {
       const { flags } = await this.parse(Serve)
@@ -63,7 +63,7 @@ export class Serve extends Command {
         throw new StartError('TREE_RULES', 'an agent may not start a server', 'run it outside of an agent')
       await runServer({
         core,
-        command: commandOf(this.config.root),
+        command: commandOf(this.config),
         home,
         version: this.config.version,
         page: path.join(__dirname, 'page'),

@@ -55,6 +55,19 @@ export const recordPage: Shape = {
     .describe('Durable records of one agent.'),
 }
 
+export const pendingShape: Shape = {
+  name: 'pending_calls',
+  schema: z
+    .object({
+      token_id: z.string().nullable().describe('The token of the wait. Null if no call waits for approval.'),
+      calls: z.array(
+        z.object({ call_id: z.string(), tool: z.string(), input: z.record(z.string(), z.unknown()) }),
+      ),
+      can_be_edited: z.boolean().describe('False for the calls of an agent program, which runs them itself.'),
+    })
+    .describe('The tool calls that wait for approval.'),
+}
+
 export const turn = ofCommand('send', 'turn')
 export const changed = ofCommand('suspend', 'changed_agent')
 export const cancelled = ofCommand('cancel', 'cancelled_agents')

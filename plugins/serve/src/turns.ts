@@ -2,13 +2,32 @@
  * Requests that cause a turn. Each starts the ordinary command, and answers as soon as the record that makes the request durable
  * is on disk (202), or with `Prefer: wait` when the turn has ended (200). The command does not depend on either.
  */
-import type { StreamLine } from './children.js'
+import { z } from 'zod'
+import type { StreamLine } from '../../shared/src/face/output.js'
 import { CommandError } from './problem.js'
 import type { Answer, Call } from './route.js'
 import { findAgent, openStore, type Server } from './server.js'
+import { accepted, turn } from './shapes.js'
 
-export const PREFER =
+const PREFER =
   '`respond-async` (default): answer once the request is durable. `wait` or `wait=SECONDS`: answer with the outcome of the turn, or after that time as without it.'
+
+export const timeout = z
+  .string()
+  .optional()
+  .describe('How long to wait for a busy agent or a slot, such as `30s`; default: the timeout setting.')
+
+/** The parts that such routes share. */
+export const TURN = {
+  method: 'post' as const,
+  tag: 'turns',
+  isWrite: true as const,
+  headers: { Prefer: PREFER },
+  answers: {
+    200: { description: 'With `Prefer: wait`: the turn has ended, or waits.', shape: turn },
+    202: { description: 'The request is durable.', shape: accepted },
+  },
+}
 
 export interface TurnCommand {
   args: string[]
@@ -46,7 +65,7 @@ export async function runTurn(call: Call<unknown, unknown>, command: TurnCommand
       wake()
     },
   })
-  if (waitMs > 0) await Promise.race([first, after(waitMs, server.stopping)])
+  if (waitMs > 0) await atMost(waitMs, first, server.stopping)
   const end = await Promise.race([first, waitMs === Number.POSITIVE_INFINITY ? first : isDurable])
   if (end === undefined) {
     const { agent, run_id = null } = durable as unknown as StreamLine
@@ -59,6 +78,17 @@ export async function runTurn(call: Call<unknown, unknown>, command: TurnCommand
     isTaken: durable !== undefined || end.result === undefined,
     isAwaited: waitMs > 0,
   })
+}
+
+/** Runs a command that continues a turn of the agent in the path. */
+export function continueTurn(
+  call: Call<unknown, unknown>,
+  command: string,
+  args: string[],
+  more: Pick<TurnCommand, 'input' | 'env'> = {},
+): Promise<Answer> {
+  const { agentId } = findAgent(call.server, call.agent)
+  return runTurn(call, { args: [command, agentId, ...args], isOurs: isRun(agentId), ...more })
 }
 
 function acceptedAnswer(agent: string, runId: string | null): Answer {
@@ -106,11 +136,21 @@ function waitOf(prefer: string): number {
   return seconds === undefined ? Number.POSITIVE_INFINITY : Number(seconds) * 1000
 }
 
-function after(ms: number, stopping: AbortSignal): Promise<void> {
-  return new Promise((resolve) => {
-    if (ms !== Number.POSITIVE_INFINITY) setTimeout(resolve, ms).unref()
-    stopping.addEventListener('abort', () => resolve(), { once: true })
+/** Waits for the result until the time is over or the server stops. */
+async function atMost(ms: number, first: Promise<unknown>, stopping: AbortSignal): Promise<void> {
+  const over = new AbortController()
+  const isOver = new Promise<void>((resolve) => {
+    over.signal.addEventListener('abort', () => resolve(), { once: true })
   })
+  const end = (): void => over.abort()
+  const timer = ms === Number.POSITIVE_INFINITY ? undefined : setTimeout(end, ms)
+  stopping.addEventListener('abort', end, { once: true })
+  try {
+    await Promise.race([first, isOver])
+  } finally {
+    clearTimeout(timer)
+    stopping.removeEventListener('abort', end)
+  }
 }
 
 /** The first run that starts or continues. Without an id: of any agent. */

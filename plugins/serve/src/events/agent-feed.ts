@@ -2,9 +2,10 @@
  * The events of one agent. A feed reads each new record once for all clients, after an fsync, and has the latest ones in memory.
  * A client that is further behind reads the log itself. The number of a record is the id of its event, and live text has none.
  */
-import type { StreamLine } from '../children.js'
+import type { StreamLine } from '../../../shared/src/face/output.js'
 import type { Core, PageBounds, Position, Store } from '../core.js'
 import { CommandError } from '../problem.js'
+import { Feed } from './feed.js'
 import { CHUNK_BYTES, eventOf, type Source } from './stream.js'
 
 /** The latest records in memory. */
@@ -12,14 +13,12 @@ const RING_BYTES = 1024 * 1024
 /** Live text that a client has not taken. Text beyond that is dropped: the durable record has all of it. */
 const LIVE_BYTES = 64 * 1024
 
-export class AgentFeed {
+export class AgentFeed extends Feed<AgentSource> {
   readonly page: PageBounds
-  private readonly clients = new Set<AgentSource>()
   private frames: Buffer[] = []
   private bytes = 0
   /** Where the log was read up to. Undefined until a client has come to the end of the log. */
   private end: Position | undefined
-  private failure: unknown
   /** A log of this size ended with an incomplete batch. */
   private incompleteSize = -1
 
@@ -29,19 +28,8 @@ export class AgentFeed {
     readonly agentId: string,
     onSync: (seconds: number) => void,
   ) {
+    super()
     this.page = { records: 500, bytes: CHUNK_BYTES, isFollowing: true, onSync }
-  }
-
-  get isUsed(): boolean {
-    return this.clients.size > 0
-  }
-
-  add(client: AgentSource): void {
-    this.clients.add(client)
-  }
-
-  remove(client: AgentSource): void {
-    this.clients.delete(client)
   }
 
   /** Reads what is new. */
@@ -68,7 +56,7 @@ export class AgentFeed {
 
   /** The frames from this record on. Undefined if they are not in memory. */
   framesFrom(seq: number): Buffer[] | undefined {
-    if (this.failure !== undefined) throw this.failure
+    this.check()
     if (this.end === undefined) return undefined
     const first = this.end.seq - this.frames.length
     return seq < first ? undefined : this.frames.slice(seq - first)
@@ -79,16 +67,6 @@ export class AgentFeed {
     if (this.end === undefined || this.clients.size === 0) return
     const frame = eventOf('live', JSON.stringify(line))
     for (const client of this.clients) client.addLive({ seq: this.end.seq, frame })
-  }
-
-  /** Each client ends with the error. */
-  fail(error: unknown): void {
-    this.failure = error
-    this.wakeAll()
-  }
-
-  private wakeAll(): void {
-    for (const client of this.clients) client.wake()
   }
 
   private keep(frame: Buffer): void {

@@ -2,7 +2,8 @@
  * All feeds of a server. Every client of an agent has the same feed, and one timer looks at all of them: the log is the only
  * source, so that records of other processes and other servers come in the same way.
  */
-import type { Children, StreamLine } from '../children.js'
+import type { StreamLine } from '../../../shared/src/face/output.js'
+import type { Children } from '../children.js'
 import type { Core, Position, Store } from '../core.js'
 import { Refusal } from '../problem.js'
 import { AgentFeed, AgentSource } from './agent-feed.js'

@@ -6,6 +6,7 @@
  * unmarked in between is found by the round through all agents.
  */
 import { type Core, type ListRow, listed, type Store } from '../core.js'
+import { Feed } from './feed.js'
 import { CHUNK_BYTES, eventOf, type Source } from './stream.js'
 
 /** The time for the round at each look. */
@@ -16,28 +17,16 @@ interface Entry {
   isTerminated: boolean
 }
 
-export class HomeFeed {
+export class HomeFeed extends Feed<HomeSource> {
   readonly entries = new Map<string, Entry>()
-  private readonly clients = new Set<HomeSource>()
   /** Whether every agent was read once. */
   isComplete = false
-  private failure: unknown
   private marked: string[] = []
   /** The agents that this round has not read yet. */
   private round: string[] = []
 
-  constructor(private readonly core: Core) {}
-
-  get isUsed(): boolean {
-    return this.clients.size > 0
-  }
-
-  add(client: HomeSource): void {
-    this.clients.add(client)
-  }
-
-  remove(client: HomeSource): void {
-    this.clients.delete(client)
+  constructor(private readonly core: Core) {
+    super()
   }
 
   /** `store` is undefined if there is no home. */
@@ -45,20 +34,6 @@ export class HomeFeed {
     if (!this.isComplete) this.readAll(store)
     else if (store !== undefined) this.readChanges(store)
     this.wakeAll()
-  }
-
-  /** Each client ends with the error. */
-  fail(error: unknown): void {
-    this.failure = error
-    this.wakeAll()
-  }
-
-  check(): void {
-    if (this.failure !== undefined) throw this.failure
-  }
-
-  private wakeAll(): void {
-    for (const client of this.clients) client.wake()
   }
 
   private readAll(store: Store | undefined): void {

@@ -5,7 +5,7 @@
 import { randomUUID } from 'node:crypto'
 import type { OUTPUTS } from 'substrat/outputs'
 import type { z } from 'zod'
-import type { StreamLine } from '../children.js'
+import type { StreamLine } from '../../../shared/src/face/output.js'
 import type { Store } from '../core.js'
 import { type Coded, CommandError } from '../problem.js'
 import type { Server } from '../server.js'

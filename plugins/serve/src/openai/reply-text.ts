@@ -2,7 +2,7 @@
  * The text of a turn as it is written, which ends with the durable reply. A client cannot take back what it was sent: text before a
  * tool call, or of a request that failed, stays as a paragraph of its own.
  */
-import type { StreamLine } from '../children.js'
+import type { StreamLine } from '../../../shared/src/face/output.js'
 
 export type Part = { kind: 'text'; text: string } | { kind: 'paragraph' }
 

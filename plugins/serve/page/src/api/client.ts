@@ -11,6 +11,7 @@ const ROUTES = {
   searchRecords: 'GET /v1/search',
   sendMessage: 'POST /v1/agents/{agent}/messages',
   answerQuestion: 'POST /v1/agents/{agent}/answer',
+  showPending: 'GET /v1/agents/{agent}/pending',
   approveCalls: 'POST /v1/agents/{agent}/approve',
   denyCalls: 'POST /v1/agents/{agent}/deny',
   resumeAgent: 'POST /v1/agents/{agent}/resume',

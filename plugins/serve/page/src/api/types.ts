@@ -9,6 +9,7 @@ export type CorruptAgent = Schemas['listed_corrupt_agent']
 export type ListedAgent = Schemas['listed_agent'] | CorruptAgent
 export type ShownAgent = Schemas['shown_agent']
 export type Wait = Schemas['wait']
+export type PendingCalls = Schemas['pending_calls']
 export type SessionRecord = Schemas['record_page']['records'][number]
 export type RecordOf<Kind extends SessionRecord['kind']> = Extract<SessionRecord, { kind: Kind }>
 export type Content = Schemas['content']

@@ -1,82 +1,14 @@
-/** The forms by which a person decides about a waiting turn. */
+/** The forms by which a person answers a question, or gives the result of a call. */
 import { useRef, useState } from 'preact/hooks'
 import { call, newKey } from '../api/client.js'
 import type { Wait } from '../api/types.js'
-import { agoText, dateText } from '../model/time.js'
 import { inputText } from '../model/words.js'
-import { ActionButton, useAction } from '../parts/action.js'
-import { Code, Words } from '../parts/text.js'
+import { useAction } from '../parts/action.js'
+import { Asks } from './asks.js'
 
-interface Props {
+export interface Props {
   agentId: string
   wait: Wait
-}
-
-/** The token id ties a decision to the wait that the reader sees: a decision about an older one is refused. */
-function tied(wait: Wait): { token_id?: string } {
-  return wait.token_id === null ? {} : { token_id: wait.token_id }
-}
-
-export function ApprovalForm({ agentId, wait }: Props) {
-  const [isDenying, setDenying] = useState(false)
-  return (
-    <>
-      <Asks wait={wait} />
-      {isDenying ? (
-        <DenyForm agentId={agentId} wait={wait} onBack={() => setDenying(false)} />
-      ) : (
-        <div class="buttons">
-          <ActionButton
-            look="primary"
-            request={() => call('approveCalls', { agent: agentId, body: tied(wait) })}
-            done="Approved"
-          >
-            Approve
-          </ActionButton>
-          <ActionButton
-            request={() => call('approveCalls', { agent: agentId, body: { ...tied(wait), always: true } })}
-            done="Approved, and allowed from the next turn on"
-          >
-            Always allow
-          </ActionButton>
-          <button type="button" class="plain" onClick={() => setDenying(true)}>
-            Deny…
-          </button>
-        </div>
-      )}
-    </>
-  )
-}
-
-function DenyForm({ agentId, wait, onBack }: Props & { onBack: () => void }) {
-  const [reason, setReason] = useState('')
-  const { run, isBusy } = useAction()
-  const field = useRef<HTMLInputElement>(null)
-  const deny = (event: Event): void => {
-    event.preventDefault()
-    const body = { ...tied(wait), ...(reason.trim() === '' ? {} : { reason }) }
-    void run(() => call('denyCalls', { agent: agentId, body }), 'Denied')
-  }
-  return (
-    <form class="decision" onSubmit={deny}>
-      <label for={`reason-${agentId}`}>Reason, which the agent reads (optional)</label>
-      <input
-        id={`reason-${agentId}`}
-        ref={field}
-        autofocus
-        value={reason}
-        onInput={(event) => setReason(event.currentTarget.value)}
-      />
-      <div class="buttons">
-        <button type="submit" class="danger" aria-disabled={isBusy}>
-          Deny
-        </button>
-        <button type="button" class="plain" onClick={onBack}>
-          Go back
-        </button>
-      </div>
-    </form>
-  )
 }
 
 export function AnswerForm({ agentId, wait }: Props) {
@@ -158,46 +90,4 @@ export function ResultForm({ agentId, wait }: Props) {
       </div>
     </form>
   )
-}
-
-/** The calls, or the question. */
-function Asks({ wait }: { wait: Wait }) {
-  return (
-    <div class="asks">
-      {wait.asks.map(({ tool, input }, index) => (
-        <div key={index} class="ask">
-          {wait.kind === 'input' ? (
-            <p class="question">
-              <Words text={inputText(input)} />
-            </p>
-          ) : (
-            <>
-              <p class="ask-tool">
-                <Words text={tool} />
-              </p>
-              <Code text={longInput(input)} label={`Input of ${tool}`} />
-            </>
-          )}
-        </div>
-      ))}
-      {wait.deadline_at !== null && (
-        <p class="hint">
-          Decide before{' '}
-          <time dateTime={wait.deadline_at}>
-            {dateText(wait.deadline_at)} ({agoText(wait.deadline_at)})
-          </time>
-        </p>
-      )}
-    </div>
-  )
-}
-
-/** One text as it is; several fields one below the other. */
-function longInput(input: Record<string, unknown>): string {
-  const fields = Object.entries(input)
-  const [only] = fields
-  if (fields.length === 1 && typeof only?.[1] === 'string') return only[1]
-  return fields
-    .map(([name, value]) => `${name}: ${typeof value === 'string' ? value : JSON.stringify(value, null, 2)}`)
-    .join('\n')
 }

@@ -1,0 +1,147 @@
+/** The routes that show and decide what a turn waits for, and `resume`. */
+import { z } from 'zod'
+import { flags } from '../../shared/src/face/arguments.js'
+import { Refusal } from './problem.js'
+import { type Answer, type Call, type Route, route } from './route.js'
+import { findAgent } from './server.js'
+import { pendingShape } from './shapes.js'
+import { continueTurn, TURN, timeout } from './turns.js'
+
+const tokenId = z.string().optional().describe('Decide only if the agent waits for the token with this id.')
+
+export const DECISIONS: Route[] = [
+  route({
+    method: 'get',
+    path: '/v1/agents/{agent}/pending',
+    id: 'showPending',
+    tag: 'decisions',
+    summary: 'Show the tool calls that wait for approval, with their whole arguments',
+    description: 'Other answers shorten long arguments.',
+    answers: { 200: { description: 'The calls.', shape: pendingShape } },
+    handle: ({ server, agent }) => {
+      const { store, agentId } = findAgent(server, agent)
+      const {
+        token_id = null,
+        calls = [],
+        canBeEdited = false,
+      } = server.core.pendingCalls(store, agentId) ?? {}
+      return { status: 200, body: { token_id, calls, can_be_edited: canBeEdited } }
+    },
+  }),
+  route({
+    ...TURN,
+    path: '/v1/agents/{agent}/answer',
+    id: 'answerQuestion',
+    tag: 'decisions',
+    summary: 'Answer the question of a waiting agent',
+    headers: { ...TURN.headers, 'Idempotency-Key': 'Answers at most once (`--key`).' },
+    body: z.object({ text: z.string(), timeout }),
+    handle: (call) => {
+      const { text, timeout } = call.body
+      const key = call.headers.get('idempotency-key') ?? undefined
+      return continueTurn(call, 'answer', ['-', ...flags({ key, timeout })], { input: `${text}\n` })
+    },
+  }),
+  route({
+    ...TURN,
+    path: '/v1/agents/{agent}/approve',
+    id: 'approveCalls',
+    tag: 'decisions',
+    summary: 'Approve the pending tool calls of an agent',
+    body: z.object({
+      token_id: tokenId,
+      always: z.boolean().optional().describe('Also allow these calls from the next turn on.'),
+      edits: z
+        .array(z.object({ call_id: z.string(), input: z.record(z.string(), z.unknown()) }))
+        .min(1)
+        .optional()
+        .describe('Run these calls with other arguments. Needs `token_id`.'),
+      timeout,
+    }),
+    handle: (call) => {
+      const { token_id, always, edits, timeout } = call.body
+      const args = [...words(token_id), ...flags({ always, timeout, edits: edits && '-' })]
+      return continueTurn(call, 'approve', args, edits && { input: JSON.stringify(edits) })
+    },
+  }),
+  route({
+    ...TURN,
+    path: '/v1/agents/{agent}/deny',
+    id: 'denyCalls',
+    tag: 'decisions',
+    summary: 'Deny the pending tool calls of an agent',
+    body: z.object({ token_id: tokenId, reason: z.string().optional(), timeout }),
+    handle: (call) => {
+      const { token_id, reason, timeout } = call.body
+      return continueTurn(call, 'deny', [...words(token_id), ...flags({ reason, timeout })])
+    },
+  }),
+  route({
+    ...TURN,
+    path: '/v1/agents/{agent}/resume',
+    id: 'resumeAgent',
+    tag: 'decisions',
+    takesResumeToken: true,
+    summary: 'Continue an agent, or decide its waiting turn with a resume token',
+    description:
+      'With `decision`, the resume token is the bearer token of the request or the field `token`. The operator can also use the other requests, without a resume token.',
+    body: z.object({
+      decision: z.enum(['approve', 'deny', 'input', 'result']).optional(),
+      token: z.string().optional().describe('The resume token, if the bearer token is that of the operator.'),
+      text: z.string().optional().describe('The answer, the reason of a denial, or the result.'),
+      failed: z.boolean().optional().describe('With `result`: the result is an error.'),
+      call_id: z.string().optional().describe('With `result`: the call that gets it.'),
+      reseed: z
+        .boolean()
+        .optional()
+        .describe('Without a decision: start a new session if the program has lost its own.'),
+      timeout,
+    }),
+    handle: (call) => resumeWith(call),
+  }),
+]
+
+interface ResumeBody {
+  decision?: 'approve' | 'deny' | 'input' | 'result' | undefined
+  token?: string | undefined
+  text?: string | undefined
+  failed?: boolean | undefined
+  call_id?: string | undefined
+  reseed?: boolean | undefined
+  timeout?: string | undefined
+}
+
+function resumeWith(call: Call<unknown, ResumeBody>): Promise<Answer> {
+  const { decision, text = '', failed, call_id: callId, reseed, timeout } = call.body
+  const token = call.resumeToken ?? call.body.token
+  if (decision === undefined) {
+    if (token === undefined) return continueTurn(call, 'resume', flags({ reseed, timeout }))
+    throw new Refusal('USAGE', 'a resume token needs a decision', 'add the field decision')
+  }
+  if (token === undefined)
+    throw new Refusal(
+      'TOKEN_MISSING',
+      `the decision ${decision} needs a resume token`,
+      'send it as the bearer token, or use the requests approve, deny or answer',
+    )
+  // In the environment, other users of the machine cannot see it.
+  const env = { SUBSTRAT_TOKEN: token }
+  switch (decision) {
+    case 'approve':
+      return continueTurn(call, 'resume', flags({ approve: true, timeout }), { env })
+    case 'deny':
+      return continueTurn(call, 'resume', flags({ deny: true, reason: text || undefined, timeout }), { env })
+    case 'input':
+      return continueTurn(call, 'resume', flags({ input: '-', timeout }), { env, input: `${text}\n` })
+    default: {
+      const args = flags({ result: '-', failed, call: callId, timeout })
+      return continueTurn(call, 'resume', args, { env, input: `${text}\n` })
+    }
+  }
+}
+
+function words(word: string | undefined): string[] {
+  if (word === undefined || (/^[\w-]+$/.test(word) && !word.startsWith('-')))
+    return word === undefined ? [] : [word]
+  throw new Refusal('USAGE', 'token_id is not the id of a token', 'copy it from wait.token_id of the agent')
+}
