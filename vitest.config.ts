@@ -12,6 +12,7 @@ const KILLS = [
   'test/dispatch/program-killed.test.ts',
   'test/outbound/storm.test.ts',
   'test/plugins/*-{dying,killed}.test.ts',
+  'test/plugins/telegram/killed.test.ts',
   'test/store-postgres/{conformance,hosts,lost-calls,predicates}.test.ts',
   'test/serve/killed.test.ts',
 ]

@@ -1,0 +1,104 @@
+/**
+ * People write to a bot while `channel run` is killed at random, and Telegram fails, loses its answers and delivers updates
+ * again. `MESSAGES=1000 SEED=1` make it longer and repeat it.
+ *
+ * The oracle is the platform and the logs of the agents: each message has one turn and its reply, in the order of its chat. Telegram
+ * knows no idempotency keys, so a reply shows twice if its answer was lost, or if substrat died before the answer was in the log.
+ */
+import { setTimeout as sleep } from 'node:timers/promises'
+import { expect, test } from 'vitest'
+import { House } from '../../support/cli.js'
+import { Random } from '../../support/random.js'
+import { newTelegram, refuse, type Telegram, type Update } from '../../support/telegram.js'
+import { waitFor } from '../../support/wait.js'
+import { settingsFor } from './plugin.js'
+
+const MESSAGES = Number(process.env.MESSAGES ?? 12)
+const SEED = Number(process.env.SEED ?? Date.now() % 1_000_000)
+const PEOPLE = [501, 502, 503]
+/** The part of the requests that fail, half of them after the method was carried out. */
+const FAILS = 0.15
+const AGAIN = 0.2
+
+test('no message is lost and none runs twice, and no process sends a reply again that was answered', async () => {
+  const random = new Random(SEED)
+  const [house, telegram] = [House.ofProcesses(), await newTelegram()]
+  const [channel] = JSON.parse(settingsFor(house, telegram.url))
+  await house.ok('config', 'set', 'channels', JSON.stringify([{ ...channel, senders: ['*'], tries: 10 }]))
+  let isFailing = true
+  /** Messages that were shown without an answer to substrat. */
+  let cut = 0
+  let kills = 0
+  const answered: string[] = []
+  telegram.before = (_, response) => {
+    if (!isFailing || !random.chance(FAILS)) return false
+    const kind = random.below(3)
+    if (kind === 0) return refuse(response, 429, 'Too Many Requests: retry after 0', 0)
+    if (kind === 1) return refuse(response, 502, 'Bad Gateway')
+    response.destroy()
+    return true
+  }
+  telegram.after = (method, response, { chat_id: chat, text }) => {
+    if (isFailing && random.chance(FAILS / 2)) {
+      if (method === 'sendMessage') cut += 1
+      response.destroy()
+      return true
+    }
+    if (method === 'sendMessage') answered.push(`process ${kills}, chat ${chat}: ${text}`)
+    return false
+  }
+
+  const sent = new Map<number, string[]>()
+  const write = (index: number): void => {
+    const person = random.pick(PEOPLE)
+    const text = `message ${index}`
+    sent.set(person, [...(sent.get(person) ?? []), text])
+    const message = telegram.write(person, text)
+    // An edit that changes nothing, and the same update once more.
+    if (random.chance(AGAIN)) telegram.add('edited_message', message)
+    if (random.chance(AGAIN)) telegram.repeat(telegram.pending.at(-1) as Update)
+  }
+  for (let index = 0; index < MESSAGES; kills++) {
+    const running = house.start(['channel', 'run', 'telegram'])
+    for (let count = 1 + random.below(4); count > 0 && index < MESSAGES; count--) write(index++)
+    const seen = telegram.calls.length + 1 + random.below(8)
+    // It may have nothing left to do.
+    const calm = sleep(5000)
+    await Promise.race([waitFor(() => telegram.calls.length >= seen, 'a request'), calm])
+    await sleep(random.below(40))
+    await running.kill()
+  }
+  isFailing = false
+  await answerAll(house, telegram, sent)
+
+  for (const [person, texts] of sent) expect([...new Set(repliesTo(telegram, person))]).toEqual(texts)
+  const shown = telegram.shown.length
+  const delivered = (await house.ok('list', '--json')).json.agents.flatMap(({ id }: { id: string }) =>
+    house.records(id).filter(({ kind }) => kind === 'mail.delivered'),
+  )
+  expect(delivered).toHaveLength(MESSAGES)
+  expect(answered).toHaveLength(new Set(answered).size)
+  console.info(
+    `seed ${SEED}: ${MESSAGES} messages in ${sent.size} chats, ${kills} kills, ${cut} answers lost: ` +
+      `none lost, none run twice; ${shown - MESSAGES} replies shown twice`,
+  )
+  expect(house.findings(true)).toEqual([])
+})
+
+/** Runs without kills and failures until every message has its reply. */
+async function answerAll(house: House, telegram: Telegram, sent: Map<number, string[]>): Promise<void> {
+  const isAnswered = (): boolean =>
+    [...sent].every(([person, texts]) => new Set(repliesTo(telegram, person)).size >= texts.length)
+  for (let runs = 0; runs < 50 && !isAnswered(); runs++) {
+    const { exit, stderr } = await house.run(['channel', 'run', 'telegram', '--once'])
+    expect(exit, stderr).toBe(0)
+    // After three kills without progress, only a person continues a turn.
+    for (const { id, path: name, status } of (await house.ok('list', '--json')).json.agents)
+      if (name.startsWith('telegram/') && status === 'interrupted_startup') await house.run(['resume', id])
+  }
+}
+
+/** The messages that the replies in the chat repeat. */
+function repliesTo(telegram: Telegram, person: number): string[] {
+  return telegram.textsIn(person).flatMap((text) => /message \d+$/.exec(text) ?? [])
+}
