@@ -1,24 +1,27 @@
 /**
- * Commands that notify three targets are killed at random, while each target fails one time in three. `EVENTS=1000 SEED=1` make
- * it longer and repeat it.
+ * Commands that notify a target of each kind are killed at random, while each target fails one time in three. `EVENTS=1000 SEED=1`
+ * give each target so many events, and repeat a run.
  *
  * The oracle is the agents' logs beside what the targets have received: each queued message has one end, a message that was sent
  * was accepted, a message that comes twice has one id, and the messages of one agent to one target come in order.
  */
-import { mkdirSync } from 'node:fs'
+import { mkdirSync, writeFileSync } from 'node:fs'
 import type { ServerResponse } from 'node:http'
 import { setTimeout as sleep } from 'node:timers/promises'
 import { expect, test } from 'vitest'
 import { House } from '../support/cli.js'
 import { Random } from '../support/random.js'
-import { targetServer } from '../support/targets.js'
+import { type Received, targetServer } from '../support/targets.js'
 
-const EVENTS = Number(process.env.EVENTS ?? 18)
+/** For each target. */
+const EVENTS = Number(process.env.EVENTS ?? 6)
 const SEED = Number(process.env.SEED ?? Date.now() % 1_000_000)
-const TARGETS = ['web', 'phone', 'program']
+const FORMATS = ['json', 'slack', 'discord', 'ntfy'] as const
+const TARGETS = [...FORMATS, 'program']
 const AGENTS = ['a', 'b']
 /** A kill within this time hits a command before its turn, within it, while it sends, or not at all. */
 const KILLED_WITHIN_MS = 900
+const NONE = { queued: 0, sent: 0, dropped: 0, twice: 0 }
 
 /** Fails every third request, in turn by status, with a time to wait, and by a broken connection. */
 function failing(accepted: Set<number>): (response: ServerResponse, index: number) => void {
@@ -38,20 +41,22 @@ const PROGRAM = 'body=$(cat); [ $(($$ % 3)) -ne 0 ] || exit 1; printf "%s\\n" "$
 test('no message is lost, one that comes twice has the same id, and each target gets the messages of an agent in order', async () => {
   const random = new Random(SEED)
   const house = House.ofProcesses()
-  const accepted = { web: new Set<number>(), phone: new Set<number>() }
-  const web = await targetServer(failing(accepted.web))
-  const phone = await targetServer(failing(accepted.phone))
-  mkdirSync(house.workspace, { recursive: true })
+  const servers = new Map<string, { accepted: Set<number>; received: Received[] }>()
   const on = ['completed', 'interrupted']
-  const notify = [
-    { name: 'web', on, url: web.url },
-    { name: 'phone', on, url: phone.url, format: 'ntfy' },
-    { name: 'program', on, run: ['sh', '-c', PROGRAM, `${house.workspace}/taken`] },
-  ]
+  const notify: object[] = [{ name: 'program', on, run: ['sh', '-c', PROGRAM, `${house.workspace}/taken`] }]
+  mkdirSync(house.workspace, { recursive: true })
+  for (const format of FORMATS) {
+    const accepted = new Set<number>()
+    const { url, received } = await targetServer(failing(accepted))
+    servers.set(format, { accepted, received })
+    const file = `${house.workspace}/url-${format}`
+    writeFileSync(file, `${url}/topic`)
+    notify.push({ name: format, on, format, url: { file } })
+  }
   await house.ok('config', 'set', 'notify', JSON.stringify(notify))
   const ids = new Map<string, string>()
   for (const name of AGENTS) ids.set(name, await house.spawn(name))
-  const turns = Math.ceil(EVENTS / TARGETS.length / AGENTS.length)
+  const turns = Math.ceil(EVENTS / AGENTS.length)
   let killed = 0
 
   const isKilled = async (...args: string[]): Promise<boolean> => {
@@ -82,25 +87,23 @@ test('no message is lost, one that comes twice has the same id, and each target 
   while ((await pending()) > 0) await isKilled('deliver', '--all')
 
   const received: Record<string, { id: string; isAccepted: boolean }[]> = {
-    web: web.received.map(({ headers }, at) => ({
-      id: String(headers['idempotency-key']),
-      isAccepted: accepted.web.has(at),
-    })),
-    phone: phone.received.map(({ headers }, at) => ({
-      id: String(headers['idempotency-key']),
-      isAccepted: accepted.phone.has(at),
-    })),
     program: (house.read('taken') ?? '')
       .split('\n')
       .filter((line) => line !== '')
       .map((line) => ({ id: JSON.parse(line).id as string, isAccepted: true })),
   }
-  const counts = { queued: 0, sent: 0, dropped: 0, twice: 0 }
+  for (const [format, server] of servers)
+    received[format] = server.received.map(({ headers }, at) => ({
+      id: String(headers['idempotency-key']),
+      isAccepted: server.accepted.has(at),
+    }))
+  const counts: Record<string, typeof NONE> = Object.fromEntries(TARGETS.map((name) => [name, { ...NONE }]))
   for (const [name, id] of ids) {
     const records = house.records(id)
     expect(records.filter(({ kind }) => kind === 'message.user')).toHaveLength(turns)
     const caused = records.filter(({ kind }) => kind === 'run.completed' || kind === 'run.interrupted')
     for (const target of TARGETS) {
+      const count = counts[target] as typeof NONE
       const queued = records.flatMap((record) =>
         record.kind === 'outbound.queued' && record.target === target ? [record.outbound_id] : [],
       )
@@ -114,15 +117,15 @@ test('no message is lost, one that comes twice has the same id, and each target 
         const ends = ended.filter(({ outbound_id }) => outbound_id === each)
         expect(ends, `the end of ${each}`).toHaveLength(1)
         if (ends[0]?.kind === 'outbound.sent') expect(acceptances).toContain(each)
-        counts[ends[0]?.kind === 'outbound.sent' ? 'sent' : 'dropped'] += 1
+        count[ends[0]?.kind === 'outbound.sent' ? 'sent' : 'dropped'] += 1
       }
       const own = acceptances.filter((each) => queued.includes(each))
       const inOrder = [...new Set(own)]
       expect(inOrder, `the order of ${name} at ${target}`).toEqual(
         queued.filter((each) => inOrder.includes(each)),
       )
-      counts.queued += queued.length
-      counts.twice += own.length - inOrder.length
+      count.queued += queued.length
+      count.twice += own.length - inOrder.length
     }
   }
   const known = [...ids.values()].flatMap((id) =>
@@ -132,7 +135,9 @@ test('no message is lost, one that comes twice has the same id, and each target 
   )
   for (const target of TARGETS) for (const { id } of received[target] ?? []) expect(known).toContain(id)
   expect(house.findings(true)).toEqual([])
-  console.info(
-    `seed ${SEED}: ${killed} commands killed; ${counts.queued} messages queued, ${counts.sent} sent, ${counts.dropped} dropped, ${counts.twice} accepted twice with the same id`,
+  const said = Object.entries(counts).map(
+    ([name, { queued, sent, dropped, twice }]) =>
+      `${name}: ${queued} queued, ${sent} sent, ${dropped} dropped, ${twice} accepted twice with the same id`,
   )
+  console.info([`seed ${SEED}: ${killed} commands killed`, ...said].join('\n'))
 })
