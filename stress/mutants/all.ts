@@ -13,6 +13,7 @@ import { MAIL } from './rules/mail.js'
 import { MOVES } from './rules/moves.js'
 import { NAMES } from './rules/names.js'
 import { NAMES_ON_DISK } from './rules/names-on-disk.js'
+import { OUTBOUND } from './rules/outbound.js'
 import { OWNER_ALONE } from './rules/owner-alone.js'
 import { REBUILDABLE } from './rules/rebuildable.js'
 import { ROWS } from './rules/recovery-table.js'
@@ -47,6 +48,7 @@ const BY_RULE: Record<string, Mutant[]> = {
   tree: TREE,
   mail: MAIL,
   moves: MOVES,
+  outbound: OUTBOUND,
   'owner alone': OWNER_ALONE,
 }
 

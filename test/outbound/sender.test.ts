@@ -145,6 +145,19 @@ describe('an outbound message', () => {
     expect(server.received).toHaveLength(3)
   })
 
+  test('waits behind an earlier one that the target wants later', async () => {
+    const store = tempStore()
+    const server = await targetServer((response, index) => {
+      if (index === 0) response.writeHead(429, { 'retry-after': '120' })
+      response.end()
+    })
+    const id = await newAgent(store)
+    const targets = [target('ops', server.url)]
+    await sendOnce(store, id, targets)
+    await sendOnce(store, id, targets)
+    expect([server.received.length, outbox(store).length]).toEqual([1, 2])
+  })
+
   test('is handed over if another process holds the agent, and is not sent twice', async () => {
     const store = tempStore()
     const server = await targetServer()
