@@ -29,7 +29,7 @@ function linesOf({ state, records, text, pending }: AgentSeen): string[] {
   const turns = [...turnsOf(records).values()].map((turn) => lineOf(turn, textOrDamage(text)))
   return [
     `${path}: ${state.state}${state.hold ? ', on hold' : ''}${state.gate.isGated ? ', gated' : ''}, ${state.provider_name}, ${state.title ?? ''}`,
-    `${path}: ${pending.length} wait, ${state.tokens.filter(({ status }) => status === 'minted').length} tokens`,
+    `${path}: ${state.outbound?.length ?? 0} outbound messages, ${pending.length} wait, ${state.tokens.filter(({ status }) => status === 'minted').length} tokens`,
     ...turns.filter((line) => line !== undefined).map((line) => `${path}: ${line}`),
   ]
 }

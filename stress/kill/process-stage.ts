@@ -87,6 +87,10 @@ export class ProcessStage implements Stage {
     else writeFileSync(path, bytes, { mode: 0o600 })
   }
 
+  async usePlugin(directory: string): Promise<void> {
+    await this.do('plugins', 'link', directory)
+  }
+
   boot(): void {
     throw new Error('real processes cannot restart the kernel')
   }

@@ -3,6 +3,7 @@ import { Config, type Interfaces } from '@oclif/core'
 import Answer from '../../commands/answer.js'
 import Approve from '../../commands/approve.js'
 import Cancel from '../../commands/cancel.js'
+import ChannelRun from '../../commands/channel/run.js'
 import ConfigSet from '../../commands/config/set.js'
 import Deliver from '../../commands/deliver.js'
 import Deny from '../../commands/deny.js'
@@ -39,6 +40,7 @@ const CLASSES: Record<string, unknown> = {
   answer: Answer,
   approve: Approve,
   cancel: Cancel,
+  'channel run': ChannelRun,
   'config set': ConfigSet,
   deliver: Deliver,
   deny: Deny,

@@ -1,7 +1,8 @@
 /** Runs a scenario with processes of the machine. */
-import { mkdirSync, writeFileSync } from 'node:fs'
+import { mkdirSync, readFileSync, writeFileSync } from 'node:fs'
 import { join } from 'node:path'
 import type { Answer, LabName, Stage, Step } from '../scenarios/stage.js'
+import { usePlugin } from './commands.js'
 import type { Machine } from './machine.js'
 import type { Ended, OnStep } from './process.js'
 
@@ -93,6 +94,11 @@ export class MachineStage implements Stage {
 
   put(path: string, bytes: Buffer | undefined): void {
     this.place.put(path, bytes)
+  }
+
+  async usePlugin(directory: string): Promise<void> {
+    const pjson = JSON.parse(readFileSync(join(directory, 'package.json'), 'utf8'))
+    await usePlugin({ name: pjson.name, version: pjson.version, root: directory, pjson })
   }
 
   boot(): void {

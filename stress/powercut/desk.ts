@@ -60,7 +60,8 @@ export class Desk {
   /** Commands run in the workspace. Notes of their tools outside the home are files there, not on the disk. */
   private enter(): void {
     process.chdir(this.workspace)
-    symlinkSync(join(this.workspace, 'effects'), pathBeside(this.home, 'effects'))
+    for (const name of ['effects', 'outside'])
+      symlinkSync(join(this.workspace, name), pathBeside(this.home, name))
   }
 
   /** Writes the image to the disk and changes the boot id. */

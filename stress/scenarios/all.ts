@@ -1,5 +1,6 @@
 /** Every scenario of the crash tests. */
 
+import { CHANNEL } from './channel.js'
 import { DELIVER } from './deliver.js'
 import { END } from './end.js'
 import { INFERENCE } from './inference.js'
@@ -7,6 +8,7 @@ import { KEYS } from './keys.js'
 import { MAIL } from './mail.js'
 import { MENDING } from './mending.js'
 import { MOVES } from './moves.js'
+import { OUTBOUND } from './outbound.js'
 import { RECOVER_ALL } from './recover.js'
 import type { Scenario } from './scenario.js'
 import { SEND } from './send.js'
@@ -36,6 +38,8 @@ const SCENARIOS: Scenario[] = [
   ...MOVES,
   ...SETTINGS,
   ...MENDING,
+  ...OUTBOUND,
+  ...CHANNEL,
   ...UPGRADE,
   ...UPGRADE_WAITS,
 ]

@@ -43,6 +43,8 @@ export interface Stage {
   script(responses: object[]): string[]
   /** Replaces a file of the home, or removes it. The change is synced at once; no crash leaves it. */
   put(path: string, bytes: Buffer | undefined): void
+  /** Makes the plugin in this directory known to the commands. */
+  usePlugin(directory: string): Promise<void>
   /** Changes the boot id, as after a power cut. */
   boot(): void
   /** Runs `work` when the scenario is over. */
