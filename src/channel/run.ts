@@ -181,7 +181,8 @@ class ChannelRunner {
       this.ctx.reporter.note(`ignored a message from ${sender}, who is not in senders`)
     for (const { sender, why } of refused) this.ctx.reporter.note(`ignored a message from ${sender}: ${why}`)
     await this.look()
-    return messages.length + refused.length > 0
+    // A batch without a message for this channel may have others behind it.
+    return messages.length + refused.length > 0 || received.cursor !== cursor
   }
 
   /** Passes messages on, takes the mail of the agents, and starts what is due. */

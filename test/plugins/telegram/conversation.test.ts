@@ -23,6 +23,17 @@ test('a whole conversation, with an approval by a button, after which nothing is
   expect(telegram.textsIn(5)).toEqual([])
 })
 
+test('a run for cron reads past any number of messages that are not for the bot', async () => {
+  const [house, telegram] = [new House(), await newTelegram()]
+  await house.ok('config', 'set', 'channels', settingsFor(house, telegram.url))
+  for (let count = 0; count < 250; count++)
+    telegram.post(123456789, { id: -100, type: 'group' }, { text: 'not for the bot' })
+  telegram.write(123456789, 'for the bot')
+  const { stdout } = await house.ok('channel', 'run', 'telegram', '--once')
+  expect(stdout).toBe('telegram: 1 received, 0 ignored\n')
+  expect(telegram.textsIn(123456789)).toHaveLength(1)
+})
+
 test('a wrong token ends the command with the reason, and is nowhere in the output or the home', async () => {
   const [house, telegram] = [new House(), await newTelegram()]
   await house.ok('config', 'set', 'channels', settingsFor(house, telegram.url))
