@@ -23,6 +23,7 @@ const LABS: Record<string, { attack: string; unit: string }> = {
   security: { attack: 'hostile input', unit: 'inputs' },
   mutants: { attack: 'one safeguard removed', unit: 'mutants' },
   real: { attack: 'real agent program', unit: 'cases' },
+  outbound: { attack: 'kill or failure while a message leaves', unit: 'messages' },
   faces: { attack: 'kill of a server, its client or a turn', unit: 'kills' },
   hosts: { attack: 'network, host or server fails', unit: 'faults' },
   'tree-postgres': { attack: 'kill during mail, in PostgreSQL', unit: 'kills' },
