@@ -67,7 +67,7 @@ function askOnce(count: number, canBeEdited: boolean): Promise<'yes' | 'no' | 'e
 function show(agent: string, calls: Calls): void {
   for (const { tool, input } of calls) {
     const fields = Object.entries(input).map(([name, value]) => `  ${oneLine(name)}: ${valueText(value)}`)
-    const text = [`${agent} asks to run ${tool}`, ...fields].join('\n')
+    const text = [`${agent} asks to run ${oneLine(tool)}`, ...fields].join('\n')
     process.stderr.write(`${printableText(text, process.stderr)}\n`)
   }
 }
@@ -112,6 +112,19 @@ function isSameInput({ input }: Calls[number], made: Calls[number] | undefined):
 
 /** Further lines are indented, so that an argument cannot imitate another call or the question. */
 function valueText(value: unknown): string {
-  const text = typeof value === 'string' ? value : JSON.stringify(value)
+  const text = withoutGaps(typeof value === 'string' ? value : JSON.stringify(value))
   return text.includes('\n') ? `\n    ${text.trimEnd().replaceAll('\n', '\n    ')}` : text
+}
+
+const EMPTY_LINES_MAX = 5
+const SPACES_MAX = 80
+
+/** A gap of many lines or spaces would move the text before it out of the window. */
+function withoutGaps(text: string): string {
+  return text
+    .replace(/\n(?:[^\S\n]*\n)+/g, (gap) => {
+      const lines = gap.split('\n').length - 2
+      return lines > EMPTY_LINES_MAX ? `\n[${lines} empty lines]\n` : gap
+    })
+    .replace(/[^\S\n]+/g, (gap) => (gap.length > SPACES_MAX ? ` [${gap.length} spaces] ` : gap))
 }

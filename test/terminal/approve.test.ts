@@ -6,12 +6,14 @@ import { parked, ran } from '../support/parked.js'
 import { hasTmux, Terminal } from '../support/terminal.js'
 import { waitFor } from '../support/wait.js'
 
+// The gaps would move the beginning out of the window.
+const CONTENT = `one${' '.repeat(500)}one${'\n'.repeat(61)}${'x'.repeat(20)}\n`
 const COMMAND = 'echo ran >> ran; echo done'
 
 describe.skipIf(!hasTmux).concurrent('approve at a terminal', () => {
-  test('shows the whole arguments, and runs the calls after yes', async () => {
+  test('shows the whole arguments, without long gaps, and runs the calls after yes', async () => {
     const house = new House()
-    const writes = { name: 'write_file', input: { path: 'made.txt', content: `one\n${'x'.repeat(20)}\n` } }
+    const writes = { name: 'write_file', input: { path: 'made.txt', content: CONTENT } }
     await parked(house, { tools: [writes] })
     const terminal = new Terminal(house)
     const before = terminal.prompts()
@@ -19,17 +21,18 @@ describe.skipIf(!hasTmux).concurrent('approve at a terminal', () => {
     await terminal.shows('[e]dit:')
     terminal.type('y')
     const lines = (await terminal.ended(before)).split('\n')
-    expect(lines.slice(0, 6)).toEqual([
+    expect(lines.slice(0, 7)).toEqual([
       '$ substrat approve a',
       'a asks to run write_file',
       '  path: made.txt',
       '  content:',
-      '    one',
+      '    one [500 spaces] one',
+      '    [60 empty lines]',
       `    ${'x'.repeat(20)}`,
     ])
-    expect(lines[6]).toBe('Run it? [y]es, [n]o or [e]dit: y')
+    expect(lines[7]).toBe('Run it? [y]es, [n]o or [e]dit: y')
     expect(lines.at(-1)).toBe('finished')
-    expect(house.read('made.txt')).toBe(`one\n${'x'.repeat(20)}\n`)
+    expect(house.read('made.txt')).toBe(CONTENT)
   })
 
   test('denies them after no, and decides nothing at Ctrl-D', async () => {
