@@ -71,7 +71,8 @@ function packageOf(files: PackageFiles, source: string): ProviderPackage {
   const { name, version, oclif, substrat, dependencies } = manifest
   if (typeof name !== 'string' || !/^(@[\w.-]+\/)?\w[\w.-]*$/.test(name))
     throw noPackage(source, 'its package.json has no name')
-  if (typeof version !== 'string') throw noPackage(source, 'its package.json has no version')
+  if (typeof version !== 'string' || !/^\d[\w.+-]*$/.test(version))
+    throw noPackage(source, 'its package.json has no version')
   const declared = isPlainObject(substrat) ? substrat.providers : undefined
   if (
     !isPlainObject(declared) ||
@@ -80,6 +81,12 @@ function packageOf(files: PackageFiles, source: string): ProviderPackage {
     PLUGIN_PREDICATES.plugin.providers?.(declared) !== true
   )
     throw noPackage(source, 'its package.json names no provider')
+  const strange = Object.keys(declared).find((provider) => !/^[a-z\d][\w-]*$/i.test(provider))
+  if (strange !== undefined)
+    throw noPackage(
+      source,
+      `its provider has the name ${JSON.stringify(strange)}; letters, digits and - are allowed`,
+    )
   if (isPlainObject(dependencies) && Object.keys(dependencies).length > 0) {
     throw new SubstratError('USAGE', `${source} needs other packages, which only npm can install`, {
       hint: `substrat plugins install ${shellWord(`file:${source}`)}`,

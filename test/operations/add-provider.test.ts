@@ -144,12 +144,19 @@ test('a tarball of npm is installed, and other plugins stay listed', async () =>
   expect(readFileSync(path.join(root, 'shout.js'), 'utf8')).toBe(SHOUT)
 })
 
+const providers = (name: string): object => ({
+  substrat: JSON.parse(`{"providers":{${JSON.stringify(name)}:"./shout.js"}}`),
+})
+
 describe('refused is', () => {
   test.for([
     ['a package without a provider', { substrat: {} }, 'names no provider'],
     ['a package without oclif', { oclif: undefined }, 'names no provider'],
     ['a package without a version', { version: undefined }, 'has no version'],
     ['a package with the name of a path', { name: '../x' }, 'has no name'],
+    ['a version with escape sequences', { version: '1.0.0\u001b[31m' }, 'has no version'],
+    ['a provider with the name of a path', providers('../x'), 'its provider has the name "../x"'],
+    ['a provider with the name of a field', providers('__proto__'), 'its provider has the name "__proto__"'],
     [
       'a module that is missing',
       { substrat: { providers: { shout: './dist/x.js' } } },
