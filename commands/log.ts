@@ -1,7 +1,8 @@
 import * as Flags from '@oclif/core/flags'
+import { localTime } from '../src/clock.js'
 import { BaseCommand } from '../src/command/base.js'
 import { agent, pattern, since } from '../src/command/flags.js'
-import { describeRecord, entryText, isShown } from '../src/command/print/transcript.js'
+import { describeRecord, entryText, shownFilter } from '../src/command/print/transcript.js'
 import { type LogRequest, readLog } from '../src/operations/read-log.js'
 import { readRecordText } from '../src/session/read.js'
 import type { SessionRecord } from '../src/session/records.js'
@@ -65,9 +66,11 @@ export default class Log extends BaseCommand {
       last: flags.last,
       since: flags.since,
       isLastTurn: flags['last-turn'],
-      matches: (record: SessionRecord) =>
-        (isJson || isShown(record, flags.all)) &&
-        (grep === undefined || grep.find(entryText(record, text) ?? '') !== undefined),
+      filter: () => {
+        const isShown = isJson ? () => true : shownFilter(flags.all)
+        return (record: SessionRecord) =>
+          isShown(record) && (grep === undefined || grep.find(entryText(record, text) ?? '') !== undefined)
+      },
       follow: flags.follow,
       untilIdle: flags.until === 'idle',
       isRead: () => this.isRead,
@@ -94,7 +97,8 @@ export default class Log extends BaseCommand {
     const folds = !all && grep === undefined
     const page = new LogPage({ columns, folds, isColoured: !process.env.NO_COLOR })
     const shown = pager && !request.follow ? openPager() : undefined
-    const entry = (record: SessionRecord): string => page.entry(record, entryText(record, text) as string)
+    const entry = (record: SessionRecord): string =>
+      page.entry(record, entryText(record, text, localTime) as string)
     if (shown !== undefined) {
       let isShown = false
       try {

@@ -39,6 +39,20 @@ export function readableTime(iso: string): string {
   return `${iso.slice(0, 10)} ${iso.slice(11, 19)}Z`
 }
 
+/** The same in local time, for a person at a terminal: `2026-11-20 11:00:00`. */
+export function localTime(iso: string): string {
+  const at = new Date(iso)
+  const [year, ...rest] = [
+    at.getFullYear(),
+    at.getMonth() + 1,
+    at.getDate(),
+    at.getHours(),
+    at.getMinutes(),
+    at.getSeconds(),
+  ].map((count) => String(count).padStart(2, '0'))
+  return `${[year, ...rest.slice(0, 2)].join('-')} ${rest.slice(2).join(':')}`
+}
+
 export function sleep(ms: number): Promise<void> {
   return new Promise((resolve) => {
     setTimeout(resolve, ms)

@@ -8,6 +8,8 @@ import type { SessionRecord } from '../session/records.js'
 import { statusNow } from '../session/status-now.js'
 import type { OpenedLog, Store } from '../storage/store.js'
 
+type Filter = (record: SessionRecord) => boolean
+
 export interface LogRequest {
   agentId: string
   /** Only this many records from the end; undefined for all. */
@@ -16,8 +18,8 @@ export interface LogRequest {
   since?: string | undefined
   /** No record before the latest turn. */
   isLastTurn?: boolean
-  /** Other records are left out, and do not count towards `last`. */
-  matches(record: SessionRecord): boolean
+  /** Makes the filter of one pass over the log. Other records are left out, and do not count towards `last`. */
+  filter(): Filter
   /** Wait for new records until the agent is terminated. */
   follow: boolean
   /** Stop following once no turn runs and no process holds the agent. */
@@ -35,10 +37,11 @@ export async function readLog(
   onRecord: (record: SessionRecord) => void | Promise<void>,
 ): Promise<void> {
   let from = startOf(store, request)
+  const matches = request.filter()
   for (;;) {
     // Check before the log is read, so that everything written before the agent was idle is printed.
     const isLast = !request.follow || isAtEnd(store, request)
-    from = await printFrom(store, request, from, onRecord)
+    from = await printFrom(store, request, from, (record) => (matches(record) ? onRecord(record) : undefined))
     if (isLast || !request.isRead()) return
     await sleep(LOOK_MS)
   }
@@ -58,7 +61,7 @@ export interface Position {
 
 async function printFrom(
   store: Store,
-  { agentId, matches, isRead }: LogRequest,
+  { agentId, isRead }: LogRequest,
   from: Position,
   onRecord: (record: SessionRecord) => void | Promise<void>,
 ): Promise<Position> {
@@ -70,7 +73,7 @@ async function printFrom(
     if (log.size() <= from.offset) return from
     const next = { ...from }
     for (const { record, end } of recordsFrom(log, from, undefined, completeBytes)) {
-      if (matches(record)) await onRecord(record)
+      await onRecord(record)
       next.seq = record.seq + 1
       next.offset = end
       if (!isRead()) break
@@ -82,12 +85,13 @@ async function printFrom(
 }
 
 /** Where to begin, searched from the end. Reading on from there reports damage. */
-function startOf(store: Store, { agentId, last, since, isLastTurn, matches }: LogRequest): Position {
+function startOf(store: Store, { agentId, last, since, isLastTurn, filter }: LogRequest): Position {
   const log = store.openLog(agentId)
   if (log === undefined || (last === undefined && since === undefined && isLastTurn !== true))
     return { seq: 1, offset: 0 }
   try {
     let left = last ?? Number.POSITIVE_INFINITY
+    const matches = filter()
     let from: Position | undefined
     let newest: Position | undefined
     for (const { record: read, offset } of log.recordsFromEnd()) {

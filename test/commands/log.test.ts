@@ -176,7 +176,12 @@ describe.concurrent('log', () => {
     await house.spawn('a', '--option', house.scenario('s.json', asks))
     expect((await house.run(['send', 'a', 'go'])).exit).toBe(5)
     await house.ok('token', 'rotate', 'a')
-    expect((await house.ok('log', 'a')).stdout).not.toContain('token')
+    const { stdout } = await house.ok('log', 'a')
+    expect(stdout).not.toContain('token')
+    expect(stdout.match(/waiting for approval/g)).toHaveLength(1)
+    expect((await house.ok('log', 'a', '-n', '2')).stdout).toMatch(
+      /calls shell: true\n.*waiting for approval/,
+    )
     expect((await house.ok('log', 'a', '--all')).stdout).toMatch(
       /token \w{8} created, until .*\n.*waiting for approval of shell.*\n.*token \w{8} revoked: rotated\n.*token \w{8} created/,
     )

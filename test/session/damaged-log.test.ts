@@ -34,7 +34,7 @@ const read = (): Promise<void> =>
     {
       agentId: id,
       last: undefined,
-      matches: () => true,
+      filter: () => () => true,
       follow: false,
       untilIdle: false,
       isRead: () => true,

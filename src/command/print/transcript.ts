@@ -5,9 +5,24 @@ import { causeOf } from '../../session/causes.js'
 import type { SessionRecord } from '../../session/records.js'
 import { WHY_STOPPED } from '../../session/trouble.js'
 
-/** Whether `log` prints an entry for the record. `all`: also the life of tokens, which matters only to those who look for it. */
-export function isShown(record: SessionRecord, all = false): boolean {
-  return entryText(record, () => '') !== undefined && (all || !CHURN.has(record.kind))
+/**
+ * Whether `log` prints an entry for the record. `all`: also the life of tokens, which matters only to those who look for it. The
+ * records come in the order of the log, or in reverse.
+ */
+export function shownFilter(all = false): (record: SessionRecord) => boolean {
+  let latestWait = ''
+  return (record) => {
+    if (record.kind === 'run.resumed') latestWait = ''
+    if (entryText(record, () => '') === undefined) return false
+    if (all) return true
+    if (record.kind !== 'run.waiting') return !CHURN.has(record.kind)
+    // A new token for the same wait.
+    const { run_id, wait, asks = [], not_before } = record
+    const key = JSON.stringify([run_id, wait, not_before, asks.map(({ call_id }) => call_id)])
+    const isNew = key !== latestWait
+    latestWait = key
+    return isNew
+  }
 }
 
 const CHURN = new Set<string>(['token.minted', 'token.revoked', 'token.expired'])
@@ -23,10 +38,11 @@ export function describeRecord(
     : `${readableTime(record.ts)}  ${what.replaceAll('\n', `\n${' '.repeat(22)}`)}`
 }
 
-/** The entry without its time. */
+/** The entry without its time. `timeText`: how it writes other times. */
 export function entryText(
   record: SessionRecord,
   text: (record: SessionRecord) => string,
+  timeText: (iso: string) => string = readableTime,
 ): string | undefined {
   switch (record.kind) {
     case 'session.created':
@@ -57,8 +73,8 @@ export function entryText(
       return `continuing the interrupted turn${record.auto ? ` automatically, attempt ${record.attempt}` : ''}`
     case 'run.waiting':
       return record.wait === 'not_before'
-        ? `waiting until ${readableTime(record.not_before ?? '')}: ${record.why ?? 'requested by the provider'}`
-        : waitingFor(record)
+        ? `waiting until ${timeText(record.not_before ?? '')}: ${record.why ?? 'requested by the provider'}`
+        : waitingFor(record, timeText)
     case 'model.failed':
       return `request failed: ${causeOf(record.error)}${record.retry_in_ms === null ? '' : `; retrying in ${record.retry_in_ms / 1000} s`}`
     case 'model.responded':
@@ -84,7 +100,7 @@ export function entryText(
     case 'token.consumed':
       return `decided: ${record.decision} (token ${record.token_id.slice(0, 8)})`
     case 'token.minted':
-      return `token ${record.token_id.slice(0, 8)} created, until ${readableTime(record.expires_at)}`
+      return `token ${record.token_id.slice(0, 8)} created, until ${timeText(record.expires_at)}`
     case 'token.revoked':
       return `token ${record.token_id.slice(0, 8)} revoked: ${record.reason}`
     case 'token.expired':
@@ -111,7 +127,7 @@ export function entryText(
     case 'run.completed':
       return record.terminates === true ? 'work completed; the agent terminates' : undefined
     case 'reminder.set':
-      return `set a reminder ${dueText(record)}: ${text(record)}`
+      return `set a reminder ${dueText(record, timeText)}: ${text(record)}`
     case 'reminder.cancelled':
       return `reminder ${record.reminder_id.slice(0, 8)} cancelled`
     case 'agent.gated':
@@ -163,8 +179,11 @@ function sender({ from, from_path, mail_kind, reminder_id }: SessionRecord<'mail
   return mail_kind === 'request' ? who : `${who} (${mail_kind})`
 }
 
-function dueText({ due_at, every_ms }: SessionRecord<'reminder.set'>): string {
-  return `for ${readableTime(due_at)}${every_ms === null ? '' : `, then every ${every_ms / 1000} s`}`
+function dueText(
+  { due_at, every_ms }: SessionRecord<'reminder.set'>,
+  timeText: (iso: string) => string,
+): string {
+  return `for ${timeText(due_at)}${every_ms === null ? '' : `, then every ${every_ms / 1000} s`}`
 }
 
 function notes(metadata: Record<string, string | null>): string {
@@ -175,12 +194,15 @@ function notes(metadata: Record<string, string | null>): string {
 const LARGE = { input: '(large)' }
 
 /** Names only the tools: the entry above, with the calls of the response, has their input. */
-function waitingFor({ wait, asks, deadline_at }: SessionRecord<'run.waiting'>): string {
+function waitingFor(
+  { wait, asks, deadline_at }: SessionRecord<'run.waiting'>,
+  timeText: (iso: string) => string,
+): string {
   const calls = asks ?? []
   const tools = calls.map(({ tool }) => tool).join(', ')
   const result = calls.length > 1 ? `the results of ${calls.length} calls` : `the result of ${tools}`
   const what = wait === 'input' ? 'an answer' : wait === 'tool_result' ? result : `approval of ${tools}`
-  return `waiting for ${what}, until ${readableTime(deadline_at ?? '')}`
+  return `waiting for ${what}, until ${timeText(deadline_at ?? '')}`
 }
 
 const PLACE_FIELDS = new Set(['seq', 'ts', 'kind', 'batch', 'crc'])

@@ -1,7 +1,7 @@
 /** The entries of `log` for mail, reminders, controls and calls by programs. */
 import { randomUUID } from 'node:crypto'
 import { expect, test } from 'vitest'
-import { describeRecord, isShown } from '../../../src/command/print/transcript.js'
+import { describeRecord, shownFilter } from '../../../src/command/print/transcript.js'
 import type { NewRecord, SessionRecord } from '../../../src/session/records.js'
 
 const run_id = randomUUID()
@@ -13,7 +13,7 @@ const due_at = '2026-11-20T12:00:00.000Z'
 function told(record: NewRecord): string | undefined {
   const placed = { seq: 1, ts: '2026-11-20T10:00:00.000Z', batch: [1, 1], ...record } as SessionRecord
   const entry = describeRecord(placed, (message) => ('content' in message ? String(message.content) : ''))
-  expect(isShown(placed)).toBe(entry !== undefined)
+  expect(shownFilter()(placed)).toBe(entry !== undefined)
   return entry?.slice('2026-11-20 10:00:00Z  '.length)
 }
 
@@ -123,4 +123,27 @@ test.each<[string, NewRecord, string | undefined]>([
   ],
 ])('%s', (_, record, entry) => {
   expect(told(record)).toBe(entry)
+})
+
+test('a wait has one entry however often its token changes; the next wait of the run has its own', () => {
+  const waiting = (call_id: string): object => ({
+    kind: 'run.waiting',
+    run_id,
+    wait: 'approval',
+    asks: [{ call_id }],
+  })
+  const records = [
+    waiting('a'),
+    { kind: 'token.revoked', token_id: randomUUID() },
+    { kind: 'token.minted', token_id: randomUUID(), expires_at: due_at },
+    waiting('a'),
+    { kind: 'run.resumed', run_id },
+    waiting('a'),
+    waiting('b'),
+  ] as unknown as SessionRecord[]
+  const waitsShown = (shown: SessionRecord[], all = false): number =>
+    shown.filter(shownFilter(all)).filter(({ kind }) => kind === 'run.waiting').length
+  expect(waitsShown(records)).toBe(3)
+  expect(waitsShown(records.toReversed())).toBe(3)
+  expect(waitsShown(records, true)).toBe(4)
 })
