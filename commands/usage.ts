@@ -2,6 +2,7 @@ import * as Args from '@oclif/core/args'
 import * as Flags from '@oclif/core/flags'
 import { BaseCommand } from '../src/command/base.js'
 import { since } from '../src/command/flags.js'
+import { terminalColumns } from '../src/command/print/hanging.js'
 import { usageText } from '../src/command/print/usage-text.js'
 import { SubstratError, shellWord } from '../src/errors.js'
 import { damageIn, viewUsage } from '../src/operations/usage.js'
@@ -43,7 +44,7 @@ export default class Usage extends BaseCommand {
     const by = flags.by as 'agent' | 'model' | 'day'
     const request = { agentId, treeOf, all: flags.all, since: flags.since ?? null, by }
     const used = viewUsage(this.openForRead(), request)
-    this.printObject(used, usageText(used))
+    this.printObject(used, usageText(used, terminalColumns()))
     const damage = damageIn(used)
     if (damage !== undefined) this.fail(damage, false)
   }

@@ -1,5 +1,6 @@
 import { BaseCommand } from '../../src/command/base.js'
-import { table } from '../../src/command/print/table.js'
+import { terminalColumns } from '../../src/command/print/hanging.js'
+import { settingsText } from '../../src/command/print/settings-text.js'
 
 export default class ConfigList extends BaseCommand {
   static override summary = 'List every setting with its value, source, default and environment variable.'
@@ -10,11 +11,6 @@ export default class ConfigList extends BaseCommand {
   async run(): Promise<void> {
     await this.parse(ConfigList)
     const settings = await this.settings.list(this.providers)
-    const head = ['KEY', 'VALUE', 'FROM', 'DEFAULT', 'VARIABLE', 'DESCRIPTION']
-    const text = table(head, settings, (setting) => {
-      const { key, value, source, env, help } = setting
-      return [key, value ?? '-', source, setting.default ?? '-', env, help]
-    })
-    this.printObject({ settings }, text)
+    this.printObject({ settings }, settingsText(settings, terminalColumns()))
   }
 }

@@ -1,7 +1,8 @@
 /** The pages of `substrat help`: commands in five groups, short usage lines, and the page of exit codes. */
 import type { Command } from '@oclif/core/command'
-import { CommandHelp, Help } from '@oclif/core/help'
+import { CommandHelp, Help, type HelpFormatter } from '@oclif/core/help'
 import { EXIT_MEANINGS } from './exit-codes.js'
+import { displayWidth } from './print/width.js'
 
 const GROUPS = {
   START: ['spawn', 'fork', 'import', 'set', 'providers', 'providers add', 'models', 'plugins'],
@@ -53,8 +54,21 @@ const QUICK_START = [
 
 const EXIT_CODES = 'exit-codes'
 
+type RenderList = HelpFormatter['renderList']
+
+/** In a narrow terminal, oclif puts descriptions below the names and wraps them two columns too wide. */
+function fittingList(render: RenderList, columns: number): RenderList {
+  return (rows, options) => {
+    const list = render(rows, options)
+    const isTooWide = list.split('\n').some((line) => displayWidth(line) > columns - options.indentation)
+    return isTooWide ? render(rows, { ...options, indentation: options.indentation + 2 }) : list
+  }
+}
+
 export class SubstratHelp extends Help {
   protected override CommandHelpClass = SubstratCommandHelp
+
+  override renderList: RenderList = fittingList(super.renderList.bind(this), this.opts.maxWidth ?? 80)
 
   override async showHelp(argv: string[]): Promise<void> {
     if (argv.find((word) => !word.startsWith('-')) === EXIT_CODES) this.log(this.exitCodes())
@@ -85,9 +99,15 @@ export class SubstratHelp extends Help {
     return Promise.resolve()
   }
 
+  /** The first line of a page. */
+  protected override summary(command: Command.Loadable): string | undefined {
+    const summary = super.summary(command)
+    return summary === undefined ? undefined : this.wrap(summary, 0)
+  }
+
   private summaryOf(id: string): string | undefined {
     const command = this.config.findCommand(id.replaceAll(' ', ':'))
-    return SUMMARIES[id] ?? (command === undefined ? undefined : this.summary(command))
+    return SUMMARIES[id] ?? (command === undefined ? undefined : super.summary(command))
   }
 
   private list(rows: (string | undefined)[][]): string {
@@ -128,6 +148,8 @@ const VALUES: Record<string, string> = {
 }
 
 class SubstratCommandHelp extends CommandHelp {
+  override renderList: RenderList = fittingList(super.renderList.bind(this), this.opts.maxWidth ?? 80)
+
   /** `send AGENT [MESSAGE] [FLAGS]`, with the flags that are required. */
   protected override defaultUsage(): string {
     const { id, args = {}, flags = {}, strict } = this.command

@@ -21,8 +21,8 @@ class Pages extends SubstratHelp {
     this.lines.push(...words)
   }
 
-  static async of(words: string[]): Promise<string> {
-    const pages = new Pages(await config, { stripAnsi: true })
+  static async of(words: string[], maxWidth = 80): Promise<string> {
+    const pages = new Pages(await config, { stripAnsi: true, maxWidth })
     await pages.showHelp(words)
     return `${pages.lines.join('\n')}\n`
   }
@@ -42,6 +42,14 @@ describe.concurrent('help', () => {
       expect(groups.match(new RegExp(`^  ${words.join(' ')} +[A-Z]`, 'gm')), words.join(' ')).toHaveLength(1)
     for (const line of page.split('\n')) expect(line.length, line).toBeLessThanOrEqual(80)
     expect(new Set(pages.map(({ stdout }) => stdout)).size).toBe(1)
+  })
+
+  test('has no line, except commands, that is wider than a narrow terminal', async () => {
+    const pages = await Promise.all(commands.map((words) => Pages.of([words.join(':')], 60)))
+    const text = [...pages, await Pages.of([], 60)].map((page) => page.split('\nEXAMPLES')[0] ?? '')
+    const lines = text.flatMap((page) => page.split('\n'))
+    expect(lines.length).toBeGreaterThan(1000)
+    for (const line of lines) if (!/^ +\$ /.test(line)) expect(line.length, line).toBeLessThanOrEqual(60)
   })
 
   test('lists every exit code', async () => {

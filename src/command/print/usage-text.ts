@@ -2,15 +2,50 @@
 import type { UsageRow, UsedView } from '../../schema/output-overview.js'
 import type { SessionUsage } from '../../schema/types.js'
 import { table } from './table.js'
+import { displayWidth, fitted } from './width.js'
 
 const COUNTS = ['TURNS', 'INPUT', 'CACHED', 'WRITTEN', 'OUTPUT', 'REASONING', 'COST']
 
-/** The name is the last column, so that a narrow terminal cuts no number. */
-export function usageText({ by, rows, total }: UsedView): string {
-  const lines = table([...COUNTS, by.toUpperCase()], [...rows, TOTAL], (row) =>
-    row === TOTAL ? [...countsOf(total), 'total'] : [...countsOf(row as UsageRow), nameOf(row as UsageRow)],
+/** Left out in this order, if a terminal has no room for the names. */
+const OPTIONAL = ['WRITTEN', 'CACHED', 'REASONING', 'COST']
+const NAME_COLUMNS_MIN = 20
+
+/** `columns`: of a terminal, where no line is wider. The name is the last column: it is cut off before any number. */
+export function usageText({ by, rows, total }: UsedView, columns = Number.POSITIVE_INFINITY): string {
+  const cells = [
+    [...COUNTS, by.toUpperCase()],
+    ...rows.map((row) => [...countsOf(row), nameOf(row)]),
+    [...countsOf(total), 'total'],
+  ]
+  const [head = [], ...lines] = narrowed(cells, columns)
+  const text = table(
+    head,
+    lines,
+    (line) => line,
+    columns === Number.POSITIVE_INFINITY ? undefined : displayWidth,
   )
-  return `${lines}\n${knowledgeOf(total)}`
+  const fits = text.split('\n').map((line) => fitted(line, columns))
+  return [...fits, knowledgeOf(total)].join('\n')
+}
+
+/** Without the optional columns for which there is no room, first those without any count. */
+function narrowed(rows: string[][], columns: number): string[][] {
+  const isEmpty = (title: string): boolean => {
+    const at = rows[0]?.indexOf(title) ?? -1
+    return rows.slice(1).every((row) => row[at] === '-')
+  }
+  let shown = rows
+  for (const title of [...OPTIONAL.filter(isEmpty), ...OPTIONAL.filter((title) => !isEmpty(title))]) {
+    const widths = (shown[0] ?? []).map((_, at) =>
+      Math.max(...shown.map((row) => displayWidth(row[at] ?? ''))),
+    )
+    const names = widths.pop() ?? 0
+    const counts = widths.reduce((sum, width) => sum + width + 2, 0)
+    if (counts + Math.min(names, NAME_COLUMNS_MIN) <= columns) break
+    const at = shown[0]?.indexOf(title)
+    shown = shown.map((row) => row.filter((_, index) => index !== at))
+  }
+  return shown
 }
 
 /** One line for `show`. */
@@ -19,8 +54,6 @@ export function totalText(usage: SessionUsage): string {
   const cost = cost_usd === undefined ? '' : `, ${dollars(cost_usd)}`
   return `${number(input_tokens)} input and ${number(output_tokens)} output tokens${cost}; ${knowledgeOf(usage)}`
 }
-
-const TOTAL = {}
 
 function countsOf(usage: SessionUsage): string[] {
   const { runs, runs_with_usage, input_tokens, output_tokens, cost_usd } = usage
