@@ -1,5 +1,6 @@
 import * as Args from '@oclif/core/args'
 import * as Flags from '@oclif/core/flags'
+import { localTime } from '../src/clock.js'
 import { BaseCommand } from '../src/command/base.js'
 import { onlyWord } from '../src/command/input.js'
 import { hanging, terminalColumns } from '../src/command/print/hanging.js'
@@ -66,9 +67,13 @@ export default class Inbox extends BaseCommand {
   private async show(inbox: InboxView): Promise<boolean> {
     const store = this.jsonEnabled() ? undefined : this.openForRead()
     const asked = store === undefined ? new Map<string, string>() : requestsAnswered(store, inbox.messages)
-    const [text, columns] = [inboxText(inbox, asked), terminalColumns()]
+    const columns = terminalColumns()
     const indentOf = (line: string): number => line.search(/\S|$/)
-    this.printObject(inbox, columns === undefined ? text : hanging(text, columns, indentOf))
+    const text =
+      columns === undefined
+        ? inboxText(inbox, asked)
+        : hanging(inboxText(inbox, asked, localTime), columns, indentOf)
+    this.printObject(inbox, text)
     const isPrinted = await this.isPrinted()
     const error = damagedError(inbox)
     if (error !== undefined) this.fail(error, false)

@@ -1,4 +1,5 @@
 import * as Flags from '@oclif/core/flags'
+import { localTime } from '../src/clock.js'
 import { BaseCommand } from '../src/command/base.js'
 import { agent } from '../src/command/flags.js'
 import { describeAgent, LABEL_COLUMNS } from '../src/command/print/describe.js'
@@ -19,16 +20,16 @@ export default class Show extends BaseCommand {
     const { args, flags } = await this.parse(Show)
     const { store, agentId } = this.resolveForRead(args.agent)
     const agent = showAgent(store, agentId)
-    if (flags.reply) this.printObject(agent, agent.reply ?? '')
-    else
-      this.printObject(agent, atTerminal(describeAgent(agent, this.providers.remedy(agent.agent.provider))))
+    if (flags.reply) return this.printObject(agent, agent.reply ?? '')
+    const remedy = this.providers.remedy(agent.agent.provider)
+    const columns = this.jsonEnabled() ? undefined : terminalColumns()
+    if (columns === undefined) return this.printObject(agent, describeAgent(agent, { remedy }))
+    const { rowReader } = await import('../src/operations/list-rows.js')
+    const { status } = rowReader(store)(agentId)
+    const text = describeAgent(agent, { remedy, status, timeText: localTime })
+    // Fitted to the width. The command to run next stays whole.
+    const indentOf = (line: string): number | undefined =>
+      line.startsWith('next ') ? undefined : LABEL_COLUMNS
+    this.print(hanging(text, columns, indentOf))
   }
-}
-
-/** Fitted to the width of a terminal. The command to run next stays whole. */
-function atTerminal(text: string): string {
-  const columns = terminalColumns()
-  return columns === undefined
-    ? text
-    : hanging(text, columns, (line) => (line.startsWith('next ') ? undefined : LABEL_COLUMNS))
 }

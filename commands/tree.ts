@@ -3,7 +3,8 @@ import * as Flags from '@oclif/core/flags'
 import { BaseCommand } from '../src/command/base.js'
 import { terminalColumns } from '../src/command/print/hanging.js'
 import { treeText, watchedTreeText } from '../src/command/print/tree-text.js'
-import { displayWidth, fitted } from '../src/command/print/width.js'
+import { fitted } from '../src/command/print/width.js'
+import { ShownStatuses } from '../src/operations/list-rows.js'
 import { damageOf, viewTree } from '../src/operations/tree.js'
 
 export default class Tree extends BaseCommand {
@@ -28,8 +29,10 @@ export default class Tree extends BaseCommand {
     const { args, flags } = await this.parse(Tree)
     const agentId = args.agent === undefined ? undefined : this.resolveForRead(args.agent).agentId
     if (flags.watch) return this.watch(agentId, flags.all)
-    const tree = viewTree(this.openForRead(), { agentId, all: flags.all })
-    this.printObject(tree, treeText(tree, terminalColumns() === undefined ? undefined : displayWidth))
+    const store = this.openForRead()
+    const statuses = terminalColumns() === undefined ? undefined : new ShownStatuses(store)
+    const tree = viewTree(store, { agentId, all: flags.all, onSummary: statuses?.onSummary })
+    this.printObject(tree, treeText(tree, statuses && ((id) => statuses.of(id))))
     const damage = damageOf(tree)
     if (damage !== undefined) this.fail(damage, false)
   }
@@ -38,7 +41,10 @@ export default class Tree extends BaseCommand {
     const { redraw, refuseWithoutTerminal, terminalSize } = await import('../src/command/watch.js')
     refuseWithoutTerminal(this.jsonEnabled())
     const draw = (): string => {
-      const text = watchedTreeText(viewTree(this.openForRead(), { agentId, all }))
+      const store = this.openForRead()
+      const statuses = new ShownStatuses(store)
+      const tree = viewTree(store, { agentId, all, onSummary: statuses.onSummary })
+      const text = watchedTreeText(tree, (id) => statuses.of(id))
       const { columns } = terminalSize()
       return text
         .split('\n')

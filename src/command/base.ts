@@ -26,7 +26,15 @@ import { SETTING_KEYS } from './config-text.js'
 import { live } from './flags.js'
 import { homeAddress } from './home-address.js'
 import { outboundOf } from './outbound.js'
-import { asSubstratError, causeOf, errorJson, errorLine, hasResult, whereResultIs } from './output.js'
+import {
+  asSubstratError,
+  causeOf,
+  errorJson,
+  errorLine,
+  hasResult,
+  printableText,
+  whereResultIs,
+} from './output.js'
 import { askText } from './print/ask-text.js'
 import { PrintingCommand } from './printing.js'
 import { ConsoleReporter } from './reporter.js'
@@ -249,7 +257,7 @@ export abstract class BaseCommand extends PrintingCommand {
     // stdout.finish prints one line instead: the result could not be printed, and where to find it.
     if (stdout.failure !== undefined && hasResult(error.code)) return
     if (this.jsonEnabled() && printsJson) this.printJson(errorJson(error))
-    process.stderr.write(`${errorLine(error)}\n`)
+    process.stderr.write(`${printableText(errorLine(error), process.stderr)}\n`)
     if (process.env.DEBUG) process.stderr.write(`${error.stack}\n${causeOf(error)}`)
   }
 

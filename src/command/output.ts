@@ -127,10 +127,24 @@ const WITH_RESULT: number[] = [5, 6, 7]
 // biome-ignore lint/suspicious/noControlCharactersInRegex: control characters are what is replaced
 const STEERING = /[\u0000-\u0008\u000b-\u001f\u007f-\u009f\u202a-\u202e\u2066-\u2069]/g
 
-/** On a terminal, replaces control characters by visible codes. In a pipe or file the text stays exact. */
+/**
+ * On a terminal, replaces control characters by visible codes, and the signs that substrat draws by ASCII if the locale has no
+ * others. In a pipe or file the text stays exact.
+ */
 export function printableText(text: string, stream: { isTTY?: boolean }): string {
-  return stream.isTTY === true ? text.replace(STEERING, visibleCode) : text
+  if (stream.isTTY !== true) return text
+  const visible = text.replace(STEERING, visibleCode)
+  return isAscii() ? visible.replace(DRAWN, (sign) => IN_ASCII[sign] as string) : visible
 }
+
+/** Whether the locale of the terminal has only ASCII. Without any setting, a terminal of today shows UTF-8. */
+export function isAscii({ LC_ALL, LC_CTYPE, LANG }: NodeJS.ProcessEnv = process.env): boolean {
+  const locale = LC_ALL || LC_CTYPE || LANG || 'C.UTF-8'
+  return !/utf-?8/i.test(locale)
+}
+
+const IN_ASCII: Record<string, string> = { '…': '...', '├─': '|-', '└─': '`-', '│': '|' }
+const DRAWN = /…|├─|└─|│/g
 
 function visibleCode(character: string): string {
   const code = character.charCodeAt(0).toString(16)

@@ -1,7 +1,7 @@
 /** `list` at a terminal: one status for each agent, and its latest message. */
 
 import { listWaiting } from '../mail/inbox.js'
-import type { ShownAgent } from '../schema/output.js'
+import type { AgentView, ShownAgent } from '../schema/output.js'
 import type { ListedAgent } from '../schema/output-overview.js'
 import type { ShownStatus } from '../schema/words.js'
 import { openForRead } from '../session/load.js'
@@ -28,19 +28,24 @@ export function rowReader(store: Store): (agentId: string) => ListRow {
   return (agentId) => statuses.rowOf(read(agentId))
 }
 
-class ShownStatuses {
-  private readonly statuses = new WeakMap<ListedAgent, ShownStatus>()
+/** The words of a list for agents, by their ids. */
+export class ShownStatuses {
+  private readonly statuses = new Map<string, ShownStatus>()
 
   constructor(private readonly store: Store | undefined) {}
 
-  readonly onSummary = (agent: Exclude<ListedAgent, { error: unknown }>, summary: AgentSummary): void => {
-    const shown = shownStatus(agent.status, summary)
-    const isScheduled = shown === 'idle' && agent.inbox > 0 && hasOnlyLaterMail(this.store as Store, agent.id)
-    this.statuses.set(agent, isScheduled ? 'scheduled' : shown)
+  readonly onSummary = ({ id, status, inbox }: AgentView, summary: AgentSummary): void => {
+    const shown = shownStatus(status, summary)
+    const isScheduled = shown === 'idle' && inbox > 0 && hasOnlyLaterMail(this.store as Store, id)
+    this.statuses.set(id, isScheduled ? 'scheduled' : shown)
   }
 
   rowOf(agent: ListedAgent): ListRow {
-    return { agent, status: this.statuses.get(agent) ?? 'corrupt' }
+    return { agent, status: this.of(agent.id) }
+  }
+
+  of(agentId: string): ShownStatus {
+    return this.statuses.get(agentId) ?? 'corrupt'
   }
 }
 
@@ -84,7 +89,7 @@ function changedAt(agent: ListedAgent): string {
 const NEEDS: ShownStatus[] = ['waiting', 'interrupted', 'failed', 'corrupt']
 
 /** Whether the agent goes on only after a person did something. */
-export function needsPerson({ status }: ListRow): boolean {
+export function needsPerson({ status }: Pick<ListRow, 'status'>): boolean {
   return NEEDS.includes(status)
 }
 

@@ -2,23 +2,26 @@
 
 import { viewAgent } from '../dispatch/view.js'
 import { SubstratError, shellWord } from '../errors.js'
-import { type MailIndex, mailIndexOf } from '../mail/inbox.js'
+import { mailIndexOf } from '../mail/inbox.js'
+import type { AgentView } from '../schema/output.js'
 import type { StrayNode, TreeNode, TreeView } from '../schema/output-overview.js'
 import { peekSummary } from '../session/peek-summary.js'
 import type { AgentSummary } from '../session/snapshot-layout.js'
 import type { Store } from '../storage/store.js'
 import { branchOf, type Forest, forestOf } from '../tree/forest.js'
+import type { OnSummary } from './list-and-show.js'
 
 export interface TreeRequest {
   /** Only this agent and the agents below it. */
   agentId?: string | undefined
   /** Include terminated agents. */
   all: boolean
+  onSummary?: OnSummary | undefined
 }
 
 const NO_CHILDREN: TreeNode[] = []
 
-export function viewTree(store: Store | undefined, { agentId, all }: TreeRequest): TreeView {
+export function viewTree(store: Store | undefined, { agentId, all, onSummary }: TreeRequest): TreeView {
   if (store === undefined) return { agents: [], stray: [] }
   const hasMail = mailIndexOf(store)
   const peekAt = (_: Store, id: string): AgentSummary | undefined => peekSummary(store, id, hasMail(id))
@@ -28,7 +31,9 @@ export function viewTree(store: Store | undefined, { agentId, all }: TreeRequest
     const state = forest.agents.get(id)
     if (state === undefined) return undefined
     if (forest.strays.size > 0) shown.add(id)
-    return viewNode(store, state, hasMail, childrenOf(id))
+    const agent = viewAgent(store, state, hasMail)
+    onSummary?.(agent, state)
+    return viewNode(agent, state, childrenOf(id))
   }
   const nodesOf = (ids: string[]): TreeNode[] => ids.map(nodeOf).filter((node) => node !== undefined)
   const childrenOf = (id: string): TreeNode[] => {
@@ -66,9 +71,9 @@ function isShown({ agents, strays }: Forest<AgentSummary>, id: string, all: bool
   return !strays.has(id) && (all || agents.get(id)?.state !== 'terminated')
 }
 
-function viewNode(store: Store, state: AgentSummary, hasMail: MailIndex, children: TreeNode[]): TreeNode {
+function viewNode(agent: AgentView, state: AgentSummary, children: TreeNode[]): TreeNode {
   const { id, name, path, title, parent, provider, model, status, workspace, created_at, updated_at, inbox } =
-    viewAgent(store, state, hasMail)
+    agent
   // A literal: with very many agents, spreading would take half of the total time, and adding fields to an object a tenth.
   return {
     id,

@@ -55,7 +55,7 @@ class Session {
   }
 }
 
-test.skipIf(!hasTmux)('a session at a terminal (needs tmux)', { timeout: 120_000 }, async () => {
+test.skipIf(!hasTmux)('a session at a terminal (needs tmux)', async () => {
   const house = new House({ TZ: 'UTC' })
   const session = new Session(house)
   for (const [name, responses] of Object.entries(SCENARIOS)) {

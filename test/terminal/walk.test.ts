@@ -35,6 +35,7 @@ async function home(): Promise<House> {
 const COMMANDS = [
   'list',
   'tree',
+  'show held',
   'show 数据-analysis',
   'show asks',
   'show broken',
@@ -61,5 +62,30 @@ describe.skipIf(!hasTmux).concurrent('in a terminal (needs tmux)', () => {
       terminal.close()
     }
     expectPanes(`columns-${columns}`, panes)
+  })
+
+  test('with LC_ALL=C each sign that substrat draws is ASCII', async () => {
+    const house = new House()
+    await house.spawn('lead')
+    await house.spawn('writer', '--parent', 'lead')
+    await house.ok('send', 'lead', `the numbers of ${'a very long '.repeat(10)}year`)
+    const terminal = new Terminal(house, { columns: 60, env: { LC_ALL: 'C', PAGER: 'cat' } })
+    const ran: string[] = []
+    for (const words of [
+      'tree',
+      'show lead',
+      'search year',
+      'list',
+      'log lead',
+      'spawn --name lead',
+      'gate ghost',
+    ])
+      ran.push(await terminal.run(`substrat ${words}`))
+    const screen = ran.join('\n')
+    expect(screen).toMatch(/^`- writer/m)
+    expect(screen).toContain("substrat send lead '...'")
+    expect(screen).toMatch(/ echo: the numbers.*\.\.\.$/m)
+    // tmux shows other characters as underscores in this locale.
+    expect(screen).not.toMatch(/[^ -~\n]|__/)
   })
 })

@@ -1,5 +1,6 @@
 /** The signs and colours that the terminal shows. */
 import process from 'node:process'
+import { isAscii } from '../output.js'
 
 export interface Signs {
   arrow: string
@@ -17,9 +18,4 @@ export function signsOf(env: NodeJS.ProcessEnv = process.env): Signs {
   return isAscii(env)
     ? { arrow: '->', dot: '|', ellipsis: '...', done: 'ok', failed: 'failed', dim }
     : { arrow: '→', dot: '·', ellipsis: '…', done: '✓', failed: '✗', dim }
-}
-
-/** Without any setting, a terminal of today shows UTF-8. */
-function isAscii({ LC_ALL, LC_CTYPE, LANG }: NodeJS.ProcessEnv): boolean {
-  return /^(C|POSIX)$/.test(LC_ALL || LC_CTYPE || LANG || '')
 }

@@ -5,7 +5,7 @@ import { awaitedThing } from '../../dispatch/turn-obstacle.js'
 import type { ListFilter } from '../../operations/list-and-show.js'
 import type { ShownAgent, WaitView } from '../../schema/output.js'
 import type { ListedAgent } from '../../schema/output-overview.js'
-import type { Status } from '../../schema/words.js'
+import type { ShownStatus, Status } from '../../schema/words.js'
 import { askText } from './ask-text.js'
 import { elapsedText } from './elapsed.js'
 import { table } from './table.js'
@@ -35,8 +35,20 @@ function cellsOf(agent: ListedAgent): string[] {
 
 export const LABEL_COLUMNS = 13
 
-/** `remedy`: the command that installs the agent's provider. */
-export function describeAgent(shown: ShownAgent, remedy?: string): string {
+type TimeText = (iso: string) => string
+
+export interface DescribeOptions {
+  /** The command that installs the agent's provider. */
+  remedy?: string | undefined
+  /** At a terminal: the word of `list`, and local times. */
+  status?: ShownStatus | undefined
+  timeText?: TimeText
+}
+
+export function describeAgent(
+  shown: ShownAgent,
+  { remedy, status, timeText = readableTime }: DescribeOptions = {},
+): string {
   const { agent, run, holder, trouble, next, title, instructions, options, wait } = shown
   const lines: [string, string | null][] = [
     ['agent', agent.path === agent.id ? agent.id : `${agent.path} (${agent.id})`],
@@ -45,7 +57,7 @@ export function describeAgent(shown: ShownAgent, remedy?: string): string {
       agent.parent === null ? null : `${agent.path.split('/').slice(0, -1).join('/')} (${agent.parent})`,
     ],
     ['title', title],
-    ['status', statusText(shown)],
+    ['status', statusText(shown, status)],
     ['state', `${agent.state}, ${agent.last_seq} ${agent.last_seq === 1 ? 'record' : 'records'} in the log`],
     ['moved to', agent.moved_to ?? null],
     [
@@ -61,7 +73,7 @@ export function describeAgent(shown: ShownAgent, remedy?: string): string {
       index === 0 ? 'metadata' : '',
       `${key}: ${firstLine(value)}`,
     ]),
-    ...remindersText(shown),
+    ...remindersText(shown, timeText),
     [
       'watched by',
       shown.watchers.length === 0
@@ -70,20 +82,20 @@ export function describeAgent(shown: ShownAgent, remedy?: string): string {
             .map(({ from, on, once }) => `${from} (${on.join(', ')}${once ? ', once' : ''})`)
             .join('; '),
     ],
-    ['created', readableTime(agent.created_at)],
-    ['updated', readableTime(agent.updated_at)],
+    ['created', timeText(agent.created_at)],
+    ['updated', timeText(agent.updated_at)],
     [
       'held by',
       holder === null
         ? null
-        : `pid ${holder.pid} on ${holder.host} since ${readableTime(holder.since)} (${holder.command})`,
+        : `pid ${holder.pid} on ${holder.host} since ${timeText(holder.since)} (${holder.command})`,
     ],
     ['inbox', agent.inbox === 0 ? null : `${agent.inbox} pending`],
     [
       'latest turn',
       run === null
         ? 'none yet'
-        : `${run.status}, started ${readableTime(run.started_at)}${run.ended_at === null ? '' : `, ended ${readableTime(run.ended_at)}`}`,
+        : `${run.status}, started ${timeText(run.started_at)}${run.ended_at === null ? '' : `, ended ${timeText(run.ended_at)}`}`,
     ],
     ...shown.doing.map(({ tool, input, started_at }): [string, string] => [
       'doing',
@@ -92,7 +104,7 @@ export function describeAgent(shown: ShownAgent, remedy?: string): string {
     ['reason', trouble],
     ['usage', shown.usage === null || shown.usage.runs === 0 ? null : totalText(shown.usage)],
     ...(wait === null ? [] : asksText(wait)),
-    ...(wait === null ? [] : [waitText(wait, agent.status)]),
+    ...(wait === null ? [] : [waitText(wait, agent.status, timeText)]),
     replyText(shown),
     ['next', next],
   ]
@@ -114,16 +126,22 @@ function asksText(wait: WaitView): [string, string][] {
   })
 }
 
-function statusText({ agent, hold, gate }: ShownAgent): string {
-  const permits =
-    gate.permits === 0 ? '' : `, ${gate.permits} ${gate.permits === 1 ? 'turn' : 'turns'} permitted`
-  return `${agent.status}${hold ? ', on hold' : ''}${gate.gated ? `, gated${permits}` : ''}`
+function statusText({ agent, hold, gate }: ShownAgent, word: string = agent.status): string {
+  const { gated, permits } = gate
+  return [
+    word,
+    hold && word !== 'held' ? 'on hold' : '',
+    gated && word !== 'gated' ? 'gated' : '',
+    gated && permits > 0 ? `${permits} ${permits === 1 ? 'turn' : 'turns'} permitted` : '',
+  ]
+    .filter(Boolean)
+    .join(', ')
 }
 
-function remindersText({ reminders }: ShownAgent): [string, string][] {
+function remindersText({ reminders }: ShownAgent, timeText: TimeText): [string, string][] {
   return reminders.map(({ due_at, every_ms, content }, index) => [
     index === 0 ? 'reminders' : '',
-    `${readableTime(due_at)}${every_ms === null ? '' : `, every ${every_ms / 1000} s`}: ${firstLine(content)}`,
+    `${timeText(due_at)}${every_ms === null ? '' : `, every ${every_ms / 1000} s`}: ${firstLine(content)}`,
   ])
 }
 
@@ -131,9 +149,10 @@ function remindersText({ reminders }: ShownAgent): [string, string][] {
 function waitText(
   { kind, token_id, deadline_at, not_before }: WaitView,
   status: Status,
+  timeText: TimeText,
 ): [label: string, text: string] {
-  if (kind === 'not_before') return ['waits until', readableTime(not_before ?? '')]
-  const awaited = `${awaitedThing({ kind })} until ${readableTime(deadline_at ?? '')}`
+  if (kind === 'not_before') return ['waits until', timeText(not_before ?? '')]
+  const awaited = `${awaitedThing({ kind })} until ${timeText(deadline_at ?? '')}`
   return status === 'waiting'
     ? ['waits for', `${awaited}, token ${token_id}`]
     : ['waited for', `${awaited}: none came in time`]

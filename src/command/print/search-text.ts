@@ -1,8 +1,8 @@
 /** The output of `search`: a heading for each agent, and a line for each record. */
-import { readableTime } from '../../clock.js'
+import { localTime, readableTime } from '../../clock.js'
 import type { SearchMatch } from '../../schema/output-overview.js'
 import { oneLine, printableText } from '../output.js'
-import { displayWidth, fitted } from './width.js'
+import { displayWidth, ellipsis, fitted } from './width.js'
 
 export interface SearchTextOptions {
   /** Undefined: not at a terminal. */
@@ -25,14 +25,14 @@ export class SearchText {
 
   private line({ ts, role, tool, snippet, match: [start, end] }: SearchMatch): string {
     const { columns } = this.options
-    const head = `  ${columns === undefined ? readableTime(ts) : localTime(ts)}  ${role === 'operator' ? 'you' : (tool ?? role)}: `
+    const head = `  ${columns === undefined ? readableTime(ts) : localTime(ts).slice(0, -3)}  ${role === 'operator' ? 'you' : (tool ?? role)}: `
     if (columns === undefined) return head + snippet
     const room = Math.max(20, columns - displayWidth(head))
     // The match comes into view if the line is too long.
     const from =
       displayWidth(snippet.slice(0, end)) > room - 4 ? Math.max(0, start - Math.floor(room / 3)) : 0
     const clean = (part: string): string => printableText(part.replaceAll('\t', ' '), { isTTY: true })
-    const before = (from > 0 ? '…' : '') + clean(snippet.slice(from, start))
+    const before = (from > 0 ? ellipsis() : '') + clean(snippet.slice(from, start))
     const found = clean(snippet.slice(start, end))
     const shown = fitted(before + found + clean(snippet.slice(end)), room)
     const foundEnd = before.length + found.length
@@ -47,9 +47,3 @@ export class SearchText {
 
 const BOLD: [string, string] = ['\u001b[1m', '\u001b[22m']
 const FOUND: [string, string] = ['\u001b[31;1m', '\u001b[39;22m']
-
-function localTime(iso: string): string {
-  const at = new Date(iso)
-  const two = (count: number): string => String(count).padStart(2, '0')
-  return `${at.getFullYear()}-${two(at.getMonth() + 1)}-${two(at.getDate())} ${two(at.getHours())}:${two(at.getMinutes())}`
-}

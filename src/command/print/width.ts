@@ -1,5 +1,7 @@
 /** The columns that text takes in a terminal, where East Asian characters and emoji are two columns wide. */
 
+import { isAscii } from '../output.js'
+
 const ASCII = /^[\x20-\x7e]*$/
 const MARKS_ONLY = /^\p{Mark}+$/u
 const WIDE =
@@ -12,14 +14,18 @@ export function displayWidth(text: string): number {
 /** The beginning of the text that fits, with an ellipsis if something is left out. */
 export function fitted(text: string, columns: number): string {
   if (displayWidth(text) <= columns) return text
-  const ellipsis = isUnicode() ? '…' : '...'
-  let [line, left] = ['', columns - ellipsis.length]
+  const end = ellipsis()
+  let [line, left] = ['', columns - end.length]
   for (const character of charactersOf(text)) {
     left -= widthOf(character)
     if (left < 0) break
     line += character
   }
-  return (line.trimEnd() + ellipsis).slice(0, Math.max(columns, 0))
+  return (line.trimEnd() + end).slice(0, Math.max(columns, 0))
+}
+
+export function ellipsis(): string {
+  return isAscii() ? '...' : '…'
 }
 
 export function paddedTo(text: string, columns: number): string {
@@ -33,9 +39,4 @@ function charactersOf(text: string): string[] {
 
 function widthOf(character: string): number {
   return MARKS_ONLY.test(character) ? 0 : WIDE.test(character) ? 2 : 1
-}
-
-/** Whether the locale can show characters beyond ASCII. */
-function isUnicode({ LC_ALL, LC_CTYPE, LANG } = process.env as Record<string, string | undefined>): boolean {
-  return /utf-?8/i.test(LC_ALL || LC_CTYPE || LANG || '')
 }
