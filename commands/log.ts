@@ -2,6 +2,7 @@ import * as Flags from '@oclif/core/flags'
 import { localTime } from '../src/clock.js'
 import { BaseCommand } from '../src/command/base.js'
 import { agent, pattern, since } from '../src/command/flags.js'
+import { columnsOf } from '../src/command/print/hanging.js'
 import { describeRecord, entryText, shownFilter } from '../src/command/print/transcript.js'
 import { type LogRequest, readLog } from '../src/operations/read-log.js'
 import { readRecordText } from '../src/session/read.js'
@@ -92,7 +93,7 @@ export default class Log extends BaseCommand {
       import('../src/command/print/log-page.js'),
       import('../src/command/page.js'),
     ])
-    const { columns = 80 } = process.stdout
+    const columns = columnsOf(process.stdout)
     // An entry that was searched for shows the place that was found.
     const folds = !all && grep === undefined
     const page = new LogPage({ columns, folds, isColoured: !process.env.NO_COLOR })

@@ -1,5 +1,6 @@
 import * as Args from '@oclif/core/args'
 import { BaseCommand } from '../src/command/base.js'
+import { terminalColumns } from '../src/command/print/hanging.js'
 import { providersText } from '../src/command/print/providers-text.js'
 import { listProviders } from '../src/provider/listing.js'
 
@@ -16,10 +17,9 @@ export default class Providers extends BaseCommand {
     if (args.provider !== undefined) registry.checkName(args.provider)
     const isListed = (name: string): boolean => args.provider === undefined || name === args.provider
     const providers = await listProviders(registry, isListed)
-    const { isTTY, columns = 80 } = process.stdout
     const available = registry.available().map(({ directory: _, ...facts }) => facts)
     const addable = args.provider === undefined ? available : []
-    const width = isTTY === true ? columns : Number.POSITIVE_INFINITY
+    const width = terminalColumns() ?? Number.POSITIVE_INFINITY
     const text = providersText(providers, addable, width, (variable) => Boolean(process.env[variable]))
     this.printObject({ providers, available }, text)
   }

@@ -2,6 +2,7 @@ import * as Args from '@oclif/core/args'
 import * as Flags from '@oclif/core/flags'
 import { BaseCommand } from '../src/command/base.js'
 import { since } from '../src/command/flags.js'
+import { terminalColumns } from '../src/command/print/hanging.js'
 import { SearchText } from '../src/command/print/search-text.js'
 import { searchHome } from '../src/operations/search.js'
 
@@ -30,11 +31,8 @@ export default class Search extends BaseCommand {
     const { args, flags } = await this.parse(Search)
     const store = this.openForRead()
     if (store === undefined) return
-    const isTerminal = process.stdout.isTTY === true && process.env.TERM !== 'dumb'
-    const text = new SearchText({
-      columns: isTerminal ? (process.stdout.columns ?? 80) : undefined,
-      isColoured: isTerminal && !process.env.NO_COLOR,
-    })
+    const columns = terminalColumns()
+    const text = new SearchText({ columns, isColoured: columns !== undefined && !process.env.NO_COLOR })
     const isMeant = agentFilter(flags.agent)
     const request = { text: args.text, since: flags.since, isMeant, isRead: () => this.isRead }
     const damage = await searchHome(store, request, (match) => {

@@ -1,6 +1,7 @@
 /** `--watch`: draws a screen again when it has changed, until Ctrl-C. */
 import { clock, sleep } from '../clock.js'
 import { SubstratError } from '../errors.js'
+import { columnsOf } from './print/hanging.js'
 
 const PAUSE_MS_MIN = 500
 
@@ -17,8 +18,7 @@ export function refuseWithoutTerminal(isJson: boolean): void {
 
 /** The size of the terminal. One row stays free for the cursor. */
 export function terminalSize(): { columns: number; rows: number } {
-  const { columns = 80, rows = 24 } = process.stdout
-  return { columns, rows: rows - 1 }
+  return { columns: columnsOf(process.stdout), rows: (process.stdout.rows || 24) - 1 }
 }
 
 /** `isOpen` is false once the terminal is gone. A home with very many agents is read less often. */

@@ -26,7 +26,10 @@ export function hanging(
 
 /** Undefined if stdout is not a terminal. */
 export function terminalColumns(): number | undefined {
-  return process.stdout.isTTY === true && process.env.TERM !== 'dumb'
-    ? (process.stdout.columns ?? 80)
-    : undefined
+  return process.stdout.isTTY === true && process.env.TERM !== 'dumb' ? columnsOf(process.stdout) : undefined
+}
+
+/** A terminal that does not know its size has 0 columns. */
+export function columnsOf({ columns }: { columns?: number }): number {
+  return columns || 80
 }
