@@ -47,8 +47,11 @@ export class AgentLease implements Lease {
   get mailIds(): string[] {
     const first = this.firstMailIds
     this.firstMailIds = undefined
+    const { agentId, shared } = this
     return (
-      first ?? call(this.shared, this.agentId, (client) => client.list('mail_ids', this.agentId, 'pending'))
+      first ??
+      shared.client.lookedAt(agentId)?.mail ??
+      call(shared, agentId, (client) => client.list('mail_ids', agentId, 'pending'))
     )
   }
 
@@ -101,7 +104,7 @@ export class AgentLease implements Lease {
   private write(name: string, values: unknown[]): void {
     const { key, lease, deadlineMs } = this.held
     call(this.shared, this.agentId, (client) =>
-      client.call(name, [key, lease, ...values], { untilMs: deadlineMs }),
+      client.callAndLook(key, name, [key, lease, ...values], { untilMs: deadlineMs }),
     )
   }
 }

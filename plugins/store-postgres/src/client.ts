@@ -1,12 +1,15 @@
 /** Executes statements for a caller that blocks until the answer is there. */
 import { join } from 'node:path'
 import { MessageChannel, type MessagePort, receiveMessageOnPort, Worker } from 'node:worker_threads'
+import { Looked } from './looked.js'
 import type { Answer, Failure, HeldLease, Request, Row, WorkerSettings } from './protocol.js'
 import { uptimeMs } from './uptime.js'
 
 /** How long a statement without a lease is sent again after a broken connection. */
 const PATIENCE_MS = 10_000
 const SLOTS = 4096
+const GREETING_MS_MAX = 1000
+const GREETING_STATEMENTS_MAX = 2
 /** Beside the bundle of this module. */
 const WORKER = 'worker.cjs'
 
@@ -19,6 +22,12 @@ export class StatementError extends Error {
   }
 }
 
+export interface CallOptions {
+  isWrite?: boolean
+  /** The end of the lease that it needs. */
+  untilMs?: number
+}
+
 type FromWorker = { answer: Answer } | { changed: string }
 
 export class Client {
@@ -27,6 +36,9 @@ export class Client {
   private readonly answered = new Int32Array(new SharedArrayBuffer(4))
   private readonly port: MessagePort
   private readonly leases = new Map<number, HeldLease>()
+  private readonly looked = new Looked()
+  private statements = 0
+  private greeting: { hello: Row | undefined; statement: number; atMs: number } | undefined
   private readonly watchers = new Map<string, Set<() => void>>()
 
   constructor(
@@ -48,10 +60,48 @@ export class Client {
     port1.unref()
   }
 
-  /** The rows of a function's result. `untilMs`: the end of the lease that it needs. */
-  call(name: string, values: unknown[], { isWrite = true, untilMs = uptimeMs() + PATIENCE_MS } = {}): Row[] {
-    const places = values.map((_, index) => `$${index + 1}`).join(', ')
-    const text = `select * from substrat.${name}(${places})`
+  /** The rows of a function's result. */
+  call(name: string, values: unknown[], options: CallOptions = {}): Row[] {
+    return this.execute(`select * from ${invocation(name, values)}`, values, options)
+  }
+
+  /** The facts of the home. A command opens its home several times at its start: they are read once. */
+  hello(): Row | undefined {
+    const { greeting } = this
+    const isFresh =
+      greeting !== undefined &&
+      this.statements - greeting.statement <= GREETING_STATEMENTS_MAX &&
+      performance.now() - greeting.atMs < GREETING_MS_MAX
+    if (isFresh) return greeting.hello
+    const [hello] = this.read('hello')
+    this.greeting = { hello, statement: this.statements, atMs: performance.now() }
+    return hello
+  }
+
+  /** After a change of the settings. */
+  forgetHello(): void {
+    this.greeting = undefined
+  }
+
+  /** Calls a function without a result. What the agent's holder asks for next comes with the answer: `lookedAt`. */
+  callAndLook(agentId: string, name: string, values: unknown[], options: CallOptions = {}): void {
+    const look = `substrat.look($${values.length + 1}, done::text)`
+    const text = `select look.* from ${invocation(name, values)} done, lateral ${look} look`
+    const [row] = this.execute(text, [...values, agentId], options)
+    this.looked.note(agentId, row, this.statements)
+  }
+
+  /** The mail and the stop requests of the agent, if the last statement has just brought them. */
+  lookedAt(agentId: string): ReturnType<Looked['of']> {
+    return this.looked.of(agentId, this.statements)
+  }
+
+  private execute(
+    text: string,
+    values: unknown[],
+    { isWrite = true, untilMs = uptimeMs() + PATIENCE_MS }: CallOptions,
+  ): Row[] {
+    this.statements += 1
     const before = Atomics.load(this.answered, 0)
     this.post({ kind: 'statement', statement: { text, values, untilMs } })
     Atomics.wait(this.answered, 0, before)
@@ -95,6 +145,12 @@ export class Client {
     this.postLeases()
   }
 
+  /** The agent that this process holds, if it is one. */
+  heldAgent(): string | undefined {
+    const agents = [...this.leases.values()].filter(({ kind }) => kind === 'agent')
+    return agents.length === 1 ? agents[0]?.key : undefined
+  }
+
   drop(slot: number): void {
     if (this.leases.delete(slot)) this.postLeases()
   }
@@ -130,6 +186,10 @@ export class Client {
   private post(request: Request): void {
     this.port.postMessage(request)
   }
+}
+
+function invocation(name: string, values: unknown[]): string {
+  return `substrat.${name}(${values.map((_, index) => `$${index + 1}`).join(', ')})`
 }
 
 /** The bytes of a column. A message between threads brings them as a Uint8Array. */

@@ -18,7 +18,7 @@ function open(kit: StoreKit, url: string, password: string | undefined): Store {
   const client = clients.get(url) ?? new Client(url, secret, leaseMs(kit))
   clients.set(url, client)
   const shared: Shared = { kit, client, url, asserted: undefined }
-  const [hello] = explained(kit, { url }, () => client.read('hello'))
+  const hello = explained(kit, { url }, () => client.hello())
   const unusable = (code: 'HOME_UNUSABLE' | 'UNKNOWN_FORMAT', why: string, hint: string) =>
     new kit.SubstratError(code, `the home at ${url} ${why}`, { hint, facts: { home: url } })
   const init = 'make or migrate it: substrat store init'

@@ -23,7 +23,7 @@ export class RemoteMail implements Mail {
   }
 
   ids(to: string): string[] {
-    return this.idsIn(to, 'pending')
+    return this.shared.client.lookedAt(to)?.mail ?? this.idsIn(to, 'pending')
   }
 
   read(to: string, messageId: string): Unframed | undefined {

@@ -43,9 +43,9 @@ export function requestsOf(shared: Shared): Requests {
     remove: (agentId, runId, verb) =>
       void call(shared, agentId, (client) => client.call('remove_request', [agentId, runId, verb])),
     watch: (agentId, onRequests) => {
-      const look = (): void => onRequests(requestsTo(agentId))
-      const watch = shared.client.watch(agentId, look)
-      look()
+      const watch = shared.client.watch(agentId, () => onRequests(requestsTo(agentId)))
+      const looked = shared.client.lookedAt(agentId)
+      onRequests(looked === undefined ? requestsTo(agentId) : requestsIn(looked.requests))
       return watch
     },
   }

@@ -1,23 +1,29 @@
 /** The snapshots of very many agents, read by one statement. */
 import type { KnownEnd, PeekedSnapshot } from 'substrat/store'
-import { bytesOf } from './client.js'
 import { call, type Shared } from './rights.js'
 
+/** The SQLSTATE of bytes that are no text. */
+const NO_TEXT = '22021'
+
 interface Peeked {
-  snapshot: Buffer
-  lastOffset: number
+  snapshot: string
+  last_offset: number
   /** The last record of the log. */
-  tail: Buffer
+  tail: string
 }
 
 export class Peeks {
-  private ahead: string[] = []
+  private ahead: ReadonlySet<string> = new Set()
+  private isOfAll = false
   private found: Map<string, Peeked> | undefined
 
   constructor(private readonly shared: Shared) {}
 
-  readAhead(agentIds: string[]): void {
-    this.ahead = agentIds
+  /** `all`: the ids of all agents, if they were read before. */
+  readAhead(agentIds: string[], all: string[]): void {
+    this.ahead = new Set(agentIds)
+    this.isOfAll =
+      agentIds.length > 0 && agentIds.length === all.length && all.every((id) => this.ahead.has(id))
     this.found = undefined
   }
 
@@ -29,7 +35,11 @@ export class Peeks {
     const { beginsWith, damageOf, recordHead, LF, SUFFIX_BYTES } = this.shared.kit
     const peeked = this.take(agentId)
     if (peeked === undefined) return undefined
-    const { snapshot, lastOffset, tail } = peeked
+    const { last_offset: lastOffset } = peeked
+    const [snapshot, tail] = [peeked.snapshot, peeked.tail].map((text) => Buffer.from(text)) as [
+      Buffer,
+      Buffer,
+    ]
     const head = heads.find((each) => beginsWith(snapshot, each))
     const length = snapshot.length - 1
     if (head === undefined || damageOf(snapshot, head, length) !== undefined) return undefined
@@ -44,22 +54,22 @@ export class Peeks {
   }
 
   private take(agentId: string): Peeked | undefined {
-    const isAhead = this.ahead.includes(agentId)
-    if (!isAhead) return this.fetch([agentId]).get(agentId)
-    this.found ??= this.fetch(this.ahead)
+    if (!this.ahead.has(agentId)) return this.fetch([agentId]).get(agentId)
+    this.found ??= this.fetch(this.isOfAll ? null : [...this.ahead])
     const peeked = this.found.get(agentId)
     // A second look at the same agent reads it again.
     this.found.delete(agentId)
     return peeked
   }
 
-  private fetch(ids: string[]): Map<string, Peeked> {
-    const rows = call(this.shared, undefined, (client) => client.read('peek_agents', ids))
-    return new Map(
-      rows.map(({ id, snapshot, last_offset, tail }) => [
-        id as string,
-        { snapshot: bytesOf(snapshot), lastOffset: Number(last_offset), tail: bytesOf(tail) },
-      ]),
-    )
+  /** None if one of them is damaged: then each is opened. */
+  private fetch(ids: string[] | null): Map<string, Peeked> {
+    try {
+      const rows = call(this.shared, undefined, (client) => client.read('peek_agents', ids))
+      return new Map(rows.map((row) => [row.id as string, row as unknown as Peeked]))
+    } catch (error) {
+      if ((error as { facts?: { sqlstate?: string } }).facts?.sqlstate === NO_TEXT) return new Map()
+      throw error
+    }
   }
 }

@@ -69,11 +69,14 @@ export class HeldRight implements Right {
   async release(): Promise<void> {
     if (this.isOver) return
     const { kind, key, lease, deadlineMs } = this
+    const holder = this.shared.client.heldAgent()
     this.end()
     try {
       const options = { untilMs: deadlineMs }
       const { client } = this.shared
       if (kind === 'agent') client.call('release', [key, lease], options)
+      else if (kind === 'thing' && holder !== undefined)
+        client.callAndLook(holder, 'release_hold', [key, lease], options)
       else if (kind === 'thing') client.call('release_hold', [key, lease], options)
       else client.call('end_edge', [lease], options)
     } catch {

@@ -48,6 +48,8 @@ export class PostgresStore implements Store {
   readonly upkeep: Store['upkeep']
   private readonly peeks: Peeks
   private readonly held = new Map<string, HeldRight>()
+  /** Of all agents, when they were read last. */
+  private ids: string[] = []
 
   /** `hello`: the facts of the home, and its settings as they were at that moment. */
   constructor(
@@ -81,7 +83,8 @@ export class PostgresStore implements Store {
   }
 
   agentIds(): string[] {
-    return call(this.shared, undefined, (client) => client.list('agents'))
+    this.ids = call(this.shared, undefined, (client) => client.list('agents'))
+    return this.ids
   }
 
   hasAgent(agentId: string): boolean {
@@ -104,7 +107,7 @@ export class PostgresStore implements Store {
   }
 
   readAhead(agentIds: string[]): void {
-    this.peeks.readAhead(agentIds)
+    this.peeks.readAhead(agentIds, this.ids)
   }
 
   peek<S extends KnownEnd>(
@@ -262,6 +265,7 @@ export class PostgresStore implements Store {
 
   writeConfig(text: string): void {
     this.hello = undefined
+    this.shared.client.forgetHello()
     call(this.shared, undefined, (client) => client.call('write_config', [Buffer.from(text)]))
   }
 

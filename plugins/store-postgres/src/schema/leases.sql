@@ -52,19 +52,29 @@ language sql stable security definer set search_path = pg_catalog, pg_temp as $$
       (select max(c.first_byte) from substrat.batch c where c.agent_id = p_agent and c.first_byte <= p_from), 0)
 $$;
 
--- An agent at one moment, with the end of its log: from the last record that its snapshot covers, at most 256 KiB.
+-- An agent at one moment, with its log if that has at most 256 KiB. Of a longer one so much, from the last record that its snapshot
+-- covers.
 create or replace function substrat.open_agent(p_agent uuid)
 returns table (
   snapshot bytea, log_bytes bigint, tail_from bigint, tail bytea,
   lease uuid, holder jsonb, left_ms bigint, mail uuid[], requests text[])
 language sql stable security definer set search_path = pg_catalog, pg_temp as $$
-  select a.snapshot, a.log_bytes, coalesce(a.snapshot_last_offset, 0),
-    substrat.log_bytes(
-      a.id, coalesce(a.snapshot_last_offset, 0), least(a.log_bytes, coalesce(a.snapshot_last_offset, 0) + 262144)),
+  select a.snapshot, a.log_bytes, t.tail_from, substrat.log_bytes(a.id, t.tail_from, least(a.log_bytes, t.tail_from + 262144)),
     a.lease, a.holder, (extract(epoch from a.expires_at - clock_timestamp()) * 1000)::bigint,
     array(select m.message_id from substrat.mail m where m.recipient = a.id and m.state = 'pending' order by 1),
     array(select r.run_id || '.' || r.verb from substrat.request r where r.agent_id = a.id order by 1)
-  from substrat.agent a where a.id = p_agent
+  from substrat.agent a,
+    lateral (select case when a.log_bytes <= 262144 then 0 else coalesce(a.snapshot_last_offset, 0) end as tail_from) t
+  where a.id = p_agent
+$$;
+
+-- What the caller of another function asks for next. p_after: its result, so that it is called before. Volatile: it sees what was
+-- committed while that function waited for a lock.
+create or replace function substrat.look(p_agent uuid, p_after text) returns table (mail uuid[], requests text[])
+language sql volatile security definer set search_path = pg_catalog, pg_temp as $$
+  select
+    array(select m.message_id from substrat.mail m where m.recipient = p_agent and m.state = 'pending' order by 1),
+    array(select r.run_id || '.' || r.verb from substrat.request r where r.agent_id = p_agent order by 1)
 $$;
 
 -- p_dead: a lease whose holder the caller knows to be dead. Without the lease, the answer names its holder.
