@@ -61,6 +61,8 @@ export interface PostgresOptions {
   address?: string
   clients?: string
   settings?: string[]
+  /** It is a standby of this server. */
+  primary?: Postgres
 }
 
 export class Postgres {
@@ -73,6 +75,7 @@ export class Postgres {
   readonly #address: string
   #port = 5432
   #homes = 0
+  #isDead = false
   #template: string | undefined
 
   constructor({
@@ -81,6 +84,7 @@ export class Postgres {
     address = '127.0.0.1',
     clients,
     settings = [],
+    primary,
   }: PostgresOptions = {}) {
     this.#address = address
     this.#settings = [`fsync=${isDurable ? 'on' : 'off'}`, ...settings]
@@ -88,19 +92,11 @@ export class Postgres {
       chmodSync(this.directory, 0o755)
       chownSync(this.directory, this.#as.uid, this.#as.gid)
     }
-    this.#run(
-      'initdb',
-      '-D',
-      this.#data,
-      '-U',
-      'postgres',
-      '-A',
-      'trust',
-      '--no-sync',
-      '-E',
-      'UTF8',
-      '--locale=C',
-    )
+    if (primary === undefined) {
+      const user = ['-U', 'postgres', '-A', 'trust', '-E', 'UTF8', '--locale=C']
+      this.#run('initdb', '-D', this.#data, ...user, '--no-sync')
+    } else
+      primary.program('pg_basebackup', ['-D', this.#data, '-R', '-X', 'stream', '-c', 'fast', '--no-sync'])
     if (hasTls) this.#serveTls()
     if (clients !== undefined)
       appendFileSync(path.join(this.#data, 'pg_hba.conf'), `hostssl all all ${clients} trust\n`)
@@ -169,6 +165,7 @@ export class Postgres {
   }
 
   start(): void {
+    this.#isDead = false
     const settings = [
       `port=${this.#port}`,
       `listen_addresses=${this.#port === 5432 ? "''" : this.#address}`,
@@ -194,10 +191,20 @@ export class Postgres {
     this.#run('pg_ctl', '-D', this.#data, '-w', '-m', 'immediate', 'stop')
   }
 
-  /** Kills the server, and starts it again as soon as its processes are gone. */
-  async crash(): Promise<void> {
+  kill(): void {
     const [pid] = readFileSync(path.join(this.#data, 'postmaster.pid'), 'utf8').split('\n')
     process.kill(Number(pid), 'SIGKILL')
+    this.#isDead = true
+  }
+
+  /** From now on the standby is a primary. */
+  promote(): void {
+    this.#run('pg_ctl', '-D', this.#data, '-w', 'promote')
+  }
+
+  /** Kills the server, and starts it again as soon as its processes are gone. */
+  async crash(): Promise<void> {
+    this.kill()
     for (;;) {
       try {
         return this.start()
@@ -209,7 +216,7 @@ export class Postgres {
   }
 
   remove(): void {
-    this.stop()
+    if (!this.#isDead) this.stop()
     for (const folder of [this.directory, this.#files]) rmSync(folder, { recursive: true })
   }
 
