@@ -10,6 +10,17 @@ import { waitFor } from '../support/wait.js'
 
 const LEASE_MS = 3000
 
+/** Ignores every signal that it can, and then writes its process id. */
+const STUBBORN =
+  '$SIG{$_} = "IGNORE" for grep { !/KILL|STOP|CHLD/ } keys %SIG; open F, ">", $ARGV[0]; print F "$$\\n"; close F; sleep 600'
+/** What a program does to outlive its group. */
+const ESCAPES: Record<string, string> = {
+  'ignores signals': `exec perl -e '${STUBBORN}' FILE`,
+  'begins a session of its own': `setsid perl -e '${STUBBORN}' FILE & sleep 600; true`,
+  'forks twice, in a session of its own, without any of its files': `perl -MPOSIX -e 'fork and exit; POSIX::setsid(); fork and exit; POSIX::close($_) for 0 .. 255; chdir "/"; ${STUBBORN}' FILE & sleep 600; true`,
+  'is the orphan of a program that has ended': `(perl -e '${STUBBORN}' FILE &); sleep 600`,
+}
+
 describe.skipIf(whyNoPostgres() !== undefined || process.platform !== 'linux')(
   'the program of a turn',
   () => {
@@ -30,10 +41,13 @@ describe.skipIf(whyNoPostgres() !== undefined || process.platform !== 'linux')(
     })
 
     /** A turn with a program that ignores signals. */
-    async function runningTurn(home: string): Promise<{ holder: ChildProcess; program: number }> {
+    async function runningTurn(
+      home: string,
+      script = 'trap "" TERM; echo $$ > FILE; sleep 600; sleep 600',
+    ): Promise<{ holder: ChildProcess; program: number }> {
       const file = path.join(scratch, home)
       const env = environment(home)
-      const command = `command=trap "" TERM; echo $$ > ${file}; sleep 600; sleep 600`
+      const command = `command=${script.replaceAll('FILE', file)}`
       const args = ['spawn', '--name', 'worker', '--provider', 'exec', '--option', command]
       expect(spawnSync(process.execPath, [RUN, ...args], { env }).status).toBe(0)
       const holder = spawn(process.execPath, [RUN, 'send', 'worker', 'go'], { env, stdio: 'ignore' })
@@ -76,6 +90,21 @@ describe.skipIf(whyNoPostgres() !== undefined || process.platform !== 'linux')(
       expect([recovered.status, recovered.stderr]).toEqual([6, expect.stringContaining('its process died')])
       const shown = spawnSync(process.execPath, [RUN, 'show', 'worker', '--json'], { env: environment(home) })
       expect(JSON.parse(String(shown.stdout)).agent.status).toContain('interrupted')
+    })
+
+    test.each(Object.entries(ESCAPES))(
+      'dies with the lease of a stopped holder if it %s',
+      async (_, script) => {
+        const { holder, program } = await runningTurn(await server.newHome(), script)
+        holder.kill('SIGSTOP')
+        await waitFor(() => !isAlive(program), 'the death of the program')
+      },
+    )
+
+    test.each(Object.entries(ESCAPES))('dies with its holder if it %s', async (_, script) => {
+      const { holder, program } = await runningTurn(await server.newHome(), script)
+      holder.kill('SIGKILL')
+      await waitFor(() => !isAlive(program), 'the death of the program')
     })
 
     test('dies when another process has the lease', async () => {

@@ -2,15 +2,18 @@
  * Calls of commands are lost, before and after the server has executed them, and commands are killed there. `npm run test:labs` loses
  * the answers of the calls that change something; LOST_CALLS=all loses every call, both ways.
  */
-import { mkdtempSync, rmSync } from 'node:fs'
+import { mkdtempSync, readFileSync, rmSync } from 'node:fs'
 import os from 'node:os'
 import path from 'node:path'
 import { afterAll, beforeAll, describe, expect, test } from 'vitest'
 import { Postgres, whyNoPostgres } from '../support/postgres.js'
 import { type Fault, type Loss, PostgresProxy } from '../support/postgres-proxy.js'
-import { type Answer, COMMANDS, FaultyHome } from './faults/home.js'
+import { type Answer, COMMANDS, FaultyHome, NO_CALLS } from './faults/home.js'
 import { anonymousText, conversationsOf, viewOf } from './faults/view.js'
 
+const MANIFEST = JSON.parse(
+  readFileSync(path.join(import.meta.dirname, '../../oclif.manifest.json'), 'utf8'),
+) as { commands: Record<string, unknown> }
 const IS_ALL = process.env.LOST_CALLS === 'all'
 const LOSSES: Loss[] = IS_ALL ? ['unsent', 'unanswered'] : ['unanswered']
 const CHANGES =
@@ -30,6 +33,14 @@ function faultsIn(calls: string[]): Fault[] {
 function place({ at, loss }: Fault, calls: string[]): string {
   return `${loss} call ${at}, ${calls[at - 1]}`
 }
+
+test('the calls of each command are lost, or the reason is named', () => {
+  const ids = Object.keys(MANIFEST.commands)
+  const lost = Object.values(COMMANDS).map(([first = '', second = '']) =>
+    ids.includes(`${first}:${second}`) ? `${first}:${second}` : first,
+  )
+  expect([...new Set([...lost, ...Object.keys(NO_CALLS)])].sort()).toEqual(ids.sort())
+})
 
 describe.skipIf(whyNoPostgres() !== undefined)('a home in PostgreSQL', () => {
   const root = mkdtempSync(path.join(os.tmpdir(), 'lost-calls-'))

@@ -117,6 +117,10 @@ export const LEASE_FACTS: Facts = {
     await bench.append(await bench.agent(), { format: before - 1 })
     demand((await format()) === before)
   },
+  'a snapshot of a longer log is refused at the end of a visit': async (bench) => {
+    const { id, lease } = await bench.agent()
+    await raises('SBEND', bench.call('rest', [id, lease, Buffer.from('{}'), 5, 0, false]))
+  },
   'a blob of a holder that is just being replaced is refused': async (bench) => {
     const held = await bench.agent()
     const write = bench.crossing(

@@ -141,6 +141,12 @@ export const MUTATIONS: Mutation[] = [
     breaks: ['an append of an older program does not lower the format of the home'],
   },
   {
+    in: 'rest',
+    drop: 'if p_snapshot_log_bytes > v_end then',
+    put: 'if false then',
+    breaks: ['a snapshot of a longer log is refused at the end of a visit'],
+  },
+  {
     in: 'assert_lease',
     drop: ' for update',
     breaks: ['a blob of a holder that is just being replaced is refused'],

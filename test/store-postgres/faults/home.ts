@@ -6,6 +6,10 @@ import { type Postgres, RUN } from '../../support/postgres.js'
 
 /** Interrupts its first turn. The next one, in the same workspace, replies. */
 const DIES_ONCE = '[ -e died ] || { touch died; kill -9 $PPID; }; echo back'
+const CURIOUS = {
+  responses: [{ tools: [{ name: 'ask_operator', input: { question: 'Which colour?' } }] }, { say: 'done' }],
+}
+const FAILS = { responses: [{ fail: { type: 'invalid' } }, { say: 'done' }] }
 const ASKS = { responses: [{ tools: [{ name: 'shell', input: { command: 'echo hi' } }] }, { say: 'done' }] }
 
 /** The commands whose calls are lost, by name. Each can be repeated: then it changes nothing, or fails. */
@@ -29,9 +33,44 @@ export const COMMANDS: Record<string, string[]> = {
   remove: ['remove', 'gone'],
   fork: ['fork', 'notes', '--name', 'copy'],
   set: ['set', 'notes', '--model', 'other'],
-  config: ['config', 'set', 'max_steps', '7'],
+  config: ['config', 'set', 'slots_max', '7'],
   inbox: ['inbox', '--take'],
   import: ['import', 'notes.bundle', '--name', 'imported'],
+  answer: ['answer', 'curious', 'blue', '--key', 'k5'],
+  retry: ['retry', 'failed'],
+  'token rotate': ['token', 'rotate', 'asks'],
+  prune: ['prune', '--older-than', '1s'],
+  'config unset': ['config', 'unset', 'slots_max'],
+  'doctor --rebuild': ['doctor', '--rebuild'],
+  wait: ['wait', 'queued'],
+  list: ['list', '--all'],
+  show: ['show', 'notes'],
+  log: ['log', 'notes', '--all'],
+  tree: ['tree'],
+  search: ['search', 'first'],
+  usage: ['usage'],
+  outbox: ['outbox', 'notes'],
+  'config get': ['config', 'get', 'slots_max'],
+  'config list': ['config', 'list'],
+}
+
+/** The commands whose calls are not lost, with the reason. */
+export const NO_CALLS: Record<string, string> = {
+  acp: 'gives turns as send does',
+  autocomplete: 'reads no home',
+  'channel:run': 'needs a service for conversations; its turns are those of send',
+  complete: 'prints names for a shell, and prints nothing if the home cannot be read',
+  'config:edit': 'writes as config set does, after an editor',
+  'config:path': 'calls nothing',
+  export: 'writes a file on the host; a move marks the agent as terminate does',
+  mcp: 'gives turns as send does',
+  models: 'reads only settings',
+  'notify:test': 'reads only settings',
+  providers: 'reads only settings',
+  'providers:add': 'writes a file on the host',
+  schema: 'reads no home',
+  units: 'reads only settings',
+  unlock: 'removes the locks of files, which a database has not',
 }
 
 export interface Answer {
@@ -49,7 +88,8 @@ export class FaultyHome {
 
   static async make(server: Postgres, workspace: string): Promise<FaultyHome> {
     mkdirSync(workspace, { recursive: true })
-    writeFileSync(path.join(workspace, 'asks.json'), JSON.stringify(ASKS))
+    for (const [name, script] of Object.entries({ asks: ASKS, curious: CURIOUS, fails: FAILS }))
+      writeFileSync(path.join(workspace, `${name}.json`), JSON.stringify(script))
     const home = new FaultyHome(server, workspace, await server.newHome())
     const scripted = (name: string, ...more: string[]) => [
       'spawn',
@@ -71,6 +111,8 @@ export class FaultyHome {
       scripted('gone', 'first'),
       ['terminate', 'gone'],
       scripted('asks', '--option', 'scenario=asks.json', 'go'),
+      scripted('curious', '--option', 'scenario=curious.json', 'go'),
+      scripted('failed', '--option', 'scenario=fails.json', 'go'),
       ['spawn', '--name', 'dead', '--provider', 'exec', '--option', `command=${DIES_ONCE}`, 'go'],
       ['send', 'notes', 'answer me', '--queue'],
       ['deliver', 'notes'],

@@ -203,6 +203,8 @@ create or replace function substrat.rest(
   p_is_owed boolean)
 returns void
 language plpgsql security definer set search_path = pg_catalog, pg_temp as $$
+declare
+  v_end bigint;
 begin
   perform substrat.make_durable();
   perform 1 from substrat.agent a where a.id = p_agent for update;
@@ -212,6 +214,12 @@ begin
   end if;
   perform substrat.assert_lease(p_agent, p_lease);
   if p_snapshot is not null then
+    -- A failover may have lost the end of the log.
+    select a.log_bytes into v_end from substrat.agent a where a.id = p_agent;
+    if p_snapshot_log_bytes > v_end then
+      raise exception 'the log ends at byte %, and the snapshot covers % bytes', v_end, p_snapshot_log_bytes
+        using errcode = 'SBEND';
+    end if;
     update substrat.agent a
       set snapshot = p_snapshot, snapshot_log_bytes = p_snapshot_log_bytes,
         snapshot_last_offset = p_snapshot_last_offset
