@@ -13,7 +13,7 @@ const LEASE_MS = 3000
 /** Ignores every signal that it can, and then writes its process id. */
 const STUBBORN =
   '$SIG{$_} = "IGNORE" for grep { !/KILL|STOP|CHLD/ } keys %SIG; open F, ">", $ARGV[0]; print F "$$\\n"; close F; sleep 600'
-/** What a program does to outlive its group. */
+/** Ways to outlive a process group. */
 const ESCAPES: Record<string, string> = {
   'ignores signals': `exec perl -e '${STUBBORN}' FILE`,
   'begins a session of its own': `setsid perl -e '${STUBBORN}' FILE & sleep 600; true`,

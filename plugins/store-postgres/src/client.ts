@@ -83,7 +83,7 @@ export class Client {
     this.greeting = undefined
   }
 
-  /** Calls a function without a result. What the agent's holder asks for next comes with the answer: `lookedAt`. */
+  /** Calls a function without a result. The answer brings the facts that the agent's holder asks for next: `lookedAt`. */
   callAndLook(agentId: string, name: string, values: unknown[], options: CallOptions = {}): void {
     const look = `substrat.look($${values.length + 1}, done::text)`
     const text = `select look.* from ${invocation(name, values)} done, lateral ${look} look`

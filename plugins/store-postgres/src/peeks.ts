@@ -2,7 +2,7 @@
 import type { KnownEnd, PeekedSnapshot } from 'substrat/store'
 import { call, type Shared } from './rights.js'
 
-/** The SQLSTATE of bytes that are no text. */
+/** The SQLSTATE of bytes that are not text. */
 const NO_TEXT = '22021'
 
 interface Peeked {

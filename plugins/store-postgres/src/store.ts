@@ -48,7 +48,7 @@ export class PostgresStore implements Store {
   readonly upkeep: Store['upkeep']
   private readonly peeks: Peeks
   private readonly held = new Map<string, HeldRight>()
-  /** Of all agents, when they were read last. */
+  /** The agents, when they were listed last. */
   private ids: string[] = []
 
   /** `hello`: the facts of the home, and its settings as they were at that moment. */

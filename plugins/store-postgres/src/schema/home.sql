@@ -22,7 +22,7 @@ language sql stable security definer set search_path = pg_catalog, pg_temp as $$
 $$;
 
 -- The snapshots that cover their whole logs, each with the last record of the log; without p_agents those of all agents. As text,
--- which is half of what bytes would be on the way. Fails if one is no text, which only damage leaves.
+-- which is half of what bytes would be on the way. Fails if one is not text, which only damage leaves.
 drop function if exists substrat.peek_agents(uuid[]);
 create function substrat.peek_agents(p_agents uuid[])
 returns table (id uuid, snapshot text, last_offset bigint, tail text)

@@ -68,7 +68,7 @@ language sql stable security definer set search_path = pg_catalog, pg_temp as $$
   where a.id = p_agent
 $$;
 
--- What the caller of another function asks for next. p_after: its result, so that it is called before. Volatile: it sees what was
+-- The facts that the caller of another function asks for next. p_after: its result, so that it is called before. Volatile: it sees what was
 -- committed while that function waited for a lock.
 create or replace function substrat.look(p_agent uuid, p_after text) returns table (mail uuid[], requests text[])
 language sql volatile security definer set search_path = pg_catalog, pg_temp as $$
