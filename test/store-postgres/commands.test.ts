@@ -1,7 +1,9 @@
 /** Commands on a home in PostgreSQL, as processes. */
-import { type ChildProcess, spawn, spawnSync } from 'node:child_process'
+import { type ChildProcess, execFile, spawn, spawnSync } from 'node:child_process'
+import { promisify } from 'node:util'
 import { afterAll, beforeAll, describe, expect, test } from 'vitest'
 import { Postgres, RUN, whyNoPostgres } from '../support/postgres.js'
+import { PostgresProxy } from '../support/postgres-proxy.js'
 import { waitFor } from '../support/wait.js'
 
 const why = whyNoPostgres()
@@ -48,6 +50,25 @@ describe.skipIf(why !== undefined)('on a home in PostgreSQL', () => {
     ok(home, 'terminate', 'notes')
     ok(home, 'remove', 'notes')
     expect(ok(home, 'list', '--all')).not.toContain('notes')
+  })
+
+  test('a send to a model takes 8 calls of the database, a show 3 and a list 5', async () => {
+    const home = await server.newHome()
+    ok(home, 'spawn', '--name', 'notes', '--provider', 'scripted')
+    ok(home, 'send', 'notes', 'hello')
+    const callsOf = async (...args: string[]): Promise<string[]> => {
+      const proxy = await PostgresProxy.before(server.directory)
+      const env = {
+        ...server.environment(home),
+        SUBSTRAT_HOME: server.url(home, 'postgres', proxy.directory),
+      }
+      await promisify(execFile)(process.execPath, [RUN, ...args], { env })
+      await proxy.close()
+      return proxy.calls
+    }
+    expect(await callsOf('send', 'notes', 'hello')).toHaveLength(8)
+    expect(await callsOf('show', 'notes')).toHaveLength(3)
+    expect(await callsOf('list')).toHaveLength(5)
   })
 
   test('a killed holder under this kernel is replaced at once', async () => {

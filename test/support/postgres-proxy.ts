@@ -67,7 +67,8 @@ export class PostgresProxy {
     }
     client.on('data', (bytes) => {
       for (const { type, body } of asked.read(bytes)) {
-        const name = type === 'P' ? /from substrat\.(\w+)\(/.exec(body.toString('latin1'))?.[1] : undefined
+        const isCall = type === 'P' || type === 'Q'
+        const name = isCall ? /from substrat\.(\w+)\(/.exec(body.toString('latin1'))?.[1] : undefined
         if (name === undefined) continue
         this.calls.push(name)
         if (this.calls.length !== this.fault?.at) continue
