@@ -1,5 +1,5 @@
 // npm run stress:outbound -- [--only notify,channel,telegram] [--messages 1000] [--seed 1]
-// Runs the tests of what leaves the machine, with many messages. Exits 1 if one of them fails.
+// Runs the tests of notifications and channels, with many messages. Exits 1 if one of them fails.
 import { spawn } from 'node:child_process'
 import { parseArgs } from 'node:util'
 import { repository } from './support/lab.js'

@@ -149,6 +149,7 @@ const WITHIN_OPERATIONS = [
   'spawn send',
   'terminate cancel',
   'terminate stop-agent',
+  'tree list-and-show',
   'wait stuck',
 ]
 

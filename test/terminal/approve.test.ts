@@ -168,10 +168,8 @@ describe.concurrent('approve --edits', () => {
   test('runs the calls with the arguments of a file', async () => {
     const house = new House()
     const { id } = await parked(house)
-    const { token_id, asks } = house.records(id).find(({ kind }) => kind === 'run.waiting') as {
-      token_id: string
-      asks: [{ call_id: string }]
-    }
+    const waiting = house.records(id).find(({ kind }) => kind === 'run.waiting')
+    const { token_id, asks } = waiting as unknown as { token_id: string; asks: [{ call_id: string }] }
     const [{ call_id }] = asks
     const file = house.write('edits.json', JSON.stringify([{ call_id, input: { command: 'echo edited' } }]))
     await house.ok('approve', 'a', token_id, '--edits', file)
