@@ -56,6 +56,18 @@ describe('a message', () => {
     expect(threadAgents(store).map(({ state }) => state)).toEqual(['terminated', 'suspended'])
   })
 
+  test('is ignored if the plugin refuses it, and the reason is printed', async () => {
+    const [store, platform] = [tempStore(), await newPlatform()]
+    platform.answer = (request, response) => {
+      const refused = request.url?.includes('after=0') ? [{ sender: 'ann', why: 'it is forged' }] : []
+      response.end(JSON.stringify({ messages: [], refused, cursor: '1' }))
+    }
+    const { received, ignored, notes } = await runOnce(store, platform, channelConfig())
+    expect([received, ignored]).toEqual([0, 1])
+    expect(notes).toContain('ignored a message from ann: it is forged')
+    expect(channelState(store).channel).toMatchObject({ cursor: '1', threads: [] })
+  })
+
   test('is ignored if its sender is not in senders', async () => {
     const [store, platform] = [tempStore(), await newPlatform()]
     platform.write({ sender: 'eve' })

@@ -58,15 +58,11 @@ export class MailHouse extends House {
     return execFileSync('sh', ['-ec', script], options)
   }
 
-  /** Changes options of the channel. */
-  async setOptions(over: object): Promise<void> {
+  /** Changes the channel in the settings, and its options. */
+  async set({ options = {}, ...over }: { options?: object; tries?: number }): Promise<void> {
     const [channel] = JSON.parse((await this.ok('config', 'get', 'channels')).stdout)
-    await this.ok(
-      'config',
-      'set',
-      'channels',
-      JSON.stringify([{ ...channel, options: { ...channel.options, ...over } }]),
-    )
+    const changed = { ...channel, ...over, options: { ...channel.options, ...options } }
+    await this.ok('config', 'set', 'channels', JSON.stringify([changed]))
   }
 
   /** `channel run --once`. Fails if it does. Returns its notes. */

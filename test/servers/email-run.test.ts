@@ -24,9 +24,9 @@ afterEach(() => {
 
 afterAll(() => servers.close())
 
-async function newHouse(options: object = {}): Promise<MailHouse> {
+async function newHouse(channel: { options?: object; tries?: number } = {}): Promise<MailHouse> {
   const house = new MailHouse(servers, [{ say: 'first reply' }, { say: 'second reply' }])
-  await house.setOptions(options)
+  await house.set(channel)
   // The cursor is behind all earlier mail.
   await house.runOnce()
   return house
@@ -123,7 +123,7 @@ describe('kill -9 of channel run', () => {
       smtp: `smtp://127.0.0.1:${servers.ports.submission}`,
       tls: 'none',
     }
-    const house = await newHouse(plain)
+    const house = await newHouse({ options: plain })
     await servers.send(ANN, { text: 'hello' })
     await servers.waitForMail(AGENT, 1)
     running = house.start(['channel', 'run', 'mail'])
@@ -164,7 +164,8 @@ describe('kill -9 of channel run', () => {
 
 describe('a reply', () => {
   test('survives restarts of both servers', async () => {
-    const house = await newHouse()
+    // A restart takes longer than a few attempts on a slow machine.
+    const house = await newHouse({ tries: 100 })
     const running = house.start(['channel', 'run', 'mail'])
     await running.says('the channel mail runs')
     await servers.stop('dovecot')

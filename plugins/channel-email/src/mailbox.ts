@@ -4,6 +4,7 @@
  * One connection stays open between calls. Any failure closes it, and the next call connects again.
  */
 import { type FetchMessageObject, ImapFlow, type ImapFlowError } from 'imapflow'
+import { timeoutSignal } from '../../shared/src/timeout-signal.js'
 import { isCertificateError, mailFailure } from './failure.js'
 import { MAIL_BYTES_MAX, type RawMail } from './message/read.js'
 import type { MailSettings } from './settings.js'
@@ -13,6 +14,7 @@ declare const USER_AGENT: string
 const CONNECT_MS_MAX = 30_000
 /** Longer than a pause between two messages of the server while the channel waits for mail. */
 const SILENCE_MS_MAX = 90_000
+const LOGOUT_MS_MAX = 5000
 /** Codes of a refused login that may pass (RFC 5530). */
 const PASSING = /^(UNAVAILABLE|INUSE|LIMIT|SERVERBUG|OVERQUOTA|ALERT)$/
 
@@ -43,6 +45,7 @@ export class Mailbox {
       const client = await this.client
       if (client.mailbox === false) throw new Error('the connection has ended')
       const { uidValidity, uidNext } = client.mailbox
+      if (!Number.isInteger(uidNext)) throw new Error('the server does not name the next UID')
       return await work(client, { validity: String(uidValidity), uidNext })
     } catch (error) {
       this.drop()
@@ -141,7 +144,11 @@ export class Mailbox {
   async close(): Promise<void> {
     const { client } = this
     this.client = undefined
-    await client?.then((open) => open.logout()).catch(() => undefined)
+    const open = await client?.catch(() => undefined)
+    if (open === undefined) return
+    const late = timeoutSignal(LOGOUT_MS_MAX)
+    late.addEventListener('abort', () => open.close(), { once: true })
+    await open.logout().catch(() => undefined)
   }
 
   private failureOf(error: unknown): Error {
