@@ -49,7 +49,7 @@ export class Campaign {
 
   constructor(private readonly options: CampaignOptions) {
     const { mode, seed } = options
-    const none = { ...noCounts(), messages: 0, tokens: 0, twins: 0, notCompared: 0 }
+    const none = { ...noCounts(), messages: 0, tokens: 0, notifications: 0, twins: 0, notCompared: 0 }
     this.totals = { mode, firstSeed: seed, seeds: 0, failures: 0, seconds: 0, ...none }
   }
 

@@ -1,4 +1,5 @@
 /** Runs the commands of a sequence: in this process on the simulated machine, or as real processes. */
+import type { Left } from './notified.js'
 import type { Pace } from './pace.js'
 import type { Harm } from './steps.js'
 
@@ -31,6 +32,10 @@ export interface Host {
   readonly workspace: string
   readonly pace: Pace
   readonly counts: Counts
+  /** The value of the setting `notify`. */
+  readonly notify: string
+  /** The events that have left the home, in their order. */
+  left(): Left[]
   /** Runs the commands together and settles when all have ended. Throws Stuck if one does not end. */
   run(planned: Planned[]): Promise<Told[]>
   /** The current time by the host's clock, right or wrong. */

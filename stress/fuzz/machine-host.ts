@@ -19,6 +19,7 @@ import { Disk } from '../powercut/disk.js'
 import { readImage, writeImage } from '../powercut/image.js'
 import { stepsOf } from '../powercut/trace.js'
 import { type Counts, type Host, noCounts, type Planned, type Told } from './host.js'
+import { type Left, notifySetting, SimulatedTarget } from './notified.js'
 import type { Pace } from './pace.js'
 import type { Harm } from './steps.js'
 
@@ -35,6 +36,8 @@ export class MachineHost implements Host {
   readonly counts: Counts = noCounts()
   readonly home: string
   readonly workspace: string
+  readonly notify = notifySetting({ url: SimulatedTarget.url })
+  private readonly target: SimulatedTarget
   private readonly random: Random
   private readonly time: VirtualTime
   private readonly machine: Machine
@@ -58,6 +61,7 @@ export class MachineHost implements Host {
     this.random = new Random(salt)
     const chance = (): number => this.random.next()
     this.time = new VirtualTime(chance, EPOCH)
+    this.target = new SimulatedTarget(chance)
     withoutWatches()
     withoutSyncs()
     randomBy(chance)
@@ -68,6 +72,10 @@ export class MachineHost implements Host {
     if (this.commandsOnDisk++ % UNSYNCED_COMMANDS === 0) this.disk = undefined
     const all = Promise.all(planned.map((each) => this.start(each)))
     return this.time.until(all, COMMAND_MS_MAX)
+  }
+
+  left(): Left[] {
+    return this.target.left
   }
 
   now(): number {

@@ -3,12 +3,13 @@
  * ids or the order of the processes, so a kill can strike at another step. This host has no power cuts and no disk
  * faults.
  */
-import { mkdirSync, rmSync, writeFileSync } from 'node:fs'
+import { existsSync, mkdirSync, readFileSync, rmSync, writeFileSync } from 'node:fs'
 import { join } from 'node:path'
 import { processesWith } from '../../test/support/processes.js'
 import { median } from '../bench/measure.js'
 import type { Lab } from '../support/lab.js'
 import { type Counts, type Host, noCounts, type Planned, type Told } from './host.js'
+import { type Left, leftIn, notifySetting } from './notified.js'
 import type { Pace } from './pace.js'
 import type { Harm } from './steps.js'
 
@@ -20,10 +21,15 @@ const FIRST_MS = 300
 const TIMES_KEPT = 15
 const ENVIRONMENT = { SUBSTRAT_RETRY_DELAYS: '10ms,20ms,40ms' }
 
+/** Takes an event, but fails for every third process id. `$0` is the file of all events. */
+const TARGET = 'event=$(cat); [ $(($$ % 3)) -ne 0 ] || exit 1; printf "%s\\n" "$event" >> "$0"'
+
 export class ProcessHost implements Host {
   readonly counts: Counts = noCounts()
   readonly home: string
   readonly workspace: string
+  readonly notify: string
+  private readonly leftFile: string
   private readonly times: number[] = [FIRST_MS]
   private lastJump = Promise.resolve()
 
@@ -36,6 +42,8 @@ export class ProcessHost implements Host {
     rmSync(directory, { recursive: true, force: true })
     this.home = home ?? join(directory, 'home')
     this.workspace = join(directory, 'workspace')
+    this.leftFile = join(directory, 'left')
+    this.notify = notifySetting({ run: ['sh', '-c', TARGET, this.leftFile] })
     mkdirSync(this.workspace, { recursive: true })
     writeFileSync(join(this.workspace, 'notes.txt'), 'notes\n')
   }
@@ -43,6 +51,12 @@ export class ProcessHost implements Host {
   async run(planned: Planned[]): Promise<Told[]> {
     await this.lastJump
     return Promise.all(planned.map((each) => this.start(each)))
+  }
+
+  left(): Left[] {
+    if (!existsSync(this.leftFile)) return []
+    const lines = readFileSync(this.leftFile, 'utf8').split('\n')
+    return lines.slice(0, -1).map(leftIn)
   }
 
   now(): number {

@@ -9,7 +9,13 @@ import type { World } from './world.js'
 
 export interface Trial {
   violations: string[]
-  counts: Counts & { messages: number; tokens: number; twins: number; notCompared: number }
+  counts: Counts & {
+    messages: number
+    tokens: number
+    notifications: number
+    twins: number
+    notCompared: number
+  }
   /** The logs of the home with faults, by agent. */
   logs: Map<string, Buffer>
   story: StepDone[]
@@ -24,10 +30,19 @@ export async function tryOut(makeHost: MakeHost, directory: string, sequence: Se
   const world = lived.atRest
   const logs = new Map(world.agents.map(({ state, log }) => [state.id, log]))
   const story = lived.story.steps
-  const counts = { ...noCounts(), ...host.counts, messages: 0, tokens: 0, twins: 0, notCompared: 0 }
+  const counts = {
+    ...noCounts(),
+    ...host.counts,
+    messages: 0,
+    tokens: 0,
+    notifications: 0,
+    twins: 0,
+    notCompared: 0,
+  }
   for (const { taken, records } of world.agents) {
     counts.messages += taken.length
     counts.tokens += records.filter(({ kind }) => kind === 'token.minted').length
+    counts.notifications += records.filter(({ kind }) => kind === 'outbound.queued').length
   }
   if (lived.violations.length > 0 || !sequence.hasTwin)
     return { violations: lived.violations, counts, logs, story }

@@ -4,6 +4,7 @@ import { audit } from '../support/home-view.js'
 import { Durations } from './durations.js'
 import { inTwin } from './happened.js'
 import type { Host, Told } from './host.js'
+import { leftByRule } from './notified.js'
 import { judge } from './oracle.js'
 import { Person } from './person.js'
 import { recoverHome, settleHome } from './settle.js'
@@ -21,6 +22,7 @@ export interface Lived {
 
 export async function live(host: Host, { steps }: Sequence): Promise<Lived> {
   const life = new Life(host)
+  await host.run([{ argv: ['config', 'set', 'notify', host.notify], harm: null, startMs: 0 }])
   for (const [index, step] of steps.entries()) {
     const violations = await life.step(index, step).catch(inWords)
     if (violations.length > 0) return life.end(violations.map((each) => `step ${index}: ${each}`))
@@ -75,7 +77,11 @@ class Life {
         ? broken
         : early.length > 0
           ? early
-          : [...this.lost(), ...judge(this.story, atRest, this.person)]
+          : [
+              ...this.lost(),
+              ...judge(this.story, atRest, this.person),
+              ...leftByRule(atRest, this.host.left()),
+            ]
     return { story: this.story, atEnd, atRest, violations: judged }
   }
 
