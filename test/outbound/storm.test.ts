@@ -18,7 +18,7 @@ const EVENTS = Number(process.env.EVENTS ?? 6)
 const SEED = Number(process.env.SEED ?? Date.now() % 1_000_000)
 const FORMATS = ['json', 'slack', 'discord', 'ntfy'] as const
 const TARGETS = [...FORMATS, 'program']
-const AGENTS = ['a', 'b']
+const AGENTS = Array.from({ length: EVENTS > 100 ? 8 : 2 }, (_, index) => `agent${index}`)
 /** A kill within this time hits a command before its turn, within it, while it sends, or not at all. */
 const KILLED_WITHIN_MS = 900
 const NONE = { queued: 0, sent: 0, dropped: 0, twice: 0 }
