@@ -28,8 +28,9 @@ export async function parseDecision(
   flags: DecisionFlags,
 ): Promise<(Given & { token: string }) | undefined> {
   if (flags.token === '-' && (flags.result === '-' || flags.input === '-')) {
-    throw new SubstratError('USAGE', 'stdin cannot be both the token and the text', {
-      hint: 'name a file with --result, or pass the token in SUBSTRAT_TOKEN',
+    const other = flags.result === '-' ? 'result' : 'answer'
+    throw new SubstratError('USAGE', `stdin cannot be both the token and the ${other}`, {
+      hint: 'pass the token in SUBSTRAT_TOKEN',
     })
   }
   const decision = await decisionOf(flags)

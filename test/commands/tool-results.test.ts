@@ -87,6 +87,8 @@ describe.concurrent('await_external', () => {
     const both = await house.run(['resume', 'a', '--token', '-', '--result', '-'], { stdin: token })
     expect(both.exit).toBe(2)
     expect(both.stderr).toContain('stdin cannot be both the token and the result')
+    const answer = await house.run(['resume', 'a', '--token', '-', '--input', '-'], { stdin: token })
+    expect(answer.stderr).toContain('stdin cannot be both the token and the answer')
     expect(await house.run(decides(token, '--result', '-'), { stdin: 'all green\n' })).toMatchObject({
       exit: 0,
       stdout: 'finished\n',
