@@ -79,7 +79,20 @@ export interface Answer {
   stderr: string
 }
 
+interface RunOptions {
+  host?: string
+  onStart?: (child: ChildProcess) => void
+}
+
+/**
+ * They continue the turn of `dead`, and kill the programs of its run, which all copies of the home have. So one of them runs at a
+ * time: two copies of one home must not run.
+ */
+const VISITS = ['deliver', 'recover', 'resume']
+
 export class FaultyHome {
+  private lastVisit: Promise<unknown> = Promise.resolve()
+
   private constructor(
     private readonly server: Postgres,
     readonly workspace: string,
@@ -125,11 +138,14 @@ export class FaultyHome {
   }
 
   /** `onStart` gets the process. `host`: the directory of the socket. */
-  run(
-    database: string,
-    argv: string[],
-    { host, onStart }: { host?: string; onStart?: (child: ChildProcess) => void } = {},
-  ): Promise<Answer> {
+  async run(database: string, argv: string[], options: RunOptions = {}): Promise<Answer> {
+    if (!VISITS.includes(argv[0] as string)) return this.start(database, argv, options)
+    const turn = this.lastVisit.then(() => this.start(database, argv, options))
+    this.lastVisit = turn
+    return turn
+  }
+
+  private start(database: string, argv: string[], { host, onStart }: RunOptions): Promise<Answer> {
     const child = spawn(process.execPath, [RUN, ...argv], {
       cwd: this.workspace,
       env: {
