@@ -13,6 +13,7 @@ const PACKAGES = { lighthouse: '13.5.0' }
 const JUDGED = ['accessibility', 'best-practices']
 
 interface Report {
+  gatherMode: string
   categories: Record<string, { score: number | null; auditRefs: { id: string }[] }>
   audits: Record<string, { score: number | null; title: string }>
 }
@@ -48,13 +49,17 @@ async function load(): Promise<{
   return { launch, startFlow, desktop: desktopConfig }
 }
 
-/** The scores in percent, and the audits of the judged categories that failed. */
-function judge({ categories, audits }: Report): { scores: Record<string, number>; failed: string[] } {
+/** The scores in percent, and the audits of the judged categories that failed. Only a first load has a performance. */
+function judge({ gatherMode, categories, audits }: Report): {
+  scores: Record<string, number>
+  failed: string[]
+} {
   const scores: Record<string, number> = {}
   const failed: string[] = []
   for (const [name, { score, auditRefs }] of Object.entries(categories)) {
-    if (score !== null) scores[name] = Math.round(score * 100)
-    if (!JUDGED.includes(name)) continue
+    const isJudged = JUDGED.includes(name)
+    if (score !== null && (isJudged || gatherMode === 'navigation')) scores[name] = Math.round(score * 100)
+    if (!isJudged) continue
     for (const { id } of auditRefs) {
       const audit = audits[id]
       if (audit?.score !== null && audit !== undefined && audit.score < 1) failed.push(audit.title)

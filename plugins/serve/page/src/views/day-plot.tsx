@@ -2,32 +2,36 @@
 import type { UsageRow } from '../api/types.js'
 import { shortCount } from '../model/time.js'
 import { daysOf, niceCeiling } from '../model/usage.js'
+import { useWidth } from '../parts/width.js'
 
-const WIDTH = 800
 const HEIGHT = 220
 const LEFT = 44
 const BOTTOM = 24
 const TOP = 8
 const GRID = 4
+/** Of a day on the axis. */
+const LABEL = 60
 
 export function DayPlot({ rows, days }: { rows: readonly UsageRow[]; days: number }) {
+  const { svg, width: whole } = useWidth(800)
   const shown = daysOf(rows, days, new Date())
   const most = niceCeiling(Math.max(1, ...shown.map(({ input, output }) => input + output)))
-  const slot = (WIDTH - LEFT) / Math.max(1, shown.length)
+  const slot = Math.max(0, whole - LEFT) / Math.max(1, shown.length)
   const yOf = (tokens: number): number => TOP + (1 - tokens / most) * (HEIGHT - BOTTOM - TOP)
-  const every = Math.ceil(shown.length / 8)
+  const every = Math.max(1, Math.ceil(LABEL / Math.max(1, slot)))
   const used = shown.filter(({ input, output }) => input + output > 0).length
   return (
     <>
       <svg
+        ref={svg}
         class="plot"
-        viewBox={`0 0 ${WIDTH} ${HEIGHT}`}
+        height={HEIGHT}
         role="img"
         aria-label={`Tokens of ${shown.length} days, ${used} of them with usage, at most ${shortCount(most)} a day. The table has the numbers.`}
       >
         {Array.from({ length: GRID + 1 }, (_, index) => (most * index) / GRID).map((tokens) => (
           <g key={tokens}>
-            <line x1={LEFT} x2={WIDTH} y1={yOf(tokens)} y2={yOf(tokens)} />
+            <line x1={LEFT} x2={whole} y1={yOf(tokens)} y2={yOf(tokens)} />
             <text x={LEFT - 8} y={yOf(tokens) + 4} text-anchor="end">
               {shortCount(tokens)}
             </text>
@@ -49,7 +53,7 @@ export function DayPlot({ rows, days }: { rows: readonly UsageRow[]; days: numbe
                 height={yOf(0) - yOf(output)}
               />
               {index % every === 0 && (
-                <text x={x + slot / 2} y={HEIGHT - 6} text-anchor="middle">
+                <text x={Math.min(x + slot / 2, whole - 18)} y={HEIGHT - 6} text-anchor="middle">
                   {day.slice(5)}
                 </text>
               )}

@@ -1,5 +1,4 @@
 /** The drawing of a timeline. Only what the window shows is drawn, so thousands of turns stay fast. */
-import { useEffect, useRef, useState } from 'preact/hooks'
 import { clockText } from '../model/time.js'
 import {
   type Bar,
@@ -12,6 +11,7 @@ import {
   ticksIn,
 } from '../model/timeline.js'
 import { visibleText } from '../parts/text.js'
+import { useWidth } from '../parts/width.js'
 import type { Range } from '../parts/zoom.js'
 
 const LINE = 22
@@ -22,15 +22,7 @@ const AXIS = 26
 const NARROW = 1.5
 
 export function TimelinePicture({ timeline, range }: { timeline: Timeline; range: Range }) {
-  const svg = useRef<SVGSVGElement>(null)
-  const [width, setWidth] = useState(900)
-  useEffect(() => {
-    const look = (): void => setWidth(svg.current?.clientWidth ?? 900)
-    look()
-    const watcher = new ResizeObserver(look)
-    if (svg.current !== null) watcher.observe(svg.current)
-    return () => watcher.disconnect()
-  }, [])
+  const { svg, width } = useWidth(900)
   const plot = width - LABEL - 8
   const xOf = (at: number): number => LABEL + ((at - range.from) / (range.to - range.from)) * plot
   const tops = topsOf(timeline.bars)
