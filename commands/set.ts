@@ -1,7 +1,7 @@
 import { resolve } from 'node:path'
 import * as Flags from '@oclif/core/flags'
 import { BaseCommand } from '../src/command/base.js'
-import { agent, allow, duration } from '../src/command/flags.js'
+import { agent, allow, duration, workspaceScope } from '../src/command/flags.js'
 import { parseOptions } from '../src/command/input.js'
 import { configure } from '../src/operations/configure.js'
 
@@ -21,6 +21,12 @@ export default class SetCommand extends BaseCommand {
       description: 'change the instructions (system prompt); an empty value removes them',
     }),
     workspace: Flags.string({ char: 'w', description: 'working directory of the agent' }),
+    here: Flags.boolean({
+      description: 'in a home that several hosts share: its workspace is on this host from now on',
+    }),
+    'workspace-scope': workspaceScope({
+      description: 'in a home that several hosts share: change which hosts may run its turns',
+    }),
     option: Flags.string({
       char: 'o',
       multiple: true,
@@ -45,9 +51,10 @@ export default class SetCommand extends BaseCommand {
       ...(flags.allow === undefined ? {} : { allow: flags.allow }),
       ...(flags.title === undefined ? {} : { title: flags.title || null }),
       ...(flags.workspace === undefined ? {} : { workspace: resolve(flags.workspace) }),
+      ...(flags['workspace-scope'] === undefined ? {} : { workspace_scope: flags['workspace-scope'] }),
       ...(flags.option === undefined ? {} : { options: parseOptions(flags.option) }),
     }
-    const agent = await configure(this.context({ waitMs: flags.timeout }), agentId, changes)
+    const agent = await configure(this.context({ waitMs: flags.timeout }), agentId, changes, flags.here)
     this.printObject({ agent }, `${agent.path} is changed; the change takes effect in its next turn`)
   }
 }

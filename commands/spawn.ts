@@ -2,7 +2,7 @@ import { resolve } from 'node:path'
 import * as Args from '@oclif/core/args'
 import * as Flags from '@oclif/core/flags'
 import { BaseCommand } from '../src/command/base.js'
-import { allow, drain, duration, stream } from '../src/command/flags.js'
+import { allow, drain, duration, stream, workspaceScope } from '../src/command/flags.js'
 import { parseOptions, readMessage } from '../src/command/input.js'
 import { spawn } from '../src/operations/spawn.js'
 
@@ -41,6 +41,10 @@ export default class Spawn extends BaseCommand {
     }),
     system: Flags.string({ char: 's', description: 'instructions (system prompt); default: none' }),
     workspace: Flags.string({ char: 'w', default: '.', description: 'working directory of the agent' }),
+    'workspace-scope': workspaceScope({
+      description:
+        'in a home that several hosts share: which may run its turns; default: the scope of its parent, or the workspace_scope setting',
+    }),
     option: Flags.string({
       char: 'o',
       multiple: true,
@@ -81,6 +85,7 @@ export default class Spawn extends BaseCommand {
       model: flags.model ?? null,
       instructions: flags.system ?? null,
       workspace: resolve(flags.workspace),
+      workspaceScope: flags['workspace-scope'],
       options: parseOptions(flags.option),
       prompt,
       turnTimeoutMs: flags['turn-timeout'] ?? null,

@@ -144,6 +144,7 @@ const WITHIN_OPERATIONS = [
   'recover recovery-text',
   'remove removable',
   'reply inbox',
+  'resume spawn',
   'search list-and-show',
   'search text-pattern',
   'spawn send',

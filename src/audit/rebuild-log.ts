@@ -154,6 +154,7 @@ async function rebuildUnderLock(
 
 function createdRecord(state: State): NewRecord {
   const { id, name, parent, path, instructions, provider_name, options, model, workspace, allow } = state
+  const { scope, ...place } = state.workspace_host ?? { scope: 'host' }
   return {
     kind: 'session.created',
     agent_id: id,
@@ -168,6 +169,8 @@ function createdRecord(state: State): NewRecord {
     model,
     workspace,
     ...(allow.length === 0 ? {} : { allow }),
+    ...place,
+    ...(scope === 'host' ? {} : { workspace_scope: scope }),
   }
 }
 

@@ -11,6 +11,7 @@ export function boundsFrom(
       slotsMax: settings.count('slots_max'),
       depthMax: settings.count('depth_max'),
       childrenMax: settings.count('children_max'),
+      workspaceScope: settings.workspaceScope(),
       waitMs: waitMs ?? settings.durationMs('timeout'),
       turnTimeoutMs: settings.durationMs('turn_timeout'),
       toolTimeoutMs: settings.durationMs('tool_timeout'),

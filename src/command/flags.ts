@@ -4,6 +4,7 @@ import { boolean, custom } from '@oclif/core/flags'
 import { clock, parseTime } from '../clock.js'
 import { SubstratError } from '../errors.js'
 import type { TextPattern } from '../operations/text-pattern.js'
+import { WORKSPACE_SCOPES, type WorkspaceScope } from '../schema/words.js'
 import { type DueTime, dueAfter } from '../session/durations.js'
 import { parseDuration } from './durations.js'
 import { isValid, parseNames } from './setting-kinds.js'
@@ -13,6 +14,12 @@ export const agent = string({
   description: 'agent name, path (parent/child), UUID or UUID prefix',
   required: true,
   ignoreStdin: true,
+})
+
+/** `--workspace-scope`. */
+export const workspaceScope = custom<WorkspaceScope>({
+  options: [...WORKSPACE_SCOPES],
+  helpValue: 'host|any',
 })
 
 /** `--stream`. */

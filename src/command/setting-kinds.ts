@@ -14,6 +14,7 @@ export const EXPECTED: Record<SettingKind, string> = {
   durations: 'durations separated by commas, such as 2s,4s,8s, or none',
   names: 'tool names separated by commas, all, or none',
   unknown_tool: 'stop or continue',
+  workspace_scope: 'host or any',
   targets: 'an array of targets: [{"name": "…", "on": ["waiting", "failed"], "url": "https://…"}]',
   channels: 'an array of channels: [{"name": "…", "type": "…", "senders": […], "agent": {…}}]',
   servers: 'an object of servers: {"name": {"command": "…", "args": ["…"], "env": {"NAME": "…"}}}',

@@ -11,6 +11,7 @@ import { type ProviderDefaults, type ProviderRegistry, unknownOptionError } from
 import type { McpServer } from '../schema/config.js'
 import type { SettingView } from '../schema/output-home.js'
 import { SETTINGS } from '../schema/settings.js'
+import type { WorkspaceScope } from '../schema/words.js'
 import type { Store } from '../storage/store.js'
 import { parseChannels } from './channels.js'
 import {
@@ -123,6 +124,10 @@ export class Settings {
 
   unknownTool(): 'stop' | 'continue' {
     return this.get('recovery.unknown_tool').value as 'stop' | 'continue'
+  }
+
+  workspaceScope(): WorkspaceScope {
+    return this.get('workspace_scope').value as WorkspaceScope
   }
 
   servers(): Record<string, McpServer> {

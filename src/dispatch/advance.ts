@@ -22,7 +22,7 @@ import { applyControls, visit } from './visit.js'
  * turn.
  * `survivor`: a program of the turn may still run. Once that is recorded, `resume` or `retry` continues beside a program of
  * this host, and never beside one of another host.
- * `held`: the agent is on hold or gated. `stopped`: a signal came, so no turn is started.
+ * `held`: the agent is on hold or gated, or belongs to another host. `stopped`: a signal came, so no turn is started.
  */
 export type ContinueResult =
   | { outcome: 'nothing' }
@@ -52,7 +52,11 @@ export async function continueLatest(
   if (!(auto ? state.run?.status === 'open' || isInterrupted(state) : isUnfinished(state)))
     return { outcome: 'nothing' }
   const { run: found } = state
-  const obstacle = turnObstacle(state, !options.auto ? 'resume' : isPoked ? 'poke' : 'continuation')
+  const obstacle = turnObstacle(
+    ctx.store,
+    state,
+    !options.auto ? 'resume' : isPoked ? 'poke' : 'continuation',
+  )
   if (obstacle?.kind === 'wait') return { outcome: 'waiting', run: found as Run }
   if (options.settled.hasSurvivor) return { outcome: 'survivor' }
   const whyNot = reasonToLeave(ctx, obstacle)
@@ -70,7 +74,7 @@ export async function continueLatest(
 
 /** Repeats the prompt of a turn that failed or was cancelled. */
 async function tryAgain(ctx: Context, session: Session, isLast: () => boolean): Promise<ContinueResult> {
-  const whyNot = reasonToLeave(ctx, turnObstacle(session.state, 'continuation'))
+  const whyNot = reasonToLeave(ctx, turnObstacle(ctx.store, session.state, 'continuation'))
   if (whyNot !== undefined) return { outcome: whyNot }
   ctx.reporter.note(`retrying the turn of ${session.state.path}`)
   return { outcome: 'ran', run: await continueTurn(ctx, session, false, { isLast }) }
@@ -188,7 +192,7 @@ export function hasNoMoreTurns(ctx: Context, session: Session): boolean {
   return !mayBegin(ctx, session) || !hasMoreMail(session)
 }
 
-function mayBegin({ shutdown }: Context, { state }: Session): boolean {
-  const isFree = state.run?.status !== 'open' && turnObstacle(state, 'mail') === undefined
+function mayBegin({ shutdown, store }: Context, { state }: Session): boolean {
+  const isFree = state.run?.status !== 'open' && turnObstacle(store, state, 'mail') === undefined
   return shutdown.requested === undefined && isFree
 }

@@ -16,6 +16,7 @@ import type { NewRecord } from '../session/records.js'
 import { openForAppend, type Session } from '../session/session.js'
 import type { Moved, State } from '../session/state.js'
 import { howEnded, isUnfinished } from '../session/status.js'
+import { placeHere } from '../session/workspace-host.js'
 import type { Store } from '../storage/store.js'
 import { lockChildren, lockRoots } from '../tree/children.js'
 import { livingChild, livingRoot } from '../tree/names.js'
@@ -115,7 +116,7 @@ function messagesAlong(session: Session): { message_id: string }[] {
 
 function arrivalOf(store: Store, state: State, moved: Moved, { workspace }: ArriveOptions): NewRecord[] {
   const { move_id, home_id } = moved
-  const arrived = { kind: 'session.arrived' as const, move_id, from_home: home_id }
+  const arrived = { kind: 'session.arrived' as const, move_id, from_home: home_id, ...placeHere(store) }
   const open = foldArrived({ ...state }, arrived)
   const isNative = home_id !== store.homeId && state.provider_state !== null
   const seed = isNative ? conversationText(store, state.id, { goesOn: isUnfinished(open) }) : undefined

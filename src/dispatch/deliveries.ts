@@ -163,7 +163,7 @@ class CommandDeliveries implements Deliveries {
     const state = known ?? readableState(store, agentId)
     if (state === undefined || state.state === 'terminated') return false
     try {
-      const mayTake = (turn: TurnKind): boolean => turnObstacle(state, turn) === undefined
+      const mayTake = (turn: TurnKind): boolean => turnObstacle(store, state, turn) === undefined
       if (state.isPoked && mayTake('poke')) return true
       const ids = store.mail.ids(agentId)
       return (mayTake('mail') && hasDueMail(store, state, ids)) || hasControls(store, state, ids)

@@ -11,6 +11,7 @@ import type { Session } from '../session/session.js'
 import type { Run, State, Wait } from '../session/state.js'
 import { isInterrupted } from '../session/status.js'
 import { troubleOf, WHY_STOPPED } from '../session/trouble.js'
+import type { Store } from '../storage/store.js'
 import type { StopSignal } from '../turn/stop.js'
 import type { Context } from './context.js'
 import { awaitedThing, decisionCommands, turnObstacle } from './turn-obstacle.js'
@@ -31,7 +32,7 @@ export type OnOutcome = (outcome: Outcome) => void
 export function outcomeOf(ctx: Context, session: Session, run: Run): Outcome {
   const said =
     run.said === undefined ? null : readRecordText(ctx.store, session.id, session.recordAt(run.said))
-  const failure = failureOfLatest(session.state, run, ctx.shutdown.requested, said)
+  const failure = failureOfLatest(ctx.store, session.state, run, ctx.shutdown.requested, said)
   return {
     result: viewEndedRun(ctx.store, session.state, run, session),
     failure,
@@ -93,13 +94,14 @@ export function failureOf(
 
 /** The same for the latest run. If it stays interrupted, the error says why no command continues it. */
 export function failureOfLatest(
+  store: Pick<Store, 'isShared'>,
   state: State,
   run: Run,
   signal: StopSignal | undefined,
   said: string | null = null,
 ): SubstratError | undefined {
   const failure = failureOf(nameOf(state), run, signal, said)
-  const why = isInterrupted(state) ? whyNotContinued(state) : undefined
+  const why = isInterrupted(state) ? whyNotContinued(store, state) : undefined
   if (failure?.code !== 'INTERRUPTED' || why === undefined) return failure
   const { message, hint, facts } = failure
   return new SubstratError('INTERRUPTED', `${message}; ${why}`, {
@@ -109,15 +111,17 @@ export function failureOfLatest(
 }
 
 /** Why the interrupted latest turn is not continued; undefined if the next command continues it. */
-export function whyNotContinued(state: State): string | undefined {
+export function whyNotContinued(store: Pick<Store, 'isShared'>, state: State): string | undefined {
   if (!isInterrupted(state)) return `not continued until a person decides: ${troubleOf(state.run as Run)}`
-  const obstacle = turnObstacle(state, 'continuation')
+  const obstacle = turnObstacle(store, state, 'continuation')
   switch (obstacle?.kind) {
     case 'exhausted':
       return `not continued: ${limits.barrenAttemptsMax} attempts made no progress`
     case 'hold':
     case 'gate':
       return `not continued: the agent is ${obstacle.is}`
+    case 'host':
+      return `not continued here: the agent belongs to the host ${obstacle.host}`
     default:
       return undefined
   }

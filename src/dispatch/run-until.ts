@@ -5,6 +5,7 @@ import { readClock } from '../host/identity.js'
 import { openForRead } from '../session/load.js'
 import type { State, Wait } from '../session/state.js'
 import { isDue } from '../session/status.js'
+import type { Store } from '../storage/store.js'
 import { visitAndAdvance } from './advance.js'
 import type { Context } from './context.js'
 import { TurnBudget } from './turn-budget.js'
@@ -30,7 +31,7 @@ export async function runUntil(
       return 'substrat received a stop signal and starts no turn'
     // There was no work and there is no answer: report what the agent needs.
     if (turns === 0) {
-      const why = whyNoTurn(openForRead(ctx.store, agentId)?.state)
+      const why = whyNoTurn(ctx.store, openForRead(ctx.store, agentId)?.state)
       if (why !== undefined) return why
     }
     if ((turns === undefined || turns === 0) && !signal.aborted) await sleep(pauseMs)
@@ -56,8 +57,8 @@ async function tryTurn(ctx: Context, agentId: string): Promise<number | undefine
   }
 }
 
-function whyNoTurn(state: State | undefined): string | undefined {
-  const obstacle = state === undefined ? undefined : turnObstacle(state, 'mail')
+function whyNoTurn(store: Store, state: State | undefined): string | undefined {
+  const obstacle = state === undefined ? undefined : turnObstacle(store, state, 'mail')
   if (state === undefined || obstacle?.kind === 'terminated') return 'it is terminated'
   switch (obstacle?.kind) {
     case 'wait':
@@ -65,6 +66,8 @@ function whyNoTurn(state: State | undefined): string | undefined {
     case 'hold':
     case 'gate':
       return `it is ${obstacle.is}`
+    case 'host':
+      return `it belongs to the host ${obstacle.host}`
     case 'program':
       return 'a program of its latest turn may still be running'
     default:

@@ -12,6 +12,7 @@ import { readText } from '../session/read.js'
 import type { SessionRecord } from '../session/records.js'
 import type { Session } from '../session/session.js'
 import type { Location } from '../session/state.js'
+import type { Host } from '../session/workspace-host.js'
 import type { LogReader, Store } from '../storage/store.js'
 import { refusedNotice } from '../turn/prompt/history.js'
 import { cappedResult } from '../turn/tools/toolbox.js'
@@ -23,12 +24,16 @@ export interface SeedOptions {
   head?: string
 }
 
-/** From the next turn on, the program has a new session that begins with the conversation of the log. */
-export function seed(session: Session, options: SeedOptions): void {
+/** From the next turn on, the program has a new session that begins with the conversation of the log. `place`: on this host. */
+export function seed(session: Session, options: SeedOptions, place: Host = {}): void {
   const { provider_state, id } = session.state
   const content = conversationText(session.store, id, options)
-  if (content === undefined && provider_state === null) return
-  session.append([{ kind: 'session.seeded', from: id, content: content ?? '' }])
+  const isNeeded = content !== undefined || provider_state !== null
+  // One batch: on its old host, the agent still has its old session.
+  session.append([
+    ...(isNeeded ? [{ kind: 'session.seeded' as const, from: id, content: content ?? '' }] : []),
+    ...(place.host_name === undefined ? [] : [{ kind: 'session.configured' as const, ...place }]),
+  ])
 }
 
 /**

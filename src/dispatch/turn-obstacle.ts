@@ -2,15 +2,17 @@
  * Whether an agent may take a turn, and if not, why, and what a person can do next. Every command and tool asks this
  * function.
  *
- * It is pure: it reads only the state, and the clock for a turn that waits for a time. It does not cover the reasons of
- * a command: a stop signal, its turn budget, the agent's lock.
+ * It is pure: it reads only the state, this host in a home that several share, and the clock for a turn that waits for a time.
+ * It does not cover the reasons of a command: a stop signal, its turn budget, the agent's lock.
  */
-import { shellWord } from '../errors.js'
+import { SubstratError, shellWord } from '../errors.js'
 import { CHANNEL } from '../format.js'
 import { readClock } from '../host/identity.js'
 import { hostLabel } from '../provider/other-host.js'
 import type { State, Wait } from '../session/state.js'
 import { isBesideProgram, isDue, isExhausted, openWait } from '../session/status.js'
+import { type Host, hostWord, otherHost } from '../session/workspace-host.js'
+import type { Store } from '../storage/store.js'
 
 /**
  * `mail`: a turn of its own for a pending message. `message`: one for a message that a person sends now.
@@ -22,6 +24,8 @@ export type TurnKind = 'mail' | 'message' | 'continuation' | 'poke' | 'resume'
 /** `next`: the command to run; null if none helps. */
 export type Obstacle =
   | { kind: 'terminated'; next: null }
+  /** Its workspace and its native session are on another host. */
+  | { kind: 'host'; host: string; next: string }
   /** The latest turn is parked: for a decision or an answer, or for a time. */
   | { kind: 'wait'; wait: Wait; next: string }
   /** Automatic attempts to continue the latest turn are used up. */
@@ -42,8 +46,15 @@ export interface Closure {
 }
 
 /** The obstacle to remove first. Undefined: the agent may run the turn. */
-export function turnObstacle(state: State, turn: TurnKind, now = readClock): Obstacle | undefined {
+export function turnObstacle(
+  store: Pick<Store, 'isShared'>,
+  state: State,
+  turn: TurnKind,
+  now = readClock,
+): Obstacle | undefined {
   if (state.state === 'terminated') return { kind: 'terminated', next: null }
+  const other = otherHost(store, state)
+  if (other !== undefined) return { kind: 'host', host: hostWord(other), next: takingOver(state) }
   const word = shellWord(state.path)
   const resume = `substrat resume ${word}`
   const wait = openWait(state)
@@ -63,6 +74,29 @@ export function turnObstacle(state: State, turn: TurnKind, now = readClock): Obs
       ...{ until: 'run', next: `substrat channel run ${word}` },
     }
   return isBesideProgram(state) ? { kind: 'program', next: declaration ?? resume } : undefined
+}
+
+/** The command that makes this the host of the agent. */
+function takingOver({ path }: State): string {
+  return `substrat set ${shellWord(path)} --workspace DIR --here`
+}
+
+/** Call it before a turn stores anything. Throws OTHER_HOST. */
+export function refuseElsewhere(store: Pick<Store, 'isShared'>, state: State): void {
+  const host = otherHost(store, state)
+  if (host !== undefined) throw elsewhereError(state, host)
+}
+
+export function elsewhereError(state: State, host: Host): SubstratError {
+  const { host_id = null, host_name = null } = host
+  return new SubstratError(
+    'OTHER_HOST',
+    `${state.path} belongs to the host ${hostWord(host)}: its workspace and its sessions are there`,
+    {
+      hint: `run the command there; or, to continue here: ${takingOver(state)}; to allow every host: substrat set ${shellWord(state.path)} --workspace-scope any`,
+      facts: { agent_id: state.id, host_id, host_name },
+    },
+  )
 }
 
 /** The command with which a person declares the host of the turn's programs gone. Undefined if they are on this host. */

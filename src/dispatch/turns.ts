@@ -27,6 +27,7 @@ import type { Context } from './context.js'
 import { flushOutbox } from './outbox.js'
 import { conversationText, HISTORY_HEAD, seedAgain } from './seed.js'
 import { toolboxOf } from './toolbox.js'
+import { refuseElsewhere } from './turn-obstacle.js'
 
 export interface TurnOptions {
   /** Whether no other turn follows in this visit; called when the turn ends. */
@@ -121,6 +122,7 @@ async function runTurn(
   first: (provider: ProviderKind, sources: PromptSource[]) => TurnEvent,
   options: TurnOptions,
 ): Promise<Run> {
+  refuseElsewhere(ctx.store, session.state)
   const settings = settingsOf(session)
   const provider = await ctx.providers.check(session.state.provider_name, settings)
   // Handle signals from the first record on, so that a signal never leaves the run open.

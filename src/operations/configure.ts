@@ -4,6 +4,7 @@ import { checkAllow } from '../dispatch/allow.js'
 import { checkReach } from '../dispatch/caller.js'
 import type { Context } from '../dispatch/context.js'
 import { nameOf } from '../dispatch/outcome.js'
+import { refuseElsewhere } from '../dispatch/turn-obstacle.js'
 import { viewAgent } from '../dispatch/view.js'
 import { visit } from '../dispatch/visit.js'
 import { SessionStateError, SubstratError } from '../errors.js'
@@ -11,14 +12,23 @@ import { stopKeptServerOrThrow } from '../provider/kept-server.js'
 import { settingsOf } from '../recovery/settle.js'
 import type { AgentView } from '../schema/output.js'
 import type { NewRecord } from '../session/records.js'
+import type { Session } from '../session/session.js'
 import { howEnded } from '../session/status.js'
-import { checkWorkspace } from './spawn.js'
+import { type Host, hostOf, hostWord, placeHere } from '../session/workspace-host.js'
+import { checkWorkspace, refuseUnshared } from './spawn.js'
 
-export type Changes = Omit<NewRecord<'session.configured'>, 'kind' | 'hold'>
+export type Changes = Omit<NewRecord<'session.configured'>, 'kind' | 'hold' | 'host_id' | 'host_name'>
 
-/** Throws USAGE if there is nothing to change or the new settings cannot work. Throws TREE_RULES. */
-export async function configure(ctx: Context, agentId: string, changes: Changes): Promise<AgentView> {
-  if (Object.keys(changes).length === 0) {
+/** Throws USAGE if there is nothing to change or the new settings cannot work. Throws TREE_RULES, and OTHER_HOST for a directory. */
+export async function configure(
+  ctx: Context,
+  agentId: string,
+  changes: Changes,
+  /** The agent belongs to this host from now on. */
+  isHere = false,
+): Promise<AgentView> {
+  if (isHere || changes.workspace_scope !== undefined) refuseUnshared(ctx.store)
+  if (Object.keys(changes).length === 0 && !isHere) {
     throw new SubstratError('USAGE', 'there is nothing to change', { hint: 'substrat set --help' })
   }
   checkReach(ctx.store, ctx.caller, agentId, 'change')
@@ -30,7 +40,9 @@ export async function configure(ctx: Context, agentId: string, changes: Changes)
         facts: { agent_id: state.id },
       })
     }
-    if (changes.workspace !== undefined) checkWorkspace(changes.workspace)
+    // A directory of another host cannot be checked here.
+    if (changes.workspace !== undefined && !isHere) refuseElsewhere(ctx.store, state)
+    if (changes.workspace !== undefined || isHere) checkWorkspace(changes.workspace ?? state.workspace)
     const settings = settingsOf(session)
     const model = await modelOf(ctx, state.provider_name, changes.model)
     const provider = await ctx.providers.check(state.provider_name, {
@@ -41,11 +53,25 @@ export async function configure(ctx: Context, agentId: string, changes: Changes)
     })
     checkAllow(ctx, provider, changes.allow ?? [])
     // The kept server was started with the old settings.
-    if (changes.workspace !== undefined || changes.options !== undefined || changes.model !== undefined)
+    if (
+      isHere ||
+      changes.workspace !== undefined ||
+      changes.options !== undefined ||
+      changes.model !== undefined
+    )
       await stopKeptServerOrThrow(session, (text) => ctx.reporter.note(text))
-    session.append([{ kind: 'session.configured', ...changes, ...(model === undefined ? {} : { model }) }])
+    const place = isHere ? placeHere(ctx.store) : placeIfUnknown(session)
+    const own = model === undefined ? {} : { model }
+    session.append([{ kind: 'session.configured', ...changes, ...own, ...place }])
     return viewAgent(ctx.store, session.state)
   })
+}
+
+/** A scope needs a host. An agent from a home of one host has none yet. */
+function placeIfUnknown({ store, state }: Session): Host {
+  if (!store.isShared || state.workspace_host !== undefined) return {}
+  const host = hostOf(state)
+  return host === undefined ? placeHere(store) : { ...host, host_name: hostWord(host) }
 }
 
 /** `--model ''` selects the default of a new agent with this provider. */

@@ -12,7 +12,7 @@ import type { Context } from '../dispatch/context.js'
 import { keyConflict } from '../dispatch/keyed-message.js'
 import { failureOf, nameOf, type OnOutcome, type Outcome, outcomeOf, wordOf } from '../dispatch/outcome.js'
 import { runOwnTurn, visitAndDrain } from '../dispatch/own-turn.js'
-import { awaitedThing, decisionCommands } from '../dispatch/turn-obstacle.js'
+import { awaitedThing, decisionCommands, refuseElsewhere } from '../dispatch/turn-obstacle.js'
 import { decideTurn } from '../dispatch/turns.js'
 import { viewTurn } from '../dispatch/view.js'
 import { visit } from '../dispatch/visit.js'
@@ -84,6 +84,7 @@ async function decideIn(
   if (entry !== undefined) checkToken(session.state, entry, readClock())
   const wait = waitOf(session.state, entry?.token_id ?? request.tokenId)
   checkDecision(session.state, wait, request)
+  refuseElsewhere(ctx.store, session.state)
   const asked = asksOf(session, wait)
   const asks = (asked ?? []).map((ask) => edited(ask, request.edits))
   const { decision, text, isFailed = false, key = null } = request

@@ -114,7 +114,7 @@ function deliveredAgent(
   const ofRun =
     run === null || !(turns > 0 || isInterrupted(state))
       ? undefined
-      : failureOfLatest(state, run, ctx.shutdown.requested)
+      : failureOfLatest(ctx.store, state, run, ctx.shutdown.requested)
   const isHeld = visited?.isHeld === true
   const failure = isHeld
     ? undefined

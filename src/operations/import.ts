@@ -23,6 +23,7 @@ import { deriveId } from '../session/ids.js'
 import { openForRead } from '../session/load.js'
 import type { NewRecord } from '../session/records.js'
 import type { State } from '../session/state.js'
+import { type Host, placeHere } from '../session/workspace-host.js'
 import { BytesLog } from '../storage/store.js'
 import { createAgent } from '../tree/create-agent.js'
 import { checkName } from '../tree/names.js'
@@ -51,7 +52,7 @@ export async function importAgents(ctx: Context, request: ImportRequest): Promis
   const copies = copiesOf(ctx.store.homeId, bundle.manifest, request.name)
   // The whole bundle is folded before its first agent is created.
   for (const copy of copies) {
-    const { state } = firstBatch(copy, copy.agent.path, bundle, request.workspace)
+    const { state } = firstBatch(copy, copy.agent.path, bundle, request.workspace, {})
     if (!isDirectory(state.workspace)) throw noWorkspace(copy.agent, state)
   }
   const agents: State[] = []
@@ -76,7 +77,8 @@ async function create(
   workspace: string | null,
 ): Promise<State> {
   const { id, name, parent } = copy
-  const encode = ({ path }: { path: string }): EncodedBatch => firstBatch(copy, path, bundle, workspace)
+  const encode = ({ path }: { path: string }): EncodedBatch =>
+    firstBatch(copy, path, bundle, workspace, placeHere(ctx.store))
   const session = await withName(() =>
     besideOthers(id, () =>
       createAgent(ctx.store, { id, name, parent, encode, command: ctx.command }, ctx.bounds),
@@ -121,7 +123,13 @@ function copiesOf(homeId: string, { bundle_id, agents }: Bundle, name: string | 
 }
 
 /** The log of the copy: the records of the original, and a batch that makes it a copy. */
-function firstBatch(copy: Copy, path: string, bundle: BundledFiles, workspace: string | null): EncodedBatch {
+function firstBatch(
+  copy: Copy,
+  path: string,
+  bundle: BundledFiles,
+  workspace: string | null,
+  place: Host,
+): EncodedBatch {
   const { agent } = copy
   const blobs = bundle.blobs.get(agent.id) as Map<string, Buffer>
   const text = (content: Content): string => textIn(blobs, content)
@@ -137,7 +145,7 @@ function firstBatch(copy: Copy, path: string, bundle: BundledFiles, workspace: s
       : conversationIn({ log, text, ids: [copy.id, agent.id] }, { goesOn: false })
   const records: NewRecord[] = [
     ...recordsToClose(state, 'copied'),
-    { kind: 'session.imported', from: agent.id, home_id, bundle_id },
+    { kind: 'session.imported', from: agent.id, home_id, bundle_id, ...place },
     ...(workspace === null ? [] : [{ kind: 'session.configured' as const, workspace }]),
     ...(seed === undefined ? [] : [{ kind: 'session.seeded' as const, from: copy.id, content: seed }]),
   ]

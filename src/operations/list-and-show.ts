@@ -74,7 +74,7 @@ function viewOpened(store: Store, state: State, opened: OpenedAgent): ShownAgent
   const { id: agentId } = state
   const { isHeld, mailIds } = opened
   const access = { recordAt: (at: Location) => recordAt(opened.log, at), isHeld, mailIds }
-  const holder = isHeld ? (store.holder(agentId) ?? null) : null
+  const holder = isHeld ? (opened.holder ?? store.holder(agentId) ?? null) : null
   const said = state.reply === null ? undefined : access.recordAt(state.reply)
   const reply = said === undefined ? null : readRecordText(store, agentId, said)
   const status = statusNow(store, state, isHeld)
@@ -100,8 +100,9 @@ function viewOpened(store: Store, state: State, opened: OpenedAgent): ShownAgent
     host: hostOf(state),
     usage: state.usage,
     holder,
+    ...(state.workspace_host === undefined ? {} : { workspace_host: state.workspace_host }),
     trouble: whyUnfinished(state, status),
-    next: nextCommand(state, status, holder === null && hasDueMail(store, state, mailIds)),
+    next: nextCommand(store, state, status, holder === null && hasDueMail(store, state, mailIds)),
   }
 }
 
@@ -123,10 +124,10 @@ function whyUnfinished(state: State, status: Status): string | null {
   return isLeft ? 'its process died' : troubleOf(state.run)
 }
 
-function nextCommand(state: State, status: Status, hasMail: boolean): string | null {
+function nextCommand(store: Store, state: State, status: Status, hasMail: boolean): string | null {
   const name = wordOf(state)
   if (status === 'running') return `substrat log ${name} --follow`
-  const obstacle = turnObstacle(state, status === 'waiting' ? 'mail' : 'message')
+  const obstacle = turnObstacle(store, state, status === 'waiting' ? 'mail' : 'message')
   if (obstacle !== undefined) return obstacle.next
   return isUnfinished(state) || hasMail ? `substrat resume ${name}` : `substrat send ${name} '…'`
 }

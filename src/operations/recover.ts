@@ -161,7 +161,9 @@ async function recoverSession(
   const isCutShort = isInterrupted(state) || needsPerson(state)
   const wasOwed = settled.row !== 'A' || isInterrupted(found) || isCutShort
   const failure =
-    run === null || !(wasOwed || turns > 0) ? undefined : failureOfLatest(state, run, ctx.shutdown.requested)
+    run === null || !(wasOwed || turns > 0)
+      ? undefined
+      : failureOfLatest(ctx.store, state, run, ctx.shutdown.requested)
   const outcome = turns > 0 ? 'continued' : settled.row === 'A' && !isCutShort ? 'clean' : 'marked'
   const isStopped = turns > 0 && run !== null && wasStopped(run)
   const facts = {
@@ -171,7 +173,10 @@ async function recoverSession(
     outcome,
     run: run === null ? null : viewRun(run),
   } as const
-  return { ...recoveredResult(facts, failure, recoveryText(state, settled.row, outcome)), isStopped }
+  return {
+    ...recoveredResult(facts, failure, recoveryText(ctx.store, state, settled.row, outcome)),
+    isStopped,
+  }
 }
 
 /**
@@ -185,7 +190,7 @@ function isLeft(ctx: Context, agentId: string): boolean {
   return (state.run?.requests ?? []).some(({ from }) => {
     const asker = from === OPERATOR ? undefined : readableState(ctx.store, from)
     if (asker === undefined) return false
-    return turnObstacle(asker, 'message')?.kind === 'hold' || needsPerson(asker)
+    return turnObstacle(ctx.store, asker, 'message')?.kind === 'hold' || needsPerson(asker)
   })
 }
 

@@ -4,15 +4,21 @@ import { whyNotContinued } from '../dispatch/outcome.js'
 import type { Row } from '../recovery/table.js'
 import type { Run, State } from '../session/state.js'
 import { troubleOf } from '../session/trouble.js'
+import type { Store } from '../storage/store.js'
 
 /** `state` is the state after the recovery. */
-export function recoveryText(state: State, row: Row, outcome: 'clean' | 'marked' | 'continued'): string {
+export function recoveryText(
+  store: Pick<Store, 'isShared'>,
+  state: State,
+  row: Row,
+  outcome: 'clean' | 'marked' | 'continued',
+): string {
   const { run } = state
   if (outcome === 'clean' || run === null) return 'nothing to do'
   if (outcome === 'continued') return `continued, ${endOf(run)}`
   if (run.status === 'completed') return finishedSentence(state, row)
   if (run.status !== 'interrupted') return endOf(run)
-  return `interrupted; ${whyNotContinued(state) ?? 'the next command continues it'}`
+  return `interrupted; ${whyNotContinued(store, state) ?? 'the next command continues it'}`
 }
 
 function finishedSentence({ provider_name }: State, row: Row): string {

@@ -6,7 +6,7 @@ import type { Context } from '../dispatch/context.js'
 import { nameOf, type OnOutcome, wordOf } from '../dispatch/outcome.js'
 import { runOwnTurn, visitAndDrain } from '../dispatch/own-turn.js'
 import { seed } from '../dispatch/seed.js'
-import { turnObstacle } from '../dispatch/turn-obstacle.js'
+import { refuseElsewhere, turnObstacle } from '../dispatch/turn-obstacle.js'
 import { continueTurn } from '../dispatch/turns.js'
 import { viewTurn } from '../dispatch/view.js'
 import { SessionStateError } from '../errors.js'
@@ -17,6 +17,8 @@ import { type SettleResult, settingsOf } from '../recovery/settle.js'
 import type { Session } from '../session/session.js'
 import type { Run, State } from '../session/state.js'
 import { howEnded, isUnfinished, openWait } from '../session/status.js'
+import { otherHost, placeHere } from '../session/workspace-host.js'
+import { checkWorkspace } from './spawn.js'
 
 export interface ResumeOptions {
   /** Start a new session of the agent program from the conversation in the log. */
@@ -44,8 +46,11 @@ async function resumeSession(
   onOutcome: OnOutcome,
 ): Promise<void> {
   refuseTerminated(session)
+  const isElsewhere = otherHost(ctx.store, session.state) !== undefined
+  if (!reseed) refuseElsewhere(ctx.store, session.state)
+  else if (isElsewhere) checkWorkspace(session.state.workspace)
   // Before anything changes: a hold stays, and no new session begins.
-  if (turnObstacle(session.state, 'resume')?.kind === 'program')
+  if (turnObstacle(ctx.store, session.state, 'resume')?.kind === 'program')
     return runOwnTurn(ctx, session, onOutcome, async () => session.state.run as Run)
   // An idle agent needs no provider: its API key may be missing.
   if (reseed || hasWork(session)) {
@@ -57,7 +62,8 @@ async function resumeSession(
   if (reseed) {
     await stopKeptServerOrThrow(session, (text) => ctx.reporter.note(text))
     const { state } = session
-    seed(session, { goesOn: isUnfinished(state) || state.isPoked || isLost(state) })
+    const options = { goesOn: isUnfinished(state) || state.isPoked || isLost(state) }
+    seed(session, options, isElsewhere ? placeHere(ctx.store) : {})
   }
   const wentOn = reseed
     ? await goOnSeeded(ctx, session, settled, isLast)
@@ -81,7 +87,7 @@ function goOnSeeded(
 
 /** Whether a turn may follow. A parked turn only tells what it waits for, and no mail runs before it. */
 function hasWork({ store, state, mailIds }: Session): boolean {
-  if (turnObstacle(state, 'resume')?.kind === 'wait') return false
+  if (turnObstacle(store, state, 'resume')?.kind === 'wait') return false
   return isUnfinished(state) || state.isPoked || hasDueMail(store, state, mailIds)
 }
 

@@ -5,6 +5,7 @@ import { checkReach } from '../dispatch/caller.js'
 import type { Context } from '../dispatch/context.js'
 import { nameOf, type OnOutcome, wordOf } from '../dispatch/outcome.js'
 import { runOwnTurn, visitAndDrain } from '../dispatch/own-turn.js'
+import { refuseElsewhere } from '../dispatch/turn-obstacle.js'
 import { continueTurn, type TurnOptions } from '../dispatch/turns.js'
 import { SessionStateError } from '../errors.js'
 import type { SettleResult } from '../recovery/settle.js'
@@ -25,6 +26,7 @@ async function runAgain(
   settled: SettleResult,
   options: TurnOptions,
 ): Promise<Run> {
+  refuseElsewhere(ctx.store, session.state)
   // An interrupted turn is continued: the user asked for its outcome.
   const wentOn = await continueLatest(ctx, session, { auto: false, settled, ...options })
   if (wentOn.outcome === 'ran' || wentOn.outcome === 'waiting') return wentOn.run

@@ -14,7 +14,7 @@ import { nameOf, type OnOutcome, type Outcome, outcomeOf, wordOf } from '../disp
 import { runOwnTurn } from '../dispatch/own-turn.js'
 import type { SendRequest } from '../dispatch/send-request.js'
 import { supersededText } from '../dispatch/superseded.js'
-import { type Closure, declarationOf, turnObstacle } from '../dispatch/turn-obstacle.js'
+import { type Closure, declarationOf, refuseElsewhere, turnObstacle } from '../dispatch/turn-obstacle.js'
 import { startTurn } from '../dispatch/turns.js'
 import { viewTurn } from '../dispatch/view.js'
 import { visit } from '../dispatch/visit.js'
@@ -30,6 +30,7 @@ import type { Run, State } from '../session/state.js'
 import { howEnded, isInterrupted, isUnfinished, openWait } from '../session/status.js'
 import { troubleOf } from '../session/trouble.js'
 import { randomUuid } from '../start/random.js'
+import type { Store } from '../storage/store.js'
 import type { StopSignal } from '../turn/stop.js'
 
 /**
@@ -77,7 +78,7 @@ function isUntaken(error: unknown, hasAgent: boolean): boolean {
   return REFUSALS.has(error.code) || (error.code === 'LOCKED' && !hasAgent)
 }
 
-const REFUSALS = new Set<ErrorCode>(['ON_HOLD', 'GATED', 'PROGRAM_ALIVE'])
+const REFUSALS = new Set<ErrorCode>(['ON_HOLD', 'GATED', 'PROGRAM_ALIVE', 'OTHER_HOST'])
 
 /** `left`: an earlier turn is parked, and the caller must queue the message. */
 async function converse(
@@ -88,11 +89,11 @@ async function converse(
   onOutcome: OnOutcome,
 ): Promise<'left' | undefined> {
   const isOwn = isOwnTurn(session.state, request)
-  if (isOwn && turnObstacle(session.state, 'message')?.kind === 'program') {
+  if (isOwn && turnObstacle(ctx.store, session.state, 'message')?.kind === 'program') {
     onOutcome(outcomeOf(ctx, session, session.state.run as Run))
     return
   }
-  refuseClosed(session.state)
+  refuseClosed(ctx.store, session.state)
   // Repeating a key continues its turn, as `resume` does, also where only a person may decide that. After too many
   // attempts without progress it needs `--retry`, so that a loop in a script does not continue the turn for ever.
   const { interruption } = session.state.recovery
@@ -120,7 +121,7 @@ async function converse(
   }
   const { requested } = ctx.shutdown
   if (requested !== undefined) throw notBegun(session.state, requested)
-  refuseClosed(session.state)
+  refuseClosed(ctx.store, session.state)
   const { content, key, turnTimeoutMs } = request
   const turn = {
     prompt: { origin: 'operator' as const, content },
@@ -194,20 +195,22 @@ export function queue(ctx: Context, request: SendRequest): Outcome {
   const stored = isNew ? undefined : findPending(store, state, messageId)
   if (stored !== undefined && stored.digest !== digestOf(content)) throw keyConflict(state, request)
   ctx.reporter.note(
-    `queued as message ${messageId}; ${nameOf(state)} will run it ${whenDelivered(state, notBefore)}`,
+    `queued as message ${messageId}; ${nameOf(state)} will run it ${whenDelivered(store, state, notBefore)}`,
   )
   return { result: viewTurn(store, state, null, null) }
 }
 
-function whenDelivered(state: State, notBefore: SendRequest['notBefore']): string {
+function whenDelivered(store: Store, state: State, notBefore: SendRequest['notBefore']): string {
   if (notBefore !== null) return `after ${readableTime(notBefore.at)}, at the next substrat deliver --all`
-  const obstacle = turnObstacle(state, 'mail')
+  const obstacle = turnObstacle(store, state, 'mail')
   switch (obstacle?.kind) {
     case 'wait':
       return 'after the turn that is waiting'
     case 'hold':
     case 'gate':
       return `once you ${obstacle.until} it`
+    case 'host':
+      return `at the next substrat deliver --all on the host ${obstacle.host}`
     case 'program':
       return declarationOf(state) === undefined ? 'once you resume it' : 'after its interrupted turn'
     default:
@@ -223,8 +226,9 @@ function beingAnswered(ctx: Context, state: State, request: SendRequest): Outcom
   return { result: viewTurn(ctx.store, state, run, null) }
 }
 
-function refuseClosed(state: State): void {
-  const obstacle = turnObstacle(state, 'message')
+function refuseClosed(store: Store, state: State): void {
+  refuseElsewhere(store, state)
+  const obstacle = turnObstacle(store, state, 'message')
   if (obstacle?.kind === 'terminated') throw terminatedError(state)
   if (obstacle?.kind === 'hold' || obstacle?.kind === 'gate') throw closedError(state, obstacle)
   if (obstacle?.kind === 'program') throw besideError(state)

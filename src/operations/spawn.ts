@@ -12,11 +12,13 @@ import { finishAfter, holdUpCaller } from '../dispatch/visit.js'
 import { SubstratError } from '../errors.js'
 import { isDirectory } from '../files/user-files.js'
 import { bootId } from '../host/identity.js'
+import type { WorkspaceScope } from '../schema/words.js'
 import { openForRead } from '../session/load.js'
 import type { NewRecord } from '../session/records.js'
 import type { Session } from '../session/session.js'
 import type { State } from '../session/state.js'
 import { randomUuid } from '../start/random.js'
+import type { Store } from '../storage/store.js'
 import { createAgent } from '../tree/create-agent.js'
 import { type AgentFacts, createdRecord } from '../tree/created.js'
 import { checkName, livingChild, livingRoot } from '../tree/names.js'
@@ -34,6 +36,8 @@ export interface SpawnRequest {
   instructions: string | null
   /** Absolute. */
   workspace: string
+  /** Which hosts of a shared home may run its turns. Undefined: as for its parent, or as the settings say. */
+  workspaceScope?: WorkspaceScope | undefined
   options: Record<string, string>
   prompt: string | null
   turnTimeoutMs: number | null
@@ -55,6 +59,7 @@ export interface SpawnListener {
 export async function spawn(ctx: Context, request: SpawnRequest, listener: SpawnListener): Promise<void> {
   const { parent } = request
   if (parent !== null && parent !== ctx.caller) checkReach(ctx.store, ctx.caller, parent, 'spawn below')
+  if (request.workspaceScope !== undefined) refuseUnshared(ctx.store)
   const name = request.name === null ? null : checkName(request.name)
   const existing =
     request.ifExists === 'use' && name !== null ? livingOne(ctx, request.parent, name) : undefined
@@ -74,6 +79,7 @@ export async function spawn(ctx: Context, request: SpawnRequest, listener: Spawn
         parent: request.parent,
         records: ({ path }) => firstRecords({ ...settings, id, name, path }, settings, allow),
         command: ctx.command,
+        workspaceScope: request.workspaceScope,
       },
       ctx.bounds,
     )
@@ -145,6 +151,18 @@ async function settingsOf(ctx: Context, request: AgentSettings): Promise<AgentSe
   const found = await ctx.providers.check(provider, { workspace, model, instructions, options })
   checkAllow(ctx, found, request.allow)
   return settings
+}
+
+/** A scope of an agent in a home of one host would have no effect. Throws USAGE. */
+export function refuseUnshared({ isShared, address }: Pick<Store, 'isShared' | 'address'>): void {
+  if (isShared) return
+  throw new SubstratError(
+    'USAGE',
+    `the home ${address} is not shared by several hosts, so its agents need no host`,
+    {
+      hint: 'leave out --here and --workspace-scope',
+    },
+  )
 }
 
 export function checkWorkspace(workspace: string): void {

@@ -2,16 +2,17 @@
 
 import type { Context } from '../dispatch/context.js'
 import { failureOf, nameOf } from '../dispatch/outcome.js'
-import { turnObstacle } from '../dispatch/turn-obstacle.js'
+import { elsewhereError, turnObstacle } from '../dispatch/turn-obstacle.js'
 import { SubstratError } from '../errors.js'
 import { hasDueMail } from '../mail/inbox.js'
 import type { Run, State } from '../session/state.js'
+import { type Host, hostOf } from '../session/workspace-host.js'
 
 /** Undefined if a turn may start, or no mail is due. */
 export function whyStuck(ctx: Context, state: State): SubstratError | undefined {
   if (state.state === 'terminated' || !hasDueMail(ctx.store, state)) return undefined
   const agent = nameOf(state)
-  const obstacle = turnObstacle(state, 'mail')
+  const obstacle = turnObstacle(ctx.store, state, 'mail')
   switch (obstacle?.kind) {
     case 'wait':
     case 'program':
@@ -22,6 +23,8 @@ export function whyStuck(ctx: Context, state: State): SubstratError | undefined 
         hint: `deliver them: ${obstacle.next}`,
         facts: { agent_id: state.id },
       })
+    case 'host':
+      return elsewhereError(state, hostOf(state) as Host)
     default:
       return undefined
   }

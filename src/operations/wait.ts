@@ -156,10 +156,12 @@ class Watch {
       // With `--no-drain`, another process must deliver the pending mail.
       if (!this.isUnfinished(state)) return undefined
     }
-    const failure = run === null ? undefined : failureOfLatest(state, run, undefined)
+    const failure = run === null ? undefined : failureOfLatest(this.ctx.store, state, run, undefined)
     if (status === 'waiting') return this.resultOfWaiting(failure)
     if (status === 'interrupted_startup' || status === 'interrupted_waiting') return { failure }
     const stuck = whyStuck(this.ctx, state)
+    // A command on that host delivers the mail.
+    if (stuck?.code === 'OTHER_HOST') return undefined
     if (stuck !== undefined) return { failure: stuck }
     if (this.request.until !== 'waiting') return { failure }
     return state.state === 'terminated' ? { failure: neverWaits(state) } : undefined

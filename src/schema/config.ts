@@ -2,7 +2,7 @@
 import { z } from 'zod'
 import { SETTINGS, type SettingKind } from './settings.js'
 import { text, texts } from './types.js'
-import { NOTIFY_EVENTS, NOTIFY_FORMATS } from './words.js'
+import { NOTIFY_EVENTS, NOTIFY_FORMATS, WORKSPACE_SCOPES } from './words.js'
 
 const DURATION = '\\s*\\d+(\\.\\d+)?(ms|s|m|h|d)\\s*'
 const NAME = '\\s*[\\w-]{1,128}(\\([^()\\n]{1,500}\\))?\\s*'
@@ -84,6 +84,7 @@ export const kinds = {
   durations: text.regex(new RegExp(`^(none|${DURATION}(,${DURATION})*)$`)),
   names: text.regex(new RegExp(`^${NAME}(,${NAME})*$`)),
   unknown_tool: z.enum(['stop', 'continue']),
+  workspace_scope: z.enum(WORKSPACE_SCOPES),
   servers: z.record(text.regex(/^[a-zA-Z0-9-]{1,32}$/), server),
   targets: z.array(target),
   channels: z.array(channel),

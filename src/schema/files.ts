@@ -28,6 +28,9 @@ export const holder = z
     since: time,
     boot_id: text,
     host_id: text.optional().describe('Absent without a machine-id.'),
+    lease_ends_at: time
+      .optional()
+      .describe('When its lease ends, unless it is renewed. Only in a home that several hosts share.'),
   })
   .meta({
     id: 'holder',

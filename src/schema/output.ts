@@ -6,6 +6,7 @@
 import { z } from 'zod'
 import { type ErrorCode, EXIT_STATUS } from '../errors.js'
 import { holder } from './files.js'
+import { workspaceHost } from './snapshot.js'
 import {
   ask,
   flag,
@@ -213,6 +214,9 @@ export const shown = z
       .nullable()
       .describe('Total of the agent. Null if an earlier version wrote its snapshot.'),
     holder: holder.nullable().describe('The process that holds the agent.'),
+    workspace_host: workspaceHost
+      .optional()
+      .describe('The host of its workspace. Only in a home that several hosts share.'),
     trouble: text.nullable().describe('Why the latest turn did not complete.'),
     next: text.nullable().describe('The command to run. Null for a terminated agent.'),
   })

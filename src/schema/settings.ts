@@ -8,6 +8,7 @@ export type SettingKind =
   | 'durations'
   | 'names'
   | 'unknown_tool'
+  | 'workspace_scope'
   | 'servers'
   | 'targets'
   | 'channels'
@@ -50,6 +51,12 @@ export const SETTINGS = {
     default: '100',
     env: 'SUBSTRAT_CHILDREN_MAX',
     help: 'maximum number of living children of an agent',
+  },
+  workspace_scope: {
+    kind: 'workspace_scope',
+    default: 'host',
+    env: 'SUBSTRAT_WORKSPACE_SCOPE',
+    help: 'in a shared home: whether only the host of a new agent runs its turns, or any',
   },
   timeout: {
     kind: 'duration',

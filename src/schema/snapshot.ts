@@ -19,7 +19,7 @@ import {
   uuid,
   watchedStatus,
 } from './types.js'
-import { INTERRUPTIONS, OUTBOUND_EVENTS, OUTBOX_KINDS, SESSION_STATES } from './words.js'
+import { INTERRUPTIONS, OUTBOUND_EVENTS, OUTBOX_KINDS, SESSION_STATES, WORKSPACE_SCOPES } from './words.js'
 
 const interruption = z.enum(INTERRUPTIONS)
 
@@ -155,6 +155,14 @@ const moved = z
   })
   .meta({ id: 'moved', description: 'A session that a move has closed.' })
 
+export const workspaceHost = z
+  .object({
+    host_id: text.optional().describe('Absent without a machine-id.'),
+    host_name: text,
+    scope: z.enum(WORKSPACE_SCOPES).describe('Whether only this host may run turns, or any.'),
+  })
+  .meta({ id: 'workspace_host', description: 'The host of the workspace and the native session.' })
+
 const state = z
   .object({
     format: integer,
@@ -211,6 +219,7 @@ const state = z
     usage: sessionUsage
       .nullable()
       .describe('Total of the session. Null in a snapshot of an earlier version, which did not count it.'),
+    workspace_host: workspaceHost.optional().describe('Only in a home that several hosts share.'),
     warm: recordedServer.optional().describe('Absent without a kept server.'),
     lost: lost.optional().describe('The key index has the keys of the lost parts.'),
     imported: location
@@ -244,4 +253,6 @@ export type Reminder = z.infer<typeof reminder>
 export type RecordedServer = z.infer<typeof recordedServer>
 /** The place of a key's run in the log. */
 export type KeyEntry = z.infer<typeof keyEntry>
+/** The host of the workspace, in a home that several hosts share. */
+export type WorkspaceHost = z.infer<typeof workspaceHost>
 export type ChannelState = z.infer<typeof channelState>

@@ -124,3 +124,7 @@ export const VERDICTS = ['damaged', 'needs_you', 'repairs_itself', 'harmless'] a
 
 /** How the reply that `show` prints relates to the latest turn. */
 export const REPLY_PARTS = ['final', 'so_far', 'previous'] as const
+
+/** Which hosts of a shared home may run turns of an agent: the host of its workspace, or any. */
+export const WORKSPACE_SCOPES = ['host', 'any'] as const
+export type WorkspaceScope = (typeof WORKSPACE_SCOPES)[number]

@@ -109,6 +109,7 @@ const LAYOUT: Record<keyof State, Form | null> = {
   watchers: later,
   recovery: later,
   usage: later,
+  workspace_host: later,
   warm: later,
   lost: later,
   imported: later,
@@ -120,16 +121,16 @@ const LAYOUT: Record<keyof State, Form | null> = {
 const NAMES = Object.keys(LAYOUT) as (keyof State)[]
 
 /**
- * `recovery` and `usage` close last, so these are fields of the state itself. A boot id and a usage have no braces in them. In
- * version 7 `recovery` is the last field.
+ * `recovery`, `usage` and `workspace_host` close last, so these are fields of the state itself. A boot id, a usage and a host name
+ * have no braces in them. In version 7 `recovery` is the last field.
  */
 const END_BEGINS = ',"reminders":[],'
 const END = new RegExp(
-  `,"reminders":\\[\\],"watchers":\\[\\],"recovery":\\{(?:"last_boot_seen":(?:null|${TEXT}),)?"interruption":null,"barren_attempts":0,"unanswered_requests":0\\}(?:,"usage":(?:null|\\{[^{}]*\\}))?$`,
+  `,"reminders":\\[\\],"watchers":\\[\\],"recovery":\\{(?:"last_boot_seen":(?:null|${TEXT}),)?"interruption":null,"barren_attempts":0,"unanswered_requests":0\\}(?:,"usage":(?:null|\\{[^{}]*\\}))?(?:,"workspace_host":\\{[^{}]*\\})?$`,
   'y',
 )
-/** Longer than the end of an idle agent's snapshot, unless its boot id is very long. */
-const END_CHARACTERS_MAX = 600
+/** Longer than the end of an idle agent's snapshot, unless its boot id or host name is very long. */
+const END_CHARACTERS_MAX = 900
 
 /** The capture of each shown field. */
 const AT = Object.fromEntries(

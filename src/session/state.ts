@@ -9,5 +9,6 @@ export type {
   Reminder,
   SessionState,
   State,
+  WorkspaceHost,
 } from '../schema/snapshot.js'
 export type { Call, Location, Run, RunStatus, TokenEntry, Wait } from '../schema/snapshot-run.js'

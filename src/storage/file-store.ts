@@ -55,6 +55,7 @@ import { FileUpkeep } from './upkeep.js'
 import { WaitEdges } from './wait-edges.js'
 
 export class FileStore implements Store {
+  readonly isShared = false
   readonly logs: Logs
   readonly snapshots: Snapshots
   readonly keys: KeyIndexFiles

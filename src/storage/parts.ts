@@ -26,6 +26,8 @@ export interface Holder {
   boot_id: string
   /** Undefined without a machine-id. */
   host_id?: string | undefined
+  /** When the right ends unless it is renewed. Undefined if it lasts as long as the process. */
+  lease_ends_at?: string | undefined
 }
 
 export interface BlobReference {

@@ -44,6 +44,8 @@ export interface Store {
   readonly format: number
   /** The value of SUBSTRAT_HOME with which another process opens this home. */
   readonly address: string
+  /** Whether several hosts use the home. Each agent then belongs to the host with its workspace. */
+  readonly isShared: boolean
   /** Where a person finds it. Never parsed. */
   label(thing: Thing): string
 
@@ -121,6 +123,8 @@ export interface OpenedAgent {
   readonly log: OpenedLog
   /** Whether a process holds the agent. */
   readonly isHeld: boolean
+  /** That process, if the store reads it with the agent. Otherwise `holder` of the store reads it. */
+  readonly holder?: Holder | undefined
   /** The ids of the messages in the inbox. */
   readonly mailIds: string[]
 }

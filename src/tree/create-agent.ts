@@ -3,6 +3,7 @@
  */
 import { SubstratError, shellWord } from '../errors.js'
 import { foldName } from '../format.js'
+import type { WorkspaceScope } from '../schema/words.js'
 import { type EncodedBatch, encodeBatch } from '../session/batch.js'
 import { openForRead } from '../session/load.js'
 import type { NewRecord } from '../session/records.js'
@@ -10,6 +11,7 @@ import { openHeld, type Session } from '../session/session.js'
 import { snapshotOf } from '../session/snapshot.js'
 import type { State } from '../session/state.js'
 import { howEnded } from '../session/status.js'
+import { placeHere } from '../session/workspace-host.js'
 import type { Names, Store } from '../storage/store.js'
 import { childrenOf, lockChildren, lockRoots } from './children.js'
 import { livingChild, livingRoot } from './names.js'
@@ -19,6 +21,8 @@ export interface TreeBounds {
   depthMax: number
   /** Living children of one agent. */
   childrenMax: number
+  /** Which hosts of a shared home run turns of a new root. A child has the scope of its parent. */
+  workspaceScope: WorkspaceScope
 }
 
 interface AgentPlace {
@@ -29,6 +33,8 @@ interface AgentPlace {
   command: string
   /** It is closed by a move, as its parent may be. */
   isClosed?: boolean
+  /** Default: that of the parent, or of the settings. */
+  workspaceScope?: WorkspaceScope | undefined
 }
 
 interface Place {
@@ -46,7 +52,8 @@ export type NewAgent = AgentPlace & FirstRecords
  */
 export async function createAgent(store: Store, agent: NewAgent, bounds: TreeBounds): Promise<Session> {
   const { id, name, parent, command, isClosed = false } = agent
-  if (parent === null && name === null) return createOnDisk(store, agent, id)
+  const scope = agent.workspaceScope ?? bounds.workspaceScope
+  if (parent === null && name === null) return createOnDisk(store, agent, { path: id, scope })
   if (parent !== null && name !== null && foldName(name) === 'parent') throw meansParent(name)
   const { index, lock } =
     parent === null ? await lockRoots(store, command) : await lockChildren(store, parent, command)
@@ -57,7 +64,8 @@ export async function createAgent(store: Store, agent: NewAgent, bounds: TreeBou
     if (owner !== undefined && name !== null) throw nameTaken(name, owner, above)
     index.reserve(name ?? id, id)
     const path = above === undefined ? (name ?? id) : `${above.path}/${name ?? id}`
-    return await createOnDisk(store, agent, path, () => lock.assertHeld())
+    const inherited = agent.workspaceScope ?? above?.workspace_host?.scope ?? scope
+    return await createOnDisk(store, agent, { path, scope: inherited }, () => lock.assertHeld())
   } finally {
     await lock.release()
   }
@@ -66,11 +74,13 @@ export async function createAgent(store: Store, agent: NewAgent, bounds: TreeBou
 async function createOnDisk(
   store: Store,
   agent: NewAgent,
-  path: string,
+  { path, scope }: Place & { scope: WorkspaceScope },
   assertNameHeld: () => void = () => undefined,
 ): Promise<Session> {
   const { bytes, blobs, state } =
-    'encode' in agent ? agent.encode({ path }) : encodeBatch(undefined, agent.records({ path }))
+    'encode' in agent
+      ? agent.encode({ path })
+      : encodeBatch(undefined, placed(store, agent.records({ path }), scope))
   const files = {
     agentId: agent.id,
     log: bytes,
@@ -80,6 +90,13 @@ async function createOnDisk(
     assertNameHeld,
   }
   return openHeld(store, await store.create(files))
+}
+
+/** In a shared home, the agent belongs to this host. */
+function placed(store: Store, records: NewRecord[], scope: WorkspaceScope): NewRecord[] {
+  if (!store.isShared) return records
+  const place = { ...placeHere(store), ...(scope === 'host' ? {} : { workspace_scope: scope }) }
+  return records.map((record) => (record.kind === 'session.created' ? { ...record, ...place } : record))
 }
 
 /** Call with the children lock held, so that the parent cannot end. */

@@ -2,7 +2,7 @@ import { describe, expect, test } from 'vitest'
 import { type TurnKind, turnObstacle } from '../../src/dispatch/turn-obstacle.js'
 import type { Interruption } from '../../src/schema/words.js'
 import type { NewRecord } from '../../src/session/records.js'
-import type { State } from '../../src/session/state.js'
+import type { Run, State } from '../../src/session/state.js'
 import { foldAll, timeOf } from '../support/folding.js'
 import { reading } from '../support/readings.js'
 import { createdRecord, startedRun } from '../support/sessions.js'
@@ -76,7 +76,9 @@ function except(turn: TurnKind): TurnKind[] {
   return TURNS.filter((other) => other !== turn)
 }
 
-const found = (state: State, turn: TurnKind) => turnObstacle(state, turn, () => reading(NOW))
+const OWN = { isShared: false }
+
+const found = (state: State, turn: TurnKind) => turnObstacle(OWN, state, turn, () => reading(NOW))
 
 describe('the obstacle to a turn', () => {
   test.each(ROWS)('%s', (_, records, turns, kind, next) => {
@@ -96,11 +98,29 @@ describe('the obstacle to a turn', () => {
     expect(kinds([...born, held, gated, terminated], 'mail')).toBe('terminated')
   })
 
+  test('in a shared home it is first the host, for every kind of turn', () => {
+    const place = { kind: 'session.configured' as const, host_id: 'b'.repeat(32), host_name: 'ci-2' }
+    const there = foldAll([...parked('approval'), held, place])
+    const anywhere = foldAll([...born, place, { kind: 'session.configured', workspace_scope: 'any' }])
+    for (const turn of TURNS) {
+      expect(turnObstacle({ isShared: true }, there, turn)).toMatchObject({ kind: 'host', host: 'ci-2' })
+      expect(turnObstacle(OWN, there, turn)?.kind).not.toBe('host')
+      expect(turnObstacle({ isShared: true }, anywhere, turn)).toBeUndefined()
+    }
+  })
+
+  test('an agent without a host belongs to that of its latest turn', () => {
+    const elsewhere = foldAll(interrupted('process_exit'))
+    const run = { ...(elsewhere.run as Run), host_id: 'b'.repeat(32), host_name: 'ci-2' }
+    expect(turnObstacle({ isShared: true }, { ...elsewhere, run }, 'mail')).toMatchObject({ host: 'ci-2' })
+    expect(turnObstacle({ isShared: true }, foldAll(born), 'mail')).toBeUndefined()
+  })
+
   test('the clock is read only where a turn waits', () => {
     const asked = () => {
       throw new Error('the clock was read')
     }
     for (const records of [born, running, exhausted, [...running, held, gated]])
-      for (const turn of TURNS) expect(() => turnObstacle(foldAll(records), turn, asked)).not.toThrow()
+      for (const turn of TURNS) expect(() => turnObstacle(OWN, foldAll(records), turn, asked)).not.toThrow()
   })
 })

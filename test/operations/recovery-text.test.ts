@@ -26,7 +26,7 @@ const failed: NewRecord = {
   error: { type: 'crashed', message: 'it exited 3' },
 }
 
-test.each<[Parameters<typeof recoveryText>[1], Parameters<typeof recoveryText>[2], NewRecord[], RegExp]>([
+test.each<[Parameters<typeof recoveryText>[2], Parameters<typeof recoveryText>[3], NewRecord[], RegExp]>([
   ['A', 'clean', begun.slice(0, 1), /^nothing to do$/],
   ['J', 'marked', done, /^claude-code had finished; its reply was recovered$/],
   ['G', 'marked', done, /^the reply was already stored; the turn is now closed$/],
@@ -41,5 +41,5 @@ test.each<[Parameters<typeof recoveryText>[1], Parameters<typeof recoveryText>[2
     /^interrupted; not continued: 2 attempts made no progress$/,
   ],
 ])('row %s, %s', (row, outcome, records, words) => {
-  expect(recoveryText(foldAll(records), row, outcome)).toMatch(words)
+  expect(recoveryText({ isShared: false }, foldAll(records), row, outcome)).toMatch(words)
 })

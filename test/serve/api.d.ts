@@ -553,7 +553,7 @@ export interface components {
          * @description The code of an error.
          * @enum {string}
          */
-        error_code: "UNEXPECTED" | "USAGE" | "CONFIG_INVALID" | "AGENT_NOT_FOUND" | "AGENT_AMBIGUOUS" | "PROVIDER_NOT_FOUND" | "TOKEN_NOT_FOUND" | "MESSAGE_NOT_FOUND" | "LOCKED" | "NO_SLOT" | "WAITING" | "INTERRUPTED" | "PROGRAM_ALIVE" | "NOT_BEFORE" | "PROVIDER_MISCONFIGURED" | "PROVIDER_FAILED" | "CORRUPT" | "UNKNOWN_FORMAT" | "STORAGE_FAILED" | "HOME_UNUSABLE" | "HOME_EXPOSED" | "LOCK_UNSUPPORTED" | "TIMED_OUT" | "SESSION_STATE" | "ON_HOLD" | "NAME_TAKEN" | "KEY_CONFLICT" | "QUEUE_FULL" | "GATED" | "UNDELIVERABLE" | "TREE_RULES" | "TREE_FULL" | "HAS_CHILDREN" | "DEADLOCK" | "TOKEN_MALFORMED" | "TOKEN_FOREIGN" | "TOKEN_SCOPE" | "TOKEN_EXPIRED" | "TOKEN_REVOKED" | "TOKEN_CONSUMED" | "CANCELLED" | "SYNC_FAILED" | "STOPPED_SIGHUP" | "STOPPED_SIGINT" | "STOPPED_SIGTERM";
+        error_code: "UNEXPECTED" | "USAGE" | "CONFIG_INVALID" | "AGENT_NOT_FOUND" | "AGENT_AMBIGUOUS" | "PROVIDER_NOT_FOUND" | "TOKEN_NOT_FOUND" | "MESSAGE_NOT_FOUND" | "LOCKED" | "NO_SLOT" | "WAITING" | "INTERRUPTED" | "PROGRAM_ALIVE" | "NOT_BEFORE" | "PROVIDER_MISCONFIGURED" | "PROVIDER_FAILED" | "CORRUPT" | "UNKNOWN_FORMAT" | "STORAGE_FAILED" | "HOME_UNUSABLE" | "HOME_EXPOSED" | "LOCK_UNSUPPORTED" | "TIMED_OUT" | "SESSION_STATE" | "ON_HOLD" | "NAME_TAKEN" | "KEY_CONFLICT" | "QUEUE_FULL" | "GATED" | "OTHER_HOST" | "UNDELIVERABLE" | "TREE_RULES" | "TREE_FULL" | "HAS_CHILDREN" | "DEADLOCK" | "TOKEN_MALFORMED" | "TOKEN_FOREIGN" | "TOKEN_SCOPE" | "TOKEN_EXPIRED" | "TOKEN_REVOKED" | "TOKEN_CONSUMED" | "CANCELLED" | "SYNC_FAILED" | "STOPPED_SIGHUP" | "STOPPED_SIGINT" | "STOPPED_SIGTERM";
         /** @description Agents, oldest first. */
         agent_page: {
             agents: (components["schemas"]["listed_agent"] | components["schemas"]["listed_corrupt_agent"])[];
@@ -571,7 +571,7 @@ export interface components {
              * @description The error code of substrat, or one of the server.
              * @enum {string}
              */
-            code: "UNEXPECTED" | "USAGE" | "CONFIG_INVALID" | "AGENT_NOT_FOUND" | "AGENT_AMBIGUOUS" | "PROVIDER_NOT_FOUND" | "TOKEN_NOT_FOUND" | "MESSAGE_NOT_FOUND" | "LOCKED" | "NO_SLOT" | "WAITING" | "INTERRUPTED" | "PROGRAM_ALIVE" | "NOT_BEFORE" | "PROVIDER_MISCONFIGURED" | "PROVIDER_FAILED" | "CORRUPT" | "UNKNOWN_FORMAT" | "STORAGE_FAILED" | "HOME_UNUSABLE" | "HOME_EXPOSED" | "LOCK_UNSUPPORTED" | "TIMED_OUT" | "SESSION_STATE" | "ON_HOLD" | "NAME_TAKEN" | "KEY_CONFLICT" | "QUEUE_FULL" | "GATED" | "UNDELIVERABLE" | "TREE_RULES" | "TREE_FULL" | "HAS_CHILDREN" | "DEADLOCK" | "TOKEN_MALFORMED" | "TOKEN_FOREIGN" | "TOKEN_SCOPE" | "TOKEN_EXPIRED" | "TOKEN_REVOKED" | "TOKEN_CONSUMED" | "CANCELLED" | "SYNC_FAILED" | "STOPPED_SIGHUP" | "STOPPED_SIGINT" | "STOPPED_SIGTERM" | "UNAUTHORIZED" | "TOKEN_MISSING" | "HOST_REFUSED" | "ORIGIN_REFUSED" | "READ_ONLY" | "NO_SUCH_PATH" | "METHOD_REFUSED" | "BODY_TOO_LARGE" | "NOT_JSON" | "SERVER_BUSY" | "CHILD_DIED";
+            code: "UNEXPECTED" | "USAGE" | "CONFIG_INVALID" | "AGENT_NOT_FOUND" | "AGENT_AMBIGUOUS" | "PROVIDER_NOT_FOUND" | "TOKEN_NOT_FOUND" | "MESSAGE_NOT_FOUND" | "LOCKED" | "NO_SLOT" | "WAITING" | "INTERRUPTED" | "PROGRAM_ALIVE" | "NOT_BEFORE" | "PROVIDER_MISCONFIGURED" | "PROVIDER_FAILED" | "CORRUPT" | "UNKNOWN_FORMAT" | "STORAGE_FAILED" | "HOME_UNUSABLE" | "HOME_EXPOSED" | "LOCK_UNSUPPORTED" | "TIMED_OUT" | "SESSION_STATE" | "ON_HOLD" | "NAME_TAKEN" | "KEY_CONFLICT" | "QUEUE_FULL" | "GATED" | "OTHER_HOST" | "UNDELIVERABLE" | "TREE_RULES" | "TREE_FULL" | "HAS_CHILDREN" | "DEADLOCK" | "TOKEN_MALFORMED" | "TOKEN_FOREIGN" | "TOKEN_SCOPE" | "TOKEN_EXPIRED" | "TOKEN_REVOKED" | "TOKEN_CONSUMED" | "CANCELLED" | "SYNC_FAILED" | "STOPPED_SIGHUP" | "STOPPED_SIGINT" | "STOPPED_SIGTERM" | "UNAUTHORIZED" | "TOKEN_MISSING" | "HOST_REFUSED" | "ORIGIN_REFUSED" | "READ_ONLY" | "NO_SUCH_PATH" | "METHOD_REFUSED" | "BODY_TOO_LARGE" | "NOT_JSON" | "SERVER_BUSY" | "CHILD_DIED";
             /** @description The agent, file or address that it is about. */
             where: string | null;
             /**
@@ -719,6 +719,19 @@ export interface components {
             boot_id: string;
             /** @description Absent without a machine-id. */
             host_id?: string;
+            /** @description When its lease ends, unless it is renewed. Only in a home that several hosts share. */
+            lease_ends_at?: components["schemas"]["time"];
+        };
+        /** @description The host of the workspace and the native session. */
+        workspace_host: {
+            /** @description Absent without a machine-id. */
+            host_id?: string;
+            host_name: string;
+            /**
+             * @description Whether only this host may run turns, or any.
+             * @enum {string}
+             */
+            scope: "host" | "any";
         };
         /** @description An agent with its settings and its latest turn. */
         shown_agent: {
@@ -754,6 +767,8 @@ export interface components {
             usage: components["schemas"]["session_usage"] | null;
             /** @description The process that holds the agent. */
             holder: components["schemas"]["holder"] | null;
+            /** @description The host of its workspace. Only in a home that several hosts share. */
+            workspace_host?: components["schemas"]["workspace_host"];
             /** @description Why the latest turn did not complete. */
             trouble: string | null;
             /** @description The command to run. Null for a terminated agent. */
@@ -877,6 +892,15 @@ export interface components {
                 /** @description Absolute path. */
                 workspace: string;
                 allow?: string[];
+                /** @description In a shared home: the machine with the workspace, a hash of its machine-id. */
+                host_id?: string;
+                /** @description In a shared home: the name of that machine. */
+                host_name?: string;
+                /**
+                 * @description In a shared home: whether only that machine may run turns, or any.
+                 * @enum {string}
+                 */
+                workspace_scope?: "host" | "any";
             } | {
                 seq: number;
                 ts: components["schemas"]["time"];
@@ -901,6 +925,15 @@ export interface components {
                 metadata?: {
                     [key: string]: string | null;
                 };
+                /** @description In a shared home: the machine with the workspace, a hash of its machine-id. */
+                host_id?: string;
+                /** @description In a shared home: the name of that machine. */
+                host_name?: string;
+                /**
+                 * @description In a shared home: whether only that machine may run turns, or any.
+                 * @enum {string}
+                 */
+                workspace_scope?: "host" | "any";
             } | {
                 seq: number;
                 ts: components["schemas"]["time"];
@@ -961,6 +994,10 @@ export interface components {
                 /** @description Its home. */
                 home_id: components["schemas"]["uuid"];
                 bundle_id: components["schemas"]["uuid"];
+                /** @description In a shared home: the machine with the workspace, a hash of its machine-id. */
+                host_id?: string;
+                /** @description In a shared home: the name of that machine. */
+                host_name?: string;
             } | {
                 seq: number;
                 ts: components["schemas"]["time"];
@@ -995,6 +1032,10 @@ export interface components {
                 move_id: components["schemas"]["uuid"];
                 /** @description The home that it left. This home, if it was taken back. */
                 from_home: components["schemas"]["uuid"];
+                /** @description In a shared home: the machine with the workspace, a hash of its machine-id. */
+                host_id?: string;
+                /** @description In a shared home: the name of that machine. */
+                host_name?: string;
             } | {
                 seq: number;
                 ts: components["schemas"]["time"];

@@ -37,6 +37,9 @@ const EXAMPLES: { [K in RecordKind]: Required<Omit<NewRecord<K>, 'kind'>> } = {
     model: 'm',
     workspace: '/w',
     allow: ['shell'],
+    host_id: 'h',
+    host_name: 'web-2',
+    workspace_scope: 'any',
   },
   'session.configured': {
     instructions: 'be brief',
@@ -47,12 +50,15 @@ const EXAMPLES: { [K in RecordKind]: Required<Omit<NewRecord<K>, 'kind'>> } = {
     hold: true,
     allow: ['all'],
     metadata: { progress: 'half', link: null },
+    host_id: 'h',
+    host_name: 'web-2',
+    workspace_scope: 'host',
   },
   'session.upgraded': { from_format: 1, to_format: 2 },
   'session.activated': { boot_id: 'k/1/2/3', host_id: 'h' },
   'session.suspended': { reason: 'idle' },
   'session.terminated': {},
-  'session.imported': { from: ID, home_id: ID, bundle_id: ID },
+  'session.imported': { from: ID, home_id: ID, bundle_id: ID, host_id: 'h', host_name: 'web-2' },
   'session.moved': {
     move_id: ID,
     home_id: ID,
@@ -62,7 +68,7 @@ const EXAMPLES: { [K in RecordKind]: Required<Omit<NewRecord<K>, 'kind'>> } = {
     content: '[]',
     answered: [{ message_id: ID, from: ID }],
   },
-  'session.arrived': { move_id: ID, from_home: ID },
+  'session.arrived': { move_id: ID, from_home: ID, host_id: 'h', host_name: 'web-2' },
   'session.rebuilt': {
     kept: 'events.jsonl.damaged-20261120T100000.000Z',
     last_seq: 17,
@@ -319,6 +325,7 @@ const KINDS = Object.keys(RECORDS) as RecordKind[]
 
 /** Invalid values of each field. */
 const SPOILED: Record<string, unknown[]> = {
+  workspace_scope: ['all', 7],
   outbound_id: [7, 'no uuid'],
   target: [7, null],
   event: ['over', null],

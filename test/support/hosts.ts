@@ -20,15 +20,17 @@ const TRIAL = 'mount --bind /proc/version /etc/machine-id && hostname substrat-t
 export const hasHosts = spawnSync(NAMESPACE[0], [...NAMESPACE.slice(1), TRIAL]).status === 0
 if (!hasHosts) console.log('skipped: this machine has no unshare -m for this user, or no /etc/machine-id')
 
-export class Host {
+/** The identity of a machine: files that replace those of this one in a mount namespace. */
+export class Machine {
   private readonly directory: string
 
+  /** `root`: where its files are made. */
   constructor(
-    private readonly house: House,
+    root: string,
     readonly name: string,
     machineId = randomUUID().replaceAll('-', ''),
   ) {
-    this.directory = join(house.root, `host-${name}-${randomUUID()}`)
+    this.directory = join(root, `host-${name}-${randomUUID()}`)
     mkdirSync(this.directory)
     this.write('machine-id', machineId)
     this.boot(3600)
@@ -40,21 +42,34 @@ export class Host {
     this.write('uptime', `${uptimeSeconds}.00 1.00`)
   }
 
+  /** The command that runs another one on this machine. */
+  command(argv: string[]): [string, ...string[]] {
+    return [...NAMESPACE, BIND, 'sh', this.directory, this.name, ...argv]
+  }
+
+  private write(file: string, text: string): void {
+    writeFileSync(join(this.directory, file), `${text}\n`)
+  }
+}
+
+export class Host extends Machine {
+  constructor(
+    private readonly house: House,
+    name: string,
+    machineId?: string,
+  ) {
+    super(house.root, name, machineId)
+  }
+
   start(...args: string[]): Running {
     return this.launch(args)
   }
 
   launch(args: string[], options: RunOptions = {}): Running {
-    const [program, ...rest] = this.house.command(...args)
-    const inside = [...NAMESPACE, BIND, 'sh', this.directory, this.name, program, ...rest] as const
-    return this.house.launch([...inside], options)
+    return this.house.launch(this.command(this.house.command(...args)), options)
   }
 
   run(...args: string[]): Promise<Result> {
     return this.start(...args).result
-  }
-
-  private write(file: string, text: string): void {
-    writeFileSync(join(this.directory, file), `${text}\n`)
   }
 }

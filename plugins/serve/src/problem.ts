@@ -53,6 +53,7 @@ const OF_SUBSTRAT: Record<ErrorCode, [number, Actor]> = {
   KEY_CONFLICT: [422, 'caller'],
   QUEUE_FULL: [429, 'anyone'],
   GATED: [409, 'operator'],
+  OTHER_HOST: [409, 'operator'],
   UNDELIVERABLE: [409, 'caller'],
   TREE_RULES: [403, 'caller'],
   TREE_FULL: [409, 'operator'],

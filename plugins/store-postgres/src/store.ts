@@ -33,6 +33,7 @@ import { upkeepOf } from './upkeep.js'
 import { uptimeMs } from './uptime.js'
 
 export class PostgresStore implements Store {
+  readonly isShared = true
   readonly homeId: string
   readonly format: number
   readonly address: string
@@ -98,6 +99,7 @@ export class PostgresStore implements Store {
       snapshot: unframedSnapshot(this.shared, bytesOf(row.snapshot)),
       log: this.logIn(agentId, row),
       isHeld: this.isHeldIn(row),
+      holder: this.holderIn(row),
       mailIds: row.mail as string[],
     }
   }
@@ -137,7 +139,7 @@ export class PostgresStore implements Store {
 
   holder(agentId: string): Holder | undefined {
     const [row] = call(this.shared, agentId, (client) => client.read('holder', agentId))
-    return (row?.holder ?? undefined) as Holder | undefined
+    return row === undefined ? undefined : this.holderIn(row)
   }
 
   async take(agentId: string, options: TakeOptions): Promise<Lease | undefined> {
@@ -272,6 +274,15 @@ export class PostgresStore implements Store {
   private logIn(agentId: string, row: Row) {
     const first = { from: Number(row.tail_from), bytes: bytesOf(row.tail) }
     return openRemoteLog(this.shared, agentId, Number(row.log_bytes), first)
+  }
+
+  private holderIn({ holder, lease, left_ms }: Row): Holder | undefined {
+    if (holder == null) return undefined
+    const known = holder as Holder
+    if (lease == null) return known
+    // In the time of this host, whose clock a person compares it with.
+    const end = this.shared.kit.clock.now() + Number(left_ms)
+    return { ...known, lease_ends_at: new Date(end).toISOString() }
   }
 
   private isHeldIn({ lease, holder, left_ms }: Row): boolean {

@@ -88,8 +88,9 @@ export function describeAgent(
       'held by',
       holder === null
         ? null
-        : `pid ${holder.pid} on ${holder.host} since ${timeText(holder.since)} (${holder.command})`,
+        : `pid ${holder.pid} on ${holder.host} since ${timeText(holder.since)} (${holder.command})${leaseText(holder, timeText)}`,
     ],
+    ['host', hostText(shown)],
     ['inbox', agent.inbox === 0 ? null : `${agent.inbox} pending`],
     [
       'latest turn',
@@ -111,6 +112,15 @@ export function describeAgent(
   return lines
     .flatMap(([label, text]) => (text === null ? [] : [`${label.padEnd(LABEL_COLUMNS)}${text}`]))
     .join('\n')
+}
+
+function leaseText({ lease_ends_at: end }: NonNullable<ShownAgent['holder']>, timeText: TimeText): string {
+  return end === undefined ? '' : `; its lease ends at ${timeText(end)} unless renewed`
+}
+
+function hostText({ workspace_host: host }: ShownAgent): string | null {
+  if (host === undefined) return null
+  return host.scope === 'any' ? `${host.host_name}; any host may run its turns` : host.host_name
 }
 
 function replyText({ reply, reply_is }: ShownAgent): [string, string | null] {

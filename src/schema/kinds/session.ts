@@ -14,9 +14,21 @@ import {
   uuid,
   watchedStatus,
 } from '../types.js'
+import { WORKSPACE_SCOPES } from '../words.js'
 import { host_id, kind, message_id } from './kind.js'
 
 const from = text
+/** In a home that several hosts share: the host with the workspace and the native session. */
+const place = {
+  host_id: text
+    .optional()
+    .describe('In a shared home: the machine with the workspace, a hash of its machine-id.'),
+  host_name: text.optional().describe('In a shared home: the name of that machine.'),
+}
+const workspace_scope = z
+  .enum(WORKSPACE_SCOPES)
+  .optional()
+  .describe('In a shared home: whether only that machine may run turns, or any.')
 
 export const session = {
   'session.created': kind('The agent is created. Always the first record.', {
@@ -31,6 +43,8 @@ export const session = {
     model: text.nullable(),
     workspace: text.describe('Absolute path.'),
     allow: z.array(text).optional(),
+    ...place,
+    workspace_scope,
   }),
   'session.configured': kind(
     'Settings change. A present field replaces the old value; `options` and `metadata` are merged into it.',
@@ -43,6 +57,8 @@ export const session = {
       hold: flag.optional().describe('No turn starts until `resume`.'),
       allow: z.array(text).optional(),
       metadata: metadata.optional().describe('Null removes a key.'),
+      ...place,
+      workspace_scope,
     },
   ),
   'session.upgraded': kind('From here on the log has a newer format.', {
@@ -64,6 +80,7 @@ export const session = {
       from: uuid.describe('The original.'),
       home_id: uuid.describe('Its home.'),
       bundle_id: uuid,
+      ...place,
     },
   ),
   'session.moved': kind(
@@ -81,6 +98,7 @@ export const session = {
   'session.arrived': kind('The move is over, and the agent is open in this home.', {
     move_id: uuid,
     from_home: uuid.describe('The home that it left. This home, if it was taken back.'),
+    ...place,
   }),
   'session.rebuilt': kind(
     'After `doctor --rebuild` of a damaged log. The records before it are the undamaged part.',

@@ -90,7 +90,7 @@ function apply(next: State, record: SessionRecord, at: Location): State {
     case 'session.rebuilt':
       return foldRebuilt(next, record, at)
     case 'session.imported':
-      return foldImported(next, at)
+      return foldImported(next, record, at)
     case 'session.moved':
       return foldMoved(next, record, at)
     case 'session.arrived':

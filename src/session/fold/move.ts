@@ -9,7 +9,7 @@ import type { NewRecord, Place } from '../records.js'
 import type { Location, State } from '../state.js'
 import { isAtWork } from '../status.js'
 import { isDeferred } from './mail.js'
-import { errorTo } from './session.js'
+import { errorTo, placeOf } from './session.js'
 
 /** Sets the turn aside in `moved`, so that no command here decides, continues or answers it. */
 export function foldMoved(next: State, record: NewRecord<'session.moved'> & Place, at: Location): State {
@@ -38,14 +38,16 @@ export function foldMoved(next: State, record: NewRecord<'session.moved'> & Plac
   }
 }
 
-export function foldArrived(next: State, { move_id }: NewRecord<'session.arrived'>): State {
-  const { moved, ...rest } = next
+export function foldArrived(next: State, record: NewRecord<'session.arrived'>): State {
+  const { move_id } = record
+  const { moved, workspace_host, ...rest } = next
   if (moved?.move_id !== move_id)
     throw new SessionStateError(`the session was not closed by the move ${move_id}`)
   const { state, run, tokens, owes, recovery, messages, answered } = moved
   const kept = run?.requests.filter(({ message_id }) => !answered.includes(message_id))
   return {
     ...rest,
+    ...placeOf(record, workspace_host?.scope ?? 'host'),
     state,
     run: run === null ? null : { ...run, requests: kept ?? [] },
     tokens,

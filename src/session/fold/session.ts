@@ -1,7 +1,7 @@
 /** Folds the records of the session itself: creation, settings, lifecycle. */
 import { SessionStateError } from '../../errors.js'
 import type { NewRecord, Place } from '../records.js'
-import type { Location, OutboxEntry, SessionState, State } from '../state.js'
+import type { Location, OutboxEntry, SessionState, State, WorkspaceHost } from '../state.js'
 import { NO_RUNS } from './usage.js'
 
 export function foldCreated(record: NewRecord<'session.created'> & Place, at: Location): State {
@@ -48,7 +48,19 @@ export function foldCreated(record: NewRecord<'session.created'> & Place, at: Lo
     watchers: [],
     recovery: { last_boot_seen: null, interruption: null, barren_attempts: 0, unanswered_requests: 0 },
     usage: NO_RUNS,
+    ...placeOf(record, record.workspace_scope ?? 'host'),
   }
+}
+
+type Placed = { host_id?: string | undefined; host_name?: string | undefined }
+
+/** The field is absent, not undefined, because a snapshot must be equal to the fold. */
+export function placeOf(
+  { host_id, host_name }: Placed,
+  scope: WorkspaceHost['scope'],
+): Pick<State, 'workspace_host'> {
+  if (host_name === undefined) return {}
+  return { workspace_host: { ...(host_id === undefined ? {} : { host_id }), host_name, scope } }
 }
 
 /** A format only ever rises. */
@@ -84,6 +96,9 @@ export function foldConfigured(next: State, record: NewRecord<'session.configure
   if (hold !== undefined) next.hold = hold
   if (allow !== undefined) next.allow = allow
   if (metadata !== undefined) next.metadata = mergedOptions(next.metadata, metadata)
+  const { workspace_host: before } = next
+  const { workspace_scope = before?.scope ?? 'host' } = record
+  Object.assign(next, placeOf(record.host_name === undefined ? (before ?? {}) : record, workspace_scope))
   return next
 }
 
@@ -126,12 +141,13 @@ export function foldRebuilt(next: State, record: NewRecord<'session.rebuilt'> & 
  * A copy of an agent. It keeps the conversation and the settings. Mail, outbound messages, waits, tokens, keys, watchers and the program's own
  * session belong to the original, and so does the usage.
  */
-export function foldImported(next: State, at: Location): State {
+export function foldImported(next: State, record: NewRecord<'session.imported'>, at: Location): State {
   if (next.run?.status === 'open' || next.warm !== undefined)
     throw new SessionStateError('a session with an open run or a server cannot be a copy')
-  const { lost: _, outbound: __, channel: ___, ...kept } = next
+  const { lost: _, outbound: __, channel: ___, workspace_host, ...kept } = next
   return {
     ...kept,
+    ...placeOf(record, workspace_host?.scope ?? 'host'),
     gate: { isGated: false, permits: 0 },
     isPoked: false,
     provider_state: null,

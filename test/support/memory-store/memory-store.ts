@@ -44,6 +44,7 @@ import { MemoryNameIndex } from './memory-names.js'
 import { MemoryUpkeep } from './memory-upkeep.js'
 
 export class MemoryStore implements Store {
+  readonly isShared = false
   readonly mail: MemoryMail
   readonly keys: MemoryKeys
   readonly local: AgentFiles
