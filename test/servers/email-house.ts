@@ -58,10 +58,10 @@ export class MailHouse extends House {
     return execFileSync('sh', ['-ec', script], options)
   }
 
-  /** Changes the channel in the settings, and its options. */
-  async set({ options = {}, ...over }: { options?: object; tries?: number }): Promise<void> {
+  /** Changes options of the channel in the settings. */
+  async set({ options = {} }: { options?: object }): Promise<void> {
     const [channel] = JSON.parse((await this.ok('config', 'get', 'channels')).stdout)
-    const changed = { ...channel, ...over, options: { ...channel.options, ...options } }
+    const changed = { ...channel, options: { ...channel.options, ...options } }
     await this.ok('config', 'set', 'channels', JSON.stringify([changed]))
   }
 
