@@ -9,6 +9,17 @@ const root = path.resolve(process.argv[2] ?? '.')
 const output = path.resolve(process.argv[3] ?? path.join(root, 'dist/index.cjs'))
 const { name, version, oclif } = JSON.parse(readFileSync(path.join(root, 'package.json'), 'utf8'))
 
+/** imapflow has tables for the texts of mail. Here it converts only the names of folders, which need none. */
+const withoutTables = {
+  name: 'without-tables',
+  setup(building) {
+    const filter = /\/iconv-lite\/.*\/(shiftjis|eucjp|cp949|cp950|big5-added)\.json$|\/encoding-japanese\//
+    building.onLoad({ filter }, () => ({ contents: '[]', loader: 'json' }))
+  },
+}
+
+// The libraries of channels are large.
+const isChannel = name.startsWith('substrat-channel-')
 await buildEntry('index', output)
 // A plugin may have a thread of its own, and commands that only oclif loads.
 for (const entry of ['worker', 'commands'])
@@ -25,8 +36,11 @@ async function buildEntry(entry, file) {
     absWorkingDir: root,
     stdin: { contents, resolveDir: root },
     bundle: true,
-    // Names stay, for stack traces. The package has a limit of its size.
+    // The package has a limit of its size. Elsewhere names stay, for stack traces.
     minifyWhitespace: true,
+    minifySyntax: isChannel,
+    minifyIdentifiers: isChannel,
+    plugins: isChannel ? [withoutTables] : [],
     platform: 'node',
     target: 'node20.19',
     // Node loads CommonJS in a quarter of the time of an ES module.
