@@ -18,8 +18,9 @@ const withoutTables = {
   },
 }
 
-// The libraries of channels are large.
+// The libraries of channels and of these servers are large.
 const isChannel = name.startsWith('substrat-channel-')
+const isLarge = isChannel || name === 'substrat-acp' || name === 'substrat-operator'
 await buildEntry('index', output)
 // A plugin may have a thread of its own, and commands that only oclif loads.
 for (const entry of ['worker', 'commands'])
@@ -36,8 +37,8 @@ async function buildEntry(entry, file) {
     absWorkingDir: root,
     stdin: { contents, resolveDir: root },
     bundle: true,
-    // The package has a limit of its size. Elsewhere names stay, for stack traces.
-    minifyWhitespace: true,
+    // The package has a limit of its size. Other bundles keep names and lines, for stack traces.
+    minifyWhitespace: isLarge,
     minifySyntax: isChannel,
     minifyIdentifiers: isChannel,
     plugins: isChannel ? [withoutTables] : [],

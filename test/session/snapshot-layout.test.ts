@@ -47,7 +47,9 @@ const MOVED: NewRecord<'session.moved'> = {
 }
 
 test('the schema of the snapshot has the fields of the file, in their order', () => {
-  const imported: NewRecord = { kind: 'session.imported', from: ID, home_id: ID, bundle_id: ID }
+  const imported: NewRecord = {
+    ...{ kind: 'session.imported', from: ID, home_id: ID, bundle_id: ID, host_name: 'h' },
+  }
   const queued: NewRecord = {
     ...{ kind: 'outbound.queued', outbound_id: ID, target: 'ops', event: 'message', content: '' },
   }
