@@ -26,7 +26,7 @@ function mutatedIn(program: Sources, mutant: Mutant): { file: string; source: st
 
 /** Words of JavaScript and Node, and variables that a mutant declares itself. */
 const LANGUAGE =
-  /^(constructor|undefined|null|true|false|never|string|Infinity|Number|isNaN|String|Math|random|min|sort|process|stdout|Promise|resolve|then|setTimeout|Buffer|alloc|length|slice|write|end|each|result|const|new|await|async|return|throw|try|catch|finally|if|else|for|of|in|typeof|void|this|as)$/
+  /^(constructor|undefined|null|true|false|never|string|Infinity|Number|isNaN|String|Math|random|min|sort|process|stdout|Promise|resolve|then|setTimeout|Buffer|alloc|length|slice|write|end|each|result|const|new|await|async|return|throw|try|catch|finally|if|else|for|of|in|break|typeof|void|this|as)$/
 /** Fields on disk, which keep their names. */
 const FIELD = /^(message_id|kind|content|at|updated_at)$/
 const SUFFIX = 'Renamed'

@@ -4,14 +4,14 @@ import type { Mutant } from '../mutant.js'
 export const TOKENS: Mutant[] = [
   {
     name: 'any secret with the right id opens a token',
-    place: 'turn/tokens.ts findToken',
-    edits: { 'logical:1.right': '(@self || true)' },
+    place: 'turn/tokens.ts tokenOf',
+    edits: { 'conditional:1.test': '(@self || true)' },
     suites: ['turn/tokens'],
   },
   {
     name: 'secrets are not compared in constant time',
-    place: 'turn/tokens.ts findToken',
-    edits: { 'logical:1.right': '@arguments.0.arguments.0 === @arguments.1.arguments.0' },
+    place: 'turn/tokens.ts tokenOf',
+    edits: { 'conditional:1.test': '@arguments.0.arguments.0 === @arguments.1.arguments.0' },
     suites: ['turn/tokens'],
     equivalent: 'the answer is the same, and only hashes could be timed, whose beginnings cannot be chosen',
   },
