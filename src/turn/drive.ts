@@ -21,6 +21,7 @@ import { UncaughtErrors } from './ask/uncaught-errors.js'
 import { shortenedInput } from './asks.js'
 import { callPolicy } from './call-policy.js'
 import { Compaction } from './compaction.js'
+import { pause } from './pause.js'
 import type { TurnPorts } from './ports.js'
 import { openCalls } from './prompt/calls.js'
 import { usedByRequest, usedFields } from './step/records.js'
@@ -264,24 +265,9 @@ class Turn {
     return [...deadlines, this.ports.tokenExpiry()].reduce((a, b) => (a < b ? a : b))
   }
 
-  private pause(ms: number): Promise<TurnEvent> {
-    const { signal } = this.stop
-    return new Promise((resolve) => {
-      const onStop = (): void => {
-        clearTimeout(timer)
-        resolve({ type: 'stopped', reason: this.stop.reason(), state: null, result: null })
-      }
-      const timer = setTimeout(() => {
-        signal.removeEventListener('abort', onStop)
-        resolve({ type: 'retry' })
-      }, ms)
-      signal.addEventListener('abort', onStop, { once: true })
-    })
-  }
-
   /** The pause before a request to the model, or before another request for a summary. */
   private async pauseBefore({ ms, before }: Extract<Effect, { type: 'pause' }>): Promise<TurnEvent> {
-    const event = await this.pause(ms)
+    const event = await pause(ms, this.stop)
     return event.type === 'retry' && before === 'compact' ? this.perform({ type: 'compact' }) : event
   }
 

@@ -5,45 +5,11 @@
  *
  * A case throws an Error that names the broken promise.
  */
-import type { Channel, ChannelConnection, IncomingMessage, OutgoingMessage, Received } from '../contract.js'
+import type { Channel, IncomingMessage, Received } from '../contract.js'
+import { type ChannelCase, demand, type NewService, PromiseBroken } from './case.js'
+import { newId, Service } from './service.js'
 
-export interface ChannelCase {
-  title: string
-  run(): Promise<void>
-}
-
-/** A new service for one case, with a person whose messages the channel receives. */
-export interface ServiceFixture {
-  /** Options that work. */
-  options: Record<string, string>
-  /** The person, as the channel names the sender. */
-  person: string
-  /** The person begins a thread. Resolves when the channel can receive the message. */
-  begin(text: string): Promise<void>
-  /** The person answers the latest message of the thread that the channel has sent. */
-  answer(thread: string, text: string): Promise<void>
-  /** The messages that the person sees, oldest first. */
-  seen(): Promise<{ text: string }[]>
-  /** From now on, the service refuses each message for good. Leave out what the service cannot do. */
-  refuse?(): Promise<void>
-  /** The service asks once to send again after this time. */
-  limit?(retryAfterMs: number): Promise<void>
-  /** Whether the service shows a message once that is sent twice with the same idempotency id. */
-  showsOnce: boolean
-  close(): Promise<void>
-}
-
-export type NewService = () => Promise<ServiceFixture>
-
-class PromiseBroken extends Error {
-  constructor(sentence: string) {
-    super(`the channel breaks the contract: ${sentence}`)
-  }
-}
-
-function demand(condition: boolean, sentence: string): asserts condition {
-  if (!condition) throw new PromiseBroken(sentence)
-}
+export type { ChannelCase, NewService, ServiceFixture } from './case.js'
 
 export function channelCases(channel: Channel, newService: NewService): ChannelCase[] {
   const caseOf = (title: string, run: (service: Service) => Promise<void>): ChannelCase => ({
@@ -228,106 +194,6 @@ function sendingCases(channel: Channel, caseOf: CaseOf): ChannelCase[] {
       demand((await service.seenTexts()).includes('after the pause'), 'the next attempt must succeed')
     }),
   ]
-}
-
-/** More calls than a channel needs for the messages of a case. */
-const CALLS_MAX = 50
-
-/** The service, and the channel's connection to it. */
-class Service {
-  connection: Promise<ChannelConnection>
-
-  constructor(
-    private readonly channel: Channel,
-    readonly fixture: ServiceFixture,
-  ) {
-    this.connection = this.open()
-  }
-
-  private open(): Promise<ChannelConnection> {
-    return this.channel.open({ options: this.fixture.options })
-  }
-
-  async close(): Promise<void> {
-    const connection = await this.connection
-    await connection.close()
-  }
-
-  async reconnect(): Promise<void> {
-    await this.close()
-    this.connection = this.open()
-  }
-
-  async receiveNow(cursor: string | null, waitMs = 0, messagesMax = 10): Promise<Received> {
-    const connection = await this.connection
-    return connection.receive({ cursor, waitMs, messagesMax }, new AbortController().signal)
-  }
-
-  /** The place after all messages so far. */
-  async cursorNow(): Promise<string> {
-    let { cursor, messages } = await this.receiveNow(null)
-    for (let calls = 1; messages.length > 0; calls++) {
-      demand(calls < CALLS_MAX, 'the cursor must lead to the end of the messages')
-      ;({ cursor, messages } = await this.receiveNow(cursor))
-    }
-    return cursor
-  }
-
-  /** The next messages, however long the service takes. */
-  async receiveOnce(cursor: string | null, messagesMax = 10): Promise<Received> {
-    let place = cursor
-    for (let calls = 0; calls < CALLS_MAX; calls++) {
-      const received = await this.receiveNow(place, 5000, messagesMax)
-      if (received.messages.length > 0) return received
-      place = received.cursor
-    }
-    throw new PromiseBroken('a message that was posted must come')
-  }
-
-  async receiveAll(cursor: string | null, count: number): Promise<IncomingMessage[]> {
-    const all: IncomingMessage[] = []
-    let place = cursor
-    while (all.length < count) {
-      const { messages, cursor: next } = await this.receiveOnce(place)
-      all.push(...messages)
-      place = next
-    }
-    return all
-  }
-
-  async begun(text: string): Promise<IncomingMessage> {
-    const before = await this.cursorNow()
-    await this.fixture.begin(text)
-    const [message] = await this.receiveAll(before, 1)
-    return message as IncomingMessage
-  }
-
-  async send(to: IncomingMessage, text: string, over: Partial<OutgoingMessage> = {}): Promise<void> {
-    const connection = await this.connection
-    const { id, sender, context } = to
-    const replyTo = { id, sender, ...(context === undefined ? {} : { context }) }
-    const message = { thread: to.thread, text, idempotencyId: newId(), replyTo, ...over }
-    await connection.send(message, new AbortController().signal)
-  }
-
-  async failureOf(to: IncomingMessage): Promise<{ permanent: boolean; retryAfterMs?: number } | undefined> {
-    try {
-      await this.send(to, 'refused')
-      return undefined
-    } catch (error) {
-      return (error as { failure?: { permanent: boolean } }).failure ?? { permanent: false }
-    }
-  }
-
-  async seenTexts(): Promise<string[]> {
-    return (await this.fixture.seen()).map(({ text }) => text)
-  }
-}
-
-function newId(): string {
-  const hex = (length: number): string =>
-    Array.from({ length }, () => Math.floor(Math.random() * 16).toString(16)).join('')
-  return `${hex(8)}-${hex(4)}-4${hex(3)}-a${hex(3)}-${hex(12)}`
 }
 
 async function within(ms: number, promise: Promise<unknown>, sentence: string): Promise<void> {

@@ -8,7 +8,6 @@
  * corruption.
  */
 import { SessionStateError } from '../../errors.js'
-import type { Usage } from '../../schema/types.js'
 import type { SessionRecord } from '../records.js'
 import type { Location, Run, State } from '../state.js'
 import { channelAnnounced, channelCursor, channelHandled, channelReceived } from './channel.js'
@@ -24,7 +23,7 @@ import {
 } from './mail.js'
 import { foldArrived, foldMoved } from './move.js'
 import { outboundQueued, outboundResult } from './outbound.js'
-import { leftPrograms, openRun, programsGone, runEnded, runStarted } from './run.js'
+import { leftPrograms, openRun, programsGone, runEnded, runStarted, withUsage } from './run.js'
 import { foldConfigured, foldCreated, foldImported, foldRebuilt, foldUpgraded, moveTo } from './session.js'
 import { withToken } from './tokens.js'
 import {
@@ -32,6 +31,7 @@ import {
   foldResumed,
   hostOf,
   isOfProgram,
+  programActed,
   toolDeferred,
   toolEdited,
   toolFinished,
@@ -287,18 +287,4 @@ function apply(next: State, record: SessionRecord, at: Location): State {
 function seenBy(next: State, { boot_id }: { boot_id: string }): State {
   next.recovery = { ...next.recovery, last_boot_seen: boot_id }
   return next
-}
-
-/** Adds the usage of a program to its run. */
-function withUsage(
-  next: State,
-  record: { run_id: string; usage?: Usage | undefined },
-  usage = record.usage,
-): State {
-  return countUsage(next, openRun(next, record.run_id), usage)
-}
-
-/** The program has acted, so it has received the decision and the seed. Neither may be sent twice. */
-function programActed(next: State, run: Run): State {
-  return { ...next, isSeedDue: false, run: { ...run, hasLaunched: true, answer: null } }
 }

@@ -6,11 +6,12 @@
  */
 import { SessionStateError } from '../../errors.js'
 import { limits } from '../../limits.js'
+import type { Usage } from '../../schema/types.js'
 import type { NewRecord, Place, SessionRecord } from '../records.js'
 import type { KeyEntry, Location, Run, State } from '../state.js'
 import { foldEnded } from './mail.js'
 import { hostOf, leftCalls } from './turn.js'
-import { countRun } from './usage.js'
+import { countRun, countUsage } from './usage.js'
 
 export function runStarted(next: State, record: NewRecord<'run.started'> & Place, at: Location): State {
   if (next.state !== 'active')
@@ -120,6 +121,15 @@ function withKey(
   const kept = [...others.slice(1 - limits.keysInStateMax), { key, seq, offset, started_at, end: 0 }]
   // Once keys were dropped, `keys_since` is the first remaining entry, so the state does not depend on when they were dropped.
   return { keys: kept, keys_since: isFull || keys_since > 0 ? (kept[0] as KeyEntry).seq : 0 }
+}
+
+/** Adds the usage of a program to its run. */
+export function withUsage(
+  next: State,
+  record: { run_id: string; usage?: Usage | undefined },
+  usage = record.usage,
+): State {
+  return countUsage(next, openRun(next, record.run_id), usage)
 }
 
 export function openRun(state: State, runId: string): Run {

@@ -7,7 +7,7 @@
 import { SessionStateError } from '../../errors.js'
 import type { ProcessGroup } from '../../schema/types.js'
 import type { NewRecord } from '../records.js'
-import type { Call, Location, Run, TokenEntry, Wait } from '../state.js'
+import type { Call, Location, Run, State, TokenEntry, Wait } from '../state.js'
 
 export function foldResponse(run: Run, record: NewRecord<'model.responded'>, at: Location): Run {
   const calls: Call[] = (record.calls ?? []).map(({ call_id, name }) => ({
@@ -129,4 +129,9 @@ function withCall(
   if (from !== undefined && call.status !== from)
     throw new SessionStateError(`the call ${callId} is ${call.status} already`)
   return { ...run, phase: 'calling', calls: run.calls.map((each) => (each === call ? change(call) : each)) }
+}
+
+/** The program has acted, so it has received the decision and the seed. Neither may be sent twice. */
+export function programActed(next: State, run: Run): State {
+  return { ...next, isSeedDue: false, run: { ...run, hasLaunched: true, answer: null } }
 }

@@ -107,9 +107,7 @@ function EditForm({ agentId, pending, onBack }: EditProps) {
         <button type="submit" class="primary" aria-disabled={isBusy}>
           Approve these arguments
         </button>
-        <button type="button" class="plain" onClick={onBack}>
-          Go back
-        </button>
+        <GoBack onBack={onBack} />
       </div>
     </form>
   )
@@ -166,10 +164,16 @@ function DenyForm({ agentId, wait, onBack }: Props & { onBack: () => void }) {
         <button type="submit" class="danger" aria-disabled={isBusy}>
           Deny
         </button>
-        <button type="button" class="plain" onClick={onBack}>
-          Go back
-        </button>
+        <GoBack onBack={onBack} />
       </div>
     </form>
+  )
+}
+
+function GoBack({ onBack }: { onBack: () => void }) {
+  return (
+    <button type="button" class="plain" onClick={onBack}>
+      Go back
+    </button>
   )
 }

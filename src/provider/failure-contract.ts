@@ -1,0 +1,40 @@
+/** How a provider reports a failure. Part of the contract (`substrat/provider`); types only. */
+
+/**
+ * Throw this, or any error with these fields, to fail a turn. substrat treats any other error as `crashed`. The message is
+ * one plain sentence for the user. The stack and the `cause` go into the log, so they must not contain secrets.
+ *
+ * Use `crashed` also for a program that exited without ending its turn, even if its stderr names another reason. If a signal
+ * that substrat did not send killed the program, or `ended_early` is set, substrat interrupts and continues the turn instead of
+ * failing it. With any other type the turn fails.
+ */
+export interface ProviderFailure extends Error {
+  failure: {
+    type:
+      | 'overloaded'
+      | 'rate_limit'
+      | 'invalid'
+      | 'overflow'
+      /** The model or a content filter refuses to answer. Repeating the request gives the same result. */
+      | 'refused'
+      | 'invalid_response'
+      | 'authentication'
+      | 'misconfigured'
+      | 'unreachable'
+      | 'timeout'
+      | 'crashed'
+      /** The program's store has lost the conversation. substrat offers to start a new session from its own log. */
+      | 'session_lost'
+      /** Another process is writing to the program's session. */
+      | 'busy'
+    /** When to retry, in milliseconds from now, if the service said so. */
+    retry_after_ms?: number
+    /** For `refused` from an agent provider: the model's text before the refusal. A model provider yields it as `text` instead. */
+    said?: string
+    /**
+     * For `crashed` from an agent provider: the program had started the turn, then exited with status 0 before its end. A wrapper
+     * that hides the signal which killed the real program does this.
+     */
+    ended_early?: boolean
+  }
+}
