@@ -34,7 +34,7 @@ import { waitFor } from './wait.js'
 
 const ROOT = path.join(import.meta.dirname, '..', '..')
 const RUN_JS = path.join(ROOT, 'bin', 'run.js')
-const program = new Program(ROOT)
+const program = Program.of(ROOT)
 
 const scratch = mkdtempSync(path.join(tmpdir(), 'substrat-cli-'))
 // A test may run the CLI as another user.

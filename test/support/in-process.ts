@@ -33,10 +33,25 @@ interface Ended {
   stderr: string
 }
 
+const PROGRAMS = Symbol.for('substrat.test.programs')
+
 type Bundle = { COMMANDS: Record<string, unknown>; main(root: string, starter: Starter): Promise<void> }
 
-/** An installation of the program. The files of its `dist` are loaded once. */
+/** An installation of the program. Its bundle is compiled once. */
 export class Program {
+  /**
+   * The test files of a worker process share a program: each file has new modules, and compiling the bundle again takes as long
+   * as twenty commands.
+   */
+  static of(root: string): Program {
+    const shared = globalThis as { [PROGRAMS]?: Map<string, Program> }
+    const programs = shared[PROGRAMS] ?? new Map<string, Program>()
+    shared[PROGRAMS] = programs
+    const program = programs.get(root) ?? new Program(root)
+    programs.set(root, program)
+    return program
+  }
+
   readonly #root: string
   readonly #file: string
   readonly #require: NodeJS.Require
