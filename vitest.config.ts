@@ -14,7 +14,7 @@ const KILLS = [
   'test/outbound/storm.test.ts',
   'test/plugins/*-{dying,killed}.test.ts',
   'test/plugins/telegram/killed.test.ts',
-  'test/store-postgres/{conformance,hosts,lost-calls,predicates,standby,suspend}.test.ts',
+  'test/store-postgres/{conformance,hosts,lost-calls,migrate,predicates,standby,suspend}.test.ts',
   'test/serve/killed.test.ts',
 ]
 /** Plugins, which are packages of their own, and the commands that only plugins have. */

@@ -1,6 +1,7 @@
 import * as Flags from '@oclif/core/flags'
 import { BaseCommand } from '../src/command/base.js'
 import { runFace } from '../src/command/face.js'
+import { homeAccess } from '../src/command/home-address.js'
 import { refuseInTool } from '../src/dispatch/caller.js'
 
 export default class Acp extends BaseCommand {
@@ -45,6 +46,7 @@ export default class Acp extends BaseCommand {
     await runFace('acp', {
       root: this.config.root,
       home: this.homeRoot,
+      access: homeAccess(() => this.pluginFacts),
       version: this.config.version,
       spawn: [
         ...Object.entries(given).flatMap(([name, value]) =>

@@ -1,6 +1,7 @@
 import * as Flags from '@oclif/core/flags'
 import { BaseCommand } from '../src/command/base.js'
 import { runFace } from '../src/command/face.js'
+import { homeAccess } from '../src/command/home-address.js'
 import { bridgeStdio } from '../src/command/mcp-bridge.js'
 import { refuseInTool } from '../src/dispatch/caller.js'
 
@@ -29,6 +30,7 @@ export default class Mcp extends BaseCommand {
     refuseInTool(this.caller, 'act for the operator')
     const { root, version } = this.config
     const mayDecide = flags['allow-decisions']
-    await runFace('operator', { root, home: this.homeRoot, version, mayDecide })
+    const place = { root, home: this.homeRoot, access: homeAccess(() => this.pluginFacts) }
+    await runFace('operator', { ...place, version, mayDecide })
   }
 }

@@ -13,6 +13,7 @@ import { checkAgent, checkAgentQuickly } from './check-agent.js'
 import { checkOperatorAndMarkers } from './check-beside.js'
 import { checkFiles } from './check-files.js'
 import { checkIndexes } from './check-names.js'
+import { checkRows } from './check-rows.js'
 import { checkTree } from './check-tree.js'
 import type { Finding } from './finding.js'
 
@@ -82,6 +83,7 @@ function sectionsOf(
     gather((findings) => checkTree(store, findings, readForest(store))),
     gather((findings, ids) => checkIndexes(store, ids, findings)),
     gather((findings) => checkFiles(store.upkeep.survey(), store.upkeep, findings)),
+    gather((findings) => checkRows(store, findings)),
   ]
 }
 

@@ -120,6 +120,8 @@ const ROWS = {
   'a home contains no symlinks': needsYou('HOME_EXPOSED', { remedy: LOOK }),
   'a name of the format has the right file type': damagedRow({ remedy: LOOK }),
   'all files of a home can be read': needsYou('STORAGE_FAILED', { remedy: LOOK }),
+  // Only in a database.
+  'the rows of a home in a database agree': damagedRow({ remedy: 'restore the database from a backup' }),
   // home.json holds only an id and the kind of locks, so a new one can replace it.
   'home.json is intact': damagedRow({
     remedy: `${BACKUP}; or, while no substrat runs, move the damaged file away and run: ${RECOVER}`,

@@ -3,12 +3,14 @@ import { createRequire } from 'node:module'
 import { join } from 'node:path'
 import { EXIT_STATUS, SubstratError } from '../errors.js'
 import { isThere } from '../files/user-files.js'
+import type { HomeAccess } from './home-address.js'
 
 /** The place of substrat and of the home, and the options of the face. */
 interface FaceOptions {
   /** The directory of substrat's package. */
   root: string
   home: string
+  access: HomeAccess
   [option: string]: unknown
 }
 

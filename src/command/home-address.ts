@@ -15,17 +15,50 @@ import { openUrlsWith, type StorePlugin, schemeOf } from '../storage/open.js'
 export function homeAddress(plugins: () => Iterable<PluginFacts>): string {
   const given = process.env.SUBSTRAT_HOME || join(homedir(), '.substrat')
   const scheme = schemeOf(given)
-  return scheme === undefined ? resolve(given) : urlOf(given, scheme, plugins)
+  return scheme === undefined ? resolve(given) : urlOf(given, plugins)
 }
 
 const passwords = new Map<string, string>()
 
-function urlOf(given: string, scheme: string, plugins: () => Iterable<PluginFacts>): string {
-  const { url, password } = withoutPassword(given)
+function urlOf(given: string, plugins: () => Iterable<PluginFacts>): string {
+  const { url, password = process.env.PGPASSWORD } = withoutPassword(given)
   if (password !== undefined) passwords.set(url, password)
   process.env.SUBSTRAT_HOME = url
-  openUrlsWith((kit, address) => loadStore(scheme, plugins).open(kit, address, passwords.get(address)))
+  delete process.env.PGPASSWORD
+  openUrlsBy(homeAccess(plugins))
   return url
+}
+
+/** A home that an argument names. Its password comes from elsewhere: other users can read the arguments of a process. */
+export function givenAddress(given: string, plugins: () => Iterable<PluginFacts>): string {
+  if (schemeOf(given) === undefined) return resolve(given)
+  const { url, password } = withoutPassword(given)
+  if (password !== undefined)
+    throw new SubstratError('USAGE', 'a password in an argument is visible to other users', {
+      hint: 'leave it out, and put it into ~/.pgpass or PGPASSWORD',
+    })
+  if (process.env.PGPASSWORD !== undefined) passwords.set(url, process.env.PGPASSWORD)
+  openUrlsBy(homeAccess(plugins))
+  return url
+}
+
+/** The means by which another copy of this code, in the bundle of a server, opens the same home. */
+export interface HomeAccess {
+  plugins(): Iterable<PluginFacts>
+  passwordOf(url: string): string | undefined
+}
+
+/** Call `homeAddress` first. */
+export function homeAccess(plugins: () => Iterable<PluginFacts>): HomeAccess {
+  return { plugins, passwordOf: (url) => passwords.get(url) }
+}
+
+export function openUrlsBy({ plugins, passwordOf }: HomeAccess): void {
+  const loaded = (url: string): StorePlugin => loadStore(schemeOf(url) ?? '', plugins)
+  openUrlsWith(
+    (kit, url) => loaded(url).open(kit, url, passwordOf(url)),
+    (kit, url) => loaded(url).transfer(kit, url, passwordOf(url)),
+  )
 }
 
 /** The URL in SUBSTRAT_HOME, if it is one, for the command that creates such a home. */

@@ -85,7 +85,7 @@ function runWorker(ctx: Context, { script, activeMax, waiting, onVisited }: Shar
   const worker = fork(script, ['deliver', '--worker'], {
     stdio: ['ignore', 'ignore', 'inherit', 'ipc'],
     detached: true,
-    env: { ...process.env, ...ctx.outbound.secrets },
+    env: { ...process.env, ...ctx.outbound.secrets, ...ctx.store.commandEnvironment },
   })
   const given = new Set<string>()
   let hasEnded = false

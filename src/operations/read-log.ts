@@ -38,13 +38,35 @@ export async function readLog(
 ): Promise<void> {
   let from = startOf(store, request)
   const matches = request.filter()
-  for (;;) {
-    // Check before the log is read, so that everything written before the agent was idle is printed.
-    const isLast = !request.follow || isAtEnd(store, request)
-    from = await printFrom(store, request, from, (record) => (matches(record) ? onRecord(record) : undefined))
-    if (isLast || !request.isRead()) return
-    await sleep(LOOK_MS)
+  const waiter = request.follow ? waiterFor(store, request.agentId) : undefined
+  try {
+    for (;;) {
+      // Check before the log is read, so that everything written before the agent was idle is printed.
+      const isLast = waiter === undefined || isAtEnd(store, request)
+      from = await printFrom(store, request, from, (record) =>
+        matches(record) ? onRecord(record) : undefined,
+      )
+      if (isLast || !request.isRead()) return
+      await waiter.next()
+    }
+  } finally {
+    waiter?.close()
   }
+}
+
+/** Waits until the agent may have new records. */
+function waiterFor(store: Store, agentId: string): { next(): Promise<void>; close(): void } {
+  const { changes } = store
+  if (changes === undefined) return { next: () => sleep(LOOK_MS), close: () => undefined }
+  let hasNews = false
+  const watch = changes.follow(agentId, () => {
+    hasNews = true
+  })
+  const next = async (): Promise<void> => {
+    for (let waitedMs = 0; !hasNews && waitedMs < changes.everyMs; waitedMs += LOOK_MS) await sleep(LOOK_MS)
+    hasNews = false
+  }
+  return { next, close: () => watch.close() }
 }
 
 function isAtEnd(store: Store, { agentId, untilIdle }: LogRequest): boolean {

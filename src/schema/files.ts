@@ -3,12 +3,27 @@ import { z } from 'zod'
 import { place, RECORDS } from './records.js'
 import { integer, text, time, uuid } from './types.js'
 
+const migration = z
+  .object({
+    id: uuid,
+    state: z
+      .enum(['arriving', 'leaving', 'left'])
+      .describe(
+        '`arriving`: this home is not complete. `leaving`: it is being copied. `left`: it was copied.',
+      ),
+    other: text.describe('The other home, for a person.'),
+  })
+  .meta({ id: 'migration', description: 'The part of a home in a migration.' })
+
 export const home = z
   .object({
     format: integer.describe('2. It is 1 in a home of an earlier version.'),
     home_id: uuid,
     lock: z.enum(['ofd', 'flock']).describe('The two kinds do not exclude each other.'),
     created_at: time,
+    migration: migration
+      .optional()
+      .describe('Only while a migration has not ended, and after this home has left.'),
   })
   .describe('`home.json`.')
 

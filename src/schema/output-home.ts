@@ -42,6 +42,19 @@ export const examined = z
   })
   .describe('The exit status is 10 for damage, else that of the first `code` that needs you, else 0.')
 
+export const migrated = z
+  .object({
+    from: text,
+    to: text,
+    agents: integer,
+    migrated: flag.describe('False if an earlier command has already done it.'),
+  })
+  .describe('The homes, and the number of agents.')
+
+export const cancelledMigration = z
+  .object({ from: text, to: text, cancelled: flag.describe('Always true.') })
+  .describe('The homes.')
+
 export const unlocked = z
   .object({ unlocked: z.array(text).describe('The lock directories.') })
   .describe('The removed locks.')

@@ -37,6 +37,7 @@ export const OUTPUTS = {
   recover: agents.recovered,
   doctor: homes.examined,
   unlock: homes.unlocked,
+  migrate: z.union([homes.migrated, homes.cancelledMigration]).describe('The homes, and the result.'),
   log: homes.record,
   export: z
     .union([homes.conversation, homes.written, homes.bundled])

@@ -19,6 +19,7 @@ import { FILE_PREDICATES } from '../schema/generated/file-predicates.js'
 import { randomUuid } from '../start/random.js'
 import { frame, unframeFile } from './log/frame.js'
 import { HomePaths, parseAgentDirectory } from './paths.js'
+import { migratingError } from './transfer.js'
 
 /** Symlinks are refused in the directories of the format only: the owner's own files, such as skills, may be links. */
 export function confinedPaths(root: string): HomePaths {
@@ -37,6 +38,13 @@ export function readHome(paths: HomePaths): HomeFacts | undefined {
   }
   if (root.kind !== 'directory') throw unusableError(paths, 'is not a directory')
   refuseClosed(paths, root, 0o500)
+  const facts = readFacts(paths)
+  if (facts?.migration !== undefined) throw migratingError(paths.root, facts.migration)
+  return facts
+}
+
+/** The same of a home that takes part in a migration, which no other command opens. */
+export function readFacts(paths: HomePaths): HomeFacts | undefined {
   const bytes = io.readIfThere('home.read', paths.homeFile)
   if (bytes === undefined) return undefined
   const line = unframeFile(bytes)
@@ -211,7 +219,7 @@ function makeRoot(root: string): void {
 }
 
 /** Makes and fsyncs the directories above the home: a home is only as durable as its parents. */
-function makeAbove(directory: string): void {
+export function makeAbove(directory: string): void {
   if (statIfThere('home.stat', directory) !== undefined) return
   makeAbove(dirname(directory))
   io.mkdirAbove('home.mkdir', directory)

@@ -1,11 +1,13 @@
 /** Opens a home by its address, which is the value of SUBSTRAT_HOME: a directory, or the URL of a home that a plugin keeps. */
 import { SubstratError } from '../errors.js'
 import { FileStore } from './file-store.js'
+import { FileTransfer } from './file-transfer.js'
 import * as kit from './kit.js'
 import { HomePaths } from './paths.js'
 import type { StoreKit } from './plugin.js'
 import type { Entry, Store, Unseen } from './store.js'
 import { surveyHome } from './survey.js'
+import type { HomeTransfer } from './transfer.js'
 
 export type { StorePlugin } from './plugin.js'
 
@@ -17,12 +19,21 @@ export function schemeOf(address: string): string | undefined {
 }
 
 type OpenByUrl = (kit: StoreKit, url: string) => Store
+type TransferByUrl = (kit: StoreKit, url: string) => HomeTransfer
 
 let openByUrl: OpenByUrl | undefined
+let transferByUrl: TransferByUrl | undefined
 
 /** Storage knows no plugins: the layer that does gives it the function that opens a URL. */
-export function openUrlsWith(open: OpenByUrl): void {
+export function openUrlsWith(open: OpenByUrl, transfer: TransferByUrl): void {
   openByUrl = open
+  transferByUrl = transfer
+}
+
+/** A home that takes part in a migration. Writes nothing. */
+export function transferOf(address: string): HomeTransfer {
+  if (schemeOf(address) === undefined) return new FileTransfer(address)
+  return transferByUrl === undefined ? refuseUrl(address) : transferByUrl(kit, address)
 }
 
 /** Undefined if there is no home. Writes nothing. */
@@ -36,7 +47,10 @@ export function openOrCreateHome(address: string): Store {
 }
 
 function openUrl(url: string): Store {
-  if (openByUrl !== undefined) return openByUrl(kit, url)
+  return openByUrl === undefined ? refuseUrl(url) : openByUrl(kit, url)
+}
+
+function refuseUrl(url: string): never {
   throw new SubstratError('HOME_UNUSABLE', `this program opens only homes in files, and the home is ${url}`, {
     hint: 'set SUBSTRAT_HOME to a directory',
   })

@@ -290,8 +290,10 @@ export interface Needle {
   ignoresCase: boolean
 }
 
-/** The methods that the audit, `doctor --rebuild` and `unlock` use for a home in files. */
+/** The methods that only the audit, `doctor --rebuild` and `unlock` use. Most are for a home in files. */
 export interface Upkeep {
+  /** Only of a home in a database: where its tables contradict each other. Reads every row. */
+  rowTroubles?(): { agentId: string | null; detail: string; path: string }[]
   /** Every name in the home. */
   survey(): Iterable<Entry | Unseen>
   /** Sets the mode that the format requires. */

@@ -1,8 +1,10 @@
 /** The contract between this program and the package of a store (`substrat/store`). It has types only. */
 import type * as kit from './kit.js'
 import type { Store } from './store.js'
+import type { HomeTransfer } from './transfer.js'
 
 export type * from './store.js'
+export type * from './transfer.js'
 
 export type StoreKit = typeof kit
 
@@ -10,4 +12,6 @@ export type StoreKit = typeof kit
 export interface StorePlugin {
   /** Opens the home at a URL without its password. Throws if it cannot be used. Creates nothing. */
   open(kit: StoreKit, url: string, password: string | undefined): Store
+  /** The same home for `migrate`, which also reads and opens closed ones. */
+  transfer(kit: StoreKit, url: string, password: string | undefined): HomeTransfer
 }

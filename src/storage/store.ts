@@ -104,12 +104,24 @@ export interface Store {
    */
   takeSender(agentId: string, command: string): Promise<Right | undefined>
 
+  /** Only in a home of another machine. Without it, a reader looks often. */
+  readonly changes?: Changes
+  /** Variables that a command of this program needs for the home. A program of an agent must not get them. */
+  readonly commandEnvironment?: Record<string, string>
+
   readConfig(): Buffer | undefined
   /** Durable. */
   writeConfig(text: string): void
   /** The things of agents on this host only. */
   readonly local: LocalFiles
   readonly upkeep: Upkeep
+}
+
+/** Calls back when records may be new. A call may be late or lost, so a reader also looks every `everyMs`. */
+export interface Changes {
+  readonly everyMs: number
+  /** Null: of any agent. */
+  follow(agentId: string | null, onChange: () => void): { close(): void }
 }
 
 export type Thing =

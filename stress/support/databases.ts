@@ -26,8 +26,11 @@ export class Databases {
       cpSync(join(PLUGIN, name), join(this.plugin, name), { recursive: true })
     lab.linkPlugin('substrat-store-postgres', this.plugin)
     const file = join(this.plugin, 'dist/index.cjs')
-    const { open } = createRequire(file)(file) as StorePlugin
-    openUrlsWith((kit, url) => open(kit, url, undefined))
+    const { open, transfer } = createRequire(file)(file) as StorePlugin
+    openUrlsWith(
+      (kit, url) => open(kit, url, undefined),
+      (kit, url) => transfer(kit, url, undefined),
+    )
     this.server = new Postgres(options)
   }
 

@@ -1,5 +1,6 @@
 /** Each command prints JSON of its schema, which `House.run` checks, with no other field. */
 import { writeFileSync } from 'node:fs'
+import { join } from 'node:path'
 import { expect, test } from 'vitest'
 import { OUTPUTS } from '../../src/schema/outputs.js'
 import { House } from '../support/cli.js'
@@ -71,6 +72,7 @@ test('the JSON of every command has the shape of src/schema', async () => {
   await json('providers', 'add', writePlugin(house.root, plugin))
   const models = await House.ofProcesses(house.env as Record<string, string>).run(['models', 'x', '--json'])
   expect(models).toMatchObject({ exit: 0, stderr: '' })
+  await json('migrate', '--from', house.home, '--to', join(house.root, 'moved'))
   expect(Object.keys(OUTPUTS).filter((name) => !checkedCommands.has(name))).toEqual([])
 })
 

@@ -11,7 +11,8 @@ import { describedObjects, objectsIn } from '../support/notation.js'
 import { checkShape } from '../support/output-shapes.js'
 
 const PAGE = 'docs/commands.md'
-const { conversation, written, settings, oneSetting, changedSetting, record } = homes
+const { cancelledMigration, changedSetting, conversation, migrated, oneSetting, record, settings, written } =
+  homes
 
 /** The sections of the page, each with its objects. A section without one has the description alone. */
 const SECTIONS: Record<string, Record<string, z.ZodObject>> = {
@@ -33,6 +34,7 @@ const SECTIONS: Record<string, Record<string, z.ZodObject>> = {
   recover: { recover: OUTPUTS.recover },
   doctor: { doctor: OUTPUTS.doctor },
   unlock: { unlock: OUTPUTS.unlock },
+  migrate: { migrate: migrated, 'migrate --cancel': cancelledMigration },
   export: { export: conversation, 'export -o': written },
   config: { 'config list': settings, 'config get': oneSetting, 'config set': changedSetting },
   providers: { providers: OUTPUTS.providers },

@@ -67,6 +67,8 @@ export class Children {
   constructor(
     private readonly command: string[],
     private readonly home: string,
+    /** Variables that they need for the home. */
+    private readonly environment: Record<string, string> = {},
   ) {}
 
   get count(): number {
@@ -96,7 +98,7 @@ export class Children {
         stdio: [stdin ?? 'ignore', 'pipe', 'pipe'],
         // A session of its own: signals of the terminal reach only the server.
         detached: true,
-        env: { ...process.env, ...env, SUBSTRAT_HOME: this.home },
+        env: { ...process.env, ...this.environment, ...env, SUBSTRAT_HOME: this.home },
       })
     } finally {
       if (stdin !== undefined) closeSync(stdin)

@@ -41,12 +41,12 @@ export async function runServer(settings: Settings): Promise<void> {
   const { core, home, isReadOnly, security } = settings
   const wanted = parseAddress(settings.listen)
   const http = serverFor(wanted, security)
-  const children = new Children(settings.command, home)
+  const open = (): Store | undefined => core.openHome(home)
+  const children = new Children(settings.command, home, open()?.commandEnvironment)
   const stopping = new AbortController()
   // Each open request and stream listens.
   setMaxListeners(0, stopping.signal)
   const metrics = new Metrics(core)
-  const open = (): Store | undefined => core.openHome(home)
   children.onStart = (agentId) => metrics.begin(agentId === undefined ? undefined : open(), agentId)
   const feeds = new Feeds(core, open, children, metrics.onSync)
   const server: Server = { core, home, children, feeds, metrics, isReadOnly, stopping: stopping.signal }

@@ -1,4 +1,3 @@
-import { homedir } from 'node:os'
 import path from 'node:path'
 import { Command } from '@oclif/core/command'
 import * as Flags from '@oclif/core/flags'
@@ -56,8 +55,8 @@ export class Serve extends Command {
 
   async run(): Promise<void> {
     const core = loadCore(this.config)
-    const home = path.resolve(process.env.SUBSTRAT_HOME || path.join(homedir(), '.substrat'))
     try {
+      const home = core.homeAddress(() => this.config.plugins.values() as never)
       const { flags } = await this.parse(Serve)
       if (core.callingAgent(home, () => core.openHome(home)) !== null)
         throw new StartError('TREE_RULES', 'an agent may not start a server', 'run it outside of an agent')

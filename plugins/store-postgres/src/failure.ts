@@ -33,6 +33,12 @@ function errorOf(kit: StoreKit, { url, agentId }: Where, { failure, isWrite }: S
       return kit.createdElsewhere(agentId ?? '')
     case 'SBLST':
       return leaseLost(kit, message)
+    case 'SBMOV':
+      return of(
+        'HOME_UNUSABLE',
+        `the home ${url} was closed by a migration`,
+        'see where it is: substrat list',
+      )
     case 'SBEND':
       return of(
         'CORRUPT',

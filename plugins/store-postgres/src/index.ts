@@ -1,11 +1,13 @@
 /** The module that substrat loads for a home at postgres://. */
-import type { Store, StoreKit, StorePlugin } from 'substrat/store'
+import type { HomeTransfer, Migration, Store, StoreKit, StorePlugin } from 'substrat/store'
 import { Client } from './client.js'
 import { explained } from './failure.js'
+import type { Row } from './protocol.js'
 import type { Shared } from './rights.js'
 import { SCHEMA_VERSION } from './schema-version.js'
 import { assertSafe } from './security.js'
 import { PostgresStore } from './store.js'
+import { PostgresTransfer } from './transfer.js'
 
 const TTL_MS = 30_000
 
@@ -13,11 +15,22 @@ const TTL_MS = 30_000
 const clients = new Map<string, Client>()
 
 function open(kit: StoreKit, url: string, password: string | undefined): Store {
+  const { shared, hello } = connect(kit, url, password)
+  const { migration } = hello
+  if (migration != null) throw kit.migratingError(url, migration as Migration)
+  return new PostgresStore(shared, hello)
+}
+
+function transfer(kit: StoreKit, url: string, password: string | undefined): HomeTransfer {
+  return new PostgresTransfer(connect(kit, url, password).shared)
+}
+
+function connect(kit: StoreKit, url: string, password: string | undefined): { shared: Shared; hello: Row } {
   const secret = password ?? takePassword()
   assertSafe(kit, url)
   const client = clients.get(url) ?? new Client(url, secret, leaseMs(kit))
   clients.set(url, client)
-  const shared: Shared = { kit, client, url, asserted: undefined }
+  const shared: Shared = { kit, client, url, password: secret, asserted: undefined }
   const hello = explained(kit, { url }, () => client.hello())
   const unusable = (code: 'HOME_UNUSABLE' | 'UNKNOWN_FORMAT', why: string, hint: string) =>
     new kit.SubstratError(code, `the home at ${url} ${why}`, { hint, facts: { home: url } })
@@ -25,11 +38,13 @@ function open(kit: StoreKit, url: string, password: string | undefined): Store {
   if (hello === undefined) throw unusable('HOME_UNUSABLE', 'is not complete', init)
   if (hello.is_standby === true)
     throw unusable('HOME_UNUSABLE', 'is a standby server, which cannot be written', 'name the primary server')
+  if (Number(hello.schema_version) < SCHEMA_VERSION)
+    throw unusable('HOME_UNUSABLE', 'has an older schema', init)
   const newer = 'use the version of substrat that wrote it, or a newer one'
   if (Number(hello.schema_version) > SCHEMA_VERSION)
     throw unusable('UNKNOWN_FORMAT', 'has a newer schema', newer)
   if (Number(hello.format) > kit.FORMAT) throw unusable('UNKNOWN_FORMAT', `has format ${hello.format}`, newer)
-  return new PostgresStore(shared, hello)
+  return { shared, hello }
 }
 
 let fromEnvironment: string | undefined
@@ -52,5 +67,5 @@ function leaseMs(kit: StoreKit): number {
   })
 }
 
-const plugin: StorePlugin = { open }
+const plugin: StorePlugin = { open, transfer }
 export default plugin

@@ -1,16 +1,33 @@
 /** Makes or migrates the schema. One transaction: after a crash the database has the old schema or the new one. */
 import type { Client } from 'pg'
+import audit from './schema/audit.sql'
+import followers from './schema/followers.sql'
 import home from './schema/home.sql'
 import leases from './schema/leases.sql'
 import mail from './schema/mail.sql'
+import migration from './schema/migration.sql'
 import rights from './schema/rights.sql'
 import tables from './schema/tables.sql'
+import tables2 from './schema/tables-2.sql'
 import { SCHEMA_VERSION } from './schema-version.js'
 
 /** Version n is what the first n migrations make. The functions are replaced each time. */
-const MIGRATIONS = [tables]
+const MIGRATIONS = [tables, tables2]
 /** Two commands at once would both create the schema. */
 const LOCK = 7_305_804_402
+
+/** New functions are for the same roles as the old ones. */
+const GRANT_AGAIN = `do $$
+declare
+  v_role text;
+begin
+  for v_role in
+    select distinct r.rolname from pg_namespace n, aclexplode(n.nspacl) a join pg_roles r on r.oid = a.grantee
+    where n.nspname = 'substrat' and a.privilege_type = 'USAGE' and a.grantee <> n.nspowner
+  loop
+    execute format('grant execute on all functions in schema substrat to %I', v_role);
+  end loop;
+end $$`
 
 export type Made = { version: number; before: number; homeId: string } | { newer: number }
 
@@ -24,8 +41,10 @@ export async function makeSchema(client: Client, format: number): Promise<Made> 
       return { newer: before }
     }
     for (const migration of MIGRATIONS.slice(before)) await client.query(migration)
-    for (const functions of [leases, rights, mail, home]) await client.query(functions)
+    for (const functions of [migration, followers, leases, rights, mail, home, audit])
+      await client.query(functions)
     await client.query('revoke execute on all functions in schema substrat from public')
+    await client.query(GRANT_AGAIN)
     if (before === 0) {
       await client.query('insert into substrat.home (schema_version, format) values ($1, $2)', [
         SCHEMA_VERSION,

@@ -1,5 +1,6 @@
 /** Markers, stop requests, waits, hosts, moves and searches. */
 import type {
+  Changes,
   Contents,
   EndedMoves,
   GoneHost,
@@ -74,6 +75,31 @@ export function waitsOf(shared: Shared): Waits {
     edgesOf: (agentId) => [...new Set(edges('wait', agentId).map(({ recipient }) => recipient as string))],
     arrive: (agentId, command) => add('arrival', agentId, null, command),
     arrivals: (agentId) => edges('arrival', agentId).map(({ since }) => since.toISOString()),
+  }
+}
+
+const ALL_AGENTS = '00000000-0000-0000-0000-000000000000'
+const LOOK_MS = 2000
+
+/** A writer sends notifications only while a row says that a process follows the agent. */
+export function changesOf(shared: Shared): Changes {
+  return {
+    everyMs: LOOK_MS,
+    follow: (agentId, onChange) => {
+      const lease = shared.kit.randomUuid()
+      const thing = agentId ?? ALL_AGENTS
+      const values = [lease, 'follow', thing, null, ownHolder(shared, 'follow'), shared.client.ttlMs]
+      const sentMs = uptimeMs()
+      call(shared, agentId ?? undefined, (client) => client.call('add_edge', values))
+      const right = new HeldRight(shared, 'edge', thing, lease, sentMs)
+      const watch = shared.client.watch(thing, onChange)
+      return {
+        close: () => {
+          watch.close()
+          void right.release()
+        },
+      }
+    },
   }
 }
 

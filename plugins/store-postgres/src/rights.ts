@@ -12,6 +12,7 @@ export interface Shared {
   client: Client
   /** Without a password. */
   url: string
+  password: string | undefined
   /** The rights that were asserted since it was set: an agent is created only if its creator still has them. */
   asserted: HeldRight[] | undefined
 }

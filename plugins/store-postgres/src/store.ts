@@ -25,7 +25,7 @@ import { localFilesOf, newDeadlineFile } from './local.js'
 import { openRemoteLog } from './log.js'
 import { RemoteMail } from './mail.js'
 import { RemoteNames } from './names.js'
-import { contentsOf, hostsOf, movesOf, requestsOf, visitsOf, waitsOf } from './parts.js'
+import { changesOf, contentsOf, hostsOf, movesOf, requestsOf, visitsOf, waitsOf } from './parts.js'
 import { Peeks } from './peeks.js'
 import type { Row } from './protocol.js'
 import { call, HeldRight, isDeadHere, ownHolder, type Shared, tryHold, waitFor } from './rights.js'
@@ -47,6 +47,8 @@ export class PostgresStore implements Store {
   readonly contents: Store['contents']
   readonly local: Store['local']
   readonly upkeep: Store['upkeep']
+  readonly changes: Store['changes']
+  readonly commandEnvironment: Record<string, string>
   private readonly peeks: Peeks
   private readonly held = new Map<string, HeldRight>()
   /** The agents, when they were listed last. */
@@ -70,6 +72,8 @@ export class PostgresStore implements Store {
     this.contents = contentsOf(shared)
     this.local = localFilesOf(shared.kit, this.homeId, (agentId) => this.label({ kind: 'log', agentId }))
     this.peeks = new Peeks(shared)
+    this.changes = changesOf(shared)
+    this.commandEnvironment = shared.password === undefined ? {} : { PGPASSWORD: shared.password }
     this.upkeep = upkeepOf(shared, (agentId) => {
       const right = this.held.get(agentId)
       shared.kit.assert(right !== undefined, 'an upkeep needs the agent')

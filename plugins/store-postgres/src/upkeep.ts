@@ -13,6 +13,12 @@ export function upkeepOf(shared: Shared, heldOf: (agentId: string) => HeldRight)
   const keptAt = (agentId: string): string => `${shared.url}/kept/${agentId}`
   return {
     isLocal: true,
+    rowTroubles: () =>
+      call(shared, undefined, (client) => client.read('row_troubles')).map(({ agent_id, detail, thing }) => ({
+        agentId: (agent_id ?? null) as string | null,
+        detail: detail as string,
+        path: `${shared.url}/${thing}`,
+      })),
     survey: () => [],
     tighten: () => undefined,
     lifeOf: () => 'none',

@@ -24,6 +24,8 @@ const { port, answered, deadlines, url, password, ttlMs } = workerData as Worker
 const TRANSIENT = /^(08...|40001|40P01|57P0[123])$/
 const SQLSTATE = /^[0-9A-Z]{5}$/
 const WATCH_MS = 2000
+/** Watched by a follower of all agents. */
+const ALL_AGENTS = '00000000-0000-0000-0000-000000000000'
 /** A short turn ends before its watch begins. */
 const WATCH_DELAY_MS = 300
 
@@ -101,7 +103,8 @@ async function keeperConnection(): Promise<Client> {
   fresh.on('end', drop)
   fresh.on('error', drop)
   fresh.on('notification', ({ payload }) => {
-    if (payload !== undefined && watched.includes(payload)) port.postMessage({ changed: payload })
+    for (const each of watched)
+      if (each === payload || each === ALL_AGENTS) port.postMessage({ changed: each })
   })
   try {
     await fresh.connect()

@@ -250,11 +250,11 @@ export function mkdirAll(point: string, path: string): void {
   step({ point, name: 'mkdir', path }, () => fs.mkdirSync(path, { recursive: true }))
 }
 
-/** Creates the file if it is missing, and sets its modification time to now. */
-export function touch(point: string, path: string): void {
+/** Creates the file if it is missing, and sets its modification time. */
+export function touch(point: string, path: string, time = new Date()): void {
   const file = open(point, path, 'create')
   try {
-    step({ point, name: 'write', path }, () => fs.futimesSync(file.fd, new Date(), new Date()))
+    step({ point, name: 'write', path }, () => fs.futimesSync(file.fd, time, time))
   } finally {
     close(file)
   }

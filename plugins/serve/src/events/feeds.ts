@@ -12,6 +12,7 @@ import type { Source } from './stream.js'
 
 /** The other connections stay free for requests. */
 const STREAMS_MAX = 512
+/** In a home that tells of changes, its own time. */
 const LOOK_MS = 100
 /** Looking takes at most this part of the time. */
 const LOOK_SHARE = 1 / 5
@@ -21,6 +22,8 @@ export class Feeds {
   private homeFeed: HomeFeed | undefined
   private timer: NodeJS.Timeout | undefined
   private streams = 0
+  private readonly watches = new Map<object, { close(): void }>()
+  private everyMs = LOOK_MS
 
   constructor(
     private readonly core: Core,
@@ -35,23 +38,45 @@ export class Feeds {
   agent(store: Store, agentId: string, from: Position): Source {
     this.admit()
     const feed = this.agents.get(agentId) ?? new AgentFeed(this.core, store, agentId, this.onSync)
+    if (!this.agents.has(agentId)) this.follow(feed, store, agentId, () => this.lookAt(feed))
     this.agents.set(agentId, feed)
-    this.schedule(LOOK_MS)
+    this.schedule(this.lookMs(store))
     return new AgentSource(feed, from, () => {
       this.streams -= 1
-      if (!feed.isUsed && this.agents.get(agentId) === feed) this.agents.delete(agentId)
+      if (feed.isUsed) return
+      if (this.agents.get(agentId) === feed) this.agents.delete(agentId)
+      this.unfollow(feed)
     })
   }
 
   home(hasAll: boolean): Source {
     this.admit()
     const feed = this.homeFeed ?? new HomeFeed(this.core)
+    const store = this.openHome()
+    if (this.homeFeed === undefined) this.follow(feed, store, null, () => this.lookAtHome())
     this.homeFeed = feed
-    this.schedule(feed.isComplete ? LOOK_MS : 0)
+    this.schedule(feed.isComplete ? this.lookMs(store) : 0)
     return new HomeSource(feed, hasAll, () => {
       this.streams -= 1
-      if (!feed.isUsed && this.homeFeed === feed) this.homeFeed = undefined
+      if (feed.isUsed) return
+      if (this.homeFeed === feed) this.homeFeed = undefined
+      this.unfollow(feed)
     })
+  }
+
+  private follow(feed: object, store: Store | undefined, agentId: string | null, look: () => void): void {
+    const watch = store?.changes?.follow(agentId, look)
+    if (watch !== undefined) this.watches.set(feed, watch)
+  }
+
+  private unfollow(feed: object): void {
+    this.watches.get(feed)?.close()
+    this.watches.delete(feed)
+  }
+
+  private lookMs(store: Store | undefined): number {
+    this.everyMs = store?.changes?.everyMs ?? LOOK_MS
+    return this.everyMs
   }
 
   private admit(): void {
@@ -78,7 +103,7 @@ export class Feeds {
     for (const feed of this.agents.values()) this.lookAt(feed)
     this.lookAtHome()
     if (this.agents.size === 0 && this.homeFeed === undefined) return
-    this.schedule(Math.max(LOOK_MS, (performance.now() - began) * (1 / LOOK_SHARE - 1)))
+    this.schedule(Math.max(this.everyMs, (performance.now() - began) * (1 / LOOK_SHARE - 1)))
   }
 
   /** After an error, a client that comes back has a new feed. */
@@ -87,6 +112,7 @@ export class Feeds {
       feed.look()
     } catch (error) {
       this.agents.delete(feed.agentId)
+      this.unfollow(feed)
       feed.fail(error)
     }
   }
@@ -98,6 +124,7 @@ export class Feeds {
       feed.look(this.openHome())
     } catch (error) {
       this.homeFeed = undefined
+      this.unfollow(feed)
       feed.fail(error)
     }
   }

@@ -43,6 +43,12 @@ export class Commands {
 
   constructor(private readonly place: Place) {}
 
+  /** The password of the home, which is in no environment but that of its commands. */
+  private get environment(): Record<string, string> {
+    const password = this.place.access.passwordOf(this.place.home)
+    return password === undefined ? {} : { PGPASSWORD: password }
+  }
+
   start(args: string[], { input, onLine = () => undefined }: CommandOptions = {}): Running {
     if (this.running.size >= COMMANDS_MAX)
       throw new FaceError('BUSY', `${COMMANDS_MAX} commands of this process already run`, 'repeat this later')
@@ -95,7 +101,7 @@ export class Commands {
       return spawn(program, [...words, ...args], {
         stdio: [stdin ?? 'ignore', 'pipe', 'pipe'],
         detached: true,
-        env: { ...process.env, SUBSTRAT_HOME: this.place.home },
+        env: { ...process.env, ...this.environment, SUBSTRAT_HOME: this.place.home },
       })
     } finally {
       if (stdin !== undefined) closeSync(stdin)

@@ -14,11 +14,16 @@ export interface Place {
   /** The directory of the installed substrat. */
   root: string
   home: string
+  /** How to open a home at a URL. */
+  access: reading.HomeAccess
 }
 
-export function loadCore({ root }: Pick<Place, 'root'>): Core {
+/** Without `access`, the caller opens homes by `homeAddress`. */
+export function loadCore({ root, access }: Pick<Place, 'root'> & Partial<Place>): Core {
   const file = path.join(root, 'dist', 'reading.cjs')
-  return createRequire(file)(file) as Core
+  const core = createRequire(file)(file) as Core
+  if (access !== undefined) core.openUrlsBy(access)
+  return core
 }
 
 /** The command line that starts substrat again, for the commands that write. */

@@ -1,9 +1,11 @@
 -- The home itself, lists of agents, markers, and what only the audit and `doctor --rebuild` need.
 
-create or replace function substrat.hello()
-returns table (home_id uuid, schema_version integer, format integer, config bytea, is_standby boolean)
+-- Replaced whole, because older versions return other columns.
+drop function if exists substrat.hello();
+create function substrat.hello()
+returns table (home_id uuid, schema_version integer, format integer, config bytea, is_standby boolean, migration jsonb)
 language sql stable security definer set search_path = pg_catalog, pg_temp as $$
-  select h.home_id, h.schema_version, h.format, h.config, pg_is_in_recovery() from substrat.home h
+  select h.home_id, h.schema_version, h.format, h.config, pg_is_in_recovery(), h.migration from substrat.home h
 $$;
 
 create or replace function substrat.write_config(p_config bytea) returns void

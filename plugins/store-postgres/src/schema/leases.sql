@@ -3,10 +3,11 @@
 --
 -- Errors: SBGON no such agent; SBLST the lease is not the caller's, or is over; SBEND the log has another end; SBDUP the agent exists.
 
--- An acknowledged change survives a crash of the server, whatever the role's default is.
+-- The home is open, and an acknowledged change survives a crash of the server, whatever the role's default is.
 create or replace function substrat.make_durable() returns void
 language plpgsql as $$
 begin
+  perform substrat.assert_open();
   if current_setting('synchronous_commit') = 'off' then
     perform set_config('synchronous_commit', 'on', true);
   end if;
@@ -89,6 +90,7 @@ declare
   v_holder jsonb;
   v_expires_at timestamptz;
 begin
+  perform substrat.assert_open();
   select a.lease, a.holder, a.expires_at into v_lease, v_holder, v_expires_at
     from substrat.agent a where a.id = p_agent for update;
   if not found then raise exception 'agent % does not exist', p_agent using errcode = 'SBGON'; end if;
@@ -176,6 +178,7 @@ begin
   perform substrat.store_blobs(p_agent, p_blobs);
   update substrat.agent a set log_bytes = p_offset + length(p_bytes) where a.id = p_agent;
   update substrat.home h set format = p_format where h.format < p_format;
+  perform substrat.wake_followers(p_agent);
 end $$;
 
 -- Cuts the log at p_end, keeps what was cut, and removes requests to other runs than p_run.
@@ -232,6 +235,7 @@ begin
     delete from substrat.marked k where k.agent_id = p_agent;
   end if;
   update substrat.agent a set lease = null, expires_at = null, ended_lease = p_lease where a.id = p_agent;
+  perform substrat.wake_followers(p_agent);
 end $$;
 
 create or replace function substrat.release(p_agent uuid, p_lease uuid) returns void

@@ -1,0 +1,65 @@
+/**
+ * The homes of a migration (`operations/migrate.ts`). Each home records its part, so that a killed migration continues and no moment
+ * has two open homes:
+ *
+ * | source  | target   | what a kill leaves                                      |
+ * |---------|----------|---------------------------------------------------------|
+ * | open    | none     | nothing                                                 |
+ * | open    | arriving | an empty target that no other command opens             |
+ * | leaving | arriving | two closed homes: continue, or cancel                   |
+ * | left    | arriving | two closed homes with the same content: continue        |
+ * | left    | open     | the end                                                 |
+ */
+import { SubstratError } from '../errors.js'
+import type { Store } from './store.js'
+
+export interface Migration {
+  id: string
+  state: 'arriving' | 'leaving' | 'left'
+  /** The other home, for a person. */
+  other: string
+}
+
+/** Things that no method of a store reads or writes. */
+export interface KeptThings {
+  /** Messages that the operator took, with the time. */
+  taken: { messageId: string; message: object; takenMs: number }[]
+  moves: { agentId: string; moveId: string }[]
+}
+
+export interface HomeTransfer {
+  /** For a person, without a password. */
+  readonly label: string
+  /** Undefined without a home. Reads closed homes too. */
+  facts(): { homeId: string; isEmpty: boolean; migration: Migration | undefined } | undefined
+  /** The store of the home, also if it is closed. */
+  store(): Store
+  /** Creates or continues an empty home with that id, which only a migration opens. Durable. */
+  arrive(homeId: string, migration: Migration): Store
+  /** Closes the home. From the return on, no other process changes anything in it. Durable, and may be repeated. */
+  leave(migration: Migration, waitMs: number): Promise<Store>
+  /** From now on the home cannot be reopened. Durable. */
+  markLeft(): void
+  /** Opens a home that has arrived. Durable, and may be repeated. */
+  open(): void
+  /** Undoes `leave`. Durable, and may be repeated. */
+  reopen(): void
+  /** Empties a home that is arriving. */
+  discard(): void
+  readKept(): KeptThings
+  writeKept(kept: KeptThings): void
+}
+
+/** A home that takes part in a migration is open for no other command. */
+export function migratingError(label: string, { state, other }: Migration): SubstratError {
+  if (state === 'left')
+    return new SubstratError('HOME_UNUSABLE', `the home ${label} was migrated to ${other}`, {
+      hint: 'set SUBSTRAT_HOME to that home',
+      facts: { home: label, migrated_to: other },
+    })
+  const [from, to] = state === 'leaving' ? [label, other] : [other, label]
+  return new SubstratError('HOME_UNUSABLE', `the home ${label} is in a migration that has not ended`, {
+    hint: `continue it: substrat migrate --from '${from}' --to '${to}'; or undo it: add --cancel`,
+    facts: { home: label, from, to },
+  })
+}
