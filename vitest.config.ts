@@ -10,7 +10,7 @@ const KILLS = [
   'test/acp/{driven,killed}.test.ts',
   'test/commands/{move-over-ssh,other-host,tools-killed}.test.ts',
   'test/dispatch/{exactly-once,program-killed}.test.ts',
-  'test/operations/{approve-edited-killed,import,move}.test.ts',
+  'test/operations/{approve-edited-killed,import,migrate,move}.test.ts',
   'test/outbound/storm.test.ts',
   'test/plugins/*-{dying,killed}.test.ts',
   'test/plugins/telegram/killed.test.ts',

@@ -12,7 +12,7 @@ export default class Migrate extends BaseCommand {
   static override summary =
     'Move the whole home to another store: between files and PostgreSQL, or to other files.'
   static override description =
-    'Closes the source, copies everything byte for byte, checks both, then opens the target. Killed at any moment, the same command continues. End the commands that use the home first. A directory is created; a database needs substrat store init before.'
+    'Waits until no turn runs, closes the source, copies everything byte for byte, checks both, then opens the target. Killed at any moment, the same command continues. A directory is created; a database needs substrat store init before.'
   static override examples = [
     '<%= config.bin %> migrate --from ~/.substrat --to postgres://me@db/substrat?sslmode=verify-full',
     '<%= config.bin %> migrate --from postgres:///substrat --to ~/.substrat',
@@ -31,7 +31,7 @@ export default class Migrate extends BaseCommand {
     cancel: Flags.boolean({
       description: 'undo a migration that has not ended: reopen the source, empty the target',
     }),
-    timeout: duration({ description: 'wait this long for commands that still use the source; default: 1m' }),
+    timeout: duration({ description: 'wait this long for turns that run; default: 1m' }),
   }
 
   async run(): Promise<void> {

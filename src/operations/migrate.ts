@@ -1,24 +1,29 @@
 /**
  * `migrate`: moves a whole home to another store, byte for byte: logs, blobs, mail, keys, names, settings. The home keeps its id.
  *
- * The source closes before the first agent is copied, and the target opens after the source can no longer be reopened. The table in
+ * Turns that run end first. The source closes before the first agent is copied, and the target opens after the source can no longer be reopened. The table in
  * `storage/transfer.ts` has what a kill leaves; the same command continues from there. The target keeps the agents that it has already:
  * each is created whole, and nothing in a closed home changes.
  */
 import { auditHome } from '../audit/audit.js'
 import { INVARIANTS } from '../audit/invariants.js'
+import { clock, sleep } from '../clock.js'
 import { SubstratError } from '../errors.js'
 import { OPERATOR } from '../format.js'
 import { keyRetentionAt } from '../session/key-index.js'
 import { openForRead } from '../session/load.js'
+import { busyError } from '../session/session.js'
 import { snapshotOf } from '../session/snapshot.js'
 import { randomUuid } from '../start/random.js'
-import type { Store, Unframed } from '../storage/store.js'
-import { type HomeTransfer, type Migration, migratingError } from '../storage/transfer.js'
+import { type HomeTransfer, type Migration, migratingError } from '../storage/open.js'
+import type { Names, Right, Store, Unframed } from '../storage/store.js'
 import { differences } from './migrated-things.js'
+
+const CHECK_MS = 50
 
 export interface MigrateOptions {
   command: string
+  /** How long to wait for commands that use the source. */
   waitMs: number
   onCopied(done: number, total: number): void
 }
@@ -41,28 +46,42 @@ export async function migrate(
   const result = { from: from.label, to: to.label }
   if (source.migration?.state === 'left') {
     if (target?.homeId !== source.homeId) throw migratingError(from.label, source.migration)
+    const { migration } = target
+    // The target has moved on since.
+    if (migration !== undefined && migration.state !== 'arriving') throw migratingError(to.label, migration)
     // The content was compared before the source left.
-    const migrated = target.migration !== undefined
-    if (migrated) to.open()
-    return { ...result, agents: to.store().agentIds().length, migrated }
+    if (migration !== undefined) to.open()
+    return { ...result, agents: to.store().agentIds().length, migrated: migration !== undefined }
   }
   if (source.migration?.state === 'arriving') throw wrongWay(from)
   const id = continuedId(from, to)
-  if (source.migration === undefined) await refuseDamaged(from.store(), from.label)
-  to.arrive(source.homeId, { id, state: 'arriving', other: from.label })
-  const leaving = await from.leave({ id, state: 'leaving', other: to.label }, options.waitMs)
-  const arriving = to.store()
-  await copyHome(leaving, arriving, options)
-  to.writeKept(from.readKept())
-  const different = differences(
-    { store: leaving, kept: from.readKept() },
-    { store: arriving, kept: to.readKept() },
-  )
-  if (different.length > 0) throw differs(from, to, different)
-  await refuseDamaged(arriving, to.label)
-  from.markLeft()
-  to.open()
-  return { ...result, agents: leaving.agentIds().length, migrated: true }
+  if (source.migration === undefined) {
+    await untilUnused(from.store(), options.waitMs)
+    await refuseDamaged(from.store(), from.label)
+  }
+  const arriving = to.arrive(source.homeId, { id, state: 'arriving', other: from.label })
+  const roots = arriving.names(null)
+  const isOver = (): boolean => to.facts()?.migration?.id !== id || from.facts()?.migration?.state === 'left'
+  const alone = await lockAgainstOthers(to, roots, options.command, isOver)
+  try {
+    if (isOver()) throw alreadyRuns(to)
+    const leaving = from.leave({ id, state: 'leaving', other: to.label })
+    await untilUnused(leaving, options.waitMs)
+    await copyHome(leaving, arriving, roots, options)
+    to.writeKept(from.readKept())
+    const different = differences(
+      { store: leaving, kept: from.readKept() },
+      { store: arriving, kept: to.readKept() },
+    )
+    if (different.length > 0) throw differs(from, to, different)
+    await refuseDamaged(arriving, to.label)
+    alone.assertHeld()
+    from.markLeft()
+    to.open()
+    return { ...result, agents: leaving.agentIds().length, migrated: true }
+  } finally {
+    await alone.release()
+  }
 }
 
 /** Opens the source again. The target is emptied first: it must not be continued later, when the source has changed. */
@@ -74,7 +93,9 @@ export function cancelMigration(from: HomeTransfer, to: HomeTransfer): void {
     throw new SubstratError('SESSION_STATE', `the home ${from.label} was migrated, and cannot be reopened`, {
       hint: `migrate it back: substrat migrate --from '${to.label}' --to NEW_HOME`,
     })
+  if (migration?.state === 'arriving') throw wrongWay(from)
   const isOurs = target?.migration?.state === 'arriving' && target.homeId === source.homeId
+  if (migration !== undefined && !isOurs) sameTarget(migration, to)
   if (migration === undefined && !isOurs)
     throw new SubstratError('USAGE', `no migration from ${from.label} to ${to.label} has begun`, {
       hint: 'name the homes of the migration that you want to undo',
@@ -105,7 +126,39 @@ function sameTarget(leaving: Migration, to: HomeTransfer): Migration {
   })
 }
 
-async function copyHome(source: Store, target: Store, { command, onCopied }: MigrateOptions): Promise<void> {
+/** An agent that a command holds may have a running tool, which must not run in both homes. */
+async function untilUnused(store: Store, waitMs: number): Promise<void> {
+  const end = clock.monotonic() + waitMs
+  for (const id of store.agentIds()) {
+    while (store.isHeld(id)) {
+      if (clock.monotonic() >= end) throw busyError(store, id)
+      await sleep(CHECK_MS)
+    }
+  }
+}
+
+/** The lock of the first level of names, which no other command needs in a home that is arriving. */
+async function lockAgainstOthers(
+  to: HomeTransfer,
+  roots: Names,
+  command: string,
+  isOver: () => boolean,
+): Promise<Right> {
+  try {
+    return await roots.lock(command)
+  } catch (error) {
+    // The file of the lock moves when another command opens the target.
+    const isBusy = error instanceof SubstratError && (error.code === 'LOCKED' || isOver())
+    throw isBusy ? alreadyRuns(to) : error
+  }
+}
+
+async function copyHome(
+  source: Store,
+  target: Store,
+  roots: Names,
+  { command, onCopied }: MigrateOptions,
+): Promise<void> {
   const ids = source.agentIds()
   for (const [index, id] of ids.entries()) {
     onCopied(index, ids.length)
@@ -114,7 +167,8 @@ async function copyHome(source: Store, target: Store, { command, onCopied }: Mig
     copyMail(source, target, id)
   }
   copyMail(source, target, OPERATOR)
-  for (const id of [null, ...ids]) await copyNames(source, target, id, command)
+  copyNames(source.names(null), roots)
+  for (const id of ids) await copyChildNames(source.names(id), target.names(id), command)
   for (const host of source.hosts.all()) target.hosts.declare(host)
   const config = source.readConfig()
   if (config !== undefined && target.readConfig()?.equals(config) !== true)
@@ -166,25 +220,23 @@ export function messageIn(line: Unframed | undefined): object {
   return message
 }
 
-async function copyNames(
-  source: Store,
-  target: Store,
-  parentId: string | null,
-  command: string,
-): Promise<void> {
-  const [from, to] = [source.names(parentId), target.names(parentId)]
-  const ids = from.entries().flatMap(({ agentId }) => agentId ?? [])
-  if (ids.length === 0 && (to.isComplete || !from.isComplete)) return
+async function copyChildNames(from: Names, to: Names, command: string): Promise<void> {
+  if (from.entries().length === 0 && (to.isComplete || !from.isComplete)) return
   const lock = await to.lock(command)
   try {
-    for (const id of ids) {
-      const name = from.nameOf(id) ?? id
-      if (to.lookUp(name) !== id) to.reserve(name, id)
-    }
-    if (from.isComplete) to.markComplete()
+    copyNames(from, to)
   } finally {
     await lock.release()
   }
+}
+
+/** Under the lock of the target. */
+function copyNames(from: Names, to: Names): void {
+  for (const id of from.entries().flatMap(({ agentId }) => agentId ?? [])) {
+    const name = from.nameOf(id) ?? id
+    if (to.lookUp(name) !== id) to.reserve(name, id)
+  }
+  if (from.isComplete && !to.isComplete) to.markComplete()
 }
 
 /** A home that is damaged is repaired first, with its own store. */
@@ -226,8 +278,14 @@ function wrongWay({ label }: HomeTransfer): SubstratError {
   )
 }
 
+function alreadyRuns({ label }: HomeTransfer): SubstratError {
+  return new SubstratError('LOCKED', `another command migrates to ${label}`, {
+    hint: 'wait for that command, or end it, then run this one again',
+  })
+}
+
 function occupied({ label }: HomeTransfer): SubstratError {
-  return new SubstratError('HOME_UNUSABLE', `${label} is another home already, and has agents`, {
+  return new SubstratError('HOME_UNUSABLE', `${label} is another home already, and is not empty`, {
     hint: 'name a directory that does not exist yet, or a database after substrat store init',
   })
 }

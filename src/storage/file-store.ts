@@ -277,6 +277,8 @@ export class FileStore implements Store {
 
   writeConfig(text: string): void {
     writeUserFile(this.paths.configFile, text, 0o600)
+    // A migration that began meanwhile does not copy it.
+    readHome(this.paths)
   }
 }
 

@@ -6,11 +6,10 @@
  * which of the two holds, and decides: it is written before the directories leave, and after they have arrived.
  */
 import { dirname, join } from 'node:path'
-import { clock, sleep } from '../clock.js'
 import { SubstratError } from '../errors.js'
 import { statIfThere } from '../host/disk/facts.js'
 import * as io from '../host/disk/io.js'
-import { replace } from '../host/disk/replace.js'
+import { createWhole, replace } from '../host/disk/replace.js'
 import { isTemporaryName } from '../host/disk/temporary.js'
 import type { HomeFacts } from '../schema/files.js'
 import { FileStore } from './file-store.js'
@@ -21,7 +20,6 @@ import { HomePaths } from './paths.js'
 import type { HomeTransfer, KeptThings, Migration } from './transfer.js'
 
 const [LEFT, ARRIVING] = ['left', 'arriving'] as const
-const CHECK_MS = 50
 
 export class FileTransfer implements HomeTransfer {
   private readonly paths: HomePaths
@@ -54,20 +52,19 @@ export class FileTransfer implements HomeTransfer {
     const facts = { ...made.facts, home_id: homeId }
     // The home has no agent yet, and no other command knows it.
     writeFacts(new HomePaths(inner), facts)
-    writeFacts(this.paths, { ...facts, migration })
+    const isNew = createWhole('migrate.create', this.paths.homeFile, framedFacts({ ...facts, migration }))
+    if (!isNew && readFacts(this.paths)?.migration?.id !== migration.id) throw this.occupied('home.json')
     return openStore(inner)
   }
 
-  async leave(migration: Migration, waitMs: number): Promise<FileStore> {
+  leave(migration: Migration): FileStore {
     const { migration: _, ...facts } = this.ownFacts()
     const inner = this.inner(LEFT)
     if (io.mkdir('migrate.mkdir', inner)) io.syncDirectory('migrate.sync_directory', this.label)
     writeFacts(new HomePaths(inner), facts)
     writeFacts(this.paths, { ...facts, migration })
-    moveContent(this.paths, new HomePaths(inner))
-    const store = openStore(inner)
-    await untilReleased(store, waitMs)
-    return store
+    moveContent(this.paths, new HomePaths(inner), 'keep')
+    return openStore(inner)
   }
 
   markLeft(): void {
@@ -77,19 +74,20 @@ export class FileTransfer implements HomeTransfer {
   }
 
   open(): void {
-    const inner = this.inner(ARRIVING)
-    moveContent(new HomePaths(inner), this.paths)
-    const { migration: _, ...facts } = this.ownFacts()
-    writeFacts(this.paths, facts)
-    io.removeTree('migrate.remove', inner)
+    this.openFrom(ARRIVING)
   }
 
   reopen(): void {
-    const inner = this.inner(LEFT)
-    moveContent(new HomePaths(inner), this.paths)
+    this.openFrom(LEFT)
+  }
+
+  /** The empty directory goes first: an open home has no unknown name. */
+  private openFrom(part: typeof LEFT | typeof ARRIVING): void {
+    const inner = this.inner(part)
+    moveContent(new HomePaths(inner), this.paths, 'replace')
+    io.removeTree('migrate.remove', inner)
     const { migration: _, ...facts } = this.ownFacts()
     writeFacts(this.paths, facts)
-    io.removeTree('migrate.remove', inner)
   }
 
   discard(): void {
@@ -133,8 +131,11 @@ export class FileTransfer implements HomeTransfer {
     const isThere = statIfThere('migrate.stat', this.label) !== undefined
     const names = isThere ? io.listDirectory('migrate.list', this.label) : []
     const other = names.find((name) => name !== ARRIVING && name !== 'home.json' && !isTemporaryName(name))
-    if (other === undefined) return
-    throw new SubstratError('HOME_UNUSABLE', `${this.label} is not empty: it has ${other}`, {
+    if (other !== undefined) throw this.occupied(other)
+  }
+
+  private occupied(name: string): SubstratError {
+    return new SubstratError('HOME_UNUSABLE', `${this.label} is not empty: it has ${name}`, {
       hint: 'name a directory that does not exist yet',
       facts: { path: this.label },
     })
@@ -167,34 +168,28 @@ function openStore(root: string): FileStore {
 }
 
 /** Durable. */
-function writeFacts(paths: HomePaths, { format, home_id, lock, created_at, migration }: HomeFacts): void {
-  const facts = { format, home_id, lock, created_at, ...(migration === undefined ? {} : { migration }) }
-  replace('migrate.facts', paths.homeFile, frame(facts), { durableName: true })
+function writeFacts(paths: HomePaths, facts: HomeFacts): void {
+  replace('migrate.facts', paths.homeFile, framedFacts(facts), { durableName: true })
 }
 
-/** On disk after a crash: some of the directories in each of the two. The next call moves the rest. */
-function moveContent(from: HomePaths, to: HomePaths): void {
+function framedFacts({ format, home_id, lock, created_at, migration }: HomeFacts): Buffer {
+  return frame({ format, home_id, lock, created_at, ...(migration === undefined ? {} : { migration }) })
+}
+
+/**
+ * On disk after a crash: some of the directories in each of the two. The next call moves the rest.
+ *
+ * A command that had opened the home before it closed can create one of the names again, and fails then: `keep` what is in
+ * `to` if that is the closed home, `replace` it if `from` is.
+ */
+function moveContent(from: HomePaths, to: HomePaths, strays: 'keep' | 'replace'): void {
   const names = [...from.directories, from.configFile].map((path) => path.slice(from.root.length + 1))
-  for (const name of names) io.renameIfThere('migrate.move', join(from.root, name), join(to.root, name))
+  for (const name of names) {
+    const [path, target] = [join(from.root, name), join(to.root, name)]
+    const isTwice = [path, target].every((each) => statIfThere('migrate.stat', each) !== undefined)
+    if (isTwice && strays === 'replace') io.removeTree('migrate.remove', target)
+    if (!isTwice || strays === 'replace') io.renameIfThere('migrate.move', path, target)
+  }
   for (const { root } of [to, from])
     if (statIfThere('migrate.stat', root) !== undefined) io.syncDirectory('migrate.sync_directory', root)
-}
-
-/** The last writers notice at their next write that their locks have moved. Until then they hold them. */
-async function untilReleased(store: FileStore, waitMs: number): Promise<void> {
-  const end = clock.monotonic() + waitMs
-  for (const id of store.agentIds()) {
-    while (store.isHeld(id)) {
-      if (clock.monotonic() >= end)
-        throw new SubstratError(
-          'LOCKED',
-          `agent ${id} is still held by a command that began before the migration`,
-          {
-            hint: 'end that command, then run the same command again',
-            facts: { agent_id: id },
-          },
-        )
-      await sleep(CHECK_MS)
-    }
-  }
 }

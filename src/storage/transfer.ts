@@ -36,8 +36,8 @@ export interface HomeTransfer {
   store(): Store
   /** Creates or continues an empty home with that id, which only a migration opens. Durable. */
   arrive(homeId: string, migration: Migration): Store
-  /** Closes the home. From the return on, no other process changes anything in it. Durable, and may be repeated. */
-  leave(migration: Migration, waitMs: number): Promise<Store>
+  /** Closes the home: no other process changes anything in it, though one may still hold an agent. Durable, and may be repeated. */
+  leave(migration: Migration): Store
   /** From now on the home cannot be reopened. Durable. */
   markLeft(): void
   /** Opens a home that has arrived. Durable, and may be repeated. */

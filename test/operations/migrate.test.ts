@@ -1,15 +1,20 @@
 /** `migrate` between homes in files, with a fault at each step on the disk. */
+import { execFileSync } from 'node:child_process'
 import { cpSync } from 'node:fs'
 import { join } from 'node:path'
 import { describe, expect, test } from 'vitest'
+import { auditHome } from '../../src/audit/audit.js'
+import { OPERATOR } from '../../src/format.js'
 import { setFaultHook } from '../../src/host/disk/operation.js'
 import { cancelMigration, migrate } from '../../src/operations/migrate.js'
 import { FileTransfer } from '../../src/storage/file-transfer.js'
 import { openHome } from '../../src/storage/open.js'
+import type { Store } from '../../src/storage/store.js'
 import { House } from '../support/cli.js'
 
 const OPTIONS = { command: 'substrat migrate', waitMs: 1000, onCopied: () => undefined }
 const READS = ['read']
+const UUID = '018f0000-0000-7000-8000-000000000001'
 
 async function filledHouse(): Promise<House> {
   const house = new House()
@@ -27,6 +32,14 @@ function isOpen(root: string): boolean {
   } catch {
     return false
   }
+}
+
+function whole(root: string): Store {
+  return openHome(root) as Store
+}
+
+function moved(from: string, to: string): ReturnType<typeof migrate> {
+  return migrate(new FileTransfer(from), new FileTransfer(to), OPTIONS)
 }
 
 /** Executes the migration up to that step. Returns the number of steps. */
@@ -67,10 +80,91 @@ describe('a migration of a home in files', () => {
         expect(isOpen(from), `reopened after step ${at}`).toBe(true)
         undone += 1
       }
-      await migrate(new FileTransfer(from), new FileTransfer(to), OPTIONS)
+      await moved(from, to)
       expect([isOpen(from), isOpen(to)], `step ${at}`).toEqual([false, true])
+      expect((await auditHome(whole(to), true)).findings, `step ${at}`).toEqual([])
     }
     expect(undone).toBeGreaterThan(0)
+  })
+
+  test('waits for the holder of an agent, or is refused and changes nothing', async () => {
+    const house = await filledHouse()
+    const [id = ''] = whole(house.home).agentIds()
+    const lease = await whole(house.home).take(id, { command: 'substrat send', waitMs: 0 })
+    const [one, other] = [new FileTransfer(house.home), new FileTransfer(join(house.root, 'target'))]
+    await expect(migrate(one, other, { ...OPTIONS, waitMs: 0 })).rejects.toMatchObject({
+      code: 'LOCKED',
+      message: expect.stringContaining('busy: substrat send, pid'),
+    })
+    expect([isOpen(house.home), other.facts()]).toEqual([true, undefined])
+    const moving = migrate(one, other, { ...OPTIONS, waitMs: 600_000 })
+    await lease?.release()
+    expect(await moving).toMatchObject({ agents: 2, migrated: true })
+  })
+
+  test('that is repeated after the target moved on leaves the target closed', async () => {
+    const house = await filledHouse()
+    const [one, two, three] = [house.home, join(house.root, 'two'), join(house.root, 'three')]
+    await moved(one, two)
+    await moved(two, three)
+    await expect(moved(one, two)).rejects.toMatchObject({ code: 'HOME_UNUSABLE' })
+    expect([one, two, three].map(isOpen)).toEqual([false, false, true])
+    expect(await moved(two, three)).toMatchObject({ migrated: false })
+  })
+
+  test('is undone only with its own two homes, in their order', async () => {
+    const house = await filledHouse()
+    const [from, to] = [house.home, join(house.root, 'target')]
+    let halted = false
+    const stop = () => {
+      halted = true
+      throw new Error('killed here')
+    }
+    await expect(
+      migrate(new FileTransfer(from), new FileTransfer(to), { ...OPTIONS, onCopied: stop }),
+    ).rejects.toThrow('killed here')
+    expect(halted).toBe(true)
+    const cancel = (one: string, other: string) => () =>
+      cancelMigration(new FileTransfer(one), new FileTransfer(other))
+    expect(cancel(to, from)).toThrow('is the target of a migration')
+    expect(cancel(from, join(house.root, 'elsewhere'))).toThrow(`is in a migration to ${to}`)
+    expect([from, to].map(isOpen)).toEqual([false, false])
+    cancel(from, to)()
+    expect([from, to].map(isOpen)).toEqual([true, false])
+  })
+
+  test('is done once by two commands at the same time', async () => {
+    const house = await filledHouse()
+    const [from, to] = [house.home, join(house.root, 'target')]
+    let second: Promise<unknown> | undefined
+    const onCopied = (): void => {
+      second ??= moved(from, to).catch((error: unknown) => error)
+    }
+    await migrate(new FileTransfer(from), new FileTransfer(to), { ...OPTIONS, onCopied })
+    expect(await second).toMatchObject({ code: 'LOCKED', message: `another command migrates to ${to}` })
+    expect([from, to].map(isOpen)).toEqual([false, true])
+    expect((await auditHome(whole(to), true)).findings).toEqual([])
+  })
+
+  test('refuses the changes of a command that had opened the source before', async () => {
+    const house = await filledHouse()
+    const target = join(house.root, 'target')
+    const late = whole(house.home)
+    const [id = ''] = late.agentIds()
+    await moved(house.home, target)
+    const left = (): string =>
+      execFileSync('find', [join(house.home, 'left'), '-type', 'f'], { encoding: 'utf8' })
+    const before = left()
+    const changes: [string, () => unknown][] = [
+      ['take', () => late.take(id, { command: 'x', waitMs: 0 })],
+      ['put', () => late.mail.put(id, UUID, { id: UUID })],
+      ['put to the operator', () => late.mail.put(OPERATOR, UUID, { id: UUID })],
+      ['request', () => late.requests.put(id, UUID, 'suspend')],
+      ['mark', () => late.visits.mark(id)],
+      ['settings', () => late.writeConfig('{}')],
+    ]
+    for (const [name, change] of changes) await expect(async () => change(), name).rejects.toThrow()
+    expect(left()).toBe(before)
   })
 
   test('is refused into a directory with other files', async () => {

@@ -132,32 +132,31 @@ describe.skipIf(whyNoPostgres() !== undefined)('migrate', () => {
     expect(logs(to)).toEqual(changed)
   })
 
-  test('a writer that had opened the database before the closing changes nothing after it', async () => {
-    const [from, to] = [await newPlace('PostgreSQL'), directory()]
-    ok(
-      from,
-      'spawn',
-      '--name',
-      'lead',
-      '--provider',
-      'exec',
-      '--option',
-      'command=until [ -e go ]; do sleep 0.05; done',
-    )
-    const child = spawn(process.execPath, [RUN, 'send', 'lead', 'work'], {
-      env: { ...server.environment('unused'), SUBSTRAT_HOME: from },
-      cwd: scratch,
-      stdio: 'ignore',
-    })
-    const ended = new Promise((resolve) => child.once('exit', resolve))
-    await waitFor(() => JSON.parse(ok(from, 'show', 'lead', '--json')).agent.status === 'running', 'a turn')
-    ok(from, 'migrate', '--from', from, '--to', to)
-    const copied = ok(to, 'log', 'lead', '--all', '--json')
-    writeFileSync(path.join(scratch, 'go'), '')
-    expect(await ended).not.toBe(0)
-    expect(ok(to, 'log', 'lead', '--all', '--json')).toBe(copied)
-    expect(copied).not.toContain('run.completed')
-  })
+  test.each(['files', 'PostgreSQL'])(
+    'from %s, a turn that runs is named and refused, or waited for',
+    async (kind) => {
+      const [from, to] = [await newPlace(kind), await newPlace(kind)]
+      const go = path.join(scratch, `go-${++places}`)
+      const command = `until [ -e ${go} ]; do sleep 0.05; done; echo done`
+      ok(from, 'spawn', '--name', 'lead', '--provider', 'exec', '--option', `command=${command}`)
+      const start = (...args: string[]) => {
+        const env = { ...server.environment('unused'), SUBSTRAT_HOME: from }
+        const child = spawn(process.execPath, [RUN, ...args], { env, cwd: scratch, stdio: 'ignore' })
+        return new Promise((resolve) => child.once('exit', resolve))
+      }
+      const turn = start('send', 'lead', 'work')
+      await waitFor(() => JSON.parse(ok(from, 'show', 'lead', '--json')).agent.status === 'running', 'a turn')
+      const refused = run(from, ['migrate', '--from', from, '--to', to, '--timeout', '0s'])
+      expect([refused.exit, refused.stderr]).toEqual([
+        4,
+        expect.stringMatching(/agent lead is busy: substrat send, pid \d+ on /),
+      ])
+      const moving = start('migrate', '--from', from, '--to', to)
+      writeFileSync(go, '')
+      expect([await turn, await moving]).toEqual([0, 0])
+      expect(ok(to, 'show', 'lead', '--reply')).toBe('done\n')
+    },
+  )
 
   /** Kills the command when that statement was executed. Returns the number of statements. */
   async function killedAt(from: string, to: string, at: number | undefined): Promise<number> {

@@ -28,7 +28,7 @@ export class PostgresTransfer implements HomeTransfer {
     return this.store()
   }
 
-  async leave(migration: Migration): Promise<PostgresStore> {
+  leave(migration: Migration): PostgresStore {
     this.write('leave_home', migration)
     return this.store()
   }

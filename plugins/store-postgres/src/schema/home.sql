@@ -57,6 +57,7 @@ $$;
 
 create or replace function substrat.mark(p_agent uuid) returns void
 language sql security definer set search_path = pg_catalog, pg_temp as $$
+  select substrat.assert_open();
   insert into substrat.marked values (p_agent) on conflict do nothing
 $$;
 
@@ -86,6 +87,7 @@ $$;
 
 create or replace function substrat.write_keys(p_agent uuid, p_end jsonb, p_entries bytea) returns void
 language sql security definer set search_path = pg_catalog, pg_temp as $$
+  select substrat.assert_open();
   insert into substrat.key_index select a.id, p_end, p_entries from substrat.agent a where a.id = p_agent
     on conflict (agent_id) do update set log_end = p_end, entries = p_entries
 $$;
@@ -120,6 +122,7 @@ end $$;
 create or replace function substrat.clear_snapshot(p_agent uuid, p_lease uuid) returns void
 language plpgsql security definer set search_path = pg_catalog, pg_temp as $$
 begin
+  perform substrat.assert_open();
   perform substrat.assert_lease(p_agent, p_lease);
   update substrat.agent a set snapshot = null, snapshot_log_bytes = null, snapshot_last_offset = null
     where a.id = p_agent;

@@ -125,6 +125,10 @@ begin
   if exists (select from substrat.agent a where a.id = p_agent and a.created_by = p_lease and a.lease = p_lease) then
     return;
   end if;
+  if p_holder->>'command' <> 'substrat migrate'
+    and exists (select from substrat.home h where h.migration->>'state' = 'arriving') then
+    raise exception 'the home takes part in a migration' using errcode = 'SBMOV';
+  end if;
   for v_fence in select key, value from jsonb_each_text(p_fences) loop
     perform substrat.assert_hold(v_fence.key, v_fence.value::uuid);
   end loop;

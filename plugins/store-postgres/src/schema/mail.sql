@@ -64,6 +64,7 @@ begin
     select count(*) into v_count from substrat.mail m
       where m.state = 'taken' and extract(epoch from m.changed_at) * 1000 < p_before_ms;
   else
+    perform substrat.assert_open();
     delete from substrat.mail m
       where m.state = 'taken' and extract(epoch from m.changed_at) * 1000 < p_before_ms;
     get diagnostics v_count = row_count;
@@ -97,6 +98,7 @@ end $$;
 create or replace function substrat.forget_name(p_parent uuid, p_key text, p_thing text, p_lease uuid) returns void
 language plpgsql security definer set search_path = pg_catalog, pg_temp as $$
 begin
+  perform substrat.assert_open();
   perform substrat.assert_hold(p_thing, p_lease);
   delete from substrat.name n where n.parent = p_parent and n.key = p_key;
 end $$;
@@ -104,6 +106,7 @@ end $$;
 create or replace function substrat.put_request(p_agent uuid, p_run uuid, p_verb text) returns void
 language plpgsql security definer set search_path = pg_catalog, pg_temp as $$
 begin
+  perform substrat.assert_open();
   insert into substrat.request select a.id, p_run, p_verb from substrat.agent a where a.id = p_agent
     on conflict do nothing;
   perform pg_notify('substrat', p_agent::text);
@@ -116,5 +119,6 @@ $$;
 
 create or replace function substrat.remove_request(p_agent uuid, p_run uuid, p_verb text) returns void
 language sql security definer set search_path = pg_catalog, pg_temp as $$
+  select substrat.assert_open();
   delete from substrat.request r where r.agent_id = p_agent and r.run_id = p_run and r.verb = p_verb
 $$;

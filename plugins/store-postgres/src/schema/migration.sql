@@ -10,29 +10,37 @@ begin
   end if;
 end $$;
 
+create or replace function substrat.is_empty() returns boolean
+language sql stable as $$
+  select not exists (select from substrat.agent) and not exists (select from substrat.mail)
+    and not exists (select from substrat.home h where h.config is not null)
+$$;
+
 create or replace function substrat.migration_facts()
 returns table (home_id uuid, migration jsonb, is_empty boolean)
 language sql stable security definer set search_path = pg_catalog, pg_temp as $$
-  select h.home_id, h.migration, not exists (select from substrat.agent) from substrat.home h
+  select h.home_id, h.migration, substrat.is_empty() from substrat.home h
 $$;
 
+-- From now on only `migrate` creates agents (`create_agent`).
 create or replace function substrat.arrive_home(p_home_id uuid, p_migration jsonb) returns void
 language plpgsql security definer set search_path = pg_catalog, pg_temp as $$
 begin
   if exists (select from substrat.home h where h.home_id = p_home_id and h.migration->>'id' = p_migration->>'id') then return; end if;
-  if exists (select from substrat.agent) or exists (select from substrat.home h where h.migration is not null) then
+  perform pg_advisory_xact_lock(7305804403);
+  if not substrat.is_empty() or exists (select from substrat.home h where h.migration is not null) then
     raise exception 'the home is not empty' using errcode = 'SBMOV';
   end if;
   update substrat.home h set home_id = p_home_id, migration = p_migration;
 end $$;
 
+-- The leases remain: `migrate` waits for their holders, whose tools may run.
 create or replace function substrat.leave_home(p_migration jsonb) returns void
 language plpgsql security definer set search_path = pg_catalog, pg_temp as $$
 begin
   perform set_config('synchronous_commit', 'on', true);
   perform pg_advisory_xact_lock(7305804403);
   update substrat.home h set migration = p_migration where h.migration is null;
-  update substrat.agent a set lease = null, expires_at = null where a.lease is not null;
 end $$;
 
 create or replace function substrat.mark_home_left() returns void
