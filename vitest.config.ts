@@ -9,16 +9,22 @@ const LABS = ['test/stress/**/*.test.ts', 'test/security/**/*.test.ts']
 const KILLS = [
   'test/acp/{driven,killed}.test.ts',
   'test/commands/{move-over-ssh,other-host,tools-killed}.test.ts',
-  'test/dispatch/{exactly-once,program-killed}.test.ts',
-  'test/operations/{approve-edited-killed,import,migrate,move}.test.ts',
+  'test/dispatch/{exactly-once,one-answer,*-killed}.test.ts',
+  'test/operations/{import,migrate,move,*-killed}.test.ts',
   'test/outbound/storm.test.ts',
   'test/plugins/*-{dying,killed}.test.ts',
   'test/plugins/telegram/killed.test.ts',
+  'test/recovery/*-killed.test.ts',
+  'test/storage/locks/*-killed.test.ts',
   'test/store-postgres/{conformance,hosts,lost-calls,migrate,predicates,standby,suspend}.test.ts',
   'test/serve/killed.test.ts',
 ]
 /** Plugins, which are packages of their own, and the commands that only plugins have. */
-const PLUGINS = ['test/{acp,channel,operator,plugins,serve,store-postgres}/**/*.test.ts']
+const PLUGINS = [
+  'test/{acp,channel,operator,plugins,serve,store-postgres}/**/*.test.ts',
+  'test/commands/models.test.ts',
+  'test/docs/{openai-endpoint,openapi}.test.ts',
+]
 /** They run programs of other people as they are: `npm run test:servers`. */
 const SERVERS = ['test/servers/**/*.test.ts']
 /** Test files that share a worker process. */

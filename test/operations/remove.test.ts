@@ -1,8 +1,4 @@
-/** Agents taken away, step by step: a kill leaves each of them whole or gone, and the next call does the rest. */
-import { readdirSync } from 'node:fs'
-import { join } from 'node:path'
 import { expect, test } from 'vitest'
-import { checkHome } from '../../src/audit/check.js'
 import { prune } from '../../src/operations/prune.js'
 import { removeAgent } from '../../src/operations/removable.js'
 import { remove } from '../../src/operations/remove.js'
@@ -10,13 +6,9 @@ import { openForRead } from '../../src/session/load.js'
 import type { State } from '../../src/session/state.js'
 import type { FileStore } from '../../src/storage/file-store.js'
 import { contextAt } from '../support/contexts.js'
-import { copyOf, killedAt } from '../support/killed.js'
 import { forged } from '../support/mail.js'
 import { newAgent, terminate } from '../support/sessions.js'
 import { tempStore } from '../support/temp.js'
-
-/** Most steps are syncs, and each try makes them all: every step takes a minute on a slow disk. */
-const STRIDE = 3
 
 /** `lead`, `lead/a`, `lead/a/b`, all terminated; and `solo`, which lives. */
 async function family(): Promise<{ first: FileStore; lead: string; ids: string[] }> {
@@ -28,38 +20,6 @@ async function family(): Promise<{ first: FileStore; lead: string; ids: string[]
   for (const id of [b, a, lead]) await terminate(first, id)
   return { first, lead, ids: [b, a, lead] }
 }
-
-test.each(['remove', 'prune'])(
-  '%s killed at step after step leaves each agent whole or gone',
-  async (command) => {
-    const { first, lead, ids } = await family()
-    for (let step = 1; ; step += STRIDE) {
-      const dying = copyOf(first)
-      const told: string[] = []
-      const work = (store: FileStore, onRemoved: (id: string) => void): Promise<unknown> => {
-        const { ctx } = contextAt(store)
-        return command === 'remove'
-          ? remove(ctx, lead, true, ({ id }) => onRemoved(id))
-          : prune(ctx, -1, false)
-      }
-      const died = await killedAt(step, () => work(dying, (id) => told.push(id)))
-      const store = copyOf(dying)
-      const at = `killed at step ${step}`
-      for (const id of told) expect(store.hasAgent(id), at).toBe(false)
-      // The lowest go first: the parent of each remaining agent exists.
-      const there = ids.map((id) => store.hasAgent(id))
-      expect(there, at).toEqual([...there].sort())
-      expect(checkHome(store, { isRecovered: false }), at).toEqual([])
-      if (store.hasAgent(lead)) await work(store, () => undefined)
-      store.visits.sweep()
-      expect(readdirSync(join(store.address, 'agents')), at).toHaveLength(1)
-      for (const id of store.visits.markedIds()) store.visits.unmark(id, () => store.hasAgent(id))
-      expect(store.visits.markedIds(), at).toEqual([])
-      expect(checkHome(store, { isRecovered: true }), at).toEqual([])
-      if (!died) return
-    }
-  },
-)
 
 test('an agent that received mail since the first check stays: the check repeats under its lock', async () => {
   const { first, ids } = await family()

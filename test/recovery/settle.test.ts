@@ -3,13 +3,11 @@ import { randomUUID } from 'node:crypto'
 import { mkdirSync, readFileSync, writeFileSync } from 'node:fs'
 import { dirname, join } from 'node:path'
 import { beforeEach, describe, expect, test, vi } from 'vitest'
-import type { Operation } from '../../src/host/disk/operation.js'
 import { bootId, ownIdentity, processGroup, processStartTime, readClock } from '../../src/host/identity.js'
 import type { InspectOptions } from '../../src/provider/contract.js'
-import { type SettleOptions, type SettleResult, settle } from '../../src/recovery/settle.js'
+import { type SettleOptions, settle } from '../../src/recovery/settle.js'
 import { RECOVERY_TABLE } from '../../src/recovery/table.js'
 import type { SessionRecord } from '../../src/session/records.js'
-import type { Session } from '../../src/session/session.js'
 import type { Run, State } from '../../src/session/state.js'
 import { deriveStatus, isDue, isInterrupted, isUnfinished } from '../../src/session/status.js'
 import type { FileStore } from '../../src/storage/file-store.js'
@@ -17,11 +15,11 @@ import { recoveryNotice } from '../../src/turn/prompt/history.js'
 import { step } from '../../src/turn/step/step.js'
 import type { Effect, ProviderKind, TurnEvent } from '../../src/turn/step/turn-event.js'
 import { killedAt } from '../support/killed.js'
-import { isSync } from '../support/operations.js'
 import { beginning, newSession, reopen } from '../support/sessions.js'
 import { tempStore } from '../support/temp.js'
 import { agent, POLICY } from '../support/turns.js'
-import { CASES, DELIVERED, hanging, PENDING, providersOf, type RecoveryCase } from './cases.js'
+import { CASES, DELIVERED, hanging, PENDING, type RecoveryCase } from './cases.js'
+import { changes, left, optionsOf, type Visited, visit } from './visits.js'
 
 let store: FileStore
 /** A process group of an earlier boot. */
@@ -31,63 +29,13 @@ beforeEach(() => {
   store = tempStore()
 })
 
-/** Creates the agent of a case as its dead process left it. */
-async function left({ provider, before, inbox = [] }: RecoveryCase): Promise<string> {
-  const session = await newSession(store, { provider, workspace: '/w' })
-  for (const batch of before(randomUUID(), session)) session.append(batch)
-  for (const id of inbox) store.mail.put(session.id, id, { a: 'message' })
-  await session.abandon()
-  return session.id
-}
-
-function optionsOf(inspect: Parameters<typeof providersOf>[0], notes: string[]): SettleOptions {
-  return {
-    providers: providersOf(inspect),
-    policy: POLICY,
-    unknownTool: 'stop',
-    goesOn: true,
-    note: (text) => void notes.push(text),
-  }
-}
-
-interface Visited {
-  settled: SettleResult
-  notes: string[]
-  before: SessionRecord[]
-  after: SessionRecord[]
-}
-
-/** Settles the agent, and dies before the clean close of the session. */
-async function visit(
-  agentId: string,
-  { inspect, goesOn, unknownTool = 'stop' }: RecoveryCase,
-): Promise<Visited> {
-  const session = await reopen(store, agentId)
-  const notes: string[] = []
-  try {
-    const before = records(session)
-    const settled = await settle(session, {
-      ...optionsOf(inspect, notes),
-      unknownTool,
-      goesOn,
-    })
-    return { settled, notes, before, after: records(session) }
-  } finally {
-    await session.abandon()
-  }
-}
-
-function records(session: Session): SessionRecord[] {
-  return [...session.records({ seq: 1, offset: 0 })]
-}
-
 describe('the recovery table', () => {
   test.each(CASES.map((recovery) => [recovery.name, recovery.story, recovery] as const))(
     '%s: %s',
     async (_, __, recovery) => {
-      const id = await left(recovery)
-      const first = await visit(id, recovery)
-      const second = await visit(id, recovery)
+      const id = await left(store, recovery)
+      const first = await visit(store, id, recovery)
+      const second = await visit(store, id, recovery)
       expect(second.after).toEqual(first.after)
       const file = join(import.meta.dirname, '../cases', `${recovery.name}.txt`)
       const transcript = await transcriptOf(recovery, id, first)
@@ -106,36 +54,6 @@ describe('the recovery table', () => {
   })
 })
 
-describe('recovery that is killed ends as if it had never been killed', () => {
-  test.each(CASES)('in case $name, killed at each step in turn', async (recovery) => {
-    const twin = (await visit(await left(recovery), recovery)).after.map(({ kind }) => kind)
-    const id = await left(recovery)
-    let killed = 0
-    for (let step = 1; ; step++) {
-      if (!(await killedAt(step, () => visit(id, recovery)))) break
-      killed += 1
-    }
-    expect(killed).toBeGreaterThan(3)
-    const { after } = await visit(id, recovery)
-    expect(after.map(({ kind }) => kind)).toEqual(twin)
-  })
-
-  test.each(CASES)('in case $name, killed once at any step', async (recovery) => {
-    const twin = (await visit(await left(recovery), recovery)).after.map(({ kind }) => kind)
-    for (let step = 1; ; step++) {
-      const id = await left(recovery)
-      // A kill before a step that changes nothing leaves the same as a kill before the next step that changes something.
-      const isKilled = await killedAt(step, () => visit(id, recovery), changes)
-      const { after } = await visit(id, recovery)
-      expect(
-        after.map(({ kind }) => kind),
-        `killed at step ${step}`,
-      ).toEqual(twin)
-      if (!isKilled) break
-    }
-  })
-})
-
 describe('the usage in the store of a program', () => {
   const used = { input_tokens: 7, output_tokens: 3, reasoning_tokens: 1 }
   const models = [{ model: 'large', ...used }]
@@ -151,9 +69,9 @@ describe('the usage in the store of a program', () => {
       const recovery = CASES.find(({ name }) => name === 'J-finished') as RecoveryCase
       const inspected = { ...recovery, inspect: found(outcome) }
       for (let step = 1; ; step++) {
-        const id = await left(inspected)
-        const isKilled = await killedAt(step, () => visit(id, inspected), changes)
-        const { after } = await visit(id, inspected)
+        const id = await left(store, inspected)
+        const isKilled = await killedAt(step, () => visit(store, id, inspected), changes)
+        const { after } = await visit(store, id, inspected)
         const withModels = after.filter((record) => 'models' in record)
         expect(withModels, `killed at step ${step}`).toMatchObject([{ kind, usage: used, models }])
         const session = await reopen(store, id)
@@ -173,7 +91,7 @@ describe('the usage in the store of a program', () => {
       usage: { input_tokens: -1 },
       models: 'large',
     })
-    const { after } = await visit(await left(recovery), { ...recovery, inspect })
+    const { after } = await visit(store, await left(store, recovery), { ...recovery, inspect })
     expect(after.some((record) => 'usage' in record)).toBe(false)
     expect(after.map(({ kind }) => kind)).toContain('run.completed')
   })
@@ -205,7 +123,7 @@ describe('recovery with a program store that does not answer', () => {
   const recovery = CASES.find(({ name }) => name === 'J-finished') as RecoveryCase
 
   async function unanswered(over: Partial<SettleOptions>, ms: number) {
-    const session = await reopen(store, await left(recovery))
+    const session = await reopen(store, await left(store, recovery))
     vi.useFakeTimers({ toFake: ['setTimeout', 'clearTimeout'] })
     const notes: string[] = []
     const settling = settle(session, { ...optionsOf(hanging, notes), ...over }).catch((error) => error)
@@ -265,7 +183,7 @@ test('the provider receives the tool results that the log has since the latest s
 test('the text of a program that has not finished is not a reply', async () => {
   const recovery = CASES.find(({ name }) => name === 'J-finished') as RecoveryCase
   const inspect = async (): Promise<object> => ({ outcome: 'unknown', reply: 'half of it' })
-  const { after } = await visit(await left(recovery), { ...recovery, inspect })
+  const { after } = await visit(store, await left(store, recovery), { ...recovery, inspect })
   expect(after.map(({ kind }) => kind)).not.toContain('message.agent')
 })
 
@@ -273,13 +191,9 @@ test('a reply that is too large is not recorded', async () => {
   const recovery = CASES.find(({ name }) => name === 'J-finished') as RecoveryCase
   const reply = 'x'.repeat(11 * 1024 * 1024)
   const inspect = async (): Promise<object> => ({ outcome: 'finished', reply })
-  const { after } = await visit(await left(recovery), { ...recovery, inspect })
+  const { after } = await visit(store, await left(store, recovery), { ...recovery, inspect })
   expect(after.map(({ kind }) => kind)).not.toContain('message.agent')
 })
-
-function changes(operation: Operation): boolean {
-  return operation.name !== 'read' && operation.mode !== 'read' && !isSync(operation)
-}
 
 async function transcriptOf(recovery: RecoveryCase, agentId: string, visited: Visited): Promise<string> {
   const { settled, notes, before, after } = visited

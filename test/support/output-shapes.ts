@@ -3,8 +3,16 @@ import { Ajv2020, type ValidateFunction } from 'ajv/dist/2020.js'
 import { z } from 'zod'
 import { failed, OUTPUTS, streamed } from '../../src/schema/outputs.js'
 
-const ajv = new Ajv2020({ strict: false })
-const compiled = new Map<z.ZodType, ValidateFunction>()
+// The code of a check runs a few times only, so Ajv need not optimize it.
+const ajv = new Ajv2020({ strict: false, code: { optimize: false } })
+
+const COMPILED = Symbol.for('substrat.test.shapes')
+
+/** By the text of the schema. The files of a worker process share them: compiling a large one takes most of a second. */
+const shared = globalThis as { [COMPILED]?: Map<string, ValidateFunction> }
+const compiled = shared[COMPILED] ?? new Map<string, ValidateFunction>()
+shared[COMPILED] = compiled
+const validators = new Map<z.ZodType, ValidateFunction>()
 
 /** The commands whose output was checked in this process. */
 export const checkedCommands = new Set<string>()
@@ -36,11 +44,19 @@ function schemaOf(args: string[]): z.ZodType | undefined {
 }
 
 export function checkShape(schema: z.ZodType, value: unknown, what: string): void {
-  const validate = compiled.get(schema) ?? ajv.compile(z.toJSONSchema(schema, { io: 'output' }))
-  compiled.set(schema, validate)
+  const validate = validators.get(schema) ?? compile(schema)
+  validators.set(schema, validate)
   if (validate(value)) return
   const why = ajv.errorsText(validate.errors?.slice(0, 5))
   throw new Error(`the output of ${what} does not have its shape: ${why}\n${JSON.stringify(value)}`)
+}
+
+function compile(schema: z.ZodType): ValidateFunction {
+  const json = z.toJSONSchema(schema, { io: 'output' })
+  const text = JSON.stringify(json)
+  const validate = compiled.get(text) ?? ajv.compile(json)
+  compiled.set(text, validate)
+  return validate
 }
 
 function isError(value: unknown): boolean {

@@ -4,10 +4,13 @@ import { chmodSync, mkdirSync, writeFileSync } from 'node:fs'
 import path from 'node:path'
 import { afterAll } from 'vitest'
 import type { House } from './cli.js'
-import { waitFor } from './wait.js'
+import { HANG_MS, waitFor } from './wait.js'
 
 export const hasTmux = spawnSync('tmux', ['-V']).status === 0
 if (!hasTmux) console.warn('skipped: tests in a terminal, because tmux is not here')
+
+/** The pause before the second look at a screen. Most commands take about a tenth of a second. */
+const LOOK_MS = 30
 
 const open = new Set<Terminal>()
 let terminals = 0
@@ -40,13 +43,20 @@ export class Terminal {
     this.tmux(['-f', '/dev/null', '-u', 'new-session', '-d', ...size, '-c', house.workspace, 'sh'], all)
     open.add(this)
     // Words typed before the first prompt appear twice on the screen.
-    while (this.screen() !== '$') spawnSync('sleep', ['0.02'])
+    while (this.screen() !== '$') Atomics.wait(new Int32Array(new SharedArrayBuffer(4)), 0, 0, LOOK_MS)
   }
 
   /** Types a line and the Enter key. */
   type(line: string): void {
-    this.tmux(['send-keys', '-l', '--', line])
-    this.press('Enter')
+    this.tmux([
+      'send-keys',
+      '-l',
+      '--',
+      line.endsWith(';') ? `${line.slice(0, -1)}\\;` : line,
+      ';',
+      'send-keys',
+      'Enter',
+    ])
   }
 
   press(key: string): void {
@@ -60,12 +70,9 @@ export class Terminal {
 
   /** Waits until the screen has the text; returns the screen. */
   async shows(text: string | RegExp): Promise<string> {
-    const has = (): boolean => {
-      const screen = this.screen()
-      return typeof text === 'string' ? screen.includes(text) : text.test(screen)
-    }
-    await waitFor(has, `${text} on the screen:\n${this.screen()}`)
-    return this.screen()
+    const has = (screen: string): boolean =>
+      typeof text === 'string' ? screen.includes(text) : text.test(screen)
+    return this.until(has, String(text))
   }
 
   /** Types a command and waits for the next prompt; returns the lines of the command, from its prompt on. */
@@ -77,16 +84,27 @@ export class Terminal {
 
   /** Waits until the shell shows another prompt than the given number; returns the lines of the latest command. */
   async ended(before: number): Promise<string> {
-    await waitFor(
-      () => this.prompts() > before && this.screen().endsWith('\n$'),
-      `the end of the command on:\n${this.screen()}`,
+    const ended = await this.until(
+      (screen) => promptsIn(screen) > before && screen.endsWith('\n$'),
+      'the end of the command',
     )
-    const screen = this.screen().slice(0, -2)
+    const screen = ended.slice(0, -2)
     return screen.slice(screen.lastIndexOf('\n$ ') + 1)
   }
 
   prompts(): number {
-    return this.screen().match(/^\$( |$)/gm)?.length ?? 0
+    return promptsIn(this.screen())
+  }
+
+  /** Waits until the condition holds for the screen; returns that screen. Each look starts a process. */
+  private async until(condition: (screen: string) => boolean, what: string): Promise<string> {
+    let screen = ''
+    const holds = (): boolean => {
+      screen = this.screen()
+      return condition(screen)
+    }
+    await waitFor(holds, () => `${what} on the screen:\n${screen}`, HANG_MS, LOOK_MS)
+    return screen
   }
 
   close(): void {
@@ -102,6 +120,10 @@ export class Terminal {
     if (status !== 0) throw new Error(`tmux ${words.join(' ')}: ${stderr}`)
     return stdout
   }
+}
+
+function promptsIn(screen: string): number {
+  return screen.match(/^\$( |$)/gm)?.length ?? 0
 }
 
 /** A captured screen with its ids and times replaced, so that it can be compared. */

@@ -7,15 +7,17 @@ import { setTimeout as sleep } from 'node:timers/promises'
 /** Less than the timeout of a test (vitest.config.ts), so that the failure names the condition. */
 export const HANG_MS = 14 * 60_000
 
-/** `timeoutMs` is for labs, which count cases that take longer. */
+/** `timeoutMs` is for labs, which count cases that take longer. `firstPauseMs` is for conditions that cost a process. */
 export async function waitFor(
   condition: () => boolean | Promise<boolean>,
-  what: string,
+  what: string | (() => string),
   timeoutMs = HANG_MS,
+  firstPauseMs = 2,
 ): Promise<void> {
   const end = performance.now() + timeoutMs
-  for (let pauseMs = 2; !(await condition()); pauseMs = Math.min(pauseMs * 1.5, 50)) {
-    if (performance.now() > end) throw new Error(`waited ${timeoutMs} ms in vain for ${what}`)
+  for (let pauseMs = firstPauseMs; !(await condition()); pauseMs = Math.min(pauseMs * 1.5, 50)) {
+    if (performance.now() > end)
+      throw new Error(`waited ${timeoutMs} ms in vain for ${typeof what === 'string' ? what : what()}`)
     await sleep(pauseMs)
   }
 }

@@ -18,13 +18,13 @@ export const DELIVERED_ONCE: Mutant[] = [
     name: 'messages are removed from the inbox before delivery',
     place: 'mail/inbox.ts removeDelivered',
     edits: { 'if:1': '@consequent' },
-    suites: ['recovery/settle', 'mail/inbox'],
+    suites: ['recovery/settle', 'mail/inbox', 'recovery/settle-killed'],
   },
   {
     name: 'the file of a delivered message stays in the inbox',
     place: 'mail/inbox.ts removeDelivered',
     edits: { 'if:1': 'void @test.arguments.0' },
-    suites: ['mail/inbox', 'recovery/settle'],
+    suites: ['mail/inbox', 'recovery/settle', 'recovery/settle-killed'],
   },
   {
     name: 'the state forgets delivered ids before their files are removed',

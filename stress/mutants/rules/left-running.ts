@@ -6,13 +6,13 @@ export const LEFT_RUNNING: Mutant[] = [
     name: 'recovery does not kill the process groups of a dead turn',
     place: 'recovery/settle.ts killPrograms',
     edits: { 'await:1.argument': "@callee(@arguments.0, 'nobody', @arguments.2).then(() => 'gone')" },
-    suites: ['recovery/settle-programs', 'recovery/settle#the recovery table'],
+    suites: ['recovery/settle-programs', 'recovery/settle#the recovery table', 'recovery/settle-killed'],
   },
   {
     name: 'recovery does not kill the program of a dead turn',
     place: 'recovery/settle.ts killPrograms',
     edits: { 'array:2.elements.0': '' },
-    suites: ['recovery/settle#is dead before its provider'],
+    suites: ['recovery/settle#is dead before its provider', 'recovery/settle-killed'],
   },
   {
     name: 'recovery does not kill the tools of a dead turn',

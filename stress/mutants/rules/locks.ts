@@ -12,13 +12,16 @@ export const LOCKS: Mutant[] = [
     name: 'two processes hold one OFD lock',
     place: 'storage/locks/kernel-lock.ts tryOfd',
     edits: { 'binary:2': 'false' },
-    suites: ['storage/locks/lease', 'storage/locks/kernel-lock'],
+    suites: ['storage/locks/lease', 'storage/locks/kernel-lock', 'storage/locks/kernel-lock-killed'],
   },
   {
     name: 'two processes hold one flock lock',
     place: 'storage/locks/kernel-lock.ts tryFlock',
     edits: { 'conditional:1.consequent': "'-s'" },
-    suites: ['storage/locks/kernel-lock#of kind flock stays held while its holder is stopped'],
+    suites: [
+      'storage/locks/kernel-lock#of kind flock stays held while its holder is stopped',
+      'storage/locks/kernel-lock-killed',
+    ],
   },
   {
     name: "a lock uses the machine's default kind, not the kind of the home",
@@ -30,7 +33,12 @@ export const LOCKS: Mutant[] = [
     name: 'a probe of a lock blocks other probes',
     place: 'storage/locks/lease.ts isHeld',
     edits: { 'call:2.arguments.2': "'exclusive'" },
-    suites: ['storage/locks/lease', 'storage/store', 'storage/locks/kernel-lock#can be probed'],
+    suites: [
+      'storage/locks/lease',
+      'storage/store',
+      'storage/locks/kernel-lock#can be probed',
+      'storage/locks/kernel-lock-killed',
+    ],
   },
   {
     name: 'a busy lock leaks its file descriptor',

@@ -5,7 +5,7 @@ const action = (row: string, from: string, to: string, nth: number): Mutant => (
   name: `row ${row} takes the action ${to} instead of ${from}`,
   place: 'recovery/table.ts RECOVERY_TABLE',
   edits: { [`object:1.properties.${nth}.value.properties.1.value`]: `'${to}'` },
-  suites: ['recovery/settle#the recovery table'],
+  suites: ['recovery/settle#the recovery table', 'recovery/settle-killed'],
 })
 
 export const ROWS: Mutant[] = [
@@ -24,25 +24,25 @@ export const ROWS: Mutant[] = [
     name: 'row K: delivered mail stays in the inbox after a crash',
     place: 'recovery/settle.ts settle',
     edits: { 'expression:2': '' },
-    suites: ['recovery/settle#the recovery table'],
+    suites: ['recovery/settle#the recovery table', 'recovery/settle-killed'],
   },
   {
     name: 'an ended run counts as open',
     place: 'recovery/table.ts rowOf',
     edits: { 'binary:1': '@left.expression.object === null' },
-    suites: ['recovery/settle#the recovery table'],
+    suites: ['recovery/settle#the recovery table', 'recovery/settle-killed'],
   },
   {
     name: 'a program in flight is not asked how it ended',
     place: 'recovery/table.ts ROW_OF_PHASE',
     edits: { 'property:3.value': "'B'" },
-    suites: ['recovery/settle#the recovery table'],
+    suites: ['recovery/settle#the recovery table', 'recovery/settle-killed'],
   },
   {
     name: 'a tool in flight counts as pending',
     place: 'recovery/table.ts rowOfCalls',
     edits: { 'if:1': '' },
-    suites: ['recovery/settle#the recovery table'],
+    suites: ['recovery/settle#the recovery table', 'recovery/settle-killed'],
   },
   {
     name: 'a run past its deadline keeps waiting',
@@ -54,13 +54,13 @@ export const ROWS: Mutant[] = [
     name: 'a run with a consumed token keeps waiting',
     place: 'session/status.ts waitIsGood',
     edits: { 'binary:3': '@left.expression.object !== undefined' },
-    suites: ['session/status', 'recovery/settle#the recovery table'],
+    suites: ['session/status', 'recovery/settle#the recovery table', 'recovery/settle-killed'],
   },
   {
     name: 'a run with an expired token keeps waiting',
     place: 'session/status.ts waitIsGood',
     edits: { 'logical:2': '@left' },
-    suites: ['session/status', 'recovery/settle#the recovery table'],
+    suites: ['session/status', 'recovery/settle#the recovery table', 'recovery/settle-killed'],
   },
   {
     name: 'a run that waits for a time continues before it',

@@ -66,7 +66,7 @@ export const UNDER_LOCKS: Mutant[] = [
     name: "a child is created without the lock of its parent's index",
     place: 'tree/create-agent.ts createAgent',
     edits: { 'expression:1': '@expression:2\n@self' },
-    suites: ['tree/create-agent-below', 'operations/terminate'],
+    suites: ['tree/create-agent-below', 'operations/terminate', 'operations/terminate-killed'],
   },
   {
     name: 'spawn keeps the lock of the index',
@@ -81,13 +81,13 @@ export const UNDER_LOCKS: Mutant[] = [
       'objectPattern:1': '@properties.0.key',
       'await:2': '{ @await:3.argument.callee.property: async () => undefined }',
     },
-    suites: ['operations/terminate'],
+    suites: ['operations/terminate', 'operations/terminate-killed'],
   },
   {
     name: 'terminate does not check for children under their lock',
     place: 'operations/terminate.ts end',
     edits: { 'expression:2': '' },
-    suites: ['operations/terminate'],
+    suites: ['operations/terminate', 'operations/terminate-killed'],
   },
   {
     name: 'a completed agent is terminated despite a living child',
@@ -102,13 +102,13 @@ export const UNDER_LOCKS: Mutant[] = [
       'await:1':
         '{ @await:2.argument.callee.property: async () => undefined, @{storage/file-store.ts FileStore.remove|call:1.callee.property}: () => undefined }',
     },
-    suites: ['operations/remove'],
+    suites: ['operations/remove', 'operations/remove-killed'],
   },
   {
     name: 'remove does not check the agent again under its lock',
     place: 'operations/removable.ts removeAgent',
     edits: { 'if:3': '' },
-    suites: ['operations/remove'],
+    suites: ['operations/remove', 'operations/remove-killed'],
   },
   {
     name: 'one slot too many is handed out',

@@ -48,7 +48,7 @@ export const USAGE: Mutant[] = [
     name: "the usage in a program's store is not recorded with its interruption",
     place: 'recovery/settlement.ts interruption',
     edits: { 'call:1': '{}' },
-    suites: ['recovery/settle#usage'],
+    suites: ['recovery/settle#usage', 'recovery/settle-killed'],
   },
   {
     name: 'the usage of a program that was stopped is forgotten',

@@ -1,6 +1,6 @@
 /** Locks of real processes that are killed, stopped or in another pid namespace, for each kind on this machine. */
 import { spawnSync } from 'node:child_process'
-import { chmodSync, chownSync, readdirSync, readFileSync, rmSync, writeFileSync } from 'node:fs'
+import { chmodSync, chownSync, readdirSync, readFileSync, writeFileSync } from 'node:fs'
 import { join } from 'node:path'
 import { describe, expect, onTestFinished, test } from 'vitest'
 import type { LockKind } from '../../../src/schema/files.js'
@@ -12,7 +12,7 @@ import {
   tryLease,
   waitForLease,
 } from '../../../src/storage/locks/lease.js'
-import { Child, firstToSay, useChildren } from '../../support/storage-process.js'
+import { Child, useChildren } from '../../support/storage-process.js'
 import { tempDirectory } from '../../support/temp.js'
 import { waitFor } from '../../support/wait.js'
 
@@ -27,8 +27,6 @@ const hasNamespaces = spawnSync(NAMESPACE[0] as string, [...NAMESPACE.slice(1, -
 for (const [what, isThere] of Object.entries({ ...HAS, 'unshare -p': hasNamespaces }))
   if (!isThere) console.log(`skipped: this machine has no ${what}`)
 
-const ROUNDS = Number(process.env.ROUNDS ?? 12)
-const WAITERS = 8
 const NOBODY = 65534
 
 function newLock(kind: LockKind) {
@@ -51,38 +49,6 @@ function expectLease(lease: KernelLease | undefined): KernelLease {
 }
 
 describe.each(['ofd', 'flock'] as const)('a lock of kind %s', (kind) => {
-  test.skipIf(!HAS[kind])(
-    `admits exactly one of ${WAITERS} waiters when its holder is killed, in ${ROUNDS} rounds`,
-    async () => {
-      const lock = newLock(kind)
-      const witness = `${lock.path}.witness`
-      const take = async (child: Child): Promise<Child> => {
-        child.send({ do: 'take', ...lock, witness })
-        await child.heard('tried')
-        return child
-      }
-      let holder = await take(await Child.start())
-      await holder.heard('in')
-      let waiters = await Promise.all(Array.from({ length: WAITERS }, async () => take(await Child.start())))
-      for (let round = 0; round < ROUNDS; round++) {
-        // The holder makes a witness file and would find another holder's. It is removed before the kill, not after.
-        rmSync(witness)
-        const killed = holder.kill()
-        holder = await firstToSay(waiters, 'in')
-        await killed
-        waiters = waiters.filter((child) => child !== holder)
-        const tries = waiters.map((child) => child.count('tried'))
-        const replacement = Child.start()
-        // Each other process tries while the lock is held.
-        await Promise.all(waiters.map((child, index) => child.heard('tried', (tries[index] as number) + 2)))
-        expect(waiters.map((child) => child.count('in'))).toEqual(waiters.map(() => 0))
-        expect(holder.reports.find(({ said }) => said === 'in')).toEqual({ said: 'in', alone: true })
-        waiters.push(await take(await replacement))
-      }
-      await Promise.all([holder, ...waiters].map((child) => child.kill()))
-    },
-  )
-
   test.skipIf(!HAS[kind])(
     'stays held while its holder is stopped, and is free after the holder continues and releases it',
     async () => {
