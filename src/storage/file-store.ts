@@ -33,6 +33,7 @@ import { Mailboxes } from './mailboxes.js'
 import { Markers } from './markers.js'
 import { MoveFiles } from './moves.js'
 import { NameIndex } from './names.js'
+import { OpenedFiles } from './opened-files.js'
 import { type HomePaths, LOG_FILE, parseAgentDirectory, SNAPSHOT_FILE } from './paths.js'
 import { RequestFiles } from './requests.js'
 import { Slots } from './slots.js'
@@ -49,7 +50,6 @@ import type {
   Store,
   TakeOptions,
   Thing,
-  Unframed,
 } from './store.js'
 import { FileUpkeep } from './upkeep.js'
 import { WaitEdges } from './wait-edges.js'
@@ -284,26 +284,3 @@ export class FileStore implements Store {
 
 /** `peek` reads the snapshot, and the log from the last record that the snapshot covers. */
 const PEEKED = { files: [SNAPSHOT_FILE, LOG_FILE] as [string, string], mark: ',"last_offset":' }
-
-/** The parts beside the log are read when they are first asked for, because few commands need them. */
-class OpenedFiles implements OpenedAgent {
-  private held: boolean | undefined
-  private ids: string[] | undefined
-
-  constructor(
-    private readonly store: FileStore,
-    private readonly agentId: string,
-    readonly snapshot: Unframed,
-    readonly log: FileLog,
-  ) {}
-
-  get isHeld(): boolean {
-    this.held ??= this.store.isHeld(this.agentId)
-    return this.held
-  }
-
-  get mailIds(): string[] {
-    this.ids ??= this.store.mail.ids(this.agentId)
-    return this.ids
-  }
-}

@@ -235,8 +235,8 @@ export const DAMAGE: Mutant[] = [
   },
   {
     name: 'a damaged home.json is accepted',
-    place: 'storage/home.ts readHome',
-    edits: { 'binary:4': "@self && @templateLiteral:1.expressions.1 === ''" },
+    place: 'storage/home.ts readFacts',
+    edits: { 'binary:2': "@self && @templateLiteral:1.expressions.1 === ''" },
     suites: ['storage/home'],
   },
   {
