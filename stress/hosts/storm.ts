@@ -14,15 +14,25 @@ export interface Message {
   told: Ended[]
 }
 
+/** Its turn had used up its attempts when another message came, and the sender was told so. */
+export function isReplaced({ told }: Message): boolean {
+  const last = told.at(-1)
+  return last?.code === 6 && last.stderr.includes('cannot be continued')
+}
+
 export interface Weather {
   seconds: number
   leaseMs: number
   agents: string[]
   /** Shells on each host. */
   shells: number
+  /** With their weights. */
+  faults: Record<string, number>
+  /** Ends the faults before their time. */
+  isOver: () => boolean
 }
 
-const FAULTS = {
+export const FAULTS = {
   'the network of a host is cut': 5,
   'a host gets no answers': 4,
   'a holder stops': 6,
@@ -51,14 +61,14 @@ export class Storm {
   ) {}
 
   async rage(): Promise<void> {
-    const { seconds, shells } = this.weather
+    const { seconds, shells, isOver } = this.weather
     const loops = this.hosts.flatMap((host) => [
       ...Array.from({ length: shells }, () => this.shell(host)),
       this.recover(host),
     ])
     const until = performance.now() + seconds * 1000
     const mending: Promise<void>[] = []
-    while (performance.now() < until) {
+    while (performance.now() < until && !isOver()) {
       await sleep(this.random.between(200, 1500))
       mending.push(this.fail())
     }
@@ -67,12 +77,15 @@ export class Storm {
     await Promise.all(loops)
   }
 
-  /** Sends each message that was not acknowledged once more, without faults. */
-  async calm(host: Host): Promise<void> {
+  /** Without faults: each host recovers, and each message that was not acknowledged is sent once more. */
+  async calm(): Promise<void> {
+    // Only the host of a program can tell that it is gone.
+    for (const host of this.hosts) await this.recoverOn(host)
+    const [first] = this.hosts as [Host]
     for (const message of this.messages.filter(({ told }) => told.at(-1)?.code !== 0)) {
-      await this.attempt(host, message)
+      await this.attempt(first, message)
       const last = message.told.at(-1)
-      if (last?.code !== 0)
+      if (last?.code !== 0 && !isReplaced(message))
         this.unexpected.push(`without faults, ${message.key} ends with ${last?.code}: ${last?.stderr.trim()}`)
     }
   }
@@ -106,10 +119,13 @@ export class Storm {
   private async recover(host: Host): Promise<void> {
     while (!this.isOver) {
       await sleep(1000)
-      if (!host.isUp || this.isOver) continue
-      const running = host.start(['recover', '--all', '--continue', 'all', '--timeout', '1s'])
-      this.judgeExit(host, running.argv, await running.ended)
+      if (host.isUp && !this.isOver) await this.recoverOn(host)
     }
+  }
+
+  private async recoverOn(host: Host): Promise<void> {
+    const running = host.start(['recover', '--all', '--continue', 'all', '--timeout', '1s'])
+    this.judgeExit(host, running.argv, await running.ended)
   }
 
   private judgeExit(host: Host, argv: string[], { code, stderr }: Ended): void {
@@ -118,7 +134,7 @@ export class Storm {
   }
 
   private async fail(): Promise<void> {
-    const fault = this.random.pickWeighted(FAULTS)
+    const fault = this.random.pickWeighted(this.weather.faults) as Fault
     const host = this.random.pick(this.hosts)
     const forMs = this.random.between(0.2, 2.5) * this.weather.leaseMs
     if (!host.isUp && fault !== 'the server crashes') return

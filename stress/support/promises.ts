@@ -18,6 +18,15 @@ export function* takenOnce(agent: AgentSeen | undefined, content: string, answer
   if (completed !== 1) yield `exactly one run completed for ${short}, not ${completed}`
 }
 
+/** The log has the message once, and its turn did not complete. */
+export function* takenWithoutReply(agent: AgentSeen | undefined, content: string): Broken {
+  const short = JSON.stringify(content.slice(0, 40))
+  if (agent === undefined) return yield `the agent that receives ${short} exists`
+  const { asked, replies, completed } = conversation(agent, content)
+  if (asked !== 1) yield `the message ${short} is in the log once, not ${asked} times`
+  if (replies.length + completed > 0) yield `the replaced message ${short} has no reply`
+}
+
 /** The log does not have the message, or has it once with one reply. */
 export function* takenOnceOrNot(agent: AgentSeen | undefined, content: string, answer: string): Broken {
   if (agent !== undefined && conversation(agent, content).asked > 0) yield* takenOnce(agent, content, answer)

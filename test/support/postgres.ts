@@ -55,9 +55,9 @@ function owner(): { uid: number; gid: number } | undefined {
 export interface PostgresOptions {
   /** It syncs its commits. */
   isDurable?: boolean
-  /** It listens on an address too, with a certificate for it and for localhost. */
+  /** It listens on an address too, with a certificate for localhost. */
   hasTls?: boolean
-  /** With TLS: the address, and that of the clients, which need no password. */
+  /** With TLS: the address, which the certificate then has too, and that of the clients, which need no password. */
   address?: string
   clients?: string
   settings?: string[]
@@ -75,18 +75,19 @@ export class Postgres {
   readonly #address: string
   #port = 5432
   #homes = 0
+  #crash: Promise<void> | undefined
   #isDead = false
   #template: string | undefined
 
   constructor({
     isDurable = false,
     hasTls = false,
-    address = '127.0.0.1',
+    address,
     clients,
     settings = [],
     primary,
   }: PostgresOptions = {}) {
-    this.#address = address
+    this.#address = address ?? '127.0.0.1'
     this.#settings = [`fsync=${isDurable ? 'on' : 'off'}`, ...settings]
     if (this.#as !== undefined) {
       chmodSync(this.directory, 0o755)
@@ -97,7 +98,7 @@ export class Postgres {
       this.#run('initdb', '-D', this.#data, ...user, '--no-sync')
     } else
       primary.program('pg_basebackup', ['-D', this.#data, '-R', '-X', 'stream', '-c', 'fast', '--no-sync'])
-    if (hasTls) this.#serveTls()
+    if (hasTls) this.#serveTls(address === undefined ? 'DNS:localhost' : `DNS:localhost,IP:${address}`)
     if (clients !== undefined)
       appendFileSync(path.join(this.#data, 'pg_hba.conf'), `hostssl all all ${clients} trust\n`)
     this.#linkPlugin()
@@ -111,7 +112,8 @@ export class Postgres {
     writeFileSync(path.join(data, 'package.json'), JSON.stringify({ oclif: { schema: 1, plugins } }))
   }
 
-  #serveTls(): void {
+  /** `names`: of the server, in its certificate. */
+  #serveTls(names: string): void {
     const openssl = (...args: string[]) =>
       execFileSync('openssl', args, { ...this.#as, cwd: this.directory, stdio: 'ignore' })
     const key = ['-newkey', 'rsa:2048', '-nodes', '-days', '2', '-subj']
@@ -121,7 +123,7 @@ export class Postgres {
       ...key,
       '/CN=localhost',
       '-addext',
-      `subjectAltName=DNS:localhost,IP:${this.#address}`,
+      `subjectAltName=${names}`,
       '-keyout',
       'tls.key',
       '-out',
@@ -202,8 +204,15 @@ export class Postgres {
     this.#run('pg_ctl', '-D', this.#data, '-w', 'promote')
   }
 
-  /** Kills the server, and starts it again as soon as its processes are gone. */
+  /** Kills the server, and starts it again as soon as its processes are gone. A crash during a crash is the same one. */
   async crash(): Promise<void> {
+    this.#crash ??= this.#crashOnce().finally(() => {
+      this.#crash = undefined
+    })
+    return this.#crash
+  }
+
+  async #crashOnce(): Promise<void> {
     this.kill()
     for (;;) {
       try {
