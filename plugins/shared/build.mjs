@@ -18,6 +18,19 @@ const withoutTables = {
   },
 }
 
+/** The SDK of MCP has a validator of JSON Schema for questions to the client, which we do not ask. zod has error texts in 50 languages. */
+const withoutUnused = {
+  name: 'without-unused',
+  setup(building) {
+    building.onLoad({ filter: /\/validation\/ajv-provider\.js$/ }, () => ({
+      contents: 'export class AjvJsonSchemaValidator {}',
+    }))
+    building.onLoad({ filter: /\/zod\/v4\/locales\/index\.js$/ }, () => ({
+      contents: `export { default as en } from './en.js'`,
+    }))
+  },
+}
+
 // The libraries of channels and of these servers are large.
 const isChannel = name.startsWith('substrat-channel-')
 const isLarge = isChannel || name === 'substrat-acp' || name === 'substrat-operator'
@@ -41,7 +54,7 @@ async function buildEntry(entry, file) {
     minifyWhitespace: isLarge,
     minifySyntax: isChannel,
     minifyIdentifiers: isChannel,
-    plugins: isChannel ? [withoutTables] : [],
+    plugins: isChannel ? [withoutTables] : name === 'substrat-operator' ? [withoutUnused] : [],
     platform: 'node',
     target: 'node20.19',
     // Node loads CommonJS in a quarter of the time of an ES module.

@@ -12,10 +12,11 @@ export interface AcpOptions extends Place {
 
 /** Settles when the client has closed stdin. */
 async function run({ version, spawn, ...place }: AcpOptions): Promise<void> {
-  const core = loadCore(place)
-  const commands = new Commands(place)
-  const openHome = () => core.openHome(place.home)
-  await serveAcp(version, (client) => new Agents({ core, openHome, commands, client, spawn }))
+  await serveAcp(version, (client) => {
+    const core = loadCore(place)
+    const openHome = () => core.openHome(place.home)
+    return new Agents({ core, openHome, commands: new Commands(place), client, spawn })
+  })
 }
 
 export default { run }

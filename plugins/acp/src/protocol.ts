@@ -78,8 +78,13 @@ export interface Client {
 /** Serves ACP on stdin and stdout until the client closes them. Throws if a line of the client is too long. */
 export async function serveAcp(version: string, handlersFor: (client: Client) => Handlers): Promise<void> {
   const app = agent({ name: 'substrat' })
+  let client: Client | undefined
   let handlers: Handlers | undefined
-  const served = (): Handlers => handlers as Handlers
+  // Not before the first request for a session: the answer to `initialize` needs none of their code.
+  const served = (): Handlers => {
+    handlers ??= handlersFor(client as Client)
+    return handlers
+  }
   app
     .onRequest(methods.agent.initialize, () => ({
       protocolVersion: PROTOCOL_VERSION,
@@ -135,8 +140,8 @@ export async function serveAcp(version: string, handlersFor: (client: Client) =>
   const input = Readable.toWeb(process.stdin) as ReadableStream
   const stream = ndJsonStream(Writable.toWeb(process.stdout), input, { maxMessageBytes: LINE_BYTES_MAX })
   const connection = app
-    .onConnect(({ client }) => {
-      handlers = handlersFor(new AcpClient(client))
+    .onConnect((connected) => {
+      client = new AcpClient(connected.client)
     })
     .connect(stream)
   await connection.closed

@@ -1,8 +1,7 @@
 /** The code of `substrat mcp --operator`, which commands/mcp.ts loads. No other command does. */
 import { McpServer } from '@modelcontextprotocol/sdk/server/mcp.js'
 import { StdioServerTransport } from '@modelcontextprotocol/sdk/server/stdio.js'
-import { Commands } from '../../shared/src/face/commands.js'
-import { loadCore, type Place } from '../../shared/src/face/core.js'
+import type { Place } from '../../shared/src/face/core.js'
 import { LINE_BYTES_MAX, lineTooLong } from '../../shared/src/face/line-limit.js'
 import { addDecisions } from './decisions.js'
 import { Operator } from './operator.js'
@@ -21,7 +20,7 @@ const INSTRUCTIONS =
 /** Settles when the client has closed stdin. Throws if a line of the client is too long. */
 async function run({ version, mayDecide, ...place }: OperatorOptions): Promise<void> {
   const server = new McpServer({ name: 'substrat', version }, { instructions: INSTRUCTIONS })
-  const operator = new Operator(loadCore(place), place.home, new Commands(place))
+  const operator = new Operator(place)
   addReads(server, operator)
   addWrites(server, operator, mayDecide)
   if (mayDecide) addDecisions(server, operator)

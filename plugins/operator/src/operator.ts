@@ -4,8 +4,8 @@
  * Invariants: every tool answers within 25 seconds. A tool that writes answers once the record is durable; the turn goes on in a
  * process that outlives this one and its client. Nothing here is state.
  */
-import type { CommandOptions, Commands } from '../../shared/src/face/commands.js'
-import type { Core, Store } from '../../shared/src/face/core.js'
+import { type CommandOptions, Commands } from '../../shared/src/face/commands.js'
+import { type Core, loadCore, type Place, type Store } from '../../shared/src/face/core.js'
 import { FaceError } from '../../shared/src/face/face-error.js'
 import type { StreamLine } from '../../shared/src/face/output.js'
 
@@ -34,15 +34,22 @@ export type Begun =
   | { is: 'unknown' }
 
 export class Operator {
-  constructor(
-    readonly core: Core,
-    private readonly home: string,
-    readonly commands: Commands,
-  ) {}
+  readonly commands: Commands
+  private loaded: Core | undefined
+
+  constructor(private readonly place: Place) {
+    this.commands = new Commands(place)
+  }
+
+  /** Loaded at the first use: the answer to `initialize` does not need it. */
+  get core(): Core {
+    this.loaded ??= loadCore(this.place)
+    return this.loaded
+  }
 
   /** Undefined if there is no home yet. */
   store(): Store | undefined {
-    return this.core.openHome(this.home)
+    return this.core.openHome(this.place.home)
   }
 
   /** Throws AGENT_NOT_FOUND or AGENT_AMBIGUOUS. */
