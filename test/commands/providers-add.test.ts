@@ -35,7 +35,7 @@ describe.concurrent('providers add', () => {
     const names = available.map(({ name }: { name: string }) => name)
     expect(names).toEqual(['acp', 'anthropic', 'claude-code', 'codex', 'openai', 'opencode'])
     expect((await house.ok('providers')).stdout).toMatch(
-      /^openai +- +not installed .*: substrat providers add openai$/m,
+      /^openai +- +not installed .* \(substrat providers add openai\)$/m,
     )
     const plugin = { name: 'substrat-provider-mine', providers: { openai: SHOUT } }
     await house.ok('providers', 'add', writePlugin(house.root, plugin))

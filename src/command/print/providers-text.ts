@@ -31,7 +31,7 @@ export function providersText(
     ...detailsOf(provider, isSet).map(([label = '', text = '']) => hanging(label, text, columns)),
   ])
   const addable = available.map(({ name, description }, index) =>
-    lineOf(others[index] as string[], `${description}: substrat providers add ${name}`),
+    lineOf(others[index] as string[], `${description} (substrat providers add ${name})`),
   )
   return [lineOf(HEAD, 'DESCRIPTION'), ...blocks.flat(), ...addable].join('\n')
 }

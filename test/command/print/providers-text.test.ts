@@ -26,7 +26,7 @@ openai  model  substrat-provider-openai 0.1.0  models of OpenAI, and of any serv
     keys      from the environment: OPENAI_API_KEY (not set)
     base_url  URL of the API, with its /v1 (OPENAI_BASE_URL, else https://api.openai.com/v1)
     api       responses or chat
-codex   -      not installed                   Codex: substrat providers add codex`,
+codex   -      not installed                   Codex (substrat providers add codex)`,
     )
     expect(providersText([OPENAI], [CODEX], Number.POSITIVE_INFINITY, () => true)).toContain(
       'OPENAI_API_KEY (set)',
