@@ -14,7 +14,7 @@ export interface Message {
   told: Ended[]
 }
 
-/** Its turn had used up its attempts when another message came, and the sender was told so. */
+/** Its turn had used up its attempts when another message came, and the sender got that error. */
 export function isReplaced({ told }: Message): boolean {
   const last = told.at(-1)
   return last?.code === 6 && last.stderr.includes('cannot be continued')

@@ -8,7 +8,7 @@ import { whyNoPostgres } from '../support/postgres.js'
 const root = join(import.meta.dirname, '../..')
 const SMALL = ['--seed', '3', '--minutes', '0.5', '--hosts', '2', '--agents', '2']
 
-/** What the lab printed, also when it failed. */
+/** Returns the output of the lab, also when it failed. */
 async function lab(...words: string[]): Promise<string> {
   const argv = [join(root, 'stress/run.mjs'), 'hosts', ...SMALL, ...words]
   return new Promise((resolve) => {
