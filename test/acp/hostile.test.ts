@@ -15,7 +15,7 @@ test('hostile requests are refused one by one, and the server goes on', async ()
   const house = new House()
   const id = await house.spawn('a')
   const running = house.start(['acp'], { stdin: 'open' })
-  const answers = (): { id: unknown; error?: { code: number }; result?: object }[] =>
+  const answers = (): { id: unknown; error?: { code: number; message: string }; result?: object }[] =>
     running.stdout
       .split('\n')
       .filter(Boolean)
@@ -41,16 +41,19 @@ test('hostile requests are refused one by one, and the server goes on', async ()
   })
   ask(8, 'session/prompt', text('one', 'a\0b'))
   ask(9, 'session/prompt', text('two', 'x'.repeat(200_000)))
+  const image = { type: 'image', data: 'eA==', mimeType: 'image/png' }
+  ask(12, 'session/prompt', { sessionId: id, prompt: [image] })
   // Two requests with the same id, which a client must not send, are two requests.
   ask(10, 'session/prompt', text('three', 'k3'))
   ask(10, 'session/prompt', text('four', 'k4'))
   ask(11, 'session/set_config_option', { sessionId: id, configId: 'mode', value: '--allow=all' })
   await waitFor(() => answers().filter((answer) => answer.id === 10).length === 2, 'both prompts')
   await waitFor(() => answers().some((answer) => answer.id === 11), 'the last answer')
-  const codes = [1, 2, 3, 4, 5, 6, 8, 9, 11].map(
-    (each) => answers().find((answer) => answer.id === each)?.error?.code,
-  )
-  expect(codes).toEqual([-32601, -32002, -32002, -32002, -32602, -32602, -32602, -32602, -32602])
+  const refusalOf = (each: number) => answers().find((answer) => answer.id === each)?.error
+  const codes = [1, 2, 3, 4, 5, 6, 8, 9, 11, 12].map((each) => refusalOf(each)?.code)
+  expect(codes).toEqual([-32601, -32002, -32002, -32002, -32602, -32602, -32602, -32602, -32602, -32602])
+  const refused = 'a prompt cannot contain content of the type image (send it as text or as a link)'
+  expect(refusalOf(12)?.message).toBe(refused)
   const said = house.records(id).flatMap((record) => (record.kind === 'message.user' ? [record.content] : []))
   expect(said.filter((content) => content !== 'three' && content !== 'four')).toEqual([])
   running.child.stdin?.end()

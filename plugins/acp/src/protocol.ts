@@ -133,8 +133,10 @@ export async function serveAcp(version: string, handlersFor: (client: Client) =>
     .onRequest(methods.agent.session.prompt, async ({ params }): Promise<PromptResponse> => {
       const messageId = params._meta?.messageId
       const key = typeof messageId === 'string' && messageId !== '' ? `acp-${messageId}` : undefined
-      const text = params.prompt.map(textOf).join('\n')
-      return { stopReason: STOP_REASONS[await answer(() => served().prompt(params.sessionId, text, key))] }
+      const stop = await answer(() =>
+        served().prompt(params.sessionId, params.prompt.map(textOf).join('\n'), key),
+      )
+      return { stopReason: STOP_REASONS[stop] }
     })
     .onNotification(methods.agent.session.cancel, ({ params }) => served().cancel(params.sessionId))
   const input = Readable.toWeb(process.stdin) as ReadableStream
@@ -293,6 +295,10 @@ function textOf(block: ContentBlock): string {
     case 'resource':
       return 'text' in block.resource ? `${block.resource.uri}:\n${block.resource.text}` : block.resource.uri
     default:
-      throw new FaceError('USAGE', `a prompt cannot contain ${block.type}`, 'send it as text or as a link')
+      throw new FaceError(
+        'USAGE',
+        `a prompt cannot contain content of the type ${block.type}`,
+        'send it as text or as a link',
+      )
   }
 }
