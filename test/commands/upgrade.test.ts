@@ -84,12 +84,14 @@ describe.concurrent.each(HOMES)('the frozen home %s of format 1', (name) => {
       expect(first).toMatchObject({ from_format: 1, to_format: FORMAT })
       expect(first.batch[0]).toBe(first.seq)
       expect(house.log(id).slice(before[id]?.length)).toMatch(/^[^\n]*"kind":"session.upgraded"/)
+      for (const { id } of living.slice(index + 1)) expect(house.log(id)).toBe(before[id])
       const older = agents.length - index - 1
+      // In between, the doctor would say no more than the logs.
+      if (index > 0 && index < living.length - 1) continue
       expect((await formatsOf(house)).agents).toEqual({
         ...(older > 0 ? { 1: older } : {}),
         [FORMAT]: index + 1,
       })
-      for (const { id } of living.slice(index + 1)) expect(house.log(id)).toBe(before[id])
     }
     for (const { id } of living) {
       await house.ok('ungate', id, '--no-drain')
@@ -143,8 +145,9 @@ describe.concurrent('an agent of format 1', () => {
     for (const { id, name } of before) {
       if (isGone && name === 'terminated') continue
       expect(house.log(id).startsWith(logs[id] as string)).toBe(true)
-      expect(upgrades(house, id)).toHaveLength(house.log(id) === logs[id] ? 0 : 1)
-      await house.ok('show', id)
+      const isWritten = house.log(id) !== logs[id]
+      expect(upgrades(house, id)).toHaveLength(isWritten ? 1 : 0)
+      if (isWritten) await house.ok('show', id)
     }
     expect((await house.run(['doctor', '--all'])).stdout).not.toContain('damaged:')
   })

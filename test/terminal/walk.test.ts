@@ -6,7 +6,15 @@ import { hasTmux, Terminal } from '../support/terminal.js'
 
 const LONG = '请统计一下今年的数字，然后告诉我结果。这是一条比较长的消息，用来测试窄终端的换行。'
 
-async function home(): Promise<House> {
+/** One home for all widths: the commands here only read. */
+let shared: Promise<House> | undefined
+
+function home(): Promise<House> {
+  shared ??= newHome()
+  return shared
+}
+
+async function newHome(): Promise<House> {
   const house = new House({ TZ: 'UTC' })
   const scripted = (name: string, ...responses: object[]): Promise<string> =>
     house.spawn(name, '--option', house.scenario(`${name}.json`, ...responses))
