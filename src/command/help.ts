@@ -21,6 +21,7 @@ const GROUPS = {
     'terminate',
     'remove',
     'prune',
+    'migrate',
     'config get',
     'config list',
     'config set',
