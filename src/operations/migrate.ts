@@ -214,7 +214,7 @@ function copyMail({ mail: source }: Store, { mail: target }: Store, to: string):
 }
 
 /** Without the checksum, which the target computes again. */
-export function messageIn(line: Unframed | undefined): object {
+function messageIn(line: Unframed | undefined): object {
   if (line === undefined || 'damage' in line) return {}
   const { crc: _, ...message } = line.object
   return message
