@@ -52,7 +52,7 @@ describe.skipIf(why !== undefined)('on a home in PostgreSQL', () => {
     expect(ok(home, 'list', '--all')).not.toContain('notes')
   })
 
-  test('a send to a model takes 8 calls of the database, a show 3 and a list 5', async () => {
+  test('a send to a model takes 7 calls of the database, a show, a list and a tree 1', async () => {
     const home = await server.newHome()
     ok(home, 'spawn', '--name', 'notes', '--provider', 'scripted')
     ok(home, 'send', 'notes', 'hello')
@@ -66,9 +66,10 @@ describe.skipIf(why !== undefined)('on a home in PostgreSQL', () => {
       await proxy.close()
       return proxy.calls
     }
-    expect(await callsOf('send', 'notes', 'hello')).toHaveLength(8)
-    expect(await callsOf('show', 'notes')).toHaveLength(3)
-    expect(await callsOf('list')).toHaveLength(5)
+    expect(await callsOf('send', 'notes', 'hello')).toHaveLength(7)
+    ok(home, 'deliver', '--all')
+    for (const args of [['show', 'notes'], ['list'], ['list', '--json'], ['tree']])
+      expect(await callsOf(...args), args.join(' ')).toEqual(['begin_command'])
   })
 
   test('a killed holder under this kernel is replaced at once', async () => {

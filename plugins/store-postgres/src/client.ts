@@ -1,6 +1,7 @@
 /** Executes statements for a caller that blocks until the answer is there. */
 import { join } from 'node:path'
 import { MessageChannel, type MessagePort, receiveMessageOnPort, Worker } from 'node:worker_threads'
+import { Ahead, type Wish } from './ahead.js'
 import { Looked } from './looked.js'
 import type { Answer, Failure, HeldLease, Request, Row, WorkerSettings } from './protocol.js'
 import { uptimeMs } from './uptime.js'
@@ -10,6 +11,8 @@ const PATIENCE_MS = 10_000
 const SLOTS = 4096
 const GREETING_MS_MAX = 1000
 const GREETING_STATEMENTS_MAX = 2
+/** No such function; bytes that are not text. */
+const WITHOUT_AHEAD = ['42883', '22021']
 /** Beside the bundle of this module. */
 const WORKER = 'worker.cjs'
 
@@ -37,6 +40,7 @@ export class Client {
   private readonly port: MessagePort
   private readonly leases = new Map<number, HeldLease>()
   private readonly looked = new Looked()
+  private readonly ahead = new Ahead()
   private statements = 0
   private greeting: { hello: Row | undefined; statement: number; atMs: number } | undefined
   private readonly watchers = new Map<string, Set<() => void>>()
@@ -74,8 +78,35 @@ export class Client {
       performance.now() - greeting.atMs < GREETING_MS_MAX
     if (isFresh) return greeting.hello
     const [hello] = this.read('hello')
-    this.greeting = { hello, statement: this.statements, atMs: performance.now() }
+    this.greet(hello)
     return hello
+  }
+
+  /** The same, at the start of a command: reads ahead what its words say. `key`: the folded word. */
+  begin(key: string | null, { opens, lists }: Wish): Row | undefined {
+    if (key === null && !lists) return this.hello()
+    try {
+      const rows = this.read('begin_command', key, opens, lists)
+      this.greet(this.ahead.put(rows, key, this.statements))
+    } catch (error) {
+      // An older schema, or a damaged snapshot: without reading ahead, the command says what is wrong.
+      if (!(error instanceof StatementError && WITHOUT_AHEAD.includes(error.failure.code))) throw error
+    }
+    return this.hello()
+  }
+
+  private greet(hello: Row | undefined): void {
+    this.greeting = { hello, statement: this.statements, atMs: performance.now() }
+  }
+
+  /** A part that the first statement has read, if no other statement came since. */
+  takeAhead<T>(part: string): T | undefined {
+    return this.ahead.take(part, this.statements)
+  }
+
+  /** Like `read`, or a part that the first statement has read. */
+  readOnce(part: string, name: string, ...values: unknown[]): Row[] {
+    return this.takeAhead<Row[]>(part) ?? this.read(name, ...values)
   }
 
   /** After a change of the settings. */

@@ -1,5 +1,6 @@
 /** The module that substrat loads for a home at postgres://. */
 import type { HomeTransfer, Migration, Store, StoreKit, StorePlugin } from 'substrat/store'
+import { wishOf } from './ahead.js'
 import { Client } from './client.js'
 import { explained } from './failure.js'
 import type { Row } from './protocol.js'
@@ -28,10 +29,11 @@ function transfer(kit: StoreKit, url: string, password: string | undefined): Hom
 function connect(kit: StoreKit, url: string, password: string | undefined): { shared: Shared; hello: Row } {
   const secret = password ?? takePassword()
   assertSafe(kit, url)
-  const client = clients.get(url) ?? new Client(url, secret, leaseMs(kit))
+  const known = clients.get(url)
+  const client = known ?? new Client(url, secret, leaseMs(kit))
   clients.set(url, client)
   const shared: Shared = { kit, client, url, password: secret, asserted: undefined }
-  const hello = explained(kit, { url }, () => client.hello())
+  const hello = explained(kit, { url }, () => (known === undefined ? begin(kit, client) : client.hello()))
   const unusable = (code: 'HOME_UNUSABLE' | 'UNKNOWN_FORMAT', why: string, hint: string) =>
     new kit.SubstratError(code, `the home at ${url} ${why}`, { hint, facts: { home: url } })
   const init = 'make or migrate it: substrat store init'
@@ -45,6 +47,12 @@ function connect(kit: StoreKit, url: string, password: string | undefined): { sh
     throw unusable('UNKNOWN_FORMAT', 'has a newer schema', newer)
   if (Number(hello.format) > kit.FORMAT) throw unusable('UNKNOWN_FORMAT', `has format ${hello.format}`, newer)
   return { shared, hello }
+}
+
+/** The first statement of this process in that home. */
+function begin(kit: StoreKit, client: Client): Row | undefined {
+  const wish = wishOf(process.argv.slice(2))
+  return client.begin(wish.word === null ? null : kit.foldName(wish.word), wish)
 }
 
 let fromEnvironment: string | undefined

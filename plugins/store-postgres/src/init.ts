@@ -1,6 +1,7 @@
 /** Makes or migrates the schema. One transaction: after a crash the database has the old schema or the new one. */
 import type { Client } from 'pg'
 import audit from './schema/audit.sql'
+import begin from './schema/begin.sql'
 import followers from './schema/followers.sql'
 import home from './schema/home.sql'
 import leases from './schema/leases.sql'
@@ -41,7 +42,7 @@ export async function makeSchema(client: Client, format: number): Promise<Made> 
       return { newer: before }
     }
     for (const migration of MIGRATIONS.slice(before)) await client.query(migration)
-    for (const functions of [migration, followers, leases, rights, mail, home, audit])
+    for (const functions of [migration, followers, leases, rights, mail, home, begin, audit])
       await client.query(functions)
     await client.query('revoke execute on all functions in schema substrat from public')
     await client.query(GRANT_AGAIN)

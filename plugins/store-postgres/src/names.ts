@@ -101,7 +101,12 @@ export class RemoteNames implements Names {
 
   private entry(name: string): { agent_id: string; is_there: boolean } | undefined {
     const key = this.shared.kit.foldName(name)
-    const [row] = call(this.shared, undefined, (client) => client.read('find_name', this.parent, key))
+    const part = `name/${key}`
+    const [row] = call(this.shared, undefined, (client) =>
+      this.parent === ROOTS_ID
+        ? client.readOnce(part, 'find_name', this.parent, key)
+        : client.read('find_name', this.parent, key),
+    )
     return row as { agent_id: string; is_there: boolean } | undefined
   }
 

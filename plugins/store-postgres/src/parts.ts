@@ -24,9 +24,10 @@ export function visitsOf(shared: Shared): Visits {
   return {
     mark: (agentId) => void write('mark', agentId),
     isMarked: (agentId) => first('is_marked', agentId) === true,
-    markedIds: () => call(shared, undefined, (client) => client.list('marked_ids')),
+    markedIds: () =>
+      call(shared, undefined, (client) => client.takeAhead<string[]>('marked') ?? client.list('marked_ids')),
     get isComplete() {
-      return first('has_all_marks') === true
+      return (shared.client.takeAhead<boolean>('is complete') ?? first('has_all_marks')) === true
     },
     markComplete: () => void write('mark_complete'),
     unmarkAbsent: (agentId) => void write('unmark_absent', agentId),

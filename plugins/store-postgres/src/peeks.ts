@@ -65,7 +65,8 @@ export class Peeks {
   /** None if one of them is damaged: then each is opened. */
   private fetch(ids: string[] | null): Map<string, Peeked> {
     try {
-      const rows = call(this.shared, undefined, (client) => client.read('peek_agents', ids))
+      const part = ids === null ? 'peeks' : 'none'
+      const rows = call(this.shared, undefined, (client) => client.readOnce(part, 'peek_agents', ids))
       return new Map(rows.map((row) => [row.id as string, row as unknown as Peeked]))
     } catch (error) {
       if ((error as { facts?: { sqlstate?: string } }).facts?.sqlstate === NO_TEXT) return new Map()

@@ -88,7 +88,11 @@ export class PostgresStore implements Store {
   }
 
   agentIds(): string[] {
-    this.ids = call(this.shared, undefined, (client) => client.list('agents'))
+    this.ids = call(
+      this.shared,
+      undefined,
+      (client) => client.takeAhead<string[]>('agents') ?? client.list('agents'),
+    )
     return this.ids
   }
 
@@ -97,7 +101,8 @@ export class PostgresStore implements Store {
   }
 
   open(agentId: string): OpenedAgent | undefined {
-    const [row] = call(this.shared, agentId, (client) => client.read('open_agent', agentId))
+    const part = `open/${agentId}`
+    const [row] = call(this.shared, agentId, (client) => client.readOnce(part, 'open_agent', agentId))
     if (row === undefined) return undefined
     return {
       snapshot: unframedSnapshot(this.shared, bytesOf(row.snapshot)),

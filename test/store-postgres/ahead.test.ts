@@ -1,0 +1,47 @@
+import { describe, expect, test } from 'vitest'
+import { Ahead, wishOf } from '../../plugins/store-postgres/src/ahead.js'
+
+const ROWS = [
+  {
+    home: { home_id: 'h' },
+    config: null,
+    named: { agent_id: 'a' },
+    opened: { log_bytes: 3 },
+    agents: ['a'],
+    marked: [],
+  },
+  { home: null, id: 'a', snapshot: 's' },
+]
+
+describe('the first statement of a command', () => {
+  test('reads the agent of show, the name of send, and all agents of list and tree', () => {
+    expect(wishOf(['show', 'notes', '--json'])).toEqual({ word: 'notes', opens: true, lists: false })
+    expect(wishOf(['send', '--queue', 'notes', 'hello'])).toEqual({
+      word: 'notes',
+      opens: false,
+      lists: false,
+    })
+    for (const command of ['list', 'tree'])
+      expect(wishOf([command])).toMatchObject({ word: null, lists: true })
+    for (const words of [[], ['recover', '--all'], ['log', 'notes']])
+      expect(wishOf(words)).toEqual({ word: null, opens: false, lists: false })
+    expect(wishOf(['send', 'x'.repeat(200), 'notes']).word).toBe('notes')
+  })
+
+  test('gives each of its results once, and none after another statement', () => {
+    const ahead = new Ahead()
+    expect(ahead.put(ROWS, 'notes', 1)).toEqual({ home_id: 'h', config: null })
+    expect(ahead.take('agents', 1)).toEqual(['a'])
+    expect(ahead.take('agents', 1)).toBeUndefined()
+    expect(ahead.take('open/a', 1)).toEqual([{ log_bytes: 3, snapshot: undefined, tail: undefined }])
+    expect(ahead.take('peeks', 2)).toBeUndefined()
+    expect(ahead.take('name/notes', 2)).toBeUndefined()
+  })
+
+  test('knows that no root has the name', () => {
+    const ahead = new Ahead()
+    ahead.put([{ home: {}, config: null, named: null }], 'nobody', 1)
+    expect(ahead.take('name/nobody', 1)).toEqual([])
+    expect(ahead.take('name/other', 1)).toBeUndefined()
+  })
+})
