@@ -24,7 +24,7 @@ import { tempDirectory } from '../support/temp.js'
 test('a file of bytes is read up to its limit, also if it has no end', () => {
   const path = join(tempDirectory(), 'bytes')
   writeFileSync(path, Buffer.alloc(100_000, 7))
-  expect(readUserBytes(path, 100_000)).toEqual(Buffer.alloc(100_000, 7))
+  expect(Buffer.alloc(100_000, 7).equals(readUserBytes(path, 100_000) as Buffer)).toBe(true)
   expect(() => readUserBytes(path, 99_999)).toThrow('is larger than 99999 bytes')
   expect(() => readUserBytes('/dev/zero', 100_000)).toThrow('/dev/zero is larger than 100000 bytes')
   expect(() => readUserBytes('/dev', 100_000)).toThrow('a directory is not a file: /dev')

@@ -13,7 +13,7 @@ const { schemas } = JSON.parse(readFileSync(path.join(DIRECTORY, 'index.json'), 
 const validators = new Map<string, ValidateFunction>()
 
 beforeAll(() => {
-  const ajv = new Ajv2020({ strict: false })
+  const ajv = new Ajv2020({ strict: false, code: { optimize: false } })
   for (const { name } of schemas)
     validators.set(name, ajv.compile(JSON.parse(readFileSync(path.join(DIRECTORY, `${name}.json`), 'utf8'))))
 })
