@@ -135,7 +135,7 @@ async function oneByOne(suites: Suites, trials: Trial[], isBuilt: boolean): Prom
 }
 
 function startsCli(suite: string): boolean {
-  return /support\/(cli|kept-server|native)\.js/.test(textOf(suite))
+  return /support\/(cli|kept-server|native|postgres)\.js/.test(textOf(suite))
 }
 
 function startsSources(suite: string): boolean {

@@ -51,6 +51,12 @@ export const OUTBOUND: Mutant[] = [
     suites: ['outbound/sender#longer pause'],
   },
   {
+    name: 'an attempt that was cut off counts as sent',
+    place: 'outbound/http.ts postOnce',
+    edits: { 'if:1.consequent.argument.properties.0.value': "'accepted'" },
+    suites: ['outbound/sender#cut off'],
+  },
+  {
     name: 'a target that refuses is tried again',
     place: 'outbound/http.ts answer',
     edits: { 'if:2': '' },
