@@ -53,24 +53,46 @@ describe.skipIf(whyNoPostgres() !== undefined)('on a home in PostgreSQL', () => 
     return home
   }
 
+  /** A role with the rights of the page. */
+  async function requirePassword(home: string, role: string): Promise<void> {
+    await server.query(home, `create role ${role} login password 'right'`)
+    await server.query(home, `grant usage on schema substrat to ${role}`)
+    await server.query(home, `grant execute on all functions in schema substrat to ${role}`)
+    const rules = path.join(server.directory, 'data/pg_hba.conf')
+    writeFileSync(rules, `local all ${role} scram-sha-256\n${readFileSync(rules, 'utf8')}`)
+    await server.query(home, 'select pg_reload_conf()')
+  }
+
   test('a wrong password and an unknown role exit 11 with the reason and the next command', async () => {
     const home = await filled()
-    await server.query(home, "create role guarded login password 'right'")
-    const rules = path.join(server.directory, 'data/pg_hba.conf')
-    writeFileSync(rules, `local all guarded scram-sha-256\n${readFileSync(rules, 'utf8')}`)
-    await server.query(home, 'select pg_reload_conf()')
+    await requirePassword(home, 'guarded')
     const SUBSTRAT_HOME = server.url(home, 'guarded')
     const wrong = run(home, ['list'], { SUBSTRAT_HOME, PGPASSWORD: 'wrong' })
     expect([wrong.exit, wrong.stderr]).toEqual([11, expect.stringMatching(/password.*\n?.*~\/\.pgpass/)])
-    const granted =
-      'grant usage on schema substrat to guarded; grant execute on all functions in schema substrat to guarded'
-    await server.query(home, granted)
     expect(run(home, ['list'], { SUBSTRAT_HOME, PGPASSWORD: 'right' }).stdout).toContain('notes')
     const unknown = run(home, ['list'], { SUBSTRAT_HOME: server.url(home, 'nobody_here') })
     expect([unknown.exit, unknown.stderr]).toEqual([
       11,
       expect.stringMatching(/nobody_here.*\n?.*pg_hba\.conf/),
     ])
+  })
+
+  test('a password in ~/.pgpass is used, also by a command that a tool starts', async () => {
+    const home = await server.newHome()
+    await requirePassword(home, 'passed')
+    const env = { SUBSTRAT_HOME: server.url(home, 'passed') }
+    const file = path.join(server.environment(home).HOME as string, '.pgpass')
+    writeFileSync(file, '*:*:*:passed:right\n', { mode: 0o600 })
+    const command = `command=${process.execPath} ${RUN} list --all`
+    expect(run(home, ['spawn', '--name', 'inner', '--provider', 'exec', '--option', command], env).exit).toBe(
+      0,
+    )
+    expect(run(home, ['send', 'inner', 'go'], env)).toMatchObject({
+      exit: 0,
+      stdout: expect.stringContaining('inner'),
+    })
+    rmSync(file)
+    expect(run(home, ['list'], env).exit).toBe(11)
   })
 
   test('a read-only server exits 11 with its reason, and changes nothing', async () => {
