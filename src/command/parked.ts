@@ -16,7 +16,7 @@ export async function askAboutParked(agent: string, wait: WaitView): Promise<Par
   if (wait.kind === 'not_before') process.stderr.write(`substrat: ${agent} is rate limited\n`)
   const question = isQuestion
     ? 'Is your message the answer? [a]nswer, [r]eplace the waiting turn, or [l]eave it: '
-    : 'Replace the waiting turn by your message? [r]eplace it, or [l]eave it: '
+    : 'Replace the waiting turn with your message? [r]eplace it, or [l]eave it: '
   const words = isQuestion ? (['answer', 'replace', 'leave'] as const) : (['replace', 'leave'] as const)
   return (await choose<ParkedChoice>(question, words)) ?? 'leave'
 }

@@ -19,7 +19,7 @@ export async function choose<T extends string>(
     const typed = line.trim().toLowerCase()
     const found = words.find((word) => word === typed || word[0] === typed)
     if (found !== undefined) return found
-    process.stderr.write(`substrat: type ${words.join(', ')}\n`)
+    process.stderr.write(`substrat: type ${words.slice(0, -1).join(', ')} or ${words.at(-1)}\n`)
   }
 }
 

@@ -52,7 +52,7 @@ describe.skipIf(!hasTmux).concurrent('a plain send to an agent that asks a quest
     terminal.type('substrat send a main; echo exit $?')
     await terminal.shows('[l]eave it:')
     terminal.type('')
-    await terminal.shows('type answer, replace, leave')
+    await terminal.shows('type answer, replace or leave')
     terminal.press('C-d')
     expect(await terminal.ended(before)).toContain('exit 5')
     expect(house.log(id)).toBe(log)
