@@ -11,7 +11,7 @@ export const LEASE_FACTS: Facts = {
     demand((await bench.take(id, lease)) === true)
     demand((await bench.leaseOf(id)) === lease && (await bench.isMarked(id)) === true)
     const [row] = await bench.rows(
-      "select expires_at > clock_timestamp() + interval '29 s' as is_long from substrat.agent where id = $1",
+      "select expires_at > clock_timestamp() + interval '10 s' as is_long from substrat.agent where id = $1",
       id,
     )
     demand(row?.is_long === true)

@@ -63,6 +63,7 @@ export const NO_CALLS: Record<string, string> = {
   'config:edit': 'writes as config set does, after an editor',
   'config:path': 'calls nothing',
   export: 'writes a file on the host; a move marks the agent as terminate does',
+  migrate: 'migrate.test.ts kills it at calls, and repeats it',
   mcp: 'gives turns as send does',
   models: 'reads only settings',
   'notify:test': 'reads only settings',
