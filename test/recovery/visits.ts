@@ -60,7 +60,7 @@ export async function visit(
   }
 }
 
-export function records(session: Session): SessionRecord[] {
+function records(session: Session): SessionRecord[] {
   return [...session.records({ seq: 1, offset: 0 })]
 }
 
