@@ -37,11 +37,20 @@ export class Editor {
         if (this.answer === 'none') return { outcome: { outcome: 'cancelled' as const } }
         return { outcome: { outcome: 'selected' as const, optionId: this.answer } }
       })
-    // The stream already has an encoding, for the text of the results.
+    // The stream already has an encoding, for the text of the results. A client whose input breaks cancels its output, before the
+    // killed program's last bytes arrive.
+    let isCancelled = false
     const input = new ReadableStream<Uint8Array>({
       start: (controller) => {
-        child.stdout?.on('data', (text: string) => controller.enqueue(Buffer.from(text)))
-        child.stdout?.on('end', () => controller.close())
+        child.stdout?.on('data', (text: string) => {
+          if (!isCancelled) controller.enqueue(Buffer.from(text))
+        })
+        child.stdout?.on('end', () => {
+          if (!isCancelled) controller.close()
+        })
+      },
+      cancel: () => {
+        isCancelled = true
       },
     })
     this.connection = app.connect(ndJsonStream(Writable.toWeb(child.stdin as Writable), input))

@@ -1,5 +1,5 @@
 /** The real Claude Code and Codex from npm use `substrat mcp --operator` with the configuration of docs/mcp.md, and are killed. */
-import { spawn } from 'node:child_process'
+import { execFileSync, spawn } from 'node:child_process'
 import { mkdirSync, mkdtempSync, realpathSync, rmSync, writeFileSync } from 'node:fs'
 import { tmpdir } from 'node:os'
 import path from 'node:path'
@@ -36,24 +36,42 @@ interface Caller {
   argv(house: House, prompt: string): [string, ...string[]]
 }
 
+function claudeAt(modelUrl: string): Record<string, string> {
+  return {
+    ANTHROPIC_BASE_URL: modelUrl,
+    ANTHROPIC_API_KEY: 'sk-ant-loopback',
+    CLAUDE_CODE_DISABLE_NONESSENTIAL_TRAFFIC: '1',
+    DISABLE_TELEMETRY: '1',
+    // On a slow machine it would otherwise ask the model before it knows the tools.
+    MCP_CONNECTION_NONBLOCKING: '0',
+  }
+}
+
 const CALLERS: Caller[] = [
   {
-    name: 'Claude Code',
+    name: 'Claude Code with .mcp.json',
     configure: (house, modelUrl) => {
       house.write('.mcp.json', snippetOf('docs/mcp.md', 'Claude Code', 'json'))
-      return {
-        ANTHROPIC_BASE_URL: modelUrl,
-        ANTHROPIC_API_KEY: 'sk-ant-loopback',
-        CLAUDE_CODE_DISABLE_NONESSENTIAL_TRAFFIC: '1',
-        DISABLE_TELEMETRY: '1',
-        // On a slow machine it would otherwise ask the model before it knows the tools.
-        MCP_CONNECTION_NONBLOCKING: '0',
-      }
+      return claudeAt(modelUrl)
     },
     argv: (house, prompt) => {
       const config = ['--mcp-config', path.join(house.workspace, '.mcp.json'), '--strict-mcp-config']
       return [CLAUDE, '-p', ...config, '--allowedTools', 'mcp__substrat', '--', prompt]
     },
+  },
+  {
+    name: 'Claude Code after claude mcp add',
+    configure: (house, modelUrl) => {
+      const user = userOf(house)
+      const PATH = `${path.dirname(CLAUDE)}:${user.PATH}`
+      execFileSync('sh', ['-c', snippetOf('docs/mcp.md', 'Claude Code', 'sh')], {
+        cwd: house.workspace,
+        env: { ...user, PATH },
+        stdio: 'ignore',
+      })
+      return claudeAt(modelUrl)
+    },
+    argv: (_, prompt) => [CLAUDE, '-p', '--allowedTools', 'mcp__substrat', '--', prompt],
   },
   {
     name: 'Codex',

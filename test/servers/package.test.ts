@@ -298,9 +298,11 @@ function largestIn(directory: string): string[] {
   return sorted.slice(0, 20).map(({ name, bytes }) => `${name} ${bytes}`)
 }
 
+/** Of files: a directory has a size of its own on some file systems, and almost none on others. */
 function bytesIn(directory: string): number {
   const entries = readdirSync(directory, { recursive: true, withFileTypes: true })
-  return entries.reduce((sum, entry) => sum + lstatSync(path.join(entry.parentPath, entry.name)).size, 0)
+  const files = entries.filter((entry) => !entry.isDirectory())
+  return files.reduce((sum, entry) => sum + lstatSync(path.join(entry.parentPath, entry.name)).size, 0)
 }
 
 test("an agent program calls substrat's tools", async () => {
