@@ -298,7 +298,7 @@ function largestIn(directory: string): string[] {
   return sorted.slice(0, 20).map(({ name, bytes }) => `${name} ${bytes}`)
 }
 
-/** Of files: a directory has a size of its own on some file systems, and almost none on others. */
+/** Only files count: a directory has 4 kB on some file systems and almost none on others. */
 function bytesIn(directory: string): number {
   const entries = readdirSync(directory, { recursive: true, withFileTypes: true })
   const files = entries.filter((entry) => !entry.isDirectory())
