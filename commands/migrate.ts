@@ -37,10 +37,8 @@ export default class Migrate extends BaseCommand {
   async run(): Promise<void> {
     const { flags } = await this.parse(Migrate)
     refuseInTool(process.env.SUBSTRAT_AGENT ?? null, 'migrate a home')
-    const [from, to] = [flags.from, flags.to].map((word) =>
-      transferOf(givenAddress(word, () => this.pluginFacts)),
-    )
-    if (from === undefined || to === undefined) return
+    const homeAt = (word: string) => transferOf(givenAddress(word, () => this.pluginFacts))
+    const [from, to] = [homeAt(flags.from), homeAt(flags.to)]
     if (flags.cancel) {
       cancelMigration(from, to)
       return this.printObject(
