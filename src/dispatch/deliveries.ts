@@ -124,7 +124,9 @@ class CommandDeliveries implements Deliveries {
     for (const agentId of this.waiting) {
       if (this.isPaused || this.active.size >= this.policy.activeMax) return
       this.waiting.delete(agentId)
-      const done = this.deliver(agentId).then(() => {
+      const done = this.deliver(agentId).then(async () => {
+        // A visit may wait for nothing but its disk. Signals and reports of workers are heard here.
+        await new Promise((resolve) => setImmediate(resolve))
         this.active.delete(agentId)
         if (this.again.delete(agentId)) this.lookAgain(agentId)
         this.begin()

@@ -6,11 +6,12 @@
  * begin no further turn.
  */
 import { type ChildProcess, fork } from 'node:child_process'
+import { availableParallelism } from 'node:os'
 import { type ErrorCode, SubstratError } from '../errors.js'
 import type { Context, VisitResult } from './context.js'
 
-/** This process and its workers. More would share the disk and the processors, but not make them faster. */
-const PROCESSES_MAX = 4
+/** This process and its workers: one more than processors, because one of them waits for the disk. */
+const PROCESSES_MAX = Math.min(4, availableParallelism() + 1)
 /** Fewer agents are delivered before a second process has started. */
 const AGENTS_EACH_MIN = 8
 /** Agents that wait in a worker, so that it never waits for this process. */

@@ -60,6 +60,21 @@ test('turns side by side spend from one budget, and an agent that came too late 
   )
 })
 
+test('a stop from outside is heard between visits that wait for nothing but their disk', async () => {
+  const store = tempStore()
+  const { ctx } = contextAt(store, { bounds: { ...bounds, slotsMax: 1 } })
+  const ids: string[] = []
+  for (let count = 0; count < 5; count++) ids.push(await newAgent(store))
+  for (const id of ids) posted(store, id, 'hi')
+  // The first visit loads what the others have then.
+  ctx.deliveries.wake(ids[0] as string)
+  await ctx.deliveries.untilIdle()
+  setImmediate(() => ctx.deliveries.stop())
+  for (const id of ids.slice(1)) ctx.deliveries.wake(id)
+  await ctx.deliveries.untilIdle()
+  expect(ids.map((id) => store.mail.ids(id).length)).toEqual([0, 0, 1, 1, 1])
+})
+
 test('a part of a budget has no more than the whole, and spends from it', () => {
   const whole = new TurnBudget(3)
   const part = new TurnBudget(2, whole)
