@@ -8,6 +8,7 @@ import { isServerAlive, stopKeptServerOrThrow } from '../provider/kept-server.js
 import { takeSlot } from '../provider/slots.js'
 import { TOOL_SERVER } from '../recovery/heard.js'
 import { settingsOf } from '../recovery/settle.js'
+import { reasonInState } from '../recovery/visit-reason.js'
 import type { Ask, PromptSource } from '../schema/types.js'
 import { openForRead } from '../session/load.js'
 import type { Session } from '../session/session.js'
@@ -201,6 +202,7 @@ function portsOf(
     serveTools: (call) => serveTools(store, session, toolbox.treeDefinitions, call),
     keepsServers: ctx.keptServers.keeps && ctx.keptServers.max > 0,
     isLast: () => isLast() || shutdown.requested !== undefined,
+    isOver: (state) => state.state === 'suspended' && !state.isDone && reasonInState(state) === undefined,
   }
 }
 

@@ -7,6 +7,7 @@
 import { SubstratError } from '../errors.js'
 import { limits } from '../limits.js'
 import { controlRecords, removeDelivered, syncBeforeForgetting } from '../mail/inbox.js'
+import { slotPool } from '../provider/slots.js'
 import { type SettleResult, settle } from '../recovery/settle.js'
 import { restRecords } from '../recovery/settlement.js'
 import { openForAppend, type Session } from '../session/session.js'
@@ -55,8 +56,9 @@ async function withSession<T>(
 ): Promise<T> {
   const taken = ctx.reporter.wait(() => waitingFor(ctx.store, agentId))
   const { store, command } = ctx
-  const open = (waitMs: number): Promise<Session> => openForAppend(store, agentId, { command, waitMs })
   const { waitMs, hasMessage } = options
+  const slots = hasMessage === true ? slotPool(ctx.bounds.slotsMax) : undefined
+  const open = (waitMs: number): Promise<Session> => openForAppend(store, agentId, { command, waitMs, slots })
   const opening =
     hasMessage === true ? inOrderOfArrival(store, agentId, { command, waitMs }, open) : open(waitMs)
   const session = await opening.finally(taken)

@@ -4,7 +4,7 @@
  */
 import { clock, sleep } from '../clock.js'
 import { SubstratError } from '../errors.js'
-import type { Right, Store } from '../storage/store.js'
+import type { Right, SlotPool, Store } from '../storage/store.js'
 
 export interface SlotOptions {
   slotsMax: number
@@ -18,6 +18,11 @@ export interface SlotOptions {
 }
 
 const POOL = 'default'
+
+/** The slots of provider calls, for a command that takes one next. */
+export function slotPool(slots: number): SlotPool {
+  return { pool: POOL, slots }
+}
 
 /** Throws NO_SLOT if all slots are held for `waitMs`. */
 export async function takeSlot(store: Store, options: SlotOptions): Promise<Right> {

@@ -75,9 +75,14 @@ export function isIndexOfLog(log: LogReader, { end }: KeyIndex): boolean {
   return log.checksumAt(end.last_seq, end.last_offset, end.log_bytes) === end.record_crc
 }
 
+/** Whether the index may lack so many keys that it must be written. False needs no look at the index. */
+export function isKeyIndexDue(store: Store, { id, keys }: State): boolean {
+  return keys.length >= limits.keysLateMax || keysInMemory(store).has(id)
+}
+
 function writeWhereDue(store: Store, log: LogReader, state: State): void {
+  if (!isKeyIndexDue(store, state)) return
   const isGathered = keysInMemory(store).has(state.id)
-  if (state.keys.length < limits.keysLateMax && !isGathered) return
   const file = isGathered ? undefined : openIndex(store, state.id)
   try {
     const index = file !== undefined && isIndexOfLog(log, file) ? file : undefined

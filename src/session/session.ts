@@ -11,9 +11,17 @@ import { FORMAT } from '../format.js'
 import { limits } from '../limits.js'
 import type { Content } from '../schema/types.js'
 import { randomUuid } from '../start/random.js'
-import type { BlobReference, Holder, Lease, LeaseDeadline, Store, TakeOptions } from '../storage/store.js'
+import type {
+  Batch,
+  BlobReference,
+  Holder,
+  Lease,
+  LeaseDeadline,
+  Store,
+  TakeOptions,
+} from '../storage/store.js'
 import { type EncodedBatch, encodeBatch } from './batch.js'
-import { rebuildKeyIndex, writeKeyIndex } from './key-index.js'
+import { isKeyIndexDue, rebuildKeyIndex, writeKeyIndex } from './key-index.js'
 import { load, recordAt, recordsFrom, withUsage } from './load.js'
 import { type OutboundRules, withOutbound } from './outbound.js'
 import { readableState } from './peek-state.js'
@@ -52,6 +60,7 @@ export class Session {
   outboundRules: OutboundRules = []
   private readonly listeners: RecordListener[] = []
   private isClosed = false
+  private hasLeft = false
   private knownMail: string[] | undefined
   /** Records that the next batch carries, because they are not worth an fsync of their own. */
   private carried: NewRecord[] = []
@@ -123,8 +132,38 @@ export class Session {
 
   /** Appends the batch that `encode` returned last. */
   appendEncoded(batch: EncodedBatch): SessionRecord[] {
+    this.lease.append(this.placed(batch))
+    return this.appended(batch)
+  }
+
+  /**
+   * Appends the batch that ends a turn. False if messages have come since the inbox was read: nothing changed, and the next `mailIds`
+   * has them. `isOver`: whether the visit has nothing more to do. A store on another machine then leaves the agent in the same request.
+   */
+  appendEnd(records: NewRecord[], isOver: (state: State) => boolean): boolean {
+    const batch = this.encode(records)
+    if (this.lease.endTurn === undefined) {
+      this.appendEncoded(batch)
+      return true
+    }
+    const { mailIds } = this
+    const hasLeft = mailIds.length === 0 && !isKeyIndexDue(this.store, batch.state) && isOver(batch.state)
+    const snapshot = hasLeft ? snapshotOf(batch.state) : undefined
+    if (!this.lease.endTurn(this.placed(batch), { mailIds, snapshot })) {
+      this.forgetMailIds()
+      return false
+    }
+    this.hasLeft = hasLeft
+    this.appended(batch)
+    return true
+  }
+
+  private placed(batch: EncodedBatch): Batch {
     const { log_bytes: offset, format } = this.current
-    this.lease.append({ id: randomUuid(), offset, ...batch, isUpgrade: format !== FORMAT })
+    return { id: randomUuid(), offset, ...batch, isUpgrade: format !== FORMAT }
+  }
+
+  private appended(batch: EncodedBatch): SessionRecord[] {
     this.current = batch.state
     this.carried = []
     for (const record of batch.records) for (const listener of this.listeners) listener(record)
@@ -157,6 +196,11 @@ export class Session {
   /** Makes the next `mailIds` read the inbox again, because messages may have come since. */
   forgetMailIds(): void {
     this.knownMail = undefined
+  }
+
+  /** Before `appendEnd`, which checks the inbox itself where a look is a request to another machine. */
+  forgetUncheckedMailIds(): void {
+    if (this.lease.endTurn === undefined) this.forgetMailIds()
   }
 
   removeMail(messageId: string): void {
@@ -220,6 +264,7 @@ export class Session {
    */
   async close(isOwed: (state: State) => boolean): Promise<void> {
     const { lease, current } = this
+    if (this.hasLeft) return this.abandon()
     try {
       lease.assertHeld()
       if (current.keys !== this.openedKeys) writeKeyIndex(this.store, lease.log, current)

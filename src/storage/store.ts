@@ -96,7 +96,10 @@ export interface Store {
   readonly hosts: GoneHosts
   readonly moves: EndedMoves
   readonly contents: Contents
-  /** Takes one of the slots of a pool. Undefined if other processes have them all. */
+  /**
+   * Takes one of the slots of a pool. Undefined if other processes have them all. A released slot is free in the next turn of the
+   * event loop.
+   */
   takeSlot(pool: string, slots: number, command: string): Promise<Right | undefined>
   /**
    * Takes the right to send the outbound messages of an agent, which another process may hold meanwhile. Undefined if another
@@ -154,6 +157,16 @@ export interface TakeOptions {
   /** How long to wait for a busy agent. At least 50 ms. */
   waitMs: number
   signal?: AbortSignal | undefined
+  /**
+   * The slots of which the caller will take one next. A store on another machine may take it with an idle agent, in one request. Its
+   * `takeSlot` then returns it, and an unused one is released with the lease.
+   */
+  slots?: SlotPool | undefined
+}
+
+export interface SlotPool {
+  pool: string
+  slots: number
 }
 
 /**
@@ -182,6 +195,11 @@ export interface Lease extends Right {
   append(batch: Batch): void
   /** Leaves the agent and releases it: the snapshot, and whether it stays marked. Mail keeps it marked in any case. */
   rest(rest: Rest): Promise<void>
+  /**
+   * Only in stores on another machine: `append` for the batch that ends a turn, in one request with the end of the visit. False if the
+   * inbox does not have exactly the messages of `end`: then nothing was appended.
+   */
+  endTurn?(batch: Batch, end: TurnEnd): boolean
   /** Only in homes whose leases end by themselves, unless they are renewed. The programs of the agent die when the lease ends. */
   deadline?(): LeaseDeadline
 }
@@ -207,6 +225,14 @@ export interface Batch {
   blobs: Buffer[]
   /** Whether these are the first records of the current format in a log of an earlier format. */
   isUpgrade: boolean
+}
+
+/** The inbox that the batch that ends a turn relies on, and the end of the visit. */
+export interface TurnEnd {
+  /** The ids of the messages in the inbox, as the caller read it last. */
+  mailIds: string[]
+  /** With it, the agent is left as by `rest`, and needs no visit. */
+  snapshot: object | undefined
 }
 
 /** The end of a log that a dead writer left. */

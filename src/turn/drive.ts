@@ -6,16 +6,16 @@
  */
 import { type ErrorCode, SubstratError } from '../errors.js'
 import { limits } from '../limits.js'
-import { controlRecords, syncBeforeForgetting } from '../mail/inbox.js'
 import type { AgentProvider, ModelProvider } from '../provider/contract.js'
 import { type FailureReport, saysNothing } from '../provider/failure.js'
 import type { CallRecord } from '../schema/types.js'
 import { causeOf } from '../session/causes.js'
 import type { Session } from '../session/session.js'
 import type { Run } from '../session/state.js'
+import { appendStep } from './append-step.js'
 import type { AgentOutcome } from './ask/ask-agent.js'
 import { askModel } from './ask/ask-model.js'
-import { overtakenRecords, ProgramCalls } from './ask/program-calls.js'
+import { ProgramCalls } from './ask/program-calls.js'
 import { callRecords, storedItems } from './ask/stored.js'
 import { UncaughtErrors } from './ask/uncaught-errors.js'
 import { shortenedInput } from './asks.js'
@@ -25,7 +25,7 @@ import { pause } from './pause.js'
 import type { TurnPorts } from './ports.js'
 import { openCalls } from './prompt/calls.js'
 import { usedByRequest, usedFields } from './step/records.js'
-import { step, withSuspension } from './step/step.js'
+import { step } from './step/step.js'
 import type { Effect, TurnEvent } from './step/turn-event.js'
 import type { TurnStop } from './stop.js'
 import { type MintedToken, mintToken } from './tokens.js'
@@ -81,17 +81,7 @@ class Turn {
       callPolicy(this.session, this.ports.toolbox.policy, event),
     )
     this.tools.note(records)
-    const rested = withSuspension(this.session.state, records)
-    const isEnd = rested.length > records.length
-    // Mail that came during the turn decides what follows it.
-    if (isEnd) this.session.forgetMailIds()
-    // Controls that arrived during the turn apply before its end: a new subscriber is notified of this end too.
-    const before = isEnd ? [...controlRecords(this.session), ...overtakenRecords(this.session.state.run)] : []
-    const all = [...before, ...(isEnd && this.ports.isLast() ? rested : records)]
-    // Counts the controls, and the replies delivered as results of calls.
-    const ids = all.filter(({ kind }) => kind === 'mail.delivered' || /^(agent|outbound)\./.test(kind)).length
-    if (ids > 0) syncBeforeForgetting(this.session, ids)
-    this.session.append(all)
+    appendStep(this.session, this.ports, records)
     return effect
   }
 

@@ -2,7 +2,7 @@
 import type { JsonObject, Provider, ProviderSettings } from '../provider/contract.js'
 import type { McpStdioServer } from '../provider/host-contract.js'
 import type { RunError, Usage } from '../schema/types.js'
-import type { Run } from '../session/state.js'
+import type { Run, State } from '../session/state.js'
 import type { RetryPlan } from './step/turn-event.js'
 import type { ServedTools } from './tools/serve.js'
 import type { ToolCaller } from './tools/tool.js'
@@ -43,4 +43,6 @@ export interface TurnPorts {
   keepsServers: boolean
   /** Whether the session is suspended when this run ends. Called at that end. */
   isLast(): boolean
+  /** Whether the visit then has nothing more to do: no mail to send, no other turn. */
+  isOver(state: State): boolean
 }

@@ -14,13 +14,15 @@ const ROWS = [
 ]
 
 describe('the first statement of a command', () => {
-  test('reads the agent of show, the name of send, and all agents of list and tree', () => {
+  test('reads the agent of show and of a send with a key, the name of send, and all agents of list and tree', () => {
     expect(wishOf(['show', 'notes', '--json'])).toEqual({ word: 'notes', opens: true, lists: false })
     expect(wishOf(['send', '--queue', 'notes', 'hello'])).toEqual({
       word: 'notes',
       opens: false,
       lists: false,
     })
+    for (const key of [['--key', 'k1'], ['--key=k1']])
+      expect(wishOf(['send', 'notes', 'hello', ...key])).toMatchObject({ word: 'notes', opens: true })
     for (const command of ['list', 'tree'])
       expect(wishOf([command])).toMatchObject({ word: null, lists: true })
     for (const words of [[], ['recover', '--all'], ['log', 'notes']])

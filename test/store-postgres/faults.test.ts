@@ -15,6 +15,7 @@ const ROWS: Record<string, [file: string, title: string]> = {
   'unknown whether a change was committed': ['faults', 'a change whose answer is lost with the server'],
   'the lease was lost': ['hosts', 'a holder that was stopped past its lease writes nothing more'],
   'the agent is held elsewhere': ['commands', 'a killed holder under this kernel is replaced at once'],
+  'a command dies between two calls': ['hosts', 'a holder that dies on another host is replaced'],
   'disk full, read-only server': ['faults', 'a full disk'],
   'a failover lost commits': ['standby', 'the next append of a turn exits 10'],
   'newer schema': ['commands', 'a newer schema is refused'],

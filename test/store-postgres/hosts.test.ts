@@ -136,7 +136,7 @@ describe.skipIf(whyNoPostgres() !== undefined)('a home in PostgreSQL', () => {
       const whole = await crashing.copy(first)
       expect((await go(whole, argv, counting.directory)).exit).toBe(0)
       await counting.close()
-      const changes = /^(take|append|put_mail|move_mail|rest)$/
+      const changes = /^(take|append|end_turn|put_mail|move_mail|rest)$/
       const places = counting.calls.flatMap((name, index) => (changes.test(name) ? [index + 1] : []))
       expect(places.length).toBeGreaterThan(2)
       for (const at of places) {

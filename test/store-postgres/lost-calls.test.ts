@@ -17,7 +17,7 @@ const MANIFEST = JSON.parse(
 const IS_ALL = process.env.LOST_CALLS === 'all'
 const LOSSES: Loss[] = IS_ALL ? ['unsent', 'unanswered'] : ['unanswered']
 const CHANGES =
-  /^(take|take_hold|append|rest|create_agent|remove_agent|(put|move|replace)_mail|.*_name|write_.*)$/
+  /^(take|take_hold|append|end_turn|rest|create_agent|remove_agent|(put|move|replace)_mail|.*_name|write_.*)$/
 /** These are killed in every run of the tests. */
 const KILLED = ['spawn', 'send', 'send --queue', 'deny', 'remove', 'import']
 /** Repeating these has an effect: a prompt is sent again, and a tool that was killed waits for a decision. */

@@ -66,6 +66,7 @@ describe.skipIf(whyNoPostgres() !== undefined)('a home in PostgreSQL', () => {
     const host = { kernel_boot_id: 'b', host: 'h', declared_at: '2026-01-01T00:00:00Z' }
     const changes: Record<string, () => unknown> = {
       append: () => lease.append(batch),
+      'end a turn': () => lease.endTurn?.(batch, { mailIds: [MESSAGE], snapshot: SNAPSHOT }),
       repair: () => lease.repair({ synced: 0, end: 0, openRunId: null }),
       writeBlob: () => lease.writeBlob(Buffer.from('x')),
       rest: () => lease.rest({ snapshot: SNAPSHOT, isOwed: false }),

@@ -8,8 +8,10 @@ import { Bench, type Facts } from './facts/bench.js'
 import { LEASE_FACTS } from './facts/leases.js'
 import { MUTATIONS, type Mutation } from './facts/mutations.js'
 import { POST_FACTS, RENEW_FACTS } from './facts/others.js'
+import { TURN_FACTS, TURN_MUTATIONS } from './facts/turns.js'
 
-const FACTS: Facts = { ...LEASE_FACTS, ...RENEW_FACTS, ...POST_FACTS }
+const FACTS: Facts = { ...LEASE_FACTS, ...RENEW_FACTS, ...POST_FACTS, ...TURN_FACTS }
+const ALL_MUTATIONS = [...MUTATIONS, ...TURN_MUTATIONS]
 
 describe.skipIf(whyNoPostgres() !== undefined)('the schema of a home in PostgreSQL', () => {
   let server: Postgres
@@ -25,14 +27,14 @@ describe.skipIf(whyNoPostgres() !== undefined)('the schema of a home in PostgreS
 
   for (const [title, fact] of Object.entries(FACTS)) test(title, () => fact(bench))
 
-  describe.each(MUTATIONS)('$in without $drop', (mutation) => {
+  describe.each(ALL_MUTATIONS)('$in without $drop', (mutation) => {
     test(`breaks: ${mutation.breaks.join('; ')}`, async () => {
       expect(await brokenBy(mutation)).toEqual(mutation.breaks)
     })
   })
 
   test('every fact is broken by a mutation', () => {
-    const broken = new Set(MUTATIONS.flatMap(({ breaks }) => breaks))
+    const broken = new Set(ALL_MUTATIONS.flatMap(({ breaks }) => breaks))
     expect(Object.keys(FACTS).filter((title) => !broken.has(title))).toEqual([])
   })
 

@@ -79,7 +79,7 @@ describe.skipIf(whyNoPostgres() !== undefined)('docs/postgres.md', () => {
     )
     const refused = run('list')
     expect([refused.status, refused.stderr]).toEqual([11, expect.stringContaining('substrat store init')])
-    expect(run('store', 'init').stdout).toContain('from schema version 1 to 2')
+    expect(run('store', 'init').stdout).toContain('from schema version 1 to 3')
     expect(run('list').status).toBe(0)
   })
 })

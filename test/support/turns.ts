@@ -106,6 +106,7 @@ export function runTurn(session: Session, provider: Provider, facts: TurnFacts =
     }),
     keepsServers: false,
     isLast: () => true,
+    isOver: () => false,
     ...facts.ports,
   }
   return drive(session, facts.first ?? begin, ports, () => facts.stop ?? new FakeStop())

@@ -8,6 +8,7 @@ import type {
   Rest,
   StopRequest,
   Tail,
+  TurnEnd,
   Unframed,
 } from 'substrat/store'
 import type { RemoteLog } from './log.js'
@@ -73,22 +74,41 @@ export class AgentLease implements Lease {
     return { blob: createHash('sha256').update(content).digest('hex'), bytes: content.length }
   }
 
-  append({ id, offset, bytes, blobs }: Batch): void {
+  append(batch: Batch): void {
     this.held.assertHeld()
-    this.write('append', [id, offset, bytes, blobs, this.shared.kit.FORMAT])
-    // A sender that stored a message before this batch relies on its being seen after it.
-    this.firstMailIds = undefined
-    // A batch that is appended twice is there once.
-    if (offset === this.log.size()) this.log.grow(Buffer.from(bytes))
+    this.shared.slots.releasing((slot) => this.write('append', [...this.valuesOf(batch), ...slot]))
+    this.grow(batch)
+  }
+
+  endTurn(batch: Batch, { mailIds, snapshot }: TurnEnd): boolean {
+    this.held.assertHeld()
+    const leaves = snapshot !== undefined
+    if (leaves) this.shared.slots.releaseSpare(this.agentId)
+    const end = [[...mailIds].sort(), leaves, ...snapshotValues(this.shared, snapshot)]
+    const isDone = this.shared.slots.releasing((slot) =>
+      this.write('end_turn', [...this.valuesOf(batch), ...slot, ...end]),
+    )
+    if (isDone !== true) {
+      this.firstMailIds = undefined
+      return false
+    }
+    this.grow(batch)
+    if (leaves) this.held.end()
+    return true
   }
 
   async rest({ snapshot, isOwed }: Rest): Promise<void> {
     this.held.assertHeld()
-    this.write('rest', [...snapshotValues(this.shared, snapshot), isOwed])
+    const { shared } = this
+    shared.slots.releaseSpare(this.agentId)
+    shared.slots.releasing((slot) =>
+      this.write('rest', [...snapshotValues(shared, snapshot), isOwed, ...slot]),
+    )
     this.held.end()
   }
 
   release(): Promise<void> {
+    this.shared.slots.releaseSpare(this.agentId)
     return this.held.release()
   }
 
@@ -101,9 +121,20 @@ export class AgentLease implements Lease {
     return { file: this.file, lease: this.held.lease }
   }
 
-  private write(name: string, values: unknown[]): void {
+  private valuesOf({ id, offset, bytes, blobs }: Batch): unknown[] {
+    return [id, offset, bytes, blobs, this.shared.kit.FORMAT]
+  }
+
+  private grow({ offset, bytes }: Batch): void {
+    // A sender that stored a message before this batch relies on its being seen after it.
+    this.firstMailIds = undefined
+    // A batch that is appended twice is there once.
+    if (offset === this.log.size()) this.log.grow(Buffer.from(bytes))
+  }
+
+  private write(name: string, values: unknown[]): unknown {
     const { key, lease, deadlineMs } = this.held
-    call(this.shared, this.agentId, (client) =>
+    return call(this.shared, this.agentId, (client) =>
       client.callAndLook(key, name, [key, lease, ...values], { untilMs: deadlineMs }),
     )
   }

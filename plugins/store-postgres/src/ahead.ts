@@ -15,9 +15,11 @@ export interface Wish {
 /** `argv`: the command and its words. A word that names no agent costs nothing. */
 export function wishOf([command = '', ...words]: string[]): Wish {
   const word = words.find((each) => !each.startsWith('-') && each.length <= NAME_LENGTH_MAX)
+  // A repeated key has its outcome in the log.
+  const hasKey = words.some((each) => each === '--key' || each.startsWith('--key='))
   return {
     word: ['send', 'show'].includes(command) ? (word ?? null) : null,
-    opens: command === 'show',
+    opens: command === 'show' || (command === 'send' && hasKey),
     lists: ['list', 'tree'].includes(command),
   }
 }

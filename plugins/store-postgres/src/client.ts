@@ -114,12 +114,13 @@ export class Client {
     this.greeting = undefined
   }
 
-  /** Calls a function without a result. The answer brings the facts that the agent's holder asks for next: `lookedAt`. */
-  callAndLook(agentId: string, name: string, values: unknown[], options: CallOptions = {}): void {
+  /** Calls a function. The answer brings the facts that the agent's holder asks for next: `lookedAt`. Returns the function's result. */
+  callAndLook(agentId: string, name: string, values: unknown[], options: CallOptions = {}): unknown {
     const look = `substrat.look($${values.length + 1}, done::text)`
-    const text = `select look.* from ${invocation(name, values)} done, lateral ${look} look`
+    const text = `select done, look.* from ${invocation(name, values)} done, lateral ${look} look`
     const [row] = this.execute(text, [...values, agentId], options)
     this.looked.note(agentId, row, this.statements)
+    return row?.done
   }
 
   /** The mail and the stop requests of the agent, if the last statement has just brought them. */
@@ -174,12 +175,6 @@ export class Client {
     if (held === undefined) return
     this.leases.set(slot, { ...held, file })
     this.postLeases()
-  }
-
-  /** The agent that this process holds, if it is one. */
-  heldAgent(): string | undefined {
-    const agents = [...this.leases.values()].filter(({ kind }) => kind === 'agent')
-    return agents.length === 1 ? agents[0]?.key : undefined
   }
 
   drop(slot: number): void {

@@ -7,6 +7,7 @@ import type { Row } from './protocol.js'
 import type { Shared } from './rights.js'
 import { SCHEMA_VERSION } from './schema-version.js'
 import { assertSafe } from './security.js'
+import { Slots } from './slots.js'
 import { PostgresStore } from './store.js'
 import { PostgresTransfer } from './transfer.js'
 
@@ -32,7 +33,8 @@ function connect(kit: StoreKit, url: string, password: string | undefined): { sh
   const known = clients.get(url)
   const client = known ?? new Client(url, secret, leaseMs(kit))
   clients.set(url, client)
-  const shared: Shared = { kit, client, url, password: secret, asserted: undefined }
+  const slots = new Slots(client)
+  const shared: Shared = { kit, client, url, password: secret, asserted: undefined, slots }
   const hello = explained(kit, { url }, () => (known === undefined ? begin(kit, client) : client.hello()))
   const unusable = (code: 'HOME_UNUSABLE' | 'UNKNOWN_FORMAT', why: string, hint: string) =>
     new kit.SubstratError(code, `the home at ${url} ${why}`, { hint, facts: { home: url } })

@@ -10,10 +10,11 @@ import migration from './schema/migration.sql'
 import rights from './schema/rights.sql'
 import tables from './schema/tables.sql'
 import tables2 from './schema/tables-2.sql'
+import tables3 from './schema/tables-3.sql'
 import { SCHEMA_VERSION } from './schema-version.js'
 
 /** Version n is what the first n migrations make. The functions are replaced each time. */
-const MIGRATIONS = [tables, tables2]
+const MIGRATIONS = [tables, tables2, tables3]
 /** Two commands at once would both create the schema. */
 const LOCK = 7_305_804_402
 

@@ -4,6 +4,7 @@ import type { Client } from './client.js'
 import { writeDeadline } from './deadline-file.js'
 import { explained, leaseLost } from './failure.js'
 import { type HeldLease, marginMs } from './protocol.js'
+import { isSlot, type Slots } from './slots.js'
 import { uptimeMs } from './uptime.js'
 
 /** The state that all parts of the store share. */
@@ -15,6 +16,7 @@ export interface Shared {
   password: string | undefined
   /** The rights that were asserted since it was set: an agent is created only if its creator still has them. */
   asserted: HeldRight[] | undefined
+  slots: Slots
 }
 
 export function call<T>(shared: Shared, agentId: string | undefined, act: (client: Client) => T): T {
@@ -70,16 +72,14 @@ export class HeldRight implements Right {
   async release(): Promise<void> {
     if (this.isOver) return
     const { kind, key, lease, deadlineMs } = this
-    const holder = this.shared.client.heldAgent()
     this.end()
     try {
       const options = { untilMs: deadlineMs }
-      const { client } = this.shared
+      const { client, slots } = this.shared
       if (kind === 'agent') client.call('release', [key, lease], options)
-      else if (kind === 'thing' && holder !== undefined)
-        client.callAndLook(holder, 'release_hold', [key, lease], options)
-      else if (kind === 'thing') client.call('release_hold', [key, lease], options)
-      else client.call('end_edge', [lease], options)
+      else if (kind === 'edge') client.call('end_edge', [lease], options)
+      else if (isSlot(key)) slots.end(key, lease)
+      else client.call('release_hold', [key, lease], options)
     } catch {
       // It ends by itself when it is not renewed.
     }

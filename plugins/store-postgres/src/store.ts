@@ -29,6 +29,8 @@ import { changesOf, contentsOf, hostsOf, movesOf, requestsOf, visitsOf, waitsOf 
 import { Peeks } from './peeks.js'
 import type { Row } from './protocol.js'
 import { call, HeldRight, isDeadHere, ownHolder, type Shared, tryHold, waitFor } from './rights.js'
+import { thingsOf } from './slots.js'
+import { type Taken, tryTake } from './take.js'
 import { upkeepOf } from './upkeep.js'
 import { uptimeMs } from './uptime.js'
 
@@ -152,7 +154,7 @@ export class PostgresStore implements Store {
   }
 
   async take(agentId: string, options: TakeOptions): Promise<Lease | undefined> {
-    const taken = await waitFor(this.shared, options, () => this.tryTake(agentId, options.command, true))
+    const taken = await waitFor(this.shared, options, () => this.tryTake(agentId, options, true))
     if (taken === undefined) return undefined
     const { right, row } = taken
     return new AgentLease(agentId, this.shared, right, {
@@ -165,39 +167,13 @@ export class PostgresStore implements Store {
   }
 
   async hold(agentId: string, options: TakeOptions): Promise<Right | undefined> {
-    return (await waitFor(this.shared, options, () => this.tryTake(agentId, options.command, false)))?.right
+    return (await waitFor(this.shared, options, () => this.tryTake(agentId, options, false)))?.right
   }
 
-  /** A dead holder under this kernel is replaced at once, but only if it still is the holder then. */
-  private tryTake(
-    agentId: string,
-    command: string,
-    opens: boolean,
-  ): { right: HeldRight; row: Row } | undefined {
-    const { kit, client } = this.shared
-    const lease = kit.randomUuid()
-    const { kernel_boot_id } = kit.ownIdentity()
-    for (let dead: string | null = null; ; ) {
-      const sentMs = uptimeMs()
-      const values = [
-        agentId,
-        lease,
-        dead,
-        ownHolder(this.shared, command),
-        client.ttlMs,
-        kernel_boot_id,
-        opens,
-      ]
-      const [row] = call(this.shared, agentId, () => client.call('take', values))
-      if (row?.got === true) {
-        const right = new HeldRight(this.shared, 'agent', agentId, lease, sentMs)
-        this.held.set(agentId, right)
-        return { right, row }
-      }
-      const holder = row?.lease as string
-      if (dead === holder || !isDeadHere(this.shared, row?.holder as Holder)) return undefined
-      dead = holder
-    }
+  private tryTake(agentId: string, options: TakeOptions, opens: boolean): Taken | undefined {
+    const taken = tryTake(this.shared, agentId, options, opens)
+    if (taken !== undefined) this.held.set(agentId, taken.right)
+    return taken
   }
 
   async create({ agentId, log, snapshot, blobs, command, assertNameHeld }: Birth): Promise<Lease> {
@@ -259,8 +235,10 @@ export class PostgresStore implements Store {
   }
 
   async takeSlot(pool: string, slots: number, command: string): Promise<Right | undefined> {
-    const things = Array.from({ length: slots }, (_, n) => `slot/${pool}/${n}`)
-    return tryHold(this.shared, things, command)
+    const spare = this.shared.slots.takeSpare({ pool, slots })
+    if (spare !== undefined) return spare
+    this.shared.slots.flush()
+    return tryHold(this.shared, thingsOf({ pool, slots }), command)
   }
 
   async takeSender(agentId: string, command: string): Promise<Right | undefined> {

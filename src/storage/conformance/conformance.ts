@@ -11,6 +11,7 @@ import { leaseCases } from './leases.js'
 import { mailCases } from './mail.js'
 import { nameCases } from './names.js'
 import { otherCases } from './others.js'
+import { turnEndCases } from './turn-ends.js'
 
 export type { HomeFixture, NewHome, StoreCase } from './case.js'
 
@@ -21,5 +22,6 @@ export function storeCases(newHome: NewHome): StoreCase[] {
     ...mailCases(newHome),
     ...nameCases(newHome),
     ...otherCases(newHome),
+    ...turnEndCases(newHome),
   ]
 }

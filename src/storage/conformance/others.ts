@@ -27,6 +27,8 @@ export function otherCases(newHome: NewHome): StoreCase[] {
           'another pool has its own',
         )
         await first?.release()
+        // It may be released with the next request of its process, but in this turn of the event loop.
+        await new Promise((resolve) => setImmediate(resolve))
         const again = await take()
         demand(again !== undefined, 'the released one is free')
       },

@@ -135,6 +135,10 @@ export class Toolbox {
     return this.tools.get(name)?.waits === true
   }
 
+  get hasServers(): boolean {
+    return this.running !== undefined && this.running.length > 0
+  }
+
   /** Starts the tool servers, once. `launch` records each before it runs. If a server fails to start, its tools are missing. */
   async start(
     launch: (server: string, command: LaunchCommand) => Promise<LaunchedProgram>,

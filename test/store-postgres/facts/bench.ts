@@ -6,6 +6,7 @@ import { waitFor } from '../../support/wait.js'
 
 export const OPERATOR = '00000000-0000-0000-0000-000000000000'
 export const NO_SNAPSHOT = [null, null, null]
+export const NO_SLOT = [null, null]
 
 /** A sentence that the schema keeps, and a check that throws if it does not. */
 export type Facts = Record<string, (bench: Bench) => Promise<void>>
@@ -78,15 +79,66 @@ export class Bench {
 
   /** Takes the agent. Returns whether it got it. */
   async take(id: string, lease: string, dead: string | null = null, by = this.one): Promise<unknown> {
-    const rows = await this.call('take', [id, lease, dead, '{}', 30_000, randomUUID(), true], by)
-    return rows[0]?.got
+    return (await this.takeWithSlot(id, lease, null, randomUUID(), { dead, by })).got
+  }
+
+  /** Takes the agent with one of these slots. */
+  async takeWithSlot(
+    id: string,
+    lease: string,
+    slots: string[] | null,
+    slotLease: string,
+    { dead = null as string | null, boot = randomUUID() as string, by = this.one } = {},
+  ): Promise<Record<string, unknown>> {
+    const rows = await this.call('take', [id, lease, dead, '{}', 30_000, boot, true, slots, slotLease], by)
+    return rows[0] ?? {}
+  }
+
+  /** Takes the lease from the agent, as its holder releases it. */
+  async left({ id }: AgentRow): Promise<void> {
+    await this.rows('update substrat.agent set lease = null, expires_at = null where id = $1', id)
+  }
+
+  /** A held slot. Returns its name and its lease. */
+  async slot(): Promise<[thing: string, lease: string]> {
+    const [thing, lease] = [`slot/${randomUUID()}/0`, randomUUID()]
+    await this.call('take_hold', [[thing], lease, '{}', '{}', 60_000])
+    return [thing, lease]
+  }
+
+  async isSlotHeld(thing: string): Promise<boolean> {
+    return (await this.call('hold_of', [thing])).length > 0
   }
 
   async append(
     { id, lease }: AgentRow,
-    { batch = randomUUID() as string, offset = 4, format = 1, by = this.one } = {},
+    {
+      batch = randomUUID() as string,
+      offset = 4,
+      format = 1,
+      slot = NO_SLOT as [string, string] | null[],
+      by = this.one,
+    } = {},
   ): Promise<void> {
-    await this.call('append', [id, lease, batch, offset, Buffer.from('more'), [], format], by)
+    await this.call('append', [id, lease, batch, offset, Buffer.from('more'), [], format, ...slot], by)
+  }
+
+  /** Ends a turn. `leaves`: with a snapshot of the whole log. */
+  async endTurn(
+    { id, lease }: AgentRow,
+    {
+      batch = randomUUID() as string,
+      offset = 4,
+      mail = [] as string[],
+      leaves = false,
+      slot = NO_SLOT as [string, string] | null[],
+      by = this.one,
+    } = {},
+  ): Promise<unknown> {
+    const snapshot = leaves ? [Buffer.from('{}'), offset + 4, offset] : NO_SNAPSHOT
+    const text = Buffer.from('more')
+    const values = [id, lease, batch, offset, text, [], 1, ...slot, mail, leaves, ...snapshot]
+    return (await this.call('end_turn', values, by))[0]?.end_turn
   }
 
   async put(

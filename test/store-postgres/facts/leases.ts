@@ -1,12 +1,12 @@
 import { randomUUID } from 'node:crypto'
-import { type Bench, demand, type Facts, raises } from './bench.js'
+import { type Bench, demand, type Facts, NO_SLOT, raises } from './bench.js'
 
 const DUPLICATE = '23505'
 
 export const LEASE_FACTS: Facts = {
   'a free agent is taken, marked, and held for its time': async (bench) => {
     const { id } = await bench.agent()
-    await bench.rows('update substrat.agent set lease = null, expires_at = null where id = $1', id)
+    await bench.left({ id, lease: '' })
     const lease = randomUUID()
     demand((await bench.take(id, lease)) === true)
     demand((await bench.leaseOf(id)) === lease && (await bench.isMarked(id)) === true)
@@ -52,7 +52,7 @@ export const LEASE_FACTS: Facts = {
     const boot = randomUUID()
     await bench.call('declare_gone', [boot, '{}'])
     const { id } = await bench.agent({ leftMs: -1 })
-    await bench.call('take', [id, randomUUID(), null, '{}', 30_000, boot, true])
+    await bench.takeWithSlot(id, randomUUID(), null, randomUUID(), { boot })
     demand((await bench.rows('select from substrat.gone_host where kernel_boot_id = $1', boot)).length === 0)
   },
 
@@ -119,7 +119,7 @@ export const LEASE_FACTS: Facts = {
   },
   'a snapshot of a longer log is refused at the end of a visit': async (bench) => {
     const { id, lease } = await bench.agent()
-    await raises('SBEND', bench.call('rest', [id, lease, Buffer.from('{}'), 5, 0, false]))
+    await raises('SBEND', bench.call('rest', [id, lease, Buffer.from('{}'), 5, 0, false, ...NO_SLOT]))
   },
   'a blob of a holder that is just being replaced is refused': async (bench) => {
     const held = await bench.agent()

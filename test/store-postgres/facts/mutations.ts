@@ -22,7 +22,10 @@ export const MUTATIONS: Mutation[] = [
   {
     in: 'take',
     drop: 'v_lease <> p_lease and ',
-    breaks: ['a take that is sent again gets the agent again'],
+    breaks: [
+      'a take that is sent again gets the agent again',
+      'a take with a slot that is sent again has the same slot',
+    ],
   },
   {
     in: 'take',
@@ -36,6 +39,7 @@ export const MUTATIONS: Mutation[] = [
       'of two that take an agent at the same moment, one gets it',
       'a lease that is over is taken',
       'a host that takes an agent is not gone',
+      'an agent of a lost holder comes without a slot',
     ],
   },
   {
@@ -77,34 +81,33 @@ export const MUTATIONS: Mutation[] = [
     breaks: ['an append is durable although the role turned it off'],
   },
   {
-    in: 'append',
+    in: 'has_batch',
     drop: 'perform 1 from substrat.agent a where a.id = p_agent for update;',
     breaks: ['an append that is sent again waits for the first attempt'],
   },
   {
-    in: 'append',
+    in: 'has_batch',
     drop: 'b.batch_id = p_batch and ',
     breaks: ['another batch with the same bytes at the same place is refused'],
   },
   {
-    in: 'append',
+    in: 'has_batch',
     drop: ' and b.agent_id = p_agent',
     breaks: ['the batch of another agent is not taken for this one'],
   },
   {
-    in: 'append',
+    in: 'has_batch',
     drop: ' and b.first_byte = p_offset',
     breaks: ['the same batch at another place is refused'],
   },
   {
-    in: 'append',
+    in: 'has_batch',
     drop: ' and b.lease = p_lease',
     breaks: ['the batch of another lease is not taken for this one'],
   },
   {
     in: 'append',
-    drop: ') then\n    return;',
-    put: ' and false) then\n    return;',
+    drop: 'if substrat.has_batch(p_agent, p_lease, p_batch, p_offset) then return; end if;',
     breaks: [
       'an append that is sent again is there once',
       'an append that is sent again waits for the first attempt',
@@ -163,6 +166,7 @@ export const MUTATIONS: Mutation[] = [
     breaks: [
       'an append of a holder that was replaced is refused, also if the next holder has written nothing',
       'a blob of a holder that is just being replaced is refused',
+      'a holder that was replaced learns it at the end of a turn, also if a message came',
     ],
   },
   {
@@ -242,7 +246,10 @@ export const MUTATIONS: Mutation[] = [
   {
     in: 'put_mail',
     drop: ' for update',
-    breaks: ['a message beside the end of a holder leaves its recipient marked'],
+    breaks: [
+      'a message beside the end of a holder leaves its recipient marked',
+      'the end of a turn is refused if a message is just coming',
+    ],
   },
   {
     in: 'put_mail',

@@ -1,5 +1,5 @@
 import { randomUUID } from 'node:crypto'
-import { type Bench, demand, type Facts, NO_SNAPSHOT, OPERATOR, raises } from './bench.js'
+import { type Bench, demand, type Facts, NO_SLOT, NO_SNAPSHOT, OPERATOR, raises } from './bench.js'
 import { isDurable } from './leases.js'
 
 export const RENEW_FACTS: Facts = {
@@ -81,7 +81,7 @@ export const POST_FACTS: Facts = {
     await bench.call('mark', [id])
     await bench.crossing(
       () => bench.put(id),
-      () => bench.call('rest', [id, lease, ...NO_SNAPSHOT, false], bench.two),
+      () => bench.call('rest', [id, lease, ...NO_SNAPSHOT, false, ...NO_SLOT], bench.two),
     )
     demand((await bench.isMarked(id)) === true)
   },

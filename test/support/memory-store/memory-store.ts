@@ -33,6 +33,7 @@ import {
   type Tail,
   type TakeOptions,
   type Thing,
+  type TurnEnd,
   type Unframed,
   type Visits,
   type Waits,
@@ -372,6 +373,15 @@ class MemoryLease implements Lease {
     this.lastBatchId = id
   }
 
+  /** Here in tests only: nothing is faster. */
+  endTurn(batch: Batch, { mailIds, snapshot }: TurnEnd): boolean {
+    this.held.assertHeld()
+    if (batch.id !== this.lastBatchId && !isSame(mailIds, this.mailIds)) return false
+    this.append(batch)
+    if (snapshot !== undefined) void this.rest({ snapshot, isOwed: false })
+    return true
+  }
+
   async rest({ snapshot, isOwed }: Rest): Promise<void> {
     this.held.assertHeld()
     if (snapshot !== undefined) this.agent.snapshot = JSON.stringify(snapshot)
@@ -382,6 +392,10 @@ class MemoryLease implements Lease {
   release(): Promise<void> {
     return this.held.release()
   }
+}
+
+function isSame(some: string[], others: string[]): boolean {
+  return JSON.stringify([...some].sort()) === JSON.stringify([...others].sort())
 }
 
 function unframed(json: string | undefined): Unframed {

@@ -78,24 +78,27 @@ language sql volatile security definer set search_path = pg_catalog, pg_temp as 
     array(select r.run_id || '.' || r.verb from substrat.request r where r.agent_id = p_agent order by 1)
 $$;
 
--- p_dead: a lease whose holder the caller knows to be dead. Without the lease, the answer names its holder.
+-- p_dead: a lease whose holder the caller knows to be dead. Without the lease, the answer names its holder. p_slots: the slots of which
+-- the caller takes one next. It gets one now if the last holder has released the agent, so that no recovery comes before its turn.
 create or replace function substrat.take(
-  p_agent uuid, p_lease uuid, p_dead uuid, p_holder jsonb, p_ttl_ms integer, p_boot text, p_opens boolean)
+  p_agent uuid, p_lease uuid, p_dead uuid, p_holder jsonb, p_ttl_ms integer, p_boot text, p_opens boolean,
+  p_slots text[], p_slot_lease uuid)
 returns table (
-  got boolean, snapshot bytea, log_bytes bigint, tail_from bigint, tail bytea,
+  got boolean, slot text, snapshot bytea, log_bytes bigint, tail_from bigint, tail bytea,
   lease uuid, holder jsonb, left_ms bigint, mail uuid[], requests text[])
 language plpgsql security definer set search_path = pg_catalog, pg_temp as $$
 declare
   v_lease uuid;
   v_holder jsonb;
   v_expires_at timestamptz;
+  v_slot text;
 begin
   perform substrat.assert_open();
   select a.lease, a.holder, a.expires_at into v_lease, v_holder, v_expires_at
     from substrat.agent a where a.id = p_agent for update;
   if not found then raise exception 'agent % does not exist', p_agent using errcode = 'SBGON'; end if;
   if v_lease <> p_lease and v_lease is distinct from p_dead and v_expires_at > clock_timestamp() then
-    return query select false, null::bytea, null::bigint, null::bigint, null::bytea, v_lease, v_holder,
+    return query select false, null::text, null::bytea, null::bigint, null::bigint, null::bytea, v_lease, v_holder,
       (extract(epoch from v_expires_at - clock_timestamp()) * 1000)::bigint, null::uuid[], null::text[];
     return;
   end if;
@@ -105,9 +108,12 @@ begin
   if p_opens then
     insert into substrat.marked values (p_agent) on conflict do nothing;
     delete from substrat.gone_host g where g.kernel_boot_id = p_boot;
-    return query select true, o.* from substrat.open_agent(p_agent) o;
+    if p_slots is not null and (v_lease is null or v_lease = p_lease) then
+      select h.got into v_slot from substrat.take_hold(p_slots, p_slot_lease, '{}', p_holder, p_ttl_ms) h;
+    end if;
+    return query select true, v_slot, o.* from substrat.open_agent(p_agent) o;
   else
-    return query select true, null::bytea, null::bigint, null::bigint, null::bytea, p_lease, p_holder,
+    return query select true, null::text, null::bytea, null::bigint, null::bigint, null::bytea, p_lease, p_holder,
       p_ttl_ms::bigint, null::uuid[], null::text[];
   end if;
 end $$;
@@ -157,21 +163,28 @@ begin
   perform substrat.store_blobs(p_agent, array[p_content]);
 end $$;
 
--- A batch that is sent again is recognized by its id, never by its content, which a rival could compute too.
+-- A batch that is sent again is recognized by its id, never by its content, which a rival could compute too. Locks the agent first: the
+-- first attempt may still run.
+create or replace function substrat.has_batch(p_agent uuid, p_lease uuid, p_batch uuid, p_offset bigint) returns boolean
+language plpgsql as $$
+begin
+  perform 1 from substrat.agent a where a.id = p_agent for update;
+  return exists (
+    select from substrat.batch b
+    where b.batch_id = p_batch and b.agent_id = p_agent and b.first_byte = p_offset and b.lease = p_lease);
+end $$;
+
+-- p_slot: a slot that the caller no longer uses, and its lease.
 create or replace function substrat.append(
-  p_agent uuid, p_lease uuid, p_batch uuid, p_offset bigint, p_bytes bytea, p_blobs bytea[], p_format integer)
+  p_agent uuid, p_lease uuid, p_batch uuid, p_offset bigint, p_bytes bytea, p_blobs bytea[], p_format integer,
+  p_slot text, p_slot_lease uuid)
 returns void
 language plpgsql security definer set search_path = pg_catalog, pg_temp as $$
 declare
   v_end bigint;
 begin
   perform substrat.make_durable();
-  perform 1 from substrat.agent a where a.id = p_agent for update;
-  if exists (
-    select from substrat.batch b
-    where b.batch_id = p_batch and b.agent_id = p_agent and b.first_byte = p_offset and b.lease = p_lease) then
-    return;
-  end if;
+  if substrat.has_batch(p_agent, p_lease, p_batch, p_offset) then return; end if;
   perform substrat.assert_lease(p_agent, p_lease);
   select a.log_bytes into v_end from substrat.agent a where a.id = p_agent;
   if v_end <> p_offset then
@@ -182,7 +195,38 @@ begin
   perform substrat.store_blobs(p_agent, p_blobs);
   update substrat.agent a set log_bytes = p_offset + length(p_bytes) where a.id = p_agent;
   update substrat.home h set format = p_format where h.format < p_format;
+  perform substrat.release_hold(p_slot, p_slot_lease);
   perform substrat.wake_followers(p_agent);
+end $$;
+
+-- Appends the batch that ends a turn, if the inbox has exactly the messages of p_mail, in the order of their ids: other messages decide
+-- what follows the turn. p_leaves: then also leaves the agent.
+create or replace function substrat.end_turn(
+  p_agent uuid, p_lease uuid, p_batch uuid, p_offset bigint, p_bytes bytea, p_blobs bytea[], p_format integer,
+  p_slot text, p_slot_lease uuid, p_mail uuid[], p_leaves boolean, p_snapshot bytea, p_snapshot_log_bytes bigint,
+  p_snapshot_last_offset bigint)
+returns boolean
+language plpgsql security definer set search_path = pg_catalog, pg_temp as $$
+declare
+  v_mail uuid[];
+begin
+  -- First, because no call waits for this lock with an agent that it has locked.
+  perform substrat.make_durable();
+  -- With the batch came all that follows it, also if the agent has another holder by now.
+  if substrat.has_batch(p_agent, p_lease, p_batch, p_offset) then return true; end if;
+  perform substrat.assert_lease(p_agent, p_lease);
+  v_mail := array(select m.message_id from substrat.mail m where m.recipient = p_agent and m.state = 'pending' order by 1);
+  if v_mail is distinct from p_mail then
+    perform substrat.release_hold(p_slot, p_slot_lease);
+    return false;
+  end if;
+  perform substrat.append(
+    p_agent, p_lease, p_batch, p_offset, p_bytes, p_blobs, p_format, p_slot, p_slot_lease);
+  if p_leaves then
+    perform substrat.rest(
+      p_agent, p_lease, p_snapshot, p_snapshot_log_bytes, p_snapshot_last_offset, false, null, null);
+  end if;
+  return true;
 end $$;
 
 -- Cuts the log at p_end, keeps what was cut, and removes requests to other runs than p_run.
@@ -204,10 +248,11 @@ begin
   update substrat.agent a set log_bytes = p_end where a.id = p_agent;
 end $$;
 
--- Leaves and releases the agent. Its row lock, which `put_mail` takes too, lets no message be missed.
+-- Leaves and releases the agent, and a slot that the caller no longer uses. Its row lock, which `put_mail` takes too, lets no message be
+-- missed.
 create or replace function substrat.rest(
   p_agent uuid, p_lease uuid, p_snapshot bytea, p_snapshot_log_bytes bigint, p_snapshot_last_offset bigint,
-  p_is_owed boolean)
+  p_is_owed boolean, p_slot text, p_slot_lease uuid)
 returns void
 language plpgsql security definer set search_path = pg_catalog, pg_temp as $$
 declare
@@ -239,6 +284,7 @@ begin
     delete from substrat.marked k where k.agent_id = p_agent;
   end if;
   update substrat.agent a set lease = null, expires_at = null, ended_lease = p_lease where a.id = p_agent;
+  perform substrat.release_hold(p_slot, p_slot_lease);
   perform substrat.wake_followers(p_agent);
 end $$;
 
