@@ -114,6 +114,14 @@ describe.skipIf(why !== undefined)('on a home in PostgreSQL', () => {
     expect(ok(home, 'list')).toContain('notes')
   })
 
+  test('no function is compiled by the JIT of the server, which takes half a second', async () => {
+    const home = await server.newHome()
+    const functions = `select count(*) filter (where p.proconfig @> '{jit=off}') > 30 as are_there,
+        count(*) filter (where not p.proconfig @> '{jit=off}') as compiled
+      from pg_proc p where p.pronamespace = 'substrat'::regnamespace and p.prosecdef`
+    expect(await server.query(home, functions)).toEqual([{ are_there: true, compiled: '0' }])
+  })
+
   test('a password in the URL or in PGPASSWORD reaches no program and no message', async () => {
     const home = await server.newHome()
     const [own] = [server.url(home)]

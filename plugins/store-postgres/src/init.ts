@@ -31,6 +31,21 @@ begin
   end loop;
 end $$`
 
+/**
+ * The planner overestimates functions that return rows, and PostgreSQL then compiles a query that takes a millisecond, for half a
+ * second.
+ */
+const WITHOUT_JIT = `do $$
+declare
+  v_function regprocedure;
+begin
+  for v_function in
+    select p.oid from pg_proc p where p.pronamespace = 'substrat'::regnamespace and p.prosecdef
+  loop
+    execute format('alter function %s set jit = off', v_function);
+  end loop;
+end $$`
+
 export type Made = { version: number; before: number; homeId: string } | { newer: number }
 
 export async function makeSchema(client: Client, format: number): Promise<Made> {
@@ -47,6 +62,7 @@ export async function makeSchema(client: Client, format: number): Promise<Made> 
       await client.query(functions)
     await client.query('revoke execute on all functions in schema substrat from public')
     await client.query(GRANT_AGAIN)
+    await client.query(WITHOUT_JIT)
     if (before === 0) {
       await client.query('insert into substrat.home (schema_version, format) values ($1, $2)', [
         SCHEMA_VERSION,

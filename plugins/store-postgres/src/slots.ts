@@ -4,28 +4,34 @@
  *
  * A process that dies before that batch leaves the slot as one that dies while it uses it.
  */
-import type { SlotPool } from 'substrat/store'
+import type { Right, SlotPool } from 'substrat/store'
 import type { Client } from './client.js'
-import type { HeldRight } from './rights.js'
 import { uptimeMs } from './uptime.js'
 
 export type SlotValues = [thing: string | null, lease: string | null]
 
 const NONE: SlotValues = [null, null]
 
+interface SlotRight extends Right {
+  readonly key: string
+  readonly deadlineMs: number
+  /** Without a statement. */
+  end(): void
+}
+
 export class Slots {
   /** For each agent, the slot that came with it and that no turn has used. */
-  private readonly spare = new Map<string, HeldRight>()
+  private readonly spare = new Map<string, SlotRight>()
   private ended = NONE
 
   constructor(private readonly client: Client) {}
 
-  keep(agentId: string, right: HeldRight): void {
+  keep(agentId: string, right: SlotRight): void {
     this.spare.set(agentId, right)
   }
 
   /** A slot of the pool that came with an agent of this process. */
-  takeSpare(pool: SlotPool): HeldRight | undefined {
+  takeSpare(pool: SlotPool): SlotRight | undefined {
     const things = thingsOf(pool)
     for (const [agentId, right] of this.spare) {
       if (!things.includes(right.key)) continue
