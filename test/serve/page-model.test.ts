@@ -95,6 +95,7 @@ describe('a timeline', () => {
 
   test('has round times on its axis, and never more than there is room for', () => {
     expect(ticksIn(START, START + 10_000, 3).map(inSeconds)).toEqual([0, 5, 10])
+    expect(ticksIn(START + 1, START + 4601, 3).map(inSeconds)).toEqual([2, 4])
     for (const width of [20, 3000, 86_400_000, 4e11])
       expect(ticksIn(START, START + width, 8).length).toBeLessThanOrEqual(9)
   })

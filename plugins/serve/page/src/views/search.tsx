@@ -85,7 +85,7 @@ function Matches({ found }: { found: SearchPage }) {
             {matches.map((match) => (
               <li key={match.seq} class="card">
                 <span class="hint">
-                  <Words text={match.tool ?? match.role} />{' '}
+                  <Words text={match.tool ?? (match.role === 'operator' ? 'you' : match.role)} />{' '}
                   <time dateTime={match.ts} title={dateText(match.ts)}>
                     {agoText(match.ts)}
                   </time>

@@ -33,7 +33,7 @@ export function TimelinePicture({ timeline, range }: { timeline: Timeline; range
       <clipPath id="plot">
         <rect x={LABEL} y={0} width={Math.max(0, plot + 8)} height={height} />
       </clipPath>
-      {ticksIn(range.from, range.to, Math.max(2, Math.floor(plot / 110))).map((at) => (
+      {ticksIn(range.from, range.to, Math.max(2, Math.floor(plot / 75))).map((at) => (
         <g key={at} class="tick">
           <line x1={xOf(at)} x2={xOf(at)} y1={0} y2={tops.height} />
           <text x={Math.min(xOf(at), width - 36)} y={height - 8} text-anchor="middle">
@@ -91,11 +91,15 @@ function BarView({ bar, xOf, top }: { bar: Bar; xOf: (at: number) => number; top
       <rect x={x} y={top} width={width} height={LINE - 4} rx={Math.min(4, width / 2)} />
       {width > 40 && (
         <text x={Math.max(x, LABEL) + 6} y={top + 13}>
-          {text.slice(0, Math.floor((width - 10) / 7))}
+          {shortened(text, Math.floor((width - 10) / 7))}
         </text>
       )}
     </g>
   )
+}
+
+function shortened(text: string, lengthMax: number): string {
+  return text.length <= lengthMax ? text : `${text.slice(0, lengthMax - 1).trimEnd()}…`
 }
 
 const SIGNS: Record<Mark['kind'], string> = { kill: '✕', interruption: '■', continuation: '▶' }
