@@ -44,7 +44,7 @@ if (oclif?.commands !== undefined && process.argv[3] === undefined) await writeM
 async function buildEntry(entry, file) {
   const contents =
     entry === 'worker'
-      ? `import './src/worker.ts'`
+      ? `export { start } from './src/worker.ts'`
       : `import provider from './src/${entry}.ts'\nmodule.exports = provider`
   const { outputFiles, metafile } = await build({
     absWorkingDir: root,

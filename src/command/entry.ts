@@ -10,21 +10,18 @@ import { isThere } from '../files/user-files.js'
 import type { PluginFacts } from '../provider/registry.js'
 import { type Commands, startOwn, withoutPlugins } from '../start/own-command.js'
 import { OwnConfig } from '../start/own-config.js'
+import type { Starter } from '../start/starter.js'
+import { keepThread } from '../start/threads.js'
 import { asSubstratError, errorJson, errorLine } from './output.js'
 import { readPlugins } from './plugin-code.js'
 import { guardStdio, stdout } from './stdio.js'
 
 const pjson = packageJson as unknown as Interfaces.PJSON
 
-/** Functions that src/start/run.ts passes on, so that the bundle need not contain them again. */
-export interface Starter {
-  /** The reasons why another user could have written these files, as one sentence. Undefined if there are none. */
-  whyUntrusted(paths: string[]): string | undefined
-}
-
 /** Runs the command line and ends the process. */
 export async function start(root: string, commands: Commands, starter: Starter): Promise<void> {
   const argv = process.argv.slice(2)
+  keepThread(starter.thread)
   guardStdio()
   // Run only compiled code. By default, oclif looks for a TypeScript compiler if NODE_ENV is test or development, and
   // warns at every start while an ESM plugin is linked.

@@ -11,7 +11,8 @@ export function entrySource(root) {
       (parts) => `get '${parts.join(':')}'() { return require('./commands/${parts.join('/')}.ts').default },`,
     )
   return [
-    `import { type Starter, start } from './src/command/entry.ts'`,
+    `import { start } from './src/command/entry.ts'`,
+    `import type { Starter } from './src/start/starter.ts'`,
     `export const COMMANDS = {`,
     ...getters,
     `}`,

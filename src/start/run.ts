@@ -5,6 +5,7 @@ import { join } from 'node:path'
 import { loadBundle } from './code-cache.js'
 import { keepHangup } from './hangup.js'
 import { refuseInspector } from './inspector.js'
+import { bootThread } from './thread.js'
 import { whyUntrusted } from './trust.js'
 
 /** `root` is the directory of the package. */
@@ -18,8 +19,10 @@ export function run(root: string): void {
     refuseInspector()
     return
   }
+  const thread = bootThread(root)
   const bundle = loadBundle(join(root, 'dist', 'substrat.cjs'))
   // By now, a signal that came before the listener of bin/run.js has taken effect.
   refuseInspector()
-  bundle.main(root, { whyUntrusted: (files) => whyUntrusted(files.filter((file) => existsSync(file))) })
+  const untrusted = (files: string[]) => whyUntrusted(files.filter((file) => existsSync(file)))
+  bundle.main(root, { whyUntrusted: untrusted, thread })
 }

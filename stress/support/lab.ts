@@ -65,6 +65,7 @@ const COPIED = [
   'dist/mcp.cjs',
   'dist/read-ahead.cjs',
   'dist/search.cjs',
+  'dist/thread.cjs',
   'dist/snapshot-predicates.cjs',
   'package.json',
   'oclif.manifest.json',

@@ -15,7 +15,7 @@ import nodePath from 'node:path'
 import { Readable, Writable } from 'node:stream'
 import { setImmediate } from 'node:timers/promises'
 import { constants, Script } from 'node:vm'
-import type { Starter } from '../../src/command/entry.js'
+import type { Starter } from '../../src/start/starter.js'
 
 const LOADER = { importModuleDynamically: constants.USE_MAIN_CONTEXT_DEFAULT_LOADER }
 const PARAMETERS = 'exports, require, module, __filename, __dirname, process, console'
@@ -84,7 +84,7 @@ export class Program {
     const { own, bundle } = this.#load(world)
     const exited = new Promise<number>((resolve) => own.once('exit', resolve))
     // The command ends by an exit, which throws here.
-    bundle.main(this.#root, { whyUntrusted: () => undefined }).catch((error: unknown) => {
+    bundle.main(this.#root, { whyUntrusted: () => undefined, thread: undefined }).catch((error: unknown) => {
       if (error === EXIT) return
       own.stderr.write(String(Object(error).stack))
       own.emit('exit', 70)

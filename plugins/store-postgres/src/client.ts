@@ -1,6 +1,7 @@
 /** Executes statements for a caller that blocks until the answer is there. */
 import { join } from 'node:path'
-import { MessageChannel, type MessagePort, receiveMessageOnPort, Worker } from 'node:worker_threads'
+import { MessageChannel, type MessagePort, receiveMessageOnPort } from 'node:worker_threads'
+import type { StoreKit } from 'substrat/store'
 import { Ahead, type Wish } from './ahead.js'
 import { Looked } from './looked.js'
 import type { Answer, Failure, HeldLease, Request, Row, WorkerSettings } from './protocol.js'
@@ -46,19 +47,15 @@ export class Client {
   private readonly watchers = new Map<string, Set<() => void>>()
 
   constructor(
+    kit: Pick<StoreKit, 'startThread'>,
     url: string,
     password: string | undefined,
     readonly ttlMs: number,
   ) {
     const { port1, port2 } = new MessageChannel()
     const { answered, deadlines } = this
-    const workerData: WorkerSettings = { port: port2, answered, deadlines, url, password, ttlMs }
-    const worker = new Worker(join(__dirname, WORKER), {
-      workerData,
-      transferList: [port2],
-      execArgv: [],
-    })
-    worker.unref()
+    const settings: WorkerSettings = { port: port2, answered, deadlines, url, password, ttlMs }
+    kit.startThread(join(__dirname, WORKER), settings, [port2])
     this.port = port1
     port1.on('message', (message: FromWorker) => this.hear(message))
     port1.unref()

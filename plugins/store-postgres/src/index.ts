@@ -31,7 +31,7 @@ function connect(kit: StoreKit, url: string, password: string | undefined): { sh
   const secret = password ?? takePassword()
   assertSafe(kit, url)
   const known = clients.get(url)
-  const client = known ?? new Client(url, secret, leaseMs(kit))
+  const client = known ?? new Client(kit, url, secret, leaseMs(kit))
   clients.set(url, client)
   const slots = new Slots(client)
   const shared: Shared = { kit, client, url, password: secret, asserted: undefined, slots }

@@ -4,7 +4,6 @@
  * A statement whose connection breaks is sent again on a new one: each function of the schema recognizes what it has done. A failed
  * renewal means that the state of the lease is unknown: it then ends at its deadline.
  */
-import { workerData } from 'node:worker_threads'
 import type { Client } from 'pg'
 import { newClient } from './connection.js'
 import { writeDeadline } from './deadline-file.js'
@@ -18,7 +17,7 @@ import {
 } from './protocol.js'
 import { uptimeMs } from './uptime.js'
 
-const { port, answered, deadlines, url, password, ttlMs } = workerData as WorkerSettings
+let settings: WorkerSettings
 
 /** The server ended the connection or chose this transaction as a victim: the statement is sent again. */
 const TRANSIENT = /^(08...|40001|40P01|57P0[123])$/
@@ -34,7 +33,7 @@ let hasConnected = false
 
 async function connected(): Promise<Client> {
   if (client !== undefined) return client
-  const fresh = newClient(url, password)
+  const fresh = newClient(settings.url, settings.password)
   try {
     await fresh.connect()
   } catch (error) {
@@ -95,7 +94,7 @@ let watch: NodeJS.Timeout | undefined
 /** Renewals have a connection of their own: a long statement does not delay them. */
 async function keeperConnection(): Promise<Client> {
   if (keeper !== undefined) return keeper
-  const fresh = newClient(url, password)
+  const fresh = newClient(settings.url, settings.password)
   keeper = fresh
   const drop = (): void => {
     if (keeper === fresh) keeper = undefined
@@ -104,7 +103,7 @@ async function keeperConnection(): Promise<Client> {
   fresh.on('error', drop)
   fresh.on('notification', ({ payload }) => {
     for (const each of watched)
-      if (each === payload || each === ALL_AGENTS) port.postMessage({ changed: each })
+      if (each === payload || each === ALL_AGENTS) settings.port.postMessage({ changed: each })
   })
   try {
     await fresh.connect()
@@ -122,12 +121,13 @@ function keepLeases(): void {
     clearTimeout(renewal)
     renewal = undefined
   } else if (renewal === undefined) {
-    renewal = setTimeout(renew, ttlMs / 3)
+    renewal = setTimeout(renew, settings.ttlMs / 3)
   }
 }
 
 async function renew(): Promise<void> {
   const mine = leases
+  const { ttlMs, deadlines } = settings
   let pauseMs = ttlMs / 3
   try {
     const by = (kind: HeldLease['kind']) => mine.filter((each) => each.kind === kind)
@@ -176,20 +176,45 @@ function lookAgain(): void {
   watch = undefined
   if (watched.length === 0) return
   void keeperConnection().catch(() => undefined)
-  for (const agent of watched) port.postMessage({ changed: agent })
+  for (const agent of watched) settings.port.postMessage({ changed: agent })
   watch = setTimeout(lookAgain, WATCH_MS)
 }
 
-port.on('message', async (request: Request) => {
-  if (request.kind === 'leases') {
-    leases = request.leases
-    keepLeases()
-  } else if (request.kind === 'watch') {
-    watched = request.agents
-    if (watch === undefined && watched.length > 0) watch = setTimeout(lookAgain, WATCH_DELAY_MS)
-  } else {
-    port.postMessage({ answer: await execute(request.statement) })
-    Atomics.add(answered, 0, 1)
-    Atomics.notify(answered, 0)
-  }
-})
+/** By then most functions have run, and the first command of a user still has statements to send. */
+const STATEMENTS_BEFORE_SAVE = 2
+let statements = 0
+
+/** Called with the first message of the thread. `saveCode` saves V8's compiled code of this module. */
+export function start(given: WorkerSettings, saveCode: () => void): void {
+  settings = given
+  const { port } = settings
+  // The caller blocks until an answer comes, so the thread must not die without one.
+  process.on('uncaughtException', ({ message }) => {
+    disconnect()
+    if (isAsked) answer({ failure: { code: 'XX000', message, isUnknown: true } })
+  })
+  port.on('message', async (request: Request) => {
+    if (request.kind === 'leases') {
+      leases = request.leases
+      keepLeases()
+    } else if (request.kind === 'watch') {
+      watched = request.agents
+      if (watch === undefined && watched.length > 0) watch = setTimeout(lookAgain, WATCH_DELAY_MS)
+    } else {
+      isAsked = true
+      answer(await execute(request.statement))
+      if (++statements === STATEMENTS_BEFORE_SAVE) saveCode()
+    }
+  })
+}
+
+let isAsked = false
+
+function answer(given: Answer): void {
+  if (!isAsked) return
+  isAsked = false
+  const { port, answered } = settings
+  port.postMessage({ answer: given })
+  Atomics.add(answered, 0, 1)
+  Atomics.notify(answered, 0)
+}

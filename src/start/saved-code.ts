@@ -1,0 +1,73 @@
+/**
+ * V8's compiled code of our scripts, in oclif's cache directory.
+ *
+ * Invariants: compiled code is used only with exactly the source it was made from, and only if it is intact (V8 compares only
+ * the length of the source, and damaged code crashes the process). It is used only if no other user could have written it: a
+ * checksum is not a signature. An unusable cache costs only time.
+ */
+import { lstatSync, mkdirSync, readFileSync, renameSync, writeFileSync } from 'node:fs'
+import { homedir } from 'node:os'
+import { dirname, join } from 'node:path'
+import { crc32 } from './crc32.js'
+import { whyUntrusted } from './trust.js'
+
+export interface SavedCode {
+  code: Buffer
+  /** The commands whose functions are in the cache. */
+  commands: string[]
+  isDue: boolean
+}
+
+/** Writing the cache again later also covers functions that only an older agent needs. */
+const RENEWED_AFTER_MS = 24 * 60 * 60 * 1000
+
+/** The file name depends on V8's flags: V8 rejects code compiled under other flags. */
+export function codeFileFor(file: string): string {
+  const made = crc32(JSON.stringify([file, process.execArgv, process.env.NODE_OPTIONS])).toString(16)
+  return join(cacheDir(), `${process.version}-${process.arch}-${made}.code`)
+}
+
+/** oclif's cache directory, computed before oclif is loaded. */
+function cacheDir(): string {
+  const { SUBSTRAT_CACHE_DIR, XDG_CACHE_HOME } = process.env
+  const home = join(homedir(), process.platform === 'darwin' ? 'Library/Caches' : '.cache')
+  return SUBSTRAT_CACHE_DIR || join(XDG_CACHE_HOME || home, 'substrat')
+}
+
+/** `warn` gets a sentence if another user could have written the file. */
+export function readCode(
+  codeFile: string,
+  source: Buffer,
+  warn: (why: string) => void,
+): SavedCode | undefined {
+  try {
+    const stat = lstatSync(codeFile, { throwIfNoEntry: false })
+    if (stat === undefined) return undefined
+    const why = whyUntrusted([codeFile], { isOwn: true })
+    if (why !== undefined) {
+      warn(`the compiled code ${codeFile} is not used: ${why}`)
+      return undefined
+    }
+    const bytes = readFileSync(codeFile)
+    const end = bytes.indexOf('\n')
+    const header = JSON.parse(bytes.toString('utf8', 0, end))
+    const code = bytes.subarray(end + 1)
+    if (header.source !== crc32(source) || header.code !== crc32(code)) return undefined
+    return { code, commands: header.commands, isDue: Date.now() - stat.mtimeMs > RENEWED_AFTER_MS }
+  } catch {
+    return undefined
+  }
+}
+
+/** Changes nothing in another user's directory: there, a symlink could redirect the write to any file of ours. Throws. */
+export function writeCode(codeFile: string, source: Buffer, compile: () => Buffer, commands: string[]): void {
+  if (whyUntrusted([dirname(codeFile)], { isOwn: true }) !== undefined) return
+  const code = compile()
+  const header = { source: crc32(source), code: crc32(code), commands }
+  mkdirSync(dirname(codeFile), { recursive: true, mode: 0o700 })
+  // All writers share one temporary name: killed writers leave at most one file, and a mixed file fails its checksum.
+  writeFileSync(`${codeFile}.tmp`, Buffer.concat([Buffer.from(`${JSON.stringify(header)}\n`), code]), {
+    mode: 0o600,
+  })
+  renameSync(`${codeFile}.tmp`, codeFile)
+}

@@ -1,0 +1,68 @@
+import { readdirSync, readFileSync, statSync, writeFileSync } from 'node:fs'
+import { join } from 'node:path'
+import { MessageChannel } from 'node:worker_threads'
+import { beforeEach, describe, expect, test, vi } from 'vitest'
+import { crc32 } from '../../src/start/crc32.js'
+import { startThread } from '../../src/start/threads.js'
+import { tempDirectory } from '../support/temp.js'
+
+const MODULE = `
+exports.start = ({ port, word }, saveCode) => {
+  saveCode()
+  port.postMessage(word + ' from ' + __filename)
+}`
+
+describe('a module in the second thread', () => {
+  let file: string
+  let cache: string
+  beforeEach(() => {
+    file = join(tempDirectory(), 'module.cjs')
+    cache = tempDirectory()
+    writeFileSync(file, MODULE)
+    vi.stubEnv('SUBSTRAT_CACHE_DIR', cache)
+  })
+
+  const run = async (): Promise<unknown> => {
+    const { port1, port2 } = new MessageChannel()
+    const said = new Promise((resolve) => port1.once('message', resolve))
+    startThread(file, { port: port2, word: 'hello' }, [port2])
+    const word = await said
+    port1.close()
+    return word
+  }
+  const codeFile = (): string => join(cache, readdirSync(cache)[0] as string)
+  /** A code file that is written again is another file. */
+  const written = (): number => statSync(codeFile()).ino
+  const saysHello = async (): Promise<void> => expect(await run()).toBe(`hello from ${file}`)
+
+  test('is compiled once, and starts from the saved code after that', async () => {
+    await saysHello()
+    const first = written()
+    await saysHello()
+    expect([readdirSync(cache).length, written()]).toEqual([1, first])
+  })
+
+  test('is compiled again after a change of its source', async () => {
+    await saysHello()
+    writeFileSync(file, MODULE.replace('from', 'out of'))
+    expect(await run()).toBe(`hello out of ${file}`)
+  })
+
+  test.each([
+    ['damaged', (code: Buffer) => code.fill(0, code.length / 2), false],
+    // V8 compares a checksum of its version and flags at the beginning.
+    ['of another V8', (code: Buffer) => code.fill(0xff, 4, 8), true],
+  ])('is compiled again if its code is %s', async (_kind, change, isSealed) => {
+    await saysHello()
+    const bytes = readFileSync(codeFile())
+    const end = bytes.indexOf('\n')
+    const header = JSON.parse(bytes.toString('utf8', 0, end))
+    const code = Buffer.from(change(Buffer.from(bytes.subarray(end + 1))))
+    const head = { ...header, code: isSealed ? crc32(code) : header.code }
+    writeFileSync(codeFile(), Buffer.concat([Buffer.from(`${JSON.stringify(head)}\n`), code]))
+    const [before, changed] = [written(), readFileSync(codeFile())]
+    await saysHello()
+    expect(written()).not.toBe(before)
+    expect(readFileSync(codeFile()).equals(changed)).toBe(false)
+  })
+})
