@@ -10,7 +10,7 @@ import type { Context } from '../dispatch/context.js'
 import { readState } from '../dispatch/read-state.js'
 import { SessionStateError, SubstratError, shellWord } from '../errors.js'
 import { parseSshUrl, runOver, type SshPlace } from '../host/ssh.js'
-import { busyError } from '../session/session.js'
+import { busyError } from '../session/busy.js'
 import { type Moved, moveAgents } from './move-agents.js'
 
 export interface RemoteMove {

@@ -5,26 +5,17 @@
  * refused transition leaves nothing on disk. Listeners receive a record only after it is synced.
  */
 
-import { readableTime } from '../clock.js'
-import { SubstratError, shellWord } from '../errors.js'
+import { SubstratError } from '../errors.js'
 import { FORMAT } from '../format.js'
 import { limits } from '../limits.js'
 import type { Content } from '../schema/types.js'
 import { randomUuid } from '../start/random.js'
-import type {
-  Batch,
-  BlobReference,
-  Holder,
-  Lease,
-  LeaseDeadline,
-  Store,
-  TakeOptions,
-} from '../storage/store.js'
+import type { Batch, BlobReference, Lease, LeaseDeadline, Store, TakeOptions } from '../storage/store.js'
 import { type EncodedBatch, encodeBatch } from './batch.js'
+import { busyError } from './busy.js'
 import { isKeyIndexDue, rebuildKeyIndex, writeKeyIndex } from './key-index.js'
 import { load, recordAt, recordsFrom, withUsage } from './load.js'
 import { type OutboundRules, withOutbound } from './outbound.js'
-import { readableState } from './peek-state.js'
 import { readText } from './read.js'
 import type { NewRecord, SessionRecord } from './records.js'
 import { snapshotOf } from './snapshot.js'
@@ -284,25 +275,4 @@ export class Session {
     this.isClosed = true
     await this.lease.release()
   }
-}
-
-/** Names the holder: its pid, host and command, and when it took the lock. */
-export function busyError(store: Store, agentId: string): SubstratError {
-  const holder = store.holder(agentId)
-  const agent = readableState(store, agentId)?.name ?? agentId
-  return new SubstratError('LOCKED', `agent ${agent} is busy: ${describeHolder(holder)} holds it`, {
-    hint: `see what it is doing: substrat show ${shellWord(agent)}`,
-    facts: { agent_id: agentId, ...holderFacts(holder) },
-  })
-}
-
-function describeHolder(holder: Holder | undefined): string {
-  if (holder === undefined) return 'another process'
-  return `${holder.command}, pid ${holder.pid} on ${holder.host} since ${readableTime(holder.since)},`
-}
-
-function holderFacts(holder: Holder | undefined): Record<string, string | number> {
-  if (holder === undefined) return {}
-  const { pid, host, command, since } = holder
-  return { pid, host, command, since }
 }
