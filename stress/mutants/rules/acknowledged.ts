@@ -28,13 +28,13 @@ export const ACKNOWLEDGED: Mutant[] = [
   {
     name: 'listeners receive a record before it is fsynced',
     place: 'session/session.ts Session.appendEncoded',
-    edits: { 'expression:1': '@forOf:1\n@self' },
+    edits: { 'expression:1': '@{session/session.ts Session.appended|forOf:1}\n@self' },
     suites: ['session/session'],
   },
   {
     name: 'the state changes before its records are fsynced',
     place: 'session/session.ts Session.appendEncoded',
-    edits: { 'expression:1': '@expression:2\n@self' },
+    edits: { 'expression:1': '@{session/session.ts Session.appended|expression:1}\n@self' },
     suites: ['session/session'],
   },
   {
@@ -105,8 +105,8 @@ export const ACKNOWLEDGED: Mutant[] = [
     name: 'a reply is printed before its record is written',
     place: 'turn/drive.ts Turn.persist',
     edits: {
-      'expression:3':
-        "for (const each of @expression.arguments.0)\nif (each.kind === 'message.agent') process.stdout.write(String(each.content) + '\\n')\n@self",
+      'expression:2':
+        "for (const each of @expression.arguments.2)\nif (each.kind === 'message.agent') process.stdout.write(String(each.content) + '\\n')\n@self",
     },
     suites: ['turn/drive-model#a turn prints nothing'],
   },

@@ -52,8 +52,8 @@ export const DELIVERED_ONCE: Mutant[] = [
   },
   {
     name: 'delivery to a turn forgets delivered ids whose files still exist',
-    place: 'turn/drive.ts Turn.persist',
-    edits: { 'if:2': '' },
+    place: 'turn/append-step.ts syncBefore',
+    edits: { 'if:1': '' },
     suites: ['dispatch/visit'],
   },
   {

@@ -61,7 +61,7 @@ export const INTENT: Mutant[] = [
     name: 'a model is asked before the records of its turn are written',
     place: 'turn/drive.ts Turn.persist',
     edits: {
-      'expression:3':
+      'expression:2':
         "if (@property:2.key?.@{turn/drive.ts drive|binary:1.left.expression.property} === 'ask') setTimeout(() => @expression, 20)\nelse @self",
     },
     suites: ['turn/drive-model'],

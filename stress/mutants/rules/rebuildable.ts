@@ -152,8 +152,8 @@ export const REBUILDABLE: Mutant[] = [
   },
   {
     name: 'the inbox is not read again after a turn',
-    place: 'turn/drive.ts Turn.persist',
-    edits: { 'if:1': '' },
+    place: 'turn/append-step.ts appendEnd',
+    edits: { 'expression:1': '' },
     suites: ['dispatch/visit', 'dispatch/deliveries', 'mail/inbox', 'turn/drive-model'],
   },
   {
