@@ -1,14 +1,19 @@
 // npm run stress:kill -- [--commands send,'spawn*'] [--every 10] [--syscalls rename,fsync] [--nested 5] [--jobs 2] [--json FILE] [--list]
-// Kills each command before each of its file-changing system calls. Exits 1 if the contract is broken.
+// Kills each command before each of its file-changing system calls. With --postgres the homes are in a database, and commands
+// are killed at each of its calls. Exits 1 if the contract is broken.
 import { writeFileSync } from 'node:fs'
 import { availableParallelism } from 'node:os'
 import { parseArgs } from 'node:util'
+import { whyNoPostgres } from '../test/support/postgres.js'
+import { type Ground, InFiles } from './kill/ground.js'
+import { InPostgres } from './kill/in-postgres.js'
 import { coverage, describeViolation, headLine, moments, scenarioLine, summary } from './kill/report.js'
 import { whyNoStrace } from './kill/strace.js'
 import { pointsOf, prepareTemplate, sweep } from './kill/sweep.js'
-import type { ScenarioReport } from './kill/swept.js'
-import { scenariosOf } from './scenarios/all.js'
+import type { ScenarioReport, SweepOptions } from './kill/swept.js'
+import { leftOutBy, scenariosOf } from './scenarios/all.js'
 import type { Scenario } from './scenarios/scenario.js'
+import { Databases } from './support/databases.js'
 import { Lab } from './support/lab.js'
 import { countOf, everyNth, recordResult } from './support/result.mjs'
 
@@ -30,15 +35,16 @@ const { values } = parseArgs({
     list: { type: 'boolean', default: false },
     keep: { type: 'boolean', default: false },
     json: { type: 'string' },
+    postgres: { type: 'boolean', default: false },
   },
 })
 
-const why = whyNoStrace()
+const why = values.postgres ? whyNoPostgres() : whyNoStrace()
 if (why !== undefined) {
   console.log(`skipped: ${why}`)
   process.exit(0)
 }
-const SCENARIOS = scenariosOf('kill')
+const SCENARIOS = scenariosOf(values.postgres ? 'postgres' : 'kill')
 const words = values.commands?.split(',')
 const chosen = SCENARIOS.filter(({ name }) => words?.some((word) => isOf(name, word)) ?? true)
 if (chosen.length === 0) {
@@ -47,16 +53,22 @@ if (chosen.length === 0) {
 }
 const lab = Lab.open()
 for (const signal of ['SIGINT', 'SIGTERM'] as const) process.once(signal, () => end(130))
+let databases: Databases | undefined
+let notRun = 0
 try {
   await lab.warm()
+  databases = values.postgres ? new Databases(lab) : undefined
+  const ground = databases === undefined ? new InFiles(lab) : new InPostgres(lab, databases)
+  if (values.list && values.postgres)
+    for (const [name, reason] of leftOutBy('postgres')) console.log(`${name}: ${reason}`)
   const reports: ScenarioReport[] = []
   if (!values.list) console.log(headLine())
   for (const scenario of chosen) {
     if (values.list) {
-      console.log((await listPoints(lab, scenario)).join('\n'))
+      console.log((await listPoints(ground, scenario)).join('\n'))
       continue
     }
-    const report = await sweep(lab, scenario, {
+    const report = await tried(ground, scenario, {
       every: Number(values.every),
       syscalls: values.syscalls?.split(','),
       nestedEvery: values['nested-point'] === undefined ? Number(values.nested) : 1,
@@ -66,22 +78,25 @@ try {
       nestedPoint: pointOf(values['nested-point']),
       keep: values.keep,
     })
+    if (report === undefined) continue
     reports.push(report)
     console.log(scenarioLine(report))
     if (report.violations.length > 0) console.log(firstOf(report.violations.map(describeViolation)))
   }
-  if (!values.list) console.log(`\n${summary(reports)}\n\n${coverage(reports)}\n\n${moments(reports)}`)
+  if (!values.list) console.log(`\n${summary(reports)}\n\n${coverage(reports)}`)
+  if (!values.list && !values.postgres) console.log(`\n${moments(reports)}`)
   if (values.json !== undefined) writeFileSync(values.json, `${JSON.stringify(reports, null, 2)}\n`)
   const calls = everyNth(Number(values.every), 'call')
   const states = Number(values.nested) === 0 ? 'no state' : everyNth(Number(values.nested), 'state')
   recordResult({
-    lab: 'kill-sweep',
+    lab: values.postgres ? 'kill-postgres' : 'kill-sweep',
     sample: `${calls} of ${countOf(chosen.length, SCENARIOS.length, 'scenarios')}; recovery from ${states}`,
     cases: reports.reduce((sum, { killed, nestedKilled }) => sum + killed + nestedKilled, 0),
-    violations: reports.flatMap(({ violations }) => violations).length,
+    violations: notRun + reports.flatMap(({ violations }) => violations).length,
   })
   if (reports.some(({ violations }) => violations.length > 0)) process.exitCode = 1
 } finally {
+  databases?.close()
   if (values.keep) console.log(`kept: ${lab.root}`)
   else lab.close()
 }
@@ -94,13 +109,30 @@ function firstOf(sentences: string[]): string {
 }
 
 function end(code: number): never {
+  databases?.close()
   lab.close()
   process.exit(code)
 }
 
-async function listPoints(lab: Lab, scenario: Scenario): Promise<string[]> {
-  const template = await prepareTemplate(lab, scenario)
-  const points = await pointsOf(lab, template)
+/** A scenario that does not run is a failure, and the others run nevertheless. */
+async function tried(
+  ground: Ground,
+  scenario: Scenario,
+  options: SweepOptions,
+): Promise<ScenarioReport | undefined> {
+  try {
+    return await sweep(ground, scenario, options)
+  } catch (error) {
+    console.log(`${scenario.name} does not run: ${error}`)
+    notRun += 1
+    process.exitCode = 1
+    return undefined
+  }
+}
+
+async function listPoints(ground: Ground, scenario: Scenario): Promise<string[]> {
+  const template = await prepareTemplate(ground, scenario)
+  const points = await pointsOf(ground, template)
   template.stage.end()
   return points.map(({ syscall, n, what, named = '' }) => `${scenario.name} ${syscall}:${n} ${what} ${named}`)
 }

@@ -8,23 +8,37 @@
  */
 import { createHash } from 'node:crypto'
 import { existsSync, lstatSync, readdirSync, readFileSync } from 'node:fs'
-import { basename, dirname, join, relative } from 'node:path'
-import type { Ended } from '../support/lab.js'
+import { basename, join, relative } from 'node:path'
+import { type Ended, namesBeside, pathBeside } from '../support/lab.js'
 
-export function digestOfLeft(home: string, { code, stdout, stderr }: Ended, known: Set<string>): string {
+export function digestOfLeft(home: string, told: Ended, known: Set<string>): string {
+  const texts = entriesBelow(home)
+    .filter(isState)
+    .map((file) => `${relative(home, file)} ${contentOf(file)}`)
+  return digestOfTexts(home, texts, told, known)
+}
+
+/** The same for any home: `texts` are its content. */
+export function digestOfTexts(
+  home: string,
+  texts: string[],
+  { code, stdout, stderr }: Ended,
+  known: Set<string>,
+): string {
   const steady = (text: string): string => withoutChance(text, home, known)
-  const files = [...entriesBelow(home).filter(isState), ...filesBeside(home)].map((file) => {
-    const name = steady(relative(dirname(home), file).replace(basename(home), 'home'))
-    return `${name} ${steady(contentOf(file))}`
-  })
+  const beside = namesBeside(home).map((name) => `.${name} ${contentOf(pathBeside(home, name))}`)
+  const state = [...texts, ...beside].map(steady).sort()
   return createHash('sha256')
-    .update(JSON.stringify([code, steady(stdout), steady(stderr), files.sort()]))
+    .update(JSON.stringify([code, steady(stdout), steady(stderr), state]))
     .digest('hex')
 }
 
 /** The ids that are the same in all runs. */
 export function idsIn(template: string): Set<string> {
-  const texts = entriesBelow(template).map((file) => file + contentOf(file))
+  return idsInTexts(entriesBelow(template).map((file) => file + contentOf(file)))
+}
+
+export function idsInTexts(texts: string[]): Set<string> {
   return new Set(texts.flatMap((text) => text.match(ID) ?? []))
 }
 
@@ -50,11 +64,6 @@ function isState(file: string): boolean {
 function contentOf(file: string): string {
   // The holder named in a lock file is only for people.
   return lstatSync(file).isFile() && basename(file) !== 'lock' ? readFileSync(file, 'latin1') : ''
-}
-
-function filesBeside(home: string): string[] {
-  const names = readdirSync(dirname(home)).filter((name) => name.startsWith(`${basename(home)}.`))
-  return names.map((name) => join(dirname(home), name))
 }
 
 /** Includes directories: a kill may come before the first file in one. */

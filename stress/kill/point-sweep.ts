@@ -3,11 +3,10 @@ import { setTimeout as sleep } from 'node:timers/promises'
 import { processesWith } from '../../test/support/processes.js'
 import { type Crash, goOn, mayGo, ORDERS, type Order, RECOVER, rightAfter } from '../scenarios/contract.js'
 import { audit, HomeView } from '../support/home-view.js'
-import type { Ended } from '../support/lab.js'
+import { type Ended, pathBeside } from '../support/lab.js'
 import { type Broken, nothingRewritten } from '../support/promises.js'
-import { digestOfLeft } from './left.js'
 import { answerOf } from './process-stage.js'
-import { type KillPoint, recordPoints, runKilled } from './strace.js'
+import type { KillPoint } from './strace.js'
 import type { Sweep } from './swept.js'
 
 /** How long to wait for programs that survive the kill, if they end by themselves. */
@@ -20,13 +19,13 @@ export class PointSweep {
   ) {}
 
   async run(): Promise<void> {
-    const { lab, template, report, options } = this.shared
-    const home = lab.copyHome(template.stage.home)
+    const { ground, template, before, report, options } = this.shared
+    const home = await ground.copy(template.stage.home)
     const told = await this.kill(home)
     if (told.signal === 'SIGKILL') this.count()
     this.note(rightAfter(this.crash(told, 1), home))
-    this.note(this.isOnlyLonger(template.stage.home, home))
-    if (this.isNew(home, told, 1)) {
+    this.note(this.isOnlyLonger(before, home))
+    if (await this.isNew(home, told, 1)) {
       report.states += 1
       // The first state has no changes yet.
       const { nestedEvery } = options
@@ -34,7 +33,7 @@ export class PointSweep {
         await this.sweepRecovery(home, told)
       await this.goOnInEachOrder(home, told)
     }
-    this.remove(home)
+    await this.remove(home)
   }
 
   private crash(told: Ended, crashes: number): Crash {
@@ -42,9 +41,9 @@ export class PointSweep {
     return { scenario, facts, crashes, told: { ...answerOf(told), lab: 'kill' } }
   }
 
-  private isOnlyLonger(before: string, after: string): Broken {
+  private isOnlyLonger(before: HomeView, after: string): Broken {
     const { scenario } = this.shared.template
-    return nothingRewritten(HomeView.read(before), HomeView.read(after), mayGo(scenario, 'kill'))
+    return nothingRewritten(before, HomeView.read(after), mayGo(scenario, 'kill'))
   }
 
   private count(): void {
@@ -56,57 +55,58 @@ export class PointSweep {
   }
 
   private async kill(home: string): Promise<Ended> {
-    const { lab, template } = this.shared
+    const { ground, template } = this.shared
     const { scenario, stage, command } = template
     const release = await scenario.meanwhile?.(stage.at(home))
-    const told = await runKilled(lab, home, command, this.point)
+    const told = await ground.kill(home, command, this.point)
     await release?.()
     if (scenario.programs === 'short') await programsOf(home)
     return told
   }
 
   /** Whether no other kill left the same state. If programs survive, each kill counts as a state of its own. */
-  private isNew(home: string, told: Ended, kills: number): boolean {
-    const { template, seen, known, options } = this.shared
+  private async isNew(home: string, told: Ended, kills: number): Promise<boolean> {
+    const { ground, template, seen, known, options } = this.shared
     if (template.scenario.programs === 'long' || options.isUnmerged === true) return true
-    const digest = `${kills} ${digestOfLeft(home, told, known)}`
+    const digest = `${kills} ${await ground.digest(home, told, known)}`
     const isNew = !seen.has(digest)
     seen.add(digest)
     return isNew
   }
 
   private async goOnInEachOrder(home: string, told: Ended, nested?: KillPoint): Promise<void> {
-    const { lab, template } = this.shared
+    const { ground, template } = this.shared
     for (const order of ORDERS) {
-      const copy = lab.copyHome(home)
+      const copy = await ground.copy(home)
       const crash = this.crash(told, nested === undefined ? 1 : 2)
       this.note(await goOn(template.stage.at(copy), crash, order), { order, nested })
-      this.remove(copy)
+      await this.remove(copy)
     }
   }
 
   private async sweepRecovery(home: string, told: Ended): Promise<void> {
-    const { lab, options, report, template } = this.shared
+    const { ground, options, report, template } = this.shared
     const { scenario } = template
-    const copy = lab.copyHome(home)
+    const before = HomeView.read(home)
+    const copy = await ground.copy(home)
     const command = { ...template.command, argv: RECOVER, syscalls: [] }
-    const { points } = await recordPoints(lab, copy, command)
-    this.remove(copy)
+    const { points } = await ground.record(copy, command)
+    await this.remove(copy)
     const { nestedPoint, nestedSyscalls } = options
     const chosen = points.filter(({ syscall }) => nestedSyscalls?.includes(syscall) ?? true)
     for (const nested of nestedPoint === undefined ? chosen : [{ ...nestedPoint, what: '' }]) {
       report.nestedPoints += 1
-      const again = lab.copyHome(home)
-      const ended = await runKilled(lab, again, command, nested)
+      const again = await ground.copy(home)
+      const ended = await ground.kill(again, command, nested)
       if (scenario.programs === 'short') await programsOf(again)
       if (ended.signal === 'SIGKILL') report.nestedKilled += 1
       if (scenario.isDamaged !== true) this.note(audit(again, false), { nested })
-      this.note(this.isOnlyLonger(home, again), { nested })
-      if (this.isNew(again, told, 2)) {
+      this.note(this.isOnlyLonger(before, again), { nested })
+      if (await this.isNew(again, told, 2)) {
         report.nestedStates += 1
         await this.goOnInEachOrder(again, told, nested)
       }
-      this.remove(again)
+      await this.remove(again)
     }
   }
 
@@ -124,12 +124,13 @@ export class PointSweep {
     }
   }
 
-  private remove(home: string): void {
-    if (this.shared.options.keep !== true) this.shared.lab.removeHome(home)
+  private async remove(home: string): Promise<void> {
+    if (this.shared.options.keep !== true) await this.shared.ground.remove(home)
   }
 }
 
 async function programsOf(home: string): Promise<void> {
   const until = performance.now() + PROGRAMS_MS_MAX
-  while (processesWith(`SUBSTRAT_HOME=${home}`).length > 0 && performance.now() < until) await sleep(5)
+  while (processesWith(`SUBSTRAT_LAB_BESIDE=${pathBeside(home, '')}`).length > 0 && performance.now() < until)
+    await sleep(5)
 }

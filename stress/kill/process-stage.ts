@@ -2,20 +2,8 @@
 import { mkdirSync, rmSync, writeFileSync } from 'node:fs'
 import { join } from 'node:path'
 import type { Answer, Stage, Step } from '../scenarios/stage.js'
-import type { Ended, Lab } from '../support/lab.js'
-import { recordPoints, runKilled } from './strace.js'
-
-const LOG = /^agents\/<id>\/events\.jsonl$/
-
-/** The system call that begins each step, and its file. */
-const CALLS: Record<Step, [syscall: RegExp, what: RegExp]> = {
-  'log.append': [/^pwrite64$/, LOG],
-  'log.sync': [/^fdatasync$/, LOG],
-  'mail.remove': [/^unlink/, /^agents\/<id>\/inbox\//],
-  'remove.tree': [/^(unlink|unlinkat|rmdir)$/, /^agents\/\.\w+-<id>/],
-  'spawn.rename': [/^rename/, /^agents\/\.spawn-<id>$/],
-  'spawn.sync_agents': [/^fsync$/, /^agents$/],
-}
+import type { Ended } from '../support/lab.js'
+import type { Ground } from './ground.js'
 
 let scripts = 0
 
@@ -26,22 +14,22 @@ export class ProcessStage implements Stage {
   readonly thinkingMs = 1500
 
   constructor(
-    private readonly processes: Lab,
+    private readonly ground: Ground,
     readonly home: string,
     private readonly env: Record<string, string>,
     private readonly ends: (() => void)[] = [],
   ) {
-    this.root = processes.root
-    this.workspace = processes.workspace
+    this.root = ground.lab.root
+    this.workspace = ground.lab.workspace
   }
 
   /** The same scenario on another home. */
   at(home: string): ProcessStage {
-    return new ProcessStage(this.processes, home, this.env, this.ends)
+    return new ProcessStage(this.ground, home, this.env, this.ends)
   }
 
   async run(argv: string[]): Promise<Answer> {
-    return answerOf(await this.processes.run(this.home, argv, { env: this.env }))
+    return answerOf(await this.ground.lab.run(this.home, argv, { env: this.env }))
   }
 
   async do(...argv: string[]): Promise<string> {
@@ -51,21 +39,20 @@ export class ProcessStage implements Stage {
   }
 
   async killedBefore(step: Step, n: number, argv: string[]): Promise<void> {
-    const { processes, home, env } = this
+    const { ground, home, env } = this
     // The first run of a command writes its compile cache. Killed runs do not.
-    await this.onCopy((copy) => processes.start(copy, argv, { env }).ended)
-    const { points } = await this.onCopy((copy) => recordPoints(processes, copy, { argv, env }))
-    const [syscall, what] = CALLS[step]
-    const found = points.filter((point) => syscall.test(point.syscall) && what.test(point.what))[n - 1]
-    const killed = found && (await runKilled(processes, home, { argv, env }, found))
+    await this.onCopy((copy) => ground.lab.start(copy, argv, { env }).ended)
+    const { points } = await this.onCopy((copy) => ground.record(copy, { argv, env }))
+    const found = points.filter((point) => ground.begins(step, point))[n - 1]
+    const killed = found && (await ground.kill(home, { argv, env }, found))
     if (killed?.signal !== 'SIGKILL')
       throw new Error(`substrat ${argv.join(' ')} has no step ${n} of kind ${step} to die before`)
   }
 
   private async onCopy<T>(work: (copy: string) => Promise<T>): Promise<T> {
-    const copy = this.processes.copyHome(this.home)
+    const copy = await this.ground.copy(this.home)
     const result = await work(copy)
-    this.processes.removeHome(copy)
+    await this.ground.remove(copy)
     return result
   }
 
@@ -89,6 +76,10 @@ export class ProcessStage implements Stage {
 
   async usePlugin(directory: string): Promise<void> {
     await this.do('plugins', 'link', directory)
+  }
+
+  becomeAnother(): Promise<void> {
+    return this.ground.becomeAnother(this.home)
   }
 
   boot(): void {

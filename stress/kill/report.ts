@@ -68,12 +68,14 @@ function sumOf(reports: ScenarioReport[], of: (report: ScenarioReport) => number
 export function describeViolation({ scenario, point, nested, order, broken }: Violation): string {
   const where = ({ syscall, n, what }: Violation['point']): string => `${syscall} ${n}${what && ` (${what})`}`
   const recovery = nested === undefined ? '' : `, recovery killed before ${where(nested)}`
+  const isInPostgres = /^un(sent|answered)$/.test(point.syscall)
   const flags = [
+    isInPostgres ? '--postgres ' : '',
     `--commands ${scenario} --point ${point.syscall}:${point.n}`,
     nested === undefined ? '' : ` --nested-point ${nested.syscall}:${nested.n}`,
   ]
   return [
-    `${scenario} killed before ${where(point)}${recovery}${order === undefined ? '' : `; ${order}`}`,
+    `${scenario} killed ${isInPostgres ? 'at' : 'before'} ${where(point)}${recovery}${order === undefined ? '' : `; ${order}`}`,
     `  must hold: ${broken}`,
     `  again: npm run stress:kill -- ${flags.join('')}`,
   ].join('\n')

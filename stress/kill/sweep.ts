@@ -4,22 +4,26 @@
  */
 
 import { envOf, type Scenario, wordsOf } from '../scenarios/scenario.js'
-import type { Lab } from '../support/lab.js'
-import { idsIn } from './left.js'
-import { namePoints } from './named.js'
+import { HomeView } from '../support/home-view.js'
+import type { Ground } from './ground.js'
 import { PointSweep } from './point-sweep.js'
 import { ProcessStage } from './process-stage.js'
-import { type KillPoint, recordPoints } from './strace.js'
+import type { KillPoint } from './strace.js'
 import type { ScenarioReport, Sweep, SweepOptions, Template } from './swept.js'
 
-export async function sweep(lab: Lab, scenario: Scenario, options: SweepOptions): Promise<ScenarioReport> {
+export async function sweep(
+  ground: Ground,
+  scenario: Scenario,
+  options: SweepOptions,
+): Promise<ScenarioReport> {
   const start = performance.now()
-  const template = await prepareTemplate(lab, scenario)
+  const template = await prepareTemplate(ground, scenario)
   const { home } = template.stage
   try {
-    const points = await choosePoints(lab, template, options)
+    const points = await choosePoints(ground, template, options)
     const report = newReport(scenario, points)
-    const shared: Sweep = { ...{ lab, template, options, report }, known: idsIn(home), seen: new Set() }
+    const [before, known] = [HomeView.read(home), await ground.idsIn(home)]
+    const shared: Sweep = { ...{ ground, template, before, options, report }, known, seen: new Set() }
     await inParallel(options.jobs, points, async (point) => {
       if (options.stops !== true || report.violations.length === 0) await new PointSweep(shared, point).run()
     })
@@ -27,14 +31,14 @@ export async function sweep(lab: Lab, scenario: Scenario, options: SweepOptions)
     return report
   } finally {
     template.stage.end()
-    if (options.keep !== true) lab.removeHome(home)
+    if (options.keep !== true) await ground.remove(home)
   }
 }
 
 /** Prepares the home that each run starts from. */
-export async function prepareTemplate(lab: Lab, scenario: Scenario): Promise<Template> {
-  const env = envOf(scenario, lab.root)
-  const stage = new ProcessStage(lab, lab.newHome(), env)
+export async function prepareTemplate(ground: Ground, scenario: Scenario): Promise<Template> {
+  const env = envOf(scenario, ground.lab.root)
+  const stage = new ProcessStage(ground, await ground.newHome(), env)
   const facts = (await scenario.prepare(stage)) ?? {}
   const command = { argv: wordsOf(scenario.argv, facts), env, syscalls: scenario.kill?.syscalls ?? [] }
   return { scenario, stage, facts, command }
@@ -46,40 +50,39 @@ function newReport({ name }: Scenario, points: KillPoint[]): ScenarioReport {
 }
 
 async function choosePoints(
-  lab: Lab,
+  ground: Ground,
   template: Template,
   { every, syscalls, point }: SweepOptions,
 ): Promise<KillPoint[]> {
   if (point !== undefined) return [{ ...point, what: '' }]
-  const all = await pointsOf(lab, template)
+  const all = await pointsOf(ground, template)
   const chosen = all.filter(({ syscall }) => syscalls?.includes(syscall) ?? true)
   return chosen.filter((_, index) => index % every === 0)
 }
 
 /** Every kill point of the command, from one run without a kill. */
-export async function pointsOf(lab: Lab, template: Template): Promise<KillPoint[]> {
-  const { name, exit = 0, kill } = template.scenario
+export async function pointsOf(ground: Ground, template: Template): Promise<KillPoint[]> {
+  const { name, exit = 0 } = template.scenario
   const { command } = template
   // The first run of a command writes its compile cache. Killed runs do not.
-  await onCopy(lab, template, (home) => lab.start(home, command.argv, command).ended)
-  const { points, ended } = await onCopy(lab, template, (home) => recordPoints(lab, home, command))
+  await onCopy(ground, template, (home) => ground.lab.start(home, command.argv, command).ended)
+  const { points, ended } = await onCopy(ground, template, (home) => ground.record(home, command))
   // Otherwise the sweep would test a command that is refused.
   if (![exit].flat().includes(ended.code as number))
     throw new Error(`${name} exits ${ended.code}, not ${exit}: ${ended.stderr}`)
-  const named = namePoints(name, points)
-  return kill?.isMomentOnly === true ? named.filter((point) => point.named !== undefined) : named
+  return ground.pointsOf(template.scenario, points)
 }
 
 async function onCopy<T>(
-  lab: Lab,
+  ground: Ground,
   { scenario, stage }: Template,
   work: (home: string) => Promise<T>,
 ): Promise<T> {
-  const home = lab.copyHome(stage.home)
+  const home = await ground.copy(stage.home)
   const release = await scenario.meanwhile?.(stage.at(home))
   const result = await work(home)
   await release?.()
-  lab.removeHome(home)
+  await ground.remove(home)
   return result
 }
 

@@ -3,7 +3,8 @@
 import type { Order } from '../scenarios/contract.js'
 import type { Scenario } from '../scenarios/scenario.js'
 import type { Facts } from '../scenarios/stage.js'
-import type { Lab } from '../support/lab.js'
+import type { HomeView } from '../support/home-view.js'
+import type { Ground } from './ground.js'
 import type { ProcessStage } from './process-stage.js'
 import type { Command, KillPoint } from './strace.js'
 
@@ -65,8 +66,10 @@ export interface Template {
 
 /** The data that all points of a scenario share. */
 export interface Sweep {
-  lab: Lab
+  ground: Ground
   template: Template
+  /** The home that each run starts from. */
+  before: HomeView
   /** Ids that are the same in all runs. */
   known: Set<string>
   options: SweepOptions

@@ -1,6 +1,7 @@
 /** Runs a scenario with processes of the machine. */
 import { mkdirSync, readFileSync, writeFileSync } from 'node:fs'
 import { join } from 'node:path'
+import { homeFileOfAnother } from '../scenarios/homes.js'
 import type { Answer, LabName, Stage, Step } from '../scenarios/stage.js'
 import { usePlugin } from './commands.js'
 import type { Machine } from './machine.js'
@@ -99,6 +100,11 @@ export class MachineStage implements Stage {
   async usePlugin(directory: string): Promise<void> {
     const pjson = JSON.parse(readFileSync(join(directory, 'package.json'), 'utf8'))
     await usePlugin({ name: pjson.name, version: pjson.version, root: directory, pjson })
+  }
+
+  async becomeAnother(): Promise<void> {
+    const file = join(this.home, 'home.json')
+    this.put(file, homeFileOfAnother(file))
   }
 
   boot(): void {

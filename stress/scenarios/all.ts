@@ -10,7 +10,7 @@ import { MENDING } from './mending.js'
 import { MOVES } from './moves.js'
 import { OUTBOUND } from './outbound.js'
 import { RECOVER_ALL } from './recover.js'
-import type { Scenario } from './scenario.js'
+import { onlyInFiles, type Scenario } from './scenario.js'
 import { SEND } from './send.js'
 import { SETTINGS } from './settings.js'
 import { SPAWN } from './spawn.js'
@@ -22,10 +22,12 @@ import { UPGRADE } from './upgrade.js'
 import { UPGRADE_WAITS } from './upgrade-waits.js'
 import { WAITS } from './waits.js'
 
+const FORMAT_1 = 'every home of format 1 is in files'
+
 const SCENARIOS: Scenario[] = [
   ...SPAWN,
   ...SEND,
-  ...KEYS,
+  ...onlyInFiles('it writes thousands of turns into the file of the log', KEYS),
   ...INFERENCE,
   ...TOOLS,
   ...MAIL,
@@ -37,16 +39,21 @@ const SCENARIOS: Scenario[] = [
   ...TREE,
   ...MOVES,
   ...SETTINGS,
-  ...MENDING,
+  ...onlyInFiles('doctor repairs files; a database has the repairs of its server', MENDING),
   ...OUTBOUND,
   ...CHANNEL,
-  ...UPGRADE,
-  ...UPGRADE_WAITS,
+  ...onlyInFiles(FORMAT_1, UPGRADE),
+  ...onlyInFiles(FORMAT_1, UPGRADE_WAITS),
 ]
 
 /** The scenarios that the lab runs. */
-export function scenariosOf(lab: LabName): Scenario[] {
+export function scenariosOf(lab: LabName | 'postgres'): Scenario[] {
   return SCENARIOS.filter(({ not }) => not?.[lab] === undefined)
+}
+
+/** The scenarios that the lab leaves out, with the reason. */
+export function leftOutBy(lab: LabName | 'postgres'): [name: string, reason: string][] {
+  return SCENARIOS.flatMap(({ name, not }) => (not?.[lab] === undefined ? [] : [[name, not[lab]]]))
 }
 
 export function scenarioOf(name: string): Scenario {

@@ -33,7 +33,8 @@ module.exports = {
       return { messages, cursor: String(from + messages.length) }
     },
     async send({ idempotencyId: id, thread, text }) {
-      appendFileSync(process.env.SUBSTRAT_HOME + '.outside', JSON.stringify({ id, thread, text }) + '\\n')
+      const beside = process.env.SUBSTRAT_LAB_BESIDE ?? process.env.SUBSTRAT_HOME + '.'
+      appendFileSync(beside + 'outside', JSON.stringify({ id, thread, text }) + '\\n')
       return {}
     },
     async close() {},

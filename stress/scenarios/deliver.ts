@@ -10,6 +10,8 @@ import type { Scenario } from './scenario.js'
 
 const TASK = { from: 'lead', to: 'kid', content: 'task', answer: 'kid did it' }
 
+const CONSTANT = 'the bound is a constant of the built program: only code within this process can lower it'
+
 export const DELIVER: Scenario[] = [
   deliverScenario('deliver', ['deliver', 'kid']),
   deliverScenario('deliver-all', ['deliver', '--all']),
@@ -89,7 +91,7 @@ function besideScenario(): Scenario {
     home.agent(name)?.records.filter(({ kind }) => kind === 'run.completed').length === 2
   return {
     name: 'deliver-beside',
-    not: { kill: why, faults: why },
+    not: { kill: why, faults: why, postgres: why },
     argv: ['deliver', 'a', '--json'],
     beside: ['deliver', 'b', '--json'],
     async prepare(stage) {
@@ -125,7 +127,7 @@ function forgetScenario(): Scenario {
   const argv = ['deliver', '--all']
   return {
     name: 'deliver-forgetting',
-    not: { kill: 'the bound is a constant of the built program: only code within this process can lower it' },
+    not: { kill: CONSTANT, postgres: CONSTANT },
     argv,
     async prepare(stage) {
       const usual = limits.deliveredIdsKeptMin

@@ -11,6 +11,8 @@ import { openForRead } from '../../src/session/load.js'
 import type { State } from '../../src/session/state.js'
 import { FileStore } from '../../src/storage/file-store.js'
 import { frame } from '../../src/storage/log/frame.js'
+import { openHome } from '../../src/storage/open.js'
+import type { Store } from '../../src/storage/store.js'
 import { resolveAgent } from '../../src/tree/names.js'
 import type { ScriptedEntry, ScriptedTool } from '../turns/agent.js'
 import type { Scenario } from './scenario.js'
@@ -61,6 +63,12 @@ export function makeFlockHome(home: string): void {
   writeFileSync(join(home, 'home.json'), frame(facts), { mode: 0o600 })
 }
 
+/** The bytes of home.json with another id. */
+export function homeFileOfAnother(path: string): Buffer {
+  const { crc: _, ...facts } = JSON.parse(readFileSync(path, 'utf8')) as HomeFacts & { crc: string }
+  return Buffer.from(frame({ ...facts, home_id: randomUUID() }))
+}
+
 /** Copies a home that an earlier program made, in steps on the disk that the labs can see. `empty`: directories to add. */
 export async function copyHomeIn(stage: Stage, source: string, empty: string[] = []): Promise<undefined> {
   const entries = readdirSync(source, { recursive: true, withFileTypes: true })
@@ -105,10 +113,11 @@ export async function untilAsked({ home }: Stage, name: string, isOver = () => f
 }
 
 export function stateOf(home: string, name: string): State {
-  const store = FileStore.openForRead(home) as FileStore
+  const store = openHome(home) as Store
   return openForRead(store, resolveAgent(store, name))?.state as State
 }
 
+/** The file of the log. */
 export function logOf(home: string, name: string): string {
   const store = FileStore.openForRead(home) as FileStore
   return store.local.logPath(resolveAgent(store, name))

@@ -5,7 +5,7 @@ import { dirname, join } from 'node:path'
 import { bootId, ownIdentity } from '../../src/host/identity.js'
 import { digestOf } from '../../src/session/ids.js'
 import { openForAppend, type Session } from '../../src/session/session.js'
-import { FileStore } from '../../src/storage/file-store.js'
+import { openOrCreateHome } from '../../src/storage/open.js'
 import { resolveAgent } from '../../src/tree/names.js'
 import { reply } from '../../src/turn/step/records.js'
 import { step } from '../../src/turn/step/step.js'
@@ -119,7 +119,7 @@ function resultOfShell(session: Session) {
 /** Leaves the marker and writes no snapshot, as after a kill. */
 function leaveUnclean(stage: Stage, name: string, work: (session: Session) => void): Promise<void> {
   return stage.act(async () => {
-    const store = FileStore.openForWrite(stage.home)
+    const store = openOrCreateHome(stage.home)
     const session = await openForAppend(store, resolveAgent(store, name), { command: 'stress', waitMs: 0 })
     work(session)
     await session.abandon()

@@ -10,7 +10,7 @@ import type { Scenario } from './scenario.js'
 import type { Stage } from './stage.js'
 
 /** The events that targets have taken are in a file beside the home: no crash takes them back. */
-const OUTSIDE = '"$SUBSTRAT_HOME.outside"'
+const OUTSIDE = `"\${SUBSTRAT_LAB_BESIDE:-$SUBSTRAT_HOME.}outside"`
 const ON = ['completed', 'interrupted', 'failed', 'waiting']
 
 const TAKES = { name: 'takes', on: ON, run: ['sh', '-c', `cat >> ${OUTSIDE}`] }

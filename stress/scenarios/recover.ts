@@ -5,11 +5,21 @@ import { EXEC, leaveAsked, stateOf, withAgent, withFamily, withScript } from './
 import { KILLED } from './killed.js'
 import { leaveDeliveredAndPending, leaveOpen, type OpenRow, tear } from './left-open.js'
 import { answeredByMail, effectsOf, exits } from './promises.js'
-import type { Scenario } from './scenario.js'
+import { onlyInFiles, type Scenario } from './scenario.js'
 import type { Stage } from './stage.js'
 
+const OPEN = { B: 'exec', C: 'scripted', G: 'exec', J: 'exec' } as const
+const PART = 'a part of recover'
+const NO_REBOOT = 'real processes cannot restart the kernel'
+
 export const RECOVER_ALL: Scenario[] = [
-  recoverScenario('recover', { B: 'exec', C: 'scripted', G: 'exec', J: 'exec' }, { torn: true }),
+  ...onlyInFiles('a part of its home is a torn file; recover-programs has the rest', [
+    recoverScenario('recover', OPEN, { torn: true }),
+  ]),
+  {
+    ...recoverScenario('recover-programs', OPEN),
+    not: { kill: PART, powercut: PART, faults: PART },
+  },
   recoverScenario('recover-tools', { D: 'scripted', E: 'scripted', 'E reading': 'scripted', F: 'scripted' }),
   recoverScenario('recover-waits', { H: 'scripted', H2: 'scripted', I: 'scripted' }),
   recoveringAChild(),
@@ -203,7 +213,7 @@ function recoveringAtBoot(): Scenario {
   const argv = ['recover', '--all', '--continue', 'all']
   return {
     name: 'recover-boot',
-    not: { kill: 'real processes cannot restart the kernel' },
+    not: { kill: NO_REBOOT, postgres: NO_REBOOT },
     argv,
     async prepare(stage) {
       await withAgent(stage)

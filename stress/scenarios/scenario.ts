@@ -25,8 +25,8 @@ export interface Act {
 export interface Scenario {
   /** Begins with the name of its command. */
   name: string
-  /** The labs that leave it out, each with the reason. */
-  not?: Partial<Record<LabName, string>>
+  /** The labs that leave it out, each with the reason. `postgres`: the kill sweep of homes in PostgreSQL. */
+  not?: Partial<Record<LabName | 'postgres', string>>
   argv: Words
   env?: Record<string, string> | ((root: string) => Record<string, string>)
   /** Prepares the home that each run starts from. Does nothing if the command itself creates the home. */
@@ -89,4 +89,9 @@ export function wordsOf(words: Words, facts: Facts, told?: Told): string[] {
 
 export function envOf({ env = {} }: Scenario, root: string): Record<string, string> {
   return typeof env === 'function' ? env(root) : env
+}
+
+/** The scenarios, without the kill sweep of homes in PostgreSQL. */
+export function onlyInFiles(reason: string, scenarios: Scenario[]): Scenario[] {
+  return scenarios.map((scenario) => ({ ...scenario, not: { ...scenario.not, postgres: reason } }))
 }

@@ -1,5 +1,5 @@
 /** A message is delivered once and answered once. A printed reply is in the log. */
-import { FileStore } from '../../src/storage/file-store.js'
+import { openOrCreateHome } from '../../src/storage/open.js'
 import { resolveAgent } from '../../src/tree/names.js'
 import type { HomeView } from '../support/home-view.js'
 import {
@@ -13,7 +13,7 @@ import {
 import { EXEC, LARGE, leaveAsked, makeFlockHome, withAgent, withScript } from './homes.js'
 import { tear } from './left-open.js'
 import { answeredByMail, exits, notifiedOnce, queuedIsKept } from './promises.js'
-import type { Scenario, Told } from './scenario.js'
+import { onlyInFiles, type Scenario, type Told } from './scenario.js'
 import type { Stage } from './stage.js'
 
 export const SEND: Scenario[] = [
@@ -35,6 +35,7 @@ export const SEND: Scenario[] = [
     not: {
       powercut: 'the kind of the lock changes no file: the disks are those of send-key',
       faults: 'the kind of the lock changes no file: the steps are those of send-key',
+      postgres: 'a database has leases, and no locks of files',
     },
   },
   sendScenario('send-after-kill', ['--key', 'k', 'hello'], {
@@ -46,37 +47,39 @@ export const SEND: Scenario[] = [
     // After three kills the turn is left to the operator. A send of another message then continues without it.
     always: (home) => takenOnceOrLeft(home.agent('a'), 'interrupted', 'echo: interrupted'),
   }),
-  sendScenario('send-after-tear', ['--key', 'k', 'hello'], {
-    prepare: async (stage) => {
-      await withAgent(stage)
-      await tear(stage, 'a')
-      return undefined
-    },
-  }),
-  // The acknowledged data may be only in the page cache: the writer died before its fsync.
-  sendScenario('send-after-unsynced', ['--key', 'k', 'hello'], {
-    prepare: (stage) => leaveUnsynced(stage, 1, ['--key', 'k', 'hello']),
-    wasKilled: true,
-  }),
-  sendScenario('send-key-unsynced', ['--key', 'k', 'hello'], {
-    prepare: (stage) => leaveUnsynced(stage, 2, ['--key', 'k', 'hello']),
-  }),
-  sendScenario('send-plain-unsynced', ['hello'], {
-    prepare: (stage) => leaveUnsynced(stage, 1, ['unsynced']),
-    next: ['send', 'a', 'next'],
-    nextReply: 'echo: next',
-    always: (home) => takenOnceOrNot(home.agent('a'), 'unsynced', 'echo: unsynced'),
-  }),
-  sendScenario('send-name-unsynced', ['--key', 'k', 'hello'], {
-    prepare: async (stage) => {
-      await stage.do('spawn', '--name', 'other')
-      await stage.do('recover', '--all')
-      await stage.killedBefore('spawn.sync_agents', 1, ['spawn', '--name', 'a'])
-      return undefined
-    },
-    // No command acknowledges the agent before its reply is printed.
-    mayBeGone: true,
-  }),
+  ...onlyInFiles('a database commits a batch whole', [
+    sendScenario('send-after-tear', ['--key', 'k', 'hello'], {
+      prepare: async (stage) => {
+        await withAgent(stage)
+        await tear(stage, 'a')
+        return undefined
+      },
+    }),
+    // The acknowledged data may be only in the page cache: the writer died before its fsync.
+    sendScenario('send-after-unsynced', ['--key', 'k', 'hello'], {
+      prepare: (stage) => leaveUnsynced(stage, 1, ['--key', 'k', 'hello']),
+      wasKilled: true,
+    }),
+    sendScenario('send-key-unsynced', ['--key', 'k', 'hello'], {
+      prepare: (stage) => leaveUnsynced(stage, 2, ['--key', 'k', 'hello']),
+    }),
+    sendScenario('send-plain-unsynced', ['hello'], {
+      prepare: (stage) => leaveUnsynced(stage, 1, ['unsynced']),
+      next: ['send', 'a', 'next'],
+      nextReply: 'echo: next',
+      always: (home) => takenOnceOrNot(home.agent('a'), 'unsynced', 'echo: unsynced'),
+    }),
+    sendScenario('send-name-unsynced', ['--key', 'k', 'hello'], {
+      prepare: async (stage) => {
+        await stage.do('spawn', '--name', 'other')
+        await stage.do('recover', '--all')
+        await stage.killedBefore('spawn.sync_agents', 1, ['spawn', '--name', 'a'])
+        return undefined
+      },
+      // No command acknowledges the agent before its reply is printed.
+      mayBeGone: true,
+    }),
+  ]),
   failScenario(),
   limitScenario(),
   limitedForAnHour(),
@@ -219,7 +222,7 @@ function queueingBehindATurn(): Scenario {
         isHeld = resolve
       })
       const holder = stage.act(async () => {
-        const store = FileStore.openForWrite(stage.home)
+        const store = openOrCreateHome(stage.home)
         const lease = await store.hold(resolveAgent(store, 'a'), { command: 'stress', waitMs: 0 })
         if (lease === undefined) throw new Error('the agent is free before the command')
         isHeld()

@@ -1,6 +1,5 @@
 /** Settings of an agent and of the home: the old ones or the new ones, never a mix. */
-import { existsSync, readFileSync } from 'node:fs'
-import { join } from 'node:path'
+import { openHome } from '../../src/storage/open.js'
 import type { HomeView } from '../support/home-view.js'
 import { LARGE, withAgent } from './homes.js'
 import { exits } from './promises.js'
@@ -59,9 +58,8 @@ function configScenario(name: string, before: string | undefined): Scenario {
 }
 
 function slotsIn({ path }: HomeView): string {
-  const file = join(path, 'config.json')
   try {
-    return String(JSON.parse(existsSync(file) ? readFileSync(file, 'utf8') : '{}').slots_max)
+    return String(JSON.parse(openHome(path)?.readConfig()?.toString() ?? '{}').slots_max)
   } catch {
     return 'half a file'
   }

@@ -45,6 +45,8 @@ export interface Stage {
   put(path: string, bytes: Buffer | undefined): void
   /** Makes the plugin in this directory known to the commands. */
   usePlugin(directory: string): Promise<void>
+  /** Gives the home the identity of another one. */
+  becomeAnother(): Promise<void>
   /** Changes the boot id, as after a power cut. */
   boot(): void
   /** Runs `work` when the scenario is over. */

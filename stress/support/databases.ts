@@ -5,7 +5,7 @@ import { join } from 'node:path'
 import { openUrlsWith } from '../../src/storage/open.js'
 import type { StorePlugin } from '../../src/storage/plugin.js'
 import { PLUGIN, Postgres, type PostgresOptions, whyNoPostgres } from '../../test/support/postgres.js'
-import type { Lab } from './lab.js'
+import { copyBeside, databaseOf, type Lab, removeBeside } from './lab.js'
 
 /** Ends the lab, and says why, if no server can be started here. */
 export function skipWithoutPostgres(): void {
@@ -15,7 +15,10 @@ export function skipWithoutPostgres(): void {
   process.exit(0)
 }
 
+const NAMES_KEPT = 12
+
 export class Databases {
+  private readonly used: string[] = []
   readonly server: Postgres
   /** The copy of the plugin. A rebuild during the run disturbs nothing. */
   readonly plugin: string
@@ -36,7 +39,32 @@ export class Databases {
 
   /** A new home. Returns its URL. */
   async newHome(): Promise<string> {
-    return this.server.url(await this.server.newHome())
+    return this.server.url(await this.server.newHome(this.usedName()))
+  }
+
+  /** A new home with the same content, and with the files beside it. The connections to the other one are closed. */
+  async copy(home: string): Promise<string> {
+    const database = databaseOf(home)
+    const end = 'select pg_terminate_backend(pid) from pg_stat_activity where datname = $1'
+    await this.server.query('postgres', end, [database])
+    const copy = this.server.url(await this.server.copy(database, this.usedName()))
+    copyBeside(home, copy)
+    return copy
+  }
+
+  async remove(home: string): Promise<void> {
+    removeBeside(home)
+    const database = databaseOf(home)
+    await this.server.query('postgres', `drop database ${database} with (force)`)
+    this.used.push(database)
+  }
+
+  /**
+   * The name of a removed home. The oracle has a thread for each URL, so the URLs come again. Not at once: a program that outlived
+   * its command may still write beside its home.
+   */
+  private usedName(): string | undefined {
+    return this.used.length < NAMES_KEPT ? undefined : this.used.shift()
   }
 
   close(): void {

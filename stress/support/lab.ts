@@ -46,12 +46,32 @@ export interface RunOptions {
 /** The socket of a database, and its name. */
 const DATABASE = /^postgres:\/\/[^/]*\/(?<name>\w+)\?host=(?<directory>[^&]+)/
 
+/** The name of the database of a home at a URL. */
+export function databaseOf(home: string): string {
+  return DATABASE.exec(home)?.groups?.name as string
+}
+
 /** A file outside the home that belongs to it: the effects of its tools, or a printed token. */
 export function pathBeside(home: string, name: string): string {
   const database = DATABASE.exec(home)?.groups
   return database === undefined
     ? `${home}.${name}`
     : join(database.directory as string, `${database.name}.${name}`)
+}
+
+/** The names of these files. */
+export function namesBeside(home: string): string[] {
+  const none = pathBeside(home, '')
+  const names = readdirSync(dirname(none)).filter((name) => name.startsWith(basename(none)))
+  return names.map((name) => name.slice(basename(none).length))
+}
+
+export function copyBeside(home: string, copy: string): void {
+  for (const name of namesBeside(home)) cpSync(pathBeside(home, name), pathBeside(copy, name))
+}
+
+export function removeBeside(home: string): void {
+  for (const name of namesBeside(home)) rmSync(pathBeside(home, name))
 }
 
 export const repository = dirname(createRequire(import.meta.url).resolve('substrat/package.json'))
@@ -136,21 +156,14 @@ export class Lab {
     // A killed holder leaves its socket, which Node cannot copy.
     const filter = (file: string): boolean => !lstatSync(file).isSocket()
     if (existsSync(home)) cpSync(home, copy, { recursive: true, preserveTimestamps: true, filter })
-    for (const name of this.namesBeside(home)) cpSync(pathBeside(home, name), pathBeside(copy, name))
+    copyBeside(home, copy)
     return copy
   }
 
   /** Includes the files beside it. */
   removeHome(home: string): void {
     rmSync(home, { recursive: true, force: true })
-    for (const name of this.namesBeside(home)) rmSync(pathBeside(home, name))
-  }
-
-  private namesBeside(home: string): string[] {
-    const prefix = `${basename(home)}.`
-    return readdirSync(this.root).flatMap((file) =>
-      file.startsWith(prefix) ? [file.slice(prefix.length)] : [],
-    )
+    removeBeside(home)
   }
 
   /** The environment of a user who has nothing but this lab. */

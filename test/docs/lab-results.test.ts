@@ -26,6 +26,7 @@ const LABS: Record<string, { attack: string; unit: string }> = {
   outbound: { attack: 'kill or failure while a message leaves', unit: 'messages' },
   faces: { attack: 'kill of a server, its client or a turn', unit: 'kills' },
   hosts: { attack: 'network, host or server fails', unit: 'faults' },
+  'kill-postgres': { attack: 'SIGKILL at a call of the database', unit: 'kills' },
   'tree-postgres': { attack: 'kill during mail, in PostgreSQL', unit: 'kills' },
   'fuzz-postgres': { attack: 'random tree and kills, in PostgreSQL', unit: 'commands' },
   'real-kills': { attack: 'kill of an agent program', unit: 'kills' },

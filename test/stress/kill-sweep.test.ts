@@ -1,4 +1,5 @@
 import { afterAll, afterEach, beforeAll, describe, expect, test } from 'vitest'
+import { InFiles } from '../../stress/kill/ground.js'
 import { describeViolation } from '../../stress/kill/report.js'
 import { whyNoStrace } from '../../stress/kill/strace.js'
 import { sweep } from '../../stress/kill/sweep.js'
@@ -62,5 +63,5 @@ describe.skipIf(why !== undefined)(`the sweep catches a broken program${unless}`
 
 async function sweepOf(name: string, options: SweepOptions): Promise<ScenarioReport> {
   lab.runInProcess()
-  return sweep(lab, scenarioOf(name), options)
+  return sweep(new InFiles(lab), scenarioOf(name), options)
 }

@@ -253,8 +253,7 @@ export class Postgres {
   }
 
   /** Returns the name of a new database with the same content. No connection to `database` may be open. */
-  async copy(database: string): Promise<string> {
-    const name = `home_${++this.#homes}`
+  async copy(database: string, name = `home_${++this.#homes}`): Promise<string> {
     await this.query('postgres', `create database ${name} template ${database}`)
     return name
   }
@@ -276,7 +275,7 @@ export class Postgres {
   }
 
   /** A new home. Returns the name of its database. */
-  async newHome(): Promise<string> {
+  async newHome(its?: string): Promise<string> {
     if (this.#template === undefined) {
       this.#template = await this.newDatabase()
       execFileSync(process.execPath, [RUN, 'store', 'init'], {
@@ -284,7 +283,7 @@ export class Postgres {
         stdio: 'pipe',
       })
     }
-    const name = await this.copy(this.#template)
+    const name = await this.copy(this.#template, its)
     await this.query(name, 'update substrat.home set home_id = gen_random_uuid()')
     return name
   }
