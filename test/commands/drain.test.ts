@@ -68,8 +68,8 @@ describe('the bound of a command', () => {
     const store = FileStore.openForWrite(house.home)
     const a = await house.spawn('a')
     const b = await house.spawn('b', '--parent', 'a')
-    for (let n = 0; n < 70; n++) posted(store, b, `m${n}`, { from: a, from_path: 'a' })
-    // Each of the 70 turns of b gives a reply, and each reply starts a turn of a.
+    // Each is a turn of b, whose reply is mail for a. A turn of a takes all that has come.
+    for (let n = 0; n < 101; n++) posted(store, b, `m${n}`, { from: a, from_path: 'a' })
     const sent = await house.run(['send', 'b', 'go', '--queue'])
     expect(sent.exit).toBe(0)
     expect(house.count(a, 'run.completed') + house.count(b, 'run.completed')).toBe(100)
