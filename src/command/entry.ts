@@ -12,6 +12,7 @@ import { type Commands, startOwn, withoutPlugins } from '../start/own-command.js
 import { OwnConfig } from '../start/own-config.js'
 import type { Starter } from '../start/starter.js'
 import { keepThread } from '../start/threads.js'
+import { connectEarly } from './home-address.js'
 import { asSubstratError, errorJson, errorLine } from './output.js'
 import { readPlugins } from './plugin-code.js'
 import { guardStdio, stdout } from './stdio.js'
@@ -32,6 +33,8 @@ export async function start(root: string, commands: Commands, starter: Starter):
     const config = new OwnConfig(root, pjson)
     const plugins = isThere(config.pluginList) ? trustedPlugins(config.pluginList, starter) : []
     const isOwn = isOurs(commands, argv)
+    if (starter.thread !== undefined && isOwn && plugins !== undefined && !isHelp(argv))
+      connectEarly(() => plugins)
     if (!isOwn) {
       refusePackagePath(argv)
       keepFromOthers()

@@ -9,7 +9,7 @@ import { SubstratError } from '../errors.js'
 import { isPlainObject } from '../format.js'
 import { describeFailure } from '../provider/failure.js'
 import type { PluginFacts } from '../provider/registry.js'
-import { openUrlsWith, type StorePlugin, schemeOf } from '../storage/open.js'
+import { openUrlsWith, prepareHome, type StorePlugin, schemeOf } from '../storage/open.js'
 
 /** `plugins` is called only for a URL. */
 export function homeAddress(plugins: () => Iterable<PluginFacts>): string {
@@ -55,10 +55,18 @@ export function homeAccess(plugins: () => Iterable<PluginFacts>): HomeAccess {
 
 export function openUrlsBy({ plugins, passwordOf }: HomeAccess): void {
   const loaded = (url: string): StorePlugin => loadStore(schemeOf(url) ?? '', plugins)
-  openUrlsWith(
-    (kit, url) => loaded(url).open(kit, url, passwordOf(url)),
-    (kit, url) => loaded(url).transfer(kit, url, passwordOf(url)),
-  )
+  openUrlsWith({
+    open: (kit, url) => loaded(url).open(kit, url, passwordOf(url)),
+    transfer: (kit, url) => loaded(url).transfer(kit, url, passwordOf(url)),
+    prepare: (kit, url) => loaded(url).prepare?.(kit, url, passwordOf(url)),
+  })
+}
+
+/** Connects to a home on another machine while the command is parsed. The command reports what is wrong with it. */
+export function connectEarly(plugins: () => Iterable<PluginFacts>): void {
+  try {
+    prepareHome(homeAddress(plugins))
+  } catch {}
 }
 
 /** The URL in SUBSTRAT_HOME, if it is one, for the command that creates such a home. */

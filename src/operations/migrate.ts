@@ -17,6 +17,7 @@ import { snapshotOf } from '../session/snapshot.js'
 import { randomUuid } from '../start/random.js'
 import { type HomeTransfer, type Migration, migratingError } from '../storage/open.js'
 import type { Names, Right, Store, Unframed } from '../storage/store.js'
+import { endKeptServers } from './migrated-servers.js'
 import { differences } from './migrated-things.js'
 
 const CHECK_MS = 50
@@ -67,6 +68,7 @@ export async function migrate(
     if (isOver()) throw alreadyRuns(to)
     const leaving = from.leave({ id, state: 'leaving', other: to.label })
     await untilUnused(leaving, options.waitMs)
+    await endKeptServers(leaving, from.label)
     await copyHome(leaving, arriving, roots, options)
     to.writeKept(from.readKept())
     const different = differences(

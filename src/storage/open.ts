@@ -19,22 +19,28 @@ export function schemeOf(address: string): string | undefined {
   return SCHEME.exec(address)?.[1]
 }
 
-type OpenByUrl = (kit: StoreKit, url: string) => Store
-type TransferByUrl = (kit: StoreKit, url: string) => HomeTransfer
+interface ByUrl {
+  open(kit: StoreKit, url: string): Store
+  transfer(kit: StoreKit, url: string): HomeTransfer
+  prepare(kit: StoreKit, url: string): void
+}
 
-let openByUrl: OpenByUrl | undefined
-let transferByUrl: TransferByUrl | undefined
+let byUrl: ByUrl | undefined
 
-/** Storage knows no plugins: the layer that does gives it the function that opens a URL. */
-export function openUrlsWith(open: OpenByUrl, transfer: TransferByUrl): void {
-  openByUrl = open
-  transferByUrl = transfer
+/** Storage knows no plugins: the layer that does gives it the functions that open a URL. */
+export function openUrlsWith(functions: ByUrl): void {
+  byUrl = functions
+}
+
+/** The process may open that home soon, which takes less time then. */
+export function prepareHome(url: string): void {
+  byUrl?.prepare(kit, url)
 }
 
 /** A home that takes part in a migration. Writes nothing. */
 export function transferOf(address: string): HomeTransfer {
   if (schemeOf(address) === undefined) return new FileTransfer(address)
-  return transferByUrl === undefined ? refuseUrl(address) : transferByUrl(kit, address)
+  return byUrl === undefined ? refuseUrl(address) : byUrl.transfer(kit, address)
 }
 
 /** Undefined if there is no home. Writes nothing. */
@@ -48,7 +54,7 @@ export function openOrCreateHome(address: string): Store {
 }
 
 function openUrl(url: string): Store {
-  return openByUrl === undefined ? refuseUrl(url) : openByUrl(kit, url)
+  return byUrl === undefined ? refuseUrl(url) : byUrl.open(kit, url)
 }
 
 function refuseUrl(url: string): never {

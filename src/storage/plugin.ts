@@ -12,6 +12,8 @@ export type StoreKit = typeof kit
 export interface StorePlugin {
   /** Opens the home at a URL without its password. Throws if it cannot be used. Creates nothing. */
   open(kit: StoreKit, url: string, password: string | undefined): Store
+  /** The process may open the home soon: connects and reads ahead meanwhile. Errors come from `open`. */
+  prepare?(kit: StoreKit, url: string, password: string | undefined): void
   /** The same home for `migrate`, which also reads and opens closed ones. */
   transfer(kit: StoreKit, url: string, password: string | undefined): HomeTransfer
 }

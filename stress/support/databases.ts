@@ -30,10 +30,11 @@ export class Databases {
     lab.linkPlugin('substrat-store-postgres', this.plugin)
     const file = join(this.plugin, 'dist/index.cjs')
     const { open, transfer } = createRequire(file)(file) as StorePlugin
-    openUrlsWith(
-      (kit, url) => open(kit, url, undefined),
-      (kit, url) => transfer(kit, url, undefined),
-    )
+    openUrlsWith({
+      open: (kit, url) => open(kit, url, undefined),
+      transfer: (kit, url) => transfer(kit, url, undefined),
+      prepare: () => undefined,
+    })
     this.server = new Postgres(options)
   }
 

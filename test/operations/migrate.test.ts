@@ -7,10 +7,15 @@ import { auditHome } from '../../src/audit/audit.js'
 import { OPERATOR } from '../../src/format.js'
 import { setFaultHook } from '../../src/host/disk/operation.js'
 import { cancelMigration, migrate } from '../../src/operations/migrate.js'
+import { keptServerProcesses } from '../../src/provider/kept-server.js'
+import { openForRead } from '../../src/session/load.js'
+import { FileStore } from '../../src/storage/file-store.js'
 import { FileTransfer } from '../../src/storage/file-transfer.js'
 import { openHome } from '../../src/storage/open.js'
 import type { Store } from '../../src/storage/store.js'
 import { House } from '../support/cli.js'
+import { agentWithServer } from '../support/kept-servers.js'
+import { tempDirectory } from '../support/temp.js'
 
 const OPTIONS = { command: 'substrat migrate', waitMs: 1000, onCopied: () => undefined }
 const READS = ['read']
@@ -165,6 +170,18 @@ describe('a migration of a home in files', () => {
     ]
     for (const [name, change] of changes) await expect(async () => change(), name).rejects.toThrow()
     expect(left()).toBe(before)
+  })
+
+  test('ends the kept servers, which the target would not recognize', async () => {
+    const root = join(tempDirectory(), 'home')
+    const store = FileStore.openForWrite(root)
+    const id = await agentWithServer(store)
+    const { group } = openForRead(store, id)?.state.warm ?? {}
+    expect(keptServerProcesses(root)).toHaveLength(1)
+    const target = join(tempDirectory(), 'target')
+    await moved(root, target)
+    expect(keptServerProcesses(root)).toEqual([])
+    expect(openForRead(whole(target), id)?.state.warm?.group).toEqual(group)
   })
 
   test('is refused into a directory with other files', async () => {

@@ -176,6 +176,15 @@ describe.skipIf(whyNoPostgres() !== undefined)('a home in PostgreSQL', () => {
     }
   })
 
+  test('SUBSTRAT_INSECURE=1 allows a connection to an address of another machine without TLS', async () => {
+    const { home, run } = await newPlace()
+    // An address of this machine that is not recognized as one.
+    const open = { SUBSTRAT_HOME: server.tlsUrl(home, { by: '0.0.0.0', sslmode: 'disable' }) }
+    const refused = run(['list'], open)
+    expect([refused.exit, refused.stderr]).toEqual([11, expect.stringContaining('SUBSTRAT_INSECURE=1')])
+    expect(run(['list'], { ...open, SUBSTRAT_INSECURE: '1' }).exit).toBe(0)
+  })
+
   test('a password is in no process list, environment or file', async () => {
     const { home, cwd, run, isRunning, open } = await newPlace()
     const url = server.url(home).replace('postgres@', `postgres:${SECRET}@`)

@@ -123,6 +123,31 @@ describe.skipIf(whyNoPostgres() !== undefined)('a home in PostgreSQL', () => {
     expect(transfer.facts()).toMatchObject({ isEmpty: true, migration: undefined })
   })
 
+  test('that another migrate has opened refuses each change of one that was stopped meanwhile', async () => {
+    const home = await server.newHome()
+    const transfer = plugin.transfer(kit, server.url(home), undefined)
+    const stopped = transfer.arrive(uuid(9), { id: MIGRATION, state: 'arriving', other: '/elsewhere' })
+    await (await stopped.create({ ...birth(OTHER), command: 'substrat migrate' })).release()
+    await server.query(home, 'select substrat.open_home($1)', [MIGRATION])
+    const before = await content(home)
+    const host = { kernel_boot_id: 'b', host: 'h', declared_at: '2026-01-01T00:00:00Z' }
+    const changes: Record<string, () => unknown> = {
+      create: () => stopped.create({ ...birth(AGENT), command: 'substrat migrate' }),
+      put: () => stopped.mail.put(OTHER, MESSAGE, { id: MESSAGE }),
+      settings: () => stopped.writeConfig('{}'),
+      'the lock of the names': () => stopped.names(null).lock('substrat migrate'),
+      declare: () => stopped.hosts.declare(host as never),
+      'mail that was taken': () =>
+        transfer.writeKept({ taken: [{ messageId: MESSAGE, message: {}, takenMs: 1 }], moves: [] }),
+    }
+    for (const [name, change] of Object.entries(changes)) {
+      await expect(async () => change(), name).rejects.toMatchObject({ code: 'HOME_UNUSABLE' })
+      expect(await content(home), name).toEqual(before)
+    }
+    transfer.open()
+    expect(await content(home)).toEqual(before)
+  })
+
   test('without an agent, but with settings or mail, is not an empty target', async () => {
     const home = await server.newHome()
     const transfer = plugin.transfer(kit, server.url(home), undefined)

@@ -1,11 +1,12 @@
 /** The turns of an agent stay on the host of its workspace, unless a person says otherwise. */
-import { spawnSync } from 'node:child_process'
+import { type ChildProcess, spawn, spawnSync } from 'node:child_process'
 import { mkdirSync, mkdtempSync, rmSync, writeFileSync } from 'node:fs'
 import os from 'node:os'
 import path from 'node:path'
 import { afterAll, beforeAll, describe, expect, test } from 'vitest'
 import { hasHosts, Machine } from '../support/hosts.js'
 import { Postgres, RUN, whyNoPostgres } from '../support/postgres.js'
+import { waitFor } from '../support/wait.js'
 
 describe.skipIf(whyNoPostgres() !== undefined || !hasHosts)('in a home that two hosts share', () => {
   const root = mkdtempSync(path.join(os.tmpdir(), 'pg-workspaces-'))
@@ -19,13 +20,18 @@ describe.skipIf(whyNoPostgres() !== undefined || !hasHosts)('in a home that two 
     rmSync(root, { recursive: true, force: true })
   })
 
-  async function newPlace() {
+  /** `machineId`: of both hosts. By default each has its own. */
+  async function newPlace({ machineId, address }: { machineId?: string; address?: string } = {}) {
     const [home, workspace] = [await server.newHome(), path.join(root, `w${++workspaces}`)]
     mkdirSync(workspace)
-    const hosts = { a: new Machine(root, 'ci-1'), b: new Machine(root, 'ci-2') }
+    const hosts = { a: new Machine(root, 'ci-1', machineId), b: new Machine(root, 'ci-2', machineId) }
+    const env = { ...server.environment(home), ...(address === undefined ? {} : { SUBSTRAT_HOME: address }) }
+    const start = (host: 'a' | 'b', ...argv: string[]): ChildProcess => {
+      const [program, ...rest] = hosts[host].command([process.execPath, RUN, ...argv])
+      return spawn(program, rest, { env, cwd: workspace, stdio: 'ignore' })
+    }
     const on = (host: 'a' | 'b', ...argv: string[]) => {
       const [program, ...rest] = hosts[host].command([process.execPath, RUN, ...argv])
-      const env = server.environment(home)
       const { status, stdout, stderr } = spawnSync(program, rest, { env, cwd: workspace, encoding: 'utf8' })
       return { exit: status, stdout, stderr }
     }
@@ -35,7 +41,7 @@ describe.skipIf(whyNoPostgres() !== undefined || !hasHosts)('in a home that two 
       return stdout
     }
     const log = (): string => ok('a', 'log', 'notes', '--all', '--json')
-    return { home, workspace, on, ok, log }
+    return { home, workspace, env, start, on, ok, log }
   }
 
   const SPAWN = ['spawn', '--name', 'notes', '--provider', 'scripted']
@@ -93,6 +99,38 @@ describe.skipIf(whyNoPostgres() !== undefined || !hasHosts)('in a home that two 
     expect(on('b', 'deliver', 'notes').exit).toBe(13)
     ok('a', 'deliver', '--all')
     expect(ok('b', 'log', 'notes')).toContain('echo: later')
+  })
+
+  test('machines with one machine-id count as one host: each runs the turns of the other, one at a time', async () => {
+    const { home, workspace, start, on, ok } = await newPlace({ machineId: '0123456789abcdef'.repeat(2) })
+    const command = 'until [ -e open ]; do sleep 0.05; done; echo done'
+    ok('a', 'spawn', '--name', 'notes', '--provider', 'exec', '--option', `command=${command}`)
+    const first = start('a', 'send', 'notes', 'go')
+    const ended = new Promise((resolve) => first.once('exit', resolve))
+    await waitFor(
+      () => JSON.parse(ok('b', 'show', 'notes', '--json')).agent.status === 'running',
+      'a turn on the first machine',
+    )
+    // The other machine cannot see the process, and does not count it as dead.
+    expect(on('b', 'send', 'notes', 'again', '--if-busy', 'fail').exit).toBe(4)
+    const [held] = await server.query(home, "select holder->>'host' as host from substrat.agent")
+    expect(held).toEqual({ host: 'ci-1' })
+    writeFileSync(path.join(workspace, 'open'), '')
+    expect(await ended).toBe(0)
+    expect(ok('b', 'send', 'notes', 'again')).toBe('done\n')
+  })
+
+  test('an agent that came by migrate belongs to the host of its latest turn, and without a turn to none', async () => {
+    const files = path.join(root, `home-${workspaces + 1}`)
+    const before = await newPlace({ address: files })
+    before.ok('a', ...SPAWN)
+    before.ok('a', 'spawn', '--name', 'fresh', '--provider', 'scripted')
+    before.ok('a', 'send', 'notes', 'hello')
+    before.ok('a', 'migrate', '--from', files, '--to', server.url(before.home))
+    const { on, ok } = await newPlace({ address: server.url(before.home) })
+    const refused = on('b', 'send', 'notes', 'again')
+    expect([refused.exit, refused.stderr]).toEqual([13, expect.stringContaining('the host ci-1')])
+    expect(ok('b', 'send', 'fresh', 'hello')).toBe('echo: hello\n')
   })
 
   test('with the scope any, at spawn, by the setting or by set, every host runs its turns', async () => {

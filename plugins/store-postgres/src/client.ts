@@ -43,6 +43,12 @@ export class Client {
   private readonly looked = new Looked()
   private readonly ahead = new Ahead()
   private statements = 0
+  /** A statement whose answer no caller has asked for yet. */
+  private early: { call: string; before: number } | undefined
+  /** An answer that came while the event loop turned. */
+  private heard: Answer | undefined
+  /** The migration that this process brings into the home. Each of its changes needs it. */
+  arrivingBy: string | undefined
   private greeting: { hello: Row | undefined; statement: number; atMs: number } | undefined
   private readonly watchers = new Map<string, Set<() => void>>()
 
@@ -63,7 +69,12 @@ export class Client {
 
   /** The rows of a function's result. */
   call(name: string, values: unknown[], options: CallOptions = {}): Row[] {
-    return this.execute(`select * from ${invocation(name, values)}`, values, options)
+    const { arrivingBy } = this
+    if (arrivingBy === undefined || options.isWrite === false)
+      return this.execute(selection(name, values), values, options)
+    const fence = `substrat.assert_arriving($${values.length + 1})`
+    const text = `select called.* from ${fence} fence, lateral ${invocation(name, values)} called`
+    return this.execute(text, [...values, arrivingBy], options)
   }
 
   /** The facts of the home. A command opens its home several times at its start: they are read once. */
@@ -79,11 +90,22 @@ export class Client {
     return hello
   }
 
-  /** The same, at the start of a command: reads ahead what its words say. `key`: the folded word. */
-  begin(key: string | null, { opens, lists }: Wish): Row | undefined {
-    if (key === null && !lists) return this.hello()
+  /** Sends the first statement of a command. `begin` with the same arguments gets its answer. */
+  beginEarly(key: string | null, wish: Wish): void {
+    const [name, ...values] = firstCall(key, wish)
+    const text = selection(name, values)
+    this.early = {
+      call: JSON.stringify([text, values]),
+      before: this.send(text, values, uptimeMs() + PATIENCE_MS),
+    }
+  }
+
+  /** The same as `hello`, at the start of a command: reads ahead what its words say. `key`: the folded word. */
+  begin(key: string | null, wish: Wish): Row | undefined {
+    const [name, ...values] = firstCall(key, wish)
+    if (name === 'hello') return this.hello()
     try {
-      const rows = this.read('begin_command', key, opens, lists)
+      const rows = this.read(name, ...values)
       this.greet(this.ahead.put(rows, key, this.statements))
     } catch (error) {
       // An older schema, or a damaged snapshot: without reading ahead, the command says what is wrong.
@@ -131,19 +153,31 @@ export class Client {
     { isWrite = true, untilMs = uptimeMs() + PATIENCE_MS }: CallOptions,
   ): Row[] {
     this.statements += 1
+    const { early } = this
+    this.early = undefined
+    const isEarly = early !== undefined && early.call === JSON.stringify([text, values])
+    const earlyAnswer = early === undefined ? undefined : this.answerAfter(early.before)
+    const answer = (isEarly && earlyAnswer) || this.answerAfter(this.send(text, values, untilMs))
+    if ('failure' in answer) throw new StatementError(answer.failure, isWrite)
+    return answer.rows
+  }
+
+  /** Returns the number of answers before this one. */
+  private send(text: string, values: unknown[], untilMs: number): number {
     const before = Atomics.load(this.answered, 0)
     this.post({ kind: 'statement', statement: { text, values, untilMs } })
+    return before
+  }
+
+  private answerAfter(before: number): Answer {
     Atomics.wait(this.answered, 0, before)
     for (;;) {
+      const { heard } = this
+      this.heard = undefined
+      if (heard !== undefined) return heard
       const received = receiveMessageOnPort(this.port) as { message: FromWorker } | undefined
       if (received === undefined) throw new Error('the worker gave no answer')
-      const { message } = received
-      if (!('answer' in message)) {
-        this.hear(message)
-        continue
-      }
-      if ('failure' in message.answer) throw new StatementError(message.answer.failure, isWrite)
-      return message.answer.rows
+      this.hear(received.message)
     }
   }
 
@@ -193,7 +227,10 @@ export class Client {
   }
 
   private hear(message: FromWorker): void {
-    if (!('changed' in message)) return
+    if ('answer' in message) {
+      this.heard = message.answer
+      return
+    }
     // Not here: the caller may be in the middle of a statement.
     for (const look of this.watchers.get(message.changed) ?? []) setImmediate(look)
   }
@@ -209,6 +246,17 @@ export class Client {
   private post(request: Request): void {
     this.port.postMessage(request)
   }
+}
+
+function firstCall(
+  key: string | null,
+  { opens, lists }: Wish,
+): [name: 'hello' | 'begin_command', ...values: unknown[]] {
+  return key === null && !lists ? ['hello'] : ['begin_command', key, opens, lists]
+}
+
+function selection(name: string, values: unknown[]): string {
+  return `select * from ${invocation(name, values)}`
 }
 
 function invocation(name: string, values: unknown[]): string {

@@ -1,6 +1,6 @@
 /** The module that substrat loads for a home at postgres://. */
 import type { HomeTransfer, Migration, Store, StoreKit, StorePlugin } from 'substrat/store'
-import { wishOf } from './ahead.js'
+import { type Wish, wishOf } from './ahead.js'
 import { Client } from './client.js'
 import { explained } from './failure.js'
 import type { Row } from './protocol.js'
@@ -28,14 +28,12 @@ function transfer(kit: StoreKit, url: string, password: string | undefined): Hom
 }
 
 function connect(kit: StoreKit, url: string, password: string | undefined): { shared: Shared; hello: Row } {
-  const secret = password ?? takePassword()
-  assertSafe(kit, url)
-  const known = clients.get(url)
-  const client = known ?? new Client(kit, url, secret, leaseMs(kit))
-  clients.set(url, client)
+  const { client, secret } = clientOf(kit, url, password)
   const slots = new Slots(client)
   const shared: Shared = { kit, client, url, password: secret, asserted: undefined, slots }
-  const hello = explained(kit, { url }, () => (known === undefined ? begin(kit, client) : client.hello()))
+  const isFirst = !begun.has(client)
+  begun.add(client)
+  const hello = explained(kit, { url }, () => (isFirst ? client.begin(...firstWish(kit)) : client.hello()))
   const unusable = (code: 'HOME_UNUSABLE' | 'UNKNOWN_FORMAT', why: string, hint: string) =>
     new kit.SubstratError(code, `the home at ${url} ${why}`, { hint, facts: { home: url } })
   const init = 'make or migrate it: substrat store init'
@@ -51,10 +49,26 @@ function connect(kit: StoreKit, url: string, password: string | undefined): { sh
   return { shared, hello }
 }
 
-/** The first statement of this process in that home. */
-function begin(kit: StoreKit, client: Client): Row | undefined {
+function prepare(kit: StoreKit, url: string, password: string | undefined): void {
+  const { client } = clientOf(kit, url, password)
+  if (!begun.has(client)) client.beginEarly(...firstWish(kit))
+}
+
+/** Those with a first statement. */
+const begun = new Set<Client>()
+
+function clientOf(kit: StoreKit, url: string, password: string | undefined) {
+  const secret = password ?? takePassword()
+  assertSafe(kit, url)
+  const client = clients.get(url) ?? new Client(kit, url, secret, leaseMs(kit))
+  clients.set(url, client)
+  return { client, secret }
+}
+
+/** The arguments of the first statement of this process. */
+function firstWish(kit: StoreKit): [key: string | null, wish: Wish] {
   const wish = wishOf(process.argv.slice(2))
-  return client.begin(wish.word === null ? null : kit.foldName(wish.word), wish)
+  return [wish.word === null ? null : kit.foldName(wish.word), wish]
 }
 
 let fromEnvironment: string | undefined
@@ -77,5 +91,5 @@ function leaseMs(kit: StoreKit): number {
   })
 }
 
-const plugin: StorePlugin = { open, transfer }
+const plugin: StorePlugin = { open, prepare, transfer }
 export default plugin

@@ -4,12 +4,9 @@ interface Errors {
 }
 
 export function assertSafe({ SubstratError }: Errors, url: string): void {
-  const [, authority = '', query = ''] = /^[a-z]+:\/\/(?:[^@/?#]*@)?([^/?#]*)[^?]*\??(.*)$/.exec(url) ?? []
-  const parameters = new URLSearchParams(query)
-  const host = parameters.get('host') ?? authority.replace(/:\d+$/, '')
-  const isHere =
-    host === '' || host.startsWith('/') || /^(localhost|127\.[\d.]+|\[?::1\]?|%2F.*)$/i.test(host)
-  if (isHere || parameters.get('sslmode') === 'verify-full' || process.env.SUBSTRAT_INSECURE === '1') return
+  const { host, sslmode } = targetOf(url)
+  const isHere = host === '' || host.startsWith('/') || /^(localhost|127\.[\d.]+|\[?::1\]?)$/i.test(host)
+  if (isHere || sslmode === 'verify-full' || process.env.SUBSTRAT_INSECURE === '1') return
   throw new SubstratError(
     'HOME_EXPOSED',
     `the connection to ${host} would not be safe: its sslmode is not verify-full`,
@@ -17,4 +14,13 @@ export function assertSafe({ SubstratError }: Errors, url: string): void {
       hint: 'add ?sslmode=verify-full to the URL, or set SUBSTRAT_INSECURE=1 on a network that you trust',
     },
   )
+}
+
+/** As pg reads them: of a parameter that is given twice the last counts, and without a host PGHOST names it. */
+function targetOf(url: string): { host: string; sslmode: string | undefined } {
+  const [, authority = '', query = ''] = /^[a-z]+:\/\/(?:[^@/?#]*@)?([^/?#]*)[^?]*\??(.*)$/.exec(url) ?? []
+  const parameters = new URLSearchParams(query)
+  const last = (name: string): string | undefined => parameters.getAll(name).at(-1)
+  const named = last('host') || decodeURIComponent(authority.replace(/:\d+$/, ''))
+  return { host: named || process.env.PGHOST || '', sslmode: last('sslmode') }
 }

@@ -6,6 +6,9 @@ import { call, type Shared } from './rights.js'
 import { PostgresStore } from './store.js'
 
 export class PostgresTransfer implements HomeTransfer {
+  /** The migration of this command. */
+  private migration: string | undefined
+
   constructor(private readonly shared: Shared) {}
 
   get label(): string {
@@ -25,24 +28,29 @@ export class PostgresTransfer implements HomeTransfer {
 
   arrive(homeId: string, migration: Migration): PostgresStore {
     this.write('arrive_home', homeId, migration)
+    this.migration = migration.id
+    this.shared.client.arrivingBy = migration.id
     return this.store()
   }
 
   leave(migration: Migration): PostgresStore {
+    this.migration = migration.id
     this.write('leave_home', migration)
     return this.store()
   }
 
   markLeft(): void {
-    this.write('mark_home_left')
+    this.write('mark_home_left', this.migrationId())
   }
 
   open(): void {
-    this.write('open_home')
+    const id = this.migrationId()
+    this.shared.client.arrivingBy = undefined
+    this.write('open_home', id)
   }
 
   reopen(): void {
-    this.write('open_home')
+    this.write('open_home', this.migrationId())
   }
 
   discard(): void {
@@ -68,6 +76,11 @@ export class PostgresTransfer implements HomeTransfer {
     for (const { messageId, message, takenMs } of taken)
       this.write('put_taken', messageId, kit.frame(message), takenMs)
     for (const { agentId, moveId } of moves) this.write('add_moves', agentId, [moveId])
+  }
+
+  /** That of an earlier command, if this one continues it. */
+  private migrationId(): string | undefined {
+    return this.migration ?? this.facts()?.migration?.id
   }
 
   private read(name: string, ...values: unknown[]): Row[] {

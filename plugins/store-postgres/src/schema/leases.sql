@@ -53,19 +53,20 @@ language sql stable security definer set search_path = pg_catalog, pg_temp as $$
       (select max(c.first_byte) from substrat.batch c where c.agent_id = p_agent and c.first_byte <= p_from), 0)
 $$;
 
--- An agent at one moment, with its log if that has at most 256 KiB. Of a longer one so much, from the last record that its snapshot
--- covers.
+-- An agent at one moment, with its log if that has at most 256 KiB. Of a longer one the last 256 KiB, which its holder checks, and the
+-- last record that its snapshot covers. Of one whose snapshot is far behind as much from that record.
 create or replace function substrat.open_agent(p_agent uuid)
 returns table (
   snapshot bytea, log_bytes bigint, tail_from bigint, tail bytea,
   lease uuid, holder jsonb, left_ms bigint, mail uuid[], requests text[])
 language sql stable security definer set search_path = pg_catalog, pg_temp as $$
-  select a.snapshot, a.log_bytes, t.tail_from, substrat.log_bytes(a.id, t.tail_from, least(a.log_bytes, t.tail_from + 262144)),
+  select a.snapshot, a.log_bytes, t.tail_from, substrat.log_bytes(a.id, t.tail_from, least(a.log_bytes, t.tail_from + 393216)),
     a.lease, a.holder, (extract(epoch from a.expires_at - clock_timestamp()) * 1000)::bigint,
     array(select m.message_id from substrat.mail m where m.recipient = a.id and m.state = 'pending' order by 1),
     array(select r.run_id || '.' || r.verb from substrat.request r where r.agent_id = a.id order by 1)
   from substrat.agent a,
-    lateral (select case when a.log_bytes <= 262144 then 0 else coalesce(a.snapshot_last_offset, 0) end as tail_from) t
+    lateral (
+      select greatest(0, least(a.log_bytes - 262144, coalesce(a.snapshot_last_offset, 0))) as tail_from) t
   where a.id = p_agent
 $$;
 

@@ -10,6 +10,16 @@ begin
   end if;
 end $$;
 
+-- Each change of the target by `migrate` calls this in its statement: one that was stopped meanwhile changes nothing in a home that
+-- another one has opened. `open_home` waits for the row.
+create or replace function substrat.assert_arriving(p_migration text) returns boolean
+language plpgsql security definer set search_path = pg_catalog, pg_temp as $$
+begin
+  perform 1 from substrat.home h where h.migration->>'state' = 'arriving' and h.migration->>'id' = p_migration for share;
+  if not found then raise exception 'the home no longer arrives' using errcode = 'SBMOV'; end if;
+  return true;
+end $$;
+
 create or replace function substrat.is_empty() returns boolean
 language sql stable as $$
   select not exists (select from substrat.agent) and not exists (select from substrat.mail)
@@ -43,19 +53,24 @@ begin
   update substrat.home h set migration = p_migration where h.migration is null;
 end $$;
 
-create or replace function substrat.mark_home_left() returns void
+-- p_migration, here and below: a command that was stopped meanwhile changes no other migration.
+drop function if exists substrat.mark_home_left();
+create or replace function substrat.mark_home_left(p_migration text) returns void
 language plpgsql security definer set search_path = pg_catalog, pg_temp as $$
 begin
   perform set_config('synchronous_commit', 'on', true);
-  update substrat.home h set migration = h.migration || '{"state": "left"}' where h.migration->>'state' = 'leaving';
+  update substrat.home h set migration = h.migration || '{"state": "left"}'
+    where h.migration->>'state' = 'leaving' and h.migration->>'id' = p_migration;
 end $$;
 
 -- Opens a home that has arrived, or one that has not left.
-create or replace function substrat.open_home() returns void
+drop function if exists substrat.open_home();
+create or replace function substrat.open_home(p_migration text) returns void
 language plpgsql security definer set search_path = pg_catalog, pg_temp as $$
 begin
   perform set_config('synchronous_commit', 'on', true);
-  update substrat.home h set migration = null where h.migration->>'state' in ('arriving', 'leaving');
+  update substrat.home h set migration = null
+    where h.migration->>'state' in ('arriving', 'leaving') and h.migration->>'id' = p_migration;
 end $$;
 
 create or replace function substrat.discard_home() returns void
