@@ -135,6 +135,7 @@ const WITHIN_OPERATIONS = [
   'import spawn',
   'import-move imported-log',
   'list-rows list-and-show',
+  'migrate migrated-servers',
   'migrate migrated-things',
   'move-agents export-bundle',
   'move-agents stop-agent',
