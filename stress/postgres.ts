@@ -1,4 +1,4 @@
-// node stress/run.mjs postgres [--rounds 25] [--agents 10000] [--seconds 10] [--record]
+// node stress/run.mjs postgres [--rounds 25] [--agents 10000] [--records 500000] [--seconds 10] [--record]
 // Measures a home in PostgreSQL beside the same home in files, in one run. `--record` writes results/postgres.json and
 // docs/images/postgres-hosts.svg.
 import { readFileSync } from 'node:fs'
@@ -19,16 +19,15 @@ const { values } = parseArgs({
   options: {
     rounds: { type: 'string', default: '25' },
     agents: { type: 'string', default: '10000' },
+    records: { type: 'string', default: '500000' },
     seconds: { type: 'string', default: '10' },
   },
 })
-const [rounds, agents, seconds] = [values.rounds, values.agents, values.seconds].map(Number) as [
-  number,
-  number,
-  number,
-]
+const rounds = Number(values.rounds)
+const agents = Number(values.agents)
+const records = Number(values.records)
+const seconds = Number(values.seconds)
 const NAME = 'a-0000000'
-const LONG_RECORDS = 500_000
 
 const why = whyNoPostgres()
 if (why !== undefined) {
@@ -93,9 +92,9 @@ for (const words of [['list'], ['show', NAME]]) {
   add(ratio(what, taken.wallMs(ours), taken.wallMs(theirs), 'ms', { atMost: 2 }))
 }
 
-console.error(`writing a log of ${LONG_RECORDS} records`)
+console.error(`writing a log of ${records} records`)
 const long = await homeOf(lab, 1)
-lengthenLog(long, NAME, LONG_RECORDS)
+lengthenLog(long, NAME, records)
 await lab.do(long, 'send', NAME, 'hello')
 const longDatabase = await copied(long)
 const megabytes = (await server.query(longDatabase, 'select log_bytes from substrat.agent'))[0]?.log_bytes
