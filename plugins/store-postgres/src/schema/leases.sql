@@ -95,6 +95,8 @@ declare
   v_slot text;
 begin
   perform substrat.assert_open();
+  -- Nothing relies on a lease before the first batch under it, whose commit makes both durable.
+  perform set_config('synchronous_commit', 'off', true);
   select a.lease, a.holder, a.expires_at into v_lease, v_holder, v_expires_at
     from substrat.agent a where a.id = p_agent for update;
   if not found then raise exception 'agent % does not exist', p_agent using errcode = 'SBGON'; end if;
