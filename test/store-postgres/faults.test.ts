@@ -166,7 +166,7 @@ describe.skipIf(whyNoPostgres() !== undefined)('on a home in PostgreSQL', () => 
       })
     expect((await ended(counting.directory, ['send', 'notes', 'first']))[0]).toBe(0)
     await counting.close()
-    const [append] = counting.calls.flatMap((name, index) => (name === 'append' ? [index + 2] : []))
+    const [append] = counting.calls.flatMap((name, index) => (name === 'append' ? [index + 1] : []))
     const onLoss = (): void => server.stop()
     const proxy = await PostgresProxy.before(server.directory, {
       at: append as number,
