@@ -12,7 +12,10 @@ const ROWS: Record<string, [file: string, title: string]> = {
   'no connection at the start': ['commands', 'a database without a home, and a server that is gone'],
   'wrong password or role, missing schema': ['faults', 'a wrong password and an unknown role'],
   'connection lost and back before the lease ends': ['promises', 'continues a turn beside which the server'],
-  'unknown whether a change was committed': ['faults', 'a change whose answer is lost with the server'],
+  'unknown whether a change was committed, or no answer by the end of the lease': [
+    'faults',
+    'a change whose answer is lost with the server',
+  ],
   'the lease was lost': ['hosts', 'a holder that was stopped past its lease writes nothing more'],
   'the agent is held elsewhere': ['commands', 'a killed holder under this kernel is replaced at once'],
   'a command dies between two calls': ['hosts', 'a holder that dies on another host is replaced'],
@@ -142,6 +145,29 @@ describe.skipIf(whyNoPostgres() !== undefined)('on a home in PostgreSQL', () => 
       }
     },
   )
+
+  test('a change that the network swallows exits 15 when its lease is over', async () => {
+    const home = await filled()
+    const fault = { at: 3, loss: 'silent' as const }
+    const proxy = await PostgresProxy.before(server.directory, fault)
+    const env = { SUBSTRAT_HOME: server.url(home, 'postgres', proxy.directory), SUBSTRAT_LEASE_MS: '2000' }
+    const child = spawn(process.execPath, [RUN, 'send', 'notes', 'hello'], {
+      env: { ...server.environment(home), ...env },
+      stdio: 'ignore',
+    })
+    const exit = await new Promise((resolve) => child.once('close', resolve))
+    expect([proxy.calls.at(2), exit]).toEqual(['append', 15])
+    await proxy.close()
+  })
+
+  test('a role whose transactions are not read committed is refused', async () => {
+    const home = await filled()
+    const options = encodeURIComponent('-c default_transaction_isolation=serializable')
+    const { exit, stderr } = run(home, ['send', 'notes', 'hello'], {
+      SUBSTRAT_HOME: `${server.url(home)}&options=${options}`,
+    })
+    expect([exit, stderr]).toEqual([11, expect.stringContaining('must be read committed')])
+  })
 
   test('a change whose answer is lost with the server exits 15, and its key is safe', async () => {
     const home = await filled()

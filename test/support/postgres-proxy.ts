@@ -6,8 +6,11 @@ import path from 'node:path'
 
 const SOCKET = '.s.PGSQL.5432'
 
-/** A lost call never reaches the server, or its answer never reaches the client. */
-export type Loss = 'unsent' | 'unanswered'
+/**
+ * A lost call never reaches the server, or its answer never reaches the client. `silent`: from that call on nothing passes in either
+ * direction, and no connection ends.
+ */
+export type Loss = 'unsent' | 'unanswered' | 'silent'
 
 export interface Fault {
   /** The number of the call, from 1. */
@@ -23,6 +26,7 @@ export class PostgresProxy {
   readonly directory = mkdtempSync(path.join(os.tmpdir(), 'pg-proxy-'))
   readonly #sockets = new Set<net.Socket>()
   readonly #server: net.Server
+  #isSilent = false
 
   private constructor(
     private readonly target: string,
@@ -45,6 +49,10 @@ export class PostgresProxy {
   }
 
   #join(client: net.Socket): void {
+    if (this.#isSilent) {
+      this.#sockets.add(client.on('error', () => undefined))
+      return
+    }
     const server = net.connect(this.target)
     const both = [client, server]
     const cut = (): void => {
@@ -73,12 +81,13 @@ export class PostgresProxy {
         this.calls.push(name)
         if (this.calls.length !== this.fault?.at) continue
         if (this.fault.loss === 'unsent') return lose()
+        if (this.fault.loss === 'silent') this.#isSilent = true
         isLosing = true
       }
-      server.write(bytes)
+      if (!this.#isSilent) server.write(bytes)
     })
     server.on('data', (bytes) => {
-      if (!isLosing) client.write(bytes)
+      if (!isLosing && !this.#isSilent) client.write(bytes)
       // ReadyForQuery: the transaction of the call has ended.
       for (const { type } of answered.read(bytes)) if (isLosing && type === 'Z') return lose()
     })

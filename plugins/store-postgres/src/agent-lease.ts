@@ -133,9 +133,9 @@ export class AgentLease implements Lease {
   }
 
   private write(name: string, values: unknown[]): unknown {
-    const { key, lease, deadlineMs } = this.held
+    const { key, lease, deadlineMs, slot } = this.held
     return call(this.shared, this.agentId, (client) =>
-      client.callAndLook(key, name, [key, lease, ...values], { untilMs: deadlineMs }),
+      client.callAndLook(key, name, [key, lease, ...values], { untilMs: deadlineMs, slot }),
     )
   }
 }

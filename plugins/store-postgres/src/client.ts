@@ -4,7 +4,7 @@ import { MessageChannel, type MessagePort, receiveMessageOnPort } from 'node:wor
 import type { StoreKit } from 'substrat/store'
 import { Ahead, type Wish } from './ahead.js'
 import { Looked } from './looked.js'
-import type { Answer, Failure, HeldLease, Request, Row, WorkerSettings } from './protocol.js'
+import type { Answer, Failure, HeldLease, Request, Row, Statement, WorkerSettings } from './protocol.js'
 import { uptimeMs } from './uptime.js'
 
 /** How long a statement without a lease is sent again after a broken connection. */
@@ -28,8 +28,9 @@ export class StatementError extends Error {
 
 export interface CallOptions {
   isWrite?: boolean
-  /** The end of the lease that it needs. */
+  /** The end of the lease that it needs, and its slot in `deadlines`. */
   untilMs?: number
+  slot?: number
 }
 
 type FromWorker = { answer: Answer } | { changed: string }
@@ -96,7 +97,7 @@ export class Client {
     const text = selection(name, values)
     this.early = {
       call: JSON.stringify([text, values]),
-      before: this.send(text, values, uptimeMs() + PATIENCE_MS),
+      before: this.send({ text, values, untilMs: uptimeMs() + PATIENCE_MS }),
     }
   }
 
@@ -150,22 +151,22 @@ export class Client {
   private execute(
     text: string,
     values: unknown[],
-    { isWrite = true, untilMs = uptimeMs() + PATIENCE_MS }: CallOptions,
+    { isWrite = true, untilMs = uptimeMs() + PATIENCE_MS, slot }: CallOptions,
   ): Row[] {
     this.statements += 1
     const { early } = this
     this.early = undefined
     const isEarly = early !== undefined && early.call === JSON.stringify([text, values])
     const earlyAnswer = early === undefined ? undefined : this.answerAfter(early.before)
-    const answer = (isEarly && earlyAnswer) || this.answerAfter(this.send(text, values, untilMs))
+    const answer = (isEarly && earlyAnswer) || this.answerAfter(this.send({ text, values, untilMs, slot }))
     if ('failure' in answer) throw new StatementError(answer.failure, isWrite)
     return answer.rows
   }
 
   /** Returns the number of answers before this one. */
-  private send(text: string, values: unknown[], untilMs: number): number {
+  private send(statement: Statement): number {
     const before = Atomics.load(this.answered, 0)
-    this.post({ kind: 'statement', statement: { text, values, untilMs } })
+    this.post({ kind: 'statement', statement })
     return before
   }
 

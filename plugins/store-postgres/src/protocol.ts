@@ -17,6 +17,8 @@ export interface Statement {
   values: unknown[]
   /** Until when it is sent again after a broken connection (`uptimeMs`). */
   untilMs: number
+  /** The lease that it needs, in `deadlines`. After its end, no answer is awaited. */
+  slot?: number | undefined
 }
 
 export interface HeldLease {

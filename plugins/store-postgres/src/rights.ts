@@ -24,7 +24,7 @@ export function call<T>(shared: Shared, agentId: string | undefined, act: (clien
 }
 
 export class HeldRight implements Right {
-  private readonly slot: number
+  readonly slot: number
   private isOver = false
 
   /** `sentMs`: when the request was sent. The lease counts from then. */

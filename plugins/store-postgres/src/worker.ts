@@ -54,14 +54,14 @@ function disconnect(): void {
   void old?.end().catch(() => undefined)
 }
 
-async function execute({ text, values, untilMs }: Statement): Promise<Answer> {
+async function execute({ text, values, untilMs, slot }: Statement): Promise<Answer> {
   let isUnknown = false
   for (let pauseMs = 10; ; pauseMs = Math.min(pauseMs * 2, 500)) {
     let wasSent = false
     try {
       const to = await connected()
       wasSent = true
-      const { rows } = await to.query(text, values.map(asParameter))
+      const { rows } = await withinLease(to.query(text, values.map(asParameter)), slot)
       return { rows }
     } catch (error) {
       const { code = '', message } = error as { code?: string; message: string }
@@ -77,6 +77,21 @@ async function execute({ text, values, untilMs }: Statement): Promise<Answer> {
       await new Promise((resolve) => setTimeout(resolve, pauseMs))
     }
   }
+}
+
+/** A network may swallow a statement. After the end of its lease, which a renewal moves, no answer is awaited. */
+function withinLease<T>(asked: Promise<T>, slot: number | undefined): Promise<T> {
+  if (slot === undefined) return asked
+  return new Promise((resolve, reject) => {
+    let timer: NodeJS.Timeout
+    const look = (): void => {
+      const leftMs = Number(Atomics.load(settings.deadlines, slot)) - uptimeMs()
+      if (leftMs <= 0) reject(new Error('no answer came before the lease was over'))
+      else timer = setTimeout(look, leftMs + 1)
+    }
+    look()
+    asked.then(resolve, reject).finally(() => clearTimeout(timer))
+  })
 }
 
 /** A message between threads brings a Buffer as a Uint8Array. */

@@ -4,6 +4,10 @@
 create or replace function substrat.assert_open() returns void
 language plpgsql as $$
 begin
+  -- Otherwise a call would not see the changes that were committed while it waited for a lock.
+  if current_setting('transaction_isolation') <> 'read committed' then
+    raise exception 'its transactions must be read committed (default_transaction_isolation)' using errcode = '0A000';
+  end if;
   perform pg_advisory_xact_lock_shared(7305804403);
   if exists (select from substrat.home h where h.migration->>'state' in ('leaving', 'left')) then
     raise exception 'the home takes part in a migration' using errcode = 'SBMOV';
