@@ -9,6 +9,8 @@ export const AUTHSERV_ID = `mail.${DOMAIN}`
 export interface Place {
   directory: string
   ports: Record<'imaps' | 'imap' | 'smtps' | 'submission' | 'smtp' | 'quota' | 'policy', number>
+  /** The ports of milters for mail from outside. They add the Authentication-Results, instead of postfix. */
+  milters: number[]
 }
 
 function file({ directory }: Place, ...names: string[]): string {
@@ -154,6 +156,7 @@ smtpd_client_connection_count_limit = 0
     `  -o { smtpd_recipient_restrictions = check_policy_service inet:127.0.0.1:${place.ports.policy}, check_policy_service inet:127.0.0.1:${place.ports.quota}, permit_sasl_authenticated, reject }`,
     `  -o { smtpd_end_of_data_restrictions = check_policy_service inet:127.0.0.1:${place.ports.policy} }`,
   ].join('\n')
+  const milters = place.milters.map((port) => `inet:127.0.0.1:${port}`).join(', ')
   const service = (name: string, type: string, command: string): string =>
     `${name} ${type} ${name.includes(':') ? 'n' : '-'} - n - - ${command}`
   const internal = [
@@ -176,7 +179,7 @@ smtpd_client_connection_count_limit = 0
     file(place, 'postfix', 'master.cf'),
     `
 ${service(`127.0.0.1:${smtp}`, 'inet', 'smtpd')}
-${docs.outside}
+${milters === '' ? docs.outside : `  -o { smtpd_milters = ${milters} }`}
 ${service(`127.0.0.1:${smtps}`, 'inet', 'smtpd')}
   -o smtpd_tls_wrappermode=yes
 ${ofUsers}

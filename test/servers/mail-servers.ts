@@ -34,9 +34,11 @@ export type Policy = (attributes: Map<string, string>) => string
 
 export class MailServers {
   readonly directory = mkdtempSync(path.join(os.tmpdir(), 'mail-'))
-  readonly ports = { imaps: 0, imap: 0, smtps: 0, submission: 0, smtp: 0, quota: 0 }
+  readonly ports = { imaps: 0, imap: 0, smtps: 0, submission: 0, smtp: 0, quota: 0, dkim: 0, dmarc: 0 }
   /** Runs for each recipient of a user who has logged in. */
   policy: Policy = () => 'DUNNO'
+  /** Set before the start. */
+  milters: ('dkim' | 'dmarc')[] = []
   private policyServer: Server | undefined
   private readonly running = new Map<'dovecot' | 'postfix', ChildProcess>()
 
@@ -47,7 +49,9 @@ export class MailServers {
   async start(): Promise<void> {
     chmodSync(this.directory, 0o755)
     Object.assign(this.ports, await freePorts(Object.keys(this.ports)))
-    const place = { directory: this.directory, ports: { ...this.ports, policy: await this.startPolicy() } }
+    const ports = { ...this.ports, policy: await this.startPolicy() }
+    const milters = this.milters.map((name) => ports[name])
+    const place = { directory: this.directory, ports, milters }
     makeCertificate(place)
     writeDovecot(place)
     writePostfix(place)
@@ -214,7 +218,7 @@ function readPid(file: string): number | undefined {
   return existsSync(file) ? Number(readFileSync(file, 'utf8').trim()) : undefined
 }
 
-function canConnect(port: number): Promise<boolean> {
+export function canConnect(port: number): Promise<boolean> {
   return new Promise((resolve) => {
     const socket = connect(port, '127.0.0.1')
     socket.once('connect', () => {
