@@ -3,10 +3,8 @@ import { spawnSync } from 'node:child_process'
 import { readFileSync, writeFileSync } from 'node:fs'
 import path from 'node:path'
 import { describe, expect, test } from 'vitest'
-import { viewOutbox } from '../../src/operations/outbox.js'
 import { send } from '../../src/operations/send.js'
 import { runOnce } from '../../src/outbound/run.js'
-import type { Store } from '../../src/storage/store.js'
 import { House } from '../support/cli.js'
 import { contextAt } from '../support/contexts.js'
 import { sendRequest } from '../support/send-request.js'
@@ -143,46 +141,5 @@ describe('a secret of a target', () => {
     const input = `${seconds}.${body}`
     const { stdout } = spawnSync('openssl', ['dgst', '-sha256', '-hmac', 'k3y'], { input, encoding: 'utf8' })
     expect(stdout.trim().split(' ').at(-1)).toBe(hex)
-  })
-})
-
-describe('a message that cannot be sent', () => {
-  /** This process has no access to the secret, so its messages stay pending. */
-  const closed = (lifetimeMs = NEVER_MS) =>
-    target('ops', 'http://127.0.0.1:9', {
-      secret: { env: 'SUBSTRAT_TEST_NOT_SET' },
-      lifetimeMs: () => lifetimeMs,
-    })
-
-  async function turn(store: Store, id: string, targets = [closed()]): Promise<void> {
-    const outbound = outboundTo(store, targets)
-    await send(contextAt(store, { outbound }).ctx, sendRequest(id), () => undefined)
-    await outbound.untilSent()
-  }
-
-  const reasons = (store: Store): unknown[] =>
-    viewOutbox(store, { agentId: undefined, isDropped: true }).messages.map(({ reason }) => reason)
-  const pending = (store: Store): string[] =>
-    viewOutbox(store, { agentId: undefined, isDropped: false }).messages.map(({ outbound_id }) => outbound_id)
-
-  test('is dropped once 100 newer ones are pending', async () => {
-    const store = tempStore()
-    const id = await newAgent(store)
-    for (let count = 0; count < 100; count++) await turn(store, id)
-    const before = pending(store)
-    expect([before.length, reasons(store)]).toEqual([100, []])
-    await turn(store, id)
-    const after = pending(store)
-    expect(reasons(store)).toEqual(['queue_full'])
-    expect(after.slice(0, 99)).toEqual(before.slice(1))
-    expect(after).toHaveLength(100)
-  })
-
-  test('is dropped without a request after its time', async () => {
-    const store = tempStore()
-    const server = await targetServer()
-    const id = await newAgent(store)
-    await turn(store, id, [target('ops', server.url, { lifetimeMs: () => -1000 })])
-    expect([pending(store), reasons(store), server.received]).toEqual([[], ['expired'], []])
   })
 })

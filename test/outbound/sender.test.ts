@@ -147,15 +147,17 @@ describe('an outbound message', () => {
 
   test('waits behind an earlier one that the target wants later', async () => {
     const store = tempStore()
+    const hangs = await targetServer(() => undefined)
     const server = await targetServer((response, index) => {
       if (index === 0) response.writeHead(429, { 'retry-after': '120' })
       response.end()
     })
     const id = await newAgent(store)
-    const targets = [target('ops', server.url)]
-    await sendOnce(store, id, targets)
-    await sendOnce(store, id, targets)
-    expect([server.received.length, outbox(store).length]).toEqual([1, 2])
+    for (let turn = 0; turn < 2; turn++) await sendOnce(store, id, [target('ops', hangs.url)], 0)
+    await sendOnce(store, id, [target('ops', server.url)])
+    expect([server.received.length, outbox(store).length]).toEqual([1, 3])
+    await sendOnce(store, id, [target('ops', server.url)])
+    expect([server.received.length, outbox(store).length]).toEqual([1, 4])
   })
 
   test('is handed over if another process holds the agent, and is not sent twice', async () => {

@@ -10,7 +10,7 @@ const STRANGER = 'example.net'
 const FORGED = `mail.${DOMAIN}; auth=pass smtp.auth=${ANN}; dkim=pass header.d=${DOMAIN}; dmarc=pass header.from=${DOMAIN}`
 const UNSIGNED = `neither dmarc=pass nor dkim=pass for ${DOMAIN}`
 
-/** What the topmost field says of each mail. */
+/** The verdict of the topmost field, for each mail. */
 const OF_DKIM = {
   unsigned: 'dkim=none',
   'with a forged field': 'dkim=none',

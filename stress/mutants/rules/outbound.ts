@@ -30,13 +30,13 @@ export const OUTBOUND: Mutant[] = [
     name: 'the queue of outbound messages has no bound',
     place: 'session/outbound.ts withOutbound',
     edits: { 'if:2': '' },
-    suites: ['outbound/run#100 newer'],
+    suites: ['outbound/dropped#100 newer'],
   },
   {
     name: 'a message whose time is over is still sent',
     place: 'outbound/plan.ts expiry',
     edits: { 'if:1': 'return undefined' },
-    suites: ['outbound/run#after its time'],
+    suites: ['outbound/dropped#after its time'],
   },
   {
     name: 'a message is tried without end',
