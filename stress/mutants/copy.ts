@@ -46,15 +46,13 @@ export class Copy {
     rmSync(this.root, { recursive: true, force: true })
   }
 
-  /** Returns the changed file. */
-  apply(mutant: Mutant): string {
+  apply(mutant: Mutant): void {
     const { file, source } = mutate(sourcesIn(this.root), mutant, shapesOf(mutant))
     const path = join(this.root, 'src', file)
     const original = readFileSync(path, 'utf8')
     writeFileSync(path, source)
     this.changed = { path, original }
     this.isBuilt = false
-    return path
   }
 
   restore(): void {

@@ -49,21 +49,19 @@ export class Suites {
   /** Changes the sources in the copy; with `isBuilt` also the copy's CLI. */
   async runInCopy({ suite, mutant }: Trial, isBuilt: boolean): Promise<Run> {
     const [file = '', title = ''] = suite.split('#')
-    const changed = mutant === undefined ? undefined : this.copy.apply(mutant)
+    // vitest keeps what it has loaded, also if the file changes.
+    if (mutant !== undefined) await this.close()
     try {
+      if (mutant !== undefined) this.copy.apply(mutant)
       if (isBuilt) this.copy.build()
-      if (changed !== undefined) this.vitest?.invalidateFile(changed)
       const path = this.copy.suitePath(file)
       const module = (await this.modulesOf([path], title))?.find(({ moduleId }) => moduleId === path)
-      const run = module === undefined ? timedOut(suite) : verdictOf(suite, module)
-      // vitest caches a file that it could not load, even if the file changes.
-      if (run.verdict === 'broken') await this.close()
-      return run
+      return module === undefined ? timedOut(suite) : verdictOf(suite, module)
     } catch (error) {
       return brokenRun(suite, (error as Error).message)
     } finally {
       this.copy.restore()
-      if (changed !== undefined) this.vitest?.invalidateFile(changed)
+      if (mutant !== undefined) await this.close()
     }
   }
 
