@@ -1,4 +1,4 @@
-// npm run stress:outbound -- [--only notify,channel,telegram] [--messages 1000] [--seed 1]
+// npm run stress:outbound -- [--only notify,channel,telegram,email] [--messages 1000] [--seed 1]
 // Runs the tests of notifications and channels, with many messages. Exits 1 if one of them fails.
 import { spawn } from 'node:child_process'
 import { parseArgs } from 'node:util'
@@ -9,6 +9,7 @@ const FILES: Record<string, string> = {
   notify: 'test/outbound/storm.test.ts',
   channel: 'test/channel/killed.test.ts',
   telegram: 'test/plugins/telegram/killed.test.ts',
+  email: 'test/servers/email-killed.test.ts',
 }
 
 const { values } = parseArgs({

@@ -1,5 +1,5 @@
 /** A channel to the loopback platform, run in this process. */
-import { mkdirSync, writeFileSync } from 'node:fs'
+import { mkdirSync, readdirSync, writeFileSync } from 'node:fs'
 import { join } from 'node:path'
 import type { ChannelConfig } from '../../src/channel/config.js'
 import { type ChannelCounts, runChannel } from '../../src/channel/run.js'
@@ -8,6 +8,7 @@ import { openForRead } from '../../src/session/load.js'
 import type { State } from '../../src/session/state.js'
 import type { Store } from '../../src/storage/store.js'
 import { livingRoot } from '../../src/tree/names.js'
+import type { House } from './cli.js'
 import { type ContextFacts, contextAt } from './contexts.js'
 import { loopbackChannel, type Platform } from './platform.js'
 import { tempDirectory } from './temp.js'
@@ -51,4 +52,21 @@ export function channelState(store: Store, name = 'chat'): State {
 export function threadAgents(store: Store): State[] {
   const { channel } = channelState(store)
   return (channel?.threads ?? []).map(({ agent_id }) => openForRead(store, agent_id)?.state as State)
+}
+
+/** What has become of the replies that repeat `message N`, by that text. Without those that are still to be sent. */
+export function endsOfReplies(house: House): Map<string, 'sent' | 'dropped'> {
+  const texts = new Map<string, string>()
+  const ends = new Map<string, 'sent' | 'dropped'>()
+  for (const record of readdirSync(join(house.home, 'agents')).flatMap((id) => house.records(id))) {
+    if (record.kind === 'outbound.queued' && typeof record.content === 'string')
+      for (const text of /message \d+$/.exec(record.content.trimEnd()) ?? [])
+        texts.set(record.outbound_id, text)
+    if (record.kind !== 'outbound.sent' && record.kind !== 'outbound.dropped') continue
+    const text = texts.get(record.outbound_id)
+    if (text === undefined) continue
+    if (ends.has(text)) throw new Error(`the reply to ${text} has two ends`)
+    ends.set(text, record.kind === 'outbound.sent' ? 'sent' : 'dropped')
+  }
+  return ends
 }

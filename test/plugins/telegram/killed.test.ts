@@ -7,6 +7,7 @@
  */
 import { setTimeout as sleep } from 'node:timers/promises'
 import { expect, test } from 'vitest'
+import { endsOfReplies } from '../../support/channels.js'
 import { House } from '../../support/cli.js'
 import { Random } from '../../support/random.js'
 import { newTelegram, refuse, type Telegram, type Update } from '../../support/telegram.js'
@@ -16,8 +17,8 @@ import { settingsFor } from './plugin.js'
 const MESSAGES = Number(process.env.MESSAGES ?? 12)
 const SEED = Number(process.env.SEED ?? Date.now() % 1_000_000)
 const PEOPLE = [501, 502, 503]
-/** The part of the requests that fail, half of them after the method was carried out. */
-const FAILS = 0.15
+/** The part of the requests that fail before the method was carried out, and of the others that fail after it: one in three. */
+const [FAILS, FAILS_AFTER] = [1 / 6, 1 / 5]
 const AGAIN = 0.2
 
 test('no message is lost and none runs twice, and no process sends a reply again that was answered', async () => {
@@ -39,7 +40,7 @@ test('no message is lost and none runs twice, and no process sends a reply again
     return true
   }
   telegram.after = (method, response, { chat_id: chat, text }) => {
-    if (isFailing && random.chance(FAILS / 2)) {
+    if (isFailing && random.chance(FAILS_AFTER)) {
       if (method === 'sendMessage') cut += 1
       response.destroy()
       return true
@@ -69,9 +70,15 @@ test('no message is lost and none runs twice, and no process sends a reply again
     await running.kill()
   }
   isFailing = false
-  await answerAll(house, telegram, sent)
+  await answerAll(house)
 
-  for (const [person, texts] of sent) expect([...new Set(repliesTo(telegram, person))]).toEqual(texts)
+  const ends = endsOfReplies(house)
+  expect(ends.size).toBe(MESSAGES)
+  for (const [person, texts] of sent) {
+    const seen = [...new Set(repliesTo(telegram, person))]
+    // Telegram may have shown a reply that counts as dropped, because its answers were lost.
+    expect(seen).toEqual(texts.filter((text) => ends.get(text) === 'sent' || seen.includes(text)))
+  }
   const shown = telegram.shown.length
   const delivered = (await house.ok('list', '--json')).json.agents.flatMap(({ id }: { id: string }) =>
     house.records(id).filter(({ kind }) => kind === 'mail.delivered'),
@@ -80,16 +87,14 @@ test('no message is lost and none runs twice, and no process sends a reply again
   expect(answered).toHaveLength(new Set(answered).size)
   console.info(
     `seed ${SEED}: ${MESSAGES} messages in ${sent.size} chats, ${kills} kills, ${cut} answers lost: ` +
-      `none lost, none run twice; ${shown - MESSAGES} replies shown twice`,
+      `none lost, none run twice; ${[...ends.values()].filter((end) => end === 'dropped').length} replies dropped, ${shown - MESSAGES} more shown than written`,
   )
   expect(house.findings(true)).toEqual([])
 })
 
-/** Runs without kills and failures until every message has its reply. */
-async function answerAll(house: House, telegram: Telegram, sent: Map<number, string[]>): Promise<void> {
-  const isAnswered = (): boolean =>
-    [...sent].every(([person, texts]) => new Set(repliesTo(telegram, person)).size >= texts.length)
-  for (let runs = 0; runs < 50 && !isAnswered(); runs++) {
+/** Runs without kills and failures until every reply was sent or dropped. */
+async function answerAll(house: House): Promise<void> {
+  for (let runs = 0; runs < 50 && endsOfReplies(house).size < MESSAGES; runs++) {
     const { exit, stderr } = await house.run(['channel', 'run', 'telegram', '--once'])
     expect(exit, stderr).toBe(0)
     // After three kills without progress, only a person continues a turn.
