@@ -160,21 +160,6 @@ describe('an outbound message', () => {
     expect([server.received.length, outbox(store).length]).toEqual([1, 4])
   })
 
-  test('that waits behind one that fails in the same run is not sent before it', async () => {
-    const store = tempStore()
-    const id = await newAgent(store)
-    const hung = await targetServer(() => undefined)
-    for (let count = 0; count < 2; count++) await sendOnce(store, id, [target('ops', hung.url)], 50)
-    const server = await targetServer((response) => {
-      response.writeHead(429, { 'retry-after': '120' })
-      response.end()
-    })
-    const outbound = outboundTo(store, [target('ops', server.url)])
-    outbound.wake(id)
-    await outbound.untilSent()
-    expect([server.received.length, outbox(store).length]).toEqual([1, 2])
-  })
-
   test('is handed over if another process holds the agent, and is not sent twice', async () => {
     const store = tempStore()
     const server = await targetServer()

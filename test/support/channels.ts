@@ -54,7 +54,7 @@ export function threadAgents(store: Store): State[] {
   return (channel?.threads ?? []).map(({ agent_id }) => openForRead(store, agent_id)?.state as State)
 }
 
-/** What has become of the replies that repeat `message N`, by that text. Without those that are still to be sent. */
+/** Tells whether the replies that repeat `message N` were sent or dropped, by that text. Those that are still to be sent are left out. */
 export function endsOfReplies(house: House): Map<string, 'sent' | 'dropped'> {
   const texts = new Map<string, string>()
   const ends = new Map<string, 'sent' | 'dropped'>()
