@@ -14,11 +14,15 @@ const OUTSIDE = `"\${SUBSTRAT_LAB_BESIDE:-$SUBSTRAT_HOME.}outside"`
 const ON = ['completed', 'interrupted', 'failed', 'waiting']
 
 const TAKES = { name: 'takes', on: ON, run: ['sh', '-c', `cat >> ${OUTSIDE}`] }
-/** Notes each event, but takes it only at the second attempt. */
+/** Notes each event, but takes it only at the second attempt. The echo of dash would change its escapes. */
 const FAILS = {
   name: 'fails',
   on: ON,
-  run: ['sh', '-c', `event=$(cat); grep -qF "$event" ${OUTSIDE}; s=$?; echo "$event" >> ${OUTSIDE}; exit $s`],
+  run: [
+    'sh',
+    '-c',
+    `event=$(cat); grep -qF "$event" ${OUTSIDE}; s=$?; printf "%s\\n" "$event" >> ${OUTSIDE}; exit $s`,
+  ],
 }
 const NEVER = { name: 'never', on: ON, run: ['false'], tries: 1 }
 
