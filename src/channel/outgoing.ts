@@ -170,6 +170,7 @@ export function announce(session: Session, saying: Saying, { agentId, wait, text
 export function channelTarget(connection: ChannelConnection, { triesMax }: ChannelConfig): OutboundTarget {
   return {
     triesMax,
+    room: () => Number.POSITIVE_INFINITY,
     async send(message, signal) {
       const { thread, text, outbound_id: idempotencyId, replies_to, buttons } = message
       if (thread === null || replies_to === undefined) return { outcome: 'refused', why: 'it has no thread' }

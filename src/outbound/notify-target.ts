@@ -44,6 +44,7 @@ export function ready(
   if (run !== undefined)
     return {
       triesMax,
+      room: () => Number.POSITIVE_INFINITY,
       send: (message, signal) => runOnce(run, eventJson(message, homeId), { timeoutMs, signal, stderr }),
     }
   const secretOf = (place: SecretPlace | undefined): string | undefined => place && secretAt(place, variables)
@@ -53,6 +54,7 @@ export function ready(
   const gate = new Gate(limits.outboundRequestsMax)
   return {
     triesMax,
+    room: () => gate.room,
     send: (message, signal) =>
       gate.pass(() => {
         const atSeconds = Math.floor(clock.now() / 1000)
@@ -96,6 +98,10 @@ class Gate {
   private inside = 0
 
   constructor(private readonly max: number) {}
+
+  get room(): number {
+    return this.max - this.inside
+  }
 
   async pass<T>(work: () => Promise<T>): Promise<T> {
     if (this.inside >= this.max) await new Promise<void>((resolve) => this.waiting.push(resolve))

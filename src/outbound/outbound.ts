@@ -33,7 +33,10 @@ export class CommandOutbound implements Outbound {
   private readonly end = new CommandEnd()
   private readonly sending = new Map<string, Promise<void>>()
   private readonly waiting = new Set<string>()
+  /** Agents with messages to a full target, by target. They hold no place, so they keep no others from faster targets. */
+  private readonly withoutRoom = new Map<string, Set<string>>()
   private targets: Promise<OutboundTargets> | undefined
+  private loadedTargets: OutboundTargets | undefined
 
   constructor(private readonly ports: OutboundPorts) {}
 
@@ -63,29 +66,50 @@ export class CommandOutbound implements Outbound {
       if (this.sending.size >= limits.outboundAgentsMax || this.end.signal.aborted) return
       if (this.sending.has(agentId)) continue
       this.waiting.delete(agentId)
-      const done = this.send(agentId).then(() => {
+      const done = this.send(agentId).then((full) => {
         this.sending.delete(agentId)
+        for (const target of full) {
+          const others = this.withoutRoom.get(target) ?? new Set()
+          this.withoutRoom.set(target, others.add(agentId))
+        }
+        // A target may have got room before the agent was among them.
+        for (const target of this.withoutRoom.keys()) this.fill(target)
         this.begin()
       })
       this.sending.set(agentId, done)
     }
   }
 
-  private async send(agentId: string): Promise<void> {
+  /** Gives agents a place again, as many as the target has room for. */
+  private fill(target: string): void {
+    const agents = this.withoutRoom.get(target) ?? new Set()
+    const room = this.loadedTargets?.get(target)?.room() ?? 0
+    for (const agentId of [...agents].slice(0, room)) {
+      agents.delete(agentId)
+      this.waiting.add(agentId)
+    }
+    this.begin()
+  }
+
+  /** Returns the targets that had no room for a message of the agent. */
+  private async send(agentId: string): Promise<ReadonlySet<string>> {
     const { store, command, note, isOwed } = this.ports
     try {
       this.targets ??= this.ports.targets()
       const targets = await this.targets
+      this.loadedTargets = targets
       const { sendPending } = await import('./sender.js')
       const { end } = this
-      await sendPending(
-        { store, command, targets, note, end, isOwed: (state) => isOwed(store, state) },
+      const onAttempted = (target: string): void => this.fill(target)
+      return await sendPending(
+        { store, command, targets, note, end, onAttempted, isOwed: (state) => isOwed(store, state) },
         agentId,
       )
     } catch (error) {
       if (!(error instanceof SubstratError)) throw error
       // The messages stay pending. A turn does not fail because of them.
       note(`messages of agent ${agentId} may not be sent yet: ${error.message}`)
+      return new Set()
     }
   }
 }

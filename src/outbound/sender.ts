@@ -29,6 +29,8 @@ export interface SenderPorts {
   end: SendingEnd
   isOwed(state: State): boolean
   note(text: string): void
+  /** An attempt at the target has ended, so it may have room. */
+  onAttempted(target: string): void
 }
 
 /** The end of sending in this command, which becomes known when its own work is done. */
@@ -46,19 +48,23 @@ const LOOK_MS = 500
 const OTHER_SENDER_MS = 2000
 const OTHER_SENDER_LOOK_MS = 50
 
-/** Sends what is due, or will be soon. Returns when nothing is left to do, or at the end. */
-export async function sendPending(ports: SenderPorts, agentId: string): Promise<void> {
+/**
+ * Sends what is due, or will be soon. Returns at the end, or when nothing is left to do: the targets that had no room for a message
+ * that is due.
+ */
+export async function sendPending(ports: SenderPorts, agentId: string): Promise<ReadonlySet<string>> {
   const began = clock.monotonic()
   for (;;) {
-    if (ports.end.signal.aborted || loadPending(ports, agentId) === undefined) return
+    if (ports.end.signal.aborted || loadPending(ports, agentId) === undefined) return new Set()
     const right = await ports.store.takeSender(agentId, ports.command)
     if (right === undefined) {
-      if (clock.monotonic() - began > OTHER_SENDER_MS) return
+      if (clock.monotonic() - began > OTHER_SENDER_MS) return new Set()
       await sleep(OTHER_SENDER_LOOK_MS)
       continue
     }
     // Once more after the release: a process that found this one sending relies on it.
-    if (!(await new AgentSender(ports, agentId, right).run())) return
+    const sender = new AgentSender(ports, agentId, right)
+    if (!(await sender.run())) return sender.full
   }
 }
 
@@ -82,6 +88,8 @@ class AgentSender {
   private recording: Promise<void> = Promise.resolve()
   private failure: unknown
   private hasSent = false
+  /** The targets that had no room when they were looked at last. */
+  readonly full = new Set<string>()
 
   constructor(
     private readonly ports: SenderPorts,
@@ -113,6 +121,7 @@ class AgentSender {
 
   private begin({ state, entries }: Pending): void {
     const left = this.unrecorded.reduce(entriesAfter, entries)
+    this.full.clear()
     for (const [key, queue] of queuesOf(left)) {
       if (this.active.has(key)) continue
       const [first] = queue as [OutboundEntry]
@@ -126,13 +135,17 @@ class AgentSender {
     }
   }
 
-  /** A long pause is left to a later command. */
+  /** A long pause is left to a later command. Without room, the agent gives its place to others, whose targets may be faster. */
   private mayTry(entry: OutboundEntry): boolean {
     const now = readClock()
     const target = this.ports.targets.get(entry.target)
     if (expiry(entry, target !== undefined, now) !== undefined) return true
     const pauseMs = pauseBefore(entry, now)
-    return target !== undefined && pauseMs <= limits.outboundPauseMsMax && this.ports.end.allows(pauseMs)
+    if (target === undefined || pauseMs > limits.outboundPauseMsMax || !this.ports.end.allows(pauseMs))
+      return false
+    if (target.room() > 0) return true
+    this.full.add(entry.target)
+    return false
   }
 
   /** In order, up to the first entry that must wait for a later command. */
@@ -142,6 +155,8 @@ class AgentSender {
       while (entry !== undefined) {
         if (this.isOver || !this.mayTry(entry)) return
         if (!(await this.ports.end.pause(pauseBefore(entry, readClock()))) || this.isOver) return
+        // Other agents may have filled the target meanwhile.
+        if (!this.mayTry(entry)) return
         const result = await this.tryOnce(state, entry)
         if (result === undefined) return
         this.hasSent = true
@@ -156,7 +171,9 @@ class AgentSender {
     const expired = expiry(entry, target !== undefined, readClock())
     if (expired !== undefined || target === undefined) return expired
     this.right.assertHeld()
-    return resultOf(entry, await this.attempt(target, state, entry), target.triesMax)
+    const attempt = await this.attempt(target, state, entry)
+    this.ports.onAttempted(entry.target)
+    return resultOf(entry, attempt, target.triesMax)
   }
 
   private attempt(target: OutboundTarget, state: State, entry: OutboundEntry) {

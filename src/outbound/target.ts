@@ -32,6 +32,8 @@ export type Attempt =
 
 export interface OutboundTarget {
   triesMax: number
+  /** How many more messages would be sent at once. */
+  room(): number
   /** Aborted when the command ends. Never throws. `why` has no secret. */
   send(message: OutboundMessage, signal: AbortSignal): Promise<Attempt>
 }
