@@ -27,6 +27,14 @@ const PLUGINS = [
 ]
 /** They run programs of other people as they are: `npm run test:servers`. */
 const SERVERS = ['test/servers/**/*.test.ts']
+/** With SUBSTRAT_TEST_STORE=postgres, the only ones: they run tools, programs and kept servers, with homes in PostgreSQL. */
+const IN_POSTGRES = [
+  'test/commands/{allow,tools}.test.ts',
+  'test/dispatch/{kept-servers,program-killed}.test.ts',
+  'test/provider/kept-server.test.ts',
+  'test/recovery/settle-programs.test.ts',
+  'test/turn/drive-*.test.ts',
+]
 /** Test files that share a worker process. */
 const SHARED = { isolate: false, setupFiles: ['test/support/fresh.ts'] }
 
@@ -43,7 +51,7 @@ export default defineConfig({
     // Most objects of a test live longer than a young generation of the default size, and would be copied.
     execArgv: ['--max-semi-space-size=64', '--disable-warning=ExperimentalWarning'],
     sequence: { sequencer: LongestFirst },
-    globalSetup: ['test/support/shared-cache.ts'],
+    globalSetup: ['test/support/shared-cache.ts', 'test/support/postgres-homes-server.ts'],
     env: {
       TMPDIR: temporaryDirectory(),
       // The tests start the CLI as its users do. Under vitest's NODE_ENV=test oclif behaves differently.
@@ -51,20 +59,23 @@ export default defineConfig({
       // Reading extra certificates costs Node 20 some 35 ms at every start.
       NODE_EXTRA_CA_CERTS: '',
     },
-    projects: [
-      { extends: true, test: { name: 'labs', include: LABS } },
-      { extends: true, test: { name: 'servers', include: SERVERS } },
-      { extends: true, test: { name: 'kills', include: KILLS, ...SHARED } },
-      { extends: true, test: { name: 'plugins', include: PLUGINS, exclude: KILLS, ...SHARED } },
-      {
-        extends: true,
-        test: {
-          name: 'code',
-          include: ['test/**/*.test.ts'],
-          exclude: [...LABS, ...SERVERS, ...KILLS, ...PLUGINS],
-          ...SHARED,
-        },
-      },
-    ],
+    projects:
+      process.env.SUBSTRAT_TEST_STORE === 'postgres'
+        ? [{ extends: true, test: { name: 'postgres', include: IN_POSTGRES } }]
+        : [
+            { extends: true, test: { name: 'labs', include: LABS } },
+            { extends: true, test: { name: 'servers', include: SERVERS } },
+            { extends: true, test: { name: 'kills', include: KILLS, ...SHARED } },
+            { extends: true, test: { name: 'plugins', include: PLUGINS, exclude: KILLS, ...SHARED } },
+            {
+              extends: true,
+              test: {
+                name: 'code',
+                include: ['test/**/*.test.ts'],
+                exclude: [...LABS, ...SERVERS, ...KILLS, ...PLUGINS],
+                ...SHARED,
+              },
+            },
+          ],
   },
 })

@@ -112,13 +112,15 @@ export class KeptServerHost {
       ...lasting,
     }
     servers.touch(session.id)
+    // First: in a home of another machine it makes the agent's directory on this host.
+    const deadline = session.leaseDeadline()
     const output = servers.openOutput(session.id)
     try {
       const start = {
         environment,
         tag: tagOf(server_id),
         output: output.fd,
-        deadline: session.leaseDeadline(),
+        deadline,
       }
       const started = await startBehindBarrier(command, start, options, (group) =>
         context.persist({ type: 'server_kept', server_id, group }),

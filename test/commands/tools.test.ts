@@ -1,5 +1,5 @@
 /** The tools with which an agent creates, inspects and controls children, and sets reminders and metadata. */
-import { mkdirSync, readdirSync } from 'node:fs'
+import { mkdirSync } from 'node:fs'
 import path from 'node:path'
 import { describe, expect, test } from 'vitest'
 import { House } from '../support/cli.js'
@@ -7,10 +7,6 @@ import { agent, call, calling, mails, of, type Response, results } from '../supp
 import { waitFor } from '../support/wait.js'
 
 const TREE = ['--allow', 'tree']
-
-function agentsIn(house: House): string[] {
-  return readdirSync(path.join(house.home, 'agents')).filter((name) => !name.startsWith('.'))
-}
 
 describe.concurrent('without --allow', () => {
   test('a tool that changes things waits for approval, and approve runs it', async () => {
@@ -26,9 +22,9 @@ describe.concurrent('without --allow', () => {
     expect(parked.exit).toBe(5)
     const asked = parked.json.wait.asks.map(({ tool }: { tool: string }) => tool)
     expect(asked).toEqual(['spawn_agent', 'set_metadata', 'remind_me'])
-    expect(agentsIn(house)).toEqual([id])
+    expect(house.ids()).toEqual([id])
     expect((await house.ok('approve', 'a')).stdout).toBe('done\n')
-    expect(agentsIn(house)).toHaveLength(2)
+    expect(house.ids()).toHaveLength(2)
     expect(results(house, id).map(({ isError }) => isError)).toEqual([false, false, false, false])
     expect(house.findings()).toEqual([])
   })
@@ -38,7 +34,7 @@ describe.concurrent('without --allow', () => {
     const id = await agent(house, 'a', [call('spawn_agent', { name: 'kid' }), 'done'])
     await house.run(['send', 'a', 'go'])
     expect((await house.ok('deny', 'a')).stdout).toBe('done\n')
-    expect(agentsIn(house)).toEqual([id])
+    expect(house.ids()).toEqual([id])
   })
 })
 
@@ -120,7 +116,7 @@ describe.concurrent('spawn_agent', () => {
     expect(said[4]).toContain('provider exec could give the child more rights than its parent')
     expect(said[5]).toContain('is outside of yours')
     expect(said[7]).toContain('there is no provider "nonsense"')
-    const kids = agentsIn(house).filter((each) => each !== id)
+    const kids = house.ids().filter((each) => each !== id)
     const made = kids.map((kid) => of(house, kid, 'session.created')[0])
     expect(Object.fromEntries(made.map((each) => [each?.name, each?.allow]))).toEqual({
       three: ['send_message'],
@@ -166,7 +162,7 @@ describe.concurrent('spawn_agent', () => {
     expect(said[2]?.[1]).toContain('cannot be the name of an agent')
     expect(said[3]?.[1]).toContain('does not exist or is not a directory')
     expect(said[4]?.[1]).toBe('the input needs name, as text')
-    expect(agentsIn(house)).toHaveLength(2)
+    expect(house.ids()).toHaveLength(2)
   })
 
   test('refuses a child beyond the depth or the number of children', async () => {
@@ -181,7 +177,7 @@ describe.concurrent('spawn_agent', () => {
     expect((await calling(house, id)).text).toContain('it already has 1 living children')
     const below = await house.run(['spawn', '--parent', 'a/one', '--name', 'deep'])
     expect([below.exit, below.stderr]).toEqual([13, expect.stringContaining('deeper than 2 levels')])
-    expect(agentsIn(house)).toHaveLength(2)
+    expect(house.ids()).toHaveLength(2)
   })
 })
 

@@ -16,6 +16,7 @@ import type { SessionRecord } from '../../src/session/records.js'
 import type { State } from '../../src/session/state.js'
 import type { FileStore } from '../../src/storage/file-store.js'
 import { contextAt } from '../support/contexts.js'
+import { IN_POSTGRES } from '../support/postgres-homes.js'
 import { sendRequest } from '../support/send-request.js'
 import { newAgent } from '../support/sessions.js'
 import { tempDirectory, tempStore } from '../support/temp.js'
@@ -182,7 +183,7 @@ describe('a turn that failed after its program was launched', () => {
     expect(asked()).toHaveLength(1)
   })
 
-  test.each<[string, () => Promise<unknown>]>([
+  test.skipIf(IN_POSTGRES).each<[string, () => Promise<unknown>]>([
     ['--retry', () => sent({ retry: true })],
     ['retry', () => outcomeOf((ctx, told) => retry(ctx, id, told))],
     [

@@ -26,9 +26,9 @@ import { checkHome, type Finding } from '../../src/audit/check.js'
 import type { Message } from '../../src/mail/message.js'
 import { messagesIn } from '../../src/mail/stored-messages.js'
 import type { SessionRecord } from '../../src/session/records.js'
-import { FileStore } from '../../src/storage/file-store.js'
 import { Program } from './in-process.js'
 import { checkPrinted } from './output-shapes.js'
+import { assertInFiles, IN_POSTGRES, LINKED, newHomeInPostgres, storeAt } from './postgres-homes.js'
 import { SHARED_CACHE } from './shared-cache.js'
 import { waitFor } from './wait.js'
 
@@ -74,10 +74,11 @@ export interface Result {
 
 export class House {
   readonly root = path.join(scratch, String(++houses))
-  readonly home = path.join(this.root, 'home')
+  /** With SUBSTRAT_TEST_HOMES, the URL of a home in PostgreSQL. */
+  readonly home = IN_POSTGRES ? newHomeInPostgres() : path.join(this.root, 'home')
   readonly workspace = path.join(this.root, 'workspace')
   readonly env: Record<string, string>
-  protected isOfProcesses = false
+  protected isOfProcesses = IN_POSTGRES
   private readonly pluginList = path.join(this.root, 'data', 'substrat', 'package.json')
   private arePluginsOurs = false
 
@@ -109,10 +110,12 @@ export class House {
       XDG_STATE_HOME: at('state'),
       ...env,
     }
+    if (IN_POSTGRES) this.link()
   }
 
   /** Another house with a copy of this home. */
   copy(env: Record<string, string> = {}): House {
+    assertInFiles()
     const house = new House(env)
     // A killed holder leaves its socket, which Node cannot copy.
     const filter = (file: string): boolean => !lstatSync(file).isSocket()
@@ -122,7 +125,7 @@ export class House {
 
   /** Whether a command has created the home. */
   exists(): boolean {
-    return existsSync(this.home)
+    return IN_POSTGRES || existsSync(this.home)
   }
 
   /**
@@ -226,22 +229,33 @@ export class House {
       JSON.stringify({ name, version: '1.0.0', type: 'module', oclif: {}, substrat }),
     )
     writeFileSync(path.join(root, module), source)
-    mkdirSync(path.dirname(this.pluginList), { recursive: true })
-    const plugins = [{ name, type: 'link', root }]
-    writeFileSync(this.pluginList, JSON.stringify({ oclif: { schema: 1, plugins } }))
+    this.link({ name, type: 'link', root })
     this.arePluginsOurs = true
   }
 
+  private link(...more: object[]): void {
+    mkdirSync(path.dirname(this.pluginList), { recursive: true })
+    const plugins = [...LINKED, ...more]
+    writeFileSync(this.pluginList, JSON.stringify({ oclif: { schema: 1, plugins } }))
+  }
+
   agentFile(id: string, name: string): string {
+    assertInFiles()
     return path.join(this.home, 'agents', id, name)
   }
 
   log(id: string): string {
-    return readFileSync(this.agentFile(id, 'events.jsonl'), 'utf8')
+    return this.logBytes(id).toString()
   }
 
   logBytes(id: string): Buffer {
-    return readFileSync(this.agentFile(id, 'events.jsonl'))
+    if (!IN_POSTGRES) return readFileSync(this.agentFile(id, 'events.jsonl'))
+    const log = storeAt(this.home).openLog(id)
+    try {
+      return log?.read(0, log.size()) ?? Buffer.alloc(0)
+    } finally {
+      log?.close()
+    }
   }
 
   records(id: string): SessionRecord[] {
@@ -276,13 +290,16 @@ export class House {
   }
 
   inbox(id: string): string[] {
+    if (IN_POSTGRES)
+      return storeAt(this.home)
+        .mail.ids(id)
+        .map((each) => `${each}.json`)
     return readdirSync(this.agentFile(id, 'inbox'))
   }
 
   /** Messages to the operator, oldest first. */
   operatorMail(): Message[] {
-    const store = FileStore.openForRead(this.home)
-    const mails = store === undefined ? [] : [...messagesIn(store, 'operator')]
+    const mails = this.exists() ? [...messagesIn(storeAt(this.home), 'operator')] : []
     return mails.sort((a, b) => (a.created_at < b.created_at ? -1 : 1))
   }
 
@@ -292,6 +309,7 @@ export class House {
   }
 
   writeHome(name: string, bytes: string | Buffer): void {
+    assertInFiles()
     writeFileSync(path.join(this.home, name), bytes)
   }
 
@@ -302,12 +320,16 @@ export class House {
 
   /** The log of every agent, for comparison. */
   logs(): Record<string, string> {
-    const ids = readdirSync(path.join(this.home, 'agents')).filter((name) => !name.startsWith('.'))
-    return Object.fromEntries(ids.map((id) => [id, this.log(id)]))
+    return Object.fromEntries(this.ids().map((id) => [id, this.log(id)]))
+  }
+
+  /** The ids of the agents. */
+  ids(): string[] {
+    return storeAt(this.home).agentIds()
   }
 
   findings(isRecovered = false): Finding[] {
-    return checkHome(FileStore.openForRead(this.home) as FileStore, { isRecovered })
+    return checkHome(storeAt(this.home), { isRecovered })
   }
 }
 

@@ -4,6 +4,7 @@ import { tmpdir } from 'node:os'
 import { join } from 'node:path'
 import { onTestFinished } from 'vitest'
 import { FileStore } from '../../src/storage/file-store.js'
+import { IN_POSTGRES, newHomeInPostgres, storeAt } from './postgres-homes.js'
 
 export function tempDirectory(): string {
   const path = mkdtempSync(join(tmpdir(), 'substrat-test-'))
@@ -11,6 +12,8 @@ export function tempDirectory(): string {
   return path
 }
 
+/** With SUBSTRAT_TEST_HOMES, a home in PostgreSQL. */
 export function tempStore(): FileStore {
+  if (IN_POSTGRES) return storeAt(newHomeInPostgres()) as FileStore
   return FileStore.openForWrite(join(tempDirectory(), 'home'))
 }

@@ -1,9 +1,10 @@
 /** Agents whose model follows a scenario that calls tools. */
-import { readFileSync } from 'node:fs'
 import { expect } from 'vitest'
 import type { Message } from '../../src/mail/message.js'
+import { messagesIn } from '../../src/mail/stored-messages.js'
 import type { NewRecord } from '../../src/session/records.js'
 import type { House } from './cli.js'
+import { storeAt } from './postgres-homes.js'
 
 export interface ToolCall {
   name: string
@@ -80,8 +81,5 @@ export function mails(house: House, id: string): string[] {
 
 /** The pending messages in its inbox. */
 export function waiting(house: House, id: string): Message[] {
-  return house
-    .inbox(id)
-    .filter((name) => name.endsWith('.json'))
-    .map((name) => JSON.parse(readFileSync(house.agentFile(id, `inbox/${name}`), 'utf8')))
+  return [...messagesIn(storeAt(house.home), id)]
 }

@@ -11,6 +11,7 @@ import { readMessageText } from '../../src/session/read.js'
 import type { Session } from '../../src/session/session.js'
 import type { Run } from '../../src/session/state.js'
 import { failing, withFaults } from '../support/faults.js'
+import { IN_POSTGRES } from '../support/postgres-homes.js'
 import { isAlive } from '../support/programs.js'
 import { newSession } from '../support/sessions.js'
 import { tempDirectory, tempStore } from '../support/temp.js'
@@ -431,7 +432,7 @@ describe('a process that a program started in its own session (setsid)', () => {
   })
 })
 
-describe('a private file of a program', () => {
+describe.skipIf(IN_POSTGRES)('a private file of a program', () => {
   const secret = 'be brief'
   const temps = (): string[] => readdirSync(directoryOf()).filter((name) => name.includes('tools.json'))
   const directoryOf = (): string => session.store.label({ kind: 'agent', agentId: session.id })
@@ -490,7 +491,7 @@ describe('a private file of a program', () => {
   })
 })
 
-describe('in mid-turn a full disk', () => {
+describe.skipIf(IN_POSTGRES)('in mid-turn a full disk', () => {
   const FULL = { code: 'STORAGE_FAILED', facts: { errno: 'ENOSPC' } }
   let directory: string
 

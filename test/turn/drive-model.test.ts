@@ -8,6 +8,7 @@ import { readMessageText } from '../../src/session/read.js'
 import type { Session } from '../../src/session/session.js'
 import type { Run } from '../../src/session/state.js'
 import { failing, withFaults } from '../support/faults.js'
+import { IN_POSTGRES } from '../support/postgres-homes.js'
 import { newSession, reopen } from '../support/sessions.js'
 import { tempStore } from '../support/temp.js'
 import { FakeStop, hang, kindsOf, model, runTurn, says } from '../support/turns.js'
@@ -503,7 +504,7 @@ test('a turn that gets no slot stores nothing', async () => {
   expect(session.state).toEqual(before)
 })
 
-describe('a record that cannot be written', () => {
+describe.skipIf(IN_POSTGRES)('a record that cannot be written', () => {
   test('is not a failure of the provider: the turn throws, and the run stays open for the next writer', async () => {
     withFaults(failing('ENOSPC', ({ point, offset }) => point === 'log.append' && (offset ?? 0) > 1500))
     const stop = new FakeStop()
