@@ -12,7 +12,9 @@ const PAGE = readFileSync('docs/inbound.md', 'utf8')
 
 /** The only block of the page that has this text. */
 function blockWith(text: string): string {
-  const blocks = [...PAGE.matchAll(/^```\w*\n([\s\S]*?)^```$/gm)].map(([, block = '']) => block)
+  const blocks = [...PAGE.matchAll(/^( *)```\w*\n([\s\S]*?)^\1```$/gm)].map(([, indent = '', block = '']) =>
+    block.replace(new RegExp(`^${indent}`, 'gm'), ''),
+  )
   const found = blocks.filter((block) => block.includes(text))
   expect(found).toHaveLength(1)
   return found[0] as string
@@ -24,7 +26,7 @@ function writeProgram(file: string, text: string): void {
   chmodSync(file, 0o755)
 }
 
-/** A user with `substrat` in ~/.local/bin. */
+/** A user with `substrat` and `deliver-once` in ~/.local/bin. */
 class User {
   readonly house = new House()
   readonly home = this.house.env.HOME as string
@@ -34,6 +36,7 @@ class User {
   constructor() {
     const words = this.house.command().map((word) => `'${word}'`)
     writeProgram(path.join(this.bin, 'substrat'), `#!/bin/sh\nexec ${words.join(' ')} "$@"\n`)
+    writeProgram(path.join(this.bin, 'deliver-once'), blockWith('Usage: deliver-once'))
     mkdirSync(this.house.workspace, { recursive: true })
   }
 
@@ -64,6 +67,10 @@ function isInstalled(program: string): boolean {
 const MAIL =
   'From: ann@example.org\nSubject: [report] August\nMessage-ID: <a"$(id)`id`;@example.org>\n\nWhat is open?\n'
 
+/** The fields that mail servers add differ with each attempt and each route. */
+const delivered = (mail: string, time: string): string =>
+  `From ann@example.org  Wed Nov 25 ${time} 2026\nReceived: from relay.example.org; Wed, 25 Nov 2026 ${time} +0000\n${mail}`
+
 test.skipIf(!isInstalled('procmail'))(
   'procmail delivers a mail once, also if it comes twice, and leaves it with the server while it is not stored',
   async () => {
@@ -71,18 +78,43 @@ test.skipIf(!isInstalled('procmail'))(
     const rc = path.join(user.home, '.procmailrc')
     const mailbox = path.join(user.home, 'mailbox')
     writeFileSync(rc, blockWith('formail'), { mode: 0o600 })
-    const procmail = (mail: string) =>
-      user.run(['procmail', '-p', `HOME=${user.home}`, `DEFAULT=${mailbox}`, rc], mail)
+    const procmail = (mail: string, time = '10:00:00') =>
+      user.run(['procmail', '-p', `HOME=${user.home}`, `DEFAULT=${mailbox}`, rc], delivered(mail, time))
     expect(procmail(MAIL).status).toBe(75)
     const report = await user.house.spawn('report')
-    for (const _ of [1, 2]) expect(procmail(MAIL)).toMatchObject({ status: 0 })
+    for (const time of ['10:00:01', '10:05:02']) expect(procmail(MAIL, time)).toMatchObject({ status: 0 })
     expect(procmail(MAIL.replace('<a', '<b')).status).toBe(0)
     const prompts = await user.prompts(report)
     expect(prompts).toHaveLength(2)
     expect(prompts[0]).toContain('What is open?')
+    expect(prompts[0]).toMatch(/^Received: /)
+    expect(procmail(MAIL, '10:10:03')).toMatchObject({ status: 0 })
     expect(procmail(MAIL.replace(/Message-ID.*\n/, '')).status).toBe(0)
     expect(readFileSync(mailbox, 'utf8')).toContain('What is open?')
     expect(await user.prompts(report)).toHaveLength(2)
+  },
+)
+
+test.skipIf(!isInstalled('procmail'))(
+  'procmail accepts a second delivery of a mail whose turn failed, and no mail for a terminated agent',
+  async () => {
+    const user = new User()
+    const rc = path.join(user.home, '.procmailrc')
+    writeFileSync(rc, blockWith('formail'), { mode: 0o600 })
+    const procmail = (mail: string): unknown =>
+      user.run(['procmail', '-p', `HOME=${user.home}`, rc], mail).status
+    const fails = user.house.scenario('fails.json', { fail: { type: 'invalid' } })
+    const report = await user.house.spawn('report', '--option', fails)
+    expect([procmail(MAIL), await user.prompts(report), procmail(MAIL)]).toEqual([
+      0,
+      [expect.stringContaining('What is open?')],
+      0,
+    ])
+    expect(await user.prompts(report)).toHaveLength(1)
+    const failed = user.house.records(report).filter(({ kind }) => kind === 'run.failed')
+    expect(failed).toHaveLength(1)
+    await user.house.ok('terminate', 'report')
+    expect(procmail(MAIL.replace('<a', '<b'))).toBe(75)
   },
 )
 
@@ -92,7 +124,7 @@ test.skipIf(!isInstalled('webhook'))(
     const user = new User()
     const { workspace } = user.house
     const program = path.join(workspace, 'on-delivery')
-    writeProgram(program, blockWith('exec substrat'))
+    writeProgram(program, blockWith('exec deliver-once'))
     const hooks = blockWith('execute-command').replace('/usr/local/bin/on-delivery', program)
     writeFileSync(path.join(workspace, 'hooks.json'), hooks)
     const port = await freePort()
@@ -123,6 +155,12 @@ test.skipIf(!isInstalled('webhook'))(
     const prompts = await user.prompts(review)
     expect(prompts).toHaveLength(2)
     expect(prompts[0]).toBe(`This event came from GitHub:\n\n${body}`)
+    const fails = user.house.scenario('fails.json', { fail: { type: 'invalid' } })
+    await user.house.ok('set', 'review', '--option', fails)
+    expect(await post('d4', body)).toBe(200)
+    expect(await user.prompts(review)).toHaveLength(3)
+    expect([await post('d4', body), await post('d1', body)]).toEqual([200, 200])
+    expect(await user.prompts(review)).toHaveLength(3)
   },
 )
 
