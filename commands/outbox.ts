@@ -5,7 +5,7 @@ import { outboxText } from '../src/command/print/outbox-text.js'
 import { viewOutbox } from '../src/operations/outbox.js'
 
 export default class Outbox extends BaseCommand {
-  static override summary = 'Show the notifications that are pending or were dropped.'
+  static override summary = 'Show the notifications and channel replies that are pending or were dropped.'
   static override description =
     'A notification stays pending until its target accepts it, or a rule drops it. substrat deliver --all sends what is due. Takes no lock and writes nothing.'
   static override examples = [

@@ -87,6 +87,9 @@ function eventOf({ run }: State, record: NewRecord): NotifyEvent | undefined {
       return record.wait === 'not_before' ? 'limited' : 'waiting'
     case 'run.failed':
       return 'failed'
+    case 'run.cancelled':
+      // No person and no agent stopped it. Other reasons are decisions of people or agents.
+      return record.reason === 'turn_timeout' ? 'failed' : undefined
     case 'run.interrupted':
       return 'interrupted'
     case 'run.completed':
@@ -112,6 +115,11 @@ function textOfEvent(
       return bounded(
         `The turn of ${path} failed: ${causeOf(record.error)}.`,
         nextStep(record.error.type, path),
+      )
+    case 'run.cancelled':
+      return bounded(
+        `The turn of ${path} was stopped: ${troubleOf({ error: null, reason: record.reason })}.`,
+        `substrat retry ${word}`,
       )
     case 'run.interrupted': {
       const { reason, error = null } = record

@@ -45,3 +45,13 @@ test('a new token of a wait queues nothing, and the wait itself is reported once
   expect(first[1]).toMatchObject({ kind: 'outbound.queued', event: 'waiting' })
   expect(queuedBy(foldAll([...CREATED, ...first]), waiting)).toEqual([waiting])
 })
+
+test('a turn that exceeds its time limit is reported as failed, and one that a person cancels is not', () => {
+  const state = foldAll(CREATED)
+  const [, queued] = queuedBy(state, { kind: 'run.cancelled', run_id: RUN, reason: 'turn_timeout' })
+  expect(queued).toMatchObject({
+    event: 'failed',
+    content: 'The turn of a was stopped: it exceeded its time limit.\nsubstrat retry a',
+  })
+  expect(queuedBy(state, { kind: 'run.cancelled', run_id: RUN, reason: 'cancelled' })).toHaveLength(1)
+})
