@@ -100,7 +100,7 @@ export class MailServers {
     return this.send(from, {
       ...{ subject: to.subject, inReplyTo: to.messageId },
       references: `${to.references ?? ''} ${to.messageId}`,
-      text: `${text}\n\nOn 25 Nov 2026, at 10:12, ${AGENT} wrote:\n\n${quoted}\n`,
+      text: `${text}\n\nOn 25 Nov 2026, at 19:45, ${AGENT} wrote:\n\n${quoted}\n`,
     })
   }
 
