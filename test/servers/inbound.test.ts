@@ -149,16 +149,16 @@ test.skipIf(!isInstalled('webhook'))(
     const body = '{"action":"opened","title":"é $(id)"}'
     await waitFor(async () => (await post('x', body, 'wrong').catch(() => 0)) !== 0, 'the start of webhook')
     expect(await post('d1', body)).toBe(500)
-    const review = await user.house.spawn('review')
+    const answers = [{ say: 'ok' }, { say: 'ok' }, { fail: { type: 'invalid' } }]
+    const review = await user.house.spawn('review', '--option', user.house.scenario('s.json', ...answers))
     expect([await post('d1', body), await post('d1', body), await post('d2', body)]).toEqual([200, 200, 200])
     expect(await post('d3', body, 'wrong')).not.toBe(200)
     const prompts = await user.prompts(review)
     expect(prompts).toHaveLength(2)
     expect(prompts[0]).toBe(`This event came from GitHub:\n\n${body}`)
-    const fails = user.house.scenario('fails.json', { fail: { type: 'invalid' } })
-    await user.house.ok('set', 'review', '--option', fails)
     expect(await post('d4', body)).toBe(200)
     expect(await user.prompts(review)).toHaveLength(3)
+    expect(user.house.records(review).filter(({ kind }) => kind === 'run.failed')).toHaveLength(1)
     expect([await post('d4', body), await post('d1', body)]).toEqual([200, 200])
     expect(await user.prompts(review)).toHaveLength(3)
   },
