@@ -323,9 +323,10 @@ export class House {
     return Object.fromEntries(this.ids().map((id) => [id, this.log(id)]))
   }
 
-  /** The ids of the agents. */
+  /** The ids of the agents, also in a home that this version does not read. */
   ids(): string[] {
-    return storeAt(this.home).agentIds()
+    if (IN_POSTGRES) return storeAt(this.home).agentIds()
+    return readdirSync(path.join(this.home, 'agents')).filter((name) => !name.startsWith('.'))
   }
 
   findings(isRecovered = false): Finding[] {
