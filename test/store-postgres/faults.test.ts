@@ -22,6 +22,10 @@ const ROWS: Record<string, [file: string, title: string]> = {
   'disk full, read-only server': ['faults', 'a full disk'],
   'a failover lost commits': ['standby', 'the next append of a turn exits 10'],
   'newer schema': ['commands', 'a newer schema is refused'],
+  'older schema, as after an upgrade of the plugin': [
+    'set-up',
+    'says that a home with an older schema is refused',
+  ],
 }
 const LONG = 'long '.repeat(100_000)
 

@@ -1,5 +1,5 @@
 /** A text in the messages, tool calls and results of all agents. The text is in the address, so a reload and the back button work. */
-import { useEffect, useRef, useState } from 'preact/hooks'
+import { useEffect, useLayoutEffect, useRef, useState } from 'preact/hooks'
 import { call, Problem } from '../api/client.js'
 import type { SearchMatch, SearchPage } from '../api/types.js'
 import { agoText, dateText } from '../model/time.js'
@@ -11,8 +11,9 @@ const LIMIT = 200
 export function SearchView({ text }: { text: string }) {
   const [found, setFound] = useState<SearchPage | Problem>()
   const field = useRef<HTMLInputElement>(null)
+  // With the drawing, so that no key that follows is lost or taken for a shortcut.
+  useLayoutEffect(() => field.current?.focus(), [text])
   useEffect(() => {
-    field.current?.focus()
     if (text === '') return
     const abort = new AbortController()
     call('searchRecords', { query: { text, limit: LIMIT }, signal: abort.signal }).then(
