@@ -6,7 +6,7 @@ import type { OutboundRules } from '../session/outbound.js'
 import type { State } from '../session/state.js'
 import type { Store } from '../storage/store.js'
 import type { SenderPorts, SendingEnd } from './sender.js'
-import type { OutboundTargets } from './target.js'
+import type { OutboundTarget, OutboundTargets } from './target.js'
 
 export interface Outbound {
   /** The events that are queued. */
@@ -33,10 +33,9 @@ export class CommandOutbound implements Outbound {
   private readonly end = new CommandEnd()
   private readonly sending = new Map<string, Promise<void>>()
   private readonly waiting = new Set<string>()
-  /** Agents with messages to a full target, by target. They hold no place, so they keep no others from faster targets. */
-  private readonly withoutRoom = new Map<string, Set<string>>()
+  /** Agents with messages to a full target. They hold no place, so they keep no others from faster targets. */
+  private readonly withoutRoom = new Map<OutboundTarget, Set<string>>()
   private targets: Promise<OutboundTargets> | undefined
-  private loadedTargets: OutboundTargets | undefined
 
   constructor(private readonly ports: OutboundPorts) {}
 
@@ -81,26 +80,26 @@ export class CommandOutbound implements Outbound {
   }
 
   /** Gives agents a place again, as many as the target has room for. */
-  private fill(target: string): void {
+  private fill(target: OutboundTarget): void {
     const agents = this.withoutRoom.get(target) ?? new Set()
-    const room = this.loadedTargets?.get(target)?.room() ?? 0
-    for (const agentId of [...agents].slice(0, room)) {
+    for (const agentId of [...agents].slice(0, target.room())) {
       agents.delete(agentId)
       this.waiting.add(agentId)
     }
-    this.begin()
   }
 
   /** Returns the targets that had no room for a message of the agent. */
-  private async send(agentId: string): Promise<ReadonlySet<string>> {
+  private async send(agentId: string): Promise<ReadonlySet<OutboundTarget>> {
     const { store, command, note, isOwed } = this.ports
     try {
       this.targets ??= this.ports.targets()
       const targets = await this.targets
-      this.loadedTargets = targets
       const { sendPending } = await import('./sender.js')
       const { end } = this
-      const onAttempted = (target: string): void => this.fill(target)
+      const onAttempted = (target: OutboundTarget): void => {
+        this.fill(target)
+        this.begin()
+      }
       return await sendPending(
         { store, command, targets, note, end, onAttempted, isOwed: (state) => isOwed(store, state) },
         agentId,

@@ -30,7 +30,7 @@ export interface SenderPorts {
   isOwed(state: State): boolean
   note(text: string): void
   /** An attempt at the target has ended, so it may have room. */
-  onAttempted(target: string): void
+  onAttempted(target: OutboundTarget): void
 }
 
 /** The end of sending in this command, which becomes known when its own work is done. */
@@ -52,7 +52,7 @@ const OTHER_SENDER_LOOK_MS = 50
  * Sends what is due, or will be soon. Returns at the end, or when nothing is left to do: the targets that had no room for a message
  * that is due.
  */
-export async function sendPending(ports: SenderPorts, agentId: string): Promise<ReadonlySet<string>> {
+export async function sendPending(ports: SenderPorts, agentId: string): Promise<ReadonlySet<OutboundTarget>> {
   const began = clock.monotonic()
   for (;;) {
     if (ports.end.signal.aborted || loadPending(ports, agentId) === undefined) return new Set()
@@ -89,7 +89,7 @@ class AgentSender {
   private failure: unknown
   private hasSent = false
   /** The targets that had no room when they were looked at last. */
-  readonly full = new Set<string>()
+  readonly full = new Set<OutboundTarget>()
 
   constructor(
     private readonly ports: SenderPorts,
@@ -144,7 +144,7 @@ class AgentSender {
     if (target === undefined || pauseMs > limits.outboundPauseMsMax || !this.ports.end.allows(pauseMs))
       return false
     if (target.room() > 0) return true
-    this.full.add(entry.target)
+    this.full.add(target)
     return false
   }
 
@@ -172,7 +172,7 @@ class AgentSender {
     if (expired !== undefined || target === undefined) return expired
     this.right.assertHeld()
     const attempt = await this.attempt(target, state, entry)
-    this.ports.onAttempted(entry.target)
+    this.ports.onAttempted(target)
     return resultOf(entry, attempt, target.triesMax)
   }
 

@@ -2,8 +2,8 @@
 import { readFileSync } from 'node:fs'
 import { createRequire, Module } from 'node:module'
 import { dirname } from 'node:path'
-import { Script } from 'node:vm'
-import { codeFileFor, readCode, type SavedCode, writeCode } from './saved-code.js'
+import type { Script } from 'node:vm'
+import { codeFileFor, readCode, type SavedCode, scriptOf, writeCode } from './saved-code.js'
 import type { Starter } from './starter.js'
 
 /** The exports of the bundle. */
@@ -27,11 +27,7 @@ export function loadBundle(file: string): Bundle {
   const source = readFileSync(file)
   const saved = readCode(codeFile, source, (why) => console.error(`substrat: warning: ${why}`))
   // The build writes plain ASCII, which Node decodes fastest as Latin-1.
-  const text = source.toString('latin1')
-  const script = new Script(`(function (exports, require, module, __filename, __dirname) {${text}\n})`, {
-    filename: file,
-    ...(saved === undefined ? {} : { cachedData: saved.code }),
-  })
+  const script = scriptOf(file, source.toString('latin1'), saved)
   const module = Object.assign(new Module(file), {
     filename: file,
     importModule: (specifier: string) => import(specifier),

@@ -8,6 +8,7 @@
 import { lstatSync, mkdirSync, readFileSync, renameSync, writeFileSync } from 'node:fs'
 import { homedir } from 'node:os'
 import { dirname, join } from 'node:path'
+import { Script } from 'node:vm'
 import { crc32 } from './crc32.js'
 import { whyUntrusted } from './trust.js'
 
@@ -57,6 +58,14 @@ export function readCode(
   } catch {
     return undefined
   }
+}
+
+/** A CommonJS module, to be called with what Node gives one. */
+export function scriptOf(file: string, text: string, saved: SavedCode | undefined): Script {
+  return new Script(`(function (exports, require, module, __filename, __dirname) {${text}\n})`, {
+    filename: file,
+    ...(saved === undefined ? {} : { cachedData: saved.code }),
+  })
 }
 
 /** Changes nothing in another user's directory: there, a symlink could redirect the write to any file of ours. Throws. */

@@ -2,9 +2,8 @@
 import { readFileSync } from 'node:fs'
 import { createRequire } from 'node:module'
 import { dirname } from 'node:path'
-import { Script } from 'node:vm'
 import { parentPort } from 'node:worker_threads'
-import { codeFileFor, readCode, writeCode } from './saved-code.js'
+import { codeFileFor, readCode, scriptOf, writeCode } from './saved-code.js'
 import type { ThreadJob, ThreadModule } from './thread.js'
 
 parentPort?.once('message', ({ file, data }: ThreadJob) => {
@@ -16,11 +15,7 @@ function loadModule(file: string): { exports: ThreadModule; saveCode: () => void
   const codeFile = codeFileFor(file)
   const source = readFileSync(file)
   const saved = readCode(codeFile, source, () => undefined)
-  const text = `(function (exports, require, module, __filename, __dirname) {${source.toString('utf8')}\n})`
-  const script = new Script(text, {
-    filename: file,
-    ...(saved === undefined ? {} : { cachedData: saved.code }),
-  })
+  const script = scriptOf(file, source.toString('utf8'), saved)
   const module = { exports: {} as ThreadModule }
   script.runInThisContext()(module.exports, createRequire(file), module, file, dirname(file))
   let isDue = saved === undefined || script.cachedDataRejected === true

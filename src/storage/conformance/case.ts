@@ -102,3 +102,8 @@ export function textsOf(store: Store, agentId: string): string[] | undefined {
 export function isEqual(a: unknown, b: unknown): boolean {
   return JSON.stringify(a) === JSON.stringify(b)
 }
+
+/** A slot may be released with the next request of its process, but in this turn of the event loop. */
+export function afterThis(): Promise<void> {
+  return new Promise((resolve) => setImmediate(resolve))
+}

@@ -1,6 +1,7 @@
 import { randomUuid } from '../../start/random.js'
 import { BatchLines } from '../store.js'
 import {
+  afterThis,
   append,
   created,
   demand,
@@ -27,8 +28,7 @@ export function otherCases(newHome: NewHome): StoreCase[] {
           'another pool has its own',
         )
         await first?.release()
-        // It may be released with the next request of its process, but in this turn of the event loop.
-        await new Promise((resolve) => setImmediate(resolve))
+        await afterThis()
         const again = await take()
         demand(again !== undefined, 'the released one is free')
       },

@@ -1,6 +1,7 @@
 import { randomUuid } from '../../start/random.js'
 import type { Batch, Lease } from '../store.js'
 import {
+  afterThis,
   codeOf,
   demand,
   isEqual,
@@ -90,11 +91,6 @@ export function turnEndCases(newHome: NewHome): StoreCase[] {
       }
     }),
   ]
-}
-
-/** A slot may be released with the next request of its process, but in this turn of the event loop. */
-function afterThis(): Promise<void> {
-  return new Promise((resolve) => setImmediate(resolve))
 }
 
 function endOf({ agentId, log }: Lease): Batch {
