@@ -1,11 +1,12 @@
 /**
- * A host: a network, a process table, a machine id and a boot id of its own, and its own directories of a user. Only the
- * workspace is the same on all hosts. Its first process keeps it alive; with it, every process of the host dies.
+ * A host: a network, a process table, a machine id, a boot id and an uptime of its own, and its own directories of a user. Only
+ * the workspace is the same on all hosts. Its first process keeps it alive; with it, every process of the host dies.
  */
 import { type ChildProcess, spawn } from 'node:child_process'
 import { randomUUID } from 'node:crypto'
 import { cpSync, mkdirSync, readFileSync, writeFileSync } from 'node:fs'
 import { join } from 'node:path'
+import { uptimeMs } from '../../src/host/identity.js'
 import { killIfAlive } from '../../test/support/processes.js'
 import { waitFor } from '../../test/support/wait.js'
 import type { Ended, Lab } from '../support/lab.js'
@@ -56,7 +57,19 @@ export class Host {
   async boot(): Promise<void> {
     const [machine, boot] = [join(this.user, 'machine-id'), join(this.user, 'boot-id')]
     writeFileSync(boot, `${randomUUID()}\n`)
-    const unshare = ['unshare', '--pid', '--fork', '--kill-child', '--mount', '--mount-proc', '--uts']
+    // A host that restarts has a short uptime. With the uptime of the machine it would look like a clone: the host before the
+    // restart wrote after the machine's boot.
+    const time = ['--time', '--boottime', String(-Math.floor(uptimeMs() / 1000))]
+    const unshare = [
+      'unshare',
+      '--pid',
+      '--fork',
+      '--kill-child',
+      '--mount',
+      '--mount-proc',
+      '--uts',
+      ...time,
+    ]
     const argv = [
       'netns',
       'exec',
@@ -89,7 +102,7 @@ export class Host {
   start(argv: string[]): Running {
     const { lab, user, environment } = this
     const first = childOf(this.init?.pid)
-    const enter = ['--target', String(first), '--mount', '--uts', '--net', '--pid']
+    const enter = ['--target', String(first), '--mount', '--uts', '--net', '--pid', '--time']
     const child = spawn('nsenter', [...enter, process.execPath, lab.cli, ...argv], {
       cwd: lab.workspace,
       env: {

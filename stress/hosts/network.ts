@@ -1,9 +1,11 @@
 /** A bridge with a network namespace for each host. Needs root and iproute2; lost answers need nftables too. */
 import { execFileSync, spawnSync } from 'node:child_process'
+import { existsSync } from 'node:fs'
 
 /** Why no namespaces can be made here. Undefined if they can. */
 export function whyNoNetwork(): string | undefined {
   if (process.geteuid?.() !== 0) return 'network namespaces need root'
+  if (!existsSync('/proc/self/ns/time')) return 'the kernel has no time namespaces'
   const name = `sb-probe-${process.pid}`
   const made = spawnSync('ip', ['netns', 'add', name])
   if (made.error !== undefined) return 'iproute2 is not installed'

@@ -77,13 +77,20 @@ export class Storm {
     await Promise.all(loops)
   }
 
-  /** Without faults: each host recovers, and each message that was not acknowledged is sent once more. */
+  /**
+   * Without faults: each host recovers, and each message that was not acknowledged is sent once more. A turn that used up its
+   * attempts is resumed first, as the error says.
+   */
   async calm(): Promise<void> {
     // Only the host of a program can tell that it is gone.
     for (const host of this.hosts) await this.recoverOn(host)
     const [first] = this.hosts as [Host]
     for (const message of this.messages.filter(({ told }) => told.at(-1)?.code !== 0)) {
       await this.attempt(first, message)
+      if (message.told.at(-1)?.stderr.includes(`substrat resume ${message.agent})`) === true) {
+        await first.run(['resume', message.agent])
+        await this.attempt(first, message)
+      }
       const last = message.told.at(-1)
       if (last?.code !== 0 && !isReplaced(message))
         this.unexpected.push(`without faults, ${message.key} ends with ${last?.code}: ${last?.stderr.trim()}`)
