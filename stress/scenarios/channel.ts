@@ -4,6 +4,7 @@ import { join } from 'node:path'
 import type { HomeView } from '../support/home-view.js'
 import { pathBeside } from '../support/lab.js'
 import type { Broken } from '../support/promises.js'
+import { ownPlugins, takePlugins } from './own-plugins.js'
 import { exits } from './promises.js'
 import type { Scenario } from './scenario.js'
 import type { Stage } from './stage.js'
@@ -46,8 +47,7 @@ export const CHANNEL: Scenario[] = [
   {
     name: 'channel-run',
     argv: ARGV,
-    // The plugin is linked for this scenario only.
-    env: (root) => ({ XDG_DATA_HOME: join(root, 'user', 'data-with-channel') }),
+    env: (root) => ownPlugins(root, 'channel-run'),
     async prepare(stage) {
       await usePlatform(stage)
       await stage.do('config', 'set', 'channels', channels(stage, 1))
@@ -84,6 +84,7 @@ async function usePlatform(stage: Stage): Promise<void> {
     substrat: { channels: { file: './index.cjs' } },
   }
   writeFileSync(join(root, 'package.json'), JSON.stringify(manifest))
+  takePlugins(stage.root, 'channel-run')
   await stage.usePlugin(root)
 }
 

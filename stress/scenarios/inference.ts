@@ -2,11 +2,11 @@
  * Kills while a model streams its answer over the loopback. The next command asks it again, and the message gets one
  * answer.
  */
-import { mkdirSync } from 'node:fs'
 import { join } from 'node:path'
 import { repository } from '../support/lab.js'
 import { LoopbackModel } from '../support/model.js'
 import { replyIsKept, takenOnce } from '../support/promises.js'
+import { ownPlugins, takePlugins } from './own-plugins.js'
 import { exits } from './promises.js'
 import type { Scenario } from './scenario.js'
 
@@ -23,12 +23,11 @@ export const INFERENCE: Scenario[] = [
       faults: 'a read from a socket is not a disk step: the steps are those of send-key',
     },
     argv: ARGV,
-    // The plugin is linked for this scenario only.
-    env: (root) => ({ XDG_DATA_HOME: dataIn(root) }),
+    env: (root) => ownPlugins(root, 'send-inference'),
     async prepare(stage) {
       const model = await LoopbackModel.start(stage, { responses: [{}, { event_delay_ms: 10 }] })
       stage.atEnd(() => model.stop())
-      mkdirSync(dataIn(stage.root), { recursive: true })
+      takePlugins(stage.root, 'send-inference')
       const options = ['--option', `base_url=${model.url}/v1`, '--option', 'api=chat']
       await stage.do('plugins', 'link', join(repository, 'plugins/provider-openai'))
       await stage.do('spawn', '--name', 'a', '--provider', 'openai', '--model', 'loopback', ...options)
@@ -46,7 +45,3 @@ export const INFERENCE: Scenario[] = [
     finally: (home) => takenOnce(home.agent('a'), MESSAGE, REPLY),
   },
 ]
-
-function dataIn(root: string): string {
-  return join(root, 'user', 'data-with-plugin')
-}
