@@ -79,9 +79,9 @@ export function homeUrl(): { url: string | undefined; password: string | undefin
 const URL_PARTS = /^([a-z][a-z0-9+.-]*:\/\/)(?:([^@/?#:]*)(?::([^@/?#]*))?@)?([^?#]*)(?:\?([^#]*))?$/
 
 function withoutPassword(given: string): { url: string; password: string | undefined } {
-  const parts = URL_PARTS.exec(given)
+  const parts = isEncoded(given) ? URL_PARTS.exec(given) : null
   if (parts === null) {
-    throw new SubstratError('HOME_UNUSABLE', 'SUBSTRAT_HOME has a URL that cannot be parsed', {
+    throw new SubstratError('HOME_UNUSABLE', 'the URL of the home cannot be parsed', {
       hint: 'write it as postgres://USER@HOST/DATABASE, and encode special characters as %XX',
     })
   }
@@ -93,6 +93,16 @@ function withoutPassword(given: string): { url: string; password: string | undef
   return {
     url: `${scheme}${user === undefined ? '' : `${user}@`}${rest}${others === '' ? '' : `?${others}`}`,
     password: found === undefined ? undefined : decodeURIComponent(found),
+  }
+}
+
+/** Whether each `%` begins an encoded character. */
+function isEncoded(url: string): boolean {
+  try {
+    decodeURIComponent(url)
+    return true
+  } catch {
+    return false
   }
 }
 
