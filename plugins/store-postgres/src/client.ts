@@ -171,7 +171,8 @@ export class Client {
   }
 
   private answerAfter(before: number): Answer {
-    Atomics.wait(this.answered, 0, before)
+    // The worker counts an answer first and wakes the caller then. It may be so late that it wakes the wait for the next answer.
+    while (Atomics.load(this.answered, 0) === before) Atomics.wait(this.answered, 0, before)
     for (;;) {
       const { heard } = this
       this.heard = undefined

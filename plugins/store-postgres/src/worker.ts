@@ -206,7 +206,7 @@ export function start(given: WorkerSettings, saveCode: () => void): void {
   // The caller blocks until an answer comes, so the thread must not die without one.
   process.on('uncaughtException', ({ message }) => {
     disconnect()
-    if (isAsked) answer({ failure: { code: 'XX000', message, isUnknown: true } })
+    if (asked !== undefined) answer(asked, { failure: { code: 'XX000', message, isUnknown: true } })
   })
   port.on('message', async (request: Request) => {
     if (request.kind === 'leases') {
@@ -216,18 +216,20 @@ export function start(given: WorkerSettings, saveCode: () => void): void {
       watched = request.agents
       if (watch === undefined && watched.length > 0) watch = setTimeout(lookAgain, WATCH_DELAY_MS)
     } else {
-      isAsked = true
-      answer(await execute(request.statement))
+      asked = request.statement
+      answer(asked, await execute(asked))
       if (++statements === STATEMENTS_BEFORE_SAVE) saveCode()
     }
   })
 }
 
-let isAsked = false
+/** Without an answer yet. */
+let asked: Statement | undefined
 
-function answer(given: Answer): void {
-  if (!isAsked) return
-  isAsked = false
+/** A statement that failed by an exception gets no second answer, which the caller would take for that of its next one. */
+function answer(statement: Statement, given: Answer): void {
+  if (asked !== statement) return
+  asked = undefined
   const { port, answered } = settings
   port.postMessage({ answer: given })
   Atomics.add(answered, 0, 1)
