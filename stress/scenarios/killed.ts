@@ -3,7 +3,7 @@ import type { HomeView } from '../support/home-view.js'
 import { type Broken, nothingPending, takenOnce, takenOnceOrNot } from '../support/promises.js'
 import { calls, EXEC, withAgent, withFamily, withScript } from './homes.js'
 import { effect, effectsOf, exits } from './promises.js'
-import type { Scenario } from './scenario.js'
+import { onlyInFiles, type Scenario } from './scenario.js'
 import type { Answer, Stage, Step } from './stage.js'
 
 const SEND = ['send', 'a', 'hello']
@@ -49,16 +49,18 @@ export const KILLED: Scenario[] = [
     },
     'spawn.rename',
   ),
-  killedIn(
-    'recover-remove',
-    withTerminated,
-    ['remove', 'a'],
-    1,
-    function* (home) {
-      if (home.agent('a') !== undefined) yield 'the agent whose files were moved aside is gone'
-    },
-    'remove.tree',
-  ),
+  ...onlyInFiles('a database removes an agent in one call; remove has its kills', [
+    killedIn(
+      'recover-remove',
+      withTerminated,
+      ['remove', 'a'],
+      1,
+      function* (home) {
+        if (home.agent('a') !== undefined) yield 'the agent whose files were moved aside is gone'
+      },
+      'remove.tree',
+    ),
+  ]),
 ]
 
 function killedIn(

@@ -138,7 +138,7 @@ function* waitedInVain(home: HomeView, name: string): Broken {
   const agent = home.agent(name)
   const reason = agent?.state.run?.reason
   if (reason !== 'wait_timeout') yield `the turn of ${name} was not answered in time, and ended by ${reason}`
-  if (agent?.state.tokens.at(-1)?.status !== 'revoked') yield `the token of ${name} is revoked`
+  if (agent?.state.tokens.at(-1)?.status !== 'expired') yield `the token of ${name} has expired`
   if (agent !== undefined && conversation(agent, `open ${name}`).asked !== 1) yield `${name} was asked once`
 }
 
