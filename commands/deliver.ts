@@ -4,6 +4,7 @@ import * as Flags from '@oclif/core/flags'
 import { BaseCommand } from '../src/command/base.js'
 import { duration } from '../src/command/flags.js'
 import { deliveredLine } from '../src/command/print/result-line.js'
+import { stderr } from '../src/command/stdio.js'
 import { workOnDeliveries } from '../src/dispatch/delivery-workers.js'
 import { isSameFile } from '../src/files/user-files.js'
 import { deliver, namedAgents } from '../src/operations/deliver.js'
@@ -50,6 +51,6 @@ export default class Deliver extends BaseCommand {
   private get script(): string | undefined {
     const script = join(this.config.root, 'bin/run.js')
     const isOwnProcess = process.argv[1] !== undefined && isSameFile(process.argv[1], script)
-    return isOwnProcess && process.stderr.isTTY !== true ? script : undefined
+    return isOwnProcess && !stderr.isTTY ? script : undefined
   }
 }

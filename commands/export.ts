@@ -3,6 +3,7 @@ import * as Flags from '@oclif/core/flags'
 import { BaseCommand } from '../src/command/base.js'
 import { agent } from '../src/command/flags.js'
 import { toMarkdown } from '../src/command/print/markdown.js'
+import { stdout } from '../src/command/stdio.js'
 import { SubstratError } from '../src/errors.js'
 import { writeUserFile } from '../src/files/user-files.js'
 import { exportConversation } from '../src/operations/export.js'
@@ -114,7 +115,7 @@ export default class Export extends BaseCommand {
     const { exportBundle } = await import('../src/operations/export-bundle.js')
     const { bytes, agents } = exportBundle(store, agentId, isTree, await this.openCount('agents read'))
     if (output === '-') {
-      process.stdout.write(bytes)
+      stdout.write(bytes)
       return
     }
     writeUserFile(output, bytes, 0o600)

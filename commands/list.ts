@@ -2,6 +2,7 @@ import * as Flags from '@oclif/core/flags'
 import { BaseCommand } from '../src/command/base.js'
 import { since } from '../src/command/flags.js'
 import { agentsTable } from '../src/command/print/describe.js'
+import { stdout } from '../src/command/stdio.js'
 import { LISTED_STATUSES, type ListFilter, listAgents } from '../src/operations/list-and-show.js'
 import { SESSION_STATES, SHOWN_STATUSES } from '../src/schema/words.js'
 
@@ -35,7 +36,7 @@ export default class List extends BaseCommand {
   async run(): Promise<void> {
     const { flags } = await this.parse(List)
     const { watch, ...filter } = flags
-    if (watch || (process.stdout.isTTY === true && !this.jsonEnabled())) return this.forPerson(filter, watch)
+    if (watch || (stdout.isTTY && !this.jsonEnabled())) return this.forPerson(filter, watch)
     const { status } = filter
     if (status !== undefined && !(LISTED_STATUSES as readonly string[]).includes(status)) {
       const { listRows } = await import('../src/operations/list-rows.js')

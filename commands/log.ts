@@ -4,6 +4,7 @@ import { BaseCommand } from '../src/command/base.js'
 import { agent, pattern, since } from '../src/command/flags.js'
 import { columnsOf } from '../src/command/print/hanging.js'
 import { describeRecord, entryText, shownFilter } from '../src/command/print/transcript.js'
+import { stdout } from '../src/command/stdio.js'
 import { type LogRequest, readLog } from '../src/operations/read-log.js'
 import { readRecordText } from '../src/session/read.js'
 import type { SessionRecord } from '../src/session/records.js'
@@ -93,7 +94,7 @@ export default class Log extends BaseCommand {
       import('../src/command/print/log-page.js'),
       import('../src/command/page.js'),
     ])
-    const columns = columnsOf(process.stdout)
+    const columns = columnsOf(stdout)
     // An entry that was searched for shows the place that was found.
     const folds = !all && grep === undefined
     const page = new LogPage({ columns, folds, isColoured: !process.env.NO_COLOR })
@@ -113,12 +114,12 @@ export default class Log extends BaseCommand {
       this.note(`the pager ${pagerOf()} cannot run; name another one in SUBSTRAT_PAGER, or use --no-pager`)
     }
     await readLog(store, request, (record) => {
-      process.stdout.write(entry(record))
+      stdout.write(entry(record))
     })
   }
 }
 
 /** A dumb terminal gets the same as a pipe. */
 function isDrawn(): boolean {
-  return process.stdout.isTTY === true && process.env.TERM !== 'dumb'
+  return stdout.isTTY && process.env.TERM !== 'dumb'
 }

@@ -4,6 +4,7 @@ import { BaseCommand } from '../src/command/base.js'
 import { since } from '../src/command/flags.js'
 import { terminalColumns } from '../src/command/print/hanging.js'
 import { SearchText } from '../src/command/print/search-text.js'
+import { stdout } from '../src/command/stdio.js'
 import { searchHome } from '../src/operations/search.js'
 
 export default class Search extends BaseCommand {
@@ -37,7 +38,7 @@ export default class Search extends BaseCommand {
     const request = { text: args.text, since: flags.since, isMeant, isRead: () => this.isRead }
     const damage = await searchHome(store, request, (match) => {
       if (this.jsonEnabled()) this.printJsonLine(match)
-      else process.stdout.write(text.lines(match))
+      else stdout.write(text.lines(match))
     })
     if (damage !== undefined) this.fail(damage, false)
   }

@@ -7,6 +7,7 @@ import type { PendingCalls } from '../operations/pending-calls.js'
 import { readStdin } from './input.js'
 import { errorLine, oneLine, printableText } from './output.js'
 import { choose } from './prompt.js'
+import { stderr } from './stdio.js'
 
 interface Choice {
   isDenied: boolean
@@ -68,7 +69,7 @@ function show(agent: string, calls: Calls): void {
   for (const { tool, input } of calls) {
     const fields = Object.entries(input).map(([name, value]) => `  ${oneLine(name)}: ${valueText(value)}`)
     const text = [`${agent} asks to run ${oneLine(tool)}`, ...fields].join('\n')
-    process.stderr.write(`${printableText(text, process.stderr)}\n`)
+    stderr.write(`${printableText(text, stderr)}\n`)
   }
 }
 
@@ -88,7 +89,7 @@ async function editCalls(calls: Calls): Promise<Calls> {
       error instanceof SyntaxError
         ? `substrat: the edited text is not JSON, so nothing is changed: ${error.message}`
         : errorLine(error)
-    process.stderr.write(`${printableText(text, process.stderr)}\n`)
+    stderr.write(`${printableText(text, stderr)}\n`)
     return calls
   }
 }

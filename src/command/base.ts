@@ -39,7 +39,7 @@ import { askText } from './print/ask-text.js'
 import { PrintingCommand } from './printing.js'
 import { ConsoleReporter } from './reporter.js'
 import { Settings } from './settings.js'
-import { stdout } from './stdio.js'
+import { stderr, stdout } from './stdio.js'
 
 export interface ContextOptions {
   /** Ignore unusable settings instead of failing. For commands that repair. */
@@ -221,7 +221,7 @@ export abstract class BaseCommand extends PrintingCommand {
   /** The inbox does not repeat an error that the person at this terminal has just read. Killed before that, it does. */
   private takeReport({ facts }: SubstratError): void {
     const messageId = this.reporter?.reportOf(facts.run_id)
-    if (messageId === undefined || !process.stderr.isTTY) return
+    if (messageId === undefined || !stderr.isTTY) return
     try {
       this.openContext?.store.mail.take(messageId)
     } catch {
@@ -239,7 +239,7 @@ export abstract class BaseCommand extends PrintingCommand {
 
   /** Prints the id on stdout, or on stderr if stdout is for a reply. */
   protected printAgentId(id: string, hasReply: boolean): void {
-    if (hasReply || this.isStream) process.stderr.write(`${id}\n`)
+    if (hasReply || this.isStream) stderr.write(`${id}\n`)
     else if (!this.jsonEnabled()) this.print(id)
   }
 
@@ -257,8 +257,8 @@ export abstract class BaseCommand extends PrintingCommand {
     // stdout.finish prints one line instead: the result could not be printed, and where to find it.
     if (stdout.failure !== undefined && hasResult(error.code)) return
     if (this.jsonEnabled() && printsJson) this.printJson(errorJson(error))
-    process.stderr.write(`${printableText(errorLine(error), process.stderr)}\n`)
-    if (process.env.DEBUG) process.stderr.write(`${error.stack}\n${causeOf(error)}`)
+    stderr.write(`${printableText(errorLine(error), stderr)}\n`)
+    if (process.env.DEBUG) stderr.write(`${error.stack}\n${causeOf(error)}`)
   }
 
   // biome-ignore lint/suspicious/noExplicitAny: the signature is oclif's

@@ -12,6 +12,7 @@ import { lineOfField } from './json-lines.js'
 import { errorLine } from './output.js'
 import { canAsk, choose } from './prompt.js'
 import { checkKey } from './settings.js'
+import { stderr } from './stdio.js'
 
 const COMMAND = 'substrat config edit'
 const EMPTY = '{}\n'
@@ -37,7 +38,7 @@ export async function editConfig(store: Store, providers: ProviderRegistry): Pro
     }
     const error = notSavedError(why, path)
     if (!canAsk()) throw error
-    process.stderr.write(`${errorLine(error)}\n`)
+    stderr.write(`${errorLine(error)}\n`)
     if ((await choose('edit it again? [y/n] ', ['yes', 'no'])) !== 'yes') throw error
   }
 }

@@ -15,7 +15,7 @@ import { keepThread } from '../start/threads.js'
 import { connectEarly } from './home-address.js'
 import { asSubstratError, errorJson, errorLine } from './output.js'
 import { readPlugins } from './plugin-code.js'
-import { guardStdio, stdout } from './stdio.js'
+import { guardStdio, stderr, stdout } from './stdio.js'
 
 const pjson = packageJson as unknown as Interfaces.PJSON
 
@@ -47,18 +47,11 @@ export async function start(root: string, commands: Commands, starter: Starter):
     fail(error, argv, commands)
   }
   process.off('beforeExit', failUnfinished)
-  await flush(process.stdout)
+  await stdout.flush()
   stdout.finish()
-  await flush(process.stderr)
+  await stderr.flush()
   // A provider may leave a timer, a connection or a turn that ignores its abort signal. None of them keeps the process alive.
   process.exit()
-}
-
-/** Settles when everything is written, or the reader has closed the pipe. `exit` would discard the queue of a pipe. */
-function flush(stream: NodeJS.WriteStream): Promise<void> {
-  return new Promise((resolve) => {
-    stream.write('', () => resolve())
-  })
 }
 
 /** Reports the error of an unknown command or of oclif's plugins. Our own commands report their errors themselves. */
@@ -74,9 +67,9 @@ function fail(thrown: unknown, argv: string[], commands: Commands): void {
     unknown === undefined
       ? asSubstratError(thrown, `substrat ${argv[0]}`)
       : unknownCommand(unknown.replaceAll(':', ' '), commands)
-  if (argv.includes('--json')) process.stdout.write(`${JSON.stringify(errorJson(error), null, 2)}\n`)
-  process.stderr.write(`${errorLine(error)}\n`)
-  if (process.env.DEBUG) process.stderr.write(`${(Object(thrown) as Error).stack}\n`)
+  if (argv.includes('--json')) stdout.write(`${JSON.stringify(errorJson(error), null, 2)}\n`)
+  stderr.write(`${errorLine(error)}\n`)
+  if (process.env.DEBUG) stderr.write(`${(Object(thrown) as Error).stack}\n`)
   process.exitCode = error.exitStatus
 }
 
@@ -94,7 +87,7 @@ function unknownCommand(words: string, commands: Commands): SubstratError {
 /** Prints a warning of Node or oclif in one line; Node's default adds the process id and a stack. */
 function warn(warning: Error): void {
   const [first] = warning.message.split('\n')
-  process.stderr.write(`substrat: warning: ${process.env.DEBUG ? warning.stack : first}\n`)
+  stderr.write(`substrat: warning: ${process.env.DEBUG ? warning.stack : first}\n`)
 }
 
 /** A promise that can never settle would end Node with status 0 (success) or 13 (refused). Both would be wrong here. */

@@ -2,6 +2,7 @@
 import { isUtf8 } from 'node:buffer'
 import { SubstratError } from '../errors.js'
 import { ownArguments } from '../host/processes.js'
+import { isTerminal } from '../host/streams.js'
 import { limits } from '../limits.js'
 
 /**
@@ -15,7 +16,7 @@ export async function readMessage(words: {
   const { message, dash } = words
   if (dash !== undefined && dash !== '-') throw tooMany(dash, 'put quotes around a message of several words')
   refuseBadArguments(message)
-  const readsStdin = message === '-' || dash === '-' || (message === undefined && !process.stdin.isTTY)
+  const readsStdin = message === '-' || dash === '-' || (message === undefined && !isTerminal(0))
   const typed = message === '-' ? undefined : message
   const piped = readsStdin ? await readStdin() : undefined
   return checkMessage([typed, piped].filter((part) => part !== undefined && part !== '').join('\n\n'))

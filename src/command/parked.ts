@@ -3,6 +3,7 @@ import type { WaitView } from '../schema/output.js'
 import { oneLine } from './output.js'
 import { askText } from './print/ask-text.js'
 import { choose } from './prompt.js'
+import { stderr } from './stdio.js'
 
 export type ParkedChoice = 'answer' | 'replace' | 'leave'
 
@@ -11,9 +12,9 @@ export async function askAboutParked(agent: string, wait: WaitView): Promise<Par
   const isQuestion = wait.kind === 'input'
   for (const ask of wait.asks) {
     const [label, text] = askText(wait, ask)
-    process.stderr.write(`substrat: ${oneLine(`${agent} ${label}: ${text}`)}\n`)
+    stderr.write(`substrat: ${oneLine(`${agent} ${label}: ${text}`)}\n`)
   }
-  if (wait.kind === 'not_before') process.stderr.write(`substrat: ${agent} is rate limited\n`)
+  if (wait.kind === 'not_before') stderr.write(`substrat: ${agent} is rate limited\n`)
   const question = isQuestion
     ? 'Is your message the answer? [a]nswer, [r]eplace the waiting turn, or [l]eave it: '
     : 'Replace the waiting turn with your message? [r]eplace it, or [l]eave it: '

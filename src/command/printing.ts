@@ -1,7 +1,7 @@
 /** How commands print: results on stdout, notes on stderr, and JSON with `--json` or `--stream`. */
 import { Command } from '@oclif/core/command'
 import { printableText } from './output.js'
-import { guardStdio, stdout } from './stdio.js'
+import { guardStdio, stderr, stdout } from './stdio.js'
 
 export abstract class PrintingCommand extends Command {
   /** With `--stream`, stdout has one JSON line per record. */
@@ -18,7 +18,7 @@ export abstract class PrintingCommand extends Command {
   }
 
   protected print(text: string): void {
-    process.stdout.write(`${printableText(text, process.stdout)}\n`)
+    stdout.write(`${printableText(text, stdout)}\n`)
   }
 
   /** Prints a result that is not a turn's. */
@@ -35,21 +35,19 @@ export abstract class PrintingCommand extends Command {
 
   /** After the lines of `--stream`, the result is one line too. */
   protected printJson(value: unknown): void {
-    process.stdout.write(`${JSON.stringify(value, null, this.isStream ? 0 : 2)}\n`)
+    stdout.write(`${JSON.stringify(value, null, this.isStream ? 0 : 2)}\n`)
   }
 
   protected printJsonLine(value: unknown): void {
-    process.stdout.write(`${JSON.stringify(value)}\n`)
+    stdout.write(`${JSON.stringify(value)}\n`)
   }
 
   /** Whether everything was written to stdout. */
-  protected isPrinted(): Promise<boolean> {
-    return new Promise((resolve) => {
-      process.stdout.write('', (error) => resolve(error == null && this.isRead))
-    })
+  protected async isPrinted(): Promise<boolean> {
+    return (await stdout.flush()) && this.isRead
   }
 
   protected note(text: string): void {
-    process.stderr.write(`substrat: ${printableText(text, process.stderr)}\n`)
+    stderr.write(`substrat: ${printableText(text, stderr)}\n`)
   }
 }

@@ -1,8 +1,10 @@
 /** Questions to a person at the terminal. */
+import { isTerminal } from '../host/streams.js'
+import { stderr } from './stdio.js'
 
 /** Whether a person can be asked: stdin and stderr are terminals. stdout is for the result, and may be a pipe. */
 export function canAsk(): boolean {
-  return process.stdin.isTTY === true && process.stderr.isTTY === true
+  return isTerminal(0) && stderr.isTTY
 }
 
 /**
@@ -19,14 +21,14 @@ export async function choose<T extends string>(
     const typed = line.trim().toLowerCase()
     const found = words.find((word) => word === typed || word[0] === typed)
     if (found !== undefined) return found
-    process.stderr.write(`substrat: type ${words.slice(0, -1).join(', ')} or ${words.at(-1)}\n`)
+    stderr.write(`substrat: type ${words.slice(0, -1).join(', ')} or ${words.at(-1)}\n`)
   }
 }
 
 /** One line from the terminal, without its line break. */
 async function readLine(question: string): Promise<string | undefined> {
   const { createInterface } = await import('node:readline')
-  process.stderr.write(question)
+  stderr.write(question)
   return new Promise((resolve) => {
     const lines = createInterface({ input: process.stdin, terminal: false })
     const stop = (): void => lines.close()
@@ -34,7 +36,7 @@ async function readLine(question: string): Promise<string | undefined> {
     const end = (): void => {
       process.off('SIGINT', stop)
       // The prompt has no line break of its own if the input ended there.
-      if (line === undefined) process.stderr.write('\n')
+      if (line === undefined) stderr.write('\n')
       process.stdin.pause()
       resolve(line)
     }

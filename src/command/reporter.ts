@@ -7,6 +7,7 @@ import type { SessionRecord } from '../session/records.js'
 import type { TurnProgress } from '../turn/ports.js'
 import type { Live } from './live/live.js'
 import { printableText } from './output.js'
+import { stderr, stdout } from './stdio.js'
 
 export interface ReporterOptions {
   /** One JSON line per record on stdout. */
@@ -40,7 +41,7 @@ export class ConsoleReporter implements Reporter {
 
   private get showsText(): boolean {
     const { isStream = false, printsReply = false } = this.options
-    return printsReply && !isStream && !this.isJson && process.stdout.isTTY
+    return printsReply && !isStream && !this.isJson && stdout.isTTY
   }
 
   private show(live: Live): void {
@@ -57,8 +58,7 @@ export class ConsoleReporter implements Reporter {
   }
 
   record(record: SessionRecord, agentId: string, name?: string): void {
-    if (this.options.isStream === true)
-      process.stdout.write(`${JSON.stringify({ agent: agentId, ...record })}\n`)
+    if (this.options.isStream === true) stdout.write(`${JSON.stringify({ agent: agentId, ...record })}\n`)
     if (name !== undefined) this.display((live) => live.record(record, agentId, name))
   }
 
@@ -66,7 +66,7 @@ export class ConsoleReporter implements Reporter {
     this.display((live) => live.text(content, agentId))
     if (this.options.isStream !== true) return
     const partial = { agent: agentId, kind: 'message.agent', partial: true, run_id: runId, content }
-    process.stdout.write(`${JSON.stringify(partial)}\n`)
+    stdout.write(`${JSON.stringify(partial)}\n`)
   }
 
   progress(progress: TurnProgress, agentId: string): void {
@@ -122,7 +122,7 @@ export class ConsoleReporter implements Reporter {
   }
 
   note(text: string): void {
-    process.stderr.write(`substrat: ${printableText(text, process.stderr)}\n`)
+    stderr.write(`substrat: ${printableText(text, stderr)}\n`)
   }
 
   noteRefusal(said: string): void {
@@ -138,7 +138,7 @@ export class ConsoleReporter implements Reporter {
 
 /** A log of CI, or a terminal without cursor movement, would show every state of the display. */
 function canBeLive({ TERM, CI }: NodeJS.ProcessEnv): boolean {
-  return process.stderr.isTTY === true && TERM !== 'dumb' && !CI
+  return stderr.isTTY && TERM !== 'dumb' && !CI
 }
 
 function isRefused(argv: string[]): boolean {

@@ -2,11 +2,12 @@
 import { clock, sleep } from '../clock.js'
 import { SubstratError } from '../errors.js'
 import { columnsOf } from './print/hanging.js'
+import { stdout } from './stdio.js'
 
 const PAUSE_MS_MIN = 500
 
 function canRedraw(): boolean {
-  return process.stdout.isTTY === true && process.env.TERM !== 'dumb'
+  return stdout.isTTY && process.env.TERM !== 'dumb'
 }
 
 export function refuseWithoutTerminal(isJson: boolean): void {
@@ -18,7 +19,7 @@ export function refuseWithoutTerminal(isJson: boolean): void {
 
 /** The size of the terminal. One row stays free for the cursor. */
 export function terminalSize(): { columns: number; rows: number } {
-  return { columns: columnsOf(process.stdout), rows: (process.stdout.rows || 24) - 1 }
+  return { columns: columnsOf(stdout), rows: (stdout.rows || 24) - 1 }
 }
 
 /** `isOpen` is false once the terminal is gone. A home with very many agents is read less often. */
@@ -28,7 +29,7 @@ export async function redraw(draw: () => string, isOpen: () => boolean): Promise
     const began = clock.monotonic()
     const lines = draw().split('\n').slice(0, terminalSize().rows)
     const text = lines.map((line) => `${line}\u001b[K\n`).join('')
-    if (text !== drawn) process.stdout.write(`\u001b[H${drawn === '' ? '\u001b[2J' : ''}${text}\u001b[J`)
+    if (text !== drawn) stdout.write(`\u001b[H${drawn === '' ? '\u001b[2J' : ''}${text}\u001b[J`)
     drawn = text
     await sleep(Math.max(PAUSE_MS_MIN, 4 * (clock.monotonic() - began)))
   }

@@ -7,7 +7,8 @@ const IMPORT = /^const (?<name>\w+) = (?<module>(?:__import(?:Star|Default)\()?r
  * Replaces slow steps of oclif's start by faster ones with the same result. The build fails if oclif's code has changed there:
  * - it reads a manifest through the thread pool;
  * - it compares ids with `localeCompare`, for which V8 loads ICU;
- * - it loads a helper for Windows on every platform.
+ * - it loads a helper for Windows on every platform;
+ * - it listens for errors of stdout, which src/command/stdio.ts handles before any listener.
  */
 export function quickOclif() {
   const changes = {
@@ -21,6 +22,8 @@ export function quickOclif() {
         `process.env.DEBUG ? (0, debug_1.default)(namespace) : Object.assign(() => {}, { enabled: false })`,
       ],
     ],
+    // Only such a listener would make every command load Node's streams.
+    'command.js': [[`process.stdout.on('error', (err) => {`, `void ((err) => {`]],
     'config/plugin.js': [[`a.id.localeCompare(b.id)`, `(a.id < b.id ? -1 : 1)`]],
     'util/os.js': [[`(await import('wsl-utils')).isWsl`, `(await import('is-wsl')).default`]],
   }

@@ -1,8 +1,9 @@
-/** A stdout or stderr that cannot be written. */
-import { existsSync, readFileSync } from 'node:fs'
+/** stdout and stderr that are files, devices or pipes, also such that cannot be written. */
+import { existsSync, readFileSync, writeFileSync } from 'node:fs'
 import path from 'node:path'
 import { describe, expect, test } from 'vitest'
 import { House, type Result } from '../support/cli.js'
+import { waitFor } from '../support/wait.js'
 
 const house = new House()
 
@@ -70,4 +71,53 @@ test.concurrent('a result that is written only in part is status 11', async () =
   const limited = ['bash', '-c', `ulimit -f 1; "$@" >'${file}'`, 'bash', ...house.command('help')] as const
   const { exit } = await house.launch([...limited]).result
   expect({ exit, bytes: readFileSync(file).length }).toEqual({ exit: 11, bytes: 1024 })
+})
+
+const NUMBERS = Array.from({ length: 200_000 }, (_, index) => index).join('\n')
+
+/** An agent whose replies are longer than a pipe. */
+async function talkative(name: string): Promise<string> {
+  house.write('numbers.txt', NUMBERS)
+  return house.spawn(name, '--provider', 'exec', '--option', 'command=cat numbers.txt')
+}
+
+test.concurrent('a pipe that is full delays no turn, and its reader gets the whole result in order', async () => {
+  await talkative('piped')
+  const script = `"$@" | { until [ -e read-now ]; do sleep 0.1; done; cat >got.txt; }; exit $PIPESTATUS`
+  const running = house.launch(['bash', '-c', script, 'bash', ...house.command('send', 'piped', 'hi')])
+  const state = async () => (await house.run(['show', 'piped', '--json'])).json.agent.state
+  await waitFor(async () => (await state()) === 'suspended', 'the end of the turn')
+  house.write('read-now', '')
+  expect((await running.result).exit).toBe(0)
+  expect(house.read('got.txt')).toBe(`${NUMBERS}\n`)
+})
+
+test.concurrent('a pipe whose reader has ended stops neither the turn nor the exit', async () => {
+  const id = await talkative('unread')
+  const { exit, stderr } = await redirected('| true; exit $PIPESTATUS', 'send', 'unread', 'hi')
+  expect(exit, stderr).toBe(0)
+  expect(house.count(id, 'run.completed')).toBe(1)
+})
+
+test.concurrent.for([
+  ['a file', '>quick.out 2>quick.err'],
+  ['a device', '>/dev/null 2>&1'],
+  // Only there can a pipe be opened again.
+  ...(existsSync('/proc/self/fd') ? [['a pipe', '2>&1 | cat'] as const] : []),
+] as const)("a command that prints to %s loads none of Node's streams", async ([what, redirection]) => {
+  const loaded = path.join(house.root, `loaded by ${what}`)
+  const probe = `${loaded}.cjs`
+  writeFileSync(
+    probe,
+    `process.on('exit', () => require('fs').writeFileSync(${JSON.stringify(loaded)}, process.moduleLoadList.join('\\n')))`,
+  )
+  const [node, ...command] = house.command('send', 'a', 'hi')
+  await house.run(['spawn', '--name', 'a', '--if-exists', 'use'])
+  const argv = [node, '--require', probe, ...command]
+  const { exit } = await house.launch(['bash', '-c', `"$@" ${redirection}`, 'bash', ...argv]).result
+  expect(exit).toBe(0)
+  const modules = readFileSync(loaded, 'utf8').split('\n')
+  expect(
+    modules.filter((name) => /^NativeModule (stream|net|tty|readline|internal\/fs\/promises)$/.test(name)),
+  ).toEqual([])
 })

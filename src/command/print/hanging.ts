@@ -1,5 +1,6 @@
 /** Long lines at a terminal: broken between words, with the next lines below the beginning of the text. */
 import process from 'node:process'
+import { stdout } from '../stdio.js'
 import { displayWidth } from './width.js'
 import { wrapped } from './wrap.js'
 
@@ -26,7 +27,7 @@ export function hanging(
 
 /** Undefined if stdout is not a terminal. */
 export function terminalColumns(): number | undefined {
-  return process.stdout.isTTY === true && process.env.TERM !== 'dumb' ? columnsOf(process.stdout) : undefined
+  return stdout.isTTY && process.env.TERM !== 'dumb' ? columnsOf(stdout) : undefined
 }
 
 /** A terminal that does not know its size has 0 columns. */

@@ -184,9 +184,20 @@ export function writeAll(point: string, file: OpenFile, bytes: Uint8Array, offse
   }
 }
 
-/** Appends all of `bytes` to stdout or stderr. Not a file of the home, so errors are the kernel's own. */
-export function writeStream(fd: number, bytes: Uint8Array): void {
-  for (let written = 0; written < bytes.length; ) written += fs.writeSync(fd, bytes, written)
+/** Appends bytes from `from` on to stdout or stderr. Not a file of the home, so errors are the kernel's own. */
+export function writeStream(fd: number, bytes: Uint8Array, from: number): number {
+  return fs.writeSync(fd, bytes, from)
+}
+
+export function streamKind(fd: number): 'file' | 'device' | 'pipe' | 'other' {
+  const stat = fs.fstatSync(fd)
+  if (stat.isFIFO()) return 'pipe'
+  return stat.isFile() ? 'file' : stat.isCharacterDevice() ? 'device' : 'other'
+}
+
+/** Opens a pipe of this process again, for writes that do not block. */
+export function openPipe(fd: number): number {
+  return fs.openSync(`/proc/self/fd/${fd}`, O_WRONLY | O_NONBLOCK)
 }
 
 export function truncate(point: string, file: OpenFile, size: number): void {
