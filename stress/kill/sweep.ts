@@ -4,6 +4,7 @@
  */
 
 import { envOf, type Scenario, wordsOf } from '../scenarios/scenario.js'
+import type { Facts } from '../scenarios/stage.js'
 import { HomeView } from '../support/home-view.js'
 import type { Ground } from './ground.js'
 import { PointSweep } from './point-sweep.js'
@@ -39,9 +40,19 @@ export async function sweep(
 export async function prepareTemplate(ground: Ground, scenario: Scenario): Promise<Template> {
   const env = envOf(scenario, ground.lab.root)
   const stage = new ProcessStage(ground, await ground.newHome(), env)
-  const facts = (await scenario.prepare(stage)) ?? {}
+  const facts = await prepared(scenario, stage)
   const command = { argv: wordsOf(scenario.argv, facts), env, syscalls: scenario.kill?.syscalls ?? [] }
   return { scenario, stage, facts, command }
+}
+
+/** Ends the stage if it cannot be prepared: a server that it has started would keep the sweep from ending. */
+async function prepared(scenario: Scenario, stage: ProcessStage): Promise<Facts> {
+  try {
+    return (await scenario.prepare(stage)) ?? {}
+  } catch (error) {
+    stage.end()
+    throw error
+  }
 }
 
 function newReport({ name }: Scenario, points: KillPoint[]): ScenarioReport {
