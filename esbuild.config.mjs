@@ -54,13 +54,14 @@ const asModule = {
     js: `import { createRequire } from 'node:module'\nconst require = createRequire(import.meta.url)`,
   },
 }
-await buildModule('@modelcontextprotocol/sdk/client/index.js', 'dist/mcp-client.js')
+await buildModule('@modelcontextprotocol/sdk/client/index.js', 'dist/mcp-client.js', { minify: true })
 const bridge = await build({ ...shared, entryPoints: ['src/command/mcp-entry.ts'], format: 'cjs' })
 replace('dist/mcp.cjs', bridge.outputFiles[0].text)
 // For the plugin substrat-serve.
 const reading = await build({
   ...shared,
   entryPoints: ['src/command/reading.ts'],
+  minify: true,
   format: 'cjs',
   external: ['fs-native-extensions'],
   plugins: [apart()],
@@ -97,8 +98,8 @@ async function buildCli(...plugins) {
   return scriptSource(cli.outputFiles[0].text)
 }
 
-async function buildModule(entry, file) {
-  const { outputFiles } = await build({ ...asModule, entryPoints: [entry] })
+async function buildModule(entry, file, options) {
+  const { outputFiles } = await build({ ...asModule, ...options, entryPoints: [entry] })
   replace(file, outputFiles[0].text)
 }
 
@@ -115,7 +116,7 @@ async function writeManifest() {
     respectNoCacheDefault: true,
   })
   await plugin.load()
-  replace('oclif.manifest.json', `${JSON.stringify(plugin.manifest, null, 2)}\n`)
+  replace('oclif.manifest.json', `${JSON.stringify(plugin.manifest)}\n`)
 }
 
 /** Replaces the file atomically: tests may be running the old bundle. */

@@ -34,7 +34,8 @@ export default class Schema extends BaseCommand {
       const message = `there is no schema ${JSON.stringify(name.slice(0, 80))}${suggestion(name, names)}`
       throw new SubstratError('USAGE', message, { hint: 'list the schemas: substrat schema' })
     }
-    this.print(this.textOf(name).trimEnd())
+    // The package has a limit of its size, so its files have no line breaks.
+    this.print(JSON.stringify(JSON.parse(this.textOf(name)), null, 2))
   }
 
   private textOf(name: string): string {

@@ -51,9 +51,7 @@ async function buildEntry(entry, file) {
     stdin: { contents, resolveDir: root },
     bundle: true,
     // The package has a limit of its size. Other bundles keep names and lines, for stack traces.
-    minifyWhitespace: isLarge,
-    minifySyntax: isChannel,
-    minifyIdentifiers: isChannel,
+    minify: isLarge,
     plugins: isChannel ? [withoutTables] : name === 'substrat-operator' ? [withoutUnused] : [],
     platform: 'node',
     target: 'node20.19',

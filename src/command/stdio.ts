@@ -6,7 +6,13 @@
  * pipe. A failed write to stderr changes nothing: the exit status is enough.
  */
 import { EXIT_STATUS, errnoName, SubstratError } from '../errors.js'
-import { isTerminal, streamMaker, unblockedDescriptor, writeStream } from '../host/streams.js'
+import {
+  areStreamsLoaded,
+  isTerminal,
+  streamMaker,
+  unblockedDescriptor,
+  writeStream,
+} from '../host/streams.js'
 import { errorLine, hasResultStatus } from './output.js'
 
 /**
@@ -38,13 +44,15 @@ abstract class Output {
       this.stream = this.guard(process[this.name])
       return
     }
-    this.direct = unblockedDescriptor(this.fd)
     const guarded = (): NodeJS.WriteStream => {
       this.stream ??= this.guard(make.call(process))
       this.direct = undefined
       return this.stream
     }
     Object.defineProperty(process, this.name, { configurable: true, enumerable: true, get: guarded })
+    // A thread or a preloaded module may already have Node's stream, and must get no error from it.
+    if (areStreamsLoaded()) guarded()
+    else this.direct = unblockedDescriptor(this.fd)
   }
 
   /** Columns of a terminal. */
@@ -57,6 +65,7 @@ abstract class Output {
   }
 
   write(content: string | Uint8Array): void {
+    if (this.hasFailed) return
     if (this.direct === undefined) {
       process[this.name].write(content)
       return
@@ -71,22 +80,25 @@ abstract class Output {
    */
   flush(): Promise<boolean> {
     return new Promise((resolve) => {
-      if (this.stream === undefined) resolve(!this.hasFailed)
+      if (this.hasFailed || this.stream === undefined) resolve(!this.hasFailed)
       else this.stream.write('', (error) => resolve(error == null))
     })
   }
 
-  /** Not called twice. */
   protected abstract failed(errno: string): void
 
-  /** Returns how many bytes need no further write: fewer than all if a pipe is full. */
+  /** Returns how many bytes need no further write: fewer than all if a pipe is full, which was opened again. */
   private writeTo(fd: number, bytes: Uint8Array): number {
     if (this.hasFailed) return bytes.length
     const { written, errno } = writeStream(fd, bytes)
-    if (errno === undefined || errno === 'EAGAIN') return written
+    if (errno === undefined || (errno === 'EAGAIN' && fd !== this.fd)) return written
+    this.fail(errno)
+    return bytes.length
+  }
+
+  private fail(errno: string): void {
     this.hasFailed = true
     this.failed(errno)
-    return bytes.length
   }
 
   /** Intercepts the stream's errors before any listener: oclif's listeners throw, which would end a turn in the middle. */
@@ -94,7 +106,7 @@ abstract class Output {
     const emit = stream.emit.bind(stream) as (event: string | symbol, ...args: unknown[]) => boolean
     stream.emit = (event: string | symbol, ...args: unknown[]): boolean => {
       if (event !== 'error') return emit(event, ...args)
-      this.failed(String(errnoName(args[0] ?? {})))
+      this.fail(String(errnoName(args[0] ?? {})))
       return true
     }
     if (!isFile(stream)) return stream

@@ -15,6 +15,12 @@ export function streamMaker(fd: 0 | 1 | 2): (() => NodeJS.WriteStream) | undefin
   return Object.getOwnPropertyDescriptor(process, NAMES[fd])?.get
 }
 
+/** Whether a part of this process may have made one of these streams. True if this version of Node does not say. */
+export function areStreamsLoaded(): boolean {
+  const { moduleLoadList } = process as NodeJS.Process & { moduleLoadList?: string[] }
+  return moduleLoadList?.includes('NativeModule stream') ?? true
+}
+
 /** Uses the binding, because node:tty loads Node's sockets. */
 export function isTerminal(fd: 0 | 1 | 2): boolean {
   if (streamMaker(fd) === undefined) return process[NAMES[fd]].isTTY === true
@@ -32,7 +38,8 @@ export function isTerminal(fd: 0 | 1 | 2): boolean {
 export function unblockedDescriptor(fd: 1 | 2): number | undefined {
   try {
     const kind = io.streamKind(fd)
-    if (kind === 'pipe') return io.openPipe(fd)
+    // A write to the other end of a pipe fails. Opened again, it would succeed.
+    if (kind === 'pipe') return io.isWritable(fd) ? io.openPipe(fd) : fd
     return kind === 'file' || (kind === 'device' && !isTerminal(fd)) ? fd : undefined
   } catch {
     return undefined

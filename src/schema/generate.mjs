@@ -59,7 +59,7 @@ function writeJsonSchemas(directory, { z, SCHEMAS }) {
   const files = Object.entries(SCHEMAS).map(([name, schema]) => {
     const { $schema, ...rest } = z.toJSONSchema(schema, { io: 'input' })
     const json = { $schema, $id: `urn:substrat:schema:${name}`, ...rest }
-    write(path.join(directory, `${name}.json`), withoutLinks(`${JSON.stringify(json, null, 2)}\n`))
+    write(path.join(directory, `${name}.json`), withoutLinks(`${JSON.stringify(json)}\n`))
     return `${name}.json`
   })
   for (const file of readdirSync(directory))

@@ -1,4 +1,6 @@
 /** stdout and stderr that are files, devices or pipes, also such that cannot be written. */
+import { spawnSync } from 'node:child_process'
+import { randomUUID } from 'node:crypto'
 import { existsSync, readFileSync, writeFileSync } from 'node:fs'
 import path from 'node:path'
 import { describe, expect, test } from 'vitest'
@@ -73,6 +75,52 @@ test.concurrent('a result that is written only in part is status 11', async () =
   expect({ exit, bytes: readFileSync(file).length }).toEqual({ exit: 11, bytes: 1024 })
 })
 
+test.concurrent('the wrong end of a pipe is status 11, and its reader gets nothing', async () => {
+  const script = `echo input | { "$@" >&0; code=$?; cat >read.txt; exit $code; }`
+  const running = house.launch(['bash', '-c', script, 'bash', ...house.command('list', '--json')])
+  expect((await running.result).exit).toBe(11)
+  expect(house.read('read.txt')).toBe('input\n')
+})
+
+const hasStrace = spawnSync('strace', ['-V']).status === 0
+test.skipIf(!hasStrace)('a device that refuses every write for now (needs strace) is status 11', async () => {
+  const [out, when] = [path.join(house.root, 'refusing'), 'error=EAGAIN:when=1+']
+  const strace = `strace -f -qq -o /dev/null -P '${out}' -e inject=write,pwrite64,writev:${when} "$@" >'${out}'`
+  const running = house.launch(['bash', '-c', strace, 'bash', ...house.command('list', '--json')])
+  const { exit, stderr } = await running.result
+  expect({ exit, bytes: readFileSync(out).length }, stderr).toEqual({ exit: 11, bytes: 0 })
+})
+
+test.concurrent.for([
+  ['stderr', 0],
+  ['stdout', 11],
+] as const)(
+  "a preloaded module that has Node's %s ends no turn by a failed write",
+  async ([name, status]) => {
+    const own = new House()
+    const late = `const { existsSync, writeFileSync } = require('node:fs')
+if (existsSync('preloads')) {
+  const stream = process.${name}
+  const look = setInterval(() => {
+    if (!existsSync('started')) return
+    clearInterval(look)
+    stream.write('late')
+    setTimeout(() => writeFileSync('written', ''))
+  }, 20)
+}`
+    const preload = own.write('late.cjs', late)
+    const program = 'touch started; until [ -e written ]; do sleep 0.05; done; echo done'
+    const id = await own.spawn('a', '--provider', 'exec', '--option', `command=${program}`)
+    own.write('preloads', '')
+    const to = name === 'stderr' ? '2>/dev/full' : '>/dev/full'
+    const command = ['bash', '-c', `"$@" ${to}`, 'bash', ...own.command('send', 'a', 'hi')] as const
+    const { exit, stderr } = await own.launch([...command], { env: { NODE_OPTIONS: `--require ${preload}` } })
+      .result
+    expect(exit, stderr).toBe(status)
+    expect(own.count(id, 'run.completed')).toBe(1)
+  },
+)
+
 const NUMBERS = Array.from({ length: 200_000 }, (_, index) => index).join('\n')
 
 /** An agent whose replies are longer than a pipe. */
@@ -99,25 +147,27 @@ test.concurrent('a pipe whose reader has ended stops neither the turn nor the ex
   expect(house.count(id, 'run.completed')).toBe(1)
 })
 
+/** Node's modules for streams that the command has loaded at its end. */
+async function streamModules(redirection: string, command: string[]): Promise<string[]> {
+  const loaded = path.join(house.root, `loaded ${randomUUID()}`)
+  const save = `require('node:fs').writeFileSync(${JSON.stringify(loaded)}, process.moduleLoadList.join('\\n'))`
+  writeFileSync(`${loaded}.cjs`, `process.on('exit', () => ${save})`)
+  const argv = ['bash', process.execPath, '--require', `${loaded}.cjs`, ...command]
+  const { exit, stderr } = await house.launch(['bash', '-c', `"$@" ${redirection}`, ...argv]).result
+  expect(exit, stderr).toBe(0)
+  const modules = readFileSync(loaded, 'utf8').split('\n')
+  return modules.filter((name) =>
+    /^NativeModule (stream|net|tty|readline|internal\/fs\/promises)$/.test(name),
+  )
+}
+
 test.concurrent.for([
   ['a file', '>quick.out 2>quick.err'],
   ['a device', '>/dev/null 2>&1'],
   // Only there can a pipe be opened again.
   ...(existsSync('/proc/self/fd') ? [['a pipe', '2>&1 | cat'] as const] : []),
-] as const)("a command that prints to %s loads none of Node's streams", async ([what, redirection]) => {
-  const loaded = path.join(house.root, `loaded by ${what}`)
-  const probe = `${loaded}.cjs`
-  writeFileSync(
-    probe,
-    `process.on('exit', () => require('fs').writeFileSync(${JSON.stringify(loaded)}, process.moduleLoadList.join('\\n')))`,
-  )
-  const [node, ...command] = house.command('send', 'a', 'hi')
+] as const)("a command that prints to %s loads none of Node's streams", async ([, redirection]) => {
   await house.run(['spawn', '--name', 'a', '--if-exists', 'use'])
-  const argv = [node, '--require', probe, ...command]
-  const { exit } = await house.launch(['bash', '-c', `"$@" ${redirection}`, 'bash', ...argv]).result
-  expect(exit).toBe(0)
-  const modules = readFileSync(loaded, 'utf8').split('\n')
-  expect(
-    modules.filter((name) => /^NativeModule (stream|net|tty|readline|internal\/fs\/promises)$/.test(name)),
-  ).toEqual([])
+  const [, ...send] = house.command('send', 'a', 'hi')
+  expect(await streamModules(redirection, send)).toEqual(await streamModules('>/dev/null', ['-e', '0']))
 })

@@ -18,7 +18,9 @@ describe.concurrent('schema', () => {
   test('prints the JSON Schema of the package, with and without --json', async () => {
     const { json, stdout } = await house.ok('schema', 'record')
     expect(json).toMatchObject({ $id: 'urn:substrat:schema:record', anyOf: expect.any(Array) })
-    expect(stdout).toBe(readFileSync('dist/schemas/record.json', 'utf8'))
+    expect(stdout).toBe(
+      `${JSON.stringify(JSON.parse(readFileSync('dist/schemas/record.json', 'utf8')), null, 2)}\n`,
+    )
     expect((await house.ok('schema', 'record', '--json')).stdout).toBe(stdout)
   })
 

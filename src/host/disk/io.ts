@@ -195,6 +195,16 @@ export function streamKind(fd: number): 'file' | 'device' | 'pipe' | 'other' {
   return stat.isFile() ? 'file' : stat.isCharacterDevice() ? 'device' : 'other'
 }
 
+export function isWritable(fd: number): boolean {
+  try {
+    // Writes nothing, and does not wait.
+    fs.writeSync(fd, new Uint8Array(0))
+    return true
+  } catch {
+    return false
+  }
+}
+
 /** Opens a pipe of this process again, for writes that do not block. */
 export function openPipe(fd: number): number {
   return fs.openSync(`/proc/self/fd/${fd}`, O_WRONLY | O_NONBLOCK)
