@@ -78,13 +78,13 @@ const predicates = 'src/schema/generated/snapshot-predicates.js'
 const snapshotCheck = await build({ ...shared, entryPoints: [predicates], format: 'cjs' })
 replace('dist/snapshot-predicates.cjs', snapshotCheck.outputFiles[0].text)
 await buildModule('src/provider/conformance/conformance.ts', 'dist/conformance.js', {
-  minifyWhitespace: true,
+  minify: true,
 })
 await buildModule('src/storage/conformance/conformance.ts', 'dist/store-conformance.js', {
-  minifyWhitespace: true,
+  minify: true,
 })
 await buildModule('src/channel/conformance/conformance.ts', 'dist/channel-conformance.js', {
-  minifyWhitespace: true,
+  minify: true,
 })
 
 await writeManifest()

@@ -50,9 +50,8 @@ async function buildEntry(entry, file) {
     absWorkingDir: root,
     stdin: { contents, resolveDir: root },
     bundle: true,
-    // The package has a limit of its size. Small bundles keep names, for stack traces.
+    // The package has a limit of its size. Other bundles keep names and lines, for stack traces.
     minify: isLarge,
-    minifyWhitespace: true,
     plugins: isChannel ? [withoutTables] : name === 'substrat-operator' ? [withoutUnused] : [],
     platform: 'node',
     target: 'node20.19',
