@@ -49,12 +49,13 @@ replace('dist/substrat.cjs', await buildCli())
 // Self-contained, because users of the package do not have our development dependencies. cross-spawn and ajv call require.
 const asModule = {
   ...shared,
+  minify: true,
   format: 'esm',
   banner: {
     js: `import { createRequire } from 'node:module'\nconst require = createRequire(import.meta.url)`,
   },
 }
-await buildModule('@modelcontextprotocol/sdk/client/index.js', 'dist/mcp-client.js', { minify: true })
+await buildModule('@modelcontextprotocol/sdk/client/index.js', 'dist/mcp-client.js')
 const bridge = await build({ ...shared, entryPoints: ['src/command/mcp-entry.ts'], format: 'cjs' })
 replace('dist/mcp.cjs', bridge.outputFiles[0].text)
 // For the plugin substrat-serve.
@@ -77,15 +78,9 @@ replace('dist/search.cjs', search.outputFiles[0].text)
 const predicates = 'src/schema/generated/snapshot-predicates.js'
 const snapshotCheck = await build({ ...shared, entryPoints: [predicates], format: 'cjs' })
 replace('dist/snapshot-predicates.cjs', snapshotCheck.outputFiles[0].text)
-await buildModule('src/provider/conformance/conformance.ts', 'dist/conformance.js', {
-  minify: true,
-})
-await buildModule('src/storage/conformance/conformance.ts', 'dist/store-conformance.js', {
-  minify: true,
-})
-await buildModule('src/channel/conformance/conformance.ts', 'dist/channel-conformance.js', {
-  minify: true,
-})
+await buildModule('src/provider/conformance/conformance.ts', 'dist/conformance.js')
+await buildModule('src/storage/conformance/conformance.ts', 'dist/store-conformance.js')
+await buildModule('src/channel/conformance/conformance.ts', 'dist/channel-conformance.js')
 
 await writeManifest()
 
@@ -104,8 +99,8 @@ async function buildCli(...plugins) {
   return scriptSource(cli.outputFiles[0].text)
 }
 
-async function buildModule(entry, file, options) {
-  const { outputFiles } = await build({ ...asModule, ...options, entryPoints: [entry] })
+async function buildModule(entry, file) {
+  const { outputFiles } = await build({ ...asModule, entryPoints: [entry] })
   replace(file, outputFiles[0].text)
 }
 
