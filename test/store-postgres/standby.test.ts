@@ -56,9 +56,9 @@ describe.skipIf(whyNoPostgres() !== undefined)('after the promotion of a standby
     const turn = await start()
     await pair.catchUp()
     pair.standby.stop()
-    open('first')
     const size = 'select log_bytes from substrat.agent'
     const [before] = await first.query(home, size)
+    open('first')
     await waitFor(
       async () => (await first.query(home, size))[0]?.log_bytes !== before?.log_bytes,
       'a lost append',
