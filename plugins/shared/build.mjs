@@ -99,7 +99,7 @@ async function writeManifest() {
 /** Loads a built-in module of Node at its first use: many turns never use it. */
 function lazily(text) {
   const lazy = text.replaceAll(
-    /\brequire\("(node:(?:child_process|crypto|http|https|net|tls))"\)/g,
+    /\brequire\("((?:node:(?:child_process|crypto|http|https|net|tls|worker_threads))|dns)"\)/g,
     (_, name) => `lazyBuiltin(() => require(${JSON.stringify(name)}))`,
   )
   return `const lazyBuiltin = ${lazyBuiltin}\n${lazy}`

@@ -17,11 +17,15 @@ export interface ThreadModule {
 }
 
 const URL = /^[a-z][a-z0-9+.-]*:\/\//
+/** Its host is the directory of a Unix socket. */
+const ON_SOCKET = /^[a-z0-9+.-]+:\/\/([^@/?]*@)?%2f|[?&]host=(\/|%2f)/i
 
-/** Boots a thread if the command may open such a home. `root` is the directory of the package. */
+/** Boots a thread if the command may open such a home over a network. `root` is the directory of the package. */
 export function bootThread(root: string): Worker | undefined {
   const [, , command = '-'] = process.argv
-  return URL.test(process.env.SUBSTRAT_HOME ?? '') && !command.startsWith('-') ? newThread(root) : undefined
+  const home = process.env.SUBSTRAT_HOME ?? ''
+  const isRemote = URL.test(home) && !ON_SOCKET.test(home)
+  return isRemote && !command.startsWith('-') ? newThread(root) : undefined
 }
 
 /** A thread that does not keep the process alive. */

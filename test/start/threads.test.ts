@@ -3,6 +3,7 @@ import { join } from 'node:path'
 import { MessageChannel } from 'node:worker_threads'
 import { beforeEach, describe, expect, test, vi } from 'vitest'
 import { crc32 } from '../../src/start/crc32.js'
+import { bootThread } from '../../src/start/thread.js'
 import { startThread } from '../../src/start/threads.js'
 import { tempDirectory } from '../support/temp.js'
 
@@ -64,5 +65,23 @@ describe('a module in the second thread', () => {
     await saysHello()
     expect(written()).not.toBe(before)
     expect(readFileSync(codeFile()).equals(changed)).toBe(false)
+  })
+})
+
+describe('the second thread boots early', () => {
+  test.each([
+    ['for a home on another machine', 'postgres://me@host/home', ['send'], true],
+    ['for a home on a port of this one', 'postgres://127.0.0.1:5433/home', ['send'], true],
+    ['not for a home on a socket', 'postgres:///home?host=/run/postgresql', ['send'], false],
+    ['not for a home on a socket in the place of the host', 'postgres://me@%2Frun/home', ['send'], false],
+    ['not for a home in files', '/home/me/postgres://', ['send'], false],
+    ['not without a command', 'postgres://me@host/home', ['--version'], false],
+  ])('%s', async (_, home, words, boots) => {
+    vi.stubEnv('SUBSTRAT_HOME', home)
+    vi.spyOn(process, 'argv', 'get').mockReturnValue(['node', 'substrat', ...words])
+    const thread = bootThread(tempDirectory())
+    thread?.on('error', () => undefined)
+    await thread?.terminate()
+    expect(thread !== undefined).toBe(boots)
   })
 })

@@ -20,6 +20,10 @@ const LIMIT_MS = IS_ALL ? 3 * 60 * 60_000 : undefined
 const LOSSES: Loss[] = IS_ALL ? ['unsent', 'unanswered'] : ['unanswered']
 const CHANGES =
   /^(take|take_hold|append|end_turn|rest|create_agent|remove_agent|(put|move|replace)_mail|.*_name|write_.*)$/
+/** On a socket, the thread of the command executes them; over TCP, another one does (`BlockingExecutor`, `ThreadExecutor`). */
+const WAYS = ['a socket', 'TCP'] as const
+type Way = (typeof WAYS)[number]
+const ALSO_BY_TCP = ['send', 'import']
 /** This one is killed in every run of the tests. The kill sweep (test/stress/kill-sweep-postgres.test.ts) kills others. */
 const KILLED = ['import']
 /** Repeating these has an effect: a prompt is sent again, and a tool that was killed waits for a decision. */
@@ -57,14 +61,15 @@ describe.skipIf(whyNoPostgres() !== undefined)('a home in PostgreSQL', () => {
     rmSync(root, { recursive: true, force: true })
   })
 
-  describe.concurrent('if the connection breaks at a call,', () => {
-    test.each(Object.entries(COMMANDS))(
+  describe.concurrent.each(WAYS)('if the connection by %s breaks at a call,', (way) => {
+    const commands = Object.entries(COMMANDS)
+    test.each(commands.filter(([name]) => IS_ALL || way === 'a socket' || ALSO_BY_TCP.includes(name)))(
       '%s has the same result',
       async (_name, argv) => {
-        const whole = await outcome(argv)
+        const whole = await outcome(way, argv)
         expect(whole.answer.exit, whole.answer.stderr).toBeLessThan(7)
         for (const fault of faultsIn(whole.calls)) {
-          const { answer, view, calls } = await outcome(argv, fault)
+          const { answer, view, calls } = await outcome(way, argv, fault)
           const where = `${place(fault, calls)}: ${answer.stderr}`
           const said = anonymousText(whole.answer.stdout)
           expect([answer.exit, anonymousText(answer.stdout)], where).toEqual([whole.answer.exit, said])
@@ -93,9 +98,9 @@ describe.skipIf(whyNoPostgres() !== undefined)('a home in PostgreSQL', () => {
   })
 
   /** Runs the command in a copy of the home. */
-  async function outcome(argv: string[], fault?: Fault) {
+  async function outcome(way: Way, argv: string[], fault?: Fault) {
     const database = await server.copy(home.template)
-    const { answer, calls } = await through(database, argv, fault)
+    const { answer, calls } = await through(way, database, argv, fault)
     const view = await viewOf(server, database)
     await server.drop(database)
     return { answer, calls, view }
@@ -104,7 +109,7 @@ describe.skipIf(whyNoPostgres() !== undefined)('a home in PostgreSQL', () => {
   /** Runs the command, kills it at the fault, recovers, and repeats it. */
   async function repeated(argv: string[], fault?: Fault) {
     const database = await server.copy(home.template)
-    const { calls } = await through(database, argv, fault, true)
+    const { calls } = await through('a socket', database, argv, fault, true)
     for (const next of [RECOVER, argv, DELIVER]) await home.run(database, next)
     await expectSound(database)
     const said = await conversationsOf(server, database)
@@ -112,7 +117,7 @@ describe.skipIf(whyNoPostgres() !== undefined)('a home in PostgreSQL', () => {
     return { calls, said }
   }
 
-  async function through(database: string, argv: string[], fault?: Fault, isKilled = false) {
+  async function through(way: Way, database: string, argv: string[], fault?: Fault, isKilled = false) {
     let kill = (): void => undefined
     const proxy = await PostgresProxy.before(
       server.directory,
@@ -120,7 +125,7 @@ describe.skipIf(whyNoPostgres() !== undefined)('a home in PostgreSQL', () => {
     )
     try {
       const answer: Answer = await home.run(database, argv, {
-        host: proxy.directory,
+        url: way === 'TCP' ? proxy.url(database) : server.url(database, 'postgres', proxy.directory),
         onStart: (child) => {
           kill = () => child.kill('SIGKILL')
         },

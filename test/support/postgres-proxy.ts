@@ -1,4 +1,4 @@
-/** Stands between commands and PostgreSQL on a unix socket, and counts the calls of the schema's functions that pass. */
+/** Stands between commands and PostgreSQL, on a unix socket and on a port of TCP, and counts the calls of the schema's functions that pass. */
 import { mkdtempSync, rmSync } from 'node:fs'
 import net from 'node:net'
 import os from 'node:os'
@@ -25,26 +25,36 @@ export class PostgresProxy {
   readonly calls: string[] = []
   readonly directory = mkdtempSync(path.join(os.tmpdir(), 'pg-proxy-'))
   readonly #sockets = new Set<net.Socket>()
-  readonly #server: net.Server
+  readonly #servers: net.Server[]
   #isSilent = false
 
   private constructor(
     private readonly target: string,
     private readonly fault: Fault | undefined,
   ) {
-    this.#server = net.createServer((client) => this.#join(client))
+    this.#servers = [0, 1].map(() => net.createServer((client) => this.#join(client)))
   }
 
   /** `directory`: where the server has its socket. */
   static async before(directory: string, fault?: Fault): Promise<PostgresProxy> {
     const proxy = new PostgresProxy(path.join(directory, SOCKET), fault)
-    await new Promise<void>((resolve) => proxy.#server.listen(path.join(proxy.directory, SOCKET), resolve))
+    const places = [{ path: path.join(proxy.directory, SOCKET) }, { host: '127.0.0.1', port: 0 }]
+    await Promise.all(
+      proxy.#servers.map((server, n) => new Promise<void>((resolve) => server.listen(places[n], resolve))),
+    )
     return proxy
+  }
+
+  /** Over TCP. */
+  url(database: string, role = 'postgres'): string {
+    const [, server] = this.#servers
+    const address = server?.address() as net.AddressInfo
+    return `postgres://${role}@127.0.0.1:${address.port}/${database}?sslmode=disable`
   }
 
   async close(): Promise<void> {
     for (const socket of this.#sockets) socket.destroy()
-    await new Promise((resolve) => this.#server.close(resolve))
+    await Promise.all(this.#servers.map((server) => new Promise((resolve) => server.close(resolve))))
     rmSync(this.directory, { recursive: true, force: true })
   }
 

@@ -1,21 +1,21 @@
-/** Executes statements for a caller that blocks until the answer is there. */
-import { join } from 'node:path'
-import { MessageChannel, type MessagePort, receiveMessageOnPort } from 'node:worker_threads'
+/** Calls the functions of the schema, for a caller that blocks until the answer is there. */
 import type { StoreKit } from 'substrat/store'
 import { Ahead, type Wish } from './ahead.js'
+import { PasswordWanted } from './blocking-connection.js'
+import { BlockingExecutor } from './blocking-executor.js'
+import type { Executor } from './executor.js'
+import { Keeper } from './keeper.js'
 import { Looked } from './looked.js'
-import type { Answer, Failure, HeldLease, Request, Row, Statement, WorkerSettings } from './protocol.js'
+import type { Answer, Failure, Row, Statement } from './protocol.js'
+import { socketTarget } from './socket-target.js'
 import { uptimeMs } from './uptime.js'
 
 /** How long a statement without a lease is sent again after a broken connection. */
 const PATIENCE_MS = 10_000
-const SLOTS = 4096
 const GREETING_MS_MAX = 1000
 const GREETING_STATEMENTS_MAX = 2
 /** No such function; bytes that are not text. */
 const WITHOUT_AHEAD = ['42883', '22021']
-/** Beside the bundle of this module. */
-const WORKER = 'worker.cjs'
 
 export class StatementError extends Error {
   constructor(
@@ -33,25 +33,18 @@ export interface CallOptions {
   slot?: number
 }
 
-type FromWorker = { answer: Answer } | { changed: string }
-
 export class Client {
-  /** For each lease, when it ends. The worker moves it. */
-  readonly deadlines = new BigInt64Array(new SharedArrayBuffer(8 * SLOTS))
-  private readonly answered = new Int32Array(new SharedArrayBuffer(4))
-  private readonly port: MessagePort
-  private readonly leases = new Map<number, HeldLease>()
+  readonly keeper: Keeper
+  private executor: Executor
   private readonly looked = new Looked()
   private readonly ahead = new Ahead()
   private statements = 0
   /** A statement whose answer no caller has asked for yet. */
-  private early: { call: string; before: number } | undefined
-  /** An answer that came while the event loop turned. */
-  private heard: Answer | undefined
+  private early: string | undefined
+  private begun: Statement | undefined
   /** The migration that this process brings into the home. Each of its changes needs it. */
   arrivingBy: string | undefined
   private greeting: { hello: Row | undefined; statement: number; atMs: number } | undefined
-  private readonly watchers = new Map<string, Set<() => void>>()
 
   constructor(
     kit: Pick<StoreKit, 'startThread'>,
@@ -59,13 +52,13 @@ export class Client {
     password: string | undefined,
     readonly ttlMs: number,
   ) {
-    const { port1, port2 } = new MessageChannel()
-    const { answered, deadlines } = this
-    const settings: WorkerSettings = { port: port2, answered, deadlines, url, password, ttlMs }
-    kit.startThread(join(__dirname, WORKER), settings, [port2])
-    this.port = port1
-    port1.on('message', (message: FromWorker) => this.hear(message))
-    port1.unref()
+    const keeper = new Keeper(kit, { url, password, ttlMs })
+    const socket = socketTarget(url, password)
+    this.keeper = keeper
+    this.executor =
+      socket === undefined
+        ? keeper.thread()
+        : new BlockingExecutor(socket, keeper.deadlines, () => keeper.bootIfDue())
   }
 
   /** The rows of a function's result. */
@@ -91,18 +84,16 @@ export class Client {
     return hello
   }
 
-  /** Sends the first statement of a command. `begin` with the same arguments gets its answer. */
+  /** Sends the first statement of a command. `greeted` with the same arguments gets its answer. */
   beginEarly(key: string | null, wish: Wish): void {
     const [name, ...values] = firstCall(key, wish)
     const text = selection(name, values)
-    this.early = {
-      call: JSON.stringify([text, values]),
-      before: this.send({ text, values, untilMs: uptimeMs() + PATIENCE_MS }),
-    }
+    this.early = JSON.stringify([text, values])
+    this.begin({ text, values, untilMs: uptimeMs() + PATIENCE_MS })
   }
 
   /** The same as `hello`, at the start of a command: reads ahead what its words say. `key`: the folded word. */
-  begin(key: string | null, wish: Wish): Row | undefined {
+  greeted(key: string | null, wish: Wish): Row | undefined {
     const [name, ...values] = firstCall(key, wish)
     if (name === 'hello') return this.hello()
     try {
@@ -156,30 +147,31 @@ export class Client {
     this.statements += 1
     const { early } = this
     this.early = undefined
-    const isEarly = early !== undefined && early.call === JSON.stringify([text, values])
-    const earlyAnswer = early === undefined ? undefined : this.answerAfter(early.before)
-    const answer = (isEarly && earlyAnswer) || this.answerAfter(this.send({ text, values, untilMs, slot }))
+    const earlyAnswer = early === undefined ? undefined : this.answer()
+    const isEarly = early !== undefined && early === JSON.stringify([text, values])
+    const answer = (isEarly && earlyAnswer) || this.answerTo({ text, values, untilMs, slot })
     if ('failure' in answer) throw new StatementError(answer.failure, isWrite)
     return answer.rows
   }
 
-  /** Returns the number of answers before this one. */
-  private send(statement: Statement): number {
-    const before = Atomics.load(this.answered, 0)
-    this.post({ kind: 'statement', statement })
-    return before
+  private answerTo(statement: Statement): Answer {
+    this.begin(statement)
+    return this.answer()
   }
 
-  private answerAfter(before: number): Answer {
-    // The worker counts an answer first and wakes the caller then. It may be so late that it wakes the wait for the next answer.
-    while (Atomics.load(this.answered, 0) === before) Atomics.wait(this.answered, 0, before)
-    for (;;) {
-      const { heard } = this
-      this.heard = undefined
-      if (heard !== undefined) return heard
-      const received = receiveMessageOnPort(this.port) as { message: FromWorker } | undefined
-      if (received === undefined) throw new Error('the worker gave no answer')
-      this.hear(received.message)
+  private begin(statement: Statement): void {
+    this.begun = statement
+    this.executor.begin(statement)
+  }
+
+  private answer(): Answer {
+    try {
+      return this.executor.answer()
+    } catch (error) {
+      if (!(error instanceof PasswordWanted) || this.begun === undefined) throw error
+      // pg knows every method of authentication.
+      this.executor = this.keeper.thread()
+      return this.answerTo(this.begun)
     }
   }
 
@@ -190,63 +182,6 @@ export class Client {
   /** The single value of each row. */
   list<T>(name: string, ...values: unknown[]): T[] {
     return this.read(name, ...values).map((row) => row[name] as T)
-  }
-
-  hold(lease: Omit<HeldLease, 'slot'>, deadlineMs: number): number {
-    let slot = 0
-    while (this.leases.has(slot)) slot += 1
-    if (slot >= SLOTS) throw new Error('this process holds too many leases')
-    Atomics.store(this.deadlines, slot, BigInt(Math.round(deadlineMs)))
-    this.leases.set(slot, { ...lease, slot })
-    this.postLeases()
-    return slot
-  }
-
-  /** Each renewal of the lease writes its end into the file. */
-  writeRenewals(slot: number, file: string): void {
-    const held = this.leases.get(slot)
-    if (held === undefined) return
-    this.leases.set(slot, { ...held, file })
-    this.postLeases()
-  }
-
-  drop(slot: number): void {
-    if (this.leases.delete(slot)) this.postLeases()
-  }
-
-  /** Calls back when the agent may have a new request. */
-  watch(agentId: string, look: () => void): { close(): void } {
-    const looks = this.watchers.get(agentId) ?? new Set()
-    this.watchers.set(agentId, looks.add(look))
-    this.postWatched()
-    return {
-      close: () => {
-        looks.delete(look)
-        if (looks.size === 0) this.watchers.delete(agentId)
-        this.postWatched()
-      },
-    }
-  }
-
-  private hear(message: FromWorker): void {
-    if ('answer' in message) {
-      this.heard = message.answer
-      return
-    }
-    // Not here: the caller may be in the middle of a statement.
-    for (const look of this.watchers.get(message.changed) ?? []) setImmediate(look)
-  }
-
-  private postLeases(): void {
-    this.post({ kind: 'leases', leases: [...this.leases.values()] })
-  }
-
-  private postWatched(): void {
-    this.post({ kind: 'watch', agents: [...this.watchers.keys()] })
-  }
-
-  private post(request: Request): void {
-    this.port.postMessage(request)
   }
 }
 

@@ -1,9 +1,9 @@
 /** Connects to the database of a URL. */
-import { Client, type ClientConfig, types } from 'pg'
+import { Client, type ClientConfig } from 'pg'
 import { parseIntoClientConfig } from 'pg-connection-string'
+import { parserOf } from './values.js'
 
 const CONNECT_MS_MAX = 10_000
-const INT8 = 20
 
 /** The URL has no password. Without one, pg looks into the file that PGPASSFILE names, or ~/.pgpass. */
 export function newClient(url: string, password: string | undefined): Client {
@@ -14,10 +14,7 @@ export function newClient(url: string, password: string | undefined): Client {
     application_name: 'substrat',
     connectionTimeoutMillis: CONNECT_MS_MAX,
     keepAlive: true,
-    types: {
-      getTypeParser: ((oid: number, format: 'text') =>
-        oid === INT8 ? Number : types.getTypeParser(oid, format)) as typeof types.getTypeParser,
-    },
+    types: { getTypeParser: parserOf as NonNullable<ClientConfig['types']>['getTypeParser'] },
   })
   // Also raised while no statement runs. The next statement then fails.
   client.on('error', () => undefined)

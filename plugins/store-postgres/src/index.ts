@@ -33,7 +33,7 @@ function connect(kit: StoreKit, url: string, password: string | undefined): { sh
   const shared: Shared = { kit, client, url, password: secret, asserted: undefined, slots }
   const isFirst = !begun.has(client)
   begun.add(client)
-  const hello = explained(kit, { url }, () => (isFirst ? client.begin(...firstWish(kit)) : client.hello()))
+  const hello = explained(kit, { url }, () => (isFirst ? client.greeted(...firstWish(kit)) : client.hello()))
   const unusable = (code: 'HOME_UNUSABLE' | 'UNKNOWN_FORMAT', why: string, hint: string) =>
     new kit.SubstratError(code, `the home at ${url} ${why}`, { hint, facts: { home: url } })
   const init = 'make or migrate it: substrat store init'

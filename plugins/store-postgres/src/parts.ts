@@ -45,7 +45,7 @@ export function requestsOf(shared: Shared): Requests {
     remove: (agentId, runId, verb) =>
       void call(shared, agentId, (client) => client.call('remove_request', [agentId, runId, verb])),
     watch: (agentId, onRequests) => {
-      const watch = shared.client.watch(agentId, () => onRequests(requestsTo(agentId)))
+      const watch = shared.client.keeper.watch(agentId, () => onRequests(requestsTo(agentId)))
       const looked = shared.client.lookedAt(agentId)
       onRequests(looked === undefined ? requestsTo(agentId) : requestsIn(looked.requests))
       return watch
@@ -93,7 +93,7 @@ export function changesOf(shared: Shared): Changes {
       const sentMs = uptimeMs()
       call(shared, agentId ?? undefined, (client) => client.call('add_edge', values))
       const right = new HeldRight(shared, 'edge', thing, lease, sentMs)
-      const watch = shared.client.watch(thing, onChange)
+      const watch = shared.client.keeper.watch(thing, onChange)
       return {
         close: () => {
           watch.close()

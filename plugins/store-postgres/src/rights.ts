@@ -36,12 +36,12 @@ export class HeldRight implements Right {
     sentMs: number,
   ) {
     const { client } = shared
-    this.slot = client.hold({ kind, key, lease }, sentMs + client.ttlMs - marginMs(client.ttlMs))
+    this.slot = client.keeper.hold({ kind, key, lease }, sentMs + client.ttlMs - marginMs(client.ttlMs))
   }
 
   /** When the lease ends, as far as this process knows (`uptimeMs`). */
   get deadlineMs(): number {
-    return this.isOver ? 0 : Number(Atomics.load(this.shared.client.deadlines, this.slot))
+    return this.isOver ? 0 : Number(Atomics.load(this.shared.client.keeper.deadlines, this.slot))
   }
 
   assertHeld(): void {
@@ -59,14 +59,14 @@ export class HeldRight implements Right {
     const { client } = this.shared
     // First, because a renewal must not be replaced by an earlier end.
     writeDeadline(file, this.lease, this.deadlineMs)
-    client.writeRenewals(this.slot, file)
+    client.keeper.writeRenewals(this.slot, file)
   }
 
   /** This process no longer uses the right. The database may have ended it already. */
   end(): void {
     if (this.isOver) return
     this.isOver = true
-    this.shared.client.drop(this.slot)
+    this.shared.client.keeper.drop(this.slot)
   }
 
   async release(): Promise<void> {

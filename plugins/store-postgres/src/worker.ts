@@ -1,5 +1,6 @@
 /**
- * The thread with the connections. It answers every statement, and renews the leases of the process while the main thread is busy.
+ * The thread with the connections of pg. It renews the leases of the process while the main thread is busy. Unless the server is
+ * on a Unix socket, it also executes every statement.
  *
  * A statement whose connection breaks is sent again on a new one: each function of the schema recognizes what it has done. A failed
  * renewal means that the state of the lease is unknown: it then ends at its deadline.
@@ -15,13 +16,11 @@ import {
   type Statement,
   type WorkerSettings,
 } from './protocol.js'
+import { Attempts, noAnswer } from './retry.js'
 import { uptimeMs } from './uptime.js'
 
 let settings: WorkerSettings
 
-/** The server ended the connection or chose this transaction as a victim: the statement is sent again. */
-const TRANSIENT = /^(08...|40001|40P01|57P0[123])$/
-const SQLSTATE = /^[0-9A-Z]{5}$/
 const WATCH_MS = 2000
 /** Watched by a follower of all agents. */
 const ALL_AGENTS = '00000000-0000-0000-0000-000000000000'
@@ -55,8 +54,8 @@ function disconnect(): void {
 }
 
 async function execute({ text, values, untilMs, slot }: Statement): Promise<Answer> {
-  let isUnknown = false
-  for (let pauseMs = 10; ; pauseMs = Math.min(pauseMs * 2, 500)) {
+  const attempts = new Attempts(untilMs)
+  for (;;) {
     let wasSent = false
     try {
       const to = await connected()
@@ -64,16 +63,9 @@ async function execute({ text, values, untilMs, slot }: Statement): Promise<Answ
       const { rows } = await withinLease(to.query(text, values.map(asParameter)), slot)
       return { rows }
     } catch (error) {
-      const { code = '', message } = error as { code?: string; message: string }
-      const isFromServer = SQLSTATE.test(code) && 'severity' in (error as object)
-      if (isFromServer && !TRANSIENT.test(code)) return { failure: { code, message, isUnknown: false } }
-      if (!(isFromServer && code.startsWith('40'))) {
-        disconnect()
-        isUnknown ||= wasSent
-      }
-      const isStarting = code === '57P03'
-      if (uptimeMs() >= untilMs || !(hasConnected || isStarting))
-        return { failure: { code, message, isUnknown } }
+      const { isBroken, failure, pauseMs } = attempts.after(error, { wasSent, hasConnected })
+      if (isBroken) disconnect()
+      if (failure !== undefined) return { failure }
       await new Promise((resolve) => setTimeout(resolve, pauseMs))
     }
   }
@@ -86,7 +78,7 @@ function withinLease<T>(asked: Promise<T>, slot: number | undefined): Promise<T>
     let timer: NodeJS.Timeout
     const look = (): void => {
       const leftMs = Number(Atomics.load(settings.deadlines, slot)) - uptimeMs()
-      if (leftMs <= 0) reject(new Error('no answer came before the lease was over'))
+      if (leftMs <= 0) reject(noAnswer())
       else timer = setTimeout(look, leftMs + 1)
     }
     look()

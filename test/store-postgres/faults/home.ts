@@ -81,7 +81,8 @@ export interface Answer {
 }
 
 interface RunOptions {
-  host?: string
+  /** Of the database, if not that of the server. */
+  url?: string
   onStart?: (child: ChildProcess) => void
 }
 
@@ -138,7 +139,7 @@ export class FaultyHome {
     return home
   }
 
-  /** `onStart` gets the process. `host`: the directory of the socket. */
+  /** `onStart` gets the process. */
   async run(database: string, argv: string[], options: RunOptions = {}): Promise<Answer> {
     if (!VISITS.includes(argv[0] as string)) return this.start(database, argv, options)
     const turn = this.lastVisit.then(() => this.start(database, argv, options))
@@ -146,12 +147,12 @@ export class FaultyHome {
     return turn
   }
 
-  private start(database: string, argv: string[], { host, onStart }: RunOptions): Promise<Answer> {
+  private start(database: string, argv: string[], { url, onStart }: RunOptions): Promise<Answer> {
     const child = spawn(process.execPath, [RUN, ...argv], {
       cwd: this.workspace,
       env: {
         ...this.server.environment(database),
-        SUBSTRAT_HOME: this.server.url(database, 'postgres', host),
+        SUBSTRAT_HOME: url ?? this.server.url(database),
       },
       stdio: ['ignore', 'pipe', 'pipe'],
     })

@@ -1,0 +1,114 @@
+/** Executes statements on a Unix socket, in the thread that waits for their answers. */
+import { BlockingConnection, PasswordWanted, type Wait } from './blocking-connection.js'
+import type { Executor } from './executor.js'
+import type { Answer, Statement } from './protocol.js'
+import { Attempts, noAnswer } from './retry.js'
+import type { SocketTarget } from './socket-target.js'
+import { uptimeMs } from './uptime.js'
+
+const CONNECT_MS_MAX = 10_000
+/** Most answers come within this time. */
+const EAGER_MS = 20
+const EAGER_NAP_MS = 0.1
+const NAP_MS = 1
+const LOOK_MS = 20
+
+export class BlockingExecutor implements Executor {
+  private connection: BlockingConnection | undefined
+  private hasConnected = false
+  private statement: Statement | undefined
+  /** Why the statement could not be sent. */
+  private unsent: unknown
+
+  /** `deadlines`: as in WorkerSettings. `whileWaiting` is called again and again. */
+  constructor(
+    private readonly target: SocketTarget,
+    private readonly deadlines: BigInt64Array,
+    private readonly whileWaiting: () => void,
+  ) {}
+
+  begin(statement: Statement): void {
+    this.statement = statement
+    this.unsent = undefined
+    this.whileWaiting()
+    try {
+      this.send(statement)
+    } catch (error) {
+      this.unsent = error
+    }
+  }
+
+  /** Throws PasswordWanted if the server asks for a password. */
+  answer(): Answer {
+    const { statement } = this
+    if (statement === undefined) throw new Error('no statement was begun')
+    const attempts = new Attempts(statement.untilMs)
+    for (;;) {
+      const wasSent = this.unsent === undefined
+      try {
+        return { rows: this.rows(statement) }
+      } catch (error) {
+        if (error instanceof PasswordWanted) {
+          this.close()
+          throw error
+        }
+        const { hasConnected } = this
+        const { isBroken, failure, pauseMs } = attempts.after(error, { wasSent, hasConnected })
+        if (isBroken) this.close()
+        if (failure !== undefined) return { failure }
+        nap(pauseMs)
+        this.begin(statement)
+      }
+    }
+  }
+
+  private close(): void {
+    this.connection?.close()
+    this.connection = undefined
+  }
+
+  /**
+   * The first statement of a process only reads. It does not wait until the server has accepted the client, unless the server may
+   * ask for a password, for which it would take the statement.
+   */
+  private send({ text, values, slot }: Statement): void {
+    const { path, startup, mayNeedPassword } = this.target
+    if (this.connection?.isUsable() === false) this.close()
+    const wait = this.waiting(slot)
+    this.connection ??= BlockingConnection.open(path, startup, wait)
+    if (this.hasConnected || mayNeedPassword) this.connection.awaitReady(wait)
+    this.connection.send(text, values, wait)
+  }
+
+  private rows({ slot }: Statement) {
+    const { connection, unsent } = this
+    if (unsent !== undefined || connection === undefined) throw unsent
+    const wait = this.waiting(slot)
+    connection.awaitReady(wait)
+    this.hasConnected = true
+    return connection.rows(wait)
+  }
+
+  /** A server may never answer. After the end of the lease, which a renewal moves, no answer is awaited. */
+  private waiting(slot: number | undefined): Wait {
+    const begunMs = performance.now()
+    let lookMs = LOOK_MS
+    return () => {
+      const waitedMs = performance.now() - begunMs
+      nap(waitedMs < EAGER_MS ? EAGER_NAP_MS : NAP_MS)
+      if (waitedMs < lookMs) return
+      lookMs = waitedMs + LOOK_MS
+      this.whileWaiting()
+      if (slot !== undefined && Number(Atomics.load(this.deadlines, slot)) <= uptimeMs()) throw noAnswer()
+      const isConnecting = this.connection?.isReady !== true
+      if (isConnecting && waitedMs > CONNECT_MS_MAX)
+        throw new Error('the server did not accept the connection')
+    }
+  }
+}
+
+const NEVER = new Int32Array(new SharedArrayBuffer(4))
+
+function nap(ms: number): void {
+  Atomics.wait(NEVER, 0, 0, ms)
+}

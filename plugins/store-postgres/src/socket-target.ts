@@ -1,0 +1,35 @@
+/** Where the server of a URL has its Unix socket, and how a client introduces itself. */
+import { existsSync } from 'node:fs'
+import { homedir } from 'node:os'
+import { join } from 'node:path'
+import ConnectionParameters from 'pg/lib/connection-parameters'
+import { parseIntoClientConfig } from 'pg-connection-string'
+
+export interface SocketTarget {
+  path: string
+  startup: Record<string, string>
+  /** A password is known, so the server may ask for it. */
+  mayNeedPassword: boolean
+}
+
+const PARAMETERS = [
+  'user',
+  'database',
+  'application_name',
+  'options',
+  'statement_timeout',
+  'lock_timeout',
+  'idle_in_transaction_session_timeout',
+] as const
+
+/** Undefined if pg must make the connection: over TCP, or with an option that is more than a parameter of the server. */
+export function socketTarget(url: string, password: string | undefined): SocketTarget | undefined {
+  const given = new ConnectionParameters({ ...parseIntoClientConfig(url), application_name: 'substrat' })
+  const { isDomainSocket, ssl, replication, binary, query_timeout } = given
+  if (!isDomainSocket || ssl || replication || binary || query_timeout) return undefined
+  const startup: Record<string, string> = {}
+  for (const name of PARAMETERS) if (given[name]) startup[name] = `${given[name]}`
+  const passwords = process.env.PGPASSFILE ?? join(homedir(), '.pgpass')
+  const mayNeedPassword = password !== undefined || existsSync(passwords)
+  return { path: `${given.host}/.s.PGSQL.${given.port}`, startup, mayNeedPassword }
+}
