@@ -2,7 +2,6 @@
  * The available providers: built-in ones, and those that installed oclif plugins name in their package.json. A plugin is imported
  * only when its provider is used.
  */
-import { createRequire } from 'node:module'
 import { join } from 'node:path'
 import { pathToFileURL } from 'node:url'
 import { withTimeout } from '../clock.js'
@@ -11,6 +10,7 @@ import { SubstratError } from '../errors.js'
 import { CHANNEL, isPlainObject } from '../format.js'
 import type { PluginManifest } from '../schema/config.js'
 import { PLUGIN_PREDICATES } from '../schema/generated/plugin-predicates.js'
+import { requireSaved } from '../start/saved-module.js'
 import type { Provider, ProviderSettings } from './contract.js'
 import { describeFailure } from './failure.js'
 import type { OfficialProvider } from './official.js'
@@ -184,7 +184,7 @@ function providersOf(plugin: PluginFacts): ProviderEntry[] {
     const module = join(plugin.root, file as string)
     const load = async (): Promise<Provider> =>
       module.endsWith('.cjs')
-        ? (createRequire(module)(module) as Provider)
+        ? (requireSaved(module) as Provider)
         : ((await import(pathToFileURL(module).href)) as { default: Provider }).default
     return [{ name, plugin: plugin.name, version: plugin.version, load }]
   })

@@ -16,7 +16,7 @@ export interface FailedAttempt {
 }
 
 export interface Verdict {
-  /** The connection is of no use any more. */
+  /** The connection is of no further use. */
   isBroken: boolean
   /** Undefined: after the pause, it is sent again. */
   failure: Failure | undefined
@@ -31,7 +31,7 @@ export class Attempts {
   /** `untilMs`: the last attempt begins before (`uptimeMs`). */
   constructor(private readonly untilMs: number) {}
 
-  /** What follows an attempt that failed. */
+  /** Judges an attempt that failed. */
   after(error: unknown, { wasSent, hasConnected }: FailedAttempt): Verdict {
     const { code = '', message } = error as { code?: string; message: string }
     const isFromServer = SQLSTATE.test(code) && 'severity' in (error as object)
@@ -47,7 +47,7 @@ export class Attempts {
   }
 }
 
-/** Of a lease that ends while the answer of a statement is awaited. */
+/** The error of a statement whose lease ends while its answer is awaited. */
 export function noAnswer(): Error {
   return new Error('no answer came before the lease was over')
 }

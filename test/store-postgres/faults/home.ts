@@ -81,7 +81,7 @@ export interface Answer {
 }
 
 interface RunOptions {
-  /** Of the database, if not that of the server. */
+  /** The database through a proxy. Without it, that of the server. */
   url?: string
   onStart?: (child: ChildProcess) => void
 }
