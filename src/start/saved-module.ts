@@ -31,11 +31,17 @@ export function runSaved(file: string, options: SavedModuleOptions = {}): SavedM
   const codeFile = codeFileFor(file)
   const saved = readCode(codeFile, source, warn ?? (() => undefined))
   const script = scriptOf(file, source.toString(encoding), saved)
-  const module = Object.assign(new Module(file), { filename: file }, members) as NodeJS.Module
   const require = createRequire(file)
+  const facts = { filename: file, paths: require.resolve.paths('_') ?? [] }
+  const module = Object.assign(new Module(file), facts, members) as NodeJS.Module
   // A second `require` of the file must get this instance.
   require.cache[file] = module
-  script.runInThisContext()(module.exports, require, module, file, dirname(file))
+  try {
+    script.runInThisContext()(module.exports, require, module, file, dirname(file))
+  } catch (error) {
+    delete require.cache[file]
+    throw error
+  }
   module.loaded = true
   return {
     module,
@@ -68,13 +74,16 @@ export function saveAtExit(
   })
 }
 
+/** In saved code, `import()` fails on Node 20. Only Node's loader removes a `#!` line. */
+const ONLY_BY_NODE = /^#!|\bimport\s*[(/]/
+
 /** Like `require` of a CommonJS module. Each command that succeeds saves the functions that it ran. */
-export function requireSaved(file: string): unknown {
-  const require = createRequire(file)
+export function requireSaved(module: string): unknown {
+  const require = createRequire(module)
+  const file = require.resolve(module)
   if (file in require.cache) return require(file)
   const source = readFileSync(file)
-  // In saved code, `import()` fails on Node 20.
-  if (source.includes('import(')) return require(file)
+  if (ONLY_BY_NODE.test(source.toString('latin1'))) return require(file)
   const saved = runSaved(file, { source })
   saveAtExit(saved, () => true)
   return saved.module.exports

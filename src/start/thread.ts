@@ -17,7 +17,7 @@ export interface ThreadModule {
 }
 
 const URL = /^[a-z][a-z0-9+.-]*:\/\//
-/** Its host is the directory of a Unix socket. */
+/** The host is the directory of a Unix socket. If only PGHOST says so, a thread boots that no statement uses. */
 const ON_SOCKET = /^[a-z0-9+.-]+:\/\/([^@/?]*@)?%2f|[?&]host=(\/|%2f)/i
 
 /** Boots a thread if the command may open such a home over a network. `root` is the directory of the package. */

@@ -1,4 +1,4 @@
-import { readdirSync, writeFileSync } from 'node:fs'
+import { mkdirSync, readdirSync, symlinkSync, writeFileSync } from 'node:fs'
 import { createRequire } from 'node:module'
 import { join } from 'node:path'
 import { beforeEach, describe, expect, test, vi } from 'vitest'
@@ -53,11 +53,43 @@ describe('a module of a plugin', () => {
     expect(savedCommands(source)).toEqual(['list', 'send'])
   })
 
-  test('is not started from saved code if it imports others while it runs', async () => {
-    written('exports.load = () => import("node:path")')
-    const { load } = requireSaved(file) as { load: () => Promise<{ sep: string }> }
-    ends('send')
-    expect(readdirSync(cache)).toEqual([])
-    expect((await load()).sep).toBe('/')
+  test('is found by its real path, also beside the packages that it needs', () => {
+    const root = tempDirectory()
+    const real = join(root, 'real/node_modules/plugin')
+    for (const [name, source] of [
+      ['plugin', 'exports.needed = require("needed"); exports.self = require(__filename) === exports'],
+      ['needed', 'module.exports = "needed"'],
+    ] as const) {
+      mkdirSync(join(root, 'real/node_modules', name), { recursive: true })
+      writeFileSync(join(root, 'real/node_modules', name, 'index.cjs'), source)
+    }
+    writeFileSync(join(root, 'real/node_modules/needed/package.json'), '{"main":"index.cjs"}')
+    symlinkSync(real, join(root, 'plugin'))
+    expect(requireSaved(join(root, 'plugin/index.cjs'))).toEqual({ needed: 'needed', self: true })
   })
+
+  test('is loaded again after a load that failed', () => {
+    written(
+      'exports.first = 1; if (!globalThis.loadedOnce) { globalThis.loadedOnce = true; throw new Error("not yet") }',
+    )
+    expect(() => requireSaved(file)).toThrow('not yet')
+    expect(requireSaved(file)).toEqual({ first: 1 })
+    Reflect.deleteProperty(globalThis, 'loadedOnce')
+  })
+
+  test('may begin with a #! line', () => {
+    written('#!/usr/bin/env node\nexports.first = 1')
+    expect(requireSaved(file)).toEqual({ first: 1 })
+  })
+
+  test.each(['import("node:path")', 'import ("node:path")', 'import/* now */("node:path")'])(
+    'is not started from saved code if it imports others while it runs: %s',
+    async (call) => {
+      written(`exports.load = () => ${call}`)
+      const { load } = requireSaved(file) as { load: () => Promise<{ sep: string }> }
+      ends('send')
+      expect(readdirSync(cache)).toEqual([])
+      expect((await load()).sep).toBe('/')
+    },
+  )
 })

@@ -1,9 +1,9 @@
 /** Statements on a Unix socket, in the thread that waits for them. */
-import { readFileSync, writeFileSync } from 'node:fs'
+import { closeSync, openSync, readFileSync, writeFileSync, writeSync } from 'node:fs'
 import path from 'node:path'
 import { Worker } from 'node:worker_threads'
 import { afterAll, beforeAll, beforeEach, describe, expect, onTestFinished, test, vi } from 'vitest'
-import { PasswordWanted } from '../../plugins/store-postgres/src/blocking-connection.js'
+import { BlockingConnection, PasswordWanted } from '../../plugins/store-postgres/src/blocking-connection.js'
 import { BlockingExecutor } from '../../plugins/store-postgres/src/blocking-executor.js'
 import { newClient } from '../../plugins/store-postgres/src/connection.js'
 import type { Answer, Statement } from '../../plugins/store-postgres/src/protocol.js'
@@ -140,6 +140,39 @@ test('no answer is awaited after the end of the lease', async () => {
   expect(looks).toBeGreaterThan(1)
 })
 
+describe('a server that refuses a client and closes the connection', () => {
+  const failure = { code: '3D000', message: 'no such database', isUnknown: false }
+
+  test('is heard, also if the statement cannot be written any longer', async () => {
+    const { directory, connections } = await fakeServer('refuses')
+    const target = socketTarget(`postgres:///home?host=${directory}`, undefined) as SocketTarget
+    const connection = BlockingConnection.open(target.path, target.startup, () => undefined)
+    // Two of three times, the second write finds the connection closed.
+    const cell = new Int32Array(new SharedArrayBuffer(4))
+    while (connections() === 0) Atomics.wait(cell, 0, 0, 1)
+    Atomics.wait(cell, 0, 0, 20)
+    const refused = () => {
+      connection.send('select 1', [], () => undefined)
+      connection.rows(() => undefined)
+    }
+    expect(refused).toThrow(failure.message)
+    connection.close()
+  })
+
+  test('is heard after turns of the event loop, and no other file is read', async () => {
+    const { directory, closed } = await fakeServer('refuses without reading')
+    const executor = executorAt(socketTarget(`postgres:///home?host=${directory}`, undefined) as SocketTarget)
+    executor.begin({ text: 'select 1', values: [], untilMs: uptimeMs() + PATIENCE_MS })
+    closed()
+    // Only now Node learns that the connection was made, and lost.
+    for (const _ of ['this turn', 'the next']) await new Promise((resolve) => setImmediate(resolve))
+    const other = openSync(path.join(directory, 'other'), 'w+')
+    writeSync(other, 'not for this client')
+    expect(executor.answer()).toEqual({ failure })
+    closeSync(other)
+  })
+})
+
 test('the late end of a failed statement is not taken for the answer of the next one', async () => {
   const { directory, connections } = await fakeServer('fails without an end')
   const target = socketTarget(`postgres:///home?host=${directory}`, undefined) as SocketTarget
@@ -164,8 +197,7 @@ test.each([
 
 test('the parameters of a URL reach the server', () => {
   vi.stubEnv('PGOPTIONS', undefined)
-  const url =
-    'postgres://me@/home?host=/run/postgresql&port=5433&options=-c%20work_mem%3D8MB&lock_timeout=7000'
+  const url = 'postgres://me@/home?host=/run/postgresql&port=5433&options=-c%20work_mem%3D8MB&lock_timeout=7s'
   expect(socketTarget(url, 'secret')).toEqual({
     path: '/run/postgresql/.s.PGSQL.5433',
     startup: {
@@ -173,13 +205,13 @@ test('the parameters of a URL reach the server', () => {
       database: 'home',
       application_name: 'substrat',
       options: '-c work_mem=8MB',
-      lock_timeout: '7000',
+      lock_timeout: '7',
     },
     mayNeedPassword: true,
   })
 })
 
-type Behaviour = 'is silent' | 'fails without an end'
+type Behaviour = 'is silent' | 'refuses' | 'refuses without reading' | 'fails without an end'
 
 /** In a thread, because the test blocks. */
 const FAKE = `
@@ -193,10 +225,25 @@ const FAKE = `
   }
   const ready = [message('R', [0, 0, 0, 0]), message('Z', 'I')]
   const error = message('E', 'SERROR\\0C22012\\0Mdivision by zero\\0\\0')
+  const refusal = message('E', 'SFATAL\\0C3D000\\0Mno such database\\0\\0')
   const server = net.createServer((client) => {
-    Atomics.add(connections, 0, 1)
     client.on('error', () => undefined)
+    Atomics.add(connections, 0, 1)
+    if (behaviour === 'refuses without reading') {
+      client.pause()
+      client.write(refusal, () => {
+        // Until the client has sent what nobody reads.
+        Atomics.wait(connections, 1, 0)
+        client.destroy()
+        client.once('close', () => {
+          Atomics.store(connections, 2, 1)
+          Atomics.notify(connections, 2)
+        })
+      })
+      return
+    }
     client.once('data', () => {
+      if (behaviour === 'refuses') client.write(refusal, () => client.destroy())
       if (behaviour === 'fails without an end') client.write(Buffer.concat([...ready, error]))
     })
   })
@@ -204,12 +251,17 @@ const FAKE = `
 
 async function fakeServer(behaviour: Behaviour) {
   const directory = tempDirectory()
-  const connections = new Int32Array(new SharedArrayBuffer(4))
+  const connections = new Int32Array(new SharedArrayBuffer(12))
   const workerData = { path: path.join(directory, '.s.PGSQL.5432'), behaviour, connections }
   const thread = new Worker(FAKE, { eval: true, workerData })
   await new Promise((resolve) => thread.once('message', resolve))
   onTestFinished(async () => {
     await thread.terminate()
   })
-  return { directory, connections: () => Atomics.load(connections, 0) }
+  const closed = () => {
+    Atomics.store(connections, 1, 1)
+    Atomics.notify(connections, 1)
+    Atomics.wait(connections, 2, 0)
+  }
+  return { directory, closed, connections: () => Atomics.load(connections, 0) }
 }

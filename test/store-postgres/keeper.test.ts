@@ -48,6 +48,15 @@ describe('the thread that renews leases', () => {
     ])
   })
 
+  test('finds no new lease in the slot of one that has just ended', () => {
+    const slots = [1, 2, 3].map(() => {
+      const slot = keeper.hold(LEASE, 1000)
+      keeper.drop(slot)
+      return slot
+    })
+    expect(slots).toEqual([0, 1, 2])
+  })
+
   test('boots for a watched agent', async () => {
     const watch = keeper.watch('notes', () => undefined)
     vi.advanceTimersByTime(60)

@@ -48,16 +48,18 @@ export class BlockingConnection {
     // Node must not read what this class waits for.
     socket.pause()
     socket.on('error', () => undefined)
+    // Node would close it after an error at the next turn of the event loop. This class would then use the descriptor of another file.
+    socket.destroy = () => socket
     socket.connect({ path })
     socket.unref()
     try {
       const fd = (socket as SocketWithHandle)._handle?.fd
       if (fd === undefined) throw systemError('EINVAL', path)
       const connection = new BlockingConnection(socket, fd)
-      connection.write(serialize.startup({ ...startup, client_encoding: 'UTF8' }), wait)
+      connection.write(serialize.startup(startup), wait)
       return connection
     } catch (error) {
-      socket.destroy()
+      closeSocket(socket)
       throw (error as { code?: string }).code === 'ENOTCONN' ? whyNoServer(path) : error
     }
   }
@@ -93,7 +95,11 @@ export class BlockingConnection {
       serialize.sync(),
     ]
     this.isBusy = true
-    this.write(Buffer.concat(messages), wait)
+    try {
+      this.write(Buffer.concat(messages), wait)
+    } catch (error) {
+      throw this.reasonFor(error)
+    }
   }
 
   /** The rows of the statement that was sent. Throws a DatabaseError if the server refuses it. */
@@ -116,7 +122,23 @@ export class BlockingConnection {
   }
 
   close(): void {
-    this.socket.destroy()
+    closeSocket(this.socket)
+  }
+
+  /** A server that closes the connection says why, before this client has read it. */
+  private reasonFor(error: unknown): unknown {
+    const noMore = (): never => {
+      throw error
+    }
+    try {
+      this.awaitReady(noMore)
+      for (;;) {
+        const message = this.next(noMore)
+        if (message.name === 'error') return message
+      }
+    } catch (reason) {
+      return reason
+    }
   }
 
   /** The server closes the connection after an error that ends it. */
@@ -156,6 +178,10 @@ export class BlockingConnection {
       else done += count
     }
   }
+}
+
+function closeSocket(socket: net.Socket): void {
+  net.Socket.prototype.destroy.call(socket)
 }
 
 /** Undefined if the socket cannot go on yet. */

@@ -1,7 +1,7 @@
 /** Executes statements on a Unix socket, in the thread that waits for their answers. */
 import { BlockingConnection, PasswordWanted, type Wait } from './blocking-connection.js'
 import type { Executor } from './executor.js'
-import type { Answer, Statement } from './protocol.js'
+import type { Answer, Row, Statement } from './protocol.js'
 import { Attempts, noAnswer } from './retry.js'
 import type { SocketTarget } from './socket-target.js'
 import { uptimeMs } from './uptime.js'
@@ -13,12 +13,12 @@ const EAGER_NAP_MS = 0.1
 const NAP_MS = 1
 const LOOK_MS = 20
 
+type Sent = { wasSent: true } | { wasSent: false; why: unknown }
+
 export class BlockingExecutor implements Executor {
   private connection: BlockingConnection | undefined
   private hasConnected = false
-  private statement: Statement | undefined
-  /** Why the statement could not be sent. */
-  private unsent: unknown
+  private begun: { statement: Statement; sent: Sent } | undefined
 
   /** `deadlines`: as in WorkerSettings. `whileWaiting` is called again and again. */
   constructor(
@@ -28,36 +28,31 @@ export class BlockingExecutor implements Executor {
   ) {}
 
   begin(statement: Statement): void {
-    this.statement = statement
-    this.unsent = undefined
     this.whileWaiting()
-    try {
-      this.send(statement)
-    } catch (error) {
-      this.unsent = error
-    }
+    this.begun = { statement, sent: this.trySend(statement) }
   }
 
   /** Throws PasswordWanted if the server asks for a password. */
   answer(): Answer {
-    const { statement } = this
-    if (statement === undefined) throw new Error('no statement was begun')
+    const { begun } = this
+    if (begun === undefined) throw new Error('no statement was begun')
+    const { statement } = begun
     const attempts = new Attempts(statement.untilMs)
-    for (;;) {
-      const wasSent = this.unsent === undefined
+    for (let { sent } = begun; ; sent = this.trySend(statement)) {
       try {
-        return { rows: this.rows(statement) }
+        return { rows: this.rows(statement, sent) }
       } catch (error) {
         if (error instanceof PasswordWanted) {
           this.close()
           throw error
         }
         const { hasConnected } = this
+        const { wasSent } = sent
         const { isBroken, failure, pauseMs } = attempts.after(error, { wasSent, hasConnected })
         if (isBroken) this.close()
         if (failure !== undefined) return { failure }
         nap(pauseMs)
-        this.begin(statement)
+        this.whileWaiting()
       }
     }
   }
@@ -65,6 +60,15 @@ export class BlockingExecutor implements Executor {
   private close(): void {
     this.connection?.close()
     this.connection = undefined
+  }
+
+  private trySend(statement: Statement): Sent {
+    try {
+      this.send(statement)
+      return { wasSent: true }
+    } catch (why) {
+      return { wasSent: false, why }
+    }
   }
 
   /**
@@ -80,9 +84,10 @@ export class BlockingExecutor implements Executor {
     this.connection.send(text, values, wait)
   }
 
-  private rows({ slot }: Statement) {
-    const { connection, unsent } = this
-    if (unsent !== undefined || connection === undefined) throw unsent
+  private rows({ slot }: Statement, sent: Sent): Row[] {
+    const { connection } = this
+    if (!sent.wasSent) throw sent.why
+    if (connection === undefined) throw new Error('the connection is closed')
     const wait = this.waiting(slot)
     connection.awaitReady(wait)
     this.hasConnected = true

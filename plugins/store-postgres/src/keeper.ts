@@ -1,6 +1,7 @@
 /**
  * Keeps the leases of this process, and watches agents. The thread of `worker.ts` does the work. It takes as long to boot as a
- * short turn takes, so where no statement needs it, it boots only once a lease has been held for a while.
+ * short turn takes, so where no statement needs it, it boots only once a lease has been held for a while. A caller that computes
+ * from before then until the end of the lease, without a statement and without a turn of the event loop, loses its lease.
  */
 import type { StoreKit } from 'substrat/store'
 import type { HeldLease, Request } from './protocol.js'
@@ -19,6 +20,7 @@ export class Keeper {
   /** For each lease, when it ends (`uptimeMs`). The thread moves it. */
   readonly deadlines = new BigInt64Array(new SharedArrayBuffer(8 * SLOTS))
   private readonly leases = new Map<number, HeldLease>()
+  private lastSlot = -1
   private readonly watchers = new Map<string, Set<() => void>>()
   private booted: ThreadExecutor | undefined
   private timer: NodeJS.Timeout | undefined
@@ -51,9 +53,11 @@ export class Keeper {
 
   /** Returns the slot of the lease in `deadlines`. */
   hold(lease: Omit<HeldLease, 'slot'>, deadlineMs: number): number {
-    let slot = 0
-    while (this.leases.has(slot)) slot += 1
-    if (slot >= SLOTS) throw new Error('this process holds too many leases')
+    if (this.leases.size >= SLOTS) throw new Error('this process holds too many leases')
+    // Not the slot of a lease that has just ended: a renewal that is on its way may still write the end of that one.
+    let slot = (this.lastSlot + 1) % SLOTS
+    while (this.leases.has(slot)) slot = (slot + 1) % SLOTS
+    this.lastSlot = slot
     Atomics.store(this.deadlines, slot, BigInt(Math.round(deadlineMs)))
     this.leases.set(slot, { ...lease, slot })
     this.tellLeases()

@@ -12,15 +12,8 @@ export interface SocketTarget {
   mayNeedPassword: boolean
 }
 
-const PARAMETERS = [
-  'user',
-  'database',
-  'application_name',
-  'options',
-  'statement_timeout',
-  'lock_timeout',
-  'idle_in_transaction_session_timeout',
-] as const
+const TEXTS = ['user', 'database', 'application_name', 'options'] as const
+const NUMBERS = ['statement_timeout', 'lock_timeout', 'idle_in_transaction_session_timeout'] as const
 
 /** Undefined if pg must make the connection: over TCP, or with an option that is more than a parameter of the server. */
 export function socketTarget(url: string, password: string | undefined): SocketTarget | undefined {
@@ -28,8 +21,10 @@ export function socketTarget(url: string, password: string | undefined): SocketT
   const { isDomainSocket, ssl, replication, binary, query_timeout } = given
   if (!isDomainSocket || ssl || replication || binary || query_timeout) return undefined
   const startup: Record<string, string> = {}
-  for (const name of PARAMETERS) if (given[name]) startup[name] = `${given[name]}`
-  const passwords = process.env.PGPASSFILE ?? join(homedir(), '.pgpass')
+  for (const name of TEXTS) if (given[name]) startup[name] = `${given[name]}`
+  // As pg does: 5s are 5 milliseconds.
+  for (const name of NUMBERS) if (given[name]) startup[name] = `${Number.parseInt(`${given[name]}`, 10)}`
+  const passwords = process.env.PGPASSFILE || join(homedir(), '.pgpass')
   const mayNeedPassword = password !== undefined || existsSync(passwords)
   return { path: `${given.host}/.s.PGSQL.${given.port}`, startup, mayNeedPassword }
 }

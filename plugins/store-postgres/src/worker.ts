@@ -128,8 +128,17 @@ function keepLeases(): void {
     clearTimeout(renewal)
     renewal = undefined
   } else if (renewal === undefined) {
-    renewal = setTimeout(renew, settings.ttlMs / 3)
+    renewal = setTimeout(renew, untilFirstRenewalMs())
   }
+}
+
+/** A third of its time after the oldest lease was asked for. This thread may have booted later. */
+function untilFirstRenewalMs(): number {
+  const { ttlMs, deadlines } = settings
+  const fullMs = ttlMs - marginMs(ttlMs)
+  const ends = leases.map(({ slot }) => Number(Atomics.load(deadlines, slot))).filter((end) => end > 0)
+  const oldestMs = Math.min(uptimeMs() + fullMs, ...ends) - fullMs
+  return Math.max(0, oldestMs + ttlMs / 3 - uptimeMs())
 }
 
 async function renew(): Promise<void> {
