@@ -76,6 +76,7 @@ export function decodeSnapshot(
   if (last?.seq !== state.last_seq)
     return distrustedSnapshot(`the log has no record ${state.last_seq} that ends at byte ${state.log_bytes}`)
   const synced = { end: state.log_bytes, lastSeq: state.last_seq, bytesMax: checkedBytes }
+  // The checksum covers what a writer checks. A reader checks less of a longer log, so the lines decide there.
   const intactEnd = log.intactEnd({ ...synced, crc: line.object.log_crc })
   if (intactEnd === undefined) return distrustedSnapshot(`the log is damaged before byte ${state.log_bytes}`)
   return { state, intactEnd, claimedBytes: state.log_bytes }

@@ -145,7 +145,7 @@ describe('a writer', () => {
   })
 })
 
-test('the checksum is no part of the state', async () => {
+test('the checksum does not become a field of the state', async () => {
   await turn('one')
   expect(checksum()).toBeDefined()
   expect(openForRead(store, id)?.state).not.toHaveProperty('log_crc')
