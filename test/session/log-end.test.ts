@@ -8,9 +8,11 @@ import type { Session } from '../../src/session/session.js'
 import type { State } from '../../src/session/state.js'
 import type { FileStore } from '../../src/storage/file-store.js'
 import { frame, unframeFile } from '../../src/storage/log/frame.js'
+import type { OpenedAgent } from '../../src/storage/store.js'
+import { MemoryStore } from '../support/memory-store/memory-store.js'
 import { appendTurn, newSession, reopen } from '../support/sessions.js'
 import { endChecksum } from '../support/snapshots.js'
-import { tempStore } from '../support/temp.js'
+import { tempDirectory, tempStore } from '../support/temp.js'
 
 const RANGE = limits.logCheckedForAppendBytes
 const LONG = 'x'.repeat(20_000)
@@ -83,6 +85,24 @@ describe('the checksum in the snapshot of a clean close', () => {
       expect(checksum()).toBe(endChecksum(log()))
     }
     expect(log().length).toBeGreaterThan(3 * RANGE)
+  })
+
+  test('includes the batch that ends a turn together with its visit', async () => {
+    const remote = new MemoryStore(tempDirectory())
+    const session = await newSession(remote, { name: 'a' })
+    const isLast = session.appendEnd([{ kind: 'session.configured', title: 'b' }], () => true)
+    await session.close(() => false)
+    const opened = remote.open(session.id) as OpenedAgent
+    const { snapshot, log: written } = opened
+    expect([isLast, snapshot]).toEqual([
+      true,
+      {
+        object: expect.objectContaining({
+          title: 'b',
+          log_crc: endChecksum(written.read(0, written.size())),
+        }),
+      },
+    ])
   })
 
   test('is absent while a part of a line in its range is unchecked, and then complete again', async () => {
