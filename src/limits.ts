@@ -13,7 +13,7 @@ export const limits = {
   /** The size of a bundle before its compression. */
   bundleBytesMax: 1024 * 1024 * 1024,
   bundleManifestBytesMax: 16 * 1024 * 1024,
-  /** How many bytes at the end of a log are checked again: by a reader, and before an append. */
+  /** How many bytes at the end of a log are checked again: by a reader, and before an append. `log_crc` covers the latter. */
   logCheckedForReadBytes: 16 * 1024,
   logCheckedForAppendBytes: 256 * 1024,
   /** Larger content is stored in a blob. */

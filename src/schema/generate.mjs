@@ -19,7 +19,7 @@ export async function generate(packaged) {
   writePredicates('record', { '': z.object({ seq, ts }), ...RECORDS })
   writePredicates('mail', { message })
   writePredicates('bundle', { bundle })
-  const { snapshot: _, crc: __, ...state } = snapshot.shape
+  const { snapshot: _, log_crc: __, crc: ___, ...state } = snapshot.shape
   writePredicates('snapshot', { state: z.object(state) })
   // Only the fields that decide something at run time: every start reads this module.
   writePredicates('file', {

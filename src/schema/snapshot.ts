@@ -5,6 +5,7 @@
 import { z } from 'zod'
 import { location, runState, tokenState, trouble } from './snapshot-run.js'
 import {
+  checksum,
   content,
   flag,
   framed,
@@ -163,82 +164,95 @@ export const workspaceHost = z
   })
   .meta({ id: 'workspace_host', description: 'The host of the workspace and the native session.' })
 
-const state = z
-  .object({
-    format: integer,
-    id: uuid,
-    name: text.nullable(),
-    title: text.nullable(),
-    parent: uuid.nullable(),
-    path: text,
-    state: z.enum(SESSION_STATES),
-    hold: flag,
-    gate,
-    isPoked: flag.describe('The parent or a person has asked to continue or retry the latest turn.'),
-    metadata: texts,
-    provider_name: text,
-    options: texts,
-    model: text.nullable(),
-    workspace: text,
-    instructions: content.nullable(),
-    allow: z.array(text),
-    created_at: time,
-    updated_at: time,
-    suspended_at: time.nullable(),
-    provider_state: text.nullable().describe("The provider's own state for its next turn, in base64."),
-    seed: location
-      .nullable()
-      .describe("The conversation as text, if the provider's own store does not have it."),
-    isSeedDue: flag.describe(
-      'Whether the agent program must still receive the seed. False once the program has acted.',
-    ),
-    last_seq: integer,
-    last_offset: integer.describe('Offset of the last record.'),
-    log_bytes: integer.describe('Its end, and so the end of the log.'),
-    context_offset: integer.describe(
-      "Start of the model's context: the first record, or the first that the last compaction keeps.",
-    ),
-    context_seq: integer,
-    compaction: location.nullable().describe('The summary of all earlier records.'),
-    run: runState.nullable(),
-    reply: location.nullable().describe('The latest reply.'),
-    keys: z.array(keyEntry).describe('The latest 128 keys, oldest first.'),
-    keys_since: integer.describe(
-      'The latest run of every other key began before this record, and is in the key index. 0 if there are no other keys.',
-    ),
-    tokens: z.array(tokenState).describe('The latest 100, oldest first.'),
-    delivered: z.array(uuid).describe('The latest 2,000 message ids.'),
-    delivered_forgotten: integer.describe('How many older message ids the state no longer has.'),
-    owes: z
-      .array(outboxEntry)
-      .describe('The outbox. These messages must be stored in their inboxes before any other work.'),
-    isDone: flag.describe("Whether the latest run was the agent's last."),
-    reminders: z.array(reminder),
-    watchers: z.array(watcher),
-    recovery,
-    usage: sessionUsage
-      .nullable()
-      .describe('Total of the session. Null in a snapshot of an earlier version, which did not count it.'),
-    workspace_host: workspaceHost.optional().describe('Only in a home that several hosts share.'),
-    warm: recordedServer.optional().describe('Absent without a kept server.'),
-    lost: lost.optional().describe('The key index has the keys of the lost parts.'),
-    imported: location
-      .optional()
-      .describe("In a copy: the record before which all records are the original's."),
-    outbound: z
-      .array(outboundEntry)
-      .optional()
-      .describe('The pending outbound messages, oldest first. Absent if there are none.'),
-    channel: channelState.optional().describe('Only of a channel.'),
-    moved: moved
-      .optional()
-      .describe('Absent unless a move has closed the session. `state` is then `terminated`.'),
-  })
-  .describe('The fold of the log up to `log_bytes`.')
+/** The fields of the state. In the file, `log_crc` is between these and the later ones. */
+const firstFields = {
+  format: integer,
+  id: uuid,
+  name: text.nullable(),
+  title: text.nullable(),
+  parent: uuid.nullable(),
+  path: text,
+  state: z.enum(SESSION_STATES),
+  hold: flag,
+  gate,
+  isPoked: flag.describe('The parent or a person has asked to continue or retry the latest turn.'),
+  metadata: texts,
+  provider_name: text,
+  options: texts,
+  model: text.nullable(),
+  workspace: text,
+  instructions: content.nullable(),
+  allow: z.array(text),
+  created_at: time,
+  updated_at: time,
+  suspended_at: time.nullable(),
+  provider_state: text.nullable().describe("The provider's own state for its next turn, in base64."),
+  seed: location
+    .nullable()
+    .describe("The conversation as text, if the provider's own store does not have it."),
+  isSeedDue: flag.describe(
+    'Whether the agent program must still receive the seed. False once the program has acted.',
+  ),
+  last_seq: integer,
+  last_offset: integer.describe('Offset of the last record.'),
+  log_bytes: integer.describe('Its end, and so the end of the log.'),
+  context_offset: integer.describe(
+    "Start of the model's context: the first record, or the first that the last compaction keeps.",
+  ),
+  context_seq: integer,
+  compaction: location.nullable().describe('The summary of all earlier records.'),
+  run: runState.nullable(),
+}
 
-/** The whole file: the state with its version and its checksum. */
+const laterFields = {
+  reply: location.nullable().describe('The latest reply.'),
+  keys: z.array(keyEntry).describe('The latest 128 keys, oldest first.'),
+  keys_since: integer.describe(
+    'The latest run of every other key began before this record, and is in the key index. 0 if there are no other keys.',
+  ),
+  tokens: z.array(tokenState).describe('The latest 100, oldest first.'),
+  delivered: z.array(uuid).describe('The latest 2,000 message ids.'),
+  delivered_forgotten: integer.describe('How many older message ids the state no longer has.'),
+  owes: z
+    .array(outboxEntry)
+    .describe('The outbox. These messages must be stored in their inboxes before any other work.'),
+  isDone: flag.describe("Whether the latest run was the agent's last."),
+  reminders: z.array(reminder),
+  watchers: z.array(watcher),
+  recovery,
+  usage: sessionUsage
+    .nullable()
+    .describe('Total of the session. Null in a snapshot of an earlier version, which did not count it.'),
+  workspace_host: workspaceHost.optional().describe('Only in a home that several hosts share.'),
+  warm: recordedServer.optional().describe('Absent without a kept server.'),
+  lost: lost.optional().describe('The key index has the keys of the lost parts.'),
+  imported: location
+    .optional()
+    .describe("In a copy: the record before which all records are the original's."),
+  outbound: z
+    .array(outboundEntry)
+    .optional()
+    .describe('The pending outbound messages, oldest first. Absent if there are none.'),
+  channel: channelState.optional().describe('Only of a channel.'),
+  moved: moved
+    .optional()
+    .describe('Absent unless a move has closed the session. `state` is then `terminated`.'),
+}
+
+const state = z.object({ ...firstFields, ...laterFields }).describe('The fold of the log up to `log_bytes`.')
+
+/** The whole file: the state with its version, the checksum of the log's end, and its own checksum. */
 export const snapshot = framed(
-  z.object({ snapshot: integer.describe('Version, 8.'), ...state.shape }),
+  z.object({
+    snapshot: integer.describe('Version, 8.'),
+    ...firstFields,
+    log_crc: checksum
+      .optional()
+      .describe(
+        'CRC-32 of the 256 KiB before `log_bytes`, or of all `log_bytes` of a shorter log. Absent if the writer does not know it.',
+      ),
+    ...laterFields,
+  }),
 ).describe('The fields have this order.')
 
 export type State = z.infer<typeof state>

@@ -133,11 +133,13 @@ export const button = z
   .object({ label: text, text: text.describe('The message that choosing it sends.') })
   .meta({ id: 'button', description: 'An answer that a person can choose.' })
 
+export const checksum = text.regex(/^[0-9a-f]{8}$/)
+
 /** The object of a framed line. */
 export function framed<S extends z.ZodRawShape>(
   schema: z.ZodObject<S>,
 ): z.ZodObject<S & { crc: z.ZodString }> {
-  const line = z.object({ ...schema.shape, crc: text.regex(/^[0-9a-f]{8}$/) })
+  const line = z.object({ ...schema.shape, crc: checksum })
   return schema.description === undefined ? line : line.describe(schema.description)
 }
 

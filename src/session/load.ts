@@ -1,7 +1,15 @@
 /** Loads a state from disk: a trusted snapshot and the records after it, or else the whole log. */
 import { damagedConversation, REBUILD, SessionStateError, SubstratError } from '../errors.js'
 import { isKnownFormat } from '../format.js'
-import type { LogDamage, LoggedRecord, LogReader, OpenedAgent, Store, Unframed } from '../storage/store.js'
+import type {
+  IntactEnd,
+  LogDamage,
+  LoggedRecord,
+  LogReader,
+  OpenedAgent,
+  Store,
+  Unframed,
+} from '../storage/store.js'
 import { fold } from './fold/fold.js'
 import { kindInWords, kindIsKnown, reservedIn, type SessionRecord, wrongShape } from './records.js'
 import { decodeSnapshot } from './snapshot.js'
@@ -15,6 +23,8 @@ export interface Loaded {
   damage: LogDamage | undefined
   /** The writers have synced every byte before this: the end of the snapshot, or the beginning of the last batch. */
   syncedBytes: number
+  /** The end of the log, if the snapshot covers all of it. */
+  intactEnd?: IntactEnd
 }
 
 /** Reads the complete batches of the log. Undefined if the agent does not exist. */
@@ -59,12 +69,12 @@ export function withAgent<T>(
  * Throws CORRUPT for damage that no crash leaves, and UNKNOWN_FORMAT for records of a newer program.
  */
 export function load(agentId: string, log: LogReader, snapshot: Unframed, checkedBytes?: number): Loaded {
-  const { state, claimedBytes } = decodeSnapshot(snapshot, agentId, log, checkedBytes)
+  const { state, intactEnd, claimedBytes } = decodeSnapshot(snapshot, agentId, log, checkedBytes)
   const loaded = loadFrom(log, state)
   const { damage } = loaded
   // A snapshot is written after its records are synced, so damage before its end has hit acknowledged records.
   if (damage !== undefined && damage.offset < claimedBytes) throw corruptError(log, damage)
-  return loaded
+  return loaded.state.log_bytes === intactEnd?.end ? { ...loaded, intactEnd } : loaded
 }
 
 /**

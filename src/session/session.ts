@@ -10,7 +10,15 @@ import { FORMAT } from '../format.js'
 import { limits } from '../limits.js'
 import type { Content } from '../schema/types.js'
 import { randomUuid } from '../start/random.js'
-import type { Batch, BlobReference, Lease, LeaseDeadline, Store, TakeOptions } from '../storage/store.js'
+import type {
+  Batch,
+  BlobReference,
+  IntactEnd,
+  Lease,
+  LeaseDeadline,
+  Store,
+  TakeOptions,
+} from '../storage/store.js'
 import { type EncodedBatch, encodeBatch } from './batch.js'
 import { busyError } from './busy.js'
 import { isKeyIndexDue, rebuildKeyIndex, writeKeyIndex } from './key-index.js'
@@ -64,6 +72,8 @@ export class Session {
     private current: State,
     /** How much of the log the snapshot on disk covers; -1 without a snapshot. */
     private snapshotBytes: number,
+    /** The end of the log, as far as it is known to be intact. Undefined if the snapshot did not cover all of the log. */
+    private intactEnd: IntactEnd | undefined,
   ) {
     this.openedKeys = current.keys
   }
@@ -72,12 +82,12 @@ export class Session {
   static repair(store: Store, lease: Lease): Session {
     const { agentId, log } = lease
     const loaded = load(agentId, log, lease.snapshot, limits.logCheckedForAppendBytes)
-    const { state, snapshotBytes, syncedBytes } = withUsage(loaded, log)
+    const { state, snapshotBytes, syncedBytes, intactEnd } = withUsage(loaded, log)
     const openRunId = state.run?.status === 'open' ? state.run.run_id : null
     const isStale = lease.requests.some(({ runId }) => runId !== openRunId)
     if (isStale || log.size() > syncedBytes)
       lease.repair({ synced: syncedBytes, end: state.log_bytes, openRunId })
-    return new Session(store, lease, state, snapshotBytes)
+    return new Session(store, lease, state, snapshotBytes, intactEnd)
   }
 
   get state(): State {
@@ -139,7 +149,7 @@ export class Session {
     }
     const { mailIds } = this
     const hasLeft = mailIds.length === 0 && !isKeyIndexDue(this.store, batch.state) && isOver(batch.state)
-    const snapshot = hasLeft ? snapshotOf(batch.state) : undefined
+    const snapshot = hasLeft ? snapshotOf(batch.state, this.intactEnd?.after(batch.bytes)) : undefined
     if (!this.lease.endTurn(this.placed(batch), { mailIds, snapshot })) {
       this.forgetMailIds()
       return false
@@ -156,6 +166,7 @@ export class Session {
 
   private appended(batch: EncodedBatch): SessionRecord[] {
     this.current = batch.state
+    this.intactEnd = this.intactEnd?.after(batch.bytes)
     this.carried = []
     for (const record of batch.records) for (const listener of this.listeners) listener(record)
     return batch.records
@@ -260,7 +271,8 @@ export class Session {
       lease.assertHeld()
       if (current.keys !== this.openedKeys) writeKeyIndex(this.store, lease.log, current)
       const isCurrent = this.snapshotBytes === current.log_bytes
-      await lease.rest({ snapshot: isCurrent ? undefined : snapshotOf(current), isOwed: isOwed(current) })
+      const snapshot = isCurrent ? undefined : snapshotOf(current, this.intactEnd)
+      await lease.rest({ snapshot, isOwed: isOwed(current) })
     } catch (error) {
       if (!(error instanceof SubstratError)) throw error
     } finally {

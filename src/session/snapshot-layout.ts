@@ -65,8 +65,11 @@ const shownNumber = shownField(`(${NUMBER})`)
 /** A field after `run`, which the fast reader does not match by itself. */
 const later = null
 
-/** Every field of a state, in the order of the snapshot. */
-const LAYOUT: Record<keyof State, Form | null> = {
+/**
+ * Every field of a state, in the order of the snapshot. `log_crc` describes the log, not the state. It comes
+ * where the fast readers of earlier versions match no fields.
+ */
+const LAYOUT: Record<keyof State | 'log_crc', Form | null> = {
   format: hiddenField(NUMBER),
   id: shownText,
   name: shownTextOrNull,
@@ -97,6 +100,7 @@ const LAYOUT: Record<keyof State, Form | null> = {
   context_seq: hiddenField(NUMBER),
   compaction: hiddenField(`null|${OBJECT}`),
   run: shownField(`(?:null|${ENDED})`),
+  log_crc: later,
   reply: later,
   keys: later,
   keys_since: later,
@@ -118,7 +122,7 @@ const LAYOUT: Record<keyof State, Form | null> = {
   moved: later,
 }
 
-const NAMES = Object.keys(LAYOUT) as (keyof State)[]
+const NAMES = Object.keys(LAYOUT) as (keyof typeof LAYOUT)[]
 
 /**
  * `recovery`, `usage` and `workspace_host` close last, so these are fields of the state itself. A boot id, a usage and a host name
@@ -137,10 +141,11 @@ const AT = Object.fromEntries(
   NAMES.filter((name) => LAYOUT[name]?.isShown).map((name, index) => [name, index + 1]),
 ) as Record<keyof State, number>
 
-/** The fields of a state in the order of the snapshot, without undefined ones. */
-export function snapshotFields(state: State): object {
-  const fields: Partial<Record<keyof State, unknown>> = {}
-  for (const name of NAMES) if (state[name] !== undefined) fields[name] = state[name]
+/** The fields of a snapshot in their order, without undefined ones. */
+export function snapshotFields(state: State, log_crc: string | undefined): object {
+  const known = { ...state, log_crc }
+  const fields: Partial<Record<keyof typeof LAYOUT, unknown>> = {}
+  for (const name of NAMES) if (known[name] !== undefined) fields[name] = known[name]
   const { gate, run, recovery } = state
   fields.gate = { isGated: gate.isGated, permits: gate.permits }
   if (run !== null) fields.run = beginning(run)

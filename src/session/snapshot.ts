@@ -11,7 +11,7 @@
 import { damagedConversation, REBUILD, type SubstratError } from '../errors.js'
 import type { JsonObject } from '../format.js'
 import { limits } from '../limits.js'
-import type { LogReader, PeekedSnapshot, Unframed } from '../storage/store.js'
+import type { IntactEnd, LogReader, PeekedSnapshot, Unframed } from '../storage/store.js'
 import { snapshotFields } from './snapshot-layout.js'
 import type { KeyEntry, Run, State } from './state.js'
 
@@ -29,14 +29,19 @@ export const SNAPSHOT_HEADS = [SNAPSHOT_VERSION, UNCOUNTED_VERSION].map(
   (version) => `{"snapshot":${version},`,
 )
 
-/** The object that the store writes as the snapshot of a state. */
-export function snapshotOf(state: State): object {
-  return { snapshot: SNAPSHOT_VERSION, ...snapshotFields(state) }
+/**
+ * The object that the store writes as the snapshot of a state. `end`: the end of the log in that state, as far as it is known to be
+ * intact. Its checksum saves the next writer the check of each line.
+ */
+export function snapshotOf(state: State, end?: IntactEnd): object {
+  return { snapshot: SNAPSHOT_VERSION, ...snapshotFields(state, end?.checksum()) }
 }
 
 export interface DecodedSnapshot {
   /** Undefined if the snapshot is missing, damaged, of another version or does not match the log. The caller then folds the log. */
   state: State | undefined
+  /** The end of the log that the state covers. Undefined without a state. */
+  intactEnd?: IntactEnd | undefined
   /** How much of the log was synced when the snapshot was written; 0 if unknown. */
   claimedBytes: number
   /** The reason for distrust, for the user. Undefined for a snapshot that is merely of another version. */
@@ -71,13 +76,14 @@ export function decodeSnapshot(
   if (last?.seq !== state.last_seq)
     return distrustedSnapshot(`the log has no record ${state.last_seq} that ends at byte ${state.log_bytes}`)
   const synced = { end: state.log_bytes, lastSeq: state.last_seq, bytesMax: checkedBytes }
-  if (!log.isWholeBefore(synced))
-    return distrustedSnapshot(`the log is damaged before byte ${state.log_bytes}`)
-  return { state, claimedBytes: state.log_bytes }
+  // The checksum covers what a writer checks. A reader checks less of a longer log, so the lines decide there.
+  const intactEnd = log.intactEnd({ ...synced, crc: line.object.log_crc })
+  if (intactEnd === undefined) return distrustedSnapshot(`the log is damaged before byte ${state.log_bytes}`)
+  return { state, intactEnd, claimedBytes: state.log_bytes }
 }
 
 /** Undefined if the snapshot is of another version that cannot be converted. */
-function stateIn({ snapshot, crc: _, ...state }: JsonObject): State | undefined {
+function stateIn({ snapshot, log_crc: _, crc: __, ...state }: JsonObject): State | undefined {
   if (snapshot === SNAPSHOT_VERSION) return state as unknown as State
   if (snapshot === UNCOUNTED_VERSION) return withoutUsage(state as unknown as State)
   const converted = snapshot === ALL_KEYS_VERSION ? withLatestKeys(state as unknown as State) : undefined

@@ -35,6 +35,7 @@ export type { Unframed } from './log/frame.js'
 export type { KeyPlace, KeyRetention } from './log/key-entries.js'
 export type { LogReader } from './log/reader.js'
 export type { LogDamage, LoggedRecord } from './log/scan.js'
+export type { IntactEnd } from './log/tail.js'
 export type * from './parts.js'
 
 export interface Store {

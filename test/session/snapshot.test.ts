@@ -51,7 +51,7 @@ async function visited(): Promise<State> {
 
 test('a clean close leaves a snapshot of the whole log', () => {
   expect(snapshotSays()).toMatchObject({ snapshot: SNAPSHOT_VERSION, id, last_seq: truth.last_seq })
-  expect(readFileSync(snapshotPath)).toEqual(encodeSnapshot(truth))
+  expect(readFileSync(snapshotPath)).toEqual(encodeSnapshot(truth, readFileSync(logPath)))
 })
 
 describe('a snapshot is rebuilt by the next writer, and not by a reader, if it', () => {

@@ -27,7 +27,12 @@ export function frame(object: object): Buffer {
 
 /** The checksum suffix of a line with that body, without the LF. */
 export function suffixOf(body: Buffer | string): string {
-  return `,"crc":"${crc32(body).toString(16).padStart(8, '0')}"}`
+  return `,"crc":"${hexOf(crc32(body))}"}`
+}
+
+/** Eight digits. */
+export function hexOf(crc: number): string {
+  return crc.toString(16).padStart(8, '0')
 }
 
 /** The object of a line, or why the line is damaged. */

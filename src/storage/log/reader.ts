@@ -14,7 +14,7 @@ import {
   scanForKinds,
   scanLog,
 } from './scan.js'
-import { isWholeBefore, type SyncedEnd } from './tail.js'
+import { type IntactEnd, intactEnd, type SyncedEnd } from './tail.js'
 
 export abstract class LogReader implements LogBytes {
   abstract readonly path: string
@@ -60,7 +60,8 @@ export abstract class LogReader implements LogBytes {
     return checksumAt(this, seq, offset, end)
   }
 
-  isWholeBefore(end: SyncedEnd): boolean {
-    return isWholeBefore(this, end)
+  /** Undefined if the log is damaged shortly before that end. */
+  intactEnd(synced: SyncedEnd): IntactEnd | undefined {
+    return intactEnd(this, synced)
   }
 }

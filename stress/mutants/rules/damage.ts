@@ -7,21 +7,45 @@ import type { Mutant } from '../mutant.js'
 export const DAMAGE: Mutant[] = [
   {
     name: "the check of a log's end ignores wrong checksums",
-    place: 'storage/log/tail.ts isWholeBefore',
-    edits: { 'if:3': '' },
+    place: 'storage/log/tail.ts startOfLines',
+    edits: { 'if:4': '' },
     suites: ['storage/log/tail'],
   },
   {
     name: "the check of a log's end ignores wrong seqs",
-    place: 'storage/log/tail.ts isWholeBefore',
-    edits: { 'if:2': '' },
+    place: 'storage/log/tail.ts startOfLines',
+    edits: { 'if:3': '' },
     suites: ['storage/log/tail'],
   },
   {
     name: "the check of a log's end accepts a log without its first records",
-    place: 'storage/log/tail.ts isWholeBefore',
-    edits: { 'logical:2': '@left.left >= 0' },
+    place: 'storage/log/tail.ts startOfLines',
+    edits: { 'logical:3': '@left.left >= 0' },
     suites: ['storage/log/tail'],
+  },
+  {
+    name: "the check of a log's end accepts a log without its last line feed",
+    place: 'storage/log/tail.ts startOfLines',
+    edits: { 'if:1': '' },
+    suites: ['storage/log/tail'],
+  },
+  {
+    name: "the end of a log counts as intact although its checksum is not the snapshot's",
+    place: 'storage/log/tail.ts intactEnd',
+    edits: { 'if:1.test': '@left' },
+    suites: ['storage/log/tail', 'session/log-end'],
+  },
+  {
+    name: "the checksum of a log's end covers fewer bytes than the next command checks",
+    place: 'storage/log/tail.ts IntactEnd.checksum',
+    edits: { 'if:1': '' },
+    suites: ['storage/log/tail', 'session/log-end'],
+  },
+  {
+    name: "the checksum of a log's end includes bytes of lines that were not checked",
+    place: 'storage/log/tail.ts intactEnd',
+    edits: { 'call:8': '@callee.object' },
+    suites: ['storage/log/tail', 'session/log-end'],
   },
   {
     name: "a read error in doctor's second check hides the findings of the first",
