@@ -13,6 +13,8 @@ export interface SyncedEnd {
   crc?: unknown
 }
 
+const PARTS_MAX = 64
+
 /** Bytes at the end of a log that are intact: each was checked, or appended by this process. */
 export class IntactEnd {
   private constructor(
@@ -28,12 +30,9 @@ export class IntactEnd {
   /** The end of the log after that append. Earlier bytes than the last `bytesMax` are forgotten. */
   after(batch: Buffer): IntactEnd {
     const parts = [...this.parts, batch]
-    let spare = lengthOf(parts) - this.bytesMax
-    for (let first = parts[0]; first !== undefined && first.length <= spare; first = parts[0]) {
-      spare -= first.length
-      parts.shift()
-    }
-    return new IntactEnd(this.end + batch.length, this.bytesMax, parts)
+    const isMuch = parts.length > PARTS_MAX || lengthOf(parts) > 2 * this.bytesMax
+    const kept = isMuch ? [Buffer.from(Buffer.concat(parts).subarray(-this.bytesMax))] : parts
+    return new IntactEnd(this.end + batch.length, this.bytesMax, kept)
   }
 
   /** The checksum of the last `bytesMax` bytes of the log, or of all if it is shorter. Undefined unless all of them are intact. */

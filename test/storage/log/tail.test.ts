@@ -124,7 +124,7 @@ describe('the checksum for the next check', () => {
     (bytesMax) => {
       let bytes = log
       let end = endOf(log, { bytesMax, crc: crcOf(log.subarray(-bytesMax)) })
-      for (let seq = 5; seq < 60; seq++) {
+      for (let seq = 5; seq < 160; seq++) {
         const batch = Buffer.concat(
           Array.from({ length: 1 + (seq % 3) }, () => frame({ seq, text: 'y'.repeat((seq * 31) % 97) })),
         )
