@@ -8,14 +8,20 @@ interface Bundle {
   main(root: string, starter: Starter): unknown
 }
 
+/** A word that may be a command. Flags have no code of their own. */
+const COMMAND = /^[a-z]+$/
+
 export function loadBundle(file: string): Bundle {
+  const [, , word = ''] = process.argv
+  const command = COMMAND.test(word) ? word : ''
   const saved = runSaved(file, {
+    command,
     // The build writes plain ASCII, which Node decodes fastest as Latin-1.
     encoding: 'latin1',
     members: { importModule: (specifier: string) => import(specifier) },
     warn: (why) => console.error(`substrat: warning: ${why}`),
   })
   const bundle = saved.module.exports as Bundle
-  saveAtExit(saved, (command) => Object.keys(bundle.COMMANDS).some((id) => id.split(':')[0] === command))
+  if (Object.keys(bundle.COMMANDS).some((id) => id.split(':')[0] === command)) saveAtExit(saved)
   return bundle
 }

@@ -14,17 +14,19 @@ import { whyUntrusted } from './trust.js'
 
 export interface SavedCode {
   code: Buffer
-  /** The commands whose functions are in the cache. */
-  commands: string[]
+  /** It is a day old. */
   isDue: boolean
 }
 
 /** Writing the cache again later also covers functions that only an older agent needs. */
 const RENEWED_AFTER_MS = 24 * 60 * 60 * 1000
 
-/** The file name depends on V8's flags: V8 rejects code compiled under other flags. */
-export function codeFileFor(file: string): string {
-  const made = crc32(JSON.stringify([file, process.execArgv, process.env.NODE_OPTIONS])).toString(16)
+/**
+ * The file name depends on V8's flags: V8 rejects code compiled under other flags. `command`: the one whose functions the code has;
+ * empty for a command without code of its own.
+ */
+export function codeFileFor(file: string, command = ''): string {
+  const made = crc32(JSON.stringify([file, command, process.execArgv, process.env.NODE_OPTIONS])).toString(16)
   return join(cacheDir(), `${process.version}-${process.arch}-${made}.code`)
 }
 
@@ -54,7 +56,7 @@ export function readCode(
     const header = JSON.parse(bytes.toString('utf8', 0, end))
     const code = bytes.subarray(end + 1)
     if (header.source !== crc32(source) || header.code !== crc32(code)) return undefined
-    return { code, commands: header.commands, isDue: Date.now() - stat.mtimeMs > RENEWED_AFTER_MS }
+    return { code, isDue: Date.now() - stat.mtimeMs > RENEWED_AFTER_MS }
   } catch {
     return undefined
   }
@@ -69,10 +71,9 @@ export function scriptOf(file: string, text: string, saved: SavedCode | undefine
 }
 
 /** Changes nothing in another user's directory: there, a symlink could redirect the write to any file of ours. Throws. */
-export function writeCode(codeFile: string, source: Buffer, compile: () => Buffer, commands: string[]): void {
+export function writeCode(codeFile: string, source: Buffer, code: Buffer): void {
   if (whyUntrusted([dirname(codeFile)], { isOwn: true }) !== undefined) return
-  const code = compile()
-  const header = { source: crc32(source), code: crc32(code), commands }
+  const header = { source: crc32(source), code: crc32(code) }
   mkdirSync(dirname(codeFile), { recursive: true, mode: 0o700 })
   // All writers share one temporary name: killed writers leave at most one file, and a mixed file fails its checksum.
   writeFileSync(`${codeFile}.tmp`, Buffer.concat([Buffer.from(`${JSON.stringify(header)}\n`), code]), {

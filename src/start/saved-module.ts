@@ -4,19 +4,24 @@ import { createRequire, Module } from 'node:module'
 import { dirname } from 'node:path'
 import { codeFileFor, readCode, scriptOf, writeCode } from './saved-code.js'
 
+/** In the place of its code: the next run of the command compiles and saves it. */
+const NEXT = Buffer.alloc(0)
 const SAVED_WITHIN_MS = 10_000
 
 export interface SavedModule {
   module: NodeJS.Module
-  /** The commands whose functions the saved code has. Undefined if there is none, or V8 refused it. */
-  known: string[] | undefined
-  /** A day old. */
+  /** Whether the code should be saved: none was there, it was another command's, it is a day old, or V8 refused it. */
   isDue: boolean
   /** Throws. */
-  save(commands: string[]): void
+  save(): void
 }
 
 export interface SavedModuleOptions {
+  /**
+   * It has code of its own, with no other command's functions: V8 takes the longer to restore code the more functions it has. At
+   * first the command uses the code that another one saved. Its next run compiles the functions that it needs, and saves them.
+   */
+  command?: string
   /** The content of the file. */
   source?: Buffer
   encoding?: 'latin1' | 'utf8'
@@ -27,9 +32,19 @@ export interface SavedModuleOptions {
 }
 
 export function runSaved(file: string, options: SavedModuleOptions = {}): SavedModule {
-  const { source = readFileSync(file), encoding = 'utf8', members, warn } = options
-  const codeFile = codeFileFor(file)
-  const saved = readCode(codeFile, source, warn ?? (() => undefined))
+  const { command = '', source = readFileSync(file), encoding = 'utf8', members } = options
+  const [ownFile, anyFile] = [codeFileFor(file, command), codeFileFor(file)]
+  let warn = options.warn ?? (() => undefined)
+  const read = (codeFile: string) =>
+    readCode(codeFile, source, (why) => {
+      warn(why)
+      // Whoever could write one file could mostly write the other.
+      warn = () => undefined
+    })
+  const own = read(ownFile)
+  const isNext = own?.code.length === 0
+  const any = own === undefined && command !== '' ? read(anyFile) : undefined
+  const saved = isNext ? undefined : (own ?? any)
   const script = scriptOf(file, source.toString(encoding), saved)
   const require = createRequire(file)
   const facts = { filename: file, paths: require.resolve.paths('_') ?? [] }
@@ -43,31 +58,31 @@ export function runSaved(file: string, options: SavedModuleOptions = {}): SavedM
     throw error
   }
   module.loaded = true
+  const isRefused = script.cachedDataRejected === true
   return {
     module,
-    known: script.cachedDataRejected === true ? undefined : saved?.commands,
-    isDue: saved?.isDue === true,
-    save: (commands) => writeCode(codeFile, source, () => script.createCachedData(), commands),
+    isDue: own === undefined || isNext || own.isDue || isRefused,
+    save: () => {
+      const code = any === undefined || isRefused ? script.createCachedData() : NEXT
+      writeCode(ownFile, source, code)
+      if (own === undefined && code !== NEXT && command !== '') writeCode(anyFile, source, code)
+    },
   }
 }
 
 /**
- * Saves the code when the process ends. It has only functions that have run. So each command adds its own, at its first success and
- * once a day. `isOurs`: whether the command is one of those that use the module.
+ * Saves the code when the process ends. It has only functions that have run, so each command saves its own, at its first success and
+ * once a day.
  */
-export function saveAtExit(
-  { known = [], isDue, save }: SavedModule,
-  isOurs: (command: string) => boolean,
-): void {
+export function saveAtExit({ isDue, save }: SavedModule): void {
+  if (!isDue) return
   process.once('exit', (exitCode) => {
-    const [, , command = ''] = process.argv
-    if (exitCode !== 0 || !isOurs(command) || (known.includes(command) && !isDue)) return
-    if (process.argv.includes('--help')) return
+    if (exitCode !== 0 || process.argv.includes('--help')) return
     // During a long run V8 discards the code of functions that ran at the start.
     if (performance.now() > SAVED_WITHIN_MS) return
     try {
       process.umask(0o077)
-      save([...new Set([...known, command])])
+      save()
     } catch {
       // The next process tries again.
     }
@@ -77,14 +92,15 @@ export function saveAtExit(
 /** In saved code, `import()` fails on Node 20. Only Node's loader removes a `#!` line. */
 const ONLY_BY_NODE = /^#!|\bimport\s*[(/]/
 
-/** Like `require` of a CommonJS module. Each command that succeeds saves the functions that it ran. */
+/** Like `require` of a CommonJS module. A command that succeeds saves the code of the functions that it ran. */
 export function requireSaved(module: string): unknown {
   const require = createRequire(module)
   const file = require.resolve(module)
   if (file in require.cache) return require(file)
   const source = readFileSync(file)
   if (ONLY_BY_NODE.test(source.toString('latin1'))) return require(file)
-  const saved = runSaved(file, { source })
-  saveAtExit(saved, () => true)
+  const [, , command = ''] = process.argv
+  const saved = runSaved(file, { command, source })
+  saveAtExit(saved)
   return saved.module.exports
 }

@@ -4,17 +4,17 @@ import { runSaved } from './saved-module.js'
 import type { ThreadJob, ThreadModule } from './thread.js'
 
 parentPort?.once('message', ({ file, data }: ThreadJob) => {
-  const { module, known, save } = runSaved(file)
-  let isDue = known === undefined
+  const saved = runSaved(file)
+  let { isDue } = saved
   const saveCode = (): void => {
     if (!isDue) return
     isDue = false
     try {
-      save([])
+      saved.save()
     } catch {
       // The next process tries again.
     }
   }
-  const { start } = module.exports as ThreadModule
+  const { start } = saved.module.exports as ThreadModule
   start(data, saveCode)
 })

@@ -99,8 +99,9 @@ async function compileInto(
   argv: string[],
 ): Promise<string> {
   await lab.run(home, argv, { env })
-  const name = readdirSync(directory).find((each) => each.endsWith('.code'))
+  const [name, ...others] = readdirSync(directory).filter((each) => each.endsWith('.code'))
   if (name === undefined) throw new Error('a command leaves its compile cache')
+  for (const other of others) rmSync(join(directory, other))
   return join(directory, name)
 }
 

@@ -9,6 +9,7 @@ import {
   readdirSync,
   readFileSync,
   renameSync,
+  rmSync,
   symlinkSync,
   utimesSync,
   writeFileSync,
@@ -34,8 +35,10 @@ async function warmed(): Promise<{ house: House; cache: string; code: string }> 
   const cache = path.join(house.root, 'code')
   house.env.SUBSTRAT_CACHE_DIR = cache
   await house.ok('list')
-  const code = path.join(cache, readdirSync(cache).find((name) => name.endsWith('.code')) as string)
-  return { house, cache, code }
+  const [name = '', ...others] = readdirSync(cache).filter((each) => each.endsWith('.code'))
+  // One of both is enough: that of `list`, or the one for commands without code of their own.
+  for (const other of others) rmSync(path.join(cache, other))
+  return { house, cache, code: path.join(cache, name) }
 }
 
 /** Code of another program, which V8 takes for that of ours: it compares the length of the source and no more. */
@@ -50,7 +53,7 @@ function poison(code: string): void {
     script.runInThisContext()({ isBeingMade: true })
     process.stdout.write(script.createCachedData())`
   const bytes = execFileSync(process.execPath, ['-e', compile])
-  const header = JSON.stringify({ source: crc32(source), code: crc32(bytes), commands: ['list'] })
+  const header = JSON.stringify({ source: crc32(source), code: crc32(bytes) })
   writeFileSync(code, Buffer.concat([Buffer.from(`${header}\n`), bytes]))
 }
 
