@@ -38,7 +38,7 @@ export function runSaved(file: string, options: SavedModuleOptions = {}): SavedM
   const read = (codeFile: string) =>
     readCode(codeFile, source, (why) => {
       warn(why)
-      // Whoever could write one file could mostly write the other.
+      // A user who could write one file could mostly write the other.
       warn = () => undefined
     })
   const own = read(ownFile)
