@@ -34,7 +34,8 @@ export const SNAPSHOT_HEADS = [SNAPSHOT_VERSION, UNCOUNTED_VERSION].map(
  * intact. Its checksum saves the next writer the check of each line.
  */
 export function snapshotOf(state: State, end?: IntactEnd): object {
-  return { snapshot: SNAPSHOT_VERSION, ...snapshotFields(state, end?.checksum()) }
+  const crc = end?.end === state.log_bytes ? end.checksum() : undefined
+  return { snapshot: SNAPSHOT_VERSION, ...snapshotFields(state, crc) }
 }
 
 export interface DecodedSnapshot {

@@ -5,7 +5,7 @@
  * the length of the source, and damaged code crashes the process). It is used only if no other user could have written it: a
  * checksum is not a signature. An unusable cache costs only time.
  */
-import { lstatSync, mkdirSync, readFileSync, renameSync, writeFileSync } from 'node:fs'
+import { lstatSync, mkdirSync, readdirSync, readFileSync, renameSync, rmSync, writeFileSync } from 'node:fs'
 import { homedir } from 'node:os'
 import { dirname, join } from 'node:path'
 import { Script } from 'node:vm'
@@ -20,6 +20,8 @@ export interface SavedCode {
 
 /** Writing the cache again later also covers functions that only an older agent needs. */
 const RENEWED_AFTER_MS = 24 * 60 * 60 * 1000
+/** Code that is used is renewed. What is older belongs to an older program, or to one that nobody runs. */
+const REMOVED_AFTER_MS = 60 * RENEWED_AFTER_MS
 
 /**
  * The file name depends on V8's flags: V8 rejects code compiled under other flags. `command`: the one whose functions the code has;
@@ -80,4 +82,13 @@ export function writeCode(codeFile: string, source: Buffer, code: Buffer): void 
     mode: 0o600,
   })
   renameSync(`${codeFile}.tmp`, codeFile)
+  removeOld(dirname(codeFile))
+}
+
+function removeOld(directory: string): void {
+  for (const name of readdirSync(directory)) {
+    const file = join(directory, name)
+    if (name.endsWith('.code') && Date.now() - lstatSync(file).mtimeMs > REMOVED_AFTER_MS)
+      rmSync(file, { force: true })
+  }
 }

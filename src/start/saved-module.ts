@@ -1,11 +1,9 @@
 /** Runs CommonJS modules from V8's compiled code (`saved-code.ts`). */
-import { readFileSync } from 'node:fs'
+import { readFileSync, unlinkSync } from 'node:fs'
 import { createRequire, Module } from 'node:module'
 import { dirname } from 'node:path'
 import { codeFileFor, readCode, scriptOf, writeCode } from './saved-code.js'
 
-/** In the place of its code: the next run of the command compiles and saves it. */
-const NEXT = Buffer.alloc(0)
 const SAVED_WITHIN_MS = 10_000
 
 export interface SavedModule {
@@ -19,7 +17,8 @@ export interface SavedModule {
 export interface SavedModuleOptions {
   /**
    * It has code of its own, with no other command's functions: V8 takes the longer to restore code the more functions it has. At
-   * first the command uses the code that another one saved. Its next run compiles the functions that it needs, and saves them.
+   * first the command uses the code that another one saved, and leaves a mark. The next run takes the mark away, compiles the
+   * functions that it needs, and saves them. If it fails, the run after it uses the other command's code again.
    */
   command?: string
   /** The content of the file. */
@@ -42,9 +41,11 @@ export function runSaved(file: string, options: SavedModuleOptions = {}): SavedM
       warn = () => undefined
     })
   const own = read(ownFile)
-  const isNext = own?.code.length === 0
-  const any = own === undefined && command !== '' ? read(anyFile) : undefined
-  const saved = isNext ? undefined : (own ?? any)
+  const isMarked = own?.code.length === 0
+  const compiles = isMarked && hasTaken(ownFile)
+  const usesOwn = command === '' || (own !== undefined && !isMarked) || compiles
+  const any = usesOwn ? undefined : read(anyFile)
+  const saved = compiles ? undefined : isMarked ? any : (own ?? any)
   const script = scriptOf(file, source.toString(encoding), saved)
   const require = createRequire(file)
   const facts = { filename: file, paths: require.resolve.paths('_') ?? [] }
@@ -52,7 +53,7 @@ export function runSaved(file: string, options: SavedModuleOptions = {}): SavedM
   // A second `require` of the file must get this instance.
   require.cache[file] = module
   try {
-    script.runInThisContext()(module.exports, require, module, file, dirname(file))
+    script.runInThisContext().call(module.exports, module.exports, require, module, file, dirname(file))
   } catch (error) {
     delete require.cache[file]
     throw error
@@ -61,32 +62,52 @@ export function runSaved(file: string, options: SavedModuleOptions = {}): SavedM
   const isRefused = script.cachedDataRejected === true
   return {
     module,
-    isDue: own === undefined || isNext || own.isDue || isRefused,
+    isDue: own === undefined || isMarked || own.isDue || isRefused,
     save: () => {
-      const code = any === undefined || isRefused ? script.createCachedData() : NEXT
+      if (any !== undefined && !isRefused) return mark(ownFile, source)
+      const code = script.createCachedData()
       writeCode(ownFile, source, code)
-      if (own === undefined && code !== NEXT && command !== '') writeCode(anyFile, source, code)
+      if (!usesOwn) writeCode(anyFile, source, code)
     },
   }
 }
+
+/** No code, in the place of code. Another run may have saved some meanwhile. */
+function mark(codeFile: string, source: Buffer): void {
+  if (readCode(codeFile, source, () => undefined) === undefined) writeCode(codeFile, source, Buffer.alloc(0))
+}
+
+/** Only one of several runs at once takes the mark away. */
+function hasTaken(codeFile: string): boolean {
+  try {
+    unlinkSync(codeFile)
+    return true
+  } catch {
+    return false
+  }
+}
+
+const due: SavedModule[] = []
 
 /**
  * Saves the code when the process ends. It has only functions that have run, so each command saves its own, at its first success and
  * once a day.
  */
-export function saveAtExit({ isDue, save }: SavedModule): void {
-  if (!isDue) return
-  process.once('exit', (exitCode) => {
-    if (exitCode !== 0 || process.argv.includes('--help')) return
-    // During a long run V8 discards the code of functions that ran at the start.
-    if (performance.now() > SAVED_WITHIN_MS) return
-    try {
-      process.umask(0o077)
-      save()
-    } catch {
-      // The next process tries again.
-    }
-  })
+export function saveAtExit(saved: SavedModule): void {
+  if (saved.isDue && due.push(saved) === 1) process.once('exit', saveDue)
+}
+
+function saveDue(exitCode: number): void {
+  const modules = due.splice(0)
+  if (exitCode !== 0 || process.argv.includes('--help') || process.argv.includes('-h')) return
+  // During a long run V8 discards the code of functions that ran at the start.
+  if (performance.now() > SAVED_WITHIN_MS) return
+  try {
+    process.umask(0o077)
+    for (const { save } of modules) save()
+  } catch {
+    // The next process tries again.
+  }
 }
 
 /** In saved code, `import()` fails on Node 20. Only Node's loader removes a `#!` line. */

@@ -1,16 +1,18 @@
-import { mkdirSync, readdirSync, symlinkSync, writeFileSync } from 'node:fs'
+import { existsSync, mkdirSync, readdirSync, symlinkSync, utimesSync, writeFileSync } from 'node:fs'
 import { createRequire } from 'node:module'
 import path, { join } from 'node:path'
 import { beforeEach, describe, expect, test, vi } from 'vitest'
 import { codeFileFor, readCode } from '../../src/start/saved-code.js'
-import { requireSaved } from '../../src/start/saved-module.js'
 import { tempDirectory } from '../support/temp.js'
 
 describe('a module of a plugin', () => {
   let file: string
   let cache: string
   let atExit: (exitCode: number) => void
-  beforeEach(() => {
+  let requireSaved: (file: string) => unknown
+  beforeEach(async () => {
+    vi.resetModules()
+    ;({ requireSaved } = await import('../../src/start/saved-module.js'))
     file = join(tempDirectory(), 'module.cjs')
     cache = tempDirectory()
     vi.stubEnv('SUBSTRAT_CACHE_DIR', cache)
@@ -30,7 +32,7 @@ describe('a module of a plugin', () => {
     readCode(codeFileFor(file, command), Buffer.from(source), () => undefined)?.code.length
 
   test('is loaded once, with what Node gives a module', () => {
-    written('module.exports = { path: __filename, sep: require("node:path").sep, id: module.filename }')
+    written('exports.path = __filename; exports.sep = require("node:path").sep; this.id = module.filename')
     const first = requireSaved(file)
     expect(first).toEqual({ path: file, sep: '/', id: file })
     expect(requireSaved(file)).toBe(first)
@@ -38,7 +40,7 @@ describe('a module of a plugin', () => {
   })
 
   test('has code for each command, with its own functions only, from its second success on', () => {
-    const source = written('exports.list = () => "list"; exports.send = () => "send, which is longer"')
+    let source = written('exports.list = () => "list"; exports.send = () => "send, which is longer"')
     const runs = (command: string, exitCode = 0) => {
       vi.spyOn(process, 'argv', 'get').mockReturnValue(['node', 'substrat', command])
       vi.spyOn(process, 'umask').mockReturnValue(0o077)
@@ -55,12 +57,31 @@ describe('a module of a plugin', () => {
     expect(list).toBeGreaterThan(0)
     expect(runs('send', 1)).toEqual([list, undefined, list])
     expect(runs('send')).toEqual([list, 0, list])
-    expect(runs('send', 1)).toEqual([list, 0, list])
+    // It takes the mark away, and leaves no code. The next one begins anew.
+    expect(runs('send', 1)).toEqual([list, undefined, list])
+    expect(runs('send', 1)).toEqual([list, undefined, list])
+    expect(runs('send')).toEqual([list, 0, list])
     const own = runs('send')
     expect(own).toEqual([list, expect.any(Number), list])
     expect(own[1]).toBeGreaterThan(0)
     expect(runs('../../send')).toEqual(own)
+    source = written(`${source}; exports.show = () => "show"`)
+    const changed = runs('send')
+    expect(changed).toEqual([undefined, expect.any(Number), expect.any(Number)])
+    expect(runs('list')).toEqual([0, changed[1], changed[2]])
     expect(readdirSync(cache).every((name) => name.startsWith(process.version))).toBe(true)
+  })
+
+  test('leaves no code that is two months old', () => {
+    const old = join(cache, 'v20.0.0-x64-0.code')
+    writeFileSync(old, '')
+    utimesSync(old, 0, 0)
+    written('exports.first = 1')
+    requireSaved(file)
+    vi.spyOn(process, 'umask').mockReturnValue(0o077)
+    atExit(0)
+    expect(existsSync(old)).toBe(false)
+    expect(readdirSync(cache).length).toBeGreaterThan(0)
   })
 
   test('is found by its real path, also beside the packages that it needs', () => {
