@@ -20,7 +20,7 @@ export interface SavedCode {
 
 /** Writing the cache again later also covers functions that only an older agent needs. */
 const RENEWED_AFTER_MS = 24 * 60 * 60 * 1000
-/** Code that is used is renewed. What is older belongs to an older program, or to one that nobody runs. */
+/** Code that is used is renewed. Older code belongs to another version of the program, or to a command that is not run. */
 const REMOVED_AFTER_MS = 60 * RENEWED_AFTER_MS
 
 /**
