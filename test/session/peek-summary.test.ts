@@ -187,7 +187,11 @@ describe('the fast path', () => {
 
 test.each([
   ['of this version', encodeSnapshot, 'a'],
-  ['with the checksum of the log', (state: State) => encodeSnapshot(state, Buffer.from('a log')), 'a'],
+  [
+    'with the checksum of the log',
+    (state: State) => encodeSnapshot(state, Buffer.alloc(state.log_bytes)),
+    'a',
+  ],
   ['of version 7', encodeEarlierSnapshot, 'a'],
   ['that is not all ASCII', encodeSnapshot, 'Müller \u{1f600}'],
 ])('the fast path opens only two files of an idle agent with a snapshot %s', async (_, encode, name) => {
