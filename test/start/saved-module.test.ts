@@ -1,7 +1,7 @@
 import { existsSync, mkdirSync, readdirSync, symlinkSync, utimesSync, writeFileSync } from 'node:fs'
 import { createRequire } from 'node:module'
 import path, { join } from 'node:path'
-import { beforeEach, describe, expect, test, vi } from 'vitest'
+import { afterEach, beforeEach, describe, expect, test, vi } from 'vitest'
 import { codeFileFor, readCode } from '../../src/start/saved-code.js'
 import { tempDirectory } from '../support/temp.js'
 
@@ -23,6 +23,9 @@ describe('a module of a plugin', () => {
     atExit = () => undefined
     // The worker process of the tests is older than a command that saves code.
     vi.spyOn(performance, 'now').mockReturnValue(100)
+  })
+  afterEach(() => {
+    vi.restoreAllMocks()
   })
   const written = (source: string): string => {
     writeFileSync(file, source)

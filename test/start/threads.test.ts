@@ -1,7 +1,7 @@
 import { readdirSync, readFileSync, statSync, writeFileSync } from 'node:fs'
 import { join } from 'node:path'
 import { MessageChannel } from 'node:worker_threads'
-import { beforeEach, describe, expect, test, vi } from 'vitest'
+import { afterEach, beforeEach, describe, expect, test, vi } from 'vitest'
 import { crc32 } from '../../src/start/crc32.js'
 import { bootThread } from '../../src/start/thread.js'
 import { startThread } from '../../src/start/threads.js'
@@ -69,6 +69,10 @@ describe('a module in the second thread', () => {
 })
 
 describe('the second thread boots early', () => {
+  afterEach(() => {
+    vi.restoreAllMocks()
+  })
+
   test.each([
     ['for a home on another machine', 'postgres://me@host/home', ['send'], true],
     ['for a home on a port of this one', 'postgres://127.0.0.1:5433/home', ['send'], true],

@@ -1,5 +1,5 @@
 /** When the thread that renews leases boots. */
-import { beforeEach, describe, expect, test, vi } from 'vitest'
+import { afterEach, beforeEach, describe, expect, test, vi } from 'vitest'
 import { Keeper } from '../../plugins/store-postgres/src/keeper.js'
 import type { Request } from '../../plugins/store-postgres/src/protocol.js'
 import { waitFor } from '../support/wait.js'
@@ -20,6 +20,11 @@ describe('the thread that renews leases', () => {
     }
     keeper = new Keeper({ startThread } as never, { url: 'postgres:///', password: undefined, ttlMs: 600 })
     vi.useFakeTimers({ toFake: ['setTimeout', 'clearTimeout', 'performance'] })
+  })
+
+  afterEach(() => {
+    vi.useRealTimers()
+    vi.restoreAllMocks()
   })
 
   test('does not boot for a lease that is held for a moment', () => {
