@@ -29,21 +29,25 @@ function made(directory: string): string {
   return directory
 }
 
+const BUNDLE = path.resolve(import.meta.dirname, '../../dist/substrat.cjs')
+
 /** A house with a cache of its own, which has the compiled code of `list`. */
 async function warmed(): Promise<{ house: House; cache: string; code: string }> {
   const house = House.ofProcesses()
   const cache = path.join(house.root, 'code')
   house.env.SUBSTRAT_CACHE_DIR = cache
   await house.ok('list')
-  const [name = '', ...others] = readdirSync(cache).filter((each) => each.endsWith('.code'))
-  // One of both is enough: that of `list`, or the one for commands without code of their own.
-  for (const other of others) rmSync(path.join(cache, other))
+  const made = crc32(JSON.stringify([BUNDLE, 'list', [], undefined])).toString(16)
+  const name = `${process.version}-${process.arch}-${made}.code`
+  expect(readdirSync(cache)).toContain(name)
+  // The other file is for commands without code of their own.
+  for (const other of readdirSync(cache)) if (other !== name) rmSync(path.join(cache, other))
   return { house, cache, code: path.join(cache, name) }
 }
 
 /** Code of another program, which V8 takes for that of ours: it compares the length of the source and no more. */
 function poison(code: string): void {
-  const source = readFileSync(path.join(import.meta.dirname, '../../dist/substrat.cjs'))
+  const source = readFileSync(BUNDLE)
   const length =
     `(function (exports, require, module, __filename, __dirname) {${source.toString('latin1')}\n})`.length
   const evil = `(function (exports) { if (exports.isBeingMade) return; console.log('owned'); process.exit() })`
