@@ -23,7 +23,7 @@ export type Wait = () => void
 /** A server that asks for a password. */
 export class PasswordWanted extends Error {}
 
-/** The socket of a pipe of Node, whose types lack it. */
+/** Node's types lack the handle, which has the descriptor. */
 type SocketWithHandle = net.Socket & { _handle: { fd: number } | null }
 
 const READ_BYTES = 64 * 1024

@@ -1,4 +1,4 @@
-/** A part of pg that its types lack. */
+/** The types of pg lack this module. */
 declare module 'pg/lib/utils' {
   /** The text or the bytes of a parameter. */
   export function prepareValue(value: unknown): string | Buffer | null
