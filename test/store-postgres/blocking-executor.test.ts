@@ -5,9 +5,9 @@ import { Worker } from 'node:worker_threads'
 import { afterAll, beforeAll, beforeEach, describe, expect, onTestFinished, test, vi } from 'vitest'
 import { BlockingConnection, PasswordWanted } from '../../plugins/store-postgres/src/blocking-connection.js'
 import { BlockingExecutor } from '../../plugins/store-postgres/src/blocking-executor.js'
-import { newClient } from '../../plugins/store-postgres/src/connection.js'
+import { connect } from '../../plugins/store-postgres/src/connection.js'
 import type { Answer, Statement } from '../../plugins/store-postgres/src/protocol.js'
-import { type SocketTarget, socketTarget } from '../../plugins/store-postgres/src/socket-target.js'
+import { type SocketTarget, targetOf } from '../../plugins/store-postgres/src/target.js'
 import { uptimeMs } from '../../plugins/store-postgres/src/uptime.js'
 import { Postgres, whyNoPostgres } from '../support/postgres.js'
 import { tempDirectory } from '../support/temp.js'
@@ -35,7 +35,7 @@ describe.skipIf(whyNoPostgres() !== undefined)('on the socket of a server', () =
   let target: SocketTarget
   beforeAll(() => {
     server = new Postgres()
-    target = socketTarget(server.url('postgres'), undefined) as SocketTarget
+    target = targetOf(server.url('postgres'), undefined).socket as SocketTarget
   })
   afterAll(() => {
     server?.remove()
@@ -55,8 +55,7 @@ describe.skipIf(whyNoPostgres() !== undefined)('on the socket of a server', () =
     ['no rows', 'select 1 where false', []],
     ['rows', 'select n, n % 2 = 0 as is_even from generate_series(1, 5000) n', []],
   ])('has the rows that pg has: %s', async (_, text, values) => {
-    const pg = newClient(server.url('postgres'), undefined)
-    await pg.connect()
+    const pg = await connect(server.url('postgres'), undefined)
     const { rows } = await pg.query(text, values as unknown[])
     await pg.end()
     expect(ask(executor, text, values)).toEqual({ rows })
@@ -90,7 +89,7 @@ describe.skipIf(whyNoPostgres() !== undefined)('on the socket of a server', () =
   })
 
   test('says what the server says about a database that is not there', () => {
-    const none = executorAt(socketTarget(server.url('none'), undefined) as SocketTarget)
+    const none = executorAt(targetOf(server.url('none'), undefined).socket as SocketTarget)
     expect(ask(none, 'select 1')).toEqual({
       failure: { code: '3D000', message: 'database "none" does not exist', isUnknown: false },
     })
@@ -102,7 +101,7 @@ describe.skipIf(whyNoPostgres() !== undefined)('on the socket of a server', () =
     writeFileSync(rules, `local all guarded scram-sha-256\n${readFileSync(rules, 'utf8')}`)
     await server.query('postgres', 'select pg_reload_conf()')
     for (const password of ['right', undefined]) {
-      const guarded = socketTarget(server.url('postgres', 'guarded'), password) as SocketTarget
+      const guarded = targetOf(server.url('postgres', 'guarded'), password).socket as SocketTarget
       expect(() => ask(executorAt(guarded), 'select 1')).toThrow(PasswordWanted)
     }
   })
@@ -110,7 +109,7 @@ describe.skipIf(whyNoPostgres() !== undefined)('on the socket of a server', () =
 
 test('a directory without a server is named', () => {
   const directory = tempDirectory()
-  const target = socketTarget(`postgres:///home?host=${directory}`, undefined) as SocketTarget
+  const target = targetOf(`postgres:///home?host=${directory}`, undefined).socket as SocketTarget
   const message = `connect ENOENT ${directory}/.s.PGSQL.5432`
   expect(ask(executorAt(target), 'select 1')).toEqual({
     failure: { code: 'ENOENT', message, isUnknown: false },
@@ -120,7 +119,7 @@ test('a directory without a server is named', () => {
 test('a socket without a server is named', () => {
   const directory = tempDirectory()
   writeFileSync(path.join(directory, '.s.PGSQL.5432'), '')
-  const target = socketTarget(`postgres:///home?host=${directory}`, undefined) as SocketTarget
+  const target = targetOf(`postgres:///home?host=${directory}`, undefined).socket as SocketTarget
   const message = `connect ECONNREFUSED ${directory}/.s.PGSQL.5432`
   expect(ask(executorAt(target), 'select 1')).toEqual({
     failure: { code: 'ECONNREFUSED', message, isUnknown: false },
@@ -129,7 +128,7 @@ test('a socket without a server is named', () => {
 
 test('no answer is awaited after the end of the lease', async () => {
   const { directory } = await fakeServer('is silent')
-  const target = socketTarget(`postgres:///home?host=${directory}`, undefined) as SocketTarget
+  const target = targetOf(`postgres:///home?host=${directory}`, undefined).socket as SocketTarget
   let looks = 0
   const executor = executorAt(target, uptimeMs() + 300, () => {
     looks += 1
@@ -145,7 +144,7 @@ describe('a server that refuses a client and closes the connection', () => {
 
   test('is heard, also if the statement cannot be written any longer', async () => {
     const { directory, connections } = await fakeServer('refuses')
-    const target = socketTarget(`postgres:///home?host=${directory}`, undefined) as SocketTarget
+    const target = targetOf(`postgres:///home?host=${directory}`, undefined).socket as SocketTarget
     const connection = BlockingConnection.open(target.path, target.startup, () => undefined)
     // Two of three times, the second write finds the connection closed.
     const cell = new Int32Array(new SharedArrayBuffer(4))
@@ -161,7 +160,9 @@ describe('a server that refuses a client and closes the connection', () => {
 
   test('is heard after turns of the event loop, and no other file is read', async () => {
     const { directory, closed } = await fakeServer('refuses without reading')
-    const executor = executorAt(socketTarget(`postgres:///home?host=${directory}`, undefined) as SocketTarget)
+    const executor = executorAt(
+      targetOf(`postgres:///home?host=${directory}`, undefined).socket as SocketTarget,
+    )
     executor.begin({ text: 'select 1', values: [], untilMs: uptimeMs() + PATIENCE_MS })
     closed()
     // Only now Node learns that the connection was made, and lost.
@@ -175,7 +176,7 @@ describe('a server that refuses a client and closes the connection', () => {
 
 test('the late end of a failed statement is not taken for the answer of the next one', async () => {
   const { directory, connections } = await fakeServer('fails without an end')
-  const target = socketTarget(`postgres:///home?host=${directory}`, undefined) as SocketTarget
+  const target = targetOf(`postgres:///home?host=${directory}`, undefined).socket as SocketTarget
   const executor = executorAt(target, uptimeMs() + 300)
   const failure = { code: '22012', message: 'division by zero', isUnknown: false }
   expect(ask(executor, 'select 1 / 0', [], { slot: 0 })).toEqual({ failure })
@@ -192,13 +193,13 @@ test.each([
   ['postgres:///home?host=/run/postgresql&sslmode=require', false],
   ['postgres:///home?host=/run/postgresql&query_timeout=5', false],
 ])('%s is a socket for this thread: %s', (url, isSocket) => {
-  expect(socketTarget(url, undefined) !== undefined).toBe(isSocket)
+  expect(targetOf(url, undefined).socket !== undefined).toBe(isSocket)
 })
 
 test('the parameters of a URL reach the server', () => {
   vi.stubEnv('PGOPTIONS', undefined)
   const url = 'postgres://me@/home?host=/run/postgresql&port=5433&options=-c%20work_mem%3D8MB&lock_timeout=7s'
-  expect(socketTarget(url, 'secret')).toEqual({
+  expect(targetOf(url, 'secret').socket).toEqual({
     path: '/run/postgresql/.s.PGSQL.5433',
     startup: {
       user: 'me',

@@ -150,6 +150,17 @@ describe.skipIf(why !== undefined)('on a home in PostgreSQL', () => {
     const refused = run(home, ['list'], { SUBSTRAT_HOME: url })
     expect([refused.exit, refused.stderr]).toEqual([11, expect.stringContaining('verify-full')])
   })
+
+  test.each([
+    ['names a missing file', 'sslmode=verify-full&sslrootcert=/missing/ca.crt', '/missing/ca.crt'],
+    ['has an unknown value', 'sslnegotiation=never', 'sslnegotiation'],
+  ])('a URL that %s is refused', async (_, parameters, part) => {
+    const home = await server.newHome()
+    const url = `postgres://user@localhost/x?${parameters}`
+    const refused = run(home, ['list'], { SUBSTRAT_HOME: url })
+    const why = expect.stringMatching(new RegExp(`^substrat: cannot open .*: .*${part}.*correct the URL`))
+    expect([refused.exit, refused.stderr]).toEqual([11, why])
+  })
 })
 
 function killed(child: ChildProcess): Promise<void> {

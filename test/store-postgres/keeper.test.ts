@@ -18,7 +18,12 @@ describe('the thread that renews leases', () => {
       port.on('message', (request) => heard.push(request))
       port.unref()
     }
-    keeper = new Keeper({ startThread } as never, { url: 'postgres:///', password: undefined, ttlMs: 600 })
+    keeper = new Keeper({ startThread } as never, {
+      url: 'postgres:///',
+      password: undefined,
+      ttlMs: 600,
+      usesTls: false,
+    })
     vi.useFakeTimers({ toFake: ['setTimeout', 'clearTimeout', 'performance'] })
   })
 

@@ -3,7 +3,7 @@ import { BlockingConnection, PasswordWanted, type Wait } from './blocking-connec
 import type { Executor } from './executor.js'
 import type { Answer, Row, Statement } from './protocol.js'
 import { Attempts, noAnswer } from './retry.js'
-import type { SocketTarget } from './socket-target.js'
+import type { SocketTarget } from './target.js'
 import { uptimeMs } from './uptime.js'
 
 const CONNECT_MS_MAX = 10_000

@@ -7,7 +7,7 @@ import type { Executor } from './executor.js'
 import { Keeper } from './keeper.js'
 import { Looked } from './looked.js'
 import type { Answer, Failure, Row, Statement } from './protocol.js'
-import { socketTarget } from './socket-target.js'
+import { targetOf } from './target.js'
 import { uptimeMs } from './uptime.js'
 
 /** How long a statement without a lease is sent again after a broken connection. */
@@ -52,8 +52,8 @@ export class Client {
     password: string | undefined,
     readonly ttlMs: number,
   ) {
-    const keeper = new Keeper(kit, { url, password, ttlMs })
-    const socket = socketTarget(url, password)
+    const { usesTls, socket } = targetOf(url, password)
+    const keeper = new Keeper(kit, { url, password, ttlMs, usesTls })
     this.keeper = keeper
     this.executor =
       socket === undefined

@@ -60,9 +60,22 @@ const begun = new Set<Client>()
 function clientOf(kit: StoreKit, url: string, password: string | undefined) {
   const secret = password ?? takePassword()
   assertSafe(kit, url)
-  const client = clients.get(url) ?? new Client(kit, url, secret, leaseMs(kit))
+  const client = clients.get(url) ?? newClient(kit, url, secret)
   clients.set(url, client)
   return { client, secret }
+}
+
+function newClient(kit: StoreKit, url: string, password: string | undefined): Client {
+  const ttlMs = leaseMs(kit)
+  try {
+    return new Client(kit, url, password, ttlMs)
+  } catch (error) {
+    // A parameter without a meaning, or a file of certificates that cannot be read.
+    throw new kit.SubstratError('HOME_UNUSABLE', `cannot open ${url}: ${(error as Error).message}`, {
+      hint: 'correct the URL in SUBSTRAT_HOME, or the file that it names',
+      facts: { home: url },
+    })
+  }
 }
 
 /** The arguments of the first statement of this process. */

@@ -14,6 +14,7 @@ export interface KeeperSettings {
   url: string
   password: string | undefined
   ttlMs: number
+  usesTls: boolean
 }
 
 export class Keeper {
@@ -37,9 +38,9 @@ export class Keeper {
     if (this.booted !== undefined) return this.booted
     clearTimeout(this.timer)
     const { deadlines } = this
-    const thread = new ThreadExecutor(this.kit, { ...this.settings, deadlines }, (agentId) =>
-      this.look(agentId),
-    )
+    const { usesTls, ...settings } = this.settings
+    const onChange = (agentId: string): void => this.look(agentId)
+    const thread = new ThreadExecutor(this.kit, { ...settings, deadlines }, { usesTls, onChange })
     this.booted = thread
     if (this.leases.size > 0) this.tellLeases()
     if (this.watchers.size > 0) this.tellWatched()

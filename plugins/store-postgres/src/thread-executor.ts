@@ -1,5 +1,6 @@
 /** Executes statements in the thread of `worker.ts`, which also renews leases and hears of changes. */
 import { join } from 'node:path'
+import { createSecureContext } from 'node:tls'
 import { MessageChannel, type MessagePort, receiveMessageOnPort } from 'node:worker_threads'
 import type { StoreKit } from 'substrat/store'
 import type { Executor } from './executor.js'
@@ -17,13 +18,17 @@ export class ThreadExecutor implements Executor {
   private before = 0
   /** An answer that came while the event loop turned. */
   private heard: Answer | undefined
+  private parsesCertificates: boolean
+  private readonly onChange: (agentId: string) => void
 
   /** `onChange` is called with an agent that may have a new request. */
   constructor(
     { startThread }: Pick<StoreKit, 'startThread'>,
     settings: Omit<WorkerSettings, 'port' | 'answered'>,
-    private readonly onChange: (agentId: string) => void,
+    { usesTls, onChange }: { usesTls: boolean; onChange: (agentId: string) => void },
   ) {
+    this.parsesCertificates = usesTls
+    this.onChange = onChange
     const { port1, port2 } = new MessageChannel()
     const { answered } = this
     startThread(join(__dirname, WORKER), { ...settings, port: port2, answered }, [port2])
@@ -35,6 +40,8 @@ export class ThreadExecutor implements Executor {
   begin(statement: Statement): void {
     this.before = Atomics.load(this.answered, 0)
     this.post({ kind: 'statement', statement })
+    if (this.parsesCertificates) parseRootCertificates()
+    this.parsesCertificates = false
   }
 
   answer(): Answer {
@@ -58,4 +65,12 @@ export class ThreadExecutor implements Executor {
     if ('answer' in message) this.heard = message.answer
     else this.onChange(message.changed)
   }
+}
+
+/**
+ * Node parses its own certificates at the first context of a process, in 40 ms, also if the URL names the only one that counts. Here
+ * it does so while the thread starts to connect.
+ */
+function parseRootCertificates(): void {
+  createSecureContext()
 }

@@ -6,7 +6,7 @@
  * renewal means that the state of the lease is unknown: it then ends at its deadline.
  */
 import type { Client } from 'pg'
-import { newClient } from './connection.js'
+import { connect } from './connection.js'
 import { writeDeadline } from './deadline-file.js'
 import {
   type Answer,
@@ -32,13 +32,7 @@ let hasConnected = false
 
 async function connected(): Promise<Client> {
   if (client !== undefined) return client
-  const fresh = newClient(settings.url, settings.password)
-  try {
-    await fresh.connect()
-  } catch (error) {
-    void fresh.end().catch(() => undefined)
-    throw error
-  }
+  const fresh = await connect(settings.url, settings.password)
   fresh.on('end', () => {
     if (client === fresh) client = undefined
   })
@@ -101,24 +95,26 @@ let watch: NodeJS.Timeout | undefined
 /** Renewals have a connection of their own: a long statement does not delay them. */
 async function keeperConnection(): Promise<Client> {
   if (keeper !== undefined) return keeper
-  const fresh = newClient(settings.url, settings.password)
-  keeper = fresh
+  let fresh: Client | undefined
   const drop = (): void => {
     if (keeper === fresh) keeper = undefined
   }
-  fresh.on('end', drop)
-  fresh.on('error', drop)
-  fresh.on('notification', ({ payload }) => {
-    for (const each of watched)
-      if (each === payload || each === ALL_AGENTS) settings.port.postMessage({ changed: each })
-  })
   try {
-    await fresh.connect()
-    await fresh.query('listen substrat')
-    return fresh
+    const ready = await connect(settings.url, settings.password, (client) => {
+      fresh = client
+      keeper = client
+      client.on('end', drop)
+      client.on('error', drop)
+      client.on('notification', ({ payload }) => {
+        for (const each of watched)
+          if (each === payload || each === ALL_AGENTS) settings.port.postMessage({ changed: each })
+      })
+    })
+    await ready.query('listen substrat')
+    return ready
   } catch (error) {
     drop()
-    void fresh.end().catch(() => undefined)
+    void fresh?.end().catch(() => undefined)
     throw error
   }
 }

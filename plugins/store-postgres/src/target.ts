@@ -1,9 +1,15 @@
-/** Where the server of a URL has its Unix socket, and how a client introduces itself. */
+/** How to reach the server of a URL. */
 import { existsSync } from 'node:fs'
 import { homedir } from 'node:os'
 import { join } from 'node:path'
 import ConnectionParameters from 'pg/lib/connection-parameters'
 import { parseIntoClientConfig } from 'pg-connection-string'
+
+export interface Target {
+  usesTls: boolean
+  /** Undefined if pg must make the connection: over TCP, or with an option that is more than a parameter of the server. */
+  socket: SocketTarget | undefined
+}
 
 export interface SocketTarget {
   path: string
@@ -15,11 +21,14 @@ export interface SocketTarget {
 const TEXTS = ['user', 'database', 'application_name', 'options'] as const
 const NUMBERS = ['statement_timeout', 'lock_timeout', 'idle_in_transaction_session_timeout'] as const
 
-/** Undefined if pg must make the connection: over TCP, or with an option that is more than a parameter of the server. */
-export function socketTarget(url: string, password: string | undefined): SocketTarget | undefined {
+export function targetOf(url: string, password: string | undefined): Target {
   const given = new ConnectionParameters({ ...parseIntoClientConfig(url), application_name: 'substrat' })
   const { isDomainSocket, ssl, replication, binary, query_timeout } = given
-  if (!isDomainSocket || ssl || replication || binary || query_timeout) return undefined
+  const needsPg = !isDomainSocket || ssl || replication || binary || query_timeout
+  return { usesTls: Boolean(ssl), socket: needsPg ? undefined : socketTarget(given, password) }
+}
+
+function socketTarget(given: ConnectionParameters, password: string | undefined): SocketTarget {
   const startup: Record<string, string> = {}
   for (const name of TEXTS) if (given[name]) startup[name] = `${given[name]}`
   // As pg does: 5s are 5 milliseconds.
