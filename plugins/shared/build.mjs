@@ -31,6 +31,25 @@ const withoutUnused = {
   },
 }
 
+/** pg needs `node:crypto` only for passwords. It takes 5 ms to load. */
+const withLateCrypto = {
+  name: 'with-late-crypto',
+  setup(building) {
+    building.onLoad({ filter: /\/pg\/lib\/(client|crypto\/sasl)\.js$/ }, ({ path: file }) => {
+      const text = readFileSync(file, 'utf8')
+      const contents = text.replace(/(?<=^const crypto = )require\('[^']+'\)/m, 'lazyBuiltin(() => $&)')
+      if (contents === text) throw new Error(`${file} has changed: it does not require crypto`)
+      return { contents }
+    })
+  },
+}
+
+/** Plugins of the build, by plugin. */
+const CHANGES = {
+  'substrat-operator': [withoutUnused],
+  'substrat-store-postgres': [withLateCrypto],
+}
+
 // The libraries of channels and of these servers are large.
 const isChannel = name.startsWith('substrat-channel-')
 const isLarge = isChannel || name === 'substrat-acp' || name === 'substrat-operator'
@@ -52,7 +71,7 @@ async function buildEntry(entry, file) {
     bundle: true,
     // The package has a limit of its size. Other bundles keep names and lines, for stack traces.
     minify: isLarge,
-    plugins: isChannel ? [withoutTables] : name === 'substrat-operator' ? [withoutUnused] : [],
+    plugins: isChannel ? [withoutTables] : (CHANGES[name] ?? []),
     platform: 'node',
     target: 'node20.19',
     // Node loads CommonJS in a quarter of the time of an ES module.

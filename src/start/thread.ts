@@ -2,6 +2,7 @@
  * The second thread of a home on another machine. A thread takes as long to boot as a third of a command, so it boots while the
  * first one loads the bundle.
  */
+import { writeSync } from 'node:fs'
 import { join } from 'node:path'
 import type { Worker } from 'node:worker_threads'
 
@@ -32,7 +33,9 @@ export function bootThread(root: string): Worker | undefined {
 export function newThread(root: string): Worker {
   // Not imported: only such a home needs the module.
   const { Worker: Thread } = process.getBuiltinModule('node:worker_threads')
-  const thread = new Thread(join(root, 'dist', 'thread.cjs'), { execArgv: [] })
+  // Otherwise Node would load the streams of this process. Nothing writes to the stdout of a thread.
+  const thread = new Thread(join(root, 'dist', 'thread.cjs'), { execArgv: [], stdout: true, stderr: true })
+  thread.stderr.on('data', (bytes: Buffer) => writeSync(2, bytes))
   thread.unref()
   return thread
 }

@@ -5,7 +5,7 @@ import { Worker } from 'node:worker_threads'
 import { afterAll, beforeAll, beforeEach, describe, expect, onTestFinished, test, vi } from 'vitest'
 import { BlockingConnection, PasswordWanted } from '../../plugins/store-postgres/src/blocking-connection.js'
 import { BlockingExecutor } from '../../plugins/store-postgres/src/blocking-executor.js'
-import { connect } from '../../plugins/store-postgres/src/connection.js'
+import { newClient } from '../../plugins/store-postgres/src/connection.js'
 import type { Answer, Statement } from '../../plugins/store-postgres/src/protocol.js'
 import { type SocketTarget, targetOf } from '../../plugins/store-postgres/src/target.js'
 import { uptimeMs } from '../../plugins/store-postgres/src/uptime.js'
@@ -55,7 +55,8 @@ describe.skipIf(whyNoPostgres() !== undefined)('on the socket of a server', () =
     ['no rows', 'select 1 where false', []],
     ['rows', 'select n, n % 2 = 0 as is_even from generate_series(1, 5000) n', []],
   ])('has the rows that pg has: %s', async (_, text, values) => {
-    const pg = await connect(server.url('postgres'), undefined)
+    const pg = newClient(server.url('postgres'), undefined)
+    await pg.connect()
     const { rows } = await pg.query(text, values as unknown[])
     await pg.end()
     expect(ask(executor, text, values)).toEqual({ rows })

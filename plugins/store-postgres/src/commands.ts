@@ -3,7 +3,7 @@ import { createRequire } from 'node:module'
 import path from 'node:path'
 import { Command } from '@oclif/core/command'
 import type * as reading from 'substrat/reading'
-import { connect } from './connection.js'
+import { newClient } from './connection.js'
 import { makeSchema } from './init.js'
 import { assertSafe } from './security.js'
 
@@ -38,8 +38,9 @@ class StoreInit extends Command {
 }
 
 async function init(core: Core, url: string, password: string | undefined): Promise<string> {
-  const client = await connect(url, password)
+  const client = newClient(url, password)
   try {
+    await client.connect()
     const made = await makeSchema(client, core.FORMAT)
     if ('newer' in made) {
       throw new core.SubstratError('UNKNOWN_FORMAT', `the home at ${url} has schema version ${made.newer}`, {

@@ -1,20 +1,14 @@
 /** Connects to the database of a URL. */
-import { createSecureContext } from 'node:tls'
+import { Socket } from 'node:net'
+import { type ConnectionOptions, createSecureContext } from 'node:tls'
 import { Client, type ClientConfig } from 'pg'
 import { parseIntoClientConfig } from 'pg-connection-string'
 import { parserOf } from './values.js'
 
 const CONNECT_MS_MAX = 10_000
 
-/**
- * The URL has no password. Without one, pg looks into the file that PGPASSFILE names, or ~/.pgpass. `prepare` gets the client before
- * it connects. Throws what pg throws.
- */
-export async function connect(
-  url: string,
-  password: string | undefined,
-  prepare: (client: Client) => void = () => undefined,
-): Promise<Client> {
+/** The URL has no password. Without one, pg looks into the file that PGPASSFILE names, or ~/.pgpass. */
+export function newClient(url: string, password: string | undefined): Client {
   const config = parseIntoClientConfig(url) as ClientConfig
   const client = new Client({
     ...config,
@@ -22,21 +16,26 @@ export async function connect(
     application_name: 'substrat',
     connectionTimeoutMillis: CONNECT_MS_MAX,
     keepAlive: true,
+    stream: () => socketFor(config.ssl),
     types: { getTypeParser: parserOf as NonNullable<ClientConfig['types']>['getTypeParser'] },
   })
   // Also raised while no statement runs. The next statement then fails.
   client.on('error', () => undefined)
-  prepare(client)
-  try {
-    await Promise.all([client.connect(), prepareTls(config.ssl)])
-    return client
-  } catch (error) {
-    void client.end().catch(() => undefined)
-    throw error
-  }
+  return client
 }
 
-/** Takes up to 40 ms. Meanwhile the server answers, and starts a process for the connection. */
-async function prepareTls(ssl: ClientConfig['ssl']): Promise<void> {
-  if (typeof ssl === 'object') ssl.secureContext = createSecureContext(ssl)
+/** Makes the context for TLS, in up to 40 ms, while the server starts a process for the connection. */
+function socketFor(ssl: ClientConfig['ssl']): Socket {
+  const socket = new Socket()
+  // First pg's own listener asks the server for TLS.
+  if (typeof ssl === 'object') socket.once('connect', () => process.nextTick(prepareTls, ssl))
+  return socket
+}
+
+function prepareTls(ssl: ConnectionOptions): void {
+  try {
+    ssl.secureContext = createSecureContext(ssl)
+  } catch {
+    // pg makes it again, and reports the error.
+  }
 }

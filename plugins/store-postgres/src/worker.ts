@@ -6,7 +6,7 @@
  * renewal means that the state of the lease is unknown: it then ends at its deadline.
  */
 import type { Client } from 'pg'
-import { connect } from './connection.js'
+import { newClient } from './connection.js'
 import { writeDeadline } from './deadline-file.js'
 import {
   type Answer,
@@ -32,7 +32,13 @@ let hasConnected = false
 
 async function connected(): Promise<Client> {
   if (client !== undefined) return client
-  const fresh = await connect(settings.url, settings.password)
+  const fresh = newClient(settings.url, settings.password)
+  try {
+    await fresh.connect()
+  } catch (error) {
+    void fresh.end().catch(() => undefined)
+    throw error
+  }
   fresh.on('end', () => {
     if (client === fresh) client = undefined
   })
@@ -95,26 +101,24 @@ let watch: NodeJS.Timeout | undefined
 /** Renewals have a connection of their own: a long statement does not delay them. */
 async function keeperConnection(): Promise<Client> {
   if (keeper !== undefined) return keeper
-  let fresh: Client | undefined
+  const fresh = newClient(settings.url, settings.password)
+  keeper = fresh
   const drop = (): void => {
     if (keeper === fresh) keeper = undefined
   }
+  fresh.on('end', drop)
+  fresh.on('error', drop)
+  fresh.on('notification', ({ payload }) => {
+    for (const each of watched)
+      if (each === payload || each === ALL_AGENTS) settings.port.postMessage({ changed: each })
+  })
   try {
-    const ready = await connect(settings.url, settings.password, (client) => {
-      fresh = client
-      keeper = client
-      client.on('end', drop)
-      client.on('error', drop)
-      client.on('notification', ({ payload }) => {
-        for (const each of watched)
-          if (each === payload || each === ALL_AGENTS) settings.port.postMessage({ changed: each })
-      })
-    })
-    await ready.query('listen substrat')
-    return ready
+    await fresh.connect()
+    await fresh.query('listen substrat')
+    return fresh
   } catch (error) {
     drop()
-    void fresh?.end().catch(() => undefined)
+    void fresh.end().catch(() => undefined)
     throw error
   }
 }
