@@ -10,6 +10,7 @@ import { generate } from './src/schema/generate.mjs'
 import { apart } from './src/start/apart.mjs'
 import { scriptSource } from './src/start/bundle-script.mjs'
 import { entrySource } from './src/start/entry-source.mjs'
+import { lazyModules } from './src/start/lazy-modules.mjs'
 import { quickOclif } from './src/start/quick-oclif.mjs'
 
 const root = import.meta.dirname
@@ -31,7 +32,7 @@ const [brokenFile] = process.argv[2] === '--broken' ? process.argv.slice(3) : []
 if (brokenFile !== undefined) {
   const { replacing } = await import('./stress/support/replacing.mjs')
   const sources = new Map(JSON.parse(readFileSync(0, 'utf8')))
-  writeFileSync(brokenFile, await buildCli(replacing(root, sources)))
+  writeFileSync(brokenFile, await buildCli(lazyModules(root, sources), replacing(root, sources)))
   process.exit()
 }
 const start = await build({ ...shared, entryPoints: ['src/start/run.ts'], format: 'cjs' })
@@ -44,7 +45,7 @@ const second = await build({
 })
 replace('dist/thread.cjs', second.outputFiles[0].text)
 // Minifying halves the bytes to read, and a start restores a third less from V8's compiled code.
-replace('dist/substrat.cjs', await buildCli())
+replace('dist/substrat.cjs', await buildCli(lazyModules(root)))
 
 // Self-contained, because users of the package do not have our development dependencies. cross-spawn and ajv call require.
 const asModule = {

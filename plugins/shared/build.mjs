@@ -52,7 +52,8 @@ const CHANGES = {
 
 // The libraries of channels and of these servers are large.
 const isChannel = name.startsWith('substrat-channel-')
-const isLarge = isChannel || name === 'substrat-acp' || name === 'substrat-operator'
+const isLarge =
+  isChannel || name === 'substrat-acp' || name === 'substrat-operator' || name === 'substrat-store-postgres'
 await buildEntry('index', output)
 // A plugin may have a thread of its own, and commands that only oclif loads.
 for (const entry of ['worker', 'commands'])

@@ -5,7 +5,7 @@ export function replacing(root, sources) {
   return {
     name: 'replacing',
     setup({ onLoad }) {
-      onLoad({ filter: /\.ts$/ }, (loaded) => {
+      onLoad({ filter: /\.ts$/, namespace: 'file' }, (loaded) => {
         const contents = sources.get(path.relative(path.join(root, 'src'), loaded.path))
         return contents === undefined ? undefined : { contents, loader: 'ts' }
       })

@@ -108,7 +108,7 @@ test('an installed plugin is durable when the command ends', async () => {
   const steps = recordOperations()
   await site.add()
   clearFaults()
-  const ofPlugin = unsyncedAfter(steps).filter((file) => file.startsWith(site.house.root + path.sep + 'data'))
+  const ofPlugin = unsyncedAfter(steps).filter((file) => file.startsWith(path.join(site.house.root, 'data')))
   expect(ofPlugin).toEqual([])
 })
 
