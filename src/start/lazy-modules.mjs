@@ -79,8 +79,10 @@ function withVariables({ types }) {
       if (required === undefined) continue
       const { id } = statement.node
       const value = types.assignmentExpression('??=', id, required)
-      for (const use of program.scope.getBinding(id.name).referencePaths)
+      for (const use of program.scope.getBinding(id.name).referencePaths) {
+        if (use.key !== 'callee') throw use.buildCodeFrameError('import either names or all as one name')
         use.parentPath.replaceWith(types.cloneNode(value))
+      }
       statement.replaceWith(types.variableDeclaration('let', [types.variableDeclarator(id)]))
     }
   }
