@@ -50,10 +50,7 @@ const CHANGES = {
   'substrat-store-postgres': [withLateCrypto],
 }
 
-// The libraries of channels and of these servers are large.
 const isChannel = name.startsWith('substrat-channel-')
-const isLarge =
-  isChannel || name === 'substrat-acp' || name === 'substrat-operator' || name === 'substrat-store-postgres'
 await buildEntry('index', output)
 // A plugin may have a thread of its own, and commands that only oclif loads.
 for (const entry of ['worker', 'commands'])
@@ -70,8 +67,8 @@ async function buildEntry(entry, file) {
     absWorkingDir: root,
     stdin: { contents, resolveDir: root },
     bundle: true,
-    // The package has a limit of its size. Other bundles keep names and lines, for stack traces.
-    minify: isLarge,
+    // The package of substrat has a limit of its size.
+    minify: true,
     plugins: isChannel ? [withoutTables] : (CHANGES[name] ?? []),
     platform: 'node',
     target: 'node20.19',
