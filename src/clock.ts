@@ -3,14 +3,19 @@ export interface Clock {
   now(): number
   /** Milliseconds since an arbitrary moment. Not affected by changes of the wall clock. */
   monotonic(): number
-  /** When this process started. A process runs one command. */
+  /** When this process started, as the wall clock says now. A process runs one command. */
   beganAt: number
   /** Milliseconds since the machine booted. Undefined: ask the kernel. */
   uptime?: () => number
 }
 
 /** The only clock, so that tests and the fuzzer can set it. */
-export const clock: Clock = { now: () => Date.now(), monotonic, beganAt: Date.now() }
+export const clock: Clock = {
+  now: () => Date.now(),
+  monotonic,
+  // The bundle runs this module at its first use.
+  beganAt: Date.now() - process.uptime() * 1000,
+}
 
 /** Not `performance.now()`: the global would load its module at every start (src/start/README.md). */
 function monotonic(): number {

@@ -1,13 +1,18 @@
 import { createHash } from 'node:crypto'
 import { existsSync, mkdirSync, readFileSync, renameSync, writeFileSync } from 'node:fs'
+import { createRequire } from 'node:module'
 import path from 'node:path'
 import { fileURLToPath } from 'node:url'
-import { transformAsync, version } from '@babel/core'
-import toCommonJs from '@babel/plugin-transform-modules-commonjs'
 import { transform } from 'esbuild'
 
 const NAMESPACE = 'lazy'
-const ownCode = readFileSync(fileURLToPath(import.meta.url), 'utf8')
+const require = createRequire(import.meta.url)
+const MAKERS = ['@babel/core', '@babel/plugin-transform-modules-commonjs', 'esbuild']
+/** What a module becomes depends on these versions and on this file. */
+const VERSION = JSON.stringify([
+  ...MAKERS.map((name) => require(`${name}/package.json`).version),
+  readFileSync(fileURLToPath(import.meta.url), 'utf8'),
+])
 /** esbuild removes the unused parts of this package only from ES modules. Its importers run when a module that needs one runs. */
 const USES_ZOD = /from 'zod(\/\w+)?'/
 /** `bundleUrl`: as in bundle-script.mjs. */
@@ -21,11 +26,10 @@ const IS_OURS = /^\.\.?\/.+\.js$/
  * `replaced`: texts for some files of src/, by their paths there.
  */
 export function lazyModules(root, replaced = new Map()) {
-  const cache = path.join(root, 'node_modules', '.cache', 'substrat')
-  mkdirSync(cache, { recursive: true })
+  const made = new Made(path.join(root, 'node_modules', '.cache', 'substrat-modules.json'))
   return {
     name: 'lazy-modules',
-    setup({ onResolve, onLoad }) {
+    setup({ onResolve, onLoad, onEnd }) {
       onResolve({ filter: /^\.\.?\/.+\.[jt]s$/ }, ({ path: wanted, resolveDir }) => {
         const file = path.resolve(resolveDir, wanted.replace(/\.js$/, '.ts'))
         const isOurs = !resolveDir.includes(`${path.sep}node_modules${path.sep}`) && existsSync(file)
@@ -35,26 +39,52 @@ export function lazyModules(root, replaced = new Map()) {
       })
       onLoad({ filter: /./, namespace: NAMESPACE }, async ({ path: file }) => {
         const text = replaced.get(path.relative(path.join(root, 'src'), file)) ?? readFileSync(file, 'utf8')
-        return { contents: await lazily(text, cache), loader: 'js', resolveDir: path.dirname(file) }
+        return { contents: await made.of(text, file), loader: 'js', resolveDir: path.dirname(file) }
       })
+      onEnd(() => made.save())
     },
   }
 }
 
-/** Babel takes 7 s for all modules, so its output is kept. */
-async function lazily(text, cache) {
-  const key = createHash('sha256')
-    .update(JSON.stringify([ownCode, version, text]))
-    .digest('hex')
-  const file = path.join(cache, `${key}.js`)
-  if (existsSync(file)) return readFileSync(file, 'utf8')
-  const made = await commonJs(text)
-  writeFileSync(`${file}.${process.pid}.tmp`, made)
-  renameSync(`${file}.${process.pid}.tmp`, file)
-  return made
+/** Babel takes 7 s for all modules, so the modules of the last build are kept in a file. */
+class Made {
+  constructor(file) {
+    this.file = file
+    this.before = read(file)
+    this.now = {}
+  }
+
+  async of(text, name) {
+    const key = createHash('sha256')
+      .update(JSON.stringify([VERSION, text]))
+      .digest('hex')
+    this.now[key] = this.before[key] ?? (await commonJs(text, name))
+    return this.now[key]
+  }
+
+  save() {
+    if (Object.keys(this.now).every((key) => Object.hasOwn(this.before, key))) return
+    try {
+      mkdirSync(path.dirname(this.file), { recursive: true })
+      writeFileSync(`${this.file}.${process.pid}`, JSON.stringify(this.now))
+      renameSync(`${this.file}.${process.pid}`, this.file)
+    } catch {
+      // The next build makes them again.
+    }
+  }
 }
 
-async function commonJs(text) {
+/** A file that was not written whole is no JSON. */
+function read(file) {
+  try {
+    return JSON.parse(readFileSync(file, 'utf8'))
+  } catch {
+    return {}
+  }
+}
+
+async function commonJs(text, filename) {
+  const { transformAsync } = require('@babel/core')
   const { code } = await transform(text, { ...TYPESCRIPT, loader: 'ts' })
   const options = {
     strict: true,
@@ -62,9 +92,10 @@ async function commonJs(text) {
     importInterop: (wanted) => (IS_OURS.test(wanted) ? 'none' : 'babel'),
   }
   const made = await transformAsync(code, {
+    filename,
     configFile: false,
     babelrc: false,
-    plugins: [[toCommonJs, options], withVariables],
+    plugins: [[require('@babel/plugin-transform-modules-commonjs'), options], withVariables],
   })
   return made.code
 }

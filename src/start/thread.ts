@@ -2,7 +2,6 @@
  * The second thread of a home on another machine. A thread takes as long to boot as a third of a command, so it boots while the
  * first one loads the bundle.
  */
-import { writeSync } from 'node:fs'
 import { join } from 'node:path'
 import type { Worker } from 'node:worker_threads'
 
@@ -33,9 +32,10 @@ export function bootThread(root: string): Worker | undefined {
 export function newThread(root: string): Worker {
   // Not imported: only such a home needs the module.
   const { Worker: Thread } = process.getBuiltinModule('node:worker_threads')
-  // Otherwise Node would load the streams of this process. Nothing writes to the stdout of a thread.
+  // Otherwise Node would load the streams of this process. Nothing writes to the stdout of a thread, and its stderr has warnings at
+  // most. A failed write ends no turn: src/command/stdio.ts.
   const thread = new Thread(join(root, 'dist', 'thread.cjs'), { execArgv: [], stdout: true, stderr: true })
-  thread.stderr.on('data', (bytes: Buffer) => writeSync(2, bytes))
+  thread.stderr.on('data', (bytes: Buffer) => process.stderr.write(bytes))
   thread.unref()
   return thread
 }

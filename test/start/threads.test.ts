@@ -68,6 +68,20 @@ describe('a module in the second thread', () => {
   })
 })
 
+test('what a thread writes to stderr goes through the stream of the process', async () => {
+  const file = join(tempDirectory(), 'module.cjs')
+  writeFileSync(file, `exports.start = () => process.stderr.write('a warning')`)
+  vi.stubEnv('SUBSTRAT_CACHE_DIR', tempDirectory())
+  const said = new Promise((resolve) => {
+    vi.spyOn(process.stderr, 'write').mockImplementation((text) => {
+      resolve(`${text}`)
+      return true
+    })
+  })
+  startThread(file, {}, [])
+  expect(await said).toBe('a warning')
+})
+
 describe('the second thread boots early', () => {
   afterEach(() => {
     vi.restoreAllMocks()

@@ -176,6 +176,27 @@ describe.skipIf(whyNoPostgres() !== undefined)('a home in PostgreSQL', () => {
     }
   })
 
+  test('a warning of the thread that cannot be printed ends no turn', async () => {
+    const { home, run, isRunning, cwd, open } = await newPlace()
+    expect(run(worker).exit).toBe(0)
+    // pg warns of this sslmode, in both threads.
+    const url = server.tlsUrl(home, { sslmode: 'require' })
+    const child = spawn(
+      'sh',
+      ['-c', 'exec "$0" "$@" 2>/dev/full', process.execPath, RUN, 'send', 'worker', 'go'],
+      {
+        cwd,
+        env: { ...server.environment(home), SUBSTRAT_HOME: url },
+        stdio: ['ignore', 'pipe', 'ignore'],
+      },
+    )
+    started.push(child)
+    const ended = new Promise((resolve) => child.once('exit', resolve))
+    await waitFor(isRunning, 'a running turn')
+    open()
+    expect(await ended).toBe(0)
+  })
+
   test('SUBSTRAT_INSECURE=1 allows a connection to an address of another machine without TLS', async () => {
     const { home, run } = await newPlace()
     // An address of this machine that is not recognized as one.
