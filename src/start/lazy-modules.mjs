@@ -8,7 +8,7 @@ import { transform } from 'esbuild'
 const NAMESPACE = 'lazy'
 const require = createRequire(import.meta.url)
 const MAKERS = ['@babel/core', '@babel/plugin-transform-modules-commonjs', 'esbuild']
-/** What a module becomes depends on these versions and on this file. */
+/** The output for a module depends on these versions and on this file. */
 const VERSION = JSON.stringify([
   ...MAKERS.map((name) => require(`${name}/package.json`).version),
   readFileSync(fileURLToPath(import.meta.url), 'utf8'),
@@ -46,7 +46,7 @@ export function lazyModules(root, replaced = new Map()) {
   }
 }
 
-/** Babel takes 7 s for all modules, so the modules of the last build are kept in a file. */
+/** The modules of the last build, in a file: Babel takes 7 s for all of them. */
 class Made {
   constructor(file) {
     this.file = file
@@ -74,7 +74,7 @@ class Made {
   }
 }
 
-/** A file that was not written whole is no JSON. */
+/** A file that was not written whole is not JSON. */
 function read(file) {
   try {
     return JSON.parse(readFileSync(file, 'utf8'))

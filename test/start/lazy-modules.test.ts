@@ -6,7 +6,7 @@ import { expect, test } from 'vitest'
 import { lazyModules } from '../../src/start/lazy-modules.mjs'
 import { tempDirectory } from '../support/temp.js'
 
-/** What the bundle of these modules exports. `said` has the names of those that ran. */
+/** The exported `main` of a bundle of these modules. `said` has the names of those that ran. */
 async function bundled(modules: Record<string, string>, replaced?: Map<string, string>) {
   const root = tempDirectory()
   mkdirSync(join(root, 'src'))

@@ -68,7 +68,7 @@ describe('a module in the second thread', () => {
   })
 })
 
-test('what a thread writes to stderr goes through the stream of the process', async () => {
+test('the stderr of a thread goes through the stream of the process', async () => {
   const file = join(tempDirectory(), 'module.cjs')
   writeFileSync(file, `exports.start = () => process.stderr.write('a warning')`)
   vi.stubEnv('SUBSTRAT_CACHE_DIR', tempDirectory())
