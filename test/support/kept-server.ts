@@ -1,6 +1,7 @@
 /** Agents whose program has a server that substrat keeps: OpenCode's plugin, and a stand-in that speaks HTTP. */
 import { readFileSync, statSync, utimesSync } from 'node:fs'
 import path from 'node:path'
+import { build } from 'esbuild'
 import { afterAll } from 'vitest'
 import { processGroup } from '../../src/host/identity.js'
 import type { SessionRecord } from '../../src/session/records.js'
@@ -8,12 +9,16 @@ import { House, type Running } from './cli.js'
 import { environment, processesWith } from './processes.js'
 
 const REPOSITORY = path.join(import.meta.dirname, '../..')
-const PROVIDER = readFileSync(path.join(REPOSITORY, 'plugins/provider-opencode/dist/index.cjs'), 'utf8')
+const PLUGIN = path.join(REPOSITORY, 'plugins/provider-opencode')
 const STAND_IN = path.join(REPOSITORY, 'test/plugins/opencode/opencode.cjs')
 
 /** How long the plugin waits for answers that should come at once. */
 const LIMITS = ['RELEASE_MS_MAX', 'HEALTH_MS_MAX', 'ABORT_MS_MAX'] as const
 type Limit = (typeof LIMITS)[number]
+
+/** The plugin in which only one limit, or none, expires. */
+const PLUGINS = new Map<Limit | undefined, string>()
+for (const met of [undefined, ...LIMITS]) PLUGINS.set(met, await pluginWith(met))
 
 const houses: ServerHouse[] = []
 
@@ -29,8 +34,7 @@ export class ServerHouse extends House {
    */
   constructor(env: Record<string, string> = {}, met?: Limit) {
     super(env)
-    const limits = LIMITS.filter((limit) => limit !== met)
-    this.plugin('opencode', limits.reduce(withoutLimit, PROVIDER))
+    this.plugin('opencode', PLUGINS.get(met) as string)
     houses.push(this)
   }
 
@@ -86,8 +90,33 @@ function serverOf(pid: number): string | undefined {
   return environment(pid).find((entry) => entry.startsWith('SUBSTRAT_SERVER='))
 }
 
-function withoutLimit(source: string, limit: Limit): string {
-  const pattern = new RegExp(`\\b${limit} = [^;]+;`)
-  if (!pattern.test(source)) throw new Error(`the plugin has no ${limit}`)
-  return source.replace(pattern, `${limit} = 3600000;`)
+async function pluginWith(met: Limit | undefined): Promise<string> {
+  const limits = LIMITS.filter((limit) => limit !== met)
+  const missing = new Set(limits)
+  const withoutLimits = (text: string): string =>
+    limits.reduce((source, limit) => {
+      const without = source.replace(new RegExp(`\\bconst ${limit} = .+`), `const ${limit} = 3_600_000`)
+      if (without !== source) missing.delete(limit)
+      return without
+    }, text)
+  const { outputFiles } = await build({
+    stdin: { contents: `module.exports = require('./src/index.ts').default`, resolveDir: PLUGIN },
+    bundle: true,
+    write: false,
+    platform: 'node',
+    format: 'cjs',
+    define: { USER_AGENT: '"test"' },
+    plugins: [
+      {
+        name: 'without-limits',
+        setup: ({ onLoad }) =>
+          onLoad({ filter: /\.ts$/ }, ({ path: file }) => ({
+            contents: withoutLimits(readFileSync(file, 'utf8')),
+            loader: 'ts',
+          })),
+      },
+    ],
+  })
+  if (missing.size > 0) throw new Error(`the plugin has no ${[...missing].join(', ')}`)
+  return outputFiles[0]?.text as string
 }
