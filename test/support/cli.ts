@@ -220,7 +220,7 @@ export class House {
     const root = path.join(this.root, name)
     mkdirSync(root, { recursive: true })
     // This process loads a module of one name only once.
-    const type = source.includes('module.exports =') ? 'cjs' : 'js'
+    const type = /module\.exports ?=/.test(source) ? 'cjs' : 'js'
     const isFirst = !existsSync(path.join(root, `index.${type}`))
     const module = isFirst ? `./index.${type}` : `./index-${++modules}.${type}`
     const substrat = { providers: { [name]: module } }
