@@ -127,6 +127,21 @@ test('a socket without a server is named', () => {
   })
 })
 
+test('the first statement is sent again if its connection ends before the server has accepted the client', async () => {
+  const { directory, connections } = await fakeServer('ends the first connection')
+  const target = targetOf(`postgres:///home?host=${directory}`, undefined).socket as SocketTarget
+  expect(ask(executorAt(target), 'select 1')).toEqual({ rows: [] })
+  expect(connections()).toBe(2)
+})
+
+test('a server that ends each connection is asked twice', async () => {
+  const { directory, connections } = await fakeServer('ends each connection')
+  const target = targetOf(`postgres:///home?host=${directory}`, undefined).socket as SocketTarget
+  const message = 'Connection terminated unexpectedly'
+  expect(ask(executorAt(target), 'select 1')).toEqual({ failure: { code: '', message, isUnknown: false } })
+  expect(connections()).toBe(2)
+})
+
 test('no answer is awaited after the end of the lease', async () => {
   const { directory } = await fakeServer('is silent')
   const target = targetOf(`postgres:///home?host=${directory}`, undefined).socket as SocketTarget
@@ -213,7 +228,13 @@ test('the parameters of a URL reach the server', () => {
   })
 })
 
-type Behaviour = 'is silent' | 'refuses' | 'refuses without reading' | 'fails without an end'
+type Behaviour =
+  | 'is silent'
+  | 'refuses'
+  | 'refuses without reading'
+  | 'fails without an end'
+  | 'ends the first connection'
+  | 'ends each connection'
 
 /** In a thread, because the test blocks. */
 const FAKE = `
@@ -227,6 +248,7 @@ const FAKE = `
   }
   const ready = [message('R', [0, 0, 0, 0]), message('Z', 'I')]
   const error = message('E', 'SERROR\\0C22012\\0Mdivision by zero\\0\\0')
+  const empty = [message('1', ''), message('2', ''), message('n', ''), message('C', 'SELECT 0\\0'), message('Z', 'I')]
   const refusal = message('E', 'SFATAL\\0C3D000\\0Mno such database\\0\\0')
   const server = net.createServer((client) => {
     client.on('error', () => undefined)
@@ -245,6 +267,12 @@ const FAKE = `
       return
     }
     client.once('data', () => {
+      if (behaviour === 'ends each connection') return client.destroy()
+      if (behaviour === 'ends the first connection') {
+        if (Atomics.load(connections, 0) === 1) return client.destroy()
+        client.write(Buffer.concat(ready))
+        client.once('data', () => client.write(Buffer.concat(empty)))
+      }
       if (behaviour === 'refuses') client.write(refusal, () => client.destroy())
       if (behaviour === 'fails without an end') client.write(Buffer.concat([...ready, error]))
     })

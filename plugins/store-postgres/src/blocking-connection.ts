@@ -28,6 +28,9 @@ type SocketWithHandle = net.Socket & { _handle: { fd: number } | null }
 
 const READ_BYTES = 64 * 1024
 
+/** The server ended the connection without a reason. */
+export class ConnectionCut extends Error {}
+
 export class BlockingConnection {
   /** Whether the server has accepted this client. */
   isReady = false
@@ -166,7 +169,7 @@ export class BlockingConnection {
     if (count === undefined) return false
     // The parser may keep a part of it.
     this.spare = undefined
-    if (count === 0) throw new Error('Connection terminated unexpectedly')
+    if (count === 0) throw new ConnectionCut('Connection terminated unexpectedly')
     this.parser.parse(bytes.subarray(0, count), (message) => this.unread.push(message))
     return true
   }

@@ -1,5 +1,5 @@
 /** Executes statements on a Unix socket, in the thread that waits for their answers. */
-import { BlockingConnection, PasswordWanted, type Wait } from './blocking-connection.js'
+import { BlockingConnection, ConnectionCut, PasswordWanted, type Wait } from './blocking-connection.js'
 import type { Executor } from './executor.js'
 import type { Answer, Row, Statement } from './protocol.js'
 import { Attempts, noAnswer } from './retry.js'
@@ -18,6 +18,8 @@ type Sent = { wasSent: true } | { wasSent: false; why: unknown }
 export class BlockingExecutor implements Executor {
   private connection: BlockingConnection | undefined
   private hasConnected = false
+  /** Whether a connection ended before the server had accepted the client, and the first statement had already been sent. */
+  private wasCut = false
   private begun: { statement: Statement; sent: Sent } | undefined
 
   /** `deadlines`: as in WorkerSettings. `whileWaiting` is called again and again. */
@@ -48,6 +50,11 @@ export class BlockingExecutor implements Executor {
         }
         const { hasConnected } = this
         const { wasSent } = sent
+        if (wasSent && !hasConnected && !this.wasCut && isCut(error)) {
+          this.wasCut = true
+          this.close()
+          continue
+        }
         const { isBroken, failure, pauseMs } = attempts.after(error, { wasSent, hasConnected })
         if (isBroken) this.close()
         if (failure !== undefined) return { failure }
@@ -73,14 +80,18 @@ export class BlockingExecutor implements Executor {
 
   /**
    * The first statement of a process only reads. It does not wait until the server has accepted the client, unless the server may
-   * ask for a password, for which it would take the statement.
+   * ask for a password, for which it would take the statement. If the connection then ends, it is not known whether there is a server:
+   * the second attempt waits.
    */
   private send({ text, values, slot }: Statement): void {
     const { path, startup, mayNeedPassword } = this.target
     if (this.connection?.isUsable() === false) this.close()
     const wait = this.waiting(slot)
     this.connection ??= BlockingConnection.open(path, startup, wait)
-    if (this.hasConnected || mayNeedPassword) this.connection.awaitReady(wait)
+    if (this.hasConnected || this.wasCut || mayNeedPassword) {
+      this.connection.awaitReady(wait)
+      this.hasConnected = true
+    }
     this.connection.send(text, values, wait)
   }
 
@@ -110,6 +121,11 @@ export class BlockingExecutor implements Executor {
         throw new Error('the server did not accept the connection')
     }
   }
+}
+
+function isCut(error: unknown): boolean {
+  const { code = '' } = error as { code?: string }
+  return error instanceof ConnectionCut || code === 'ECONNRESET' || code === 'EPIPE'
 }
 
 const NEVER = new Int32Array(new SharedArrayBuffer(4))

@@ -63,6 +63,7 @@ export function anonymousText(text: string): string {
     .replaceAll(/\d{4}-\d\d-\d\d[T ]\d\d:\d\d:\d\d(\.\d+)?Z/g, 'TIME')
     .replaceAll(/ID\/\d+\/\d+\/\d+/g, 'PROCESS')
     .replaceAll(/host=[^"&\s/]*\/[\w./-]+/g, 'HOST')
+    .replaceAll(/@127\.0\.0\.1:\d+\//g, '@SERVER/')
     .replaceAll(/home_\d+/g, 'HOME')
     .replaceAll(/[0-9a-f]{32,}/g, 'DIGEST')
 }
