@@ -153,7 +153,7 @@ describe.skipIf(whyNoPostgres() !== undefined || !hasHosts)('in a home that two 
     const { on, ok, workspace } = await newPlace()
     ok('a', ...SPAWN)
     expect(on('b', 'set', 'notes', '--workspace', workspace).exit).toBe(13)
-    expect(on('b', 'set', 'notes', '--workspace', '/nonexistent', '--here').exit).toBe(2)
+    expect(on('b', 'set', 'notes', '--workspace', path.join(workspace, 'missing'), '--here').exit).toBe(2)
     ok('b', 'set', 'notes', '--workspace', workspace, '--here')
     expect(ok('b', 'send', 'notes', 'here')).toBe('echo: here\n')
     expect(on('a', 'send', 'notes', 'there').stderr).toContain('belongs to the host ci-2')
