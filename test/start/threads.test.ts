@@ -13,6 +13,10 @@ exports.start = ({ port, word }, saveCode) => {
   port.postMessage(word + ' from ' + __filename)
 }`
 
+afterEach(() => {
+  vi.restoreAllMocks()
+})
+
 describe('a module in the second thread', () => {
   let file: string
   let cache: string
@@ -83,10 +87,6 @@ test('the stderr of a thread goes through the stream of the process', async () =
 })
 
 describe('the second thread boots early', () => {
-  afterEach(() => {
-    vi.restoreAllMocks()
-  })
-
   test.each([
     ['for a home on another machine', 'postgres://me@host/home', ['send'], true],
     ['for a home on a port of this one', 'postgres://127.0.0.1:5433/home', ['send'], true],

@@ -127,10 +127,13 @@ test('a socket without a server is named', () => {
   })
 })
 
-test('the first statement is sent again if its connection ends before the server has accepted the client', async () => {
+test.each([
+  ['before the first statement is sent', true],
+  ['before the server has accepted the client', false],
+])('a connection that ends %s is made again', async (_, mayNeedPassword) => {
   const { directory, connections } = await fakeServer('ends the first connection')
   const target = targetOf(`postgres:///home?host=${directory}`, undefined).socket as SocketTarget
-  expect(ask(executorAt(target), 'select 1')).toEqual({ rows: [] })
+  expect(ask(executorAt({ ...target, mayNeedPassword }), 'select 1')).toEqual({ rows: [] })
   expect(connections()).toBe(2)
 })
 

@@ -18,7 +18,7 @@ type Sent = { wasSent: true } | { wasSent: false; why: unknown }
 export class BlockingExecutor implements Executor {
   private connection: BlockingConnection | undefined
   private hasConnected = false
-  /** Whether a connection ended before the server had accepted the client, and the first statement had already been sent. */
+  /** Whether a connection ended before the server had accepted the client. */
   private wasCut = false
   private begun: { statement: Statement; sent: Sent } | undefined
 
@@ -50,7 +50,7 @@ export class BlockingExecutor implements Executor {
         }
         const { hasConnected } = this
         const { wasSent } = sent
-        if (wasSent && !hasConnected && !this.wasCut && isCut(error)) {
+        if (!hasConnected && !this.wasCut && isCut(error)) {
           this.wasCut = true
           this.close()
           continue
