@@ -53,28 +53,33 @@ class Search {
 
   /** Adds every package of that name that Node could choose, from the directory upwards. */
   addPackages(name: string, from: string): void {
-    for (let at = from; ; at = dirname(at)) {
-      const packages = join(at, 'node_modules')
+    for (let at = from; ; ) {
+      const packages = `${at}/node_modules`
       const isHere = this.hasPackages.get(at) ?? isThere(packages)
       this.hasPackages.set(at, isHere)
       if (isHere) this.addPackage(join(packages, name))
-      if (at === dirname(at)) return
+      const parent = dirname(at)
+      if (at === parent) return
+      at = parent
     }
   }
 
   addPackage(root: string): void {
     if (this.found.has(root)) return
     this.found.add(root)
-    const manifest = fieldsOf(readJson(join(root, 'package.json')))
+    const manifest = fieldsOf(readJson(`${root}/package.json`))
     this.manifests.set(root, manifest)
     const { main = 'index.js', oclif, substrat, dependencies } = manifest
     const { commands, hooks, plugins } = fieldsOf(oclif)
     const { providers, stores } = fieldsOf(substrat)
     const named = [main, ...[commands, hooks, providers, stores].flatMap(textsIn)]
-    // Node loads the file itself, or the file with `.js`.
-    const files = named.flatMap((file) => (typeof file === 'string' ? [file, `${file}.js`] : []))
-    for (const file of ['package.json', 'oclif.manifest.json', 'node_modules', ...files])
-      this.found.add(join(root, file))
+    for (const file of ['package.json', 'oclif.manifest.json', 'node_modules'])
+      this.found.add(`${root}/${file}`)
+    for (const file of named.filter((each) => typeof each === 'string')) {
+      const path = join(root, file)
+      // Node loads the file itself, or the file with `.js`.
+      this.found.add(path).add(`${path}.js`)
+    }
     // A plugin may bring other plugins, by name or by pattern.
     const isBringing = Array.isArray(plugins) && plugins.length > 0
     if (isBringing) for (const name of Object.keys(fieldsOf(dependencies))) this.addPackages(name, root)

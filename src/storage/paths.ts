@@ -4,7 +4,6 @@
  * Invariant: an id, key or name from outside becomes part of a path only through these functions. Each function refuses
  * a value of the wrong form, so no path can leave the home.
  */
-import { join } from 'node:path'
 import { assert } from '../errors.js'
 import { foldName, isUuid } from '../format.js'
 import { isTemporaryName } from '../host/disk/temporary.js'
@@ -27,51 +26,51 @@ export class HomePaths {
   constructor(readonly root: string) {}
 
   get homeFile(): string {
-    return join(this.root, 'home.json')
+    return `${this.root}/home.json`
   }
   get configFile(): string {
-    return join(this.root, 'config.json')
+    return `${this.root}/config.json`
   }
   get agents(): string {
     return `${this.root}/agents`
   }
   get roots(): string {
-    return join(this.root, 'roots')
+    return `${this.root}/roots`
   }
   get operator(): string {
-    return join(this.root, 'operator')
+    return `${this.root}/operator`
   }
   get operatorInbox(): string {
-    return join(this.root, 'operator', 'inbox')
+    return `${this.root}/operator/inbox`
   }
   /** Mail that the operator has taken. A message whose id is here is not delivered again. */
   get operatorTaken(): string {
-    return join(this.root, 'operator', 'taken')
+    return `${this.root}/operator/taken`
   }
   get unclean(): string {
-    return join(this.root, 'unclean')
+    return `${this.root}/unclean`
   }
   get boots(): string {
-    return join(this.root, 'boots')
+    return `${this.root}/boots`
   }
   /** One file per kernel boot whose processes a person has declared dead. */
   get gone(): string {
-    return join(this.root, 'gone')
+    return `${this.root}/gone`
   }
   /** One empty file for each move by which an agent came that was removed since. */
   get moves(): string {
-    return join(this.root, 'moves')
+    return `${this.root}/moves`
   }
   get slots(): string {
-    return join(this.root, 'slots')
+    return `${this.root}/slots`
   }
 
   /** One file per agent that may have a kept server. Its modification time is the last use. */
   get servers(): string {
-    return join(this.root, 'servers')
+    return `${this.root}/servers`
   }
   get serversLock(): string {
-    return join(this.servers, 'lock')
+    return `${this.servers}/lock`
   }
 
   /** All files of the format except home.json and config.json are in these directories. */
@@ -81,49 +80,49 @@ export class HomePaths {
   }
 
   server(agentId: string): string {
-    return join(this.servers, uuid(agentId))
+    return `${this.servers}/${uuid(agentId)}`
   }
   marker(agentId: string): string {
-    return join(this.unclean, uuid(agentId))
+    return `${this.unclean}/${uuid(agentId)}`
   }
   closingMarker(agentId: string): string {
     return `${this.marker(agentId)}${CLOSING}`
   }
   boot(kernelBootId: string): string {
-    return join(this.boots, kernelBoot(kernelBootId))
+    return `${this.boots}/${kernelBoot(kernelBootId)}`
   }
   goneBoot(kernelBootId: string): string {
-    return join(this.gone, kernelBoot(kernelBootId))
+    return `${this.gone}/${kernelBoot(kernelBootId)}`
   }
   endedMove(agentId: string, moveId: string): string {
     return `${this.moves}/${uuid(agentId)}.${uuid(moveId)}`
   }
   slotPool(pool: string): string {
     assert(/^[a-z][a-z0-9-]{0,63}$/.test(pool), 'a slot pool has a plain name')
-    return join(this.slots, pool)
+    return `${this.slots}/${pool}`
   }
   slot(pool: string, index: number): string {
-    return join(this.slotPool(pool), String(index))
+    return `${this.slotPool(pool)}/${index}`
   }
   agent(agentId: string): AgentPaths {
     return new AgentPaths(`${this.agents}/${uuid(agentId)}`)
   }
   /** The staging directory, in which an agent is built before the rename. */
   spawning(agentId: string): AgentPaths {
-    return new AgentPaths(join(this.agents, `.spawn-${uuid(agentId)}`))
+    return new AgentPaths(`${this.agents}/.spawn-${uuid(agentId)}`)
   }
   /** An agent's directory is renamed to this path before its files are deleted. */
   removedPath(agentId: string): string {
-    return join(this.agents, `.removed-${uuid(agentId)}`)
+    return `${this.agents}/.removed-${uuid(agentId)}`
   }
   rootNames(): NameIndexPaths {
     return new NameIndexPaths(this.roots)
   }
   operatorMail(messageId: string): string {
-    return join(this.operatorInbox, mailFile(messageId))
+    return `${this.operatorInbox}/${mailFile(messageId)}`
   }
   takenMail(messageId: string): string {
-    return join(this.operatorTaken, mailFile(messageId))
+    return `${this.operatorTaken}/${mailFile(messageId)}`
   }
 }
 
@@ -213,14 +212,14 @@ export class NameIndexPaths {
   constructor(readonly directory: string) {}
 
   get lock(): string {
-    return join(this.directory, 'lock')
+    return `${this.directory}/lock`
   }
   /** Exists once the index has every living name. Without it, a miss proves nothing. */
   get complete(): string {
-    return join(this.directory, 'complete')
+    return `${this.directory}/complete`
   }
   entry(name: string): string {
-    return join(this.directory, sha256Hex(foldName(name)))
+    return `${this.directory}/${sha256Hex(foldName(name))}`
   }
 }
 

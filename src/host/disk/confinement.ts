@@ -102,10 +102,12 @@ export class Confinement {
   /** The directories from a confined one down to this one. Empty if this one is not confined. */
   private wayTo(directory: string): string[] {
     const below: string[] = []
-    for (let at = directory; ; at = dirname(at)) {
+    for (let at = directory; ; ) {
       below.unshift(at)
       if (this.confined.has(at)) return below
-      if (at === dirname(at)) return []
+      const parent = dirname(at)
+      if (at === parent) return []
+      at = parent
     }
   }
 
