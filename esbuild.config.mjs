@@ -35,7 +35,7 @@ if (brokenFile !== undefined) {
   writeFileSync(brokenFile, await buildCli(lazyModules(root, sources), replacing(root, sources)))
   process.exit()
 }
-const start = await build({ ...shared, entryPoints: ['src/start/run.ts'], format: 'cjs' })
+const start = await build({ ...shared, entryPoints: ['src/start/run.ts'], minify: true, format: 'cjs' })
 replace('dist/start.cjs', start.outputFiles[0].text)
 const second = await build({
   ...shared,

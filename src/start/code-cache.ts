@@ -16,7 +16,6 @@ export function loadBundle(file: string): Bundle {
   const command = COMMAND.test(word) ? word : ''
   const saved = runSaved(file, {
     command,
-    // The build writes plain ASCII, which Node decodes fastest as Latin-1.
     encoding: 'latin1',
     members: { importModule: (specifier: string) => import(specifier) },
     warn: (why) => console.error(`substrat: warning: ${why}`),

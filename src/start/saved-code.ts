@@ -5,12 +5,13 @@
  * the length of the source, and damaged code crashes the process). It is used only if no other user could have written it: a
  * checksum is not a signature. An unusable cache costs only time.
  */
-import { lstatSync, mkdirSync, readdirSync, readFileSync, renameSync, rmSync, writeFileSync } from 'node:fs'
+import { lstatSync, mkdirSync, readdirSync, renameSync, rmSync, writeFileSync } from 'node:fs'
 import { homedir } from 'node:os'
 import { dirname, join } from 'node:path'
 import { Script } from 'node:vm'
 import { crc32 } from './crc32.js'
 import { whyUntrusted } from './trust.js'
+import type { WrappedSource } from './wrapped-source.js'
 
 export interface SavedCode {
   code: Buffer
@@ -39,10 +40,10 @@ function cacheDir(): string {
   return SUBSTRAT_CACHE_DIR || join(XDG_CACHE_HOME || home, 'substrat')
 }
 
-/** `warn` gets a sentence if another user could have written the file. */
+/** The code is valid until the next call with that source. `warn` gets a sentence if another user could have written the file. */
 export function readCode(
   codeFile: string,
-  source: Buffer,
+  source: WrappedSource,
   warn: (why: string) => void,
 ): SavedCode | undefined {
   try {
@@ -53,11 +54,11 @@ export function readCode(
       warn(`the compiled code ${codeFile} is not used: ${why}`)
       return undefined
     }
-    const bytes = readFileSync(codeFile)
+    const bytes = source.readInItsMemory(codeFile)
     const end = bytes.indexOf('\n')
     const header = JSON.parse(bytes.toString('utf8', 0, end))
     const code = bytes.subarray(end + 1)
-    if (header.source !== crc32(source) || header.code !== crc32(code)) return undefined
+    if (header.source !== source.crc || header.code !== crc32(code)) return undefined
     return { code, isDue: Date.now() - stat.mtimeMs > RENEWED_AFTER_MS }
   } catch {
     return undefined
@@ -65,17 +66,17 @@ export function readCode(
 }
 
 /** A CommonJS module, to be called with what Node gives one. */
-export function scriptOf(file: string, text: string, saved: SavedCode | undefined): Script {
-  return new Script(`(function (exports, require, module, __filename, __dirname) {${text}\n})`, {
+export function scriptOf(file: string, source: WrappedSource, saved: SavedCode | undefined): Script {
+  return new Script(source.text, {
     filename: file,
     ...(saved === undefined ? {} : { cachedData: saved.code }),
   })
 }
 
 /** Changes nothing in another user's directory: there, a symlink could redirect the write to any file of ours. Throws. */
-export function writeCode(codeFile: string, source: Buffer, code: Buffer): void {
+export function writeCode(codeFile: string, source: WrappedSource, code: Buffer): void {
   if (whyUntrusted([dirname(codeFile)], { isOwn: true }) !== undefined) return
-  const header = { source: crc32(source), code: crc32(code) }
+  const header = { source: source.crc, code: crc32(code) }
   mkdirSync(dirname(codeFile), { recursive: true, mode: 0o700 })
   // All writers share one temporary name: killed writers leave at most one file, and a mixed file fails its checksum.
   writeFileSync(`${codeFile}.tmp`, Buffer.concat([Buffer.from(`${JSON.stringify(header)}\n`), code]), {

@@ -1,8 +1,9 @@
 /** Runs CommonJS modules from V8's compiled code (`saved-code.ts`). */
-import { readFileSync, unlinkSync } from 'node:fs'
+import { unlinkSync } from 'node:fs'
 import { createRequire, Module } from 'node:module'
 import { dirname } from 'node:path'
 import { codeFileFor, readCode, scriptOf, writeCode } from './saved-code.js'
+import { type SourceEncoding, WrappedSource } from './wrapped-source.js'
 
 const SAVED_WITHIN_MS = 10_000
 
@@ -22,8 +23,8 @@ export interface SavedModuleOptions {
    */
   command?: string
   /** The content of the file. */
-  source?: Buffer
-  encoding?: 'latin1' | 'utf8'
+  source?: WrappedSource
+  encoding?: SourceEncoding
   /** Members of `module` beside those of Node. */
   members?: object
   /** Gets a sentence if another user could have written the saved code. */
@@ -31,7 +32,8 @@ export interface SavedModuleOptions {
 }
 
 export function runSaved(file: string, options: SavedModuleOptions = {}): SavedModule {
-  const { command = '', source = readFileSync(file), encoding = 'utf8', members } = options
+  const { command = '', encoding = 'utf8', members } = options
+  const { source = WrappedSource.read(file, encoding) } = options
   const [ownFile, anyFile] = [codeFileFor(file, command), codeFileFor(file)]
   let warn = options.warn ?? (() => undefined)
   const read = (codeFile: string) =>
@@ -46,7 +48,7 @@ export function runSaved(file: string, options: SavedModuleOptions = {}): SavedM
   const usesOwn = command === '' || (own !== undefined && !isMarked) || compiles
   const any = usesOwn ? undefined : read(anyFile)
   const saved = compiles ? undefined : isMarked ? any : (own ?? any)
-  const script = scriptOf(file, source.toString(encoding), saved)
+  const script = scriptOf(file, source, saved)
   const require = createRequire(file)
   const facts = { filename: file, paths: require.resolve.paths('_') ?? [] }
   const module = Object.assign(new Module(file), facts, members) as NodeJS.Module
@@ -73,7 +75,7 @@ export function runSaved(file: string, options: SavedModuleOptions = {}): SavedM
 }
 
 /** No code, in the place of code. Another run may have saved some meanwhile. */
-function mark(codeFile: string, source: Buffer): void {
+function mark(codeFile: string, source: WrappedSource): void {
   if (readCode(codeFile, source, () => undefined) === undefined) writeCode(codeFile, source, Buffer.alloc(0))
 }
 
@@ -110,16 +112,17 @@ function saveDue(exitCode: number): void {
   }
 }
 
-/** In saved code, `import()` fails on Node 20. Only Node's loader removes a `#!` line. */
-const ONLY_BY_NODE = /^#!|\bimport\s*[(/]/
+/** In saved code, `import()` fails on Node 20. */
+const IMPORT = /\bimport\s*[(/]/
 
 /** Like `require` of a CommonJS module. A command that succeeds saves the code of the functions that it ran. */
 export function requireSaved(module: string): unknown {
   const require = createRequire(module)
   const file = require.resolve(module)
   if (file in require.cache) return require(file)
-  const source = readFileSync(file)
-  if (ONLY_BY_NODE.test(source.toString('latin1'))) return require(file)
+  const source = WrappedSource.read(file, 'utf8')
+  // Only Node's loader removes a `#!` line.
+  if (source.startsWith('#!') || IMPORT.test(source.text)) return require(file)
   const [, , command = ''] = process.argv
   const saved = runSaved(file, { command, source })
   saveAtExit(saved)

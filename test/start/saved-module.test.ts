@@ -3,6 +3,7 @@ import { createRequire } from 'node:module'
 import path, { join } from 'node:path'
 import { afterEach, beforeEach, describe, expect, test, vi } from 'vitest'
 import { codeFileFor, readCode } from '../../src/start/saved-code.js'
+import { WrappedSource } from '../../src/start/wrapped-source.js'
 import { tempDirectory } from '../support/temp.js'
 
 describe('a module of a plugin', () => {
@@ -31,8 +32,8 @@ describe('a module of a plugin', () => {
     writeFileSync(file, source)
     return source
   }
-  const sizeOf = (source: string, command?: string): number | undefined =>
-    readCode(codeFileFor(file, command), Buffer.from(source), () => undefined)?.code.length
+  const sizeOf = (command?: string): number | undefined =>
+    readCode(codeFileFor(file, command), WrappedSource.read(file, 'utf8'), () => undefined)?.code.length
 
   test('is loaded once, with what Node gives a module', () => {
     written('exports.path = __filename; exports.sep = require("node:path").sep; this.id = module.filename')
@@ -43,7 +44,7 @@ describe('a module of a plugin', () => {
   })
 
   test('has code for each command, with its own functions only, from its second success on', () => {
-    let source = written('exports.list = () => "list"; exports.send = () => "send, which is longer"')
+    const source = written('exports.list = () => "list"; exports.send = () => "send, which is longer"')
     const runs = (command: string, exitCode = 0) => {
       vi.spyOn(process, 'argv', 'get').mockReturnValue(['node', 'substrat', command])
       vi.spyOn(process, 'umask').mockReturnValue(0o077)
@@ -52,7 +53,7 @@ describe('a module of a plugin', () => {
       const { [path.basename(command)]: act } = requireSaved(file) as Record<string, () => string>
       act?.()
       atExit(exitCode)
-      return [sizeOf(source, 'list'), sizeOf(source, 'send'), sizeOf(source)]
+      return [sizeOf('list'), sizeOf('send'), sizeOf()]
     }
     const none = [undefined, undefined, undefined]
     expect(runs('list', 1)).toEqual(none)
@@ -68,7 +69,7 @@ describe('a module of a plugin', () => {
     expect(own).toEqual([list, expect.any(Number), list])
     expect(own[1]).toBeGreaterThan(0)
     expect(runs('../../send')).toEqual(own)
-    source = written(`${source}; exports.show = () => "show"`)
+    written(`${source}; exports.show = () => "show"`)
     const changed = runs('send')
     expect(changed).toEqual([undefined, expect.any(Number), expect.any(Number)])
     expect(runs('list')).toEqual([0, changed[1], changed[2]])
