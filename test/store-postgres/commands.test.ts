@@ -9,7 +9,7 @@ import { waitFor } from '../support/wait.js'
 const why = whyNoPostgres()
 if (why !== undefined) console.warn(`the tests of a home in PostgreSQL are skipped: ${why}`)
 
-const FOR_A_SEND = ['begin_command', 'take', 'append', 'end_turn']
+const OF_A_TURN = ['take', 'append', 'end_turn']
 const SECRET = 'hunter2-never-shown'
 
 describe.skipIf(why !== undefined)('on a home in PostgreSQL', () => {
@@ -67,8 +67,8 @@ describe.skipIf(why !== undefined)('on a home in PostgreSQL', () => {
       await proxy.close()
       return proxy.calls
     }
-    for (const more of [[], ['--key', 'k1']])
-      expect(await callsOf('send', 'notes', 'hello', ...more)).toEqual(FOR_A_SEND)
+    expect(await callsOf('send', 'notes', 'hello')).toEqual(['begin_with_name', ...OF_A_TURN])
+    expect(await callsOf('send', 'notes', 'hello', '--key', 'k1')).toEqual(['begin_command', ...OF_A_TURN])
     ok(home, 'deliver', '--all')
     for (const args of [['show', 'notes'], ['list'], ['list', '--json'], ['tree']])
       expect(await callsOf(...args), args.join(' ')).toEqual(['begin_command'])

@@ -77,8 +77,11 @@ describe.skipIf(whyNoPostgres() !== undefined)('docs/postgres.md', () => {
       database,
       "alter table substrat.edge add constraint edge_kind_check check (kind in ('wait', 'arrival'))",
     )
-    const refused = run('list')
-    expect([refused.status, refused.stderr]).toEqual([11, expect.stringContaining('substrat store init')])
+    await server.query(database, 'drop function substrat.begin_with_name(text)')
+    for (const argv of [['list'], ['send', 'notes', 'hello']]) {
+      const { status, stderr } = run(...argv)
+      expect([status, stderr]).toEqual([11, expect.stringContaining('substrat store init')])
+    }
     expect(run('store', 'init').stdout).toContain('from schema version 1 to 3')
     expect(run('list').status).toBe(0)
   })

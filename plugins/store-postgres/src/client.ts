@@ -188,8 +188,9 @@ export class Client {
 function firstCall(
   key: string | null,
   { opens, lists }: Wish,
-): [name: 'hello' | 'begin_command', ...values: unknown[]] {
-  return key === null && !lists ? ['hello'] : ['begin_command', key, opens, lists]
+): [name: 'hello' | 'begin_with_name' | 'begin_command', ...values: unknown[]] {
+  if (key === null && !lists) return ['hello']
+  return opens || lists ? ['begin_command', key, opens, lists] : ['begin_with_name', key]
 }
 
 function selection(name: string, values: unknown[]): string {

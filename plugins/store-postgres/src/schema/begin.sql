@@ -20,3 +20,11 @@ language sql stable security definer set search_path = pg_catalog, pg_temp as $$
   select null, null, null, null, null, null, null, null, null, p.id, p.snapshot, p.last_offset, p.tail
   from substrat.peek_agents(null) p where p_lists
 $$;
+
+-- The same for a command that reads no more than a name. On a fresh connection, a third of the time of begin_command.
+create or replace function substrat.begin_with_name(p_key text) returns table (home jsonb, config bytea, named jsonb)
+language sql stable security definer set search_path = pg_catalog, pg_temp as $$
+  select to_jsonb(h) - 'config', h.config, to_jsonb(n)
+  from substrat.hello() h
+  left join lateral substrat.find_name('00000000-0000-0000-0000-000000000000', p_key) n on true
+$$;
