@@ -89,18 +89,20 @@ function hasTaken(codeFile: string): boolean {
   }
 }
 
-const due: SavedModule[] = []
+const loaded: SavedModule[] = []
 
 /**
  * Saves the code when the process ends. It has only functions that have run, so each command saves its own, at its first success and
- * once a day.
+ * once a day. If the code of one module is saved, that of all is: a provider's first turn also needs functions of the bundle that no
+ * turn before has needed.
  */
 export function saveAtExit(saved: SavedModule): void {
-  if (saved.isDue && due.push(saved) === 1) process.once('exit', saveDue)
+  if (loaded.push(saved) === 1) process.once('exit', saveLoaded)
 }
 
-function saveDue(exitCode: number): void {
-  const modules = due.splice(0)
+function saveLoaded(exitCode: number): void {
+  const modules = loaded.splice(0)
+  if (!modules.some(({ isDue }) => isDue)) return
   if (exitCode !== 0 || process.argv.includes('--help') || process.argv.includes('-h')) return
   // During a long run V8 discards the code of functions that ran at the start.
   if (performance.now() > SAVED_WITHIN_MS) return

@@ -76,6 +76,27 @@ describe('a module of a plugin', () => {
     expect(readdirSync(cache).every((name) => name.startsWith(process.version))).toBe(true)
   })
 
+  test('has the functions that the first run of another module needs', () => {
+    vi.spyOn(process, 'argv', 'get').mockReturnValue(['node', 'substrat', 'send'])
+    vi.spyOn(process, 'umask').mockReturnValue(0o077)
+    written('exports.first = () => "first"; exports.second = () => "second, which is longer"')
+    const provider = join(tempDirectory(), 'provider.cjs')
+    writeFileSync(provider, 'exports.turn = 1')
+    const runs = (word: 'first' | 'second', isWithProvider: boolean) => {
+      for (const each of [file, provider]) delete createRequire(file).cache[each]
+      const { [word]: act } = requireSaved(file) as Record<string, () => string>
+      if (isWithProvider) requireSaved(provider)
+      act?.()
+      atExit(0)
+      return sizeOf('send') ?? 0
+    }
+    const first = runs('first', false)
+    expect(runs('second', false)).toBe(first)
+    const second = runs('second', true)
+    expect(second).toBeGreaterThan(first)
+    expect(runs('first', true)).toBe(second)
+  })
+
   test('leaves no code that is two months old', () => {
     const old = join(cache, 'v20.0.0-x64-0.code')
     writeFileSync(old, '')
