@@ -6,6 +6,8 @@ import { parseIntoClientConfig } from 'pg-connection-string'
 import { parserOf } from './values.js'
 
 const CONNECT_MS_MAX = 10_000
+/** A server before PostgreSQL 18 takes only the first one. If the client began with another one, it would ask the client to begin again. */
+const CURVES = 'prime256v1:X25519:secp384r1:secp521r1:X448'
 
 /** The URL has no password. Without one, pg looks into the file that PGPASSFILE names, or ~/.pgpass. */
 export function newClient(url: string, password: string | undefined): Client {
@@ -34,7 +36,7 @@ function socketFor(ssl: ClientConfig['ssl']): Socket {
 
 function prepareTls(ssl: ConnectionOptions): void {
   try {
-    ssl.secureContext = createSecureContext(ssl)
+    ssl.secureContext = createSecureContext({ ecdhCurve: CURVES, ...ssl })
   } catch {
     // pg makes it again, and reports the error.
   }
