@@ -10,6 +10,7 @@ import { isThere } from '../files/user-files.js'
 import type { PluginFacts } from '../provider/registry.js'
 import { type Commands, startOwn, withoutPlugins } from '../start/own-command.js'
 import { OwnConfig } from '../start/own-config.js'
+import { keepLoader } from '../start/plugin-modules.js'
 import type { Starter } from '../start/starter.js'
 import { keepThread } from '../start/threads.js'
 import { connectEarly } from './home-address.js'
@@ -23,6 +24,7 @@ const pjson = packageJson as unknown as Interfaces.PJSON
 export async function start(root: string, commands: Commands, starter: Starter): Promise<void> {
   const argv = process.argv.slice(2)
   keepThread(starter.thread)
+  keepLoader(starter.requireSaved)
   guardStdio()
   // Run only compiled code. By default, oclif looks for a TypeScript compiler if NODE_ENV is test or development, and
   // warns at every start while an ESM plugin is linked.

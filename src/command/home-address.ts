@@ -9,7 +9,7 @@ import { SubstratError } from '../errors.js'
 import { isPlainObject } from '../format.js'
 import { describeFailure } from '../provider/failure.js'
 import type { PluginFacts } from '../provider/registry.js'
-import { requireSaved } from '../start/saved-module.js'
+import { loadModule } from '../start/plugin-modules.js'
 import { openUrlsWith, prepareHome, type StorePlugin, schemeOf } from '../storage/open.js'
 
 /** `plugins` is called only for a URL. */
@@ -124,7 +124,7 @@ function loadStore(scheme: string, plugins: () => Iterable<PluginFacts>): StoreP
 
 function loadFrom(plugin: PluginFacts, module: string): StorePlugin {
   try {
-    return (module.endsWith('.cjs') ? requireSaved(module) : createRequire(module)(module)) as StorePlugin
+    return (module.endsWith('.cjs') ? loadModule(module) : createRequire(module)(module)) as StorePlugin
   } catch (error) {
     throw new SubstratError(
       'HOME_UNUSABLE',

@@ -5,7 +5,7 @@
  * This module imports none of them. It searches each parent directory for a package, as Node does: in a sticky directory such
  * as /tmp, another user could create a package of that name.
  */
-import { dirname, isAbsolute, join } from 'node:path'
+import { dirname, isAbsolute, join, resolve } from 'node:path'
 import { isLink, isPlainFile, isThere, readUserFile } from '../files/user-files.js'
 import type { PluginFacts } from '../provider/registry.js'
 
@@ -26,8 +26,10 @@ export function readPlugins(listPath: string): UserPlugins {
   const found = new Map<unknown, PluginFacts | undefined>()
   const listed: unknown[] = Array.isArray(plugins) ? plugins : []
   for (const plugin of listed) {
-    const { name, root, type } = fieldsOf(plugin)
-    const isLinked = type === 'link' && typeof root === 'string' && isAbsolute(root)
+    const { name, root: given, type } = fieldsOf(plugin)
+    const isLinked = type === 'link' && typeof given === 'string' && isAbsolute(given)
+    // In one form, because a symlink before `..` or a slash would lead elsewhere.
+    const root = isLinked ? resolve(given) : ''
     if (typeof name === 'string') search.addPackages(name, isLinked ? root : dirname(listPath))
     if (isLinked) search.addPackage(root)
     const at = isLinked ? root : installedAt(type, name, listPath)

@@ -10,7 +10,7 @@ import { SubstratError } from '../errors.js'
 import { CHANNEL, isPlainObject } from '../format.js'
 import type { PluginManifest } from '../schema/config.js'
 import { PLUGIN_PREDICATES } from '../schema/generated/plugin-predicates.js'
-import { requireSaved } from '../start/saved-module.js'
+import { loadModule } from '../start/plugin-modules.js'
 import type { Provider, ProviderSettings } from './contract.js'
 import { describeFailure } from './failure.js'
 import type { OfficialProvider } from './official.js'
@@ -184,7 +184,7 @@ function providersOf(plugin: PluginFacts): ProviderEntry[] {
     const module = join(plugin.root, file as string)
     const load = async (): Promise<Provider> =>
       module.endsWith('.cjs')
-        ? (requireSaved(module) as Provider)
+        ? (loadModule(module) as Provider)
         : ((await import(pathToFileURL(module).href)) as { default: Provider }).default
     return [{ name, plugin: plugin.name, version: plugin.version, load }]
   })

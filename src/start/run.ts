@@ -5,6 +5,7 @@ import { join } from 'node:path'
 import { loadBundle } from './code-cache.js'
 import { keepHangup } from './hangup.js'
 import { refuseInspector } from './inspector.js'
+import { requireSaved } from './saved-module.js'
 import { bootThread } from './thread.js'
 import { whyUntrusted } from './trust.js'
 
@@ -24,5 +25,5 @@ export function run(root: string): void {
   // By now, a signal that came before the listener of bin/run.js has taken effect.
   refuseInspector()
   const untrusted = (files: string[]) => whyUntrusted(files.filter((file) => existsSync(file)))
-  bundle.main(root, { whyUntrusted: untrusted, thread })
+  bundle.main(root, { whyUntrusted: untrusted, requireSaved, thread })
 }

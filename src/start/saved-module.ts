@@ -49,6 +49,7 @@ export function runSaved(file: string, options: SavedModuleOptions = {}): SavedM
   const any = usesOwn ? undefined : read(anyFile)
   const saved = compiles ? undefined : isMarked ? any : (own ?? any)
   const script = scriptOf(file, source, saved)
+  source.releaseMemory()
   const require = createRequire(file)
   const facts = { filename: file, paths: require.resolve.paths('_') ?? [] }
   const module = Object.assign(new Module(file), facts, members) as NodeJS.Module
@@ -106,12 +107,15 @@ function saveLoaded(exitCode: number): void {
   if (exitCode !== 0 || process.argv.includes('--help') || process.argv.includes('-h')) return
   // During a long run V8 discards the code of functions that ran at the start.
   if (performance.now() > SAVED_WITHIN_MS) return
+  process.umask(0o077)
+  for (const { save } of modules.sort((one, other) => Number(other.isDue) - Number(one.isDue))) trySave(save)
+}
+
+/** If it fails, the next process tries again. */
+function trySave(save: () => void): void {
   try {
-    process.umask(0o077)
-    for (const { save } of modules) save()
-  } catch {
-    // The next process tries again.
-  }
+    save()
+  } catch {}
 }
 
 /** In saved code, `import()` fails on Node 20. */

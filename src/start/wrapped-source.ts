@@ -2,7 +2,7 @@
  * The source of a CommonJS module within the function that Node makes of it. The wrapping is part of the bytes that are read, and the
  * memory of the bytes serves again for the compiled code: a new megabyte takes the kernel longer than its content takes to copy.
  */
-import { closeSync, fstatSync, openSync, readSync } from 'node:fs'
+import { closeSync, fstatSync, openSync, readFileSync, readSync } from 'node:fs'
 import { crc32 } from './crc32.js'
 
 const HEAD = '(function (exports, require, module, __filename, __dirname) {'
@@ -17,7 +17,7 @@ export class WrappedSource {
     readonly text: string,
     /** The checksum of the file. */
     readonly crc: number,
-    private readonly memory: Buffer,
+    private memory: Buffer,
   ) {}
 
   /** Throws a system error. */
@@ -38,6 +38,11 @@ export class WrappedSource {
     return this.text.startsWith(text, HEAD.length)
   }
 
+  /** To be called once the code is restored. */
+  releaseMemory(): void {
+    this.memory = Buffer.alloc(0)
+  }
+
   /** The content of another file, until the next call. Throws a system error. */
   readInItsMemory(file: string): Buffer {
     return readFile(file, (size) => (size <= this.memory.length ? this.memory : Buffer.allocUnsafeSlow(size)))
@@ -49,6 +54,8 @@ function readFile(file: string, memoryFor: (size: number) => Buffer, from = 0): 
   const fd = openSync(file, 'r')
   try {
     const { size } = fstatSync(fd)
+    // A pipe does not say its size.
+    if (size === 0) return copied(readFileSync(fd), memoryFor, from)
     const memory = memoryFor(size)
     let end = from
     while (end < from + size) {
@@ -60,4 +67,9 @@ function readFile(file: string, memoryFor: (size: number) => Buffer, from = 0): 
   } finally {
     closeSync(fd)
   }
+}
+
+function copied(content: Buffer, memoryFor: (size: number) => Buffer, from: number): Buffer {
+  const memory = memoryFor(content.length)
+  return memory.subarray(0, from + content.copy(memory, from))
 }

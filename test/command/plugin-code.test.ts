@@ -51,6 +51,15 @@ describe('readPlugins', () => {
     ])
   })
 
+  test('the directory of a linked package is the same in each form', () => {
+    const directory = write('one')
+    write('other/one')
+    symlinkSync(path.join(root, 'other/one'), path.join(root, 'link'))
+    const found = readPlugins(list(linked(directory)))
+    for (const form of [`${directory}/`, `${directory}//.`, `${root}/link/../one`])
+      expect(readPlugins(list(linked(form)))).toEqual(found)
+  })
+
   test('its code includes the modules of all providers', () => {
     const { code } = readPlugins(list(linked(write('one'))))
     expect(code).toContain(path.join(root, 'one/dist/shout.cjs'))

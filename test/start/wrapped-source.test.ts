@@ -31,6 +31,10 @@ describe('the source of a module', () => {
       writeFileSync(other, content)
       expect(source.readInItsMemory(other).toString()).toBe(content)
     }
+    // The kernel says no size.
+    expect(source.readInItsMemory('/proc/self/comm').length).toBeGreaterThan(1)
+    source.releaseMemory()
+    expect(source.readInItsMemory(other).toString()).toBe('short again')
     expect(source.text).toBe(text)
     expect(() => source.readInItsMemory(join(other, 'missing'))).toThrow('ENOTDIR')
   })

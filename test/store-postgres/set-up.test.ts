@@ -59,6 +59,18 @@ describe.skipIf(whyNoPostgres() !== undefined)('docs/postgres.md', () => {
     expect(as('agents', 'spawn', '--provider', 'scripted')).toBe(0)
   })
 
+  test('says that another role may run store init again for the owner of the schema', async () => {
+    await server.query('postgres', 'create role owner login')
+    await server.query('postgres', 'create database owned owner owner')
+    const as = (role: string, ...argv: string[]) =>
+      spawnSync(process.execPath, [RUN, ...argv], {
+        env: { ...server.environment('owned'), SUBSTRAT_HOME: server.url('owned', role) },
+        encoding: 'utf8',
+      })
+    for (const role of ['owner', 'postgres']) expect(as(role, 'store', 'init').stderr).toBe('')
+    expect(as('owner', 'list').stderr).toBe('')
+  })
+
   test('says that a home with an older schema is refused until store init has migrated it', async () => {
     const database = await server.newHome()
     const run = (...argv: string[]) =>

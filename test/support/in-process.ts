@@ -84,7 +84,8 @@ export class Program {
     const { own, bundle } = this.#load(world)
     const exited = new Promise<number>((resolve) => own.once('exit', resolve))
     // The command ends by an exit, which throws here.
-    bundle.main(this.#root, { whyUntrusted: () => undefined, thread: undefined }).catch((error: unknown) => {
+    const starter = { whyUntrusted: () => undefined, requireSaved: undefined, thread: undefined }
+    bundle.main(this.#root, starter).catch((error: unknown) => {
       if (error === EXIT) return
       own.stderr.write(String(Object(error).stack))
       own.emit('exit', 70)

@@ -6,8 +6,13 @@ import { parseIntoClientConfig } from 'pg-connection-string'
 import { parserOf } from './values.js'
 
 const CONNECT_MS_MAX = 10_000
-/** A server before PostgreSQL 18 takes only the first one. If the client began with another one, it would ask the client to begin again. */
-const CURVES = 'prime256v1:X25519:secp384r1:secp521r1:X448'
+/**
+ * A server before PostgreSQL 18 takes only the first group, and asks a client that begins with another one to begin again. The others
+ * are the defaults of OpenSSL, which has a name for them since 3.5.
+ */
+const GROUPS = isSince(process.versions.openssl, 3, 5)
+  ? 'prime256v1:DEFAULT'
+  : 'prime256v1:X25519:secp384r1:secp521r1:X448:ffdhe2048:ffdhe3072'
 
 /** The URL has no password. Without one, pg looks into the file that PGPASSFILE names, or ~/.pgpass. */
 export function newClient(url: string, password: string | undefined): Client {
@@ -36,8 +41,13 @@ function socketFor(ssl: ClientConfig['ssl']): Socket {
 
 function prepareTls(ssl: ConnectionOptions): void {
   try {
-    ssl.secureContext = createSecureContext({ ecdhCurve: CURVES, ...ssl })
+    ssl.secureContext = createSecureContext({ ecdhCurve: GROUPS, ...ssl })
   } catch {
     // pg makes it again, and reports the error.
   }
+}
+
+function isSince(version: string, major: number, minor: number): boolean {
+  const [ownMajor = 0, ownMinor = 0] = version.split('.').map((part) => Number.parseInt(part, 10))
+  return ownMajor > major || (ownMajor === major && ownMinor >= minor)
 }

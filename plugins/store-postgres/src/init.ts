@@ -18,14 +18,17 @@ const MIGRATIONS = [tables, tables2, tables3]
 /** Two commands at once would both create the schema. */
 const LOCK = 7_305_804_402
 
-/** New functions are for the same roles as the old ones. */
+/** New functions are for the same roles as the old ones, also for the owner of the schema if another role replaces them. */
 const GRANT_AGAIN = `do $$
 declare
   v_role text;
 begin
   for v_role in
-    select distinct r.rolname from pg_namespace n, aclexplode(n.nspacl) a join pg_roles r on r.oid = a.grantee
-    where n.nspname = 'substrat' and a.privilege_type = 'USAGE' and a.grantee <> n.nspowner
+    select distinct r.rolname
+    from pg_namespace n
+      left join lateral aclexplode(n.nspacl) a on a.privilege_type = 'USAGE'
+      join pg_roles r on r.oid in (a.grantee, n.nspowner)
+    where n.nspname = 'substrat'
   loop
     execute format('grant execute on all functions in schema substrat to %I', v_role);
   end loop;
