@@ -107,14 +107,14 @@ function saveLoaded(exitCode: number): void {
   if (exitCode !== 0 || process.argv.includes('--help') || process.argv.includes('-h')) return
   // During a long run V8 discards the code of functions that ran at the start.
   if (performance.now() > SAVED_WITHIN_MS) return
-  process.umask(0o077)
-  for (const { save } of modules.sort((one, other) => Number(other.isDue) - Number(one.isDue))) trySave(save)
+  const saves = modules.sort((one, other) => Number(other.isDue) - Number(one.isDue)).map(({ save }) => save)
+  for (const step of [() => process.umask(0o077), ...saves]) attempt(step)
 }
 
 /** If it fails, the next process tries again. */
-function trySave(save: () => void): void {
+function attempt(step: () => void): void {
   try {
-    save()
+    step()
   } catch {}
 }
 
