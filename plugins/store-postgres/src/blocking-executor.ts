@@ -88,10 +88,7 @@ export class BlockingExecutor implements Executor {
     if (this.connection?.isUsable() === false) this.close()
     const wait = this.waiting(slot)
     this.connection ??= BlockingConnection.open(path, startup, wait)
-    if (this.hasConnected || this.wasCut || mayNeedPassword) {
-      this.connection.awaitReady(wait)
-      this.hasConnected = true
-    }
+    if (this.hasConnected || this.wasCut || mayNeedPassword) this.awaitReady(this.connection, wait)
     this.connection.send(text, values, wait)
   }
 
@@ -100,9 +97,13 @@ export class BlockingExecutor implements Executor {
     if (!sent.wasSent) throw sent.why
     if (connection === undefined) throw new Error('the connection is closed')
     const wait = this.waiting(slot)
+    this.awaitReady(connection, wait)
+    return connection.rows(wait)
+  }
+
+  private awaitReady(connection: BlockingConnection, wait: Wait): void {
     connection.awaitReady(wait)
     this.hasConnected = true
-    return connection.rows(wait)
   }
 
   /** A server may never answer. After the end of the lease, which a renewal moves, no answer is awaited. */
