@@ -5,6 +5,7 @@ import begin from './schema/begin.sql'
 import followers from './schema/followers.sql'
 import home from './schema/home.sql'
 import leases from './schema/leases.sql'
+import logs from './schema/logs.sql'
 import mail from './schema/mail.sql'
 import migration from './schema/migration.sql'
 import rights from './schema/rights.sql'
@@ -61,7 +62,7 @@ export async function makeSchema(client: Client, format: number): Promise<Made> 
       return { newer: before }
     }
     for (const migration of MIGRATIONS.slice(before)) await client.query(migration)
-    for (const functions of [migration, followers, leases, rights, mail, home, begin, audit])
+    for (const functions of [migration, followers, logs, leases, rights, mail, home, begin, audit])
       await client.query(functions)
     await client.query('revoke execute on all functions in schema substrat from public')
     await client.query(GRANT_AGAIN)
