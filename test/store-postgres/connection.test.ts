@@ -1,7 +1,10 @@
 /** Connections of pg to a server on a port. */
-import { type AddressInfo, createServer, connect as openTcp } from 'node:net'
+import { once } from 'node:events'
+import { type AddressInfo, createServer, connect as openTcp, type Server } from 'node:net'
+import { TLSSocket } from 'node:tls'
 import { expect, onTestFinished, test } from 'vitest'
 import { newClient } from '../../plugins/store-postgres/src/connection.js'
+import { type Certificate, certificate } from '../support/model-server/certificate.js'
 import { Postgres, whyNoPostgres } from '../support/postgres.js'
 
 const CHANGE_CIPHER_SPEC = 20
@@ -37,3 +40,39 @@ test.skipIf(whyNoPostgres() !== undefined)(
     expect(hellos).toBe(1)
   },
 )
+
+/** Those that OpenSSL offers by itself. It has the last one since 3.5. */
+const HYBRID = Number.parseFloat(process.versions.openssl) < 3.5 ? [] : ['X25519MLKEM768']
+const GROUPS = ['prime256v1', 'X25519', 'secp384r1', 'secp521r1', 'X448', 'ffdhe2048', 'ffdhe3072', ...HYBRID]
+const servers = GROUPS.flatMap((group) => (certificate === undefined ? [] : [{ group, certificate }]))
+
+test.each(servers)('a server that takes only the group $group is reached', async ({ group, certificate }) => {
+  const server = serverTaking(group, certificate)
+  await new Promise<void>((resolve) => server.listen(0, '127.0.0.1', resolve))
+  onTestFinished(() => void server.close())
+  const { port } = server.address() as AddressInfo
+  const pg = newClient(
+    `postgres://me@127.0.0.1:${port}/home?sslmode=verify-full&sslrootcert=${certificate.file}`,
+    '',
+  )
+  const connected = pg.connect().catch((error: Error) => error.message)
+  const [[answer]] = await Promise.all([once(server, 'answered'), connected])
+  expect(answer).toBe('TLSv1.3')
+})
+
+/** Agrees to TLS, as PostgreSQL does, and hangs up after the handshake. */
+function serverTaking(group: string, { key, cert }: Certificate): Server {
+  const server = createServer((client) => {
+    client.on('error', () => undefined)
+    client.once('data', () => {
+      client.write('S')
+      const tls = new TLSSocket(client, { isServer: true, key, cert, ecdhCurve: group })
+      tls.on('error', ({ message }) => server.emit('answered', message))
+      tls.once('data', () => {
+        server.emit('answered', tls.getProtocol())
+        tls.destroy()
+      })
+    })
+  })
+  return server
+}
