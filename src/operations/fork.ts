@@ -9,7 +9,7 @@ import { viewTurn } from '../dispatch/view.js'
 import { finishAfter } from '../dispatch/visit.js'
 import { SubstratError } from '../errors.js'
 import type { TurnResult } from '../schema/output.js'
-import { recordAt, recordsFrom, withAgent } from '../session/load.js'
+import { recordAt, recordsOfKinds, withAgent } from '../session/load.js'
 import { readText } from '../session/read.js'
 import type { NewRecord } from '../session/records.js'
 import { randomUuid } from '../start/random.js'
@@ -86,8 +86,8 @@ function copyMessages(
     const session: Readable = {
       state,
       recordAt: (at) => recordAt(log, at),
-      *records(from) {
-        for (const { record } of recordsFrom(log, from, state.log_bytes)) yield record
+      *recordsOfKinds(from, kinds) {
+        for (const { record } of recordsOfKinds(log, from, state.log_bytes, kinds)) yield record
       },
       text: (content) => readText(store, agentId, content),
     }

@@ -51,7 +51,7 @@ function outboundRecords(store: Store, { id, log_bytes }: State) {
   if (log === undefined) return { queued, failed, dropped }
   try {
     const kinds = ['outbound.queued', 'outbound.failed', 'outbound.dropped'] as const
-    for (const { record } of recordsOfKinds(log, { seq: 1, offset: 0 }, log_bytes, [...kinds])) {
+    for (const { record } of recordsOfKinds(log, { seq: 1, offset: 0 }, log_bytes, kinds)) {
       if (record.kind === 'outbound.queued') queued.set(record.outbound_id, record)
       else if (record.kind === 'outbound.failed') failed.set(record.outbound_id, record)
       else if (record.kind === 'outbound.dropped') dropped.set(record.outbound_id, record)

@@ -11,7 +11,14 @@ import type {
   Unframed,
 } from '../storage/store.js'
 import { fold } from './fold/fold.js'
-import { kindInWords, kindIsKnown, reservedIn, type SessionRecord, wrongShape } from './records.js'
+import {
+  kindInWords,
+  kindIsKnown,
+  type RecordKind,
+  reservedIn,
+  type SessionRecord,
+  wrongShape,
+} from './records.js'
 import { decodeSnapshot } from './snapshot.js'
 import type { Location, State } from './state.js'
 
@@ -170,16 +177,16 @@ export function* recordsFrom(
 }
 
 /** The records of some kinds in `[from, to)`. The caller knows that this range is synced. */
-export function* recordsOfKinds(
+export function* recordsOfKinds<K extends RecordKind>(
   log: LogReader,
   from: Pick<Location, 'seq' | 'offset'>,
   to: number,
-  kinds: SessionRecord['kind'][],
-): Generator<{ record: SessionRecord; offset: number }> {
+  kinds: readonly K[],
+): Generator<{ record: SessionRecord<K>; offset: number }> {
   const scan = log.recordsOfKinds(from, to, kinds)
   let step = scan.next()
   for (; step.done !== true; step = scan.next())
-    yield { record: checkRecord(step.value, log), offset: step.value.offset }
+    yield { record: checkRecord(step.value, log) as SessionRecord<K>, offset: step.value.offset }
   if (step.value !== undefined) throw corruptError(log, step.value)
 }
 

@@ -22,10 +22,10 @@ import type {
 import { type EncodedBatch, encodeBatch } from './batch.js'
 import { busyError } from './busy.js'
 import { isKeyIndexDue, rebuildKeyIndex, writeKeyIndex } from './key-index.js'
-import { load, recordAt, recordsFrom, withUsage } from './load.js'
+import { load, recordAt, recordsFrom, recordsOfKinds, withUsage } from './load.js'
 import { type OutboundRules, withOutbound } from './outbound.js'
 import { readText } from './read.js'
-import type { NewRecord, SessionRecord } from './records.js'
+import type { NewRecord, RecordKind, SessionRecord } from './records.js'
 import { snapshotOf } from './snapshot.js'
 import type { Location, State } from './state.js'
 
@@ -236,6 +236,15 @@ export class Session {
 
   recordAt(at: Location): SessionRecord {
     return recordAt(this.lease.log, at)
+  }
+
+  /** The records of some kinds from that place on, in order. */
+  *recordsOfKinds<K extends RecordKind>(
+    from: Pick<Location, 'seq' | 'offset'>,
+    kinds: readonly K[],
+  ): Generator<SessionRecord<K>> {
+    const { log } = this.lease
+    for (const { record } of recordsOfKinds(log, from, log.size(), kinds)) yield record
   }
 
   /** The records of `[from, to)`, in order. */

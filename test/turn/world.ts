@@ -6,7 +6,7 @@ import { interruptedRecords, restRecords, settlement } from '../../src/recovery/
 import { type Row, rowOf } from '../../src/recovery/table.js'
 import type { Ask, CallRecord, ModelUsage, Usage, Used } from '../../src/schema/types.js'
 import type { Decision } from '../../src/schema/words.js'
-import type { NewRecord, SessionRecord } from '../../src/session/records.js'
+import type { NewRecord, RecordKind, SessionRecord } from '../../src/session/records.js'
 import type { Call, Run, State } from '../../src/session/state.js'
 import { isDue, isInterrupted, waitIsGood } from '../../src/session/status.js'
 import { conversation, exchanges, type Readable } from '../../src/turn/prompt/history.js'
@@ -501,10 +501,14 @@ export class World {
   }
 
   private get session(): Readable {
+    const { log } = this
     return {
       state: this.state,
       recordAt: ({ seq }) => this.log[seq - 1] as SessionRecord,
-      records: ({ seq }) => this.log.slice(seq - 1).values() as Generator<SessionRecord>,
+      *recordsOfKinds<K extends RecordKind>({ seq }: { seq: number }, kinds: readonly K[]) {
+        for (const record of log.slice(seq - 1))
+          if ((kinds as readonly RecordKind[]).includes(record.kind)) yield record as SessionRecord<K>
+      },
       text: (content) => content as string,
     }
   }

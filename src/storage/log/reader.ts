@@ -30,7 +30,7 @@ export abstract class LogReader implements LogBytes {
   recordsOfKinds(
     from: ScanStart,
     to: number,
-    kinds: string[],
+    kinds: readonly string[],
   ): Generator<LoggedRecord, LogDamage | undefined> {
     return scanForKinds(this, from, to, kinds)
   }

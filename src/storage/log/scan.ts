@@ -113,20 +113,34 @@ export function* scanForKinds(
   reader: LogBytes,
   from: ScanStart,
   to: number,
-  kinds: string[],
+  kinds: readonly string[],
 ): Generator<LoggedRecord, LogDamage | undefined> {
-  const marks = kinds.map((kind) => Buffer.from(`"kind":"${kind}"`))
   let { seq } = from
   for (const { bytes, offset, end, complete } of linesOf(reader, from.offset, to)) {
-    const why = complete ? damageOf(bytes, recordHead(seq)) : 'its line has no end'
+    const head = recordHead(seq)
+    const why = complete ? damageOf(bytes, head) : 'its line has no end'
     if (why !== undefined) return { kind: 'corrupt', offset, seq, reason: why }
-    if (marks.some((mark) => bytes.includes(mark))) {
+    const kind = kindAfter(bytes, head)
+    if (kind === undefined || kinds.includes(kind)) {
       const { object } = unframe(bytes) as { object: JsonObject }
       if (kinds.includes(object.kind as string)) yield { record: object, seq, offset, end }
     }
     seq += 1
   }
   return undefined
+}
+
+const TIMESTAMP_BYTES = '"ts":"2026-01-01T00:00:00.000Z",'.length
+const KIND = '"kind":"'
+/** More than the longest kind. */
+const KIND_BYTES_MAX = 64
+
+/** The kind of a record whose line has it after the seq and the time, as in every line that substrat writes. */
+function kindAfter(line: Buffer, head: string): string | undefined {
+  const from = head.length + TIMESTAMP_BYTES
+  const text = line.toString('latin1', from, from + KIND_BYTES_MAX)
+  const end = text.indexOf('"', KIND.length)
+  return text.startsWith(KIND) && end !== -1 ? text.slice(KIND.length, end) : undefined
 }
 
 /** Records before `to` whose lines contain that text. Checks no other line: the log before `to` must be whole. */

@@ -16,7 +16,7 @@ import type { State } from '../../session/state.js'
 import { toolCall } from './calls.js'
 
 /** The part of a session that a conversation is read from. */
-export type Readable = Pick<Session, 'state' | 'recordAt' | 'records' | 'text'>
+export type Readable = Pick<Session, 'state' | 'recordAt' | 'recordsOfKinds' | 'text'>
 
 /** Messages that belong together: a message of the user, a response with its results, or a fork's copied conversation. */
 export interface Exchange {
@@ -41,7 +41,7 @@ export function exchanges(session: Readable): Exchange[] {
     found.push({ messages: [{ role: 'user', content }], seq: compaction.seq, isPrompt: false })
   }
   const gathering = new Gathering(found)
-  for (const record of session.records({ seq: context_seq, offset: context_offset }))
+  for (const record of session.recordsOfKinds({ seq: context_seq, offset: context_offset }, KINDS))
     gathering.add(record, session)
   return gathering.close()
 }
@@ -63,6 +63,20 @@ export function compactionOf(session: Readable): SessionRecord<'context.compacte
   return record?.kind === 'context.compacted' ? record : undefined
 }
 
+/** Half of a turn's records. The others are not parsed. */
+const KINDS = [
+  'run.started',
+  'run.failed',
+  'mail.delivered',
+  'session.seeded',
+  'message.user',
+  'message.notice',
+  'message.agent',
+  'model.responded',
+  'tool.edited',
+  'tool.finished',
+] as const
+
 /** Collects records into exchanges, in the order that models require. */
 class Gathering {
   private response: { exchange: Exchange; calls: ToolCall[]; results: Map<string, ModelMessage> } | undefined
@@ -79,7 +93,7 @@ class Gathering {
     this.turn = { run_id: '', at: found.length }
   }
 
-  add(record: SessionRecord, session: Readable): void {
+  add(record: SessionRecord<(typeof KINDS)[number]>, session: Readable): void {
     switch (record.kind) {
       case 'run.started':
         this.begin(record)

@@ -1,7 +1,7 @@
 import fc from 'fast-check'
 import { describe, expect, test } from 'vitest'
 import { frame } from '../../../src/storage/log/frame.js'
-import { type LogBytes, recordsFromEnd, scanLog } from '../../../src/storage/log/scan.js'
+import { type LogBytes, recordsFromEnd, scanForKinds, scanLog } from '../../../src/storage/log/scan.js'
 
 function readerOf(bytes: Buffer): LogBytes {
   return { size: () => bytes.length, read: (from, to) => bytes.subarray(from, to) }
@@ -52,4 +52,26 @@ test('a scan that refuses damage reads nothing after it', () => {
   }
   expect(endsOf(true)).toEqual({ damage: 'torn', readTo: 1024 * 1024 })
   expect(endsOf(false)).toEqual({ damage: 'torn', readTo: bytes.length })
+})
+
+test('records of some kinds are found wherever their line has the kind', () => {
+  const kinds = ['run.started', 'message.user']
+  const ts = '2026-01-01T00:00:00.000Z'
+  const kind = fc.constantFrom(...kinds, 'run.completed', 'x'.repeat(100), 'run.started"', '')
+  const rest = fc.record({ kind, content: fc.constantFrom('"kind":"run.started"', '', 'é"') })
+  const fields = fc.oneof(
+    rest.map((each) => ({ ts, ...each })),
+    rest.map((each) => ({ ...each, ts })),
+    rest.map((each) => ({ ts: 'soon', ...each })),
+    rest.map(({ content }) => ({ ts, content })),
+  )
+  fc.assert(
+    fc.property(fc.array(fields), (all) => {
+      const records = all.map((each, index) => ({ seq: index + 1, ...each }))
+      const bytes = Buffer.concat(records.map(frame))
+      const found = [...scanForKinds(readerOf(bytes), { offset: 0, seq: 1 }, bytes.length, kinds)]
+      const wanted = records.filter((record) => 'kind' in record && kinds.includes(record.kind))
+      expect(found.map(({ seq }) => seq)).toEqual(wanted.map(({ seq }) => seq))
+    }),
+  )
 })
