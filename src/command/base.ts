@@ -63,6 +63,7 @@ export abstract class BaseCommand extends PrintingCommand {
 
   private reporter: ConsoleReporter | undefined
   private shutdown: Shutdown | undefined
+  private knownHome: string | undefined
   private knownSettings: Settings | undefined
   private openContext: Context | undefined
 
@@ -73,7 +74,8 @@ export abstract class BaseCommand extends PrintingCommand {
 
   /** Absolute path of the home, or its URL without a password. */
   protected get homeRoot(): string {
-    return homeAddress(() => this.pluginFacts)
+    this.knownHome ??= homeAddress(() => this.pluginFacts)
+    return this.knownHome
   }
 
   protected get pluginFacts(): Iterable<PluginFacts> {

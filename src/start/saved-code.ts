@@ -28,13 +28,13 @@ const REMOVED_AFTER_MS = 60 * RENEWED_AFTER_MS
  * The file name depends on V8's flags: V8 rejects code compiled under other flags. `command`: the one whose functions the code has;
  * empty for a command without code of its own.
  */
-export function codeFileFor(file: string, command = ''): string {
+export function codeFileFor(file: string, command = '', directory = cacheDir()): string {
   const made = crc32(JSON.stringify([file, command, process.execArgv, process.env.NODE_OPTIONS])).toString(16)
-  return join(cacheDir(), `${process.version}-${process.arch}-${made}.code`)
+  return `${directory}/${process.version}-${process.arch}-${made}.code`
 }
 
 /** oclif's cache directory, computed before oclif is loaded. */
-function cacheDir(): string {
+export function cacheDir(): string {
   const { SUBSTRAT_CACHE_DIR, XDG_CACHE_HOME } = process.env
   const home = join(homedir(), process.platform === 'darwin' ? 'Library/Caches' : '.cache')
   return SUBSTRAT_CACHE_DIR || join(XDG_CACHE_HOME || home, 'substrat')
@@ -88,7 +88,7 @@ export function writeCode(codeFile: string, source: WrappedSource, code: Buffer)
 
 function removeOld(directory: string): void {
   for (const name of readdirSync(directory)) {
-    const file = join(directory, name)
+    const file = `${directory}/${name}`
     if (name.endsWith('.code') && Date.now() - lstatSync(file).mtimeMs > REMOVED_AFTER_MS)
       rmSync(file, { force: true })
   }

@@ -2,7 +2,7 @@
 import { unlinkSync } from 'node:fs'
 import { createRequire, Module } from 'node:module'
 import { dirname } from 'node:path'
-import { codeFileFor, readCode, scriptOf, writeCode } from './saved-code.js'
+import { cacheDir, codeFileFor, readCode, scriptOf, writeCode } from './saved-code.js'
 import { type SourceEncoding, WrappedSource } from './wrapped-source.js'
 
 const SAVED_WITHIN_MS = 10_000
@@ -34,7 +34,8 @@ export interface SavedModuleOptions {
 export function runSaved(file: string, options: SavedModuleOptions = {}): SavedModule {
   const { command = '', encoding = 'utf8', members } = options
   const { source = WrappedSource.read(file, encoding) } = options
-  const [ownFile, anyFile] = [codeFileFor(file, command), codeFileFor(file)]
+  const directory = cacheDir()
+  const [ownFile, anyFile] = [codeFileFor(file, command, directory), codeFileFor(file, '', directory)]
   let warn = options.warn ?? (() => undefined)
   const read = (codeFile: string) =>
     readCode(codeFile, source, (why) => {

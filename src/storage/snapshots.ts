@@ -3,8 +3,8 @@
 import * as io from '../host/disk/io.js'
 import { replace } from '../host/disk/replace.js'
 import { beginsWith, damageOf, frame, LF, SUFFIX_BYTES, type Unframed, unframeFile } from './log/frame.js'
+import { recordHead } from './log/lines.js'
 import { peek } from './log/peek.js'
-import { recordHead } from './log/scan.js'
 import type { HomePaths } from './paths.js'
 
 /** The end of a log, as recorded in a snapshot. */

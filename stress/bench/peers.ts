@@ -61,10 +61,18 @@ export async function modelRows(run: Run, withPeers: boolean): Promise<Row[]> {
   try {
     await lab.warm()
     const home = lab.newHome()
-    await lab.do(home, 'spawn', '--name', 'a', ...(await providerFlags(lab, home, 'openai', model.url)))
-    for (const _ of [1, 2]) await lab.do(home, 'send', 'a', 'hello')
+    const flags = await providerFlags(lab, home, 'openai', model.url)
+    // One agent for each sample: a peer's conversation is as short when it is compared.
+    for (const name of ['a', 'b']) {
+      await lab.do(home, 'spawn', '--name', name, ...flags)
+      for (const _ of [1, 2]) await lab.do(home, 'send', name, 'hello')
+    }
     const node: Subject = { name: 'node', home, argv: ['-e', '0'] }
-    const send: Subject = { name: 'send', home, argv: [lab.cli, 'send', 'a', 'hello'] }
+    const [send, sendBeside] = ['a', 'b'].map((name) => ({
+      name: `send ${name}`,
+      home,
+      argv: [lab.cli, 'send', name, 'hello'],
+    })) as [Subject, Subject]
     const alone = sampleInTurn(lab, [node, send], run.rounds)
     const ours = 'send through provider-openai'
     const rows = [ratio(`${ours} / node -e 0`, alone.wallMs(send), alone.wallMs(node), 'ms')]
@@ -79,11 +87,11 @@ export async function modelRows(run: Run, withPeers: boolean): Promise<Row[]> {
         rows.push(skippedRow(what, (error as Error).message.split('\n')[0] as string, target))
       }
     }
-    const beside = sampleInTurn(lab, [send, ...peers], fewRounds(run))
+    const beside = sampleInTurn(lab, [sendBeside, ...peers], fewRounds(run))
     for (const peer of peers) {
       const what = `${ours} / ${peer.name}`
       const target = peer.name === ofCodex() ? CODEX : {}
-      rows.push(ratio(what, beside.wallMs(send), beside.wallMs(peer), 'ms', target))
+      rows.push(ratio(what, beside.wallMs(sendBeside), beside.wallMs(peer), 'ms', target))
     }
     return rows
   } finally {

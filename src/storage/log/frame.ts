@@ -41,7 +41,11 @@ export type Unframed = { object: JsonObject } | { damage: string }
 /** Parses a line without its LF. With `head`, a fixed beginning of the line, it returns only the fields after that. */
 export function unframe(line: Buffer, head = '{'): Unframed {
   const damage = damageOf(line, head)
-  if (damage !== undefined) return { damage }
+  return damage === undefined ? parseIntact(line, head) : { damage }
+}
+
+/** Like `unframe`, for a line whose checksum and head were checked. */
+export function parseIntact(line: Buffer, head = '{'): Unframed {
   try {
     return { object: JSON.parse(`{${unframedText(line, head)}}`) as JsonObject }
   } catch {

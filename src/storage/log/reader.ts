@@ -1,8 +1,8 @@
 /** Reads an open log. */
 import type { JsonObject } from '../../format.js'
+import type { LogBytes } from './lines.js'
 import {
   checksumAt,
-  type LogBytes,
   type LogDamage,
   type LoggedRecord,
   readRecordAt,

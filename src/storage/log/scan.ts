@@ -8,8 +8,17 @@
  *   corruption (durability rules 4 and 5).
  */
 import type { JsonObject } from '../../format.js'
-import { limits } from '../../limits.js'
-import { checksumOf, damageOf, LF, unframe } from './frame.js'
+import { checksumOf, damageOf, LF, parseIntact, unframe } from './frame.js'
+import {
+  isIntactLine,
+  kindIn,
+  type LogBytes,
+  linesOf,
+  piecesOf,
+  RECORD_START,
+  recordHead,
+  textOf,
+} from './lines.js'
 
 /** A record and its place in the log. */
 export interface LoggedRecord {
@@ -34,12 +43,6 @@ export interface ScanEnd {
   end: number
   lastSeq: number
   damage: LogDamage | undefined
-}
-
-/** An open log, or a test's replacement for it. */
-export interface LogBytes {
-  size(): number
-  read(from: number, to: number): Buffer
 }
 
 /** A scan begins at the line of record `seq`. */
@@ -115,32 +118,28 @@ export function* scanForKinds(
   to: number,
   kinds: readonly string[],
 ): Generator<LoggedRecord, LogDamage | undefined> {
-  let { seq } = from
-  for (const { bytes, offset, end, complete } of linesOf(reader, from.offset, to)) {
-    const head = recordHead(seq)
-    const why = complete ? damageOf(bytes, head) : 'its line has no end'
-    if (why !== undefined) return { kind: 'corrupt', offset, seq, reason: why }
-    const kind = kindAfter(bytes, head)
-    if (kind === undefined || kinds.includes(kind)) {
-      const { object } = unframe(bytes) as { object: JsonObject }
-      if (kinds.includes(object.kind as string)) yield { record: object, seq, offset, end }
+  let { seq, offset } = from
+  const damaged = (reason: string): LogDamage => ({ kind: 'corrupt', offset, seq, reason })
+  for (const bytes of piecesOf(reader, offset, to)) {
+    const lines = textOf(bytes)
+    const pieceOffset = offset
+    let start = 0
+    for (let lf = lines.text.indexOf('\n'); lf !== -1; lf = lines.text.indexOf('\n', start)) {
+      if (!isIntactLine(lines, start, lf, seq))
+        return damaged(damageOf(bytes.subarray(start, lf), recordHead(seq)) as string)
+      const kind = kindIn(lines.text, start, seq)
+      const end = pieceOffset + lf + 1
+      if (kind === undefined || kinds.includes(kind)) {
+        const parsed = parseIntact(bytes.subarray(start, lf))
+        if ('damage' in parsed) return damaged(parsed.damage)
+        if (kinds.includes(parsed.object.kind as string)) yield { record: parsed.object, seq, offset, end }
+      }
+      seq += 1
+      offset = end
+      start = lf + 1
     }
-    seq += 1
   }
-  return undefined
-}
-
-const TIMESTAMP_BYTES = '"ts":"2026-01-01T00:00:00.000Z",'.length
-const KIND = '"kind":"'
-/** More than the longest kind. */
-const KIND_BYTES_MAX = 64
-
-/** The kind of a record whose line has it after the seq and the time, as in every line that substrat writes. */
-function kindAfter(line: Buffer, head: string): string | undefined {
-  const from = head.length + TIMESTAMP_BYTES
-  const text = line.toString('latin1', from, from + KIND_BYTES_MAX)
-  const end = text.indexOf('"', KIND.length)
-  return text.startsWith(KIND) && end !== -1 ? text.slice(KIND.length, end) : undefined
+  return offset < to ? damaged('its line has no end') : undefined
 }
 
 /** Records before `to` whose lines contain that text. Checks no other line: the log before `to` must be whole. */
@@ -167,11 +166,6 @@ export function* salvage(reader: LogBytes, from: number): Generator<JsonObject> 
     const record = line.complete ? recordAtEndOf(line.bytes) : undefined
     if (record !== undefined) yield record
   }
-}
-
-/** The fixed beginning of that record's line. */
-export function recordHead(seq: number): string {
-  return `${RECORD_START}${seq},`
 }
 
 function misplacedIn(
@@ -226,44 +220,4 @@ export function* recordsFromEnd(reader: LogBytes): Generator<{ record: JsonObjec
     if (from === 0) return
     if (lf !== -1) end = from + lf
   }
-}
-
-interface Line {
-  bytes: Buffer
-  offset: number
-  end: number
-  complete: boolean
-}
-
-const CHUNK_BYTES = 1024 * 1024
-/**
- * Every record begins with these bytes. They occur nowhere else in a record: inside a string, the quotes would be
- * escaped.
- */
-const RECORD_START = '{"seq":'
-
-function* linesOf(reader: LogBytes, from: number, size: number): Generator<Line> {
-  let carried: Buffer = Buffer.alloc(0)
-  let offset = from
-  for (let position = from; position < size; position += CHUNK_BYTES) {
-    const chunk = reader.read(position, Math.min(size, position + CHUNK_BYTES))
-    const bytes = carried.length === 0 ? chunk : Buffer.concat([carried, chunk])
-    let start = 0
-    for (let lf = bytes.indexOf(LF); lf !== -1; lf = bytes.indexOf(LF, start)) {
-      const end = offset + (lf + 1 - start)
-      yield { bytes: bytes.subarray(start, lf), offset, end, complete: true }
-      offset = end
-      start = lf + 1
-    }
-    carried = bytes.subarray(start)
-    // Bytes without LF, longer than any line, are damage. Keep only the last `lineBytesMax` bytes: a whole line may
-    // begin among them.
-    if (carried.length > limits.lineBytesMax) {
-      const end = position + chunk.length - limits.lineBytesMax
-      yield { bytes: carried.subarray(0, 64), offset, end, complete: false }
-      offset = end
-      carried = carried.subarray(-limits.lineBytesMax)
-    }
-  }
-  if (carried.length > 0) yield { bytes: carried, offset, end: size, complete: false }
 }

@@ -89,8 +89,8 @@ function foldersUpToRepository(workspace: string): string[] {
 
 /** Follows git: an empty `.git` directory, such as sandboxes leave in /tmp, is not a repository; a worktree has a `.git` file. */
 function isRepository(folder: string): boolean {
-  const path = join(folder, '.git')
-  return pathIsThere(path) && (pathIsThere(join(path, 'HEAD')) || readTextFile(path, 1) !== undefined)
+  const path = `${folder}/.git`
+  return pathIsThere(path) && (pathIsThere(`${path}/HEAD`) || readTextFile(path, 1) !== undefined)
 }
 
 interface Skill {

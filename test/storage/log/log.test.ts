@@ -6,14 +6,9 @@ import { describe, expect, onTestFinished, test } from 'vitest'
 import { close, open } from '../../../src/host/disk/io.js'
 import { limits } from '../../../src/limits.js'
 import { frame } from '../../../src/storage/log/frame.js'
+import type { LogBytes } from '../../../src/storage/log/lines.js'
 import { LogWriter, openLogForRead } from '../../../src/storage/log/log.js'
-import {
-  type LogBytes,
-  type LoggedRecord,
-  readRecordAt,
-  type ScanEnd,
-  scanLog,
-} from '../../../src/storage/log/scan.js'
+import { type LoggedRecord, readRecordAt, type ScanEnd, scanLog } from '../../../src/storage/log/scan.js'
 import { failing, withFaults } from '../../support/faults.js'
 import { clearFaults, operationsOf } from '../../support/operations.js'
 import { tempDirectory } from '../../support/temp.js'

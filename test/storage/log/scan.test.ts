@@ -1,7 +1,9 @@
 import fc from 'fast-check'
 import { describe, expect, test } from 'vitest'
-import { frame } from '../../../src/storage/log/frame.js'
-import { type LogBytes, recordsFromEnd, scanForKinds, scanLog } from '../../../src/storage/log/scan.js'
+import { limits } from '../../../src/limits.js'
+import { damageOf, frame } from '../../../src/storage/log/frame.js'
+import { isIntactLine, type LogBytes, recordHead, textOf } from '../../../src/storage/log/lines.js'
+import { recordsFromEnd, scanForKinds, scanLog } from '../../../src/storage/log/scan.js'
 
 function readerOf(bytes: Buffer): LogBytes {
   return { size: () => bytes.length, read: (from, to) => bytes.subarray(from, to) }
@@ -74,4 +76,55 @@ test('records of some kinds are found wherever their line has the kind', () => {
       expect(found.map(({ seq }) => seq)).toEqual(wanted.map(({ seq }) => seq))
     }),
   )
+})
+
+describe('a scan for kinds', () => {
+  const ts = '2026-01-01T00:00:00.000Z'
+  const KINDS = ['run.started']
+  const [kind] = KINDS
+  const scanOf = (bytes: Buffer, to = bytes.length) => {
+    const found: number[] = []
+    const scan = scanForKinds(readerOf(bytes), { offset: 0, seq: 1 }, to, KINDS)
+    let step = scan.next()
+    for (; step.done !== true; step = scan.next()) found.push(step.value.end)
+    return { found, damage: step.value }
+  }
+
+  test('finds lines of any length, over the chunks in which it reads', () => {
+    for (const length of [0, 1_000_000, limits.lineBytesMax - 200]) {
+      const lines = [1, 2, 3].map((seq) => frame({ seq, ts, kind, text: 'x'.repeat(length) }))
+      const ends = [1, 2, 3].map((count) => Buffer.concat(lines.slice(0, count)).length)
+      expect(scanOf(Buffer.concat(lines))).toEqual({ found: ends, damage: undefined })
+    }
+  })
+
+  test('ends at the first damage, and says where it is', () => {
+    const change = fc.record({ at: fc.nat(), byte: fc.nat(255) })
+    fc.assert(
+      fc.property(fc.array(fc.string(), { minLength: 1, maxLength: 5 }), change, (texts, { at, byte }) => {
+        const whole = texts.map((text, index) => frame({ seq: index + 1, ts, kind, text }))
+        const bytes = Buffer.concat(whole)
+        bytes[at % bytes.length] = byte
+        const found: number[] = []
+        let damage: object | undefined
+        for (let offset = 0, seq = 1; offset < bytes.length && damage === undefined; seq++) {
+          const lf = bytes.indexOf('\n', offset)
+          const line = bytes.subarray(offset, lf === -1 ? bytes.length : lf)
+          const reason = lf === -1 ? 'its line has no end' : damageOf(line, recordHead(seq))
+          if (lf !== -1) expect(isIntactLine(textOf(bytes), offset, lf, seq)).toBe(reason === undefined)
+          if (reason === undefined) found.push(lf + 1)
+          else damage = { kind: 'corrupt', offset, seq, reason }
+          offset = lf + 1
+        }
+        expect(scanOf(bytes)).toEqual({ found, damage })
+      }),
+    )
+  })
+
+  test('refuses a line that does not end before its own end, or is longer than any', () => {
+    const damage = { kind: 'corrupt', offset: 0, seq: 1, reason: 'its line has no end' }
+    const bytes = frame({ seq: 1, ts, kind })
+    expect(scanOf(bytes, bytes.length - 1)).toEqual({ found: [], damage })
+    expect(scanOf(Buffer.alloc(4 * limits.lineBytesMax, 'x'))).toEqual({ found: [], damage })
+  })
 })

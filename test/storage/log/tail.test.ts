@@ -1,7 +1,7 @@
 import { describe, expect, test } from 'vitest'
 import { crc32 } from '../../../src/start/crc32.js'
 import { frame, hexOf } from '../../../src/storage/log/frame.js'
-import type { LogBytes } from '../../../src/storage/log/scan.js'
+import type { LogBytes } from '../../../src/storage/log/lines.js'
 import { type IntactEnd, intactEnd } from '../../../src/storage/log/tail.js'
 
 const lines = [1, 2, 3, 4].map((seq) => frame({ seq, text: 'x'.repeat(50) }))
