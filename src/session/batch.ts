@@ -13,7 +13,7 @@ import { BatchLines } from '../storage/store.js'
 import { fold } from './fold/fold.js'
 import { type NewRecord, reservedIn, type SessionRecord, wrongShape } from './records.js'
 import type { State } from './state.js'
-import { deriveStatus } from './status.js'
+import { deriveStatus, type Status } from './status.js'
 
 export interface EncodedBatch {
   bytes: Buffer
@@ -33,36 +33,57 @@ export function encodeBatch(
   outbound?: OutboundHook,
 ): EncodedBatch {
   const own = [...upgradeOf(before, records), ...records]
-  const all = withTransition(
-    before,
-    before === undefined || outbound === undefined ? own : outbound(before, own),
-  )
-  const first = (before?.last_seq ?? 0) + 1
-  const place = {
-    ts: timestampAfter(before?.updated_at),
-    batch: [first, first + all.length - 1] as [number, number],
+  const all = before === undefined || outbound === undefined ? own : outbound(before, own)
+  return withTransition(before, all) ?? new Encoding(before, all.length).addAll(all).whole()
+}
+
+/** A batch in the making, which is to have that many records. */
+class Encoding {
+  private readonly records: SessionRecord[] = []
+  private readonly blobs: Buffer[] = []
+  private readonly lines: BatchLines
+  private readonly place: Pick<SessionRecord, 'ts' | 'batch'>
+
+  constructor(
+    private state: State | undefined,
+    count: number,
+  ) {
+    const first = (state?.last_seq ?? 0) + 1
+    this.lines = new BatchLines(state?.log_bytes ?? 0)
+    this.place = { ts: timestampAfter(state?.updated_at), batch: [first, first + count - 1] }
   }
-  const blobs: Buffer[] = []
-  const lines = new BatchLines(before?.log_bytes ?? 0)
-  let state = before
-  const placed = all.map((record, index) => {
+
+  whole(): EncodedBatch {
+    return { bytes: this.lines.bytes, records: this.records, blobs: this.blobs, state: this.state as State }
+  }
+
+  get status(): Status {
+    return deriveStatus(this.state as State, true, NO_CLOCK)
+  }
+
+  addAll(records: NewRecord[]): this {
+    for (const record of records) this.add(record)
+    return this
+  }
+
+  private add(record: NewRecord): void {
+    const { ts, batch } = this.place
+    const seq = batch[0] + this.records.length
     // `kind` precedes the record's own fields in the line.
-    const fields: object = withHost(withClock(withBlobs(record, blobs)))
-    const { ts, batch } = place
-    const whole = { seq: first + index, ts, kind: record.kind, batch, ...fields } as SessionRecord
+    const fields: object = withHost(withClock(withBlobs(record, this.blobs)))
+    const whole = { seq, ts, kind: record.kind, batch, ...fields } as SessionRecord
     const wrong = wrongShape(whole)
     assert(wrong === undefined, `a record is of its kind's shape: ${whole.kind}, ${wrong}`)
     const reserved = reservedIn(whole)
     assert(reserved === undefined, `a record has nothing that is reserved: ${whole.kind}, ${reserved}`)
-    const { offset, end } = lines.add(whole)
+    const { offset, end } = this.lines.add(whole)
     assert(
       end - offset <= limits.lineBytesMax,
       `a line is at most ${limits.lineBytesMax} bytes: ${whole.kind}`,
     )
-    state = fold(state, whole, { seq: whole.seq, offset, end })
-    return whole
-  })
-  return { bytes: lines.bytes, records: placed, blobs, state: state as State }
+    this.state = fold(this.state, whole, { seq, offset, end })
+    this.records.push(whole)
+  }
 }
 
 /** A log of an earlier format says so before its next record. */
@@ -72,38 +93,20 @@ function upgradeOf(before: State | undefined, records: NewRecord[]): NewRecord[]
 }
 
 /**
- * Adds the derived status if the batch changes it, for readers that follow the log. It depends on the records alone: a deadline
- * that has passed changes the status when a record says so.
+ * The batch with the derived status at its end, for readers that follow the log. Undefined if it does not change the status. It
+ * depends on the records alone: a deadline that has passed changes the status when a record says so.
  */
-function withTransition(before: State | undefined, records: NewRecord[]): NewRecord[] {
-  if (!records.some(({ kind }) => MAY_CHANGE_STATUS.test(kind))) return records
+function withTransition(before: State | undefined, records: NewRecord[]): EncodedBatch | undefined {
+  if (!records.some(({ kind }) => MAY_CHANGE_STATUS.test(kind))) return undefined
+  // Nearly each such batch changes the status, so it is encoded at once as one that does.
+  const batch = new Encoding(before, records.length + 1).addAll(records)
   const known = before === undefined ? 'idle' : deriveStatus(before, true, NO_CLOCK)
-  const after = rehearse(before, records)
-  const status = after === undefined ? known : deriveStatus(after, true, NO_CLOCK)
-  return status === known ? records : [...records, { kind: 'status.derived', status }]
-}
-
-/**
- * The state after the records, but for their places in the log: no status depends on those. Undefined if a record is refused,
- * which `encodeBatch` then reports.
- */
-function rehearse(before: State | undefined, records: NewRecord[]): State | undefined {
-  let state = before
-  for (const record of records) {
-    const place = { seq: (state?.last_seq ?? 0) + 1, ts: NO_TIME, batch: [0, 0] as [number, number] }
-    const placed: SessionRecord = { ...record, ...place }
-    try {
-      state = fold(state, placed, { seq: place.seq, offset: 0, end: 0 })
-    } catch {
-      return undefined
-    }
-  }
-  return state
+  const { status } = batch
+  return status === known ? undefined : batch.addAll([{ kind: 'status.derived', status }]).whole()
 }
 
 /** Earlier than every deadline. */
 const NO_CLOCK: ClockReading = { at: '', kernel_boot_id: '', uptime_ms: 0 }
-const NO_TIME = '0000-01-01T00:00:00.000Z'
 
 const MAY_CHANGE_STATUS = /^(run|token)\.|^session\.(terminated|rebuilt|moved|arrived)$/
 
