@@ -1,6 +1,18 @@
 /** Describes the machine, and measures the speed of its disk. */
 import { execFileSync } from 'node:child_process'
-import { closeSync, fdatasyncSync, openSync, readFileSync, rmSync, writeSync } from 'node:fs'
+import {
+  closeSync,
+  fdatasyncSync,
+  fsyncSync,
+  linkSync,
+  mkdirSync,
+  openSync,
+  readFileSync,
+  rmSync,
+  unlinkSync,
+  writeFileSync,
+  writeSync,
+} from 'node:fs'
 import { cpus, loadavg, release, totalmem } from 'node:os'
 import { basename, join } from 'node:path'
 
@@ -34,6 +46,38 @@ export function syncsPerSecond(directory: string, forMs = 1000): number {
   closeSync(file)
   rmSync(path)
   return count / seconds
+}
+
+/** How many requests a process could answer if it made only their disk steps: two batches, the reply, the removed request. */
+export function answersPerSecond(directory: string, requests = 1000): number {
+  const [inbox, outbox] = ['inbox', 'outbox'].map((name) => join(directory, `raw-${name}`)) as [
+    string,
+    string,
+  ]
+  for (const folder of [inbox, outbox]) mkdirSync(folder)
+  const line = Buffer.alloc(1000, 'x')
+  const names = Array.from({ length: requests }, (_, index) => `${index}.json`)
+  for (const name of names) writeFileSync(join(inbox, name), line)
+  const [log, folder] = [openSync(join(directory, 'raw-log'), 'wx'), openSync(outbox, 'r')]
+  const start = performance.now()
+  for (const name of names) {
+    for (const _ of ['begin', 'end']) {
+      writeSync(log, line)
+      fdatasyncSync(log)
+    }
+    const [temporary, reply] = [join(outbox, `${name}.tmp`), join(outbox, name)]
+    const file = openSync(temporary, 'wx')
+    writeSync(file, line)
+    fsyncSync(file)
+    linkSync(temporary, reply)
+    unlinkSync(temporary)
+    closeSync(file)
+    fsyncSync(folder)
+    unlinkSync(join(inbox, name))
+  }
+  const seconds = (performance.now() - start) / 1000
+  for (const fd of [log, folder]) closeSync(fd)
+  return requests / seconds
 }
 
 function diskOf(directory: string): string {

@@ -10,7 +10,7 @@ import { FileStore } from '../../src/storage/file-store.js'
 import { resolveAgent } from '../../src/tree/names.js'
 import type { Lab } from '../support/lab.js'
 import { addFamilies } from './homes.js'
-import { syncsPerSecond } from './machine.js'
+import { answersPerSecond, syncsPerSecond } from './machine.js'
 import { type Subject, sampleInTurn } from './measure.js'
 import type { Run } from './run.js'
 import { type Measured, type Row, ratio, row } from './table.js'
@@ -39,7 +39,7 @@ export async function treeRows({ lab, rounds, agents }: Run): Promise<Row[]> {
     ...single.map((subject) =>
       ratio(`tree of 200, ${whatOf(subject)} / node -e 0`, wall(subject), wall(node), 'ms'),
     ),
-    await deliveryRow(lab, 1000, 100),
+    ...(await deliveryRows(lab, 1000, 100)),
     ...large.map((subject, index) => {
       const what = `tree of ${size}, ${whatOf(subject)} / of 10`
       return ratio(what, wall(subject), wall(small[index] as Subject), 'ms', OF_TEN)
@@ -86,7 +86,7 @@ async function familiesOf(lab: Lab, parents: number, childrenEach: number): Prom
 }
 
 /** One `deliver --all` of pending requests from the operator: each gets a turn and a reply. */
-async function deliveryRow(lab: Lab, messages: number, agents: number): Promise<Row> {
+async function deliveryRows(lab: Lab, messages: number, agents: number): Promise<Row[]> {
   const home = await familiesOf(lab, agents / 10, 9)
   const store = FileStore.openForWrite(home)
   const ids = store.agentIds().slice(0, agents)
@@ -105,6 +105,14 @@ async function deliveryRow(lab: Lab, messages: number, agents: number): Promise<
   const syncs = (before + syncsPerSecond(lab.root)) / 2
   const share = rate / (syncs / SYNCS_EACH)
   const said = `${share.toFixed(2)}x (${rate.toFixed(0)} a second, where the disk makes ${syncs.toFixed(0)} syncs)`
-  const what = `deliver --all of ${messages} requests to ${agents} agents / five syncs a message`
-  return row(what, share, said, DELIVERED)
+  const what = `deliver --all of ${messages} requests to ${agents} agents`
+  const alone = answersPerSecond(lab.root)
+  return [
+    row(`${what} / five syncs a message`, share, said, DELIVERED),
+    row(
+      `${what} / its disk steps alone`,
+      rate / alone,
+      `${(rate / alone).toFixed(2)}x (${rate.toFixed(0)} : ${alone.toFixed(0)} a second)`,
+    ),
+  ]
 }
