@@ -2,6 +2,7 @@
 
 import { realPath, realPathIfThere, statIfThere } from '../host/disk/facts.js'
 import * as io from '../host/disk/io.js'
+import { readFollowingUpTo } from '../host/disk/outside.js'
 import { isInside } from './workspace.js'
 
 export interface TextFile {
@@ -21,7 +22,7 @@ export function readTextFile(path: string, bytesMax: number, root?: string): Tex
     // Most files that a prompt may have are missing, and \`stat\` says so without an error.
     const facts = statIfThere('prompt.stat', path)
     if (facts?.kind !== 'file' || (root !== undefined && !isBelow(root, path))) return undefined
-    const read = io.readFollowingUpTo('prompt.read', path, Math.min(bytesMax, facts.sizeBytes))
+    const read = readFollowingUpTo('prompt.read', path, Math.min(bytesMax, facts.sizeBytes))
     return { text: read.toString('utf8'), bytes: facts.sizeBytes, cut: facts.sizeBytes - read.length }
   } catch {
     return undefined

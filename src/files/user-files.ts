@@ -9,11 +9,12 @@ import { dirname } from 'node:path'
 import { SubstratError } from '../errors.js'
 import { lstatIfThere, realPathIfThere, statIfThere } from '../host/disk/facts.js'
 import * as io from '../host/disk/io.js'
+import { readFollowing, readStream } from '../host/disk/outside.js'
 import { replace } from '../host/disk/replace.js'
 
 /** UTF-8 text. Throws if it cannot be read. The caller adds what the file is for. */
 export function readUserFile(path: string): string {
-  return io.readFollowing('user_file.read', path).toString('utf8')
+  return readFollowing('user_file.read', path).toString('utf8')
 }
 
 /** Also reads a pipe, to its end. Throws USAGE if the file is larger. */
@@ -22,8 +23,8 @@ export function readUserBytes(path: string, bytesMax: number): Buffer {
   if (facts === undefined) throw notThereError(path, 'there is no file')
   if (facts.kind === 'directory') throw notThereError(path, 'a directory is not a file:')
   if (facts.sizeBytes > bytesMax) throw tooLargeError(path, bytesMax)
-  if (facts.kind === 'file') return io.readFollowing('user_file.read', path)
-  const bytes = io.readStream('user_file.read', path, bytesMax)
+  if (facts.kind === 'file') return readFollowing('user_file.read', path)
+  const bytes = readStream('user_file.read', path, bytesMax)
   if (bytes === undefined) throw tooLargeError(path, bytesMax)
   return bytes
 }

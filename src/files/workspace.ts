@@ -8,6 +8,7 @@
 import { basename, dirname, isAbsolute, join, relative, resolve, sep } from 'node:path'
 import { factsOf, readLinkIfThere, realPath, realPathIfThere, statIfThere } from '../host/disk/facts.js'
 import * as io from '../host/disk/io.js'
+import { mkdirAll } from '../host/disk/outside.js'
 import { replace } from '../host/disk/replace.js'
 
 /** Throws an Error whose message the model reads. */
@@ -36,7 +37,7 @@ export function writeWorkspaceFile(workspace: string, path: string, text: string
   const file = locate(workspace, path)
   const facts = statIfThere('workspace.stat', file)
   if (facts !== undefined && facts.kind !== 'file') throw new Error(`${path} is not a regular file`)
-  io.mkdirAll('workspace.mkdir', dirname(file))
+  mkdirAll('workspace.mkdir', dirname(file))
   const like = facts ?? { mode: 0o666 & ~process.umask() }
   replace('workspace.write', file, Buffer.from(text), { durableName: true, like })
 }

@@ -3,7 +3,7 @@
  * the fixed text makes the hash useless for every other program.
  */
 import { sha256Hex } from '../start/hash.js'
-import { readProc } from './disk/io.js'
+import { readProc } from './disk/outside.js'
 
 const FILE = '/etc/machine-id'
 const TEXT = 'substrat host'

@@ -7,7 +7,7 @@ import { hostname, uptime } from 'node:os'
 import { clock } from '../clock.js'
 import { randomUuid } from '../start/random.js'
 import { readLinkIfThere } from './disk/facts.js'
-import { readProc } from './disk/io.js'
+import { readProc } from './disk/outside.js'
 import { readHostId } from './host-id.js'
 
 export interface ProcessIdentity {

@@ -1,7 +1,8 @@
 /** Facts from /proc about visible processes and this one. identity.ts has their identities. */
 
 import { statIfThere } from './disk/facts.js'
-import { listDirectory, readProc } from './disk/io.js'
+import { listDirectory } from './disk/io.js'
+import { readProc } from './disk/outside.js'
 
 /** Empty without /proc. */
 export function processIds(): number[] {

@@ -3,7 +3,7 @@
  * time of a short command.
  */
 import { errnoName } from '../errors.js'
-import * as io from './disk/io.js'
+import * as outside from './disk/outside.js'
 
 /** A method of Node that its types lack. */
 type ProcessWithBinding = NodeJS.Process & { binding(name: 'tty_wrap'): { isTTY(fd: number): boolean } }
@@ -37,9 +37,9 @@ export function isTerminal(fd: 0 | 1 | 2): boolean {
  */
 export function unblockedDescriptor(fd: 1 | 2): number | undefined {
   try {
-    const kind = io.streamKind(fd)
+    const kind = outside.streamKind(fd)
     // A write to the other end of a pipe fails. Opened again, it would succeed.
-    if (kind === 'pipe') return io.isWritable(fd) ? io.openPipe(fd) : fd
+    if (kind === 'pipe') return outside.isWritable(fd) ? outside.openPipe(fd) : fd
     return kind === 'file' || (kind === 'device' && !isTerminal(fd)) ? fd : undefined
   } catch {
     return undefined
@@ -50,7 +50,7 @@ export function unblockedDescriptor(fd: 1 | 2): number | undefined {
 export function writeStream(fd: number, bytes: Uint8Array): { written: number; errno?: string } {
   let written = 0
   try {
-    while (written < bytes.length) written += io.writeStream(fd, bytes, written)
+    while (written < bytes.length) written += outside.writeStream(fd, bytes, written)
     return { written }
   } catch (error) {
     return { written, errno: String(errnoName(error)) }

@@ -125,44 +125,6 @@ export function readInto(point: string, path: string, from: number, buffer: Buff
   }
 }
 
-/** Reads a user's file and follows symlinks. */
-export function readFollowing(point: string, path: string): Buffer {
-  return step({ point, name: 'read', path }, () => fs.readFileSync(path))
-}
-
-/** Like readFollowing, for a pipe or a device, which may have no end. Undefined for more than `bytesMax` bytes. */
-export function readStream(point: string, path: string, bytesMax: number): Buffer | undefined {
-  return step({ point, name: 'read', path }, () => {
-    const fd = fs.openSync(path, O_RDONLY)
-    try {
-      const parts: Buffer[] = []
-      for (let rest = bytesMax; rest >= 0; ) {
-        const part = Buffer.allocUnsafe(64 * 1024)
-        const count = fs.readSync(fd, part, 0, part.length, null)
-        if (count === 0) return Buffer.concat(parts)
-        parts.push(part.subarray(0, count))
-        rest -= count
-      }
-      return undefined
-    } finally {
-      fs.closeSync(fd)
-    }
-  })
-}
-
-/** Like readFollowing, but reads at most `bytesMax` bytes. */
-export function readFollowingUpTo(point: string, path: string, bytesMax: number): Buffer {
-  const file = step({ point, name: 'open', path }, () => ({
-    fd: fs.openSync(path, O_RDONLY | O_NONBLOCK),
-    path,
-  }))
-  try {
-    return readRange(point, file, 0, bytesMax)
-  } finally {
-    close(file)
-  }
-}
-
 /** Writes all of `bytes` at `offset`. Continues after a short write; throws once a write takes no byte. */
 export function writeAll(point: string, file: OpenFile, bytes: Uint8Array, offset: number): void {
   let written = 0
@@ -182,32 +144,6 @@ export function writeAll(point: string, file: OpenFile, bytes: Uint8Array, offse
       throw failure(operation, Object.assign(new Error('nothing was written'), { code: 'ENOSPC' }))
     written += count
   }
-}
-
-/** Appends bytes from `from` on to stdout or stderr. Not a file of the home, so errors are the kernel's own. */
-export function writeStream(fd: number, bytes: Uint8Array, from: number): number {
-  return fs.writeSync(fd, bytes, from)
-}
-
-export function streamKind(fd: number): 'file' | 'device' | 'pipe' | 'other' {
-  const stat = fs.fstatSync(fd)
-  if (stat.isFIFO()) return 'pipe'
-  return stat.isFile() ? 'file' : stat.isCharacterDevice() ? 'device' : 'other'
-}
-
-export function isWritable(fd: number): boolean {
-  try {
-    // Writes nothing, and does not wait.
-    fs.writeSync(fd, new Uint8Array(0))
-    return true
-  } catch {
-    return false
-  }
-}
-
-/** Opens a pipe of this process again, for writes that do not block. */
-export function openPipe(fd: number): number {
-  return fs.openSync(`/proc/self/fd/${fd}`, O_WRONLY | O_NONBLOCK)
 }
 
 export function truncate(point: string, file: OpenFile, size: number): void {
@@ -266,11 +202,6 @@ export function mkdirAbove(point: string, path: string): void {
   isDoneUnless('EEXIST', { point, name: 'mkdir', path }, () => forOwner(() => fs.mkdirSync(path)))
 }
 
-/** Makes the user's directories above a file that a tool writes. */
-export function mkdirAll(point: string, path: string): void {
-  step({ point, name: 'mkdir', path }, () => fs.mkdirSync(path, { recursive: true }))
-}
-
 /** Creates the file if it is missing, and sets its modification time. */
 export function touch(point: string, path: string, time = new Date()): void {
   const file = open(point, path, 'create')
@@ -305,13 +236,4 @@ export function listDirectories(point: string, path: string): string[] {
     return directories.length === entries.length ? directories : entries.map(({ name }) => name)
   }
   return stepUnless('ENOENT', { point, name: 'read', path }, list) ?? []
-}
-
-/** Reads a file such as those in /proc. Any error means that the fact is unknown. */
-export function readProc(path: string): Buffer | undefined {
-  try {
-    return fs.readFileSync(path)
-  } catch {
-    return undefined
-  }
 }
