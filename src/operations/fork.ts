@@ -17,7 +17,8 @@ import type { Store } from '../storage/store.js'
 import { createAgent } from '../tree/create-agent.js'
 import { createdRecord } from '../tree/created.js'
 import { checkName } from '../tree/names.js'
-import { conversation, type Readable, responsesBefore } from '../turn/prompt/history.js'
+import { conversation, responsesBefore } from '../turn/prompt/history.js'
+import type { Readable } from '../turn/prompt/prompt-records.js'
 import { checkWorkspace } from './spawn.js'
 
 export interface ForkRequest {

@@ -12,7 +12,8 @@ import type { Session } from '../../session/session.js'
 import { complete } from '../ask/ask-model.js'
 import type { TurnEnds } from '../ask/events.js'
 import type { TurnEvent } from '../step/turn-event.js'
-import { compactionOf, type Exchange, exchanges, promptOf, responsesBefore } from './history.js'
+import { compactionOf, type Exchange, exchanges, responsesBefore } from './history.js'
+import { promptOf } from './prompt-records.js'
 
 const KEPT_SHARE = 1 / 3
 const EXCERPT_CHARACTERS_MAX = 4000

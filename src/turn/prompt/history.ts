@@ -11,12 +11,9 @@
  */
 import type { JsonObject, ModelMessage, ToolCall } from '../../provider/contract.js'
 import type { SessionRecord } from '../../session/records.js'
-import type { Session } from '../../session/session.js'
 import type { State } from '../../session/state.js'
 import { toolCall } from './calls.js'
-
-/** The part of a session that a conversation is read from. */
-export type Readable = Pick<Session, 'state' | 'recordAt' | 'recordsOfKinds' | 'text'>
+import { mailText, type Readable } from './prompt-records.js'
 
 /** Messages that belong together: a message of the user, a response with its results, or a fork's copied conversation. */
 export interface Exchange {
@@ -274,30 +271,6 @@ export function itemsOf(
 ): JsonObject[] {
   const { items, items_blob } = record
   return items_blob === undefined ? (items ?? []) : (JSON.parse(session.text(items_blob)) as JsonObject[])
-}
-
-/** The prompt of the open run, or of the run that it continues. */
-export function promptOf(session: Readable): string {
-  return promptRecords(session)
-    .map((record) =>
-      record.kind === 'mail.delivered' ? mailText(record, session) : session.text(record.content),
-    )
-    .join('\n\n')
-}
-
-export function promptRecords(session: Readable): SessionRecord<'message.user' | 'mail.delivered'>[] {
-  const records = (session.state.run?.prompts ?? []).map((at) => session.recordAt(at))
-  return records.filter((record) => record.kind === 'message.user' || record.kind === 'mail.delivered')
-}
-
-/** A message as its recipient reads it: a header with the sender and the request it answers, then the content. */
-function mailText(record: SessionRecord<'mail.delivered'>, session: Pick<Readable, 'text'>): string {
-  const { from, from_path, mail_kind, reply_to, reminder_id } = record
-  const content = session.text(record.content)
-  if (reminder_id !== undefined) return `[reminder]\n${content}`
-  if (from === 'operator') return content
-  const about = reply_to === undefined ? '' : `, to ${reply_to}`
-  return `[${mail_kind} ${record.message_id} from ${from_path ?? from}${about}]\n${content}`
 }
 
 /** The notice to a model whose turn continues after an interruption; null if the model had not called a tool yet. */

@@ -6,7 +6,7 @@
  */
 import type { WaitAnswer } from '../../provider/contract.js'
 import type { SessionRecord } from '../../session/records.js'
-import { promptOf, promptRecords, type Readable } from './history.js'
+import { promptOf, promptRecords, type Readable } from './prompt-records.js'
 
 /**
  * The turn's prompt, preceded by the conversation if the program has lost it. `hasLaunched`: the program was launched for

@@ -6,13 +6,8 @@ import type { CallRecord } from '../../../src/schema/types.js'
 import type { NewRecord } from '../../../src/session/records.js'
 import type { Session } from '../../../src/session/session.js'
 import { openCalls } from '../../../src/turn/prompt/calls.js'
-import {
-  conversation,
-  exchanges,
-  promptOf,
-  recoveryNotice,
-  responsesBefore,
-} from '../../../src/turn/prompt/history.js'
+import { conversation, exchanges, recoveryNotice, responsesBefore } from '../../../src/turn/prompt/history.js'
+import { promptOf } from '../../../src/turn/prompt/prompt-records.js'
 import {
   appendTurn,
   beginning,
