@@ -1,8 +1,8 @@
 /** Damage to synced records, which the snapshot covers. */
 import { readFileSync, truncateSync, writeFileSync } from 'node:fs'
-import { beforeEach, describe, expect, test } from 'vitest'
+import { beforeEach, describe, expect, onTestFinished, test } from 'vitest'
 import { readLog } from '../../src/operations/read-log.js'
-import { openForRead, recordsFrom } from '../../src/session/load.js'
+import { openForRead, recordsFrom, recordsOfKinds } from '../../src/session/load.js'
 import type { FileStore } from '../../src/storage/file-store.js'
 import type { OpenedLog } from '../../src/storage/store.js'
 import { appendTurn, newSession, reopen } from '../support/sessions.js'
@@ -76,6 +76,15 @@ describe('a reader', () => {
     const log = store.openLog(id) as OpenedLog
     expect(() => [...recordsFrom(log, { seq: 1, offset: 0 })]).toThrow(/is damaged at byte \d+, record \d+/)
     log.close()
+  })
+
+  test('of some kinds of records fails at damage in a record of any kind', () => {
+    const ended = readFileSync(logPath).indexOf('"kind":"session.suspended"')
+    flip(ended + 3)
+    const log = store.openLog(id) as OpenedLog
+    onTestFinished(() => log.close())
+    const read = () => [...recordsOfKinds(log, { seq: 1, offset: 0 }, log.size(), ['message.user'])]
+    expect(read).toThrow(/is damaged at byte \d+, record \d+: its checksum is wrong/)
   })
 
   test('treats no damage before a settled end as a truncated tail', () => {

@@ -7,14 +7,14 @@ import type { Mutant } from '../mutant.js'
 export const DAMAGE: Mutant[] = [
   {
     name: "the check of a log's end ignores wrong checksums",
-    place: 'storage/log/tail.ts startOfLines',
-    edits: { 'if:4': '' },
+    place: 'storage/log/lines.ts isIntactLine',
+    edits: { 'return:2.argument': 'true' },
     suites: ['storage/log/tail'],
   },
   {
     name: "the check of a log's end ignores wrong seqs",
-    place: 'storage/log/tail.ts startOfLines',
-    edits: { 'if:3': '' },
+    place: 'storage/log/lines.ts isIntactLine',
+    edits: { 'if:1.test': '@left' },
     suites: ['storage/log/tail'],
   },
   {
@@ -205,14 +205,14 @@ export const DAMAGE: Mutant[] = [
   },
   {
     name: 'a record of the wrong shape is written',
-    place: 'session/batch.ts encodeBatch',
+    place: 'session/batch.ts Encoding.add',
     edits: { 'expression:1.expression': 'void @arguments.0.left' },
     suites: ['session/session'],
   },
   {
     name: 'a record of any length is written',
-    place: 'session/batch.ts encodeBatch',
-    edits: { 'binary:6': '@left.left > @left.right' },
+    place: 'session/batch.ts Encoding.add',
+    edits: { 'binary:4': '@left.left > @left.right' },
     suites: ['session/session'],
   },
   {
@@ -225,13 +225,31 @@ export const DAMAGE: Mutant[] = [
     name: 'a reader of part of a log ignores damage',
     place: 'session/load.ts recordsFrom',
     edits: { 'logical:2': '@right' },
-    suites: ['session/damaged-log', 'session/session', 'session/past-run', 'turn/prompt/history'],
+    suites: ['session/damaged-log', 'session/session', 'session/past-run'],
   },
   {
     name: 'a reader of part of a log ignores an incomplete batch before its end',
     place: 'session/load.ts recordsFrom',
     edits: { 'logical:2': '@left' },
-    suites: ['session/damaged-log', 'session/session', 'session/past-run', 'turn/prompt/history'],
+    suites: ['session/damaged-log', 'session/session', 'session/past-run'],
+  },
+  {
+    name: 'a reader of some kinds of records ignores damage',
+    place: 'session/load.ts recordsOfKinds',
+    edits: { 'if:1': '' },
+    suites: ['session/damaged-log', 'turn/prompt/history'],
+  },
+  {
+    name: 'a scan for kinds does not check the lines',
+    place: 'storage/log/scan.ts scanForKinds',
+    edits: { 'if:1': '' },
+    suites: ['storage/log/scan'],
+  },
+  {
+    name: 'a scan for kinds ignores a line without an end',
+    place: 'storage/log/scan.ts scanForKinds',
+    edits: { 'conditional:1': '@alternate' },
+    suites: ['storage/log/scan'],
   },
   {
     name: 'the bytes of a truncated tail are not saved before the cut',
@@ -247,7 +265,7 @@ export const DAMAGE: Mutant[] = [
   },
   {
     name: 'timestamps in the log go back when the clock is set back',
-    place: 'session/batch.ts encodeBatch',
+    place: 'session/batch.ts Encoding.constructor',
     edits: { 'call:1.arguments.0': 'undefined' },
     suites: ['session/session'],
   },

@@ -73,7 +73,7 @@ export const OWNER_ALONE: Mutant[] = [
     place: 'files/workspace.ts readWorkspaceFile',
     edits: {
       'return:1':
-        "@argument.arguments.0.callee.object.@{host/disk/io.ts close|function:1.id}(@argument.arguments.0.callee('workspace.open', @{host/disk/facts.ts realPath|function:1.id}('workspace.open', @argument.arguments.0.arguments.1), 'read'))\nreturn @argument.arguments.0.callee.object.@{host/disk/io.ts readFollowing|function:1.id}('workspace.read', @argument.arguments.0.arguments.1)",
+        "return @argument.callee(@argument.arguments.0.callee('workspace.open', @{host/disk/facts.ts realPath|function:1.id}('workspace.open', @argument.arguments.0.arguments.1), 'read'), @argument.arguments.1, @argument.arguments.2)",
     },
     suites: ['files/workspace'],
   },

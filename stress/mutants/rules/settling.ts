@@ -17,7 +17,7 @@ export const SETTLING: Mutant[] = [
   {
     name: 'an interrupted run gets no status.derived record',
     place: 'session/batch.ts withTransition',
-    edits: { 'conditional:3.test': 'true' },
+    edits: { 'conditional:2.test': 'true' },
     suites: ['recovery/settle#the recovery table', 'recovery/settle-killed'],
   },
   {
