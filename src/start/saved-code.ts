@@ -7,7 +7,7 @@
  */
 import { lstatSync, mkdirSync, readdirSync, renameSync, rmSync, writeFileSync } from 'node:fs'
 import { homedir } from 'node:os'
-import { dirname, join } from 'node:path'
+import { dirname, join, resolve } from 'node:path'
 import { Script } from 'node:vm'
 import { crc32 } from './crc32.js'
 import { whyUntrusted } from './trust.js'
@@ -28,16 +28,16 @@ const REMOVED_AFTER_MS = 60 * RENEWED_AFTER_MS
  * The file name depends on V8's flags: V8 rejects code compiled under other flags. `command`: the one whose functions the code has;
  * empty for a command without code of its own.
  */
-export function codeFileFor(file: string, command = '', directory = cacheDir()): string {
+export function codeFileFor(file: string, command: string, directory: string): string {
   const made = crc32(JSON.stringify([file, command, process.execArgv, process.env.NODE_OPTIONS])).toString(16)
   return `${directory}/${process.version}-${process.arch}-${made}.code`
 }
 
-/** oclif's cache directory, computed before oclif is loaded. */
+/** oclif's cache directory, computed before oclif is loaded. A slash at its end would hide a symlink from `whyUntrusted`. */
 export function cacheDir(): string {
   const { SUBSTRAT_CACHE_DIR, XDG_CACHE_HOME } = process.env
   const home = join(homedir(), process.platform === 'darwin' ? 'Library/Caches' : '.cache')
-  return SUBSTRAT_CACHE_DIR || join(XDG_CACHE_HOME || home, 'substrat')
+  return SUBSTRAT_CACHE_DIR ? resolve(SUBSTRAT_CACHE_DIR) : join(XDG_CACHE_HOME || home, 'substrat')
 }
 
 /** The code is valid until the next call with that source. `warn` gets a sentence if another user could have written the file. */

@@ -2,7 +2,7 @@ import { existsSync, mkdirSync, readdirSync, symlinkSync, utimesSync, writeFileS
 import { createRequire } from 'node:module'
 import path, { join } from 'node:path'
 import { afterEach, beforeEach, describe, expect, test, vi } from 'vitest'
-import { codeFileFor, readCode } from '../../src/start/saved-code.js'
+import { cacheDir, codeFileFor, readCode } from '../../src/start/saved-code.js'
 import { WrappedSource } from '../../src/start/wrapped-source.js'
 import { tempDirectory } from '../support/temp.js'
 
@@ -32,8 +32,9 @@ describe('a module of a plugin', () => {
     writeFileSync(file, source)
     return source
   }
-  const sizeOf = (command?: string): number | undefined =>
-    readCode(codeFileFor(file, command), WrappedSource.read(file, 'utf8'), () => undefined)?.code.length
+  const sizeOf = (command = ''): number | undefined =>
+    readCode(codeFileFor(file, command, cacheDir()), WrappedSource.read(file, 'utf8'), () => undefined)?.code
+      .length
 
   test('is loaded once, with what Node gives a module', () => {
     written('exports.path = __filename; exports.sep = require("node:path").sep; this.id = module.filename')
@@ -41,6 +42,30 @@ describe('a module of a plugin', () => {
     expect(first).toEqual({ path: file, sep: '/', id: file })
     expect(requireSaved(file)).toBe(first)
     expect(createRequire(file)(file)).toBe(first)
+  })
+
+  test.each(['', '/', '/.'])(
+    'writes no code through a symlink to another directory, named with %j at its end',
+    (end) => {
+      written('exports.list = () => "list"')
+      const [target, link] = [tempDirectory(), join(tempDirectory(), 'link')]
+      symlinkSync(target, link)
+      vi.stubEnv('SUBSTRAT_CACHE_DIR', `${link}${end}`)
+      vi.spyOn(process, 'umask').mockReturnValue(0o077)
+      requireSaved(file)
+      atExit(0)
+      expect(readdirSync(target)).toEqual([])
+    },
+  )
+
+  test('has its code saved where the umask cannot be set', () => {
+    written('exports.list = () => "list"')
+    vi.spyOn(process, 'umask').mockImplementation(() => {
+      throw new Error('not in a thread')
+    })
+    requireSaved(file)
+    atExit(0)
+    expect(readdirSync(cache)).toHaveLength(1)
   })
 
   test('has code for each command, with its own functions only, from its second success on', () => {
