@@ -86,6 +86,8 @@ export class Agents implements Handlers {
       return await ended
     } finally {
       prompts.delete(prompting)
+      // A session that was loaded meanwhile shows the end of the turn before the answer.
+      this.sessions.get(id)?.look()
     }
   }
 
