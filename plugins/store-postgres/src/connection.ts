@@ -12,7 +12,7 @@ const CONNECT_MS_MAX = 10_000
  */
 const GROUPS = isSince(process.versions.openssl, 3, 5)
   ? 'prime256v1:DEFAULT'
-  : 'prime256v1:X25519:secp384r1:secp521r1:X448:ffdhe2048:ffdhe3072'
+  : 'prime256v1:X25519:secp384r1:secp521r1:X448:ffdhe2048:ffdhe3072:ffdhe4096:ffdhe6144:ffdhe8192'
 
 /** The URL has no password. Without one, pg looks into the file that PGPASSFILE names, or ~/.pgpass. */
 export function newClient(url: string, password: string | undefined): Client {

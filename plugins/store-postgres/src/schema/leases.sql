@@ -1,5 +1,5 @@
--- The protocol of leases, and of the logs in logs.sql. Each function is one transaction, locks agent rows in the order of their ids, and may be sent
--- again after a lost answer: it recognizes what it has done by the random id that the caller chose.
+-- The protocol of leases, and of the logs in logs.sql. Each function is one transaction, locks agent rows in the order of their ids,
+-- and may be sent again after a lost answer: it recognizes what it has done by the random id that the caller chose.
 --
 -- Errors: SBGON no such agent; SBLST the lease is not the caller's, or is over; SBEND the log has another end; SBDUP the agent exists.
 
