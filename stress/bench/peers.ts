@@ -62,7 +62,7 @@ export async function modelRows(run: Run, withPeers: boolean): Promise<Row[]> {
     await lab.warm()
     const home = lab.newHome()
     const flags = await providerFlags(lab, home, 'openai', model.url)
-    // One agent for each sample: a peer's conversation is as short when it is compared.
+    // One agent for each sample: a peer's conversation is short too when it is compared.
     for (const name of ['a', 'b']) {
       await lab.do(home, 'spawn', '--name', name, ...flags)
       for (const _ of [1, 2]) await lab.do(home, 'send', name, 'hello')

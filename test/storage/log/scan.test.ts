@@ -1,7 +1,7 @@
 import fc from 'fast-check'
 import { describe, expect, test } from 'vitest'
 import { limits } from '../../../src/limits.js'
-import { damageOf, frame } from '../../../src/storage/log/frame.js'
+import { damageOf, frame, suffixOf } from '../../../src/storage/log/frame.js'
 import { isIntactLine, type LogBytes, recordHead, textOf } from '../../../src/storage/log/lines.js'
 import { recordsFromEnd, scanForKinds, scanLog } from '../../../src/storage/log/scan.js'
 
@@ -99,21 +99,22 @@ describe('a scan for kinds', () => {
   })
 
   test('ends at the first damage, and says where it is', () => {
+    const line = fc.record({ kind: fc.constantFrom(kind, 'run.completed'), text: fc.string() })
     const change = fc.record({ at: fc.nat(), byte: fc.nat(255) })
     fc.assert(
-      fc.property(fc.array(fc.string(), { minLength: 1, maxLength: 5 }), change, (texts, { at, byte }) => {
-        const whole = texts.map((text, index) => frame({ seq: index + 1, ts, kind, text }))
+      fc.property(fc.array(line, { minLength: 1, maxLength: 5 }), change, (lines, { at, byte }) => {
+        const whole = lines.map((each, index) => frame({ seq: index + 1, ts, ...each }))
         const bytes = Buffer.concat(whole)
         bytes[at % bytes.length] = byte
         const found: number[] = []
         let damage: object | undefined
         for (let offset = 0, seq = 1; offset < bytes.length && damage === undefined; seq++) {
           const lf = bytes.indexOf('\n', offset)
-          const line = bytes.subarray(offset, lf === -1 ? bytes.length : lf)
-          const reason = lf === -1 ? 'its line has no end' : damageOf(line, recordHead(seq))
+          const each = bytes.subarray(offset, lf === -1 ? bytes.length : lf)
+          const reason = lf === -1 ? 'its line has no end' : damageOf(each, recordHead(seq))
           if (lf !== -1) expect(isIntactLine(textOf(bytes), offset, lf, seq)).toBe(reason === undefined)
-          if (reason === undefined) found.push(lf + 1)
-          else damage = { kind: 'corrupt', offset, seq, reason }
+          if (reason === undefined && JSON.parse(`${each}`).kind === kind) found.push(lf + 1)
+          else if (reason !== undefined) damage = { kind: 'corrupt', offset, seq, reason }
           offset = lf + 1
         }
         expect(scanOf(bytes)).toEqual({ found, damage })
@@ -125,6 +126,17 @@ describe('a scan for kinds', () => {
     const damage = { kind: 'corrupt', offset: 0, seq: 1, reason: 'its line has no end' }
     const bytes = frame({ seq: 1, ts, kind })
     expect(scanOf(bytes, bytes.length - 1)).toEqual({ found: [], damage })
-    expect(scanOf(Buffer.alloc(4 * limits.lineBytesMax, 'x'))).toEqual({ found: [], damage })
+    expect(scanOf(bytes, bytes.length + 1)).toEqual({
+      found: [bytes.length],
+      damage: { ...damage, offset: bytes.length, seq: 2 },
+    })
+    const long = Buffer.concat([Buffer.alloc(4 * limits.lineBytesMax, 'x'), Buffer.from('\n'), bytes])
+    expect(scanOf(long)).toEqual({ found: [], damage })
+  })
+
+  test('refuses a line whose checksum is good and that is not JSON', () => {
+    const body = `{"seq":1,"ts":"${ts}","kind":"${kind}",oops`
+    const damage = { kind: 'corrupt', offset: 0, seq: 1, reason: 'it is not JSON' }
+    expect(scanOf(Buffer.from(`${body}${suffixOf(body)}\n`))).toEqual({ found: [], damage })
   })
 })
