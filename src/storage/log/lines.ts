@@ -2,7 +2,7 @@
  * Splits a log into lines, and checks the line of a record.
  *
  * Native calls compare a text of the bytes. A process checks some hundred lines before V8 has compiled anything, and a loop over the
- * bytes of each line takes three times as long.
+ * bytes of each line takes twice as long.
  */
 import { limits } from '../../limits.js'
 import { LF, SUFFIX_BYTES, suffixOf } from './frame.js'

@@ -109,8 +109,8 @@ export function readRecordAt(reader: LogBytes, offset: number, end: number): Jso
 }
 
 /**
- * Records of some kinds in `[from, to)`, which must be fsynced and whole lines: a log that ends before `to` is damaged. Checks each line's checksum and seq but parses no other
- * record, which takes a tenth of the time of a scan.
+ * Records of some kinds in `[from, to)`, which must be fsynced and whole lines: a log that ends before `to` is damaged.
+ * Checks each line's checksum and seq but parses no other record, which takes a tenth of the time of a scan.
  */
 export function* scanForKinds(
   reader: LogBytes,
