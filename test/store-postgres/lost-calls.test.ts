@@ -1,7 +1,9 @@
 /**
  * Calls of commands are lost, before and after the server has executed them, and commands are killed there. `npm run test:labs` loses
- * the answers of the calls that change something; LOST_CALLS=all loses every call, both ways.
+ * the answers of the calls that change something, each once after each call that precedes it in some command; LOST_CALLS=all loses
+ * every call of every command, both ways.
  */
+import assert from 'node:assert/strict'
 import { mkdtempSync, readFileSync, rmSync } from 'node:fs'
 import os from 'node:os'
 import path from 'node:path'
@@ -31,8 +33,11 @@ const NOT_REPEATED = ['spawn with a prompt', 'approve']
 const RECOVER = ['recover', '--all']
 const DELIVER = ['deliver', '--all']
 
-function faultsIn(calls: string[]): Fault[] {
-  const places = calls.flatMap((name, index) => (IS_ALL || CHANGES.test(name) ? [index + 1] : []))
+function faultsIn(calls: string[], isNew: (steps: string) => boolean = () => true): Fault[] {
+  const places = calls.flatMap((name, index) => {
+    const isPlace = IS_ALL || (CHANGES.test(name) && isNew(`${calls[index - 1]}, ${name}`))
+    return isPlace ? [index + 1] : []
+  })
   return LOSSES.flatMap((loss) => places.map((at) => ({ at, loss })))
 }
 
@@ -61,23 +66,45 @@ describe.skipIf(whyNoPostgres() !== undefined)('a home in PostgreSQL', () => {
     rmSync(root, { recursive: true, force: true })
   })
 
-  describe.concurrent.each(WAYS)('if the connection by %s breaks at a call,', (way) => {
-    const commands = Object.entries(COMMANDS)
-    test.each(commands.filter(([name]) => IS_ALL || way === 'a socket' || ALSO_BY_TCP.includes(name)))(
-      '%s has the same result',
-      async (_name, argv) => {
+  describe.each(WAYS)('by %s,', (way) => {
+    const commands = Object.entries(COMMANDS).filter(
+      ([name]) => IS_ALL || way === 'a socket' || ALSO_BY_TCP.includes(name),
+    )
+    const wholes = new Map<string, Awaited<ReturnType<typeof outcome>>>()
+
+    // The suite is not concurrent itself: the next one waits for it.
+    describe('if no connection breaks,', () => {
+      test.concurrent.each(commands)('%s succeeds or is refused', async (name, argv) => {
         const whole = await outcome(way, argv)
         expect(whole.answer.exit, whole.answer.stderr).toBeLessThan(7)
-        for (const fault of faultsIn(whole.calls)) {
-          const { answer, view, calls } = await outcome(way, argv, fault)
-          const where = `${place(fault, calls)}: ${answer.stderr}`
-          const said = anonymousText(whole.answer.stdout)
-          expect([answer.exit, anonymousText(answer.stdout)], where).toEqual([whole.answer.exit, said])
-          expect(view, where).toEqual(whole.view)
-        }
-      },
-      LIMIT_MS,
-    )
+        wholes.set(name, whole)
+      })
+    })
+
+    /** In the order of the commands, so that it does not depend on which command ends first. */
+    const faultsOf = (command: string): Fault[] => {
+      const seen = new Set<string>()
+      const isNew = (steps: string): boolean => seen.size < seen.add(steps).size
+      const each = commands.map(([name]) => [name, faultsIn(wholes.get(name)?.calls ?? [], isNew)] as const)
+      return new Map(each).get(command) ?? []
+    }
+    describe.concurrent('if one breaks at a call,', () => {
+      test.each(commands)(
+        '%s has the same result',
+        async (name, argv) => {
+          const whole = wholes.get(name)
+          assert(whole !== undefined, `${name} was not run whole: run the whole file`)
+          for (const fault of faultsOf(name)) {
+            const { answer, view, calls } = await outcome(way, argv, fault)
+            const where = `${place(fault, calls)}: ${answer.stderr}`
+            const said = anonymousText(whole.answer.stdout)
+            expect([answer.exit, anonymousText(answer.stdout)], where).toEqual([whole.answer.exit, said])
+            expect(view, where).toEqual(whole.view)
+          }
+        },
+        LIMIT_MS,
+      )
+    })
   })
 
   describe.concurrent('if it is killed at a call and repeated,', () => {

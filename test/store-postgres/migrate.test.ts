@@ -40,8 +40,14 @@ describe.skipIf(whyNoPostgres() !== undefined)('migrate', () => {
   const newPlace = async (kind: string): Promise<string> =>
     kind === 'files' ? directory() : server.url(await server.newHome())
 
-  /** Two agents, blobs, a key, pending and taken mail, settings. */
-  function fill(home: string): void {
+  const templates = new Map<string, Promise<string>>()
+  /** A copy of a home with two agents, blobs, a key, pending and taken mail, settings. */
+  async function filled(kind: string): Promise<string> {
+    const template = templates.get(kind) ?? newPlace(kind).then(fill)
+    templates.set(kind, template)
+    return copyOf(await template)
+  }
+  function fill(home: string): string {
     ok(home, 'spawn', '--name', 'lead', '--provider', 'scripted')
     ok(home, 'spawn', '--name', 'aide', '--parent', 'lead', '--provider', 'scripted')
     ok(home, 'send', 'lead', LONG, '--key', 'k1')
@@ -50,6 +56,7 @@ describe.skipIf(whyNoPostgres() !== undefined)('migrate', () => {
     ok(home, 'inbox', '--take')
     ok(home, 'send', 'lead/aide', 'later', '--queue', '--no-drain')
     ok(home, 'config', 'set', 'slots_max', '3')
+    return home
   }
 
   const logs = (home: string): string[] =>
@@ -61,8 +68,7 @@ describe.skipIf(whyNoPostgres() !== undefined)('migrate', () => {
     ['files', 'files'],
     ['PostgreSQL', 'PostgreSQL'],
   ])('from %s to %s, the target has everything and the source is closed', async (one, other) => {
-    const [from, to] = [await newPlace(one), await newPlace(other)]
-    fill(from)
+    const [from, to] = [await filled(one), await newPlace(other)]
     const before = { logs: logs(from), inbox: ok(from, 'inbox', 'lead/aide', '--json') }
     ok(from, 'migrate', '--from', from, '--to', to)
     expect({ logs: logs(to), inbox: ok(to, 'inbox', 'lead/aide', '--json') }).toEqual(before)
@@ -84,9 +90,7 @@ describe.skipIf(whyNoPostgres() !== undefined)('migrate', () => {
   })
 
   test('a target with agents, a damaged source and a password in an argument are refused, and nothing changes', async () => {
-    const [from, other] = [directory(), directory()]
-    fill(from)
-    fill(other)
+    const [from, other] = [await filled('files'), await filled('files')]
     const before = logs(from)
     expect(run(from, ['migrate', '--from', from, '--to', other]).exit).toBe(11)
     const secret = run(from, ['migrate', '--from', from, '--to', 'postgres://me:hunter2@/x'])
@@ -101,8 +105,7 @@ describe.skipIf(whyNoPostgres() !== undefined)('migrate', () => {
   ])(
     'from %s to %s, killed at statements, no two homes are open and the same command ends it',
     async (one, other) => {
-      const template = await newPlace(one)
-      fill(template)
+      const template = await filled(one)
       const whole = logs(template)
       const counted = await killedAt(await copyOf(template), await newPlace(other), undefined)
       expect(counted).toBeGreaterThan(10)
@@ -120,8 +123,7 @@ describe.skipIf(whyNoPostgres() !== undefined)('migrate', () => {
   )
 
   test('a migration that was killed is undone with --cancel, and begins anew', async () => {
-    const [from, to] = [directory(), await newPlace('PostgreSQL')]
-    fill(from)
+    const [from, to] = [await filled('files'), await newPlace('PostgreSQL')]
     await killedAt(from, to, 12)
     expect(run(from, ['list']).stderr).toContain('--cancel')
     ok(from, 'migrate', '--from', from, '--to', to, '--cancel')
