@@ -1,11 +1,11 @@
 /** `outbox`: the messages that must leave the machine, from the logs. Takes no lock and writes nothing. */
 import { pendingEntries } from '../outbound/results.js'
 import type { OutboxMessage, OutboxView } from '../schema/output-overview.js'
-import { openForRead, recordsOfKinds } from '../session/load.js'
+import { recordsOfKinds, withAgent } from '../session/load.js'
 import { readText } from '../session/read.js'
 import type { NewRecord, Place } from '../session/records.js'
 import type { OutboundEntry, State } from '../session/state.js'
-import type { Store } from '../storage/store.js'
+import type { LogReader, Store } from '../storage/store.js'
 
 /** `isDropped`: those that were dropped, instead of those that are pending. */
 export function viewOutbox(
@@ -19,9 +19,12 @@ export function viewOutbox(
 }
 
 function messagesOf(store: Store, agentId: string, isDropped: boolean): OutboxMessage[] {
-  const state = openForRead(store, agentId)?.state
-  if (state === undefined || (!isDropped && state.outbound === undefined)) return []
-  const { queued, dropped, failed } = outboundRecords(store, state)
+  const read = withAgent(store, agentId, ({ state }, { log }) =>
+    isDropped || state.outbound !== undefined ? { state, records: outboundRecords(log, state) } : undefined,
+  )
+  if (read === undefined) return []
+  const { state, records } = read
+  const { queued, dropped, failed } = records
   const view = (id: string): OutboxMessage | undefined => {
     const record = queued.get(id)
     return record && viewOf(store, state, record, failed.get(id)?.why ?? null)
@@ -43,23 +46,17 @@ function progressOf({ attempts, not_before }: OutboundEntry): Partial<OutboxMess
 
 type Kept<K extends 'outbound.queued' | 'outbound.failed' | 'outbound.dropped'> = NewRecord<K> & Place
 
-function outboundRecords(store: Store, { id, log_bytes }: State) {
+function outboundRecords(log: LogReader, { log_bytes }: State) {
   const queued = new Map<string, Kept<'outbound.queued'>>()
   const failed = new Map<string, Kept<'outbound.failed'>>()
   const dropped = new Map<string, Kept<'outbound.dropped'>>()
-  const log = store.openLog(id)
-  if (log === undefined) return { queued, failed, dropped }
-  try {
-    const kinds = ['outbound.queued', 'outbound.failed', 'outbound.dropped'] as const
-    for (const { record } of recordsOfKinds(log, { seq: 1, offset: 0 }, log_bytes, kinds)) {
-      if (record.kind === 'outbound.queued') queued.set(record.outbound_id, record)
-      else if (record.kind === 'outbound.failed') failed.set(record.outbound_id, record)
-      else if (record.kind === 'outbound.dropped') dropped.set(record.outbound_id, record)
-    }
-    return { queued, failed, dropped }
-  } finally {
-    log.close()
+  const kinds = ['outbound.queued', 'outbound.failed', 'outbound.dropped'] as const
+  for (const { record } of recordsOfKinds(log, { seq: 1, offset: 0 }, log_bytes, kinds)) {
+    if (record.kind === 'outbound.queued') queued.set(record.outbound_id, record)
+    else if (record.kind === 'outbound.failed') failed.set(record.outbound_id, record)
+    else if (record.kind === 'outbound.dropped') dropped.set(record.outbound_id, record)
   }
+  return { queued, failed, dropped }
 }
 
 function viewOf(

@@ -1,0 +1,30 @@
+import { readFileSync, renameSync, writeFileSync } from 'node:fs'
+import { expect, test } from 'vitest'
+import { viewOutbox } from '../../src/operations/outbox.js'
+import { send } from '../../src/operations/send.js'
+import { contextAt } from '../support/contexts.js'
+import { sendRequest } from '../support/send-request.js'
+import { newAgent } from '../support/sessions.js'
+import { outboundTo, target } from '../support/targets.js'
+import { tempStore } from '../support/temp.js'
+
+test('the messages are those of one moment, also if a rebuild shortens the log meanwhile', async () => {
+  const store = tempStore()
+  const id = await newAgent(store)
+  const log = store.local.logPath(id)
+  const start = readFileSync(log)
+  // This process has no access to the secret, so the message stays pending.
+  const closed = target('ops', 'http://127.0.0.1:9', { secret: { env: 'SUBSTRAT_TEST_NOT_SET' } })
+  const outbound = outboundTo(store, [closed])
+  await send(contextAt(store, { outbound }).ctx, sendRequest(id), () => undefined)
+  await outbound.untilSent()
+  const open = store.open.bind(store)
+  store.open = (agentId) => {
+    const opened = open(agentId)
+    writeFileSync(`${log}.short`, start)
+    renameSync(`${log}.short`, log)
+    return opened
+  }
+  const { messages } = viewOutbox(store, { agentId: id, isDropped: false })
+  expect(messages.map(({ agent, state }) => [agent, state])).toEqual([[id, 'pending']])
+})
