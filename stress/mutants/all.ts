@@ -2,6 +2,7 @@
 import type { Mutant } from './mutant.js'
 import { ACKNOWLEDGED } from './rules/acknowledged.js'
 import { DAMAGE } from './rules/damage.js'
+import { DAMAGED_LINES } from './rules/damaged-lines.js'
 import { DELIVERED_ONCE } from './rules/delivered-once.js'
 import { DISTRUSTED } from './rules/distrusted.js'
 import { FAILED_SYNC } from './rules/failed-sync.js'
@@ -33,7 +34,7 @@ const BY_RULE: Record<string, Mutant[]> = {
   '2 intent': INTENT,
   '3 names on disk': NAMES_ON_DISK,
   '4 unsynced': UNSYNCED,
-  '5 damage': [...DAMAGE, ...DISTRUSTED],
+  '5 damage': [...DAMAGE, ...DAMAGED_LINES, ...DISTRUSTED],
   '6 failed sync': FAILED_SYNC,
   '7 failed write': FAILED_WRITE,
   '8 locks': [...LOCKS, ...UNDER_LOCKS],
