@@ -89,10 +89,15 @@ describe.skipIf(whyNoPostgres() !== undefined)('migrate', () => {
     expect([again.exit, again.stdout]).toEqual([0, expect.stringContaining('already has the home')])
   })
 
-  test('a target with agents, a damaged source and a password in an argument are refused, and nothing changes', async () => {
-    const [from, other] = [await filled('files'), await filled('files')]
+  test('a target with agents, a source that is not there and a password in an argument are refused, and nothing changes', async () => {
+    const [from, other] = [await filled('files'), directory()]
+    ok(other, 'spawn', '--name', 'another', '--provider', 'scripted')
     const before = logs(from)
-    expect(run(from, ['migrate', '--from', from, '--to', other]).exit).toBe(11)
+    const occupied = run(from, ['migrate', '--from', from, '--to', other])
+    expect([occupied.exit, occupied.stderr]).toEqual([
+      11,
+      expect.stringContaining('is another home already, and is not empty'),
+    ])
     const secret = run(from, ['migrate', '--from', from, '--to', 'postgres://me:hunter2@/x'])
     expect([secret.exit, secret.stderr]).toEqual([2, expect.not.stringContaining('hunter2')])
     expect(logs(from)).toEqual(before)
