@@ -13,6 +13,7 @@ import { serverFor } from '../../plugins/serve/src/listen.js'
 import { House, type Running } from '../support/cli.js'
 import { Gate } from '../support/gate.js'
 import { certificate } from '../support/model-server/certificate.js'
+import { freePort } from '../support/ports.js'
 import { waitFor } from '../support/wait.js'
 import { linked, tokenOf } from './support.js'
 
@@ -21,14 +22,6 @@ function start(house: House, ...args: string[]): Running {
 }
 
 const hasActivator = spawnSync('systemd-socket-activate', ['--version']).status === 0
-
-async function freePort(): Promise<number> {
-  const server = createServer()
-  await new Promise<void>((resolve) => server.listen(0, '127.0.0.1', resolve))
-  const { port } = server.address() as AddressInfo
-  await new Promise((resolve) => server.close(resolve))
-  return port
-}
 
 const isReady = (running: Running): Promise<void> =>
   waitFor(() => running.stderr.includes('the token is in') || running.child.exitCode !== null, 'the server')
@@ -167,7 +160,7 @@ describe.concurrent('a socket that was passed on', () => {
       // The token of an earlier start, because the first request needs it.
       const first = start(house, '--listen', '127.0.0.1:0', '--exit-when-idle', '10ms')
       expect((await first.result).exit).toBe(0)
-      const port = await freePort()
+      const port = freePort()
       const variables = Object.entries(linked(house)).concat(Object.entries(house.env))
       const running = house.launch(
         [

@@ -2,10 +2,10 @@
 import { type ChildProcess, spawn, spawnSync } from 'node:child_process'
 import { createHmac } from 'node:crypto'
 import { chmodSync, mkdirSync, readFileSync, writeFileSync } from 'node:fs'
-import { createServer } from 'node:net'
 import path from 'node:path'
 import { expect, onTestFinished, test } from 'vitest'
 import { House } from '../support/cli.js'
+import { freePort } from '../support/ports.js'
 import { waitFor } from '../support/wait.js'
 
 const PAGE = readFileSync('docs/inbound.md', 'utf8')
@@ -127,7 +127,7 @@ test.skipIf(!isInstalled('webhook'))(
     writeProgram(program, blockWith('exec deliver-once'))
     const hooks = blockWith('execute-command').replace('/usr/local/bin/on-delivery', program)
     writeFileSync(path.join(workspace, 'hooks.json'), hooks)
-    const port = await freePort()
+    const port = freePort()
     const [command = '', ...args] = blockWith('webhook -template')
       .replace('9000', String(port))
       .trim()
@@ -200,14 +200,6 @@ test('git gives each push to the agent once, also if the hook runs again', async
   expect(again).toMatchObject({ status: 0 })
   expect(await user.prompts(review)).toHaveLength(3)
 })
-
-async function freePort(): Promise<number> {
-  const server = createServer()
-  await new Promise<void>((resolve) => server.listen(0, '127.0.0.1', resolve))
-  const { port } = server.address() as { port: number }
-  await new Promise((resolve) => server.close(resolve))
-  return port
-}
 
 async function end(server: ChildProcess): Promise<void> {
   const ended = new Promise((resolve) => server.once('exit', resolve))

@@ -21,6 +21,7 @@ import os from 'node:os'
 import path from 'node:path'
 import { createTransport, type SendMailOptions } from 'nodemailer'
 import PostalMime, { type Email } from 'postal-mime'
+import { freePort } from '../support/ports.js'
 import { waitFor } from '../support/wait.js'
 import { AUTHSERV_ID, DOMAIN, makeCertificate, own, writeDovecot, writePostfix } from './mail-server-files.js'
 
@@ -48,7 +49,7 @@ export class MailServers {
 
   async start(): Promise<void> {
     chmodSync(this.directory, 0o755)
-    Object.assign(this.ports, await freePorts(Object.keys(this.ports)))
+    for (const name of Object.keys(this.ports)) Object.assign(this.ports, { [name]: freePort() })
     const ports = { ...this.ports, policy: await this.startPolicy() }
     const milters = this.milters.map((name) => ports[name])
     const place = { directory: this.directory, ports, milters }
@@ -156,12 +157,19 @@ export class MailServers {
 
   async startDovecot(): Promise<void> {
     this.run('dovecot', 'dovecot', ['-F', '-c', this.file('dovecot.conf')])
-    await waitFor(() => canConnect(this.ports.imaps), 'dovecot')
+    await this.untilListening('dovecot', this.ports.imaps)
   }
 
   async startPostfix(): Promise<void> {
     this.run('postfix', 'postfix', ['-c', this.file('postfix'), 'start-fg'])
-    await waitFor(() => canConnect(this.ports.smtps), 'postfix')
+    await this.untilListening('postfix', this.ports.smtps)
+  }
+
+  /** Throws if the server ended: another process may have its port. */
+  private async untilListening(name: 'dovecot' | 'postfix', port: number): Promise<void> {
+    const child = this.running.get(name)
+    await waitFor(async () => child === undefined || hasEnded(child) || canConnect(port), name)
+    if (child === undefined || hasEnded(child)) throw new Error(`${name} has ended instead of listening`)
   }
 
   private run(name: 'dovecot' | 'postfix', program: string, args: string[]): void {
@@ -175,7 +183,8 @@ export class MailServers {
   async stop(name: 'dovecot' | 'postfix'): Promise<void> {
     const child = this.running.get(name)
     this.running.delete(name)
-    if (child?.pid === undefined) return
+    // It has ended already if it could not start.
+    if (child?.pid === undefined || hasEnded(child)) return
     const ended = new Promise<void>((resolve) => child.once('exit', () => resolve()))
     const pid = name === 'postfix' ? readPid(this.file('spool', 'pid', 'master.pid')) : child.pid
     if (pid !== undefined) process.kill(pid, 'SIGTERM')
@@ -214,6 +223,10 @@ export class MailServers {
   }
 }
 
+function hasEnded({ exitCode, signalCode }: ChildProcess): boolean {
+  return exitCode !== null || signalCode !== null
+}
+
 function readPid(file: string): number | undefined {
   return existsSync(file) ? Number(readFileSync(file, 'utf8').trim()) : undefined
 }
@@ -227,12 +240,4 @@ export function canConnect(port: number): Promise<boolean> {
     })
     socket.once('error', () => resolve(false))
   })
-}
-
-async function freePorts(names: string[]): Promise<Record<string, number>> {
-  const servers = names.map((name) => ({ name, server: createServer() }))
-  for (const { server } of servers) await new Promise<void>((done) => server.listen(0, '127.0.0.1', done))
-  const ports = servers.map(({ name, server }) => [name, (server.address() as AddressInfo).port])
-  for (const { server } of servers) await new Promise((done) => server.close(done))
-  return Object.fromEntries(ports)
 }

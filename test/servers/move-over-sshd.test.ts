@@ -2,13 +2,13 @@
 import { spawn, spawnSync } from 'node:child_process'
 import { once } from 'node:events'
 import { chmodSync, existsSync, mkdirSync, readFileSync, writeFileSync } from 'node:fs'
-import { createServer } from 'node:net'
 import { userInfo } from 'node:os'
 import { join } from 'node:path'
 import { expect, onTestFinished, test } from 'vitest'
 import { whyNoStrace } from '../../stress/kill/strace.js'
 import { repository } from '../../stress/support/lab.js'
 import { House, type Running } from '../support/cli.js'
+import { freePort } from '../support/ports.js'
 import { tempDirectory } from '../support/temp.js'
 import { waitFor } from '../support/wait.js'
 
@@ -76,7 +76,7 @@ class Machines {
       spawnSync('ssh-keygen', ['-q', '-t', 'ed25519', '-N', '', '-f', this.file(key)])
     // The server separates its privileges there. A server of a distribution makes it at its start.
     if (process.getuid?.() === 0) mkdirSync('/run/sshd', { recursive: true, mode: 0o755 })
-    this.port = await freePort()
+    this.port = freePort()
     const settings = [
       `Port ${this.port}`,
       'ListenAddress 127.0.0.1',
@@ -119,15 +119,6 @@ class Machines {
     this.file('pid', String(running.pid))
     return running
   }
-}
-
-async function freePort(): Promise<number> {
-  const server = createServer().listen(0, '127.0.0.1')
-  await once(server, 'listening')
-  const { port } = server.address() as { port: number }
-  server.close()
-  await once(server, 'close')
-  return port
 }
 
 async function paths(house: House): Promise<string[]> {

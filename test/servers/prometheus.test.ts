@@ -1,25 +1,15 @@
 /** A Prometheus server that scrapes `/metrics`. */
 import { spawn, spawnSync } from 'node:child_process'
 import { writeFileSync } from 'node:fs'
-import type { AddressInfo } from 'node:net'
-import { createServer } from 'node:net'
 import path from 'node:path'
 import { expect, onTestFinished, test } from 'vitest'
 import { Served } from '../serve/support.js'
 import { House } from '../support/cli.js'
+import { freePort } from '../support/ports.js'
 import { waitFor } from '../support/wait.js'
 
 const isHere = spawnSync('prometheus', ['--version']).status === 0
 if (!isHere) console.warn('skipped: a scrape by Prometheus, because prometheus is not here')
-
-function freePort(): Promise<number> {
-  return new Promise((resolve) => {
-    const server = createServer().listen(0, '127.0.0.1', () => {
-      const { port } = server.address() as AddressInfo
-      server.close(() => resolve(port))
-    })
-  })
-}
 
 test.skipIf(!isHere)('Prometheus scrapes the metrics with the token from its file', async () => {
   const house = new House()
@@ -38,7 +28,7 @@ test.skipIf(!isHere)('Prometheus scrapes the metrics with the token from its fil
     static_configs: [{ targets: ['127.0.0.1:${served.port}'] }]
 `,
   )
-  const port = await freePort()
+  const port = freePort()
   const server = spawn(
     'prometheus',
     [

@@ -16,6 +16,7 @@ import { createRequire } from 'node:module'
 import os from 'node:os'
 import path from 'node:path'
 import type pg from 'pg'
+import { freePort } from './ports.js'
 
 const repository = path.dirname(createRequire(import.meta.url).resolve('substrat/package.json'))
 export const PLUGIN = path.join(repository, 'plugins/store-postgres')
@@ -311,11 +312,4 @@ export class Postgres {
     await client.connect()
     return client
   }
-}
-
-/** A TCP port of this machine that no process has. */
-function freePort(): number {
-  const script =
-    "const s = require('net').createServer().listen(0, '127.0.0.1', () => { console.log(s.address().port); s.close() })"
-  return Number(execFileSync(process.execPath, ['-e', script], { encoding: 'utf8' }))
 }

@@ -1,19 +1,30 @@
 /** The order of the test files: the longest begin first, so that no core is idle at the end. */
 import { BaseSequencer, type TestSpecification } from 'vitest/node'
 
-/** Files with few but long tests, which would come last by size. */
+/** Files whose tests are few but long, the longest first. By size, they would come last. */
 const LONG = [
+  'test/servers/move-over-sshd',
+  'test/servers/readme',
+  'test/servers/page',
+  'test/servers/acpx',
+  'test/store-postgres/migrate',
+  'test/store-postgres/lost-calls',
   'test/stress/',
-  'test/servers/',
+  'test/store-postgres/',
   'test/commands/kept-server',
+  'test/dispatch/turn-answers',
+  'test/package/demo',
   'test/storage/locks/kernel-lock',
-  'test/plugins/opencode.',
+  'test/plugins/opencode',
 ]
 
 export default class LongestFirst extends BaseSequencer {
   override async sort(files: TestSpecification[]): Promise<TestSpecification[]> {
     const sorted = await super.sort(files)
-    const isLong = ({ moduleId }: TestSpecification): boolean => LONG.some((part) => moduleId.includes(part))
-    return [...sorted.filter(isLong), ...sorted.filter((file) => !isLong(file))]
+    const rank = ({ moduleId }: TestSpecification): number => {
+      const place = LONG.findIndex((part) => moduleId.includes(part))
+      return place === -1 ? LONG.length : place
+    }
+    return sorted.sort((one, other) => rank(one) - rank(other))
   }
 }
