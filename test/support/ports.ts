@@ -1,4 +1,4 @@
-/** Ports of the loopback for servers that must be told theirs. */
+/** Free ports of the loopback, for servers whose settings name their port. */
 import { existsSync, readFileSync } from 'node:fs'
 
 /**
