@@ -106,11 +106,19 @@ export class VirtualTime {
     for (;;) {
       await drain()
       if (isSettled) return promise
+      if (this.next() === undefined) await this.untilRealWork(() => isSettled)
+      if (isSettled) return promise
       const next = this.next()
       if (next === undefined) throw new Stuck('no process can continue')
       if (next.dueAt > end) throw new Stuck(`not done after ${maxMs} ms`)
       this.fire(next)
     }
+  }
+
+  /** A process may wait for real work that this machine does not simulate, such as the loading of a module at its first use. */
+  private async untilRealWork(isSettled: () => boolean): Promise<void> {
+    for (let waitedMs = 0; waitedMs < REAL_MS_MAX && !isSettled() && this.next() === undefined; waitedMs++)
+      await new Promise<void>((resolve) => void real.setTimeout(resolve, 1))
   }
 
   /** Schedules an action of the lab. The returned function cancels it. */
@@ -159,6 +167,9 @@ export function restartUptime(): void {
 }
 
 /** Resolves when nothing can run without a timer. */
+/** Longer than real work takes. Only a process that is stuck needs all of it. */
+const REAL_MS_MAX = 10_000
+
 async function drain(): Promise<void> {
   for (let round = 0; round < 2; round++) await new Promise((resolve) => real.setImmediate(resolve))
 }
