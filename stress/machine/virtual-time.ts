@@ -166,10 +166,10 @@ export function restartUptime(): void {
   else current.boot()
 }
 
-/** Resolves when nothing can run without a timer. */
 /** Longer than real work takes. Only a process that is stuck needs all of it. */
 const REAL_MS_MAX = 10_000
 
+/** Resolves when nothing can run without a timer. */
 async function drain(): Promise<void> {
   for (let round = 0; round < 2; round++) await new Promise((resolve) => real.setImmediate(resolve))
 }

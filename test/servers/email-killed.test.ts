@@ -66,12 +66,16 @@ test('no mail is lost and none runs twice, and each reply is sent or dropped by 
     const running = house.start(['channel', 'run', 'mail'])
     const count = Math.min(1 + random.below(AT_ONCE), MESSAGES - index)
     const seen = attempts + 1 + random.below(2 * count)
-    for (const end = index + count; index < end; index++) await write(index)
-    // It may have nothing left to do.
-    const calm = sleep(5000)
-    await Promise.race([waitFor(() => attempts >= seen, 'an attempt to send'), calm])
-    await sleep(random.below(40))
-    await running.kill()
+    // Also if a mail cannot be written: nothing is left running.
+    try {
+      for (const end = index + count; index < end; index++) await write(index)
+      // It may have nothing left to do.
+      const calm = sleep(5000)
+      await Promise.race([waitFor(() => attempts >= seen, 'an attempt to send'), calm])
+      await sleep(random.below(40))
+    } finally {
+      await running.kill()
+    }
   }
   await servers.waitForMail(AGENT, MESSAGES)
   isFailing = false

@@ -3,7 +3,7 @@ import { existsSync, readFileSync } from 'node:fs'
 
 /**
  * Each worker of vitest has a range of its own. All are below the ports that the kernel gives to connections and to listeners on
- * port 0 (from 32768 on), so none is taken between this call and the start of the server.
+ * port 0 (from 32768 on), so none of these takes one between this call and the start of the server.
  */
 const [FIRST, EACH, RANGES] = [10_000, 1000, 20]
 /** Two runs of the tests, and two files one after another in a worker, begin at different ports. */
