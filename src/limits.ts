@@ -46,6 +46,8 @@ export const limits = {
   stderrBytesKept: 64 * 1024,
   /** Nesting of a tool's input. Every reader must be able to parse it again, even inside a call of ours. */
   inputLevelsMax: 100,
+  /** The beginning of a call's arguments that could not be read, and the reason. */
+  argumentsErrorCharactersMax: 500,
   /** Call inputs stored in the line of one response. Further inputs go to blobs. */
   callInputsBytesMax: 256 * 1024,
   /** The provider's own items in one response. */

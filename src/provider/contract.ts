@@ -128,6 +128,15 @@ export interface ToolCall {
   call_id: string
   name: string
   input: JsonObject
+  /** Set if the model's arguments could not be read. `input` is then `{}`, and the call does not run: this error is its result. */
+  arguments_error?: ArgumentsError
+}
+
+export interface ArgumentsError {
+  /** Why, as the end of a sentence: "they are not valid JSON (Unexpected end of input)". */
+  message: string
+  /** The arguments as the model sent them. substrat keeps the beginning. */
+  text: string
 }
 
 export interface ToolDefinition {
@@ -142,8 +151,9 @@ export type ModelEvent =
   /** The next piece of the reply. */
   | { type: 'text'; text: string }
   /**
-   * A complete call with parsed input. Fail with `invalid_response` if the input is not a JSON object, or if a response has more
-   * than 128 calls.
+   * A complete call with parsed input. If its arguments are not a JSON object, yield it with an `arguments_error`: the model gets the
+   * error as the call's result. Fail with `invalid_response` if it is not certain which call the model made, or if a response has
+   * more than 128 calls.
    */
   | { type: 'tool_call'; call: ToolCall }
   /**

@@ -98,8 +98,20 @@ export const group = z.object(groupFields).meta({
   description: 'The process group of a program. Pids are reused, so the other fields identify it.',
 })
 
+const argumentsError = z.object({ message: text, text }).meta({
+  id: 'arguments_error',
+  description:
+    'Why the arguments of a call could not be read. The call does not run. `text`: the beginning of the arguments.',
+})
+
 export const call = z
-  .object({ call_id: text, name: text, input: json.optional(), input_blob: blob.optional() })
+  .object({
+    call_id: text,
+    name: text,
+    input: json.optional(),
+    input_blob: blob.optional(),
+    arguments_error: argumentsError.optional(),
+  })
   .meta({ id: 'call', description: 'A tool call of a model. `call_id` is unique in its response.' })
 
 export const ask = z.object({ call_id: text, tool: text, input: json }).meta({

@@ -844,6 +844,12 @@ export interface components {
             name: string;
             input?: components["schemas"]["object"];
             input_blob?: components["schemas"]["blob"];
+            arguments_error?: components["schemas"]["arguments_error"];
+        };
+        /** @description Why the arguments of a call could not be read. The call does not run. `text`: the beginning of the arguments. */
+        arguments_error: {
+            message: string;
+            text: string;
         };
         /** @description A file in the prompt. `path` is absolute. `bytes` is its size, and `cut` the number of bytes left out. */
         source: {

@@ -86,6 +86,30 @@ describe('a tool call', () => {
     ])
   })
 
+  test('whose arguments could not be read does not run: the model receives the error as its result', async () => {
+    const spoiled: ModelEvent = {
+      type: 'tool_call',
+      call: {
+        call_id: 'a',
+        name: 'shell',
+        input: {},
+        arguments_error: { message: 'they are not valid JSON', text: '{"command": "touch ran' },
+      },
+    }
+    const { provider, heard } = script([spoiled, call('shell', { command: 'echo hi' }, 'b'), CALLS])
+    const run = await runTurn(session, provider, { allow: ['all'] })
+    expect(run.status).toBe('completed')
+    expect(records('tool.started').map(({ call_id }) => call_id)).toEqual(['b'])
+    expect(records('model.responded')[0]?.calls?.[0]).toMatchObject({
+      input: {},
+      arguments_error: { text: '{"command": "touch ran' },
+    })
+    expect(heard[1]?.slice(-2)).toMatchObject([
+      { call_id: 'a', content: expect.stringContaining('they are not valid JSON'), is_error: true },
+      { call_id: 'b', content: 'hi\n', is_error: false },
+    ])
+  })
+
   test('is recorded with its process group if it is a program, else without one', async () => {
     const calls = [
       call('shell', { command: 'true' }, 'a'),

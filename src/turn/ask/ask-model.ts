@@ -1,6 +1,7 @@
 /** One request to a model provider, and its outcome. */
 import { limits } from '../../limits.js'
 import type {
+  ArgumentsError,
   JsonObject,
   ModelProvider,
   ModelRequest,
@@ -110,7 +111,13 @@ function checkCall(call: ToolCall | undefined, earlier: ToolCall[]): ToolCall {
   if (earlier.length === limits.callsMax) throw offContract(`more than ${limits.callsMax} tool calls at once`)
   if (earlier.some((other) => other.call_id === call_id))
     throw offContract(`two tool calls with the id ${call_id}`)
-  return { call_id, name, input }
+  const { arguments_error: error } = call ?? {}
+  return { call_id, name, input, ...(error === undefined ? {} : { arguments_error: checkedError(error) }) }
+}
+
+function checkedError({ message, text }: ArgumentsError): ArgumentsError {
+  const max = limits.argumentsErrorCharactersMax
+  return { message: String(message).slice(0, max), text: String(text).slice(0, max) }
 }
 
 function isWord(value: unknown): value is string {

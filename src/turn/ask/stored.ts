@@ -9,12 +9,12 @@ import { offContract } from './events.js'
 /** The records of all calls share one line of the log: an input that does not fit becomes a blob. */
 export function callRecords(session: Session, calls: ToolCall[]): CallRecord[] {
   let room: number = limits.callInputsBytesMax
-  return calls.map(({ call_id, name, input }) => {
+  return calls.map(({ input, ...call }) => {
     const bytes = Buffer.from(JSON.stringify(input))
     if (bytes.length > Math.min(limits.inlineBytesMax, room))
-      return { call_id, name, input_blob: session.writeBlob(bytes) }
+      return { ...call, input_blob: session.writeBlob(bytes) }
     room -= bytes.length
-    return { call_id, name, input }
+    return { ...call, input }
   })
 }
 

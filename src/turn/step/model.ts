@@ -1,5 +1,6 @@
 /** The model's part of `step`: responses, failures, and a conversation that is too long for the model. */
 
+import type { CallRecord } from '../../schema/types.js'
 import { addUsage } from '../../session/fold/usage.js'
 import type { NewRecord } from '../../session/records.js'
 import type { Call, Run, State } from '../../session/state.js'
@@ -34,10 +35,27 @@ export function modelResponded(
       ],
     }
   const said = event.reply === '' ? [] : [reply(run, event.reply)]
-  const pending = calls.map(
-    ({ call_id, name }): Call => ({ call_id, tool: name, status: 'pending', isApproved: false, group: null }),
+  const made = calls.map(
+    ({ call_id, name, arguments_error }): Call => ({
+      call_id,
+      tool: name,
+      status: arguments_error === undefined ? 'pending' : 'finished',
+      isApproved: false,
+      group: null,
+    }),
   )
-  return proceed([...said, responded], { ...run, steps: run.steps + 1 }, pending, policy)
+  const spoiled = calls.flatMap((call) => unreadResult(run_id, call))
+  return proceed([...said, responded, ...spoiled], { ...run, steps: run.steps + 1 }, made, policy)
+}
+
+/** A call whose arguments could not be read has its result at once, in the batch of the response: no crash can run it. */
+function unreadResult(
+  run_id: string,
+  { call_id, name: tool, arguments_error: error }: CallRecord,
+): NewRecord[] {
+  if (error === undefined) return []
+  const content = `The call did not run, because its arguments could not be read: ${error.message}. They begin: ${error.text}`
+  return [{ kind: 'tool.finished', run_id, call_id, tool, content, is_error: true }]
 }
 
 export function modelFailed(
