@@ -33,7 +33,8 @@ export interface ProviderFailure extends Error {
     said?: string
     /**
      * For `crashed` from an agent provider: the program had started the turn, then exited with status 0 before its end. A wrapper
-     * that hides the signal which killed the real program does this.
+     * that hides the signal which killed the real program does this. Also for a server that is gone, if its exit is unknown: a
+     * wrapper of it may live on. The message says how the program ended.
      */
     ended_early?: boolean
   }

@@ -54,7 +54,7 @@ export function saysNothing({ type }: RunError): boolean {
   return WITHOUT_ANSWER.includes(type)
 }
 
-/** Whether an agent program exited with status 0 before the end of its turn. Never throws. */
+/** Whether an agent program ended before the end of its turn, with status 0 or an unknown one. Never throws. */
 export function hasEndedEarly(thrown: unknown): boolean {
   try {
     const failure = (thrown as Partial<ProviderFailure> | null | undefined)?.failure

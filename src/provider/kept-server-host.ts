@@ -9,7 +9,7 @@
  * - During the turn a server is on the leash: it dies with this process, or when its lease ends.
  */
 import { SubstratError } from '../errors.js'
-import { ownIdentity } from '../host/identity.js'
+import { isExiting, ownIdentity } from '../host/identity.js'
 import { limits } from '../limits.js'
 import type { ProcessGroup } from '../schema/types.js'
 import type { Session } from '../session/session.js'
@@ -86,8 +86,10 @@ export class KeptServerHost {
     const handle = store.local.keptServers.readHandle(id, warm.server_id)
     // The substrat process that launched it died before it stored the handle.
     if (handle === undefined) return undefined
-    this.leash = leash(warm.group, tagOf(warm.server_id), this.session.leaseDeadline())
+    // First the record: if this process dies in between, recovery ends the server. A watcher that started first could be slow
+    // and kill the server in the turn of another command, which had found it unused.
     this.context.persist({ type: 'launched', group: warm.group })
+    this.leash = leash(warm.group, tagOf(warm.server_id), this.session.leaseDeadline())
     store.local.keptServers.touch(id)
     store.local.keptServers.boundOutput(id)
     this.isKept = true
@@ -169,9 +171,9 @@ export class KeptServerHost {
    */
   private async stop(server: RecordedServer | undefined, graceMs: number): Promise<void> {
     if (server === undefined) return
-    const outcome = await killKeptServer(this.session, server, graceMs)
     // The provider may already have killed the server in this turn.
-    this.hasDied ||= this.isReopened && !this.hasKilled && outcome === 'gone'
+    this.hasDied ||= this.isReopened && !this.hasKilled && hasEnded(this.session, server)
+    const outcome = await killKeptServer(this.session, server, graceMs)
     this.hasKilled ||= outcome === 'killed'
     if (this.isClosed || this.session.state.warm?.server_id !== server.server_id) return
     this.isKept = false
@@ -181,6 +183,11 @@ export class KeptServerHost {
     // The next server replaces a file that cannot be removed now.
     isDone(() => this.session.store.local.keptServers.forget(this.session.id))
   }
+}
+
+/** Its children may live on, and a process that exits closes its connections before it is gone. */
+function hasEnded({ store }: Session, server: RecordedServer): boolean {
+  return !isServerAlive(store.address, server) || isExiting(server.group.process_group)
 }
 
 function tagOf(value: string): ProcessTag {

@@ -2,10 +2,11 @@
 import { existsSync, readdirSync, readFileSync, rmSync, statSync, writeFileSync } from 'node:fs'
 import path from 'node:path'
 import { describe, expect, test } from 'vitest'
+import type { SessionRecord } from '../../src/session/records.js'
 import type { RecordedServer } from '../../src/session/state.js'
 import { FileStore } from '../../src/storage/file-store.js'
 import { ServerHouse } from '../support/kept-server.js'
-import { environment, isAlive } from '../support/processes.js'
+import { commandLine, environment, isAlive, processesWith, watchersOf } from '../support/processes.js'
 import { reopen } from '../support/sessions.js'
 import { waitFor } from '../support/wait.js'
 
@@ -122,6 +123,53 @@ describe.concurrent('a turn', () => {
     expect(house.servers()).toHaveLength(1)
     expect((await house.ok('send', 'a', 'three')).stdout).toBe('echo: three\n')
     expect(house.running()).toEqual([])
+  })
+})
+
+type Launched = Extract<SessionRecord, { kind: 'provider.started' }>
+
+/** Processes of the server's group that live on after the server itself, until substrat kills them. */
+const REMAINS: Record<string, (command: string) => string> = {
+  'a wrapper': (command) => `wrapped() { ${command} "$@"; sleep 3600; }; wrapped`,
+  'a child': (command) => `sleep 3600 & exec ${command}`,
+  'no process': (command) => command,
+}
+
+describe.concurrent('a server that is killed alone interrupts its turn', () => {
+  test.each([
+    ['a wrapper', 'an earlier turn', true],
+    ['a child', 'an earlier turn', true],
+    ['no process', 'an earlier turn', true],
+    ['a wrapper', 'the same turn', true],
+    ['a wrapper', 'the same turn, without kept servers', false],
+  ])('if %s of it is left and it is from %s, however late a leash is', async (left, from, keeps) => {
+    const house = new ServerHouse(keeps ? {} : { SUBSTRAT_WARM_MAX: '0' }, 'SURE_EXIT_MS_MAX')
+    house.wrapped = REMAINS[left] as (command: string) => string
+    const id = await house.agent('a')
+    if (from !== 'an earlier turn') await house.ok('suspend', 'a')
+    const prompt = JSON.stringify([{ 'wait for': path.join(house.root, 'go') }, { say: 'late' }])
+    const sent = ['send', 'a', prompt, '--key', 'k']
+    const sender = house.start(sent)
+    await promptKnown(house, id)
+    const group = house.records(id).findLast(({ kind }) => kind === 'provider.started') as Launched
+    const watchers = watchersOf(group.process_group)
+    for (const watcher of watchers) process.kill(watcher, 'SIGSTOP')
+    const [killed] = processesWith(`SUBSTRAT_AGENT=${id}`).filter(
+      (pid) => commandLine(pid)[0] === process.execPath && commandLine(pid).includes('serve'),
+    )
+    process.kill(killed as number, 'SIGKILL')
+    const { exit, stderr } = await sender.result
+    for (const watcher of watchers) process.kill(watcher, 'SIGKILL')
+    expect([exit, stderr]).toEqual([6, expect.stringMatching(/the agent program|opencode's server/)])
+    expect(stderr).not.toMatch(/: *$/m)
+    expect(house.records(id).findLast(({ kind }) => kind === 'run.interrupted')).toMatchObject({
+      reason: 'program_killed',
+    })
+    writeFileSync(path.join(house.root, 'go'), '')
+    // The same key continues the turn, in another server.
+    const again = await house.run(sent)
+    expect([again.exit, again.stderr]).toEqual([0, expect.anything()])
+    expect(house.findings(true)).toEqual([])
   })
 })
 

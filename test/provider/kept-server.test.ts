@@ -202,6 +202,17 @@ describe('a turn', () => {
     expect(session.state.warm).toBeDefined()
   })
 
+  test('records its use of a server before a leash can kill it', async () => {
+    const { session, pid } = await withServer()
+    await waitFor(() => watchersOf(pid).length === 0, 'the end of the first watcher')
+    const watchers: number[][] = []
+    const held = keptServerHost(session, true, () => void watchers.push(watchersOf(pid)))
+    await held.host.open()
+    expect(watchers).toEqual([[]])
+    expect(watchersOf(pid)).toHaveLength(1)
+    await held.host.close(false)
+  })
+
   test('that does not complete keeps no server, used or new', async () => {
     const { session, pid } = await withServer()
     const held = keptServerHost(session)

@@ -13,8 +13,10 @@ const PLUGIN = path.join(REPOSITORY, 'plugins/provider-opencode')
 const STAND_IN = path.join(REPOSITORY, 'test/plugins/opencode/opencode.cjs')
 
 /** How long the plugin waits for answers that should come at once. */
-const LIMITS = ['RELEASE_MS_MAX', 'HEALTH_MS_MAX', 'ABORT_MS_MAX'] as const
+const LIMITS = ['RELEASE_MS_MAX', 'HEALTH_MS_MAX', 'ABORT_MS_MAX', 'SURE_EXIT_MS_MAX'] as const
 type Limit = (typeof LIMITS)[number]
+/** A limit that expires in each test that meets it, so it need not be long. */
+const SHORT: Partial<Record<Limit, string>> = { SURE_EXIT_MS_MAX: '20' }
 
 /** The plugin in which only one limit, or none, expires. */
 const PLUGINS = new Map<Limit | undefined, string>()
@@ -28,6 +30,9 @@ afterAll(() => {
 })
 
 export class ServerHouse extends House {
+  /** The shell command of the next agents, given that of the stand-in. */
+  wrapped: (command: string) => string = (command) => command
+
   /**
    * `met` is the limit that the test expects to expire. The other limits are long, so that a slow machine does not
    * reach them.
@@ -82,7 +87,16 @@ export class ServerHouse extends House {
   private flags(name: string, habits: string[]): string[] {
     const words = [process.execPath, STAND_IN, this.store(name), ...habits]
     const command = words.map((word) => `'${word}'`).join(' ')
-    return ['--name', name, '--provider', 'opencode', '--allow', 'tree', '--option', `command=${command}`]
+    return [
+      '--name',
+      name,
+      '--provider',
+      'opencode',
+      '--allow',
+      'tree',
+      '--option',
+      `command=${this.wrapped(command)}`,
+    ]
   }
 }
 
@@ -91,11 +105,12 @@ function serverOf(pid: number): string | undefined {
 }
 
 async function pluginWith(met: Limit | undefined): Promise<string> {
-  const limits = LIMITS.filter((limit) => limit !== met)
+  const limits = LIMITS.filter((limit) => limit !== met || SHORT[limit] !== undefined)
   const missing = new Set(limits)
   const withoutLimits = (text: string): string =>
     limits.reduce((source, limit) => {
-      const without = source.replace(new RegExp(`\\bconst ${limit} = .+`), `const ${limit} = 3_600_000`)
+      const value = (limit === met ? SHORT[limit] : undefined) ?? '3_600_000'
+      const without = source.replace(new RegExp(`\\bconst ${limit} = .+`), `const ${limit} = ${value}`)
       if (without !== source) missing.delete(limit)
       return without
     }, text)

@@ -16,7 +16,7 @@ export interface Held {
 }
 
 /** The turn's side of a kept server. Programs that it launches are killed after the test. */
-export function keptServerHost(session: Session, isOn = true): Held {
+export function keptServerHost(session: Session, isOn = true, onRecord = (): void => undefined): Held {
   const events: string[] = []
   const groups: ProcessGroup[] = []
   onTestFinished(async () => {
@@ -32,6 +32,7 @@ export function keptServerHost(session: Session, isOn = true): Held {
     isOn,
     environment,
     persist(event) {
+      onRecord()
       events.push(event.type)
       if (event.type !== 'server_stopped') groups.push(event.group)
       if (event.type === 'server_kept')

@@ -3,12 +3,16 @@ import { beforeEach, describe, expect, test } from 'vitest'
 import type { AgentProvider } from '../../src/provider/contract.js'
 import type { AgentHost } from '../../src/provider/host-contract.js'
 import { keptServerProcesses, stopKeptServer } from '../../src/provider/kept-server.js'
+import { membersOf } from '../../src/provider/process-group.js'
 import type { Session } from '../../src/session/session.js'
+import type { RecordedServer } from '../../src/session/state.js'
 import { failing, withFaults } from '../support/faults.js'
 import { IN_POSTGRES } from '../support/postgres-homes.js'
+import { isAlive } from '../support/processes.js'
 import { newSession } from '../support/sessions.js'
 import { tempStore } from '../support/temp.js'
 import { agent, FakeStop, hang, kindsOf, runTurn, type TurnFacts } from '../support/turns.js'
+import { waitFor } from '../support/wait.js'
 
 const COMMAND = { argv: ['/bin/sleep', '3600'] as [string, ...string[]], cwd: '/' }
 let session: Session
@@ -17,12 +21,14 @@ beforeEach(async () => {
   session = await newSession(tempStore())
 })
 
-/** Starts a server if no kept one exists, then yields `events`. It never stops the server. */
-function keeping(...events: object[]): AgentProvider {
+/** Starts a server if no kept one exists, then yields `events`. It never stops the server. An event with `argv` is its command. */
+function keeping(...all: object[]): AgentProvider {
+  const command = (all.find((event) => 'argv' in event) as typeof COMMAND | undefined) ?? COMMAND
+  const events = all.filter((event) => event !== command)
   const create = async (_: unknown, host: AgentHost): Promise<object> => ({
     async *send(_: string, { signal }: { signal: AbortSignal }) {
       if (host.server === null) {
-        const server = await host.launchServer?.(COMMAND, { signal })
+        const server = await host.launchServer?.(command, { signal })
         await server?.keep(Buffer.from('x'))
       }
       for (const event of events) {
@@ -103,6 +109,29 @@ describe('a kept server', () => {
   test('from an earlier turn is stopped when a later turn fails', async () => {
     await turn(keeping(DONE))
     await turn(keeping({ fail: 1 }))
+    expect(living()).toEqual([])
+  })
+
+  test('from an earlier turn that is killed alone interrupts the turn, although a child of it lives', async () => {
+    const withChild = { argv: ['/bin/sh', '-c', 'sleep 3600 & wait'] as [string, ...string[]], cwd: '/' }
+    await turn(keeping(withChild, DONE))
+    const { group } = session.state.warm as RecordedServer
+    const restore = async (_: unknown, __: unknown, { server }: AgentHost): Promise<object> => ({
+      async *send() {
+        await waitFor(() => membersOf(group, undefined).length === 2, 'the child')
+        process.kill(group.process_group, 'SIGKILL')
+        await waitFor(() => !isAlive(group.process_group), 'its end')
+        await server?.kill(0)
+        throw new Error('it does not answer')
+      },
+      suspend: async () => null,
+      stop: async () => undefined,
+    })
+    expect(await turn(agent({ restore, create: restore as never }))).toMatchObject({
+      status: 'interrupted',
+      reason: 'program_killed',
+      error: { message: 'the agent program lost its kept server during the turn: it does not answer' },
+    })
     expect(living()).toEqual([])
   })
 

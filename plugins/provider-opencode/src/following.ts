@@ -185,7 +185,7 @@ export class EventsEnded extends Error implements ProviderFailure {
   readonly failure = { type: 'crashed' as const }
 
   constructor(complaint: string) {
-    super(`opencode's server ended before the end of the turn: ${complaint}`)
+    super(`opencode's server ended before the end of the turn${complaint === '' ? '' : `: ${complaint}`}`)
   }
 }
 

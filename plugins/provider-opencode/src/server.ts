@@ -22,6 +22,8 @@ const BODY_BYTES_MAX = 64 * 1024 * 1024
 const TERMINATE_MS = 1500
 /** Time for a kept server to disconnect substrat's tools. */
 const RELEASE_MS_MAX = 1000
+/** Time for a living server to answer a request that needs no work. */
+export const HEALTH_MS_MAX = 1000
 
 export interface Answer {
   status: number
@@ -62,6 +64,14 @@ export class Server {
   async ask(method: Method, path: string, body?: object, timeoutMs?: number): Promise<Answer> {
     const response = await this.request(method, path, body, timeoutMs)
     return { status: response.statusCode ?? 0, body: parsedBody(await textIn(response, `${method} ${path}`)) }
+  }
+
+  /** Whether a process still serves its address. */
+  async answers(): Promise<boolean> {
+    return this.ask('GET', '/global/health', undefined, HEALTH_MS_MAX).then(
+      () => true,
+      () => false,
+    )
   }
 
   /** Its exit; undefined if it is still running or the exit cannot be known. */

@@ -13,10 +13,9 @@ import { failure } from '../../shared/src/failure.js'
 import { wordsOfExit } from '../../shared/src/program/exit.js'
 import { objectOf, textOf } from '../../shared/src/program/json.js'
 import { keepTail, QUIET_MS } from '../../shared/src/program/tail.js'
-import { complaintIn, Server, USER } from './server.js'
+import { complaintIn, HEALTH_MS_MAX, Server, USER } from './server.js'
 
 const START_MS_MAX = 60_000
-const HEALTH_MS_MAX = 1000
 /** Time to become idle after an abort. */
 const ABORT_MS_MAX = 3000
 const POLL_MS = 15

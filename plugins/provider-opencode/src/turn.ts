@@ -104,7 +104,8 @@ async function answer(
 
 /**
  * A broken connection means that the server ended, so its exit follows at once. The output of a killed server does
- * not explain its end.
+ * not explain its end. The exit of a kept server, or of one under a wrapper that lives on, is unknown: a signal may
+ * have ended it, unless it still answers.
  */
 async function failureOf(error: unknown, server: Server): Promise<unknown> {
   if (isFailure(error) && error.failure.type !== 'crashed') return error
@@ -116,8 +117,9 @@ async function failureOf(error: unknown, server: Server): Promise<unknown> {
     // npm's wrapper exits with 0 if its program was killed.
     if (exit.code === 0) return endedEarly(ended)
   }
+  const said = isFailure(error) ? error.message : `opencode: ${describe(error, await server.complaint())}`
+  if (isGone && exit === undefined && !(await server.answers())) return endedEarly(said)
   if (isFailure(error)) return error
-  const said = `opencode: ${describe(error, await server.complaint())}`
   return exit === undefined ? failure('crashed', said) : failureOfText(said)
 }
 

@@ -13,7 +13,7 @@ export function refusedAfter(said: string, message: string): ProviderFailure {
   return Object.assign(new Error(message), { failure: { type: 'refused' as const, said } })
 }
 
-/** The program exited with status 0 during its turn. substrat continues the turn. */
+/** The program exited with status 0 during its turn, or its exit is unknown. substrat continues the turn. */
 export function endedEarly(message: string): ProviderFailure {
   return Object.assign(new Error(message), { failure: { type: 'crashed' as const, ended_early: true } })
 }

@@ -121,7 +121,7 @@ export async function askAgent(
     const report = { ...reportFailure(error, secretsOf(provider, turn.settings)), ...used }
     const how = keptServer.hasDied
       ? KEPT_SERVER_ENDED
-      : (killed ?? (hasEndedEarly(error) ? ENDED_EARLY : undefined))
+      : (killed ?? (hasEndedEarly(error) ? SAID_BY_PROVIDER : undefined))
     return endWithoutAnswer(report, how, stop)
   } finally {
     files.close()
@@ -169,8 +169,11 @@ function killedBy({ killer }: Deaths): string | undefined {
 /** The cause is unknown: a kept server is not a child process of this command. */
 const KEPT_SERVER_ENDED = 'lost its kept server during the turn'
 
-/** A program that ends with status 0 and no answer may have been killed under a wrapper that hides the signal. */
-const ENDED_EARLY = 'exited 0'
+/**
+ * A program that ends with status 0, or with an unknown status, and without an answer may have been killed under a wrapper that
+ * hides the signal. The provider's sentence says how it ended.
+ */
+const SAID_BY_PROVIDER = ''
 
 /** Begins the program's turn with its prompt, or with a person's answer to its question. */
 function begin(

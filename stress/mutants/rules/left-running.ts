@@ -127,7 +127,7 @@ export const LEFT_RUNNING: Mutant[] = [
   {
     name: 'a reused kept server is not on the leash',
     place: 'provider/kept-server-host.ts KeptServerHost.keptServer',
-    edits: { 'expression:1': '' },
+    edits: { 'expression:2': '' },
     suites: ['provider/kept-server#in use again'],
   },
   {
