@@ -1,5 +1,5 @@
 // npm run stress:fuzz -- [--seed 1] [--minutes M | --seeds N] [--mode in-process|processes|postgres] [--agents N]
-// [--wrong-clocks] [--shards N] [--json FILE]
+// [--wrong-clocks] [--shards N] [--json FILE], or --effects terminate|retry|fork|spawn|cancel|all
 //
 // Runs random trees, mail, turns and decisions while processes are killed, the power is cut, the disk fails and clocks
 // jump. Exits 1 if a promise is broken. After a failure, --seed S --path P runs the shrunk sequence and prints it step
@@ -7,6 +7,7 @@
 // mutant is not caught.
 import { parseArgs } from 'node:util'
 import { Campaign, type Totals } from './fuzz/campaign.js'
+import { sweepEffects } from './fuzz/effects.js'
 import { runShards } from './fuzz/shards.js'
 import { skipWithoutPostgres } from './support/databases.js'
 import { recordResult } from './support/result.mjs'
@@ -25,6 +26,8 @@ const { values } = parseArgs({
     /** Runs some commands with a clock that is far off. */
     'wrong-clocks': { type: 'boolean', default: false },
     path: { type: 'string' },
+    /** Instead of seeds: harms this command, or `all`, at each disk change, in homes where recovery has other work. */
+    effects: { type: 'string' },
     /** Runs each seed twice. The logs must be equal byte by byte. */
     twice: { type: 'boolean', default: false },
     json: { type: 'string' },
@@ -59,7 +62,12 @@ const options = {
   note: (text: string) => console.log(text),
 } as const
 
-if (values.shards !== '1') record(await runShards(Number(values.shards), options, canary))
+if (values.effects !== undefined) {
+  const { harmed, failures } = await sweepEffects(values.effects)
+  for (const failure of failures) console.log(failure)
+  console.log(`effects: harmed ${harmed}; ${failures.length} failures`)
+  process.exitCode = failures.length > 0 || harmed === 0 ? 1 : 0
+} else if (values.shards !== '1') record(await runShards(Number(values.shards), options, canary))
 else {
   const totals = await new Campaign(options).run()
   const { failures } = totals

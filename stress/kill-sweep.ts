@@ -12,6 +12,7 @@ import { whyNoStrace } from './kill/strace.js'
 import { pointsOf, prepareTemplate, sweep } from './kill/sweep.js'
 import type { ScenarioReport, SweepOptions } from './kill/swept.js'
 import { leftOutBy, scenariosOf } from './scenarios/all.js'
+import { endingOnFailure } from './scenarios/ends.js'
 import type { Scenario } from './scenarios/scenario.js'
 import { Databases } from './support/databases.js'
 import { Lab } from './support/lab.js'
@@ -132,7 +133,7 @@ async function tried(
 
 async function listPoints(ground: Ground, scenario: Scenario): Promise<string[]> {
   const template = await prepareTemplate(ground, scenario)
-  const points = await pointsOf(ground, template)
+  const points = await endingOnFailure(template.stage, () => pointsOf(ground, template))
   template.stage.end()
   return points.map(({ syscall, n, what, named = '' }) => `${scenario.name} ${syscall}:${n} ${what} ${named}`)
 }

@@ -8,9 +8,10 @@
 import type { Operation } from '../../src/host/disk/operation.js'
 import type { Image } from '../machine/image.js'
 import type { LabEnded, MachineLab } from '../machine/lab.js'
-import type { OnStep } from '../machine/process.js'
+import type { Fault, OnStep } from '../machine/process.js'
 import type { MachineStage } from '../machine/stage.js'
 import { ORDERS, type Order, RECOVER, takeUp } from '../scenarios/contract.js'
+import { withOthers } from '../scenarios/ends.js'
 import { effectsOf } from '../scenarios/promises.js'
 import { type Scenario, wordsOf } from '../scenarios/scenario.js'
 import type { Answer, Facts } from '../scenarios/stage.js'
@@ -101,20 +102,20 @@ export class Case {
 
   private async faulty(): Promise<Told> {
     const { lab, template, plan } = this
-    const release = await template.scenario.meanwhile?.(template.stage)
     const hit: Operation[] = []
     const synced = new SyncedLogs()
     let count = 0
-    const ended = await lab.run(template.argv, (operation) => {
+    const faultAt = (operation: Operation): Fault => {
       count += 1
       if (!isOurs(operation)) return undefined
       const fault = count === plan.step ? plan.first(operation) : this.later(count, operation)
       if (fault !== undefined) hit.push(operation)
       else synced.note(operation)
       return fault
-    })
-    await release?.()
-    if (release === undefined && hit.some(isSync)) synced.loseTheRest(template.image, lab)
+    }
+    const { scenario, stage } = template
+    const ended = await withOthers(scenario, stage, () => lab.run(template.argv, faultAt))
+    if (scenario.meanwhile === undefined && hit.some(isSync)) synced.loseTheRest(template.image, lab)
     this.injected = hit.length
     return { ...ended, hit }
   }

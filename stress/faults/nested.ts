@@ -2,11 +2,13 @@
  * Faults in the recovery after a kill of each command, at the steps that change something. (After a kill of rebuild, in
  * the next rebuild.)
  */
+
 import { EXIT_STATUS } from '../../src/errors.js'
 import type { Operation } from '../../src/host/disk/operation.js'
 import type { Image } from '../machine/image.js'
 import type { MachineLab } from '../machine/lab.js'
 import { RECOVER } from '../scenarios/contract.js'
+import { endingOnFailure, withOthers } from '../scenarios/ends.js'
 import { type Scenario, wordsOf } from '../scenarios/scenario.js'
 import { changes } from './errors.js'
 import { prepareTemplate } from './sweep.js'
@@ -20,12 +22,8 @@ export async function nestedOf(
 ): Promise<Scenario[]> {
   const { argv, stage } = await prepareTemplate(lab, empty, scenario)
   const steps: Operation[] = []
-  const release = await scenario.meanwhile?.(stage)
-  await lab.run(argv, (operation) => {
-    steps.push(operation)
-    return undefined
-  })
-  await release?.()
+  const noting = (operation: Operation): undefined => void steps.push(operation)
+  await endingOnFailure(stage, () => withOthers(scenario, stage, () => lab.run(argv, noting)))
   stage.end()
   const points = steps.map((step, index) => ({ step, n: index + 1 })).filter(({ step }) => changes(step))
   const first = Math.min(every - 1, Math.floor(points.length / 2))
@@ -51,9 +49,10 @@ function recoveryAfterKill(
       const facts = (await scenario.prepare(stage)) ?? {}
       scenario.restore?.(stage.home, facts)
       let count = 0
-      const release = await meanwhile?.(stage)
-      await lab.run(wordsOf(scenario.argv, facts), () => (++count === n ? { kill: true } : undefined))
-      await release?.()
+      const argv = wordsOf(scenario.argv, facts)
+      await withOthers({ meanwhile }, stage, () =>
+        lab.run(argv, () => (++count === n ? { kill: true } : undefined)),
+      )
       return facts
     },
   }

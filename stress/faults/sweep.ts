@@ -4,6 +4,7 @@ import type { Image } from '../machine/image.js'
 import type { LabEnded, MachineLab } from '../machine/lab.js'
 import { MachineStage } from '../machine/stage.js'
 import { ORDERS, type Order } from '../scenarios/contract.js'
+import { endingOnFailure, withOthers } from '../scenarios/ends.js'
 import { effectsOf } from '../scenarios/promises.js'
 import { envOf, type Scenario, wordsOf } from '../scenarios/scenario.js'
 import type { Answer } from '../scenarios/stage.js'
@@ -62,7 +63,7 @@ export async function sweep(
 export async function prepareTemplate(lab: MachineLab, empty: Image, scenario: Scenario): Promise<Template> {
   lab.restore(empty)
   const stage = new MachineStage('faults', lab, envOf(scenario, lab.root))
-  const facts = (await scenario.prepare(stage)) ?? {}
+  const facts = await endingOnFailure(stage, async () => (await scenario.prepare(stage)) ?? {})
   scenario.restore?.(lab.home, facts)
   const doctor = scenario.isDamaged === true ? await lab.run(['doctor', '--all']) : undefined
   const [argv, next] = [scenario.argv, scenario.next.argv].map((words) => wordsOf(words, facts)) as [
@@ -169,9 +170,7 @@ async function endOf(
   given: () => Promise<void>,
 ): Promise<{ view: string[]; status: Answer['status']; effects: number }> {
   putBack(lab, template)
-  const release = await template.scenario.meanwhile?.(template.stage)
-  await given()
-  await release?.()
+  await withOthers(template.scenario, template.stage, given)
   const { broken, next } = await goOn(template, order)
   if (broken.length > 0) throw new Error(`without any fault: ${broken.join('; ')}`)
   return { view: viewOf(lab.home), status: next.status, effects: effectsOf(lab.home).length }

@@ -1,42 +1,52 @@
 /**
- * Finds the effects of an interrupted command that printed no result, from the disk after recovery. Returns the
- * commands that have the same effects on a home without faults.
+ * Finds the effects of an interrupted command that printed no result. Returns the commands that have the same effects on
+ * a home without faults.
+ *
+ * Invariant: an effect counts only if the command itself made it. Recovery delivers mail, continues turns and lets agents
+ * complete, so the home after recovery shows more than the command did. Therefore an effect must be there between the harm
+ * and recovery, and still be there after recovery, whose own faults may drop what no sync had made durable. Two effects are
+ * judged after recovery alone: a message has content that no other command writes, and only `remove` removes an agent, also
+ * if recovery finishes it.
  */
+import type { SessionRecord } from '../../src/session/records.js'
 import type { Place } from './places.js'
 import type { Done } from './story.js'
 import type { AgentInWorld, World } from './world.js'
 
-export function inTwin(
-  { command, words, told }: Omit<Done, 'inTwin'>,
-  before: World,
-  after: World,
-): string[][] {
+/** The home at three times: before the command, between its harm and recovery, and after recovery. */
+export interface Times {
+  before: World
+  between: World
+  after: World
+}
+
+export function inTwin({ command, words, told }: Omit<Done, 'inTwin'>, times: Times): string[][] {
   const { action } = command
   if (told.status === 0 || !told.isHarmed) return [told.argv]
-  const was = before.agent(words.agentId)
-  const is = after.agent(words.agentId)
+  const { before, after } = times
+  const { agentId: id } = words
   const whole = (isDone: boolean): string[][] => (isDone ? [told.argv] : [])
   switch (action.do) {
     case 'spawn':
       return whole(
-        isSpawned(action.at, before, after) ||
-          acceptances(after, words.message?.id) > acceptances(before, words.message?.id),
+        isMade(times, (world) => livingAt(world, action.at) !== livingAt(before, action.at)) ||
+          isAccepted(times, words.message?.id),
       )
     case 'send':
-      return whole(acceptances(after, words.message?.id) > acceptances(before, words.message?.id))
+      return whole(isAccepted(times, words.message?.id))
     case 'decide':
-      return whole(count(is, 'token.consumed') > count(was, 'token.consumed'))
+      return whole(isWritten(times, id, ({ kind }) => kind === 'token.consumed'))
     case 'retry':
-      return whole(count(is, 'run.started') > count(was, 'run.started'))
+      return whole(isWritten(times, id, isContinuedByHand))
     case 'suspend':
-      return whole(is?.state.hold === action.hold)
+      return whole(isMade(times, (world) => world.agent(id)?.state.hold === action.hold))
     case 'resume':
-      return whole(is?.state.hold === false)
+      return whole(isMade(times, (world) => world.agent(id)?.state.hold === false))
     case 'gate':
     case 'ungate':
-      return whole(is?.state.gate.isGated === (action.do === 'gate'))
+      return whole(isMade(times, (world) => world.agent(id)?.state.gate.isGated === (action.do === 'gate')))
     case 'fork':
-      return whole(after.agents.length > before.agents.length)
+      return whole(isMade(times, (world) => hasNewAgentOf(told.argv, before, world)))
     case 'rotate':
       // The new token was never printed.
       return []
@@ -44,24 +54,58 @@ export function inTwin(
       return each(
         before,
         ({ state }) => ['cancel', state.path],
-        (id) => count(after.agent(id), 'run.cancelled') > count(before.agent(id), 'run.cancelled'),
+        (each) => isWritten(times, each, isCancelled),
       )
     case 'terminate':
       return each(
         before,
         ({ state }) => ['terminate', state.path],
-        (id) =>
-          before.agent(id)?.state.state !== 'terminated' && after.agent(id)?.state.state === 'terminated',
+        (each) =>
+          before.agent(each)?.state.state !== 'terminated' &&
+          isMade(times, (world) => isTerminatedFromOutside(world.agent(each))),
       )
     case 'remove':
       return each(
         before,
         ({ state }) => ['remove', state.path],
-        (id) => after.agent(id) === undefined,
+        (each) => after.agent(each) === undefined,
       )
     default:
       return [told.argv]
   }
+}
+
+/** Whether the home is in this state between harm and recovery, and also after recovery. */
+function isMade({ between, after }: Times, isSo: (world: World) => boolean): boolean {
+  return isSo(between) && isSo(after)
+}
+
+/** Whether the agent's log has more of these records than before. */
+function isWritten(
+  times: Times,
+  agentId: string | undefined,
+  isOne: (record: SessionRecord) => boolean,
+): boolean {
+  const count = (world: World): number => world.agent(agentId)?.records.filter(isOne).length ?? 0
+  return isMade(times, (world) => count(world) > count(times.before))
+}
+
+/** Recovery marks the runs that it starts with `auto`, and new mail starts runs that continue nothing. */
+function isContinuedByHand(record: SessionRecord): boolean {
+  return (
+    (record.kind === 'run.started' && record.continues !== undefined && record.auto !== true) ||
+    (record.kind === 'run.resumed' && !record.auto && record.token_id === undefined)
+  )
+}
+
+/** A turn also ends as cancelled by its time limit, or because another message superseded it. */
+function isCancelled(record: SessionRecord): boolean {
+  return record.kind === 'run.cancelled' && record.reason === 'cancelled'
+}
+
+/** An agent that called `complete` ends itself, in any command that visits it. */
+function isTerminatedFromOutside(agent: AgentInWorld | undefined): boolean {
+  return agent?.state.state === 'terminated' && !agent.state.isDone
 }
 
 /** Returns the deepest agents first. */
@@ -75,10 +119,18 @@ function each(
   return found.sort((a, b) => depth(b) - depth(a)).map((agent) => [...argv(agent), '--json'])
 }
 
-function isSpawned(at: Place, before: World, after: World): boolean {
-  const livingId = (world: World): string | undefined =>
-    world.agents.find(({ state }) => state.path === at && state.state !== 'terminated')?.state.id
-  return livingId(after) !== undefined && livingId(after) !== livingId(before)
+function livingAt({ agents }: World, at: Place): string | undefined {
+  return agents.find(({ state }) => state.path === at && state.state !== 'terminated')?.state.id
+}
+
+/** `fork` names its agent after the step, so no other command makes an agent of this name. */
+function hasNewAgentOf(argv: string[], before: World, world: World): boolean {
+  const name = argv[argv.indexOf('--name') + 1]
+  return world.agents.some(({ state }) => state.name === name && before.agent(state.id) === undefined)
+}
+
+function isAccepted({ before, after }: Times, messageId: string | undefined): boolean {
+  return acceptances(after, messageId) > acceptances(before, messageId)
 }
 
 /** Counts the copies of the message in logs and inboxes. */
@@ -91,8 +143,4 @@ function acceptances({ agents }: World, id: string | undefined): number {
       waiting.filter(({ content }) => isIt(content)).length,
     0,
   )
-}
-
-function count(agent: AgentInWorld | undefined, kind: string): number {
-  return agent?.records.filter((record) => record.kind === kind).length ?? 0
 }

@@ -114,12 +114,13 @@ class Life {
 
   private async after(done: StepDone, before?: World): Promise<string[]> {
     const harms = done.step.kind === 'commands' ? done.step.recoveryHarms : []
+    const between = done.isHarmed && before !== undefined ? World.read(this.host.home) : undefined
     const broken = done.isHarmed ? await recoverHome(this.host, harms, (told) => this.person.hear(told)) : []
     const removes = done.done.some(({ command }) => ['remove', 'prune'].includes(command.action.do))
     if (removes) this.noteRemoved()
-    if (done.isHarmed && before !== undefined) {
+    if (before !== undefined && between !== undefined) {
       const after = World.read(this.host.home)
-      for (const each of done.done) each.inTwin = inTwin(each, before, after)
+      for (const each of done.done) each.inTwin = inTwin(each, { before, between, after })
     }
     this.story.steps.push(done)
     return [...broken, ...this.lost()]

@@ -2,6 +2,7 @@
 import { setTimeout as sleep } from 'node:timers/promises'
 import { processesWith } from '../../test/support/processes.js'
 import { type Crash, goOn, mayGo, ORDERS, type Order, RECOVER, rightAfter } from '../scenarios/contract.js'
+import { withOthers } from '../scenarios/ends.js'
 import { audit, HomeView } from '../support/home-view.js'
 import { type Ended, pathBeside } from '../support/lab.js'
 import { type Broken, nothingRewritten } from '../support/promises.js'
@@ -57,9 +58,7 @@ export class PointSweep {
   private async kill(home: string): Promise<Ended> {
     const { ground, template } = this.shared
     const { scenario, stage, command } = template
-    const release = await scenario.meanwhile?.(stage.at(home))
-    const told = await ground.kill(home, command, this.point)
-    await release?.()
+    const told = await withOthers(scenario, stage.at(home), () => ground.kill(home, command, this.point))
     if (scenario.programs === 'short') await programsOf(home)
     return told
   }

@@ -3,8 +3,8 @@
  * kill. The nested sweep kills recovery in the same way, under the same contract.
  */
 
+import { endingOnFailure, withOthers } from '../scenarios/ends.js'
 import { envOf, type Scenario, wordsOf } from '../scenarios/scenario.js'
-import type { Facts } from '../scenarios/stage.js'
 import { HomeView } from '../support/home-view.js'
 import type { Ground } from './ground.js'
 import { PointSweep } from './point-sweep.js'
@@ -40,19 +40,9 @@ export async function sweep(
 export async function prepareTemplate(ground: Ground, scenario: Scenario): Promise<Template> {
   const env = envOf(scenario, ground.lab.root)
   const stage = new ProcessStage(ground, await ground.newHome(), env)
-  const facts = await prepared(scenario, stage)
+  const facts = await endingOnFailure(stage, async () => (await scenario.prepare(stage)) ?? {})
   const command = { argv: wordsOf(scenario.argv, facts), env, syscalls: scenario.kill?.syscalls ?? [] }
   return { scenario, stage, facts, command }
-}
-
-/** Ends the stage if it cannot be prepared: a server that it has started would keep the sweep from ending. */
-async function prepared(scenario: Scenario, stage: ProcessStage): Promise<Facts> {
-  try {
-    return (await scenario.prepare(stage)) ?? {}
-  } catch (error) {
-    stage.end()
-    throw error
-  }
 }
 
 function newReport({ name }: Scenario, points: KillPoint[]): ScenarioReport {
@@ -90,9 +80,7 @@ async function onCopy<T>(
   work: (home: string) => Promise<T>,
 ): Promise<T> {
   const home = await ground.copy(stage.home)
-  const release = await scenario.meanwhile?.(stage.at(home))
-  const result = await work(home)
-  await release?.()
+  const result = await withOthers(scenario, stage.at(home), () => work(home))
   await ground.remove(home)
   return result
 }

@@ -2,6 +2,7 @@
 import type { LabProcess } from '../machine/process.js'
 import { MachineStage } from '../machine/stage.js'
 import { RECOVER } from '../scenarios/contract.js'
+import { withOthers } from '../scenarios/ends.js'
 import { envOf, type Scenario, type Words, wordsOf } from '../scenarios/scenario.js'
 import type { Desk } from './desk.js'
 import { Disk } from './disk.js'
@@ -30,20 +31,23 @@ export async function record(desk: Desk, scenario: Scenario): Promise<{ plan: Pl
     const plan = { scenario, stage, facts, argv: wordsOf(scenario.argv, facts) }
     scenario.restore?.(desk.home, facts)
     trace.preparedSteps = trace.steps.length
-    const others = await scenario.meanwhile?.(stage)
-    main = desk.start(plan.argv)
-    status = (await main.ended).status
-    await others?.()
+    await withOthers(scenario, stage, async () => {
+      main = desk.start(plan.argv)
+      status = (await main.ended).status
+    })
     trace.end()
     stage.hurry()
     // Otherwise the lab would cut the power under a refused command.
     if (![scenario.exit ?? 0].flat().includes(status as number))
-      throw new Error(`${scenario.name} exits ${status}, not ${scenario.exit ?? 0}: ${main.stderr}`)
+      throw new Error(`${scenario.name} exits ${status}, not ${scenario.exit ?? 0}: ${toldNow().stderr}`)
     const alone = { trace, last: toldNow() }
     return {
       plan,
       ...(scenario.beside === undefined ? alone : await withBeside(desk, plan, scenario.beside, alone)),
     }
+  } catch (error) {
+    stage.end()
+    throw error
   } finally {
     desk.onStep = () => undefined
   }

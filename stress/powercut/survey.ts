@@ -106,6 +106,18 @@ class Survey {
     report.steps = trace.steps.length - trace.preparedSteps
     const syncs = trace.steps.slice(trace.preparedSteps).filter(({ step }) => step.name === 'sync')
     report.syncPoints = [...new Set(syncs.map(({ step }) => step.point))]
+    try {
+      await this.tryStates(plan, trace, last)
+    } finally {
+      plan.stage.end()
+    }
+    report.commands = desk.commands - commandsBefore
+    report.seconds = (performance.now() - this.began) / 1000
+    return report
+  }
+
+  private async tryStates(plan: Plan, trace: Steps, last: Told): Promise<void> {
+    const { options, report } = this
     let count = 0
     for (const state of this.statesOf(trace, last, this.knownStates(trace, last))) {
       if (options.only === undefined && count++ % options.every !== 0) continue
@@ -116,10 +128,6 @@ class Survey {
         await this.cutRecovery(plan, state)
       if (options.stopsEarly === true && report.violations.length > 0) break
     }
-    plan.stage.end()
-    report.commands = desk.commands - commandsBefore
-    report.seconds = (performance.now() - this.began) / 1000
-    return report
   }
 
   /** Yields each state once. `seen` holds the keys of known states. */

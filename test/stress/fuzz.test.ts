@@ -25,6 +25,10 @@ test.for([
   },
 )
 
+test('an agent that completes during recovery is not an effect of a terminate that was harmed', async () => {
+  expect(await fuzz('--effects', 'terminate')).toMatch(/^effects: harmed [1-9]\d*; 0 failures$/)
+})
+
 // Several seeds each, because a change of the program moves the steps that a seed meets.
 test.for([
   ['a message with a key is delivered without looking up the key', '273'],
