@@ -22,9 +22,9 @@ export interface EffectsFound {
 const CHANGES_MAX = 200
 
 const HARMS: ((at: number) => Harm)[] = [
+  (at) => ({ harm: 'fault', at, errno: 'EIO' }),
   (at) => ({ harm: 'kill', at }),
   (at) => ({ harm: 'cut', at }),
-  (at) => ({ harm: 'fault', at, errno: 'EIO' }),
 ]
 
 const BORN: Action = { do: 'spawn', at: 'a', prompt: null, ifExists: 'fail' }
@@ -63,7 +63,7 @@ function send(how: 'direct' | 'queue', program: Program, at = 'a'): Action {
   }
 }
 
-/** `of` is a command, or `all`. */
+/** `of` is a command, or `all`. A command alone is harmed by an error only, which is a third of the cases. */
 export async function sweepEffects(of: string): Promise<EffectsFound> {
   const found: EffectsFound = { harmed: 0, failures: [] }
   const directory = mkdtempSync(join(tmpdir(), 'substrat-fuzz-'))
@@ -75,7 +75,7 @@ export async function sweepEffects(of: string): Promise<EffectsFound> {
   }
   try {
     for (const [name, actions] of Object.entries(HISTORIES).filter(([name]) => of === name || of === 'all'))
-      for (const harmAt of HARMS)
+      for (const harmAt of of === 'all' ? HARMS : HARMS.slice(0, 1))
         for (let at = 1; at < CHANGES_MAX; at++) {
           const { violations, story } = await harm(actions, harmAt(at))
           if (violations.length > 0)

@@ -1,3 +1,5 @@
+import { once } from 'node:events'
+import { createServer } from 'node:net'
 import { afterAll, afterEach, beforeAll, describe, expect, test } from 'vitest'
 import { InFiles } from '../../stress/kill/ground.js'
 import { describeViolation } from '../../stress/kill/report.js'
@@ -6,6 +8,7 @@ import { sweep } from '../../stress/kill/sweep.js'
 import type { ScenarioReport, SweepOptions } from '../../stress/kill/swept.js'
 import { brokenSources } from '../../stress/mutants/canaries.js'
 import { scenarioOf } from '../../stress/scenarios/all.js'
+import type { Scenario } from '../../stress/scenarios/scenario.js'
 import { Lab } from '../../stress/support/lab.js'
 
 const why = whyNoStrace()
@@ -30,6 +33,22 @@ describe.skipIf(why !== undefined)(`commands killed before their system calls${u
     const report = await sweepOf(name, { every, nestedEvery: 0, jobs: 2 })
     expect(report.killed).toBeGreaterThan(1)
     expect(report.violations.map(describeViolation)).toEqual([])
+  })
+
+  test('a scenario that cannot be prepared ends the server that it has started', async () => {
+    const server = createServer()
+    const scenario: Scenario = {
+      ...scenarioOf('spawn'),
+      async prepare(stage) {
+        await once(server.listen(0, '127.0.0.1'), 'listening')
+        stage.atEnd(() => server.close())
+        throw new Error('this scenario cannot be prepared')
+      },
+    }
+    await expect(sweep(new InFiles(lab), scenario, { every: 1, nestedEvery: 0, jobs: 1 })).rejects.toThrow(
+      'cannot be prepared',
+    )
+    expect(server.listening).toBe(false)
   })
 
   test('an interrupted recovery keeps the contract', async () => {
