@@ -4,9 +4,9 @@
  *
  * Invariant: an effect counts only if the command itself made it. Recovery delivers mail, continues turns and lets agents
  * complete, so the home after recovery shows more than the command did. Therefore an effect must be there between the harm
- * and recovery, and still be there after recovery, whose own faults may drop what no sync had made durable. Two effects are
- * judged after recovery alone: a message has content that no other command writes, and only `remove` removes an agent, also
- * if recovery finishes it.
+ * and recovery, and still be there after recovery, whose own faults may drop what no sync had made durable. These are judged
+ * after recovery alone, because nothing else in the sequence has the same effect: a message, whose content no other command
+ * writes; a gate, which is a control message until its agent is visited; a removal, which recovery may finish.
  */
 import type { SessionRecord } from '../../src/session/records.js'
 import type { Place } from './places.js'
@@ -44,7 +44,7 @@ export function inTwin({ command, words, told }: Omit<Done, 'inTwin'>, times: Ti
       return whole(isMade(times, (world) => world.agent(id)?.state.hold === false))
     case 'gate':
     case 'ungate':
-      return whole(isMade(times, (world) => world.agent(id)?.state.gate.isGated === (action.do === 'gate')))
+      return whole(after.agent(id)?.state.gate.isGated === (action.do === 'gate'))
     case 'fork':
       return whole(isMade(times, (world) => hasNewAgentOf(told.argv, before, world)))
     case 'rotate':
