@@ -18,6 +18,7 @@ import {
 import { beforeAll, describe, expect, test } from 'vitest'
 import { FORMAT } from '../../src/format.js'
 import { frame, unframe } from '../../src/storage/log/frame.js'
+import { NOBODY, whyNoOtherUser } from '../support/another-user.js'
 import { House, type Result, type RunOptions } from '../support/cli.js'
 
 /** A home with an agent `a` after two turns. The tests copy it and never change it. */
@@ -194,26 +195,26 @@ describe.concurrent('a home that cannot be used', () => {
   })
 
   const isRoot = process.getuid?.() === 0
-  const nobody = 65534
+  const why = whyNoOtherUser()
 
   test.skipIf(!isRoot)("because it is another user's (needs root): exit 11", async () => {
     const house = template.copy()
-    chownSync(house.home, nobody, nobody)
+    chownSync(house.home, NOBODY, NOBODY)
     for (const args of commands.slice(2)) expectRefusal(await house.run(args), 11, /belongs to user 65534/)
     expect(house.logs()).toEqual(template.logs())
   })
 
-  test.skipIf(!isRoot)(
-    'because it is read-only (needs root, to become another user): exit 11, and reading works',
+  test.skipIf(why !== undefined)(
+    `because it is read-only (${why ?? 'as another user'}): exit 11, and reading works`,
     async () => {
       const house = template.copy()
-      expect(spawnSync('chown', ['-R', `${nobody}:${nobody}`, house.root]).status).toBe(0)
+      expect(spawnSync('chown', ['-R', `${NOBODY}:${NOBODY}`, house.root]).status).toBe(0)
       for (const file of readdirSync(house.home, { recursive: true, encoding: 'utf8' })) {
         const path = `${house.home}/${file}`
         chmodSync(path, statSync(path).isDirectory() ? 0o500 : 0o400)
       }
       chmodSync(house.home, 0o500)
-      const as = { uid: nobody }
+      const as = { uid: NOBODY }
       expect((await house.run(['list'], as)).stdout).toContain('idle')
       expect((await house.run(['log', 'a'], as)).stdout).toContain('echo: two')
       const refused = [

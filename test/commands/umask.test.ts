@@ -2,9 +2,10 @@
 import { chmodSync, chownSync, lstatSync, mkdirSync, readdirSync } from 'node:fs'
 import path from 'node:path'
 import { describe, expect, test } from 'vitest'
+import { whyNoOtherUser } from '../support/another-user.js'
 import { House, type Result } from '../support/cli.js'
 
-const isRoot = process.getuid?.() === 0
+const why = whyNoOtherUser()
 
 function under(umask: string, house: House, ...args: string[]): Promise<Result> {
   return house.launch(['bash', '-c', `umask ${umask}; exec "$@"`, 'bash', ...house.command(...args)]).result
@@ -34,25 +35,28 @@ describe.concurrent.for(['277', '777'])('umask %s', (umask) => {
   })
 })
 
-describe.skipIf(!isRoot)('a home without rights for its owner (needs root)', () => {
-  test('is reported with the command that corrects it', async () => {
-    const uid = 12345
-    const house = new House()
-    mkdirSync(house.home)
-    chmodSync(house.root, 0o755)
-    chownSync(house.home, uid, uid)
-    for (const [mode, command] of [
-      ['0400', 'list'],
-      ['0500', 'spawn'],
-    ] as const) {
-      chmodSync(house.home, Number.parseInt(mode, 8))
-      const { exit, stderr } = await house.launch(house.command(command), { uid, cwd: '/' }).result
-      expect({ exit, stderr }).toEqual({
-        exit: 11,
-        stderr: `substrat: the home ${house.home} is closed to its owner: its mode is ${mode} (chmod -R u+rwX ${house.home})\n`,
-      })
-    }
-    // A home that is only closed to writing can still be read.
-    expect((await house.launch(house.command('list'), { uid, cwd: '/' }).result).exit).toBe(0)
-  })
-})
+describe.skipIf(why !== undefined)(
+  `a home without rights for its owner (${why ?? 'as another user'})`,
+  () => {
+    test('is reported with the command that corrects it', async () => {
+      const uid = 12345
+      const house = new House()
+      mkdirSync(house.home)
+      chmodSync(house.root, 0o755)
+      chownSync(house.home, uid, uid)
+      for (const [mode, command] of [
+        ['0400', 'list'],
+        ['0500', 'spawn'],
+      ] as const) {
+        chmodSync(house.home, Number.parseInt(mode, 8))
+        const { exit, stderr } = await house.start([command], { uid, cwd: '/' }).result
+        expect({ exit, stderr }).toEqual({
+          exit: 11,
+          stderr: `substrat: the home ${house.home} is closed to its owner: its mode is ${mode} (chmod -R u+rwX ${house.home})\n`,
+        })
+      }
+      // A home that is only closed to writing can still be read.
+      expect((await house.start(['list'], { uid, cwd: '/' }).result).exit).toBe(0)
+    })
+  },
+)

@@ -26,6 +26,7 @@ import { checkHome, type Finding } from '../../src/audit/check.js'
 import type { Message } from '../../src/mail/message.js'
 import { messagesIn } from '../../src/mail/stored-messages.js'
 import type { SessionRecord } from '../../src/session/records.js'
+import { reachableCheckout } from './another-user.js'
 import { Program } from './in-process.js'
 import { checkPrinted } from './output-shapes.js'
 import { assertInFiles, IN_POSTGRES, LINKED, newHomeInPostgres, storeAt } from './postgres-homes.js'
@@ -152,7 +153,9 @@ export class House {
   /** Starts a process. */
 
   start(args: string[], options: RunOptions = {}): Running {
-    return this.launch(this.command(...args), options)
+    // Another user may be unable to reach the checkout.
+    const program = options.uid === undefined ? RUN_JS : path.join(reachableCheckout(), 'bin', 'run.js')
+    return this.launch([process.execPath, program, ...args], options)
   }
 
   command(...args: string[]): [string, ...string[]] {

@@ -6,10 +6,10 @@ import { join } from 'node:path'
 import { pathToFileURL } from 'node:url'
 import { buildSync } from 'esbuild'
 import { afterAll, beforeAll } from 'vitest'
+import { reachableCheckout } from './another-user.js'
 import type { Order, Report } from './storage-child.js'
 import { HANG_MS } from './wait.js'
 
-const repository = join(import.meta.dirname, '..', '..')
 let bundle = ''
 const living = new Set<Child>()
 
@@ -27,8 +27,10 @@ export function useChildren(): void {
       bundle: true,
       platform: 'node',
       format: 'cjs',
-      // Keeps the path at which the sources look for the native locks.
-      define: { 'import.meta.url': JSON.stringify(pathToFileURL(join(repository, 'src/storage/x.js')).href) },
+      // The path at which the sources look for the native locks. Another user must reach it.
+      define: {
+        'import.meta.url': JSON.stringify(pathToFileURL(join(reachableCheckout(), 'src/storage/x.js')).href),
+      },
     })
     // Children may run as another user.
     chmodSync(directory, 0o755)
