@@ -12,7 +12,8 @@ import { send } from '../src/operations/send.js'
 
 export default class Send extends BaseCommand {
   static override summary = 'Send a message to an agent and print its reply.'
-  static override description = `If the agent has an interrupted turn, send continues it first.
+  static override description =
+    `If the agent has an interrupted turn, send continues it first. It then runs the messages that you queued before, without printing their replies.
 With --key the message is delivered at most once. After a crash, repeating the command continues the turn of the message. Repeating it later prints the same reply, or returns the same exit status. Add --retry to run a failed turn again.`
   static override examples = [
     `<%= config.bin %> send notes 'What is open?'`,
@@ -46,6 +47,9 @@ With --key the message is delivered at most once. After a crash, repeating the c
       description:
         'while the agent waits for a decision: replace its turn, exit 5, or queue the message; default: supersede, with --key: fail',
     })(),
+    first: Flags.boolean({
+      description: 'overtake the messages that you queued for the agent before; default: they run first',
+    }),
     queue: Flags.boolean({
       description: 'queue the message and return; the reply arrives in your inbox',
     }),
@@ -62,7 +66,7 @@ With --key the message is delivered at most once. After a crash, repeating the c
     }),
     'reply-to': Flags.string({
       description: "answer the agent's request that has this id, or its beginning (see substrat inbox)",
-      exclusive: ['key', 'queue', 'kind', 'not-before', 'from'],
+      exclusive: ['key', 'first', 'queue', 'kind', 'not-before', 'from'],
     }),
     drain,
     allow: allow(),
@@ -92,6 +96,7 @@ With --key the message is delivered at most once. After a crash, repeating the c
       ifWaiting: flags['if-waiting'] ?? (flags.key === undefined ? this.defaultForWaiting() : 'fail'),
       allow: flags.allow ?? [],
       stepsMax: flags['max-steps'] ?? null,
+      isFirst: flags.first,
       isQueued: flags.queue,
       kind: flags.kind,
       notBefore: flags['not-before'] ?? null,

@@ -21,6 +21,8 @@ export class ConsoleReporter implements Reporter {
   private readonly secrets = new Map<string, string>()
   /** By run: the message about its failure in the operator's inbox. */
   private readonly reports = new Map<string, string>()
+  /** Agents whose turns are not the command's own. */
+  private readonly muted = new Set<string>()
   private live: Live | undefined
   /** The calls until the display is loaded. Undefined without a display. */
   private early: ((live: Live) => void)[] | undefined
@@ -58,13 +60,24 @@ export class ConsoleReporter implements Reporter {
   }
 
   record(record: SessionRecord, agentId: string, name?: string): void {
-    if (this.options.isStream === true) stdout.write(`${JSON.stringify({ agent: agentId, ...record })}\n`)
-    if (name !== undefined) this.display((live) => live.record(record, agentId, name))
+    const isMuted = this.muted.has(agentId)
+    if (this.streams(agentId)) stdout.write(`${JSON.stringify({ agent: agentId, ...record })}\n`)
+    if (name !== undefined) this.display((live) => live.record(record, agentId, name, isMuted))
+  }
+
+  mute(agentId: string): () => void {
+    this.muted.add(agentId)
+    return () => void this.muted.delete(agentId)
+  }
+
+  private streams(agentId: string): boolean {
+    return this.options.isStream === true && !this.muted.has(agentId)
   }
 
   text(content: string, agentId: string, runId: string): void {
-    this.display((live) => live.text(content, agentId))
-    if (this.options.isStream !== true) return
+    const isMuted = this.muted.has(agentId)
+    this.display((live) => live.text(content, agentId, isMuted))
+    if (!this.streams(agentId)) return
     const partial = { agent: agentId, kind: 'message.agent', partial: true, run_id: runId, content }
     stdout.write(`${JSON.stringify(partial)}\n`)
   }

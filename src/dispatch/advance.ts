@@ -14,7 +14,7 @@ import { findLaunchedRun, isTaken } from './keyed-message.js'
 import { failureOf, nameOf, wasStopped } from './outcome.js'
 import type { TurnBudget } from './turn-budget.js'
 import { type Obstacle, turnObstacle } from './turn-obstacle.js'
-import { continueTurn, resumeTurn, startTurn } from './turns.js'
+import { continueTurn, resumeTurn, startTurn, type TurnOptions } from './turns.js'
 import { applyControls, visit } from './visit.js'
 
 /**
@@ -132,36 +132,46 @@ export async function takeMail(ctx: Context, session: Session, budget: TurnBudge
       session.yields = true
       break
     }
-    if (isTaken(session.store, session.state, first)) {
-      ctx.reporter.note(
-        `dropping message ${first.message_id}: a message with the same key was delivered before`,
-      )
-      session.removeMail(first.message_id)
-      continue
-    }
-    noteTaken(ctx, session, messages)
+    if (dropIfTaken(ctx, session, first)) continue
     budget.spend()
-    const { key, digest, turn_timeout_ms } = first
-    const repeats = findLaunchedRun(session.store, session.state, key)
-    const own = { key, digest: key === null ? null : digest, turn_timeout_ms, repeats }
-    const request = { ...own, steps_max: null, allow: [] }
-    const run = await startTurn(
-      ctx,
-      session,
-      { prompt: { origin: 'mail', mails: messages.map(deliveredFields) }, ...request },
-      {
-        isLast: () => budget.left <= 0 || hasNoMoreTurns(ctx, session),
-      },
-    )
-    removeDelivered(session)
+    const run = await runMailTurn(ctx, session, messages, {
+      isLast: () => budget.left <= 0 || hasNoMoreTurns(ctx, session),
+    })
     turns += 1
-    const failure = failureOf(nameOf(session.state), run, ctx.shutdown.requested)
-    if (failure !== undefined) ctx.reporter.note(failure.message)
     if (wasStopped(run) || run.status === 'open') break
   }
   for (const { path } of damagedMail(ctx.store, session.state, session.mailIds))
     ctx.reporter.note(`skipping a damaged message: ${path}`)
   return turns
+}
+
+/** Drops a message whose key was delivered while it was pending. */
+export function dropIfTaken(ctx: Context, session: Session, message: Delivery): boolean {
+  if (!isTaken(session.store, session.state, message)) return false
+  ctx.reporter.note(
+    `dropping message ${message.message_id}: a message with the same key was delivered before`,
+  )
+  session.removeMail(message.message_id)
+  return true
+}
+
+/** Runs one turn for these messages. */
+export async function runMailTurn(
+  ctx: Context,
+  session: Session,
+  messages: Delivery[],
+  options: TurnOptions,
+): Promise<Run> {
+  noteTaken(ctx, session, messages)
+  const [{ key, digest, turn_timeout_ms }] = messages as [Delivery]
+  const repeats = findLaunchedRun(session.store, session.state, key)
+  const own = { key, digest: key === null ? null : digest, turn_timeout_ms, repeats }
+  const prompt = { origin: 'mail' as const, mails: messages.map(deliveredFields) }
+  const run = await startTurn(ctx, session, { prompt, ...own, steps_max: null, allow: [] }, options)
+  removeDelivered(session)
+  const failure = failureOf(nameOf(session.state), run, ctx.shutdown.requested)
+  if (failure !== undefined) ctx.reporter.note(failure.message)
+  return run
 }
 
 function deliveredFields(

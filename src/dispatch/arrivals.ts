@@ -25,10 +25,11 @@ export async function inOrderOfArrival(
   } catch (error) {
     if (waitMs === 0 || !(error instanceof SubstratError) || error.code !== 'LOCKED') throw error
   }
+  const arrivedAt = new Date(clock.now()).toISOString()
   const arrival = await store.waits.arrive(agentId, command)
   try {
     const session = await take(waitMs)
-    session.isReliedOn = true
+    session.arrivedAt = arrivedAt
     return session
   } finally {
     await arrival.release()

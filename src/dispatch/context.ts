@@ -54,6 +54,8 @@ export interface Reporter {
   count(what: string, done: number, total: number): void
   /** A piece of a streamed reply. It is not durable and may be lost. */
   text(text: string, agentId: string, runId: string): void
+  /** Until the returned function is called, the agent's turns are not the command's own: their records and text are not printed. */
+  mute(agentId: string): () => void
   /** The secret of a new resume token. It is reported only once. */
   token(secret: string, agentId: string): void
   /** The failure of a turn is now in the inbox of the operator. */

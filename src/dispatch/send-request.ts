@@ -15,6 +15,8 @@ export interface SendRequest {
   /** Tools that need no approval. */
   allow: string[]
   stepsMax: number | null
+  /** Overtake the messages that the operator queued before. */
+  isFirst: boolean
   /** Always send through the inbox; see `queue`. */
   isQueued: boolean
   kind: 'request' | 'notification'

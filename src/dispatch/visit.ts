@@ -140,7 +140,7 @@ export async function finishAfter<T>(
   })
   const result = await toItsEnd(ctx, session, work).catch((error) => {
     // The process before left later messages to this command (`takeMail`), whose own message is refused.
-    if (session.isReliedOn && !hadTurn) ctx.deliveries.lookAgain(session.id)
+    if (session.arrivedAt !== undefined && !hadTurn) ctx.deliveries.lookAgain(session.id)
     wakeOutbound(ctx, session)
     throw error
   })

@@ -6,25 +6,24 @@
  * an id in the log is never delivered again (row K).
  */
 import { OPERATOR } from '../format.js'
-import { type ClockReading, readClock } from '../host/identity.js'
 import { limits } from '../limits.js'
-import { isOver, isSetBack, rebasedEnd } from '../session/durations.js'
 import { forgetsDelivered } from '../session/fold/mail.js'
 import type { NewRecord } from '../session/records.js'
 import type { Session } from '../session/session.js'
 import type { State } from '../session/state.js'
 import type { Store } from '../storage/store.js'
+import { asDue, clockOfLook, type Due, dueMails, isDue } from './due.js'
 import type { Delivery, Message } from './message.js'
 import { inOrder } from './order.js'
 import { dueReminders, isRinging } from './reminders.js'
 import {
-  CONTENT_KEPT_MAX,
+  eachHeader,
   eachMessage,
-  forgetRead,
-  type MessageReader,
+  type Header,
+  type HeaderReader,
+  headerReaderOf,
   pendingOf,
   type Recipient,
-  readerOf,
   readMessage,
 } from './stored-messages.js'
 
@@ -47,35 +46,17 @@ export function mailIndexOf(store: Store): MailIndex {
 }
 
 /**
- * A due message without its content, if that is long. The content of the chosen messages is read again: all pending mail may be
- * 10 GiB.
- */
-interface Due extends Pick<Message, 'message_id' | 'from' | 'kind' | 'key' | 'sequence'> {
-  size: number
-  read(): Delivery | undefined
-}
-
-/** The clock at the first message that needs it. Most are due at any time, and a reading opens a file. */
-type Now = () => ClockReading
-
-function clockOfLook(): Now {
-  let reading: ClockReading | undefined
-  return () => {
-    reading ??= readClock()
-    return reading
-  }
-}
-
-/**
  * The messages of the next turn: one request or keyed message alone, or several that need no reply. Empty if none is
- * due.
+ * due. `among`: chooses only from messages with these ids.
  */
-export function nextMail(session: Session): Delivery[] {
+export function nextMail(session: Session, among?: ReadonlySet<string>): Delivery[] {
   const now = clockOfLook()
-  const mails = dueMails(session, now)
+  const all = dueMails(session, now)
+  const mails = among === undefined ? all : all.filter(({ message_id }) => among.has(message_id))
   const request = requestInTurn(session.state, mails)
   if (request !== undefined) return readAll([request])
-  const [first, ...others] = [...dueReminders(session, now).map(asDue), ...mails]
+  const reminders = among === undefined ? dueReminders(session, now) : []
+  const [first, ...others] = [...reminders.map((mail) => asDue(mail, () => mail)), ...mails]
   if (first === undefined || hasTurnAlone(first)) return first === undefined ? [] : readAll([first])
   const taken: Due[] = [first]
   // Mail is first-in-first-out per sender: no message is taken after one of its sender that needs a turn of its own.
@@ -110,27 +91,6 @@ function requestInTurn({ run }: State, mails: Due[]): Due | undefined {
   return undefined
 }
 
-function dueMails(session: Session, now: Now): Due[] {
-  const { store, state, mailIds } = session
-  const due: Due[] = []
-  for (const message of eachPending(store, state, mailIds, readerOf(session))) {
-    if (!isDue(message, now)) {
-      rebaseDelay(session, message, now)
-      continue
-    }
-    const { message_id, from, kind, key, sequence, content } = message
-    const isSmall = content.length <= CONTENT_KEPT_MAX
-    const read = (): Delivery | undefined => (isSmall ? message : readMessage(store, state.id, message_id))
-    due.push({ message_id, from, kind, key, sequence, size: content.length, read })
-  }
-  return due.sort(inOrder)
-}
-
-function asDue(reminder: Delivery): Due {
-  const { message_id, from, kind, key, sequence, content } = reminder
-  return { message_id, from, kind, key, sequence, size: content.length, read: () => reminder }
-}
-
 function readAll(chosen: Due[]): Delivery[] {
   return chosen.map(({ read }) => read()).filter((message) => message !== undefined)
 }
@@ -140,17 +100,17 @@ export function hasDueMail(
   store: Store,
   state: State,
   ids = store.mail.ids(state.id),
-  read?: MessageReader,
+  read?: HeaderReader,
 ): boolean {
   const now = clockOfLook()
   if (state.reminders.some((reminder) => isRinging(reminder, now()))) return true
-  for (const message of eachMessage(store, state, ids, read)) if (isDue(message, now)) return true
+  for (const header of eachHeader(store, state, ids, read)) if (isDue(header, now)) return true
   return false
 }
 
 /** The same for a session, of the messages that its inbox had when it was last read. */
 export function hasMoreMail(session: Session): boolean {
-  return hasDueMail(session.store, session.state, session.mailIds, readerOf(session))
+  return hasDueMail(session.store, session.state, session.mailIds, headerReaderOf(session))
 }
 
 export function hasControls(store: Store, state: State, ids = store.mail.ids(state.id)): boolean {
@@ -173,9 +133,9 @@ export function controlRecords(session: Session): NewRecord[] {
   const { store, state, mailIds } = session
   const known = notControls.get(session) ?? new Set()
   notControls.set(session, known)
-  const controls: Message[] = []
+  const controls: Header[] = []
   const ids = mailIds.filter((id) => !known.has(id))
-  for (const message of eachMessage(store, state, ids, readerOf(session))) {
+  for (const message of eachHeader(store, state, ids, headerReaderOf(session))) {
     if (message.kind === 'control') controls.push(message)
     else known.add(message.message_id)
   }
@@ -250,26 +210,11 @@ function pendingIds(store: Store, state: Recipient): string[] {
 }
 
 /** Without controls, which no model sees. */
-function* eachPending(store: Store, state: State, ids?: string[], read?: MessageReader): Generator<Message> {
-  for (const message of eachMessage(store, state, ids, read)) if (message.kind !== 'control') yield message
+function* eachPending(store: Store, state: State): Generator<Message> {
+  for (const message of eachMessage(store, state)) if (message.kind !== 'control') yield message
 }
 
-function isDue({ not_before, clock }: Message, now: Now): boolean {
-  return not_before === null || isOver(not_before, clock, now())
-}
-
-/**
- * If the clock was set back, counts the rest of a delay from now. A crash leaves the old message file or the new one.
- */
-function rebaseDelay(session: Session, message: Message, now: Now): void {
-  const { to, message_id, not_before, clock } = message
-  if (not_before === null || clock === null || !isSetBack(clock, now())) return
-  const rebased = { ...message, not_before: rebasedEnd(not_before, clock, now()), clock: now() }
-  session.store.mail.replace(to, message_id, rebased)
-  forgetRead(session, message_id)
-}
-
-function controlRecord({ message_id, from, control }: Message): NewRecord {
+function controlRecord({ message_id, from, control }: Header): NewRecord {
   switch (control?.verb) {
     case 'gate':
       return { kind: 'agent.gated', message_id, from }

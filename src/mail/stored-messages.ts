@@ -6,8 +6,8 @@ import { decodeMessage, type Message } from './message.js'
 
 export type Recipient = Pick<State, 'id' | 'delivered'>
 
-/** Content up to this length stays in memory for the choice of messages. */
-export const CONTENT_KEPT_MAX = 4096
+/** Longer content does not stay in memory: all pending mail may be 10 GiB. */
+const CONTENT_KEPT_MAX = 4096
 
 /** Every intact message file of an inbox, delivered ones included. A generator, because together they may be large. */
 export function* messagesIn(store: Store, to: string, ids = store.mail.ids(to)): Generator<Message> {
@@ -21,39 +21,59 @@ export function pendingOf(state: Recipient, ids: string[]): string[] {
   return ids.length === 0 ? ids : ids.filter((id) => !state.delivered.includes(id))
 }
 
-export type MessageReader = (messageId: string) => Message | undefined
+export function eachMessage(store: Store, state: State, ids = store.mail.ids(state.id)): Generator<Message> {
+  return eachRead(pendingOf(state, ids), (id) => readMessage(store, state.id, id))
+}
 
-export function* eachMessage(
+/** A message without its content, if that is long. */
+export interface Header extends Omit<Message, 'content'> {
+  size: number
+  content: string | undefined
+}
+
+export type HeaderReader = (messageId: string) => Header | undefined
+
+export function eachHeader(
   store: Store,
   state: State,
   ids = store.mail.ids(state.id),
-  read: MessageReader = (id) => readMessage(store, state.id, id),
-): Generator<Message> {
-  for (const id of pendingOf(state, ids)) {
+  read: HeaderReader = (id) => headerOf(readMessage(store, state.id, id)),
+): Generator<Header> {
+  return eachRead(pendingOf(state, ids), read)
+}
+
+function* eachRead<T>(ids: string[], read: (id: string) => T | undefined): Generator<T> {
+  for (const id of ids) {
     const message = read(id)
     if (message !== undefined) yield message
   }
 }
 
-/** The short messages that a session has read. A stored message changes only under the agent's lock, which the session holds. */
-const messagesRead = new WeakMap<Session, Map<string, Message>>()
+/** What a session has read. A stored message changes only under the agent's lock, which the session holds. */
+const headersRead = new WeakMap<Session, Map<string, Header>>()
 
-/** Reads each short message once, and not again for each turn of the session. */
-export function readerOf(session: Session): MessageReader {
-  const messages = messagesRead.get(session) ?? new Map<string, Message>()
-  messagesRead.set(session, messages)
+/** Reads each message once, and not again for each turn of the session. */
+export function headerReaderOf(session: Session): HeaderReader {
+  const headers = headersRead.get(session) ?? new Map<string, Header>()
+  headersRead.set(session, headers)
   return (id) => {
-    const known = messages.get(id)
+    const known = headers.get(id)
     if (known !== undefined) return known
-    const message = readMessage(session.store, session.id, id)
-    if (message !== undefined && message.content.length <= CONTENT_KEPT_MAX) messages.set(id, message)
-    return message
+    const header = headerOf(readMessage(session.store, session.id, id))
+    if (header !== undefined) headers.set(id, header)
+    return header
   }
+}
+
+function headerOf(message: Message | undefined): Header | undefined {
+  if (message === undefined) return undefined
+  const size = message.content.length
+  return size > CONTENT_KEPT_MAX ? { ...message, size, content: undefined } : { ...message, size }
 }
 
 /** Makes the next read of a message by this session read its file. Call it when the message was replaced. */
 export function forgetRead(session: Session, messageId: string): void {
-  messagesRead.get(session)?.delete(messageId)
+  headersRead.get(session)?.delete(messageId)
 }
 
 export function readMessage(store: Store, to: string, messageId: string): Message | undefined {

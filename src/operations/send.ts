@@ -1,8 +1,9 @@
-import { readableTime } from '../clock.js'
+import { clock, readableTime } from '../clock.js'
 import { continueLatest } from '../dispatch/advance.js'
 import { checkAllow } from '../dispatch/allow.js'
 import type { Context } from '../dispatch/context.js'
 import { withDrain } from '../dispatch/deliveries.js'
+import { earlierMail, runEarlierMail } from '../dispatch/earlier-mail.js'
 import {
   findKeyedOutcome,
   findLaunchedRun,
@@ -10,15 +11,15 @@ import {
   keyConflict,
   nextIdOfKey,
 } from '../dispatch/keyed-message.js'
-import { nameOf, type OnOutcome, type Outcome, outcomeOf, wordOf } from '../dispatch/outcome.js'
+import { nameOf, type OnOutcome, type Outcome, outcomeOf } from '../dispatch/outcome.js'
 import { runOwnTurn } from '../dispatch/own-turn.js'
 import type { SendRequest } from '../dispatch/send-request.js'
 import { supersededText } from '../dispatch/superseded.js'
-import { type Closure, declarationOf, refuseElsewhere, turnObstacle } from '../dispatch/turn-obstacle.js'
+import { declarationOf, turnObstacle } from '../dispatch/turn-obstacle.js'
 import { startTurn } from '../dispatch/turns.js'
 import { viewTurn } from '../dispatch/view.js'
 import { visit } from '../dispatch/visit.js'
-import { type ErrorCode, SessionStateError, SubstratError } from '../errors.js'
+import { type ErrorCode, SubstratError } from '../errors.js'
 import { OPERATOR } from '../format.js'
 import { findPending } from '../mail/inbox.js'
 import { post, recipientOf } from '../mail/post.js'
@@ -26,12 +27,11 @@ import { type SettleResult, settingsOf } from '../recovery/settle.js'
 import { digestOf } from '../session/ids.js'
 import { openDurable, withAgent } from '../session/load.js'
 import type { Session } from '../session/session.js'
-import type { Run, State } from '../session/state.js'
-import { howEnded, isInterrupted, isUnfinished, openWait } from '../session/status.js'
-import { troubleOf } from '../session/trouble.js'
+import type { Run, State, Wait } from '../session/state.js'
+import { isInterrupted, isUnfinished, openWait } from '../session/status.js'
 import { randomUuid } from '../start/random.js'
 import type { Store } from '../storage/store.js'
-import type { StopSignal } from '../turn/stop.js'
+import { isCutShort, notBegun, notTaken, refuseClosed } from './send-refusals.js'
 
 /**
  * Calls `onOutcome` once, when the message's run has ended or the message is queued. Delivers other mail after that.
@@ -51,23 +51,23 @@ export async function send(ctx: Context, request: SendRequest, onOutcome: OnOutc
 
 async function converseOrQueue(ctx: Context, request: SendRequest, onOutcome: OnOutcome): Promise<void> {
   const waitMs = request.ifBusy === 'wait' ? ctx.bounds.waitMs : 0
-  let hasAgent = false
-  let isLeft = false
-  try {
-    await visit(
-      ctx,
-      request.agentId,
-      { waitMs, goesOn: true, hasMessage: true },
-      async (session, settled) => {
+  const end = clock.monotonic() + waitMs
+  let result: 'left' | 'again' | undefined
+  do {
+    let hasAgent = false
+    const leftMs = Math.max(0, end - clock.monotonic())
+    const options = { waitMs: result === undefined ? waitMs : leftMs, goesOn: true, hasMessage: true }
+    try {
+      result = await visit(ctx, request.agentId, options, (session, settled) => {
         hasAgent = true
-        isLeft = (await converse(ctx, session, settled, request, onOutcome)) === 'left'
-      },
-    )
-  } catch (error) {
-    if (request.ifBusy !== 'queue' || !isUntaken(error, hasAgent)) throw error
-    isLeft = true
-  }
-  if (isLeft) onOutcome(queue(ctx, request))
+        return converse(ctx, session, settled, request, onOutcome)
+      })
+    } catch (error) {
+      if (request.ifBusy !== 'queue' || !isUntaken(error, hasAgent)) throw error
+      result = 'left'
+    }
+  } while (result === 'again')
+  if (result === 'left') onOutcome(queue(ctx, request))
 }
 
 /**
@@ -80,14 +80,18 @@ function isUntaken(error: unknown, hasAgent: boolean): boolean {
 
 const REFUSALS = new Set<ErrorCode>(['ON_HOLD', 'GATED', 'PROGRAM_ALIVE', 'OTHER_HOST'])
 
-/** `left`: an earlier turn is parked, and the caller must queue the message. */
+/**
+ * `left`: an earlier turn is parked, and the caller must queue the message. `again`: another command comes first, and the caller
+ * must take the agent once more.
+ */
 async function converse(
   ctx: Context,
   session: Session,
   settled: SettleResult,
   request: SendRequest,
   onOutcome: OnOutcome,
-): Promise<'left' | undefined> {
+): Promise<'left' | 'again' | undefined> {
+  const parked = openWait(session.state)
   const isOwn = isOwnTurn(session.state, request)
   if (isOwn && turnObstacle(ctx.store, session.state, 'message')?.kind === 'program') {
     onOutcome(outcomeOf(ctx, session, session.state.run as Run))
@@ -109,19 +113,33 @@ async function converse(
     ctx.reporter.note(
       'the interrupted turn was continued too often without progress; giving it up to run this message',
     )
-  const answered = findKeyedOutcome(ctx, session.state, request)
-  if (answered !== undefined) {
-    onOutcome(answered)
-    return
+  const whyNot = whyNotNow(ctx, session, request, parked, onOutcome)
+  if (whyNot !== undefined) return whyNot === 'left' ? 'left' : undefined
+  if (request.allow.length > 0)
+    checkAllow(
+      ctx,
+      await ctx.providers.check(session.state.provider_name, settingsOf(session)),
+      request.allow,
+    )
+  noteSuperseded(ctx, session)
+  const earlier = earlierMail(session, request)
+  if (earlier.size > 0) {
+    const result = await runEarlierMail(ctx, session, earlier, parked !== null)
+    if (result === 'yields') return 'again'
+    const whyNot = whyNotNow(ctx, session, request, parked, onOutcome)
+    if (whyNot !== undefined) return whyNot === 'left' ? 'left' : undefined
+    // The last of their turns was interrupted.
+    if (result === 'left') throw notTaken(session.state, session.state.run as Run)
   }
-  if (session.state.run?.status === 'open' && request.ifWaiting !== 'supersede') {
-    if (request.ifWaiting === 'queue') return 'left'
-    onOutcome(notTakenByWaiting(ctx, session, session.state.run, request.ifWaiting === 'ask'))
-    return
-  }
-  const { requested } = ctx.shutdown
-  if (requested !== undefined) throw notBegun(session.state, requested)
-  refuseClosed(ctx.store, session.state)
+  await runMessage(ctx, session, request, onOutcome)
+}
+
+function runMessage(
+  ctx: Context,
+  session: Session,
+  request: SendRequest,
+  onOutcome: OnOutcome,
+): Promise<void> {
   const { content, key, turnTimeoutMs } = request
   const turn = {
     prompt: { origin: 'operator' as const, content },
@@ -132,14 +150,36 @@ async function converse(
     allow: request.allow,
     repeats: findLaunchedRun(ctx.store, session.state, key),
   }
-  if (request.allow.length > 0)
-    checkAllow(
-      ctx,
-      await ctx.providers.check(session.state.provider_name, settingsOf(session)),
-      request.allow,
-    )
-  noteSuperseded(ctx, session)
-  await runOwnTurn(ctx, session, onOutcome, (options) => startTurn(ctx, session, turn, options))
+  return runOwnTurn(ctx, session, onOutcome, (options) => startTurn(ctx, session, turn, options))
+}
+
+/**
+ * Why the message cannot begin now. `told`: the outcome is reported. Throws if the agent is closed or a signal came. Only a turn that
+ * was parked before the command is replaced: one that an earlier message or the interrupted turn asked for since is not.
+ */
+function whyNotNow(
+  ctx: Context,
+  session: Session,
+  request: SendRequest,
+  parkedBefore: Wait | null,
+  onOutcome: OnOutcome,
+): 'told' | 'left' | undefined {
+  const answered = findKeyedOutcome(ctx, session.state, request)
+  if (answered !== undefined) {
+    onOutcome(answered)
+    return 'told'
+  }
+  const { run } = session.state
+  const isNew = openWait(session.state)?.at.seq !== parkedBefore?.at.seq
+  if (run?.status === 'open' && (isNew || request.ifWaiting !== 'supersede')) {
+    if (request.ifWaiting === 'queue') return 'left'
+    onOutcome(notTakenByWaiting(ctx, session, run, request.ifWaiting))
+    return 'told'
+  }
+  const { requested } = ctx.shutdown
+  if (requested !== undefined) throw notBegun(session.state, requested)
+  refuseClosed(ctx.store, session.state)
+  return undefined
 }
 
 /** Says what the message replaces, once that is durable: without a free slot, the parked turn stays. */
@@ -153,10 +193,16 @@ function noteSuperseded(ctx: Context, session: Session): void {
 }
 
 /** The exit status and the wait describe the parked run, which is not the run of this message. */
-function notTakenByWaiting(ctx: Context, session: Session, run: Run, isUndecided: boolean): Outcome {
+function notTakenByWaiting(
+  ctx: Context,
+  session: Session,
+  run: Run,
+  ifWaiting: SendRequest['ifWaiting'],
+): Outcome {
   const { result, failure } = outcomeOf(ctx, session, run)
-  if (!isUndecided)
-    ctx.reporter.note('the message was not delivered: an earlier turn is waiting (--if-waiting)')
+  const isUndecided = ifWaiting === 'ask'
+  const how = ifWaiting === 'supersede' ? '--if-waiting queue stores it behind that turn' : '--if-waiting'
+  if (!isUndecided) ctx.reporter.note(`the message was not delivered: an earlier turn is waiting (${how})`)
   return { result: { ...result, run: null, reply: null }, failure, isUndecided }
 }
 
@@ -224,69 +270,4 @@ function beingAnswered(ctx: Context, state: State, request: SendRequest): Outcom
   if (!isOwnTurn(state, request) || !isUnfinished(state)) return undefined
   ctx.reporter.note(`this message was already sent with this key; its turn has not ended`)
   return { result: viewTurn(ctx.store, state, run, null) }
-}
-
-function refuseClosed(store: Store, state: State): void {
-  refuseElsewhere(store, state)
-  const obstacle = turnObstacle(store, state, 'message')
-  if (obstacle?.kind === 'terminated') throw terminatedError(state)
-  if (obstacle?.kind === 'hold' || obstacle?.kind === 'gate') throw closedError(state, obstacle)
-  if (obstacle?.kind === 'program') throw besideError(state)
-}
-
-/** A message does not decide about the program. Its turn could work beside it in the same directory and native session. */
-function besideError(state: State): SubstratError {
-  const { run, id } = state
-  const word = wordOf(state)
-  const declaration = declarationOf(state)
-  const next =
-    declaration === undefined
-      ? `make sure that it has ended, then: substrat resume ${word}`
-      : `recover it on that host: substrat recover --all; or, if that host is down: ${declaration}`
-  const why = troubleOf(run as Run)
-  return new SubstratError(
-    'PROGRAM_ALIVE',
-    `${nameOf(state)} has an interrupted turn: ${why}; the message was not stored`,
-    {
-      hint: `${next}; or queue the message: --queue`,
-      facts: { agent_id: id, run_id: (run as Run).run_id, reason: (run as Run).reason },
-    },
-  )
-}
-
-function closedError(state: State, { code, is, until, next }: Closure): SubstratError {
-  return new SubstratError(code, `${nameOf(state)} is ${is} and will not run until you ${until} it`, {
-    hint: `${until} it: ${next}; or queue the message: --queue`,
-    facts: { agent_id: state.id },
-  })
-}
-
-function terminatedError(state: State): SubstratError {
-  return new SessionStateError(`${nameOf(state)} ${howEnded(state)} and takes no messages`, {
-    hint: `read its log: substrat log ${wordOf(state)}; or start another agent: substrat spawn`,
-    facts: { agent_id: state.id, state: state.state },
-  })
-}
-
-/** The earlier turn was interrupted by a person or a dying program, not by a signal to substrat (see `notBegun`). */
-function isCutShort({ status, reason }: Run): boolean {
-  return status === 'interrupted' && reason !== 'shutdown'
-}
-
-function notTaken(state: State, run: Run): SubstratError {
-  const what =
-    run.reason === 'suspended' ? 'was suspended' : `could not end its earlier turn (${troubleOf(run)})`
-  const message = `${nameOf(state)} ${what} before the message was delivered; the message was not stored`
-  return new SubstratError('INTERRUPTED', message, {
-    hint: `send it again: substrat send ${wordOf(state)} '…'`,
-    facts: { agent_id: state.id },
-  })
-}
-
-function notBegun(state: State, signal: StopSignal): SubstratError {
-  const message = `stopped by ${signal} before the message was delivered; the message was not stored`
-  return new SubstratError(`STOPPED_${signal}`, message, {
-    hint: `send it again: substrat send ${wordOf(state)} '…'`,
-    facts: { agent_id: state.id },
-  })
 }

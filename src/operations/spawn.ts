@@ -128,6 +128,7 @@ async function useExisting(
     stepsMax: null,
     ifBusy: 'wait' as const,
     turnTimeoutMs,
+    isFirst: false,
     isQueued: false,
     kind: 'request' as const,
     notBefore: null,

@@ -53,8 +53,8 @@ export class Session {
   readonly isHeld = true
   /** Whether the agent's mail is left to a command that waits for it. */
   yields = false
-  /** Whether this command waited for the agent with a message, so that the process before may have left mail to it. */
-  isReliedOn = false
+  /** When this command began to wait for the agent with a message. The process before may have left later mail to it. */
+  arrivedAt: string | undefined
   /** The events that are queued for targets outside the home, in the batch of their cause. */
   outboundRules: OutboundRules = []
   private readonly listeners: RecordListener[] = []

@@ -44,6 +44,7 @@ export function contextAt(store: Store, facts: ContextFacts = {}): { ctx: Contex
       wait: () => quiet,
       count: quiet,
       text: quiet,
+      mute: () => quiet,
       token: quiet,
       reported: quiet,
       note,

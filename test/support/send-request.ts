@@ -12,6 +12,7 @@ export function sendRequest(agentId: string, over: Partial<SendRequest> = {}): S
     ifWaiting: 'supersede',
     allow: [],
     stepsMax: null,
+    isFirst: false,
     isQueued: false,
     kind: 'request',
     notBefore: null,

@@ -60,9 +60,10 @@ export class Live {
     this.screen.close()
   }
 
-  record(record: SessionRecord, agentId: string, name: string): void {
+  /** `isMuted`: the turn is not the command's own, so its reply is not printed. */
+  record(record: SessionRecord, agentId: string, name: string, isMuted = false): void {
     if (record.kind === 'run.started' || record.kind === 'run.resumed') {
-      this.speaker ??= this.speaker === null ? null : agentId
+      if (!isMuted) this.speaker ??= this.speaker === null ? null : agentId
       if (this.speaker === agentId) this.forget()
       this.turns.set(agentId, new TurnLine(name))
       return
@@ -77,9 +78,9 @@ export class Live {
     this.turns.delete(agentId)
   }
 
-  text(content: string, agentId: string): void {
+  text(content: string, agentId: string, isMuted = false): void {
     this.turns.get(agentId)?.writing()
-    if (!this.showsText || this.speaker !== agentId) return
+    if (!this.showsText || this.speaker !== agentId || isMuted) return
     const whole = this.half + content
     const isCut = /[\ud800-\udbff]$/.test(whole)
     this.half = isCut ? whole.slice(-1) : ''

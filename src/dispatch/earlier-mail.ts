@@ -1,0 +1,88 @@
+/**
+ * The messages that one sender queued before a message that it now sends directly. They run first, so that the recipient gets the
+ * messages of a sender in order.
+ *
+ * On disk after a crash: the earlier messages, each pending or with its turn. The new message is not stored before its own turn.
+ */
+import { clock } from '../clock.js'
+import { OPERATOR } from '../format.js'
+import { type Due, dueMailFrom } from '../mail/due.js'
+import { nextMail } from '../mail/inbox.js'
+import { digestOf } from '../session/ids.js'
+import type { Session } from '../session/session.js'
+import { dropIfTaken, runMailTurn } from './advance.js'
+import { isAwaitedBefore } from './arrivals.js'
+import type { Context } from './context.js'
+import type { SendRequest } from './send-request.js'
+import { turnObstacle } from './turn-obstacle.js'
+import { applyControls } from './visit.js'
+
+/** The ids of the due messages of the operator that come before the request. */
+export function earlierMail(session: Session, request: SendRequest): ReadonlySet<string> {
+  const earlier = new Set<string>()
+  if (request.isFirst) return earlier
+  const now = new Date(clock.now()).toISOString()
+  for (const mail of dueMailFrom(session, OPERATOR)) {
+    if (isSame(mail, request) || isLater(mail, session, now)) break
+    earlier.add(mail.message_id)
+  }
+  return earlier
+}
+
+/** The request itself was queued before, by the same key. */
+function isSame({ key, digest }: Due, request: SendRequest): boolean {
+  return key !== null && key === request.key && digest === digestOf(request.content)
+}
+
+/**
+ * Whether the message was queued while this command waited for the agent. A message from the future was queued before the clock
+ * was set back.
+ */
+function isLater({ created_at }: Due, { arrivedAt }: Session, now: string): boolean {
+  return arrivedAt !== undefined && arrivedAt < created_at && created_at <= now
+}
+
+/**
+ * `ran`: all of them had their turn. `yields`: another command waits for the agent since before one of them, and comes first.
+ * `left`: some cannot run now, and the state says why.
+ */
+export type EarlierResult = 'ran' | 'yields' | 'left'
+
+/** `replaces`: the first of them replaces the turn that is parked. */
+export async function runEarlierMail(
+  ctx: Context,
+  session: Session,
+  earlier: ReadonlySet<string>,
+  replaces: boolean,
+): Promise<EarlierResult> {
+  const end = ctx.reporter.mute(session.id)
+  try {
+    for (let isFirst = true; ; ) {
+      applyControls(session)
+      const messages = nextMail(session, earlier)
+      const [first] = messages
+      if (first === undefined) return 'ran'
+      const turn = isFirst && replaces ? 'message' : 'mail'
+      if (ctx.shutdown.requested !== undefined) return 'left'
+      if (turnObstacle(ctx.store, session.state, turn) !== undefined) return 'left'
+      if (isAwaitedBefore(ctx.store, session.id, first.created_at)) {
+        session.yields = true
+        return 'yields'
+      }
+      if (dropIfTaken(ctx, session, first)) continue
+      if (isFirst) ctx.reporter.note(textOf(earlier.size))
+      isFirst = false
+      // The turn of the new message follows.
+      const run = await runMailTurn(ctx, session, messages, { isLast: () => false })
+      // A cancelled one ends only itself: the command has a message of its own.
+      if (run.status === 'open' || run.status === 'interrupted') return 'left'
+    }
+  } finally {
+    end()
+  }
+}
+
+function textOf(count: number): string {
+  const what = count === 1 ? '1 earlier message runs' : `${count} earlier messages run`
+  return `${what} first (to overtake: --first)`
+}
