@@ -14,7 +14,7 @@ import { findLaunchedRun, isTaken } from './keyed-message.js'
 import { failureOf, nameOf, wasStopped } from './outcome.js'
 import type { TurnBudget } from './turn-budget.js'
 import { type Obstacle, turnObstacle } from './turn-obstacle.js'
-import { continueTurn, resumeTurn, startTurn, type TurnOptions } from './turns.js'
+import { continueTurn, resumeTurn, startTurn } from './turns.js'
 import { applyControls, visit } from './visit.js'
 
 /**
@@ -119,59 +119,61 @@ export async function advance(
   return 1 + (await takeMail(ctx, session, budget))
 }
 
+/** A part of the mail, before a turn of the command's own. `turn`: with `message`, the first turn replaces one that is parked. */
+export interface MailPart {
+  ids: ReadonlySet<string>
+  turn: 'mail' | 'message'
+}
+
 /** Runs turns for due mail until none is left or the budget is spent. Returns the number of turns. */
-export async function takeMail(ctx: Context, session: Session, budget: TurnBudget): Promise<number> {
+export async function takeMail(
+  ctx: Context,
+  session: Session,
+  budget: TurnBudget,
+  part?: MailPart,
+): Promise<number> {
   let turns = 0
   while (budget.left > 0) {
     applyControls(session)
-    if (!mayBegin(ctx, session)) break
-    const messages = nextMail(session)
+    if (!mayBegin(ctx, session, part?.turn)) break
+    const messages = nextMail(session, part?.ids)
     const [first] = messages
     if (first === undefined) break
     if (isAwaitedBefore(session.store, session.id, first.created_at)) {
       session.yields = true
       break
     }
-    if (dropIfTaken(ctx, session, first)) continue
+    if (isTaken(session.store, session.state, first)) {
+      ctx.reporter.note(
+        `dropping message ${first.message_id}: a message with the same key was delivered before`,
+      )
+      session.removeMail(first.message_id)
+      continue
+    }
+    noteTaken(ctx, session, messages)
     budget.spend()
-    const run = await runMailTurn(ctx, session, messages, {
-      isLast: () => budget.left <= 0 || hasNoMoreTurns(ctx, session),
-    })
+    const { key, digest, turn_timeout_ms } = first
+    const repeats = findLaunchedRun(session.store, session.state, key)
+    const own = { key, digest: key === null ? null : digest, turn_timeout_ms, repeats }
+    const request = { ...own, steps_max: null, allow: [] }
+    const run = await startTurn(
+      ctx,
+      session,
+      { prompt: { origin: 'mail', mails: messages.map(deliveredFields) }, ...request },
+      {
+        isLast: () => part === undefined && (budget.left <= 0 || hasNoMoreTurns(ctx, session)),
+      },
+    )
+    removeDelivered(session)
     turns += 1
+    const failure = failureOf(nameOf(session.state), run, ctx.shutdown.requested)
+    if (failure !== undefined) ctx.reporter.note(failure.message)
     if (wasStopped(run) || run.status === 'open') break
   }
+  if (part !== undefined) return turns
   for (const { path } of damagedMail(ctx.store, session.state, session.mailIds))
     ctx.reporter.note(`skipping a damaged message: ${path}`)
   return turns
-}
-
-/** Drops a message whose key was delivered while it was pending. */
-export function dropIfTaken(ctx: Context, session: Session, message: Delivery): boolean {
-  if (!isTaken(session.store, session.state, message)) return false
-  ctx.reporter.note(
-    `dropping message ${message.message_id}: a message with the same key was delivered before`,
-  )
-  session.removeMail(message.message_id)
-  return true
-}
-
-/** Runs one turn for these messages. */
-export async function runMailTurn(
-  ctx: Context,
-  session: Session,
-  messages: Delivery[],
-  options: TurnOptions,
-): Promise<Run> {
-  noteTaken(ctx, session, messages)
-  const [{ key, digest, turn_timeout_ms }] = messages as [Delivery]
-  const repeats = findLaunchedRun(session.store, session.state, key)
-  const own = { key, digest: key === null ? null : digest, turn_timeout_ms, repeats }
-  const prompt = { origin: 'mail' as const, mails: messages.map(deliveredFields) }
-  const run = await startTurn(ctx, session, { prompt, ...own, steps_max: null, allow: [] }, options)
-  removeDelivered(session)
-  const failure = failureOf(nameOf(session.state), run, ctx.shutdown.requested)
-  if (failure !== undefined) ctx.reporter.note(failure.message)
-  return run
 }
 
 function deliveredFields(
@@ -202,7 +204,12 @@ export function hasNoMoreTurns(ctx: Context, session: Session): boolean {
   return !mayBegin(ctx, session) || !hasMoreMail(session)
 }
 
-function mayBegin({ shutdown, store }: Context, { state }: Session): boolean {
-  const isFree = state.run?.status !== 'open' && turnObstacle(store, state, 'mail') === undefined
+function mayBegin(
+  { shutdown, store }: Context,
+  { state }: Session,
+  turn: MailPart['turn'] = 'mail',
+): boolean {
+  const isOpen = turn === 'mail' && state.run?.status === 'open'
+  const isFree = !isOpen && turnObstacle(store, state, turn) === undefined
   return shutdown.requested === undefined && isFree
 }

@@ -6,16 +6,14 @@
  */
 import { clock } from '../clock.js'
 import { OPERATOR } from '../format.js'
-import { type Due, dueMailFrom } from '../mail/due.js'
-import { nextMail } from '../mail/inbox.js'
+import type { Due } from '../mail/due.js'
+import { dueMailFrom } from '../mail/inbox.js'
 import { digestOf } from '../session/ids.js'
 import type { Session } from '../session/session.js'
-import { dropIfTaken, runMailTurn } from './advance.js'
-import { isAwaitedBefore } from './arrivals.js'
+import { takeMail } from './advance.js'
 import type { Context } from './context.js'
 import type { SendRequest } from './send-request.js'
-import { turnObstacle } from './turn-obstacle.js'
-import { applyControls } from './visit.js'
+import { TurnBudget } from './turn-budget.js'
 
 /** The ids of the due messages of the operator that come before the request. */
 export function earlierMail(session: Session, request: SendRequest): ReadonlySet<string> {
@@ -52,34 +50,27 @@ export type EarlierResult = 'ran' | 'yields' | 'left'
 export async function runEarlierMail(
   ctx: Context,
   session: Session,
-  earlier: ReadonlySet<string>,
+  ids: ReadonlySet<string>,
   replaces: boolean,
 ): Promise<EarlierResult> {
+  ctx.reporter.note(textOf(ids.size))
   const end = ctx.reporter.mute(session.id)
   try {
-    for (let isFirst = true; ; ) {
-      applyControls(session)
-      const messages = nextMail(session, earlier)
-      const [first] = messages
-      if (first === undefined) return 'ran'
-      const turn = isFirst && replaces ? 'message' : 'mail'
-      if (ctx.shutdown.requested !== undefined) return 'left'
-      if (turnObstacle(ctx.store, session.state, turn) !== undefined) return 'left'
-      if (isAwaitedBefore(ctx.store, session.id, first.created_at)) {
-        session.yields = true
-        return 'yields'
-      }
-      if (dropIfTaken(ctx, session, first)) continue
-      if (isFirst) ctx.reporter.note(textOf(earlier.size))
-      isFirst = false
-      // The turn of the new message follows.
-      const run = await runMailTurn(ctx, session, messages, { isLast: () => false })
-      // A cancelled one ends only itself: the command has a message of its own.
-      if (run.status === 'open' || run.status === 'interrupted') return 'left'
+    for (let turn: 'mail' | 'message' = replaces ? 'message' : 'mail'; ; turn = 'mail') {
+      const turns = await takeMail(ctx, session, new TurnBudget(1), { ids, turn })
+      if (session.yields) return 'yields'
+      // A cancelled turn ends only itself, because the command has a message of its own.
+      if (turns > 0 && ['open', 'interrupted'].includes(session.state.run?.status ?? '')) return 'left'
+      if (!isAnyPending(session, ids)) return 'ran'
+      if (turns === 0) return 'left'
     }
   } finally {
     end()
   }
+}
+
+function isAnyPending(session: Session, ids: ReadonlySet<string>): boolean {
+  return dueMailFrom(session, OPERATOR).some(({ message_id }) => ids.has(message_id))
 }
 
 function textOf(count: number): string {

@@ -12,7 +12,7 @@ import type { NewRecord } from '../session/records.js'
 import type { Session } from '../session/session.js'
 import type { State } from '../session/state.js'
 import type { Store } from '../storage/store.js'
-import { asDue, clockOfLook, type Due, dueMails, isDue } from './due.js'
+import { asDue, clockOfLook, type Due, isDue, type Now, rebaseDelay, withContent } from './due.js'
 import type { Delivery, Message } from './message.js'
 import { inOrder } from './order.js'
 import { dueReminders, isRinging } from './reminders.js'
@@ -89,6 +89,27 @@ function requestInTurn({ run }: State, mails: Due[]): Due | undefined {
     before.add(message.from)
   }
   return undefined
+}
+
+/** The due messages of one sender, in order. Reads no file that the visit has read before. */
+export function dueMailFrom(session: Session, from: string): Due[] {
+  return session.mailIds.length === 0
+    ? []
+    : dueMails(session, clockOfLook()).filter((mail) => mail.from === from)
+}
+
+function dueMails(session: Session, now: Now): Due[] {
+  const { store, state, mailIds } = session
+  const due: Due[] = []
+  for (const header of eachHeader(store, state, mailIds, headerReaderOf(session))) {
+    if (header.kind === 'control') continue
+    if (!isDue(header, now)) {
+      rebaseDelay(session, header, now)
+      continue
+    }
+    due.push(asDue(header, () => withContent(store, header)))
+  }
+  return due.sort(inOrder)
 }
 
 function readAll(chosen: Due[]): Delivery[] {

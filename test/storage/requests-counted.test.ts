@@ -1,8 +1,10 @@
 /** The number of requests that a command makes to its store. On another machine, each would be a round trip. */
 import { spawnSync } from 'node:child_process'
+import { randomUUID } from 'node:crypto'
 import { readFileSync } from 'node:fs'
 import { join } from 'node:path'
 import { expect, test } from 'vitest'
+import { OPERATOR } from '../../src/format.js'
 import { showAgent } from '../../src/operations/list-and-show.js'
 import { send } from '../../src/operations/send.js'
 import { resolveAgent } from '../../src/tree/names.js'
@@ -10,6 +12,7 @@ import { STRACE, whyNoStrace } from '../../stress/kill/strace.js'
 import { House } from '../support/cli.js'
 import { contextAt } from '../support/contexts.js'
 import { countedStore } from '../support/counted-store.js'
+import { posted } from '../support/mail.js'
 import { clearFaults, recordOperations } from '../support/operations.js'
 import { sendRequest } from '../support/send-request.js'
 import { newAgent } from '../support/sessions.js'
@@ -77,4 +80,30 @@ test('a send that queues its message and drains it makes at most 25', async () =
   const { ctx } = contextAt(store)
   await send(ctx, sendRequest(resolveAgent(store, 'a'), { isQueued: true }), () => undefined)
   expect(requests.length + FOR_THE_COMMAND, requests.join(', ')).toBeLessThanOrEqual(25)
+})
+
+test('a send that looks for earlier messages makes no more requests than one that overtakes them', async () => {
+  const requestsOf = async (isFirst: boolean): Promise<string[]> => {
+    const inner = tempStore()
+    const id = await newAgent(inner, { name: 'a' })
+    // Mail of another sender has no place before the message. A long one does not stay in memory.
+    for (const content of ['short', 'x'.repeat(10_000)]) posted(inner, id, content, { from: randomUUID() })
+    const { store, requests } = countedStore(inner)
+    const { ctx } = contextAt(store, { turnsMax: 0 })
+    await send(ctx, sendRequest(id, { isFirst }), () => undefined)
+    return requests
+  }
+  const requests = await requestsOf(false)
+  expect(requests).toContain('mail.read')
+  expect(requests).toEqual(await requestsOf(true))
+})
+
+test('a send that runs an earlier message first reads that once', async () => {
+  const inner = tempStore()
+  const id = await newAgent(inner, { name: 'a' })
+  posted(inner, id, 'earlier', { from: OPERATOR })
+  const { store, requests } = countedStore(inner)
+  const { ctx } = contextAt(store)
+  await send(ctx, sendRequest(id), () => undefined)
+  expect(requests.filter((name) => name === 'mail.read')).toHaveLength(1)
 })

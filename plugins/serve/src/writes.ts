@@ -79,6 +79,10 @@ export const WRITES: Route[] = [
       if_busy: z.enum(['queue', 'wait', 'fail']).default('queue'),
       if_waiting: z.enum(['queue', 'fail', 'supersede']).default('queue'),
       queue: z.boolean().optional().describe('Only store the message in the inbox.'),
+      first: z
+        .boolean()
+        .optional()
+        .describe('Overtake the messages that you queued for the agent before. Otherwise they run first.'),
       retry: z
         .boolean()
         .optional()
@@ -104,6 +108,7 @@ export const WRITES: Route[] = [
           'if-busy': body.if_busy,
           'if-waiting': body.if_waiting,
           queue: body.queue,
+          first: body.first,
           retry: body.retry,
           'not-before': body.not_before,
           allow: body.allow?.join(','),
