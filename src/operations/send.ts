@@ -13,6 +13,7 @@ import {
 } from '../dispatch/keyed-message.js'
 import { nameOf, type OnOutcome, type Outcome, outcomeOf } from '../dispatch/outcome.js'
 import { runOwnTurn } from '../dispatch/own-turn.js'
+import { isCutShort, notBegun, notTaken, refuseClosed } from '../dispatch/send-refusals.js'
 import type { SendRequest } from '../dispatch/send-request.js'
 import { supersededText } from '../dispatch/superseded.js'
 import { declarationOf, turnObstacle } from '../dispatch/turn-obstacle.js'
@@ -31,7 +32,6 @@ import type { Run, State, Wait } from '../session/state.js'
 import { isInterrupted, isUnfinished, openWait } from '../session/status.js'
 import { randomUuid } from '../start/random.js'
 import type { Store } from '../storage/store.js'
-import { isCutShort, notBegun, notTaken, refuseClosed } from './send-refusals.js'
 
 /**
  * Calls `onOutcome` once, when the message's run has ended or the message is queued. Delivers other mail after that.

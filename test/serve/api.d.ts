@@ -2873,6 +2873,8 @@ export interface operations {
                     if_waiting?: "queue" | "fail" | "supersede";
                     /** @description Only store the message in the inbox. */
                     queue?: boolean;
+                    /** @description Overtake the messages that you queued for the agent before. Otherwise they run first. */
+                    first?: boolean;
                     /** @description With a repeated key: run the message again if its turn did not complete. */
                     retry?: boolean;
                     not_before?: string;

@@ -1,12 +1,13 @@
 /** Why `send` does not store a message. */
-import { nameOf, wordOf } from '../dispatch/outcome.js'
-import { type Closure, declarationOf, refuseElsewhere, turnObstacle } from '../dispatch/turn-obstacle.js'
+
 import { SessionStateError, SubstratError } from '../errors.js'
 import type { Run, State } from '../session/state.js'
 import { howEnded } from '../session/status.js'
 import { troubleOf } from '../session/trouble.js'
 import type { Store } from '../storage/store.js'
 import type { StopSignal } from '../turn/stop.js'
+import { nameOf, wordOf } from './outcome.js'
+import { type Closure, declarationOf, refuseElsewhere, turnObstacle } from './turn-obstacle.js'
 
 /** Throws if the agent takes no message now. */
 export function refuseClosed(store: Store, state: State): void {
