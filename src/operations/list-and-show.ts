@@ -46,8 +46,12 @@ export function listAgents(
   const ids = store.agentIds()
   const hasMail = mailIndexOf(store)
   store.readAhead(ids)
-  const agents = ids.map((id) => listedAgent(store, id, hasMail, onSummary))
-  return agents.filter((agent) => matches(agent, filter)).sort(byCreation)
+  try {
+    const agents = ids.map((id) => listedAgent(store, id, hasMail, onSummary))
+    return agents.filter((agent) => matches(agent, filter)).sort(byCreation)
+  } finally {
+    store.readAhead([])
+  }
 }
 
 /** Reads agents one by one, as `listAgents` has them. For a short time: pending mail of other agents is looked up once. */

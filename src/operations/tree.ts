@@ -24,14 +24,21 @@ const NO_CHILDREN: TreeNode[] = []
 export function viewTree(store: Store | undefined, { agentId, all, onSummary }: TreeRequest): TreeView {
   if (store === undefined) return { agents: [], stray: [] }
   const hasMail = mailIndexOf(store)
-  const peekAt = (_: Store, id: string): AgentSummary | undefined => peekSummary(store, id, hasMail(id))
+  // Those whose view takes more than the summary: a store on another machine reads it with the agent.
+  const views = new Map<string, AgentView>()
+  const peekAt = (_: Store, id: string): AgentSummary | undefined => {
+    const state = peekSummary(store, id, hasMail(id))
+    if (state !== undefined && (hasMail(id) || state.run?.status === 'open'))
+      views.set(id, viewAgent(store, state, hasMail))
+    return state
+  }
   const forest = agentId === undefined ? forestOf(store, peekAt) : branchOf(store, agentId, all, peekAt)
   const shown = new Set<string>()
   const nodeOf = (id: string): TreeNode | undefined => {
     const state = forest.agents.get(id)
     if (state === undefined) return undefined
     if (forest.strays.size > 0) shown.add(id)
-    const agent = viewAgent(store, state, hasMail)
+    const agent = views.get(id) ?? viewAgent(store, state, hasMail)
     onSummary?.(agent, state)
     return viewNode(agent, state, childrenOf(id))
   }

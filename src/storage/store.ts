@@ -56,7 +56,10 @@ export interface Store {
   open(agentId: string): OpenedAgent | undefined
   /** The same without the snapshot, for callers that know their place in the log. */
   openLog(agentId: string): OpenedLog | undefined
-  /** The caller will `peek` at these agents in this order. A store may read their files from now on, on another thread. */
+  /**
+   * The caller will look at these agents in this order, until it calls this again, with no agents at last. A store may read them from
+   * now on, on another thread, or many by one request: `peek`, `open`, `isHeld` and the ids of their mail are then of that moment.
+   */
   readAhead(agentIds: string[]): void
   /**
    * Fast path for lists of very many agents: the result of `parse` for a small snapshot that begins with one of the heads and

@@ -102,16 +102,19 @@ function buildForest<A extends Kin>(store: Store, ids: string[], look: Look<A>):
   const parents = new Map<string, string>()
   const missing = (): string[] =>
     [...new Set(parents.values())].filter((id) => !agents.has(id) && !strays.has(id) && store.hasAgent(id))
+  const add = (id: string): void => {
+    const { state, why } = read(store, id, look)
+    const parent = state === undefined ? firstParent(store, id) : state.parent
+    if (why !== undefined) strays.set(id, why)
+    if (state !== undefined) agents.set(id, state)
+    if (parent !== null && (state !== undefined || why !== undefined)) parents.set(id, parent)
+  }
   store.readAhead(ids)
-  // Also reads a parent that is not in the list or was spawned since.
-  for (let next = ids; next.length > 0; next = missing()) {
-    for (const id of next) {
-      const { state, why } = read(store, id, look)
-      const parent = state === undefined ? firstParent(store, id) : state.parent
-      if (why !== undefined) strays.set(id, why)
-      if (state !== undefined) agents.set(id, state)
-      if (parent !== null && (state !== undefined || why !== undefined)) parents.set(id, parent)
-    }
+  try {
+    // Also reads a parent that is not in the list or was spawned since.
+    for (let next = ids; next.length > 0; next = missing()) for (const id of next) add(id)
+  } finally {
+    store.readAhead([])
   }
   for (const state of [...agents.values()]) nameStray(store, { agents, strays }, state, look)
   for (const id of inCycles(agents)) strays.set(id, 'its ancestors form a cycle')

@@ -39,7 +39,7 @@ export class BlockingExecutor implements Executor {
     const { begun } = this
     if (begun === undefined) throw new Error('no statement was begun')
     const { statement } = begun
-    const attempts = new Attempts(statement.untilMs)
+    const attempts = new Attempts(statement)
     for (let { sent } = begun; ; sent = this.trySend(statement)) {
       try {
         return { rows: this.rows(statement, sent) }

@@ -31,6 +31,9 @@ export interface CallOptions {
   /** The end of the lease that it needs, and its slot in `deadlines`. */
   untilMs?: number
   slot?: number
+  /** As in Statement. */
+  fullUntilMs?: number
+  lockUntilMs?: number
 }
 
 export class Client {

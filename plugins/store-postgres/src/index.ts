@@ -3,6 +3,7 @@ import type { HomeTransfer, Migration, Store, StoreKit, StorePlugin } from 'subs
 import { type Wish, wishOf } from './ahead.js'
 import { Client } from './client.js'
 import { explained } from './failure.js'
+import { Pages } from './pages.js'
 import type { Row } from './protocol.js'
 import type { Shared } from './rights.js'
 import { SCHEMA_VERSION } from './schema-version.js'
@@ -30,7 +31,10 @@ function transfer(kit: StoreKit, url: string, password: string | undefined): Hom
 function connect(kit: StoreKit, url: string, password: string | undefined): { shared: Shared; hello: Row } {
   const { client, secret } = clientOf(kit, url, password)
   const slots = new Slots(client)
-  const shared: Shared = { kit, client, url, password: secret, asserted: undefined, slots }
+  const pages = new Pages((agentIds, bytesMax) =>
+    explained(kit, { url }, () => client.read('open_agents', agentIds, bytesMax)),
+  )
+  const shared: Shared = { kit, client, url, password: secret, asserted: undefined, slots, pages }
   const isFirst = !begun.has(client)
   begun.add(client)
   const hello = explained(kit, { url }, () => (isFirst ? client.greeted(...firstWish(kit)) : client.hello()))

@@ -2,6 +2,7 @@
 import type { Client } from 'pg'
 import audit from './schema/audit.sql'
 import begin from './schema/begin.sql'
+import distrust from './schema/distrust.sql'
 import followers from './schema/followers.sql'
 import home from './schema/home.sql'
 import leases from './schema/leases.sql'
@@ -12,10 +13,11 @@ import rights from './schema/rights.sql'
 import tables from './schema/tables.sql'
 import tables2 from './schema/tables-2.sql'
 import tables3 from './schema/tables-3.sql'
+import tables4 from './schema/tables-4.sql'
 import { SCHEMA_VERSION } from './schema-version.js'
 
 /** Version n is what the first n migrations make. The functions are replaced each time. */
-const MIGRATIONS = [tables, tables2, tables3]
+const MIGRATIONS = [tables, tables2, tables3, tables4]
 /** Two commands at once would both create the schema. */
 const LOCK = 7_305_804_402
 
@@ -37,9 +39,9 @@ end $$`
 
 /**
  * The planner overestimates functions that return rows, and PostgreSQL then compiles a query that takes a millisecond, for half a
- * second.
+ * second. And no function waits for long for a lock: its caller decides whether to ask again (`Attempts`).
  */
-const WITHOUT_JIT = `do $$
+const WITH_LIMITS = `do $$
 declare
   v_function regprocedure;
 begin
@@ -47,6 +49,7 @@ begin
     select p.oid from pg_proc p where p.pronamespace = 'substrat'::regnamespace and p.prosecdef
   loop
     execute format('alter function %s set jit = off', v_function);
+    execute format('alter function %s set lock_timeout = ''2s''', v_function);
   end loop;
 end $$`
 
@@ -62,17 +65,29 @@ export async function makeSchema(client: Client, format: number): Promise<Made> 
       return { newer: before }
     }
     for (const migration of MIGRATIONS.slice(before)) await client.query(migration)
-    for (const functions of [migration, followers, logs, leases, rights, mail, home, begin, audit])
+    for (const functions of [
+      migration,
+      followers,
+      distrust,
+      logs,
+      leases,
+      rights,
+      mail,
+      home,
+      begin,
+      audit,
+    ])
       await client.query(functions)
     await client.query('revoke execute on all functions in schema substrat from public')
     await client.query(GRANT_AGAIN)
-    await client.query(WITHOUT_JIT)
+    await client.query(WITH_LIMITS)
     if (before === 0) {
       await client.query('insert into substrat.home (schema_version, format) values ($1, $2)', [
         SCHEMA_VERSION,
         format,
       ])
     } else await client.query('update substrat.home set schema_version = $1', [SCHEMA_VERSION])
+    await client.query('update substrat.home set timeline = substrat.timeline() where timeline is null')
     const { rows } = await client.query('select home_id from substrat.home')
     await client.query('commit')
     return { version: SCHEMA_VERSION, before, homeId: rows[0].home_id }

@@ -23,7 +23,9 @@ export class RemoteMail implements Mail {
   }
 
   ids(to: string): string[] {
-    return this.shared.client.lookedAt(to)?.mail ?? this.idsIn(to, 'pending')
+    const { client, pages } = this.shared
+    const listed = pages.find(to)?.row?.mail as string[] | undefined
+    return client.lookedAt(to)?.mail ?? listed ?? this.idsIn(to, 'pending')
   }
 
   read(to: string, messageId: string): Unframed | undefined {

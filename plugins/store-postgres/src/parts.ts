@@ -24,8 +24,15 @@ export function visitsOf(shared: Shared): Visits {
   return {
     mark: (agentId) => void write('mark', agentId),
     isMarked: (agentId) => first('is_marked', agentId) === true,
-    markedIds: () =>
-      call(shared, undefined, (client) => client.takeAhead<string[]>('marked') ?? client.list('marked_ids')),
+    markedIds: () => {
+      const ids = call(
+        shared,
+        undefined,
+        (client) => client.takeAhead<string[]>('marked') ?? client.list<string>('marked_ids'),
+      )
+      shared.pages.noteMarked(ids)
+      return ids
+    },
     get isComplete() {
       return (shared.client.takeAhead<boolean>('is complete') ?? first('has_all_marks')) === true
     },

@@ -16,6 +16,8 @@ export class Peeks {
   private ahead: ReadonlySet<string> = new Set()
   private isOfAll = false
   private found: Map<string, Peeked> | undefined
+  private covered: ReadonlySet<string> = new Set()
+  private last: { agentId: string; peeked: Peeked | undefined } | undefined
 
   constructor(private readonly shared: Shared) {}
 
@@ -25,6 +27,13 @@ export class Peeks {
     this.isOfAll =
       agentIds.length > 0 && agentIds.length === all.length && all.every((id) => this.ahead.has(id))
     this.found = undefined
+    this.covered = new Set()
+    this.last = undefined
+  }
+
+  /** Whether the snapshot of an agent that is read ahead covers its log. */
+  has(agentId: string): boolean {
+    return this.covered.has(agentId)
   }
 
   peek<S extends KnownEnd>(
@@ -55,11 +64,15 @@ export class Peeks {
 
   private take(agentId: string): Peeked | undefined {
     if (!this.ahead.has(agentId)) return this.fetch([agentId]).get(agentId)
-    this.found ??= this.fetch(this.isOfAll ? null : [...this.ahead])
-    const peeked = this.found.get(agentId)
-    // A second look at the same agent reads it again.
+    if (this.found === undefined) {
+      this.found = this.fetch(this.isOfAll ? null : [...this.ahead])
+      this.covered = new Set(this.found.keys())
+    }
+    // A caller that could not use it for one form of a snapshot tries the other one next.
+    if (this.last?.agentId !== agentId) this.last = { agentId, peeked: this.found.get(agentId) }
+    // A later look at the same agent reads it again.
     this.found.delete(agentId)
-    return peeked
+    return this.last.peeked
   }
 
   /** None if one of them is damaged: then each is opened. */

@@ -17,6 +17,9 @@ export interface Statement {
   values: unknown[]
   /** Until when it is sent again after a broken connection (`uptimeMs`). */
   untilMs: number
+  /** The same if the server has no room for it, and if another transaction has a lock that it needs. Both default to `untilMs`. */
+  fullUntilMs?: number | undefined
+  lockUntilMs?: number | undefined
   /** The lease that it needs, in `deadlines`. After its end, no answer is awaited. */
   slot?: number | undefined
 }

@@ -1,9 +1,17 @@
 /** When a statement that failed is sent again. Each function of the schema recognizes what it has done. */
-import type { Failure } from './protocol.js'
+import type { Failure, Statement } from './protocol.js'
 import { uptimeMs } from './uptime.js'
 
 /** The server ended the connection or chose this transaction as a victim. */
 const TRANSIENT = /^(08...|40001|40P01|57P0[123])$/
+/** The server has no room for a connection, or no memory or disk, or it starts or stops. It has not executed the statement. */
+const FULL = /^(53...|57P03)$/
+/** Errors after which the connection can be used. */
+const CONNECTED = /^(40...|53[12]..|55P03)$/
+/** pgbouncer has one code for all its errors. */
+const FULL_POOL = /^(no more connections allowed|query_wait_timeout)/
+/** Another transaction has a lock that the statement waited for. */
+const LOCKED = '55P03'
 const SQLSTATE = /^[0-9A-Z]{5}$/
 const PAUSE_MS = 10
 const PAUSE_MS_MAX = 500
@@ -23,28 +31,49 @@ export interface Verdict {
   pauseMs: number
 }
 
+export type Ends = Pick<Statement, 'untilMs' | 'fullUntilMs' | 'lockUntilMs'>
+
 /** The attempts of one statement. */
 export class Attempts {
   private isUnknown = false
   private pauseMs = PAUSE_MS
 
-  /** `untilMs`: the last attempt begins before (`uptimeMs`). */
-  constructor(private readonly untilMs: number) {}
+  constructor(private readonly ends: Ends) {}
 
   /** Judges an attempt that failed. */
   after(error: unknown, { wasSent, hasConnected }: FailedAttempt): Verdict {
     const { code = '', message } = error as { code?: string; message: string }
     const isFromServer = SQLSTATE.test(code) && 'severity' in (error as object)
-    const { pauseMs } = this
-    if (isFromServer && !TRANSIENT.test(code))
+    const pauseMs = this.nextPauseMs()
+    const untilMs = isFromServer ? this.serverUntilMs(code, message) : this.ends.untilMs
+    if (untilMs === undefined)
       return { isBroken: false, failure: { code, message, isUnknown: false }, pauseMs }
-    const isBroken = !(isFromServer && code.startsWith('40'))
-    this.isUnknown ||= isBroken && wasSent
-    const isStarting = code === '57P03'
-    const isLast = uptimeMs() >= this.untilMs || !(hasConnected || isStarting)
-    this.pauseMs = Math.min(pauseMs * 2, PAUSE_MS_MAX)
+    const isRefused = isFromServer && isRefusal(code, message)
+    const isBroken = !(isFromServer && CONNECTED.test(code))
+    this.isUnknown ||= isBroken && wasSent && !isRefused
+    const isLast = uptimeMs() >= untilMs || !(hasConnected || isRefused)
     return { isBroken, failure: isLast ? { code, message, isUnknown: this.isUnknown } : undefined, pauseMs }
   }
+
+  /** Until when an error of the server is waited out. Undefined if it is no such error. */
+  private serverUntilMs(code: string, message: string): number | undefined {
+    const { untilMs, fullUntilMs = untilMs, lockUntilMs = untilMs } = this.ends
+    if (code === LOCKED) return lockUntilMs
+    if (isRefusal(code, message)) return fullUntilMs
+    return TRANSIENT.test(code) ? untilMs : undefined
+  }
+
+  /** Commands that were refused at the same moment come back at different ones. */
+  private nextPauseMs(): number {
+    const { pauseMs } = this
+    this.pauseMs = Math.min(pauseMs * 2, PAUSE_MS_MAX)
+    return pauseMs * (0.5 + Math.random())
+  }
+}
+
+/** The server has certainly not executed the statement. */
+function isRefusal(code: string, message: string): boolean {
+  return code === LOCKED || FULL.test(code) || (code.startsWith('08') && FULL_POOL.test(message))
 }
 
 /** The error of a statement whose lease ends while its answer is awaited. */

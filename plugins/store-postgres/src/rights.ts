@@ -3,6 +3,7 @@ import type { Holder, Right, StoreKit, TakeOptions } from 'substrat/store'
 import type { Client } from './client.js'
 import { writeDeadline } from './deadline-file.js'
 import { explained, leaseLost } from './failure.js'
+import type { Pages } from './pages.js'
 import { type HeldLease, marginMs } from './protocol.js'
 import { isSlot, type Slots } from './slots.js'
 import { uptimeMs } from './uptime.js'
@@ -17,6 +18,7 @@ export interface Shared {
   /** The rights that were asserted since it was set: an agent is created only if its creator still has them. */
   asserted: HeldRight[] | undefined
   slots: Slots
+  pages: Pages
 }
 
 export function call<T>(shared: Shared, agentId: string | undefined, act: (client: Client) => T): T {

@@ -103,8 +103,7 @@ export class PostgresStore implements Store {
   }
 
   open(agentId: string): OpenedAgent | undefined {
-    const part = `open/${agentId}`
-    const [row] = call(this.shared, agentId, (client) => client.readOnce(part, 'open_agent', agentId))
+    const row = this.row(agentId)
     if (row === undefined) return undefined
     return {
       snapshot: unframedSnapshot(this.shared, bytesOf(row.snapshot)),
@@ -115,12 +114,20 @@ export class PostgresStore implements Store {
     }
   }
 
+  private row(agentId: string): Row | undefined {
+    const part = `open/${agentId}`
+    const listed = this.shared.pages.find(agentId)
+    if (listed !== undefined) return listed.row
+    return call(this.shared, agentId, (client) => client.readOnce(part, 'open_agent', agentId))[0]
+  }
+
   openLog(agentId: string): OpenedLog | undefined {
     return this.open(agentId)?.log
   }
 
   readAhead(agentIds: string[]): void {
     this.peeks.readAhead(agentIds, this.ids)
+    this.shared.pages.begin(agentIds, (id) => this.peeks.has(id))
   }
 
   peek<S extends KnownEnd>(
@@ -144,6 +151,8 @@ export class PostgresStore implements Store {
   makeDurable(): void {}
 
   isHeld(agentId: string): boolean {
+    const listed = this.shared.pages.find(agentId)?.row
+    if (listed !== undefined) return this.isHeldIn(listed)
     const [row] = call(this.shared, agentId, (client) => client.read('holder', agentId))
     return row !== undefined && this.isHeldIn(row)
   }

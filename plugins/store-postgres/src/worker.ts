@@ -53,8 +53,9 @@ function disconnect(): void {
   void old?.end().catch(() => undefined)
 }
 
-async function execute({ text, values, untilMs, slot }: Statement): Promise<Answer> {
-  const attempts = new Attempts(untilMs)
+async function execute(statement: Statement): Promise<Answer> {
+  const { text, values, slot } = statement
+  const attempts = new Attempts(statement)
   for (;;) {
     let wasSent = false
     try {

@@ -30,6 +30,9 @@ language sql stable security definer set search_path = pg_catalog, pg_temp as $$
     where m.recipient <> '00000000-0000-0000-0000-000000000000' and m.state in ('pending', 'returning')
       and not exists (select from substrat.agent a where a.id = m.recipient)
   union all
+  select null, 'home', substrat.why_distrusted(h.distrust)
+    from substrat.home h where (h.distrust->>'until')::timestamptz > clock_timestamp()
+  union all
   select null, 'holds/' || h.thing, 'a right has a lease without a holder or an end'
     from substrat.hold h where h.lease is not null and (h.holder is null or h.expires_at is null)
 $$;

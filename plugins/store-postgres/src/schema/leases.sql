@@ -8,6 +8,7 @@ create or replace function substrat.make_durable() returns void
 language plpgsql as $$
 begin
   perform substrat.assert_open();
+  perform nextval('substrat.change');
   if current_setting('synchronous_commit') = 'off' then
     perform set_config('synchronous_commit', 'on', true);
   end if;
@@ -65,22 +66,41 @@ language sql stable security definer set search_path = pg_catalog, pg_temp as $$
   select o.* from substrat.agent_at_once(p_agent) o
 $$;
 
+-- Agents for a list, in the order of p_agents, until they have p_bytes: at least one.
+create or replace function substrat.open_agents(p_agents uuid[], p_bytes bigint)
+returns table (
+  id uuid, snapshot bytea, log_bytes bigint, tail_from bigint, tail bytea,
+  lease uuid, holder jsonb, left_ms bigint, mail uuid[], requests text[])
+language sql stable security definer set search_path = pg_catalog, pg_temp as $$
+  select p.id, o.*
+  from (
+    select a.id, row_number() over (order by u.place) as place,
+      sum(coalesce(length(a.snapshot), 0) + least(a.log_bytes, 393216)) over (order by u.place) as bytes
+    from unnest(p_agents) with ordinality u (id, place) join substrat.agent a on a.id = u.id) p,
+    lateral substrat.agent_at_once(p.id) o
+  where p.place = 1 or p.bytes <= p_bytes
+  order by p.place
+$$;
+
 -- The facts that the caller of another function asks for next. p_after: its result, so that it is called before. Volatile: it sees what was
 -- committed while that function waited for a lock.
-create or replace function substrat.look(p_agent uuid, p_after text) returns table (mail uuid[], requests text[])
+create or replace function substrat.look(p_agent uuid, p_after text) returns table (mail uuid[], requests text[], change bigint)
 language sql volatile security definer set search_path = pg_catalog, pg_temp as $$
   select
     array(select m.message_id from substrat.mail m where m.recipient = p_agent and m.state = 'pending' order by 1),
-    array(select r.run_id || '.' || r.verb from substrat.request r where r.agent_id = p_agent order by 1)
+    array(select r.run_id || '.' || r.verb from substrat.request r where r.agent_id = p_agent order by 1),
+    -- That of the function before, which is durable when the caller has this answer.
+    currval('substrat.change')
 $$;
 
 -- p_dead: a lease whose holder the caller knows to be dead. Without the lease, the answer names its holder. p_slots: the slots of which
 -- the caller takes one next. It gets one now if the last holder has released the agent, so that no recovery comes before its turn.
+-- p_wait_ms: how long it waits for a lock. p_seen: as in `distrusted`.
 create or replace function substrat.take(
   p_agent uuid, p_lease uuid, p_dead uuid, p_holder jsonb, p_ttl_ms integer, p_boot text, p_opens boolean,
-  p_slots text[], p_slot_lease uuid)
+  p_slots text[], p_slot_lease uuid, p_wait_ms integer, p_seen bigint)
 returns table (
-  got boolean, slot text, snapshot bytea, log_bytes bigint, tail_from bigint, tail bytea,
+  got boolean, distrusted jsonb, slot text, snapshot bytea, log_bytes bigint, tail_from bigint, tail bytea,
   lease uuid, holder jsonb, left_ms bigint, mail uuid[], requests text[])
 language plpgsql security definer set search_path = pg_catalog, pg_temp as $$
 declare
@@ -88,15 +108,23 @@ declare
   v_holder jsonb;
   v_expires_at timestamptz;
   v_slot text;
+  v_distrusted jsonb;
 begin
   perform substrat.assert_open();
+  perform set_config('lock_timeout', least(greatest(p_wait_ms, 50), 2000)::text, true);
+  v_distrusted := substrat.distrusted(p_seen, p_ttl_ms);
+  if v_distrusted is not null then
+    return query select false, v_distrusted, null::text, null::bytea, null::bigint, null::bigint, null::bytea, null::uuid,
+      null::jsonb, null::bigint, null::uuid[], null::text[];
+    return;
+  end if;
   -- Nothing relies on a lease before the first batch under it, whose commit makes both durable.
   perform set_config('synchronous_commit', 'off', true);
   select a.lease, a.holder, a.expires_at into v_lease, v_holder, v_expires_at
     from substrat.agent a where a.id = p_agent for update;
   if not found then raise exception 'agent % does not exist', p_agent using errcode = 'SBGON'; end if;
   if v_lease <> p_lease and v_lease is distinct from p_dead and v_expires_at > clock_timestamp() then
-    return query select false, null::text, null::bytea, null::bigint, null::bigint, null::bytea, v_lease, v_holder,
+    return query select false, null::jsonb, null::text, null::bytea, null::bigint, null::bigint, null::bytea, v_lease, v_holder,
       (extract(epoch from v_expires_at - clock_timestamp()) * 1000)::bigint, null::uuid[], null::text[];
     return;
   end if;
@@ -109,9 +137,9 @@ begin
     if p_slots is not null and (v_lease is null or v_lease = p_lease) then
       select h.got into v_slot from substrat.take_hold(p_slots, p_slot_lease, '{}', p_holder, p_ttl_ms) h;
     end if;
-    return query select true, v_slot, o.* from substrat.agent_at_once(p_agent) o;
+    return query select true, null::jsonb, v_slot, o.* from substrat.agent_at_once(p_agent) o;
   else
-    return query select true, null::text, null::bytea, null::bigint, null::bigint, null::bytea, p_lease, p_holder,
+    return query select true, null::jsonb, null::text, null::bytea, null::bigint, null::bigint, null::bytea, p_lease, p_holder,
       p_ttl_ms::bigint, null::uuid[], null::text[];
   end if;
 end $$;
