@@ -116,7 +116,7 @@ function loadStore(scheme: string, plugins: () => Iterable<PluginFacts>): StoreP
   }
   throw new SubstratError('HOME_UNUSABLE', `no installed plugin opens a home at ${scheme}://`, {
     hint:
-      scheme === 'postgres'
+      scheme === 'postgres' || scheme === 'postgresql'
         ? 'install it: substrat plugins install substrat-store-postgres'
         : 'set SUBSTRAT_HOME to a directory, or to a URL that begins with postgres://',
   })

@@ -21,6 +21,7 @@ describe('the thread that renews leases', () => {
     keeper = new Keeper({ startThread } as never, {
       url: 'postgres:///',
       password: undefined,
+      applicationName: 'substrat',
       ttlMs: 600,
       usesTls: false,
     })

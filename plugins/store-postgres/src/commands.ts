@@ -3,7 +3,8 @@ import { createRequire } from 'node:module'
 import path from 'node:path'
 import { Command } from '@oclif/core/command'
 import type * as reading from 'substrat/reading'
-import { newClient } from './connection.js'
+import { applicationName } from './application-name.js'
+import { connectTo } from './connection.js'
 import { makeSchema } from './init.js'
 import { assertSafe } from './security.js'
 
@@ -38,14 +39,22 @@ class StoreInit extends Command {
 }
 
 async function init(core: Core, url: string, password: string | undefined): Promise<string> {
-  const client = newClient(url, password)
+  const client = await connectTo({ url, password, applicationName: applicationName() })
   try {
-    await client.connect()
     const made = await makeSchema(client, core.FORMAT)
     if ('newer' in made) {
       throw new core.SubstratError('UNKNOWN_FORMAT', `the home at ${url} has schema version ${made.newer}`, {
         hint: 'install the version of substrat-store-postgres that made it, or a newer one',
       })
+    }
+    if ('encoding' in made) {
+      throw new core.SubstratError(
+        'HOME_UNUSABLE',
+        `the database at ${url} has the encoding ${made.encoding}`,
+        {
+          hint: 'create one with UTF8: createdb --encoding UTF8 --template template0 NAME',
+        },
+      )
     }
     const { version, before, homeId } = made
     if (before === 0) return `created the home ${homeId}, schema version ${version}`

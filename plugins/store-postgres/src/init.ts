@@ -21,10 +21,27 @@ const MIGRATIONS = [tables, tables2, tables3, tables4]
 /** Two commands at once would both create the schema. */
 const LOCK = 7_305_804_402
 
+/** For `substrat.let_read`, a role may execute the functions that change nothing. */
+const READERS = `create or replace function substrat.let_read(p_role text) returns void
+language plpgsql as $fn$
+declare
+  v_function regprocedure;
+begin
+  execute format('grant usage on schema substrat to %I', p_role);
+  for v_function in
+    select p.oid from pg_proc p
+    where p.pronamespace = 'substrat'::regnamespace and p.prosecdef and p.provolatile = 's'
+  loop
+    execute format('grant execute on function %s to %I', v_function, p_role);
+  end loop;
+end $fn$`
+
 /** New functions are for the same roles as the old ones, also for the owner of the schema if another role replaces them. */
 const GRANT_AGAIN = `do $$
 declare
   v_role text;
+  v_append regprocedure := (select p.oid from pg_proc p where p.pronamespace = 'substrat'::regnamespace and p.proname = 'append');
+  v_may_list boolean;
 begin
   for v_role in
     select distinct r.rolname
@@ -33,7 +50,12 @@ begin
       join pg_roles r on r.oid in (a.grantee, n.nspowner)
     where n.nspname = 'substrat'
   loop
-    execute format('grant execute on all functions in schema substrat to %I', v_role);
+    v_may_list := has_function_privilege(v_role, 'substrat.agents()', 'execute');
+    if v_may_list and not has_function_privilege(v_role, v_append, 'execute') then
+      perform substrat.let_read(v_role);
+    else
+      execute format('grant execute on all functions in schema substrat to %I', v_role);
+    end if;
   end loop;
 end $$`
 
@@ -53,9 +75,15 @@ begin
   end loop;
 end $$`
 
-export type Made = { version: number; before: number; homeId: string } | { newer: number }
+export type Made =
+  | { version: number; before: number; homeId: string }
+  | { newer: number }
+  | { encoding: string }
 
 export async function makeSchema(client: Client, format: number): Promise<Made> {
+  // Texts of agents have characters that other encodings lack.
+  const [server] = (await client.query('show server_encoding')).rows
+  if (server.server_encoding !== 'UTF8') return { encoding: server.server_encoding }
   await client.query('begin')
   try {
     await client.query('select pg_advisory_xact_lock($1)', [LOCK])
@@ -65,19 +93,9 @@ export async function makeSchema(client: Client, format: number): Promise<Made> 
       return { newer: before }
     }
     for (const migration of MIGRATIONS.slice(before)) await client.query(migration)
-    for (const functions of [
-      migration,
-      followers,
-      distrust,
-      logs,
-      leases,
-      rights,
-      mail,
-      home,
-      begin,
-      audit,
-    ])
+    for (const functions of [migration, followers, distrust, logs, leases, rights, mail, home, begin, audit])
       await client.query(functions)
+    await client.query(READERS)
     await client.query('revoke execute on all functions in schema substrat from public')
     await client.query(GRANT_AGAIN)
     await client.query(WITH_LIMITS)

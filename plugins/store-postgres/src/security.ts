@@ -4,9 +4,9 @@ interface Errors {
 }
 
 export function assertSafe({ SubstratError }: Errors, url: string): void {
-  const { host, sslmode } = targetOf(url)
-  const isHere = host === '' || host.startsWith('/') || /^(localhost|127\.[\d.]+|\[?::1\]?)$/i.test(host)
-  if (isHere || sslmode === 'verify-full' || process.env.SUBSTRAT_INSECURE === '1') return
+  const { hosts, sslmode } = targetOf(url)
+  const host = hosts.find((each) => !isHere(each))
+  if (host === undefined || sslmode === 'verify-full' || process.env.SUBSTRAT_INSECURE === '1') return
   throw new SubstratError(
     'HOME_EXPOSED',
     `the connection to ${host} would not be safe: its sslmode is not verify-full`,
@@ -16,11 +16,16 @@ export function assertSafe({ SubstratError }: Errors, url: string): void {
   )
 }
 
+function isHere(host: string): boolean {
+  return host === '' || host.startsWith('/') || /^(localhost|127\.[\d.]+|\[?::1\]?)$/i.test(host)
+}
+
 /** As pg reads them: of a parameter that is given twice the last counts, and without a host PGHOST names it. */
-function targetOf(url: string): { host: string; sslmode: string | undefined } {
+function targetOf(url: string): { hosts: string[]; sslmode: string | undefined } {
   const [, authority = '', query = ''] = /^[a-z]+:\/\/(?:[^@/?#]*@)?([^/?#]*)[^?]*\??(.*)$/.exec(url) ?? []
   const parameters = new URLSearchParams(query)
   const last = (name: string): string | undefined => parameters.getAll(name).at(-1)
-  const named = last('host') || decodeURIComponent(authority.replace(/:\d+$/, ''))
-  return { host: named || process.env.PGHOST || '', sslmode: last('sslmode') }
+  const inUrl = authority.split(',').map((each) => decodeURIComponent(each.replace(/:\d+$/, '')))
+  const named = [...(last('host')?.split(',') ?? []), ...inUrl].filter((host) => host !== '')
+  return { hosts: named.length > 0 ? named : [process.env.PGHOST || ''], sslmode: last('sslmode') }
 }

@@ -1,9 +1,8 @@
 /** How to reach the server of a URL. */
 import { existsSync } from 'node:fs'
-import { homedir } from 'node:os'
-import { join } from 'node:path'
 import ConnectionParameters from 'pg/lib/connection-parameters'
-import { parseIntoClientConfig } from 'pg-connection-string'
+import { passwordFile } from './password-file.js'
+import { configOf, needsPrimary, serversOf } from './servers.js'
 
 export interface Target {
   usesTls: boolean
@@ -21,10 +20,16 @@ export interface SocketTarget {
 const TEXTS = ['user', 'database', 'application_name', 'options'] as const
 const NUMBERS = ['statement_timeout', 'lock_timeout', 'idle_in_transaction_session_timeout'] as const
 
-export function targetOf(url: string, password: string | undefined): Target {
-  const given = new ConnectionParameters({ ...parseIntoClientConfig(url), application_name: 'substrat' })
+export function targetOf(url: string, password: string | undefined, applicationName = 'substrat'): Target {
+  const [first = url, ...others] = serversOf(url)
+  const config = configOf(first)
+  const given = new ConnectionParameters({
+    ...config,
+    application_name: config.application_name ?? applicationName,
+  })
   const { isDomainSocket, ssl, replication, binary, query_timeout } = given
-  const needsPg = !isDomainSocket || ssl || replication || binary || query_timeout
+  const needsOne = others.length > 0 || needsPrimary(url)
+  const needsPg = needsOne || !isDomainSocket || ssl || replication || binary || query_timeout
   return { usesTls: Boolean(ssl), socket: needsPg ? undefined : socketTarget(given, password) }
 }
 
@@ -33,7 +38,6 @@ function socketTarget(given: ConnectionParameters, password: string | undefined)
   for (const name of TEXTS) if (given[name]) startup[name] = `${given[name]}`
   // As pg does: 5s are 5 milliseconds.
   for (const name of NUMBERS) if (given[name]) startup[name] = `${Number.parseInt(`${given[name]}`, 10)}`
-  const passwords = process.env.PGPASSFILE || join(homedir(), '.pgpass')
-  const mayNeedPassword = password !== undefined || existsSync(passwords)
+  const mayNeedPassword = password !== undefined || existsSync(passwordFile())
   return { path: `${given.host}/.s.PGSQL.${given.port}`, startup, mayNeedPassword }
 }
