@@ -122,6 +122,10 @@ const ROWS = {
   'all files of a home can be read': needsYou('STORAGE_FAILED', { remedy: LOOK }),
   // Only in a database.
   'the rows of a home in a database agree': damagedRow({ remedy: 'restore the database from a backup' }),
+  // A fail-over or a restored dump. The leases of all programs that the server has forgotten end while no agent is taken.
+  'the server of a home has kept every change': everAfter('repairs_itself', {
+    remedy: 'see what it still has: substrat list --all; repeat a missing message with its --key',
+  }),
   // home.json holds only an id and the kind of locks, so a new one can replace it.
   'home.json is intact': damagedRow({
     remedy: `${BACKUP}; or, while no substrat runs, move the damaged file away and run: ${RECOVER}`,

@@ -133,7 +133,8 @@ async function recoverOne(ctx: Context, agentId: string, goesOn: boolean): Promi
   } catch (error) {
     if (!(error instanceof SubstratError)) throw error
     if (error.code !== 'LOCKED') markAgain(ctx, agentId)
-    const outcome = error.code === 'LOCKED' ? 'held' : 'failed'
+    // A home that takes no agent for a while says until when.
+    const outcome = error.code === 'LOCKED' && error.facts.until === undefined ? 'held' : 'failed'
     const failure = outcome === 'held' ? undefined : error
     const words = outcome === 'held' ? 'another process is running it' : 'cannot be recovered'
     const facts = {

@@ -5,6 +5,7 @@
 export { clock, sleep } from '../clock.js'
 export { assert, damagedConversation, SubstratError } from '../errors.js'
 export { FORMAT, foldName, OPERATOR } from '../format.js'
+export { replace } from '../host/disk/replace.js'
 export { bootId, hostName, ownIdentity, processGroup, processStartTime } from '../host/identity.js'
 export { randomUuid } from '../start/random.js'
 export { startThread } from '../start/threads.js'

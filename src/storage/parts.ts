@@ -244,10 +244,18 @@ export interface Needle {
   ignoresCase: boolean
 }
 
+export interface RowTrouble {
+  agentId: string | null
+  detail: string
+  path: string
+  /** The server has lost changes, or may have. */
+  isLoss?: boolean
+}
+
 /** The methods that only the audit, `doctor --rebuild` and `unlock` use. Most are for a home in files. */
 export interface Upkeep {
   /** Only of a home in a database: where its tables contradict each other. Reads every row. */
-  rowTroubles?(): { agentId: string | null; detail: string; path: string }[]
+  rowTroubles?(): RowTrouble[]
   /** Every name in the home. */
   survey(): Iterable<Entry | Unseen>
   /** Sets the mode that the format requires. */

@@ -83,7 +83,11 @@ describe.skipIf(whyNoPostgres() !== undefined)('docs/postgres.md', () => {
         returns table (home_id uuid, schema_version integer, format integer, config bytea, is_standby boolean)
         language sql as 'select h.home_id, h.schema_version, h.format, h.config, false from substrat.home h'`,
     )
-    await server.query(database, 'alter table substrat.home drop column migration')
+    await server.query(
+      database,
+      'alter table substrat.home drop column migration, drop column timeline, drop column distrust',
+    )
+    await server.query(database, 'drop sequence substrat.change')
     await server.query(database, 'alter table substrat.edge drop constraint edge_kind_check')
     await server.query(
       database,
@@ -94,7 +98,7 @@ describe.skipIf(whyNoPostgres() !== undefined)('docs/postgres.md', () => {
       const { status, stderr } = run(...argv)
       expect([status, stderr]).toEqual([11, expect.stringContaining('substrat store init')])
     }
-    expect(run('store', 'init').stdout).toContain('from schema version 1 to 3')
+    expect(run('store', 'init').stdout).toContain('from schema version 1 to 4')
     expect(run('list').status).toBe(0)
   })
 })

@@ -52,7 +52,7 @@ describe.skipIf(whyNoPostgres() !== undefined)('after the promotion of a standby
   })
 
   test('the next append of a turn exits 10, if the standby lacks an earlier one', async () => {
-    const { home, run, start, open } = await newPlace()
+    const { home, run, begin, start, open } = await newPlace()
     const turn = await start()
     await pair.catchUp()
     pair.standby.stop()
@@ -72,19 +72,55 @@ describe.skipIf(whyNoPostgres() !== undefined)('after the promotion of a standby
     const { exit, stderr } = await turn.ended
     expect([exit, stderr]).toEqual([10, expect.stringContaining('is not as this command wrote it')])
     expect((await pair.primary.query(home, size))[0]).toEqual(before)
-    const recovered = await run('recover', '--all', '--continue', 'none')
-    expect([0, 6], recovered.stderr).toContain(recovered.exit)
+    const recover = () => begin(['recover', '--all', '--continue', 'none'], { SUBSTRAT_LEASE_MS: '2000' })
+    const refused = await recover()
+    expect([refused.exit, refused.stderr + refused.stdout]).toEqual([
+      4,
+      expect.stringContaining('no agent is taken before'),
+    ])
+    await waitFor(async () => [0, 6].includes((await recover()).exit ?? -1), 'the end of the refusal')
     expect((await run('doctor', '--all')).exit).toBe(0)
   })
 
+  test('no agent is taken for one lease, so no tool runs beside one whose lease was lost', async () => {
+    const { run, begin, open, cwd } = await newPlace({ SUBSTRAT_LEASE_MS: '6000' })
+    const spawned = ['spawn', '--name', 'worker', '--provider', 'scripted', '--allow', 'all']
+    expect((await run(...spawned, '--option', 'scenario=script.json')).exit).toBe(0)
+    await pair.catchUp()
+    pair.standby.stop()
+    const lost = begin(['send', 'worker', 'go'])
+    await waitFor(() => existsSync(path.join(cwd, 'first.begun')), 'the tool')
+    first.kill()
+    pair.standby.start()
+    pair.promote()
+    const again = await run('send', 'worker', 'again', '--if-busy', 'fail')
+    expect([again.exit, again.stderr]).toEqual([
+      4,
+      expect.stringMatching(/its timeline was 00000001 and is 00000002/),
+    ])
+    expect((await run('doctor')).stdout).toContain('the server was promoted or recovered')
+    const next = begin(['send', 'worker', 'again', '--timeout', '5m'])
+    // The next tool notes it if the first one still runs.
+    expect([4, 10, 15]).toContain((await lost).exit)
+    open('first')
+    open('second')
+    expect(await next).toMatchObject({ exit: 0, stdout: 'done\n' })
+    expect(existsSync(path.join(cwd, 'overlap'))).toBe(false)
+  })
+
   /** A home at the address of the pair, and a directory for its commands. */
-  async function newPlace() {
+  async function newPlace(more: Record<string, string> = {}) {
     const [home, cwd] = [await first.newHome(), path.join(root, 'workspace')]
     mkdirSync(cwd)
     writeFileSync(path.join(cwd, 'script.json'), JSON.stringify(SCRIPT))
-    const env = { ...first.environment(home), SUBSTRAT_HOME: first.url(home, 'postgres', pair.address) }
-    const begin = (argv: string[]) => {
-      const child = spawn(process.execPath, [RUN, ...argv], { cwd, env, stdio: ['ignore', 'pipe', 'pipe'] })
+    const env = {
+      ...first.environment(home),
+      SUBSTRAT_HOME: first.url(home, 'postgres', pair.address),
+      ...more,
+    }
+    const begin = (argv: string[], changes: Record<string, string> = {}) => {
+      const options = { cwd, env: { ...env, ...changes } }
+      const child = spawn(process.execPath, [RUN, ...argv], { ...options, stdio: ['ignore', 'pipe', 'pipe'] })
       const said = { stdout: '', stderr: '' }
       for (const name of ['stdout', 'stderr'] as const)
         child[name].on('data', (bytes) => {
@@ -104,13 +140,15 @@ describe.skipIf(whyNoPostgres() !== undefined)('after the promotion of a standby
       await isRunning('first')
       return { ended, isRunning }
     }
-    return { home, run, start, open: (call: string) => writeFileSync(path.join(cwd, call), '') }
+    return { home, run, begin, start, cwd, open: (call: string) => writeFileSync(path.join(cwd, call), '') }
   }
 })
 
 function gated(call: string) {
   return {
     name: 'shell',
-    input: { command: `touch ${call}.begun; until [ -e ${call} ]; do sleep 0.05; done` },
+    input: {
+      command: `for pid in $(cat pids); do kill -0 $pid && touch overlap; done; echo $$ >> pids; touch ${call}.begun; until [ -e ${call} ]; do sleep 0.05; done`,
+    },
   }
 }

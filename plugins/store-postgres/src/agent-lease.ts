@@ -93,7 +93,7 @@ export class AgentLease implements Lease {
       return false
     }
     this.grow(batch)
-    if (leaves) this.held.end()
+    if (leaves) this.end()
     return true
   }
 
@@ -104,7 +104,12 @@ export class AgentLease implements Lease {
     shared.slots.releasing((slot) =>
       this.write('rest', [...snapshotValues(shared, snapshot), isOwed, ...slot]),
     )
+    this.end()
+  }
+
+  private end(): void {
     this.held.end()
+    this.shared.seen?.keep()
   }
 
   release(): Promise<void> {
@@ -134,9 +139,11 @@ export class AgentLease implements Lease {
 
   private write(name: string, values: unknown[]): unknown {
     const { key, lease, deadlineMs, slot } = this.held
-    return call(this.shared, this.agentId, (client) =>
+    const done = call(this.shared, this.agentId, (client) =>
       client.callAndLook(key, name, [key, lease, ...values], { untilMs: deadlineMs, slot }),
     )
+    this.shared.seen?.note(this.shared.client.lastChange)
+    return done
   }
 }
 

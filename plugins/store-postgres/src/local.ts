@@ -36,9 +36,14 @@ export function newDeadlineFile(kit: StoreKit, homeId: string, agentId: string):
   return join(root, 'lease')
 }
 
-function pathsOf(kit: StoreKit, homeId: string): InstanceType<StoreKit['HomePaths']> {
+/** The directory for a home on this host. */
+export function homeDirectory(homeId: string): string {
   const state = process.env.XDG_STATE_HOME || join(homedir(), '.local', 'state')
-  return new kit.HomePaths(join(state, 'substrat', 'homes', homeId))
+  return join(state, 'substrat', 'homes', homeId)
+}
+
+function pathsOf(kit: StoreKit, homeId: string): InstanceType<StoreKit['HomePaths']> {
+  return new kit.HomePaths(homeDirectory(homeId))
 }
 
 function make(path: string): void {

@@ -18,6 +18,7 @@ export function upkeepOf(shared: Shared, heldOf: (agentId: string) => HeldRight)
         agentId: (agent_id ?? null) as string | null,
         detail: detail as string,
         path: `${shared.url}/${thing}`,
+        isLoss: thing === 'home',
       })),
     survey: () => [],
     tighten: () => undefined,

@@ -90,7 +90,11 @@ export class Bench {
     slotLease: string,
     { dead = null as string | null, boot = randomUUID() as string, by = this.one } = {},
   ): Promise<Record<string, unknown>> {
-    const rows = await this.call('take', [id, lease, dead, '{}', 30_000, boot, true, slots, slotLease], by)
+    const rows = await this.call(
+      'take',
+      [id, lease, dead, '{}', 30_000, boot, true, slots, slotLease, 2000, 0],
+      by,
+    )
     return rows[0] ?? {}
   }
 

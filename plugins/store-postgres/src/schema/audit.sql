@@ -1,4 +1,7 @@
 -- The audit of `doctor`: where the tables contradict each other. One snapshot, so that no writer is seen half done.
+create or replace function substrat.readable(p_time text) returns text
+language sql stable as $$ select to_char(p_time::timestamptz at time zone 'UTC', 'YYYY-MM-DD HH24:MI:SS') || 'Z' $$;
+
 create or replace function substrat.row_troubles() returns table (agent_id uuid, thing text, detail text)
 language sql stable security definer set search_path = pg_catalog, pg_temp as $$
   select a.id, 'agents/' || a.id, 'its log has ' || a.log_bytes || ' bytes, but its batches have ' || coalesce(b.bytes, 0)
@@ -30,8 +33,11 @@ language sql stable security definer set search_path = pg_catalog, pg_temp as $$
     where m.recipient <> '00000000-0000-0000-0000-000000000000' and m.state in ('pending', 'returning')
       and not exists (select from substrat.agent a where a.id = m.recipient)
   union all
-  select null, 'home', substrat.why_distrusted(h.distrust)
-    from substrat.home h where (h.distrust->>'until')::timestamptz > clock_timestamp()
+  -- For a day.
+  select null, 'home', format(
+      'at %s, no agent was taken until %s: %s; changes that were acknowledged shortly before may be missing',
+      substrat.readable(h.distrust->>'since'), substrat.readable(h.distrust->>'until'), h.distrust->>'why')
+    from substrat.home h where (h.distrust->>'since')::timestamptz > clock_timestamp() - interval '1 day'
   union all
   select null, 'holds/' || h.thing, 'a right has a lease without a holder or an end'
     from substrat.hold h where h.lease is not null and (h.holder is null or h.expires_at is null)

@@ -31,8 +31,11 @@ begin
     if v_timeline <> v_home.timeline or p_seen > v_last then
       v_home.distrust := jsonb_build_object(
         'since', clock_timestamp(), 'until', clock_timestamp() + substrat.ttl(p_ttl_ms),
-        'timelines', case when v_timeline <> v_home.timeline then jsonb_build_array(v_home.timeline, v_timeline) end,
-        'changes', case when p_seen > v_last then jsonb_build_array(v_last, p_seen) end);
+        'why', case
+          when v_timeline <> v_home.timeline then
+            format('the server was promoted or recovered: its timeline was %s and is %s', v_home.timeline, v_timeline)
+          else format('the server has %s changes, and a host has seen %s: an older copy was restored, or a fail-over lost some', v_last, p_seen)
+        end);
       perform set_config('synchronous_commit', 'on', true);
       update substrat.home h set timeline = v_timeline, distrust = v_home.distrust;
       -- This loss is known from now on. Another host may know of a later change.
