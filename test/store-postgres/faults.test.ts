@@ -18,9 +18,12 @@ const ROWS: Record<string, [file: string, title: string]> = {
   ],
   'the lease was lost': ['hosts', 'a holder that was stopped past its lease writes nothing more'],
   'the agent is held elsewhere': ['commands', 'a killed holder under this kernel is replaced at once'],
+  'another transaction keeps a lock for longer than `--timeout`': ['crowded', 'is waited for no longer'],
+  'no free connection, or the server starts': ['crowded', 'commands that begin at once all get a turn'],
   'a command dies between two calls': ['hosts', 'a holder that dies on another host is replaced'],
   'disk full, read-only server': ['faults', 'a full disk'],
   'a failover lost commits': ['standby', 'the next append of a turn exits 10'],
+  'the server was promoted or restored': ['standby', 'no agent is taken for one lease'],
   'newer schema': ['commands', 'a newer schema is refused'],
   'older schema, as after an upgrade of the plugin': [
     'set-up',
@@ -132,9 +135,10 @@ describe.skipIf(whyNoPostgres() !== undefined)('on a home in PostgreSQL', () => 
             () => false,
             () => true,
           )
-        let full = run(home, ['send', 'notes', '-'], {}, LONG)
-        for (let more = 0; full.exit === 0 && more < 20; more++)
-          full = run(home, ['send', 'notes', '-'], {}, LONG)
+        // It asks again until the end of the lease.
+        const send = () => run(home, ['send', 'notes', '-'], { SUBSTRAT_LEASE_MS: '3000' }, LONG)
+        let full = send()
+        for (let more = 0; full.exit === 0 && more < 20; more++) full = send()
         expect([full.exit, full.stderr]).toEqual([11, expect.stringContaining('No space left on device')])
         await server.query(home, 'drop table filler')
         await server.query(home, 'checkpoint')

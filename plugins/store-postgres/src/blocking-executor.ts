@@ -64,7 +64,7 @@ export class BlockingExecutor implements Executor {
     }
   }
 
-  private close(): void {
+  close(): void {
     this.connection?.close()
     this.connection = undefined
   }

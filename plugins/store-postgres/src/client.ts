@@ -1,6 +1,7 @@
 /** Calls the functions of the schema, for a caller that blocks until the answer is there. */
 import type { StoreKit } from 'substrat/store'
 import { Ahead, type Wish } from './ahead.js'
+import { applicationName } from './application-name.js'
 import { PasswordWanted } from './blocking-connection.js'
 import { BlockingExecutor } from './blocking-executor.js'
 import type { Executor } from './executor.js'
@@ -8,10 +9,13 @@ import { Keeper } from './keeper.js'
 import { Looked } from './looked.js'
 import type { Answer, Failure, Row, Statement } from './protocol.js'
 import { targetOf } from './target.js'
+import { timeoutMs } from './timeout.js'
 import { uptimeMs } from './uptime.js'
 
 /** How long a statement without a lease is sent again after a broken connection. */
 const PATIENCE_MS = 10_000
+/** The same for the first statement of a process if the server has no room for it, unless the user says how long to wait. */
+const FIRST_PATIENCE_MS = 60_000
 const GREETING_MS_MAX = 1000
 const GREETING_STATEMENTS_MAX = 2
 /** No such function; bytes that are not text. */
@@ -42,9 +46,12 @@ export class Client {
   private readonly looked = new Looked()
   private readonly ahead = new Ahead()
   private statements = 0
+  /** The number of the latest change of this process. */
+  lastChange = 0
   /** A statement whose answer no caller has asked for yet. */
   private early: string | undefined
   private begun: Statement | undefined
+  private leavesToThread = false
   /** The migration that this process brings into the home. Each of its changes needs it. */
   arrivingBy: string | undefined
   private greeting: { hello: Row | undefined; statement: number; atMs: number } | undefined
@@ -55,13 +62,25 @@ export class Client {
     password: string | undefined,
     readonly ttlMs: number,
   ) {
-    const { usesTls, socket } = targetOf(url, password)
-    const keeper = new Keeper(kit, { url, password, ttlMs, usesTls })
+    const name = applicationName()
+    const { usesTls, socket } = targetOf(url, password, name)
+    const keeper = new Keeper(kit, { url, password, applicationName: name, ttlMs, usesTls })
     this.keeper = keeper
     this.executor =
       socket === undefined
         ? keeper.thread()
         : new BlockingExecutor(socket, keeper.deadlines, () => keeper.bootIfDue())
+    keeper.onHandOver = () => {
+      this.leavesToThread = true
+      if (this.begun === undefined) this.leaveToThread()
+    }
+  }
+
+  /** One connection is enough for a process. Once the thread has one, it executes the statements too. */
+  private leaveToThread(): void {
+    if (this.executor instanceof BlockingExecutor) this.executor.close()
+    this.executor = this.keeper.thread()
+    this.leavesToThread = false
   }
 
   /** The rows of a function's result. */
@@ -92,7 +111,7 @@ export class Client {
     const [name, ...values] = firstCall(key, wish)
     const text = selection(name, values)
     this.early = JSON.stringify([text, values])
-    this.begin({ text, values, untilMs: uptimeMs() + PATIENCE_MS })
+    this.begin({ text, values, ...this.endsOf({}) })
   }
 
   /** The same as `hello`, at the start of a command: reads ahead what its words say. `key`: the folded word. */
@@ -134,6 +153,7 @@ export class Client {
     const text = `select done, look.* from ${invocation(name, values)} done, lateral ${look} look`
     const [row] = this.execute(text, [...values, agentId], options)
     this.looked.note(agentId, row, this.statements)
+    this.lastChange = Number(row?.change ?? 0)
     return row?.done
   }
 
@@ -142,19 +162,30 @@ export class Client {
     return this.looked.of(agentId, this.statements)
   }
 
-  private execute(
-    text: string,
-    values: unknown[],
-    { isWrite = true, untilMs = uptimeMs() + PATIENCE_MS, slot }: CallOptions,
-  ): Row[] {
+  private execute(text: string, values: unknown[], { isWrite = true, ...ends }: CallOptions): Row[] {
+    const statement: Statement = { text, values, ...this.endsOf(ends) }
     this.statements += 1
     const { early } = this
     this.early = undefined
     const earlyAnswer = early === undefined ? undefined : this.answer()
     const isEarly = early !== undefined && early === JSON.stringify([text, values])
-    const answer = (isEarly && earlyAnswer) || this.answerTo({ text, values, untilMs, slot })
+    const answer = (isEarly && earlyAnswer) || this.answerTo(statement)
     if ('failure' in answer) throw new StatementError(answer.failure, isWrite)
     return answer.rows
+  }
+
+  /** A statement with a lease is worth nothing after its end. Any other waits as the user says. */
+  private endsOf(ends: Omit<CallOptions, 'isWrite'>): Omit<Statement, 'text' | 'values'> {
+    if (ends.untilMs !== undefined) return { ...ends, untilMs: ends.untilMs }
+    const now = uptimeMs()
+    const patienceMs = timeoutMs(process.argv, process.env)
+    const fullMs = patienceMs ?? (this.statements === 0 ? FIRST_PATIENCE_MS : PATIENCE_MS)
+    return {
+      untilMs: now + PATIENCE_MS,
+      fullUntilMs: now + fullMs,
+      lockUntilMs: now + (patienceMs ?? PATIENCE_MS),
+      ...ends,
+    }
   }
 
   private answerTo(statement: Statement): Answer {
@@ -163,18 +194,23 @@ export class Client {
   }
 
   private begin(statement: Statement): void {
+    if (this.leavesToThread) this.leaveToThread()
     this.begun = statement
     this.executor.begin(statement)
   }
 
   private answer(): Answer {
+    const { begun } = this
     try {
-      return this.executor.answer()
+      const answer = this.executor.answer()
+      this.begun = undefined
+      return answer
     } catch (error) {
-      if (!(error instanceof PasswordWanted) || this.begun === undefined) throw error
+      this.begun = undefined
+      if (!(error instanceof PasswordWanted) || begun === undefined) throw error
       // pg knows every method of authentication.
       this.executor = this.keeper.thread()
-      return this.answerTo(this.begun)
+      return this.answerTo(begun)
     }
   }
 

@@ -34,7 +34,16 @@ function connect(kit: StoreKit, url: string, password: string | undefined): { sh
   const pages = new Pages((agentIds, bytesMax) =>
     explained(kit, { url }, () => client.read('open_agents', agentIds, bytesMax)),
   )
-  const shared: Shared = { kit, client, url, password: secret, asserted: undefined, slots, pages }
+  const shared: Shared = {
+    kit,
+    client,
+    url,
+    password: secret,
+    asserted: undefined,
+    slots,
+    pages,
+    seen: undefined,
+  }
   const isFirst = !begun.has(client)
   begun.add(client)
   const hello = explained(kit, { url }, () => (isFirst ? client.greeted(...firstWish(kit)) : client.hello()))

@@ -13,6 +13,7 @@ const DELAY_MS = 300
 export interface KeeperSettings {
   url: string
   password: string | undefined
+  applicationName: string
   ttlMs: number
   usesTls: boolean
 }
@@ -28,6 +29,9 @@ export class Keeper {
   /** When the thread is due (`performance.now`). */
   private dueMs = Number.POSITIVE_INFINITY
 
+  /** Called when the thread can execute all statements. */
+  onHandOver: () => void = () => undefined
+
   constructor(
     private readonly kit: Pick<StoreKit, 'startThread'>,
     private readonly settings: KeeperSettings,
@@ -40,7 +44,8 @@ export class Keeper {
     const { deadlines } = this
     const { usesTls, ...settings } = this.settings
     const onChange = (agentId: string): void => this.look(agentId)
-    const thread = new ThreadExecutor(this.kit, { ...settings, deadlines }, { usesTls, onChange })
+    const onHandOver = (): void => this.onHandOver()
+    const thread = new ThreadExecutor(this.kit, { ...settings, deadlines }, { usesTls, onChange, onHandOver })
     this.booted = thread
     if (this.leases.size > 0) this.tellLeases()
     if (this.watchers.size > 0) this.tellWatched()

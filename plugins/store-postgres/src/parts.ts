@@ -98,16 +98,28 @@ export function changesOf(shared: Shared): Changes {
       const thing = agentId ?? ALL_AGENTS
       const values = [lease, 'follow', thing, null, ownHolder(shared, 'follow'), shared.client.ttlMs]
       const sentMs = uptimeMs()
-      call(shared, agentId ?? undefined, (client) => client.call('add_edge', values))
-      const right = new HeldRight(shared, 'edge', thing, lease, sentMs)
+      const right = unlessForbidden(() => {
+        call(shared, agentId ?? undefined, (client) => client.call('add_edge', values))
+        return new HeldRight(shared, 'edge', thing, lease, sentMs)
+      })
       const watch = shared.client.keeper.watch(thing, onChange)
       return {
         close: () => {
           watch.close()
-          void right.release()
+          void right?.release()
         },
       }
     },
+  }
+}
+
+/** A role that may only read hears of nothing, and its process looks every `everyMs`. */
+function unlessForbidden<T>(act: () => T): T | undefined {
+  try {
+    return act()
+  } catch (error) {
+    if ((error as { facts?: { sqlstate?: string } }).facts?.sqlstate === '42501') return undefined
+    throw error
   }
 }
 

@@ -9,6 +9,7 @@ export interface WorkerSettings {
   deadlines: BigInt64Array
   url: string
   password: string | undefined
+  applicationName: string
   ttlMs: number
 }
 

@@ -71,6 +71,12 @@ export class Attempts {
   }
 }
 
+/** The server has no room for a connection. */
+export function isFull(error: unknown): boolean {
+  const { code = '', message } = error as { code?: string; message: string }
+  return isRefusal(code, message) && code !== LOCKED
+}
+
 /** The server has certainly not executed the statement. */
 function isRefusal(code: string, message: string): boolean {
   return code === LOCKED || FULL.test(code) || (code.startsWith('08') && FULL_POOL.test(message))

@@ -2,9 +2,10 @@
 import type { Holder, Right, StoreKit, TakeOptions } from 'substrat/store'
 import type { Client } from './client.js'
 import { writeDeadline } from './deadline-file.js'
-import { explained, leaseLost } from './failure.js'
+import { explained, leaseLost, mayPass } from './failure.js'
 import type { Pages } from './pages.js'
 import { type HeldLease, marginMs } from './protocol.js'
+import type { Seen } from './seen.js'
 import { isSlot, type Slots } from './slots.js'
 import { uptimeMs } from './uptime.js'
 
@@ -19,6 +20,8 @@ export interface Shared {
   asserted: HeldRight[] | undefined
   slots: Slots
   pages: Pages
+  /** Set with the store. */
+  seen: Seen | undefined
 }
 
 export function call<T>(shared: Shared, agentId: string | undefined, act: (client: Client) => T): T {
@@ -44,6 +47,11 @@ export class HeldRight implements Right {
   /** When the lease ends, as far as this process knows (`uptimeMs`). */
   get deadlineMs(): number {
     return this.isOver ? 0 : Number(Atomics.load(this.shared.client.keeper.deadlines, this.slot))
+  }
+
+  /** The answer may have come so late that the lease was over. */
+  get isCurrent(): boolean {
+    return uptimeMs() < this.deadlineMs
   }
 
   assertHeld(): void {
@@ -111,17 +119,22 @@ export function isDeadHere({ kit }: Shared, holder: Holder | null): boolean {
 
 const PATIENCE_MS = 50
 
-/** Tries until `waitMs` are over, at least 50 ms. */
+/** Tries until `waitMs` are over, at least 50 ms. An error that may pass is thrown then. */
 export async function waitFor<T>(
   { kit }: Shared,
   { waitMs, signal }: Pick<TakeOptions, 'waitMs' | 'signal'>,
-  attempt: () => T | undefined,
+  attempt: (leftMs: number) => T | undefined,
 ): Promise<T | undefined> {
   const end = kit.clock.monotonic() + Math.max(PATIENCE_MS, waitMs)
   for (let pauseMs = 10; ; pauseMs = Math.min(pauseMs * 1.5, 250)) {
-    const got = attempt()
-    if (got !== undefined || kit.clock.monotonic() >= end || signal?.aborted === true) return got
-    await kit.sleep(pauseMs)
+    const isLast = (): boolean => kit.clock.monotonic() >= end || signal?.aborted === true
+    try {
+      const got = attempt(Math.max(0, end - kit.clock.monotonic()))
+      if (got !== undefined || isLast()) return got
+    } catch (error) {
+      if (!mayPass(error) || isLast()) throw error
+    }
+    await kit.sleep(pauseMs * (0.5 + Math.random()))
   }
 }
 
@@ -139,7 +152,12 @@ export function tryHold(shared: Shared, things: string[], command: string): Held
     const sentMs = uptimeMs()
     const values = [things, lease, dead, ownHolder(shared, command), client.ttlMs]
     const [row] = call(shared, undefined, () => client.call('take_hold', values))
-    if (typeof row?.got === 'string') return new HeldRight(shared, 'thing', row.got, lease, sentMs)
+    if (typeof row?.got === 'string') {
+      const right = new HeldRight(shared, 'thing', row.got, lease, sentMs)
+      if (right.isCurrent) return right
+      void right.release()
+      return undefined
+    }
     const busy = (row?.busy ?? []) as BusyHold[]
     const found = busy.filter(({ holder }) => isDeadHere(shared, holder)).map((each) => each.lease)
     if (found.every((each) => dead.includes(each))) return undefined

@@ -29,6 +29,7 @@ import { changesOf, contentsOf, hostsOf, movesOf, requestsOf, visitsOf, waitsOf 
 import { Peeks } from './peeks.js'
 import type { Row } from './protocol.js'
 import { call, HeldRight, isDeadHere, ownHolder, type Shared, tryHold, waitFor } from './rights.js'
+import { Seen } from './seen.js'
 import { thingsOf } from './slots.js'
 import { type Taken, tryTake } from './take.js'
 import { upkeepOf } from './upkeep.js'
@@ -64,6 +65,7 @@ export class PostgresStore implements Store {
     this.homeId = hello?.home_id as string
     this.format = Number(hello?.format)
     this.address = shared.url
+    shared.seen = new Seen(shared.kit, this.homeId)
     this.mail = new RemoteMail(shared)
     this.keys = keysOf(shared)
     this.visits = visitsOf(shared)
@@ -163,7 +165,9 @@ export class PostgresStore implements Store {
   }
 
   async take(agentId: string, options: TakeOptions): Promise<Lease | undefined> {
-    const taken = await waitFor(this.shared, options, () => this.tryTake(agentId, options, true))
+    const taken = await waitFor(this.shared, options, (leftMs) =>
+      this.tryTake(agentId, options, { opens: true, leftMs }),
+    )
     if (taken === undefined) return undefined
     const { right, row } = taken
     return new AgentLease(agentId, this.shared, right, {
@@ -176,11 +180,19 @@ export class PostgresStore implements Store {
   }
 
   async hold(agentId: string, options: TakeOptions): Promise<Right | undefined> {
-    return (await waitFor(this.shared, options, () => this.tryTake(agentId, options, false)))?.right
+    return (
+      await waitFor(this.shared, options, (leftMs) =>
+        this.tryTake(agentId, options, { opens: false, leftMs }),
+      )
+    )?.right
   }
 
-  private tryTake(agentId: string, options: TakeOptions, opens: boolean): Taken | undefined {
-    const taken = tryTake(this.shared, agentId, options, opens)
+  private tryTake(
+    agentId: string,
+    options: TakeOptions,
+    how: { opens: boolean; leftMs: number },
+  ): Taken | undefined {
+    const taken = tryTake(this.shared, agentId, options, how)
     if (taken !== undefined) this.held.set(agentId, taken.right)
     return taken
   }
@@ -203,7 +215,11 @@ export class PostgresStore implements Store {
       kit.FORMAT,
       fences,
     ]
-    call(shared, agentId, () => client.call('create_agent', values))
+    // Its lease counts from now on, so it does not wait for longer than that.
+    const untilMs = sentMs + client.ttlMs / 4
+    call(shared, agentId, () =>
+      client.call('create_agent', values, { fullUntilMs: untilMs, lockUntilMs: untilMs }),
+    )
     const right = new HeldRight(shared, 'agent', agentId, lease, sentMs)
     this.held.set(agentId, right)
     return new AgentLease(agentId, shared, right, {

@@ -9,7 +9,7 @@ import type { Answer, Request, Statement, WorkerSettings } from './protocol.js'
 /** Beside the bundle of this module. */
 const WORKER = 'worker.cjs'
 
-type FromWorker = { answer: Answer } | { changed: string }
+type FromWorker = { answer: Answer } | { changed: string } | { handsOver: true }
 
 export class ThreadExecutor implements Executor {
   private readonly answered = new Int32Array(new SharedArrayBuffer(4))
@@ -20,13 +20,22 @@ export class ThreadExecutor implements Executor {
   private heard: Answer | undefined
   private parsesCertificates: boolean
   private readonly onChange: (agentId: string) => void
+  private readonly onHandOver: () => void
 
-  /** `onChange` is called with an agent that may have a new request. */
+  /**
+   * `onChange` is called with an agent that may have a new request, and `onHandOver` when the caller should close the connection of
+   * its own, because this thread has one.
+   */
   constructor(
     { startThread }: Pick<StoreKit, 'startThread'>,
     settings: Omit<WorkerSettings, 'port' | 'answered'>,
-    { usesTls, onChange }: { usesTls: boolean; onChange: (agentId: string) => void },
+    {
+      usesTls,
+      onChange,
+      onHandOver,
+    }: { usesTls: boolean; onChange: (agentId: string) => void; onHandOver: () => void },
   ) {
+    this.onHandOver = onHandOver
     this.parsesCertificates = usesTls
     this.onChange = onChange
     const { port1, port2 } = new MessageChannel()
@@ -63,7 +72,8 @@ export class ThreadExecutor implements Executor {
 
   private hear(message: FromWorker): void {
     if ('answer' in message) this.heard = message.answer
-    else this.onChange(message.changed)
+    else if ('changed' in message) this.onChange(message.changed)
+    else this.onHandOver()
   }
 }
 

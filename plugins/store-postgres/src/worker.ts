@@ -5,8 +5,8 @@
  * A statement whose connection breaks is sent again on a new one: each function of the schema recognizes what it has done. A failed
  * renewal means that the state of the lease is unknown: it then ends at its deadline.
  */
-import type { Client } from 'pg'
-import { newClient } from './connection.js'
+import type { Client, QueryResult } from 'pg'
+import { connectTo } from './connection.js'
 import { writeDeadline } from './deadline-file.js'
 import {
   type Answer,
@@ -16,7 +16,7 @@ import {
   type Statement,
   type WorkerSettings,
 } from './protocol.js'
-import { Attempts, noAnswer } from './retry.js'
+import { Attempts, isFull, noAnswer } from './retry.js'
 import { uptimeMs } from './uptime.js'
 
 let settings: WorkerSettings
@@ -24,27 +24,61 @@ let settings: WorkerSettings
 const WATCH_MS = 2000
 /** Watched by a follower of all agents. */
 const ALL_AGENTS = '00000000-0000-0000-0000-000000000000'
+/** A failed renewal is tried again before many leases could end. */
+const RENEWAL_PAUSE_MS_MAX = 500
+/** This thread has a connection, or needs that of the caller: one is enough. */
+const HAND_OVER = { handsOver: true }
 /** A short turn ends before its watch begins. */
 const WATCH_DELAY_MS = 300
 
 let client: Client | undefined
+let connecting: Promise<Client> | undefined
 let hasConnected = false
+/** A statement was sent to `client` whose answer has not come. */
+let isExecuting = false
 
-async function connected(): Promise<Client> {
-  if (client !== undefined) return client
-  const fresh = newClient(settings.url, settings.password)
-  try {
-    await fresh.connect()
-  } catch (error) {
-    void fresh.end().catch(() => undefined)
-    throw error
-  }
+/** The connection for statements, renewals and notifications. */
+function connected(): Promise<Client> {
+  if (client !== undefined) return Promise.resolve(client)
+  connecting ??= connect().finally(() => {
+    connecting = undefined
+  })
+  return connecting
+}
+
+async function connect(): Promise<Client> {
+  const fresh = await open()
   fresh.on('end', () => {
     if (client === fresh) client = undefined
   })
+  fresh.on('notification', ({ payload }) => {
+    for (const each of watched)
+      if (each === payload || each === ALL_AGENTS) settings.port.postMessage({ changed: each })
+  })
   hasConnected = true
   client = fresh
+  settings.port.postMessage(HAND_OVER)
   return fresh
+}
+
+async function open(): Promise<Client> {
+  try {
+    return await connectTo(settings)
+  } catch (error) {
+    // The server is there.
+    hasConnected ||= isFull(error)
+    throw error
+  }
+}
+
+/** The latest query of each connection. pg sends one at a time. */
+const latest = new WeakMap<Client, Promise<unknown>>()
+
+function ask(to: Client, text: string, values: unknown[] = []): Promise<QueryResult> {
+  const before = latest.get(to) ?? Promise.resolve()
+  const asked = before.catch(() => undefined).then(() => to.query(text, values))
+  latest.set(to, asked)
+  return asked
 }
 
 function disconnect(): void {
@@ -61,9 +95,12 @@ async function execute(statement: Statement): Promise<Answer> {
     try {
       const to = await connected()
       wasSent = true
-      const { rows } = await withinLease(to.query(text, values.map(asParameter)), slot)
+      isExecuting = true
+      const { rows } = await withinLease(ask(to, text, values.map(asParameter)), slot)
+      isExecuting = false
       return { rows }
     } catch (error) {
+      isExecuting = false
       const { isBroken, failure, pauseMs } = attempts.after(error, { wasSent, hasConnected })
       if (isBroken) disconnect()
       if (failure !== undefined) return { failure }
@@ -96,32 +133,22 @@ function asParameter(value: unknown): unknown {
 let leases: HeldLease[] = []
 let watched: string[] = []
 let keeper: Client | undefined
+let listening: Client | undefined
 let renewal: NodeJS.Timeout | undefined
 let watch: NodeJS.Timeout | undefined
 
-/** Renewals have a connection of their own: a long statement does not delay them. */
-async function keeperConnection(): Promise<Client> {
-  if (keeper !== undefined) return keeper
-  const fresh = newClient(settings.url, settings.password)
-  keeper = fresh
-  const drop = (): void => {
-    if (keeper === fresh) keeper = undefined
-  }
-  fresh.on('end', drop)
-  fresh.on('error', drop)
-  fresh.on('notification', ({ payload }) => {
-    for (const each of watched)
-      if (each === payload || each === ALL_AGENTS) settings.port.postMessage({ changed: each })
-  })
-  try {
-    await fresh.connect()
-    await fresh.query('listen substrat')
-    return fresh
-  } catch (error) {
-    drop()
-    void fresh.end().catch(() => undefined)
-    throw error
-  }
+/** A long statement does not delay a renewal, which then gets a second connection, until the statement has its answer. */
+async function renewalConnection(): Promise<Client> {
+  if (!isExecuting) dropKeeper()
+  if (!isExecuting) return connected()
+  keeper ??= await open()
+  return keeper
+}
+
+function dropKeeper(): void {
+  const old = keeper
+  keeper = undefined
+  void old?.end().catch(() => undefined)
 }
 
 function keepLeases(): void {
@@ -150,10 +177,10 @@ async function renew(): Promise<void> {
     const by = (kind: HeldLease['kind']) => mine.filter((each) => each.kind === kind)
     const keys = (kind: HeldLease['kind']) => by(kind).map(({ key }) => key)
     const ids = (kind: HeldLease['kind']) => by(kind).map(({ lease }) => lease)
-    const connection = await keeperConnection()
+    const connection = await renewalConnection()
     // The lease counts from when the request was sent, which is before the database renews it.
     const sentMs = uptimeMs()
-    const { rows } = await connection.query('select substrat.renew($1, $2, $3, $4, $5, $6) as lease', [
+    const { rows } = await ask(connection, 'select substrat.renew($1, $2, $3, $4, $5, $6) as lease', [
       keys('agent'),
       ids('agent'),
       keys('thing'),
@@ -169,11 +196,12 @@ async function renew(): Promise<void> {
       Atomics.store(deadlines, slot, BigInt(Math.round(deadline)))
       if (file !== undefined) tryWriteDeadline(file, lease, deadline)
     }
-  } catch {
-    pauseMs = ttlMs / 20
-    const old = keeper
-    keeper = undefined
-    void old?.end().catch(() => undefined)
+  } catch (error) {
+    pauseMs = Math.min(ttlMs / 20, RENEWAL_PAUSE_MS_MAX) * (0.5 + Math.random())
+    dropKeeper()
+    if (!isExecuting) disconnect()
+    // The caller's own connection may be the one for which the server has no room.
+    if (isFull(error)) settings.port.postMessage(HAND_OVER)
   }
   renewal = undefined
   if (leases.length > 0) renewal = setTimeout(renew, pauseMs)
@@ -192,9 +220,16 @@ function tryWriteDeadline(file: string, lease: string, deadlineMs: number): void
 function lookAgain(): void {
   watch = undefined
   if (watched.length === 0) return
-  void keeperConnection().catch(() => undefined)
+  void listen().catch(() => undefined)
   for (const agent of watched) settings.port.postMessage({ changed: agent })
   watch = setTimeout(lookAgain, WATCH_MS)
+}
+
+async function listen(): Promise<void> {
+  const to = await connected()
+  if (listening === to) return
+  listening = to
+  await ask(to, 'listen substrat')
 }
 
 /** By then most functions have run, and the first command of a user still has statements to send. */
