@@ -16,7 +16,7 @@ const KILLS = [
   'test/plugins/telegram/killed.test.ts',
   'test/recovery/*-killed.test.ts',
   'test/storage/locks/*-killed.test.ts',
-  'test/store-postgres/{conformance,hosts,lost-calls,migrate,predicates,standby,suspend}.test.ts',
+  'test/store-postgres/{conformance,crowded,hosts,lost-calls,migrate,predicates,standby,suspend}.test.ts',
   'test/serve/killed.test.ts',
 ]
 /** Plugins, which are packages of their own, and the commands that only plugins have. */
