@@ -136,7 +136,7 @@ describe.skipIf(whyNoPostgres() !== undefined)('on a home in PostgreSQL', () => 
             () => true,
           )
         // It asks again until the end of the lease.
-        const send = () => run(home, ['send', 'notes', '-'], { SUBSTRAT_LEASE_MS: '3000' }, LONG)
+        const send = () => run(home, ['send', 'notes', '-'], { SUBSTRAT_LEASE_MS: '12000' }, LONG)
         let full = send()
         for (let more = 0; full.exit === 0 && more < 20; more++) full = send()
         expect([full.exit, full.stderr]).toEqual([11, expect.stringContaining('No space left on device')])

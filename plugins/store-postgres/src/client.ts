@@ -176,7 +176,9 @@ export class Client {
 
   /** A statement with a lease is worth nothing after its end. Any other waits as the user says. */
   private endsOf(ends: Omit<CallOptions, 'isWrite'>): Omit<Statement, 'text' | 'values'> {
-    if (ends.untilMs !== undefined) return { ...ends, untilMs: ends.untilMs }
+    const { untilMs } = ends
+    // On a full disk no lease is renewed: the rest of the time is for ending the turn.
+    if (untilMs !== undefined) return { diskUntilMs: untilMs - this.ttlMs / 4, ...ends, untilMs }
     const now = uptimeMs()
     const patienceMs = timeoutMs(process.argv, process.env)
     const fullMs = patienceMs ?? (this.statements === 0 ? FIRST_PATIENCE_MS : PATIENCE_MS)

@@ -21,6 +21,8 @@ export interface Statement {
   /** The same if the server has no room for it, and if another transaction has a lock that it needs. Both default to `untilMs`. */
   fullUntilMs?: number | undefined
   lockUntilMs?: number | undefined
+  /** The same if the server has no disk or memory for it. Defaults to `fullUntilMs`. */
+  diskUntilMs?: number | undefined
   /** The lease that it needs, in `deadlines`. After its end, no answer is awaited. */
   slot?: number | undefined
 }

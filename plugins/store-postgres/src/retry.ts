@@ -31,7 +31,7 @@ export interface Verdict {
   pauseMs: number
 }
 
-export type Ends = Pick<Statement, 'untilMs' | 'fullUntilMs' | 'lockUntilMs'>
+export type Ends = Pick<Statement, 'untilMs' | 'fullUntilMs' | 'lockUntilMs' | 'diskUntilMs'>
 
 /** The attempts of one statement. */
 export class Attempts {
@@ -57,8 +57,9 @@ export class Attempts {
 
   /** Until when an error of the server is waited out. Undefined if it is no such error. */
   private serverUntilMs(code: string, message: string): number | undefined {
-    const { untilMs, fullUntilMs = untilMs, lockUntilMs = untilMs } = this.ends
+    const { untilMs, fullUntilMs = untilMs, lockUntilMs = untilMs, diskUntilMs = fullUntilMs } = this.ends
     if (code === LOCKED) return lockUntilMs
+    if (CONNECTED.test(code) && FULL.test(code)) return diskUntilMs
     if (isRefusal(code, message)) return fullUntilMs
     return TRANSIENT.test(code) ? untilMs : undefined
   }

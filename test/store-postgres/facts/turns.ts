@@ -148,8 +148,8 @@ export const TURN_MUTATIONS: Mutation[] = [
   },
   {
     in: 'take',
-    drop: 'true, v_slot,',
-    put: 'true, null::text,',
+    drop: 'null::jsonb, v_slot,',
+    put: 'null::jsonb, null::text,',
     breaks: ['an idle agent comes with a slot', 'a take with a slot that is sent again has the same slot'],
   },
   {
