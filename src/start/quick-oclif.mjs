@@ -9,11 +9,22 @@ const IMPORT = /^const (?<name>\w+) = (?<module>(?:__import(?:Star|Default)\()?r
  * - it compares ids with `localeCompare`, for which V8 loads ICU;
  * - it loads a helper for Windows on every platform;
  * - it listens for errors of stdout, which src/command/stdio.ts handles before any listener.
+ *
+ * One change corrects oclif: it refuses the value of `--key=-kfoo` and of `-k-kfoo`, because the value looks like a flag. A value
+ * in the same word as its flag is taken as it is. The servers for other programs pass each value of a client in this way.
  */
 export function quickOclif() {
   const changes = {
     'util/fs.js': [
       [`await (0, promises_1.readFile)(path, 'utf8')`, `(0, node_fs_1.readFileSync)(path, 'utf8')`],
+    ],
+    'parser/parse.js': [
+      [`const parseFlag = async (arg) => {`, `const parseFlag = async (arg, isJoined = false) => {`],
+      [`await parseFlag(arg.slice(0, i));`, `await parseFlag(arg.slice(0, i), true);`],
+      [
+        `typeof input !== 'string' || this.findFlag(input).name`,
+        `typeof input !== 'string' || (!isJoined && (isLong || arg.length < 3) && this.findFlag(input).name)`,
+      ],
     ],
     // Without DEBUG, the debug package prints nothing.
     'logger.js': [

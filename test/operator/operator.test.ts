@@ -50,6 +50,22 @@ describe('the tools', () => {
     await outsider.close()
   })
 
+  test('take texts that begin like flags of the command as they are', async () => {
+    const house = new House()
+    const outsider = await Outsider.open(house)
+    const { id } = await outsider.call('spawn', { name: 'notes', instructions: '--help', model: '-m1' })
+    expect((await house.ok('show', 'notes', '--json')).json).toMatchObject({
+      agent: { model: '-m1' },
+      instructions: '--help',
+    })
+    for (const key of ['-kq0x', '--json', '--']) {
+      await outsider.call('send', { agent: 'notes', message: '--key', key })
+      await outsider.call('wait', { agents: ['notes'] })
+      expect(house.records(id)).toContainEqual(expect.objectContaining({ kind: 'run.started', key }))
+    }
+    await outsider.close()
+  })
+
   test('send delivers a key once, wait has the reply, and log has the turn', async () => {
     const house = new House()
     const outsider = await Outsider.open(house)

@@ -51,6 +51,25 @@ describe.concurrent('a message', () => {
     await served.stop()
   })
 
+  test('takes fields that begin like flags of the command as they are', async () => {
+    const house = new House()
+    const served = await Served.start(house)
+    const made = await served.call('spawnAgent', {
+      body: { name: 'a', instructions: '--help', model: '-kq0x' },
+    })
+    expect([made.status, made.data?.agent.model]).toEqual([201, '-kq0x'])
+    const sent = await served.call('sendMessage', {
+      path: { agent: 'a' },
+      body: { content: '--json' },
+      headers: { ...WAIT, 'idempotency-key': '-kq0x' },
+    })
+    expect([sent.status, sent.data]).toEqual([200, expect.objectContaining({ reply: 'echo: --json' })])
+    const refused = await served.call('spawnAgent', { body: { name: 'b', options: { 'a=b': 'c' } } })
+    expect(refused.problem).toMatchObject({ code: 'USAGE', title: expect.anything() })
+    expect((await house.ok('list', '--json')).json.agents).toHaveLength(1)
+    await served.stop()
+  })
+
   test('with a repeated Idempotency-Key has one turn, and the same answer', async () => {
     const house = new House()
     const id = await house.spawn('a')

@@ -2,7 +2,7 @@
 import { resolve } from 'node:path'
 import type { McpServer } from '@modelcontextprotocol/sdk/server/mcp.js'
 import { z } from 'zod'
-import { flags } from '../../shared/src/face/arguments.js'
+import { flags, optionFlags } from '../../shared/src/face/arguments.js'
 import type { StreamLine } from '../../shared/src/face/output.js'
 import { answer, type Begun, type Operator, summaryOf } from './operator.js'
 
@@ -75,7 +75,7 @@ async function create(operator: Operator, given: Given): Promise<object> {
       allow: allow?.join(','),
       'if-exists': 'use',
     }),
-    ...Object.entries(options).map(([option, value]) => `--option=${option}=${value}`),
+    ...optionFlags(options),
   ]
   const { agent } = await operator.commands.result<{ agent: { id: string } }>([...args, '--json'])
   return summaryOf(operator.show(agent.id))

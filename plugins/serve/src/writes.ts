@@ -1,7 +1,7 @@
 /** The routes that start or continue a turn. */
 import { randomUUID } from 'node:crypto'
 import { z } from 'zod'
-import { flags } from '../../shared/src/face/arguments.js'
+import { flags, optionFlags } from '../../shared/src/face/arguments.js'
 import { type Route, route } from './route.js'
 import { findAgent } from './server.js'
 import { turn } from './shapes.js'
@@ -56,7 +56,7 @@ export const WRITES: Route[] = [
           'turn-timeout': body.turn_timeout,
           timeout: body.timeout,
         }),
-        ...Object.entries(options).map(([name, value]) => `--option=${name}=${value}`),
+        ...optionFlags(options),
       ]
       if (prompt !== undefined) return runTurn(call, { args, input: `${prompt}\n`, isOurs: isRun() })
       return { status: 201, body: await call.server.children.result([...args, '--json']) }

@@ -9,6 +9,19 @@ export function flags(given: Record<string, string | boolean | undefined>): stri
   })
 }
 
+/** Throws USAGE for a name that the command would split elsewhere. */
+export function optionFlags(options: Record<string, string>): string[] {
+  return Object.entries(options).map(([name, value]) => {
+    if (name === '' || name.includes('='))
+      throw new FaceError(
+        'USAGE',
+        `${JSON.stringify(name.slice(0, 80))} cannot be the name of an option`,
+        'give it a name without "="',
+      )
+    return `--option=${name}=${value}`
+  })
+}
+
 /** Linux gives an argument at most 128 KiB, and all of them together with the environment 2 MiB. */
 const WORD_BYTES_MAX = 128 * 1024 - 1
 const BYTES_MAX = 1024 * 1024
