@@ -60,6 +60,36 @@ describe.concurrent('text before a tool call', () => {
 })
 
 describe.concurrent('a request', () => {
+  test('for a part of the OpenAI API that no agent has is refused in the form that its clients show', async () => {
+    const house = new House()
+    await house.spawn('a')
+    const served = await Served.start(house)
+    const client = clientOf(served)
+    const refused = await Promise.all([
+      rejection(client.embeddings.create({ model: 'a', input: 'hi' })),
+      rejection(client.completions.create({ model: 'a', prompt: 'hi' })),
+      rejection(client.files.list()),
+      rejection(client.chat.completions.retrieve('chatcmpl-1')),
+      rejection(client.responses.retrieve('resp_1')),
+    ])
+    for (const error of refused) {
+      expect(error).toBeInstanceOf(NotFoundError)
+      expect(error).toMatchObject({
+        code: 'unknown_url',
+        type: 'invalid_request_error',
+        message: expect.stringMatching(/there is no \/v1\/\w+/),
+      })
+    }
+    expect(await rejection(client.get('/chat/completions'))).toMatchObject({
+      status: 405,
+      message: expect.stringContaining('does not take GET'),
+    })
+    const ours = await served.fetch('/v1/agents/a/embeddings')
+    expect([ours.status, ours.headers.get('content-type')]).toEqual([404, 'application/problem+json'])
+    expect(await ours.json()).toMatchObject({ code: 'NO_SUCH_PATH' })
+    await served.stop()
+  })
+
   test('lists the agents as models, and shows one below another', async () => {
     const house = new House()
     await house.spawn('lead')

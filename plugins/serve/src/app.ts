@@ -68,8 +68,8 @@ export function buildApp(
   })
   app.get('*', async ({ req }, next) => page.answer(req.raw) ?? next())
   const routeOf = (path: string): Route | undefined => routes.find((each) => isLike(each.path, path))
-  const failed = (path: string, error: unknown): Response =>
-    (routeOf(path)?.failure?.respond ?? problemResponse)(error)
+  const formOf = failureForms(routes)
+  const failed = (path: string, error: unknown): Response => formOf(path)(error)
   app.notFound(({ req: { method, path } }) => {
     const next = `see ${OPENAPI_PATH}`
     const refusal =
@@ -84,6 +84,22 @@ export function buildApp(
     return response
   })
   return app
+}
+
+/**
+ * How an error at a path is written. Routes with the same first word share a form. A first word of no route is a request for
+ * another API, such as /v1/embeddings, so it has the form of the routes that serve other programs' clients.
+ */
+function failureForms(routes: Route[]): (path: string) => (error: unknown) => Response {
+  const firstOf = (path: string): string => path.split('/')[2] ?? ''
+  const foreign = routes.find(({ failure }) => failure !== undefined)?.failure
+  const forms = new Map(routes.map(({ path, failure }) => [firstOf(path), failure]))
+  forms.set(firstOf(OPENAPI_PATH), undefined)
+  return (path) => {
+    const first = firstOf(path)
+    const isKnown = !path.startsWith('/v1/') || forms.has(first)
+    return (isKnown ? forms.get(first) : foreign)?.respond ?? problemResponse
+  }
 }
 
 function answerResponse({ status, body, headers = {} }: Answer): Response {

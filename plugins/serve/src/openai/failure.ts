@@ -7,6 +7,7 @@ import type { Shape } from '../route.js'
 const WORDS: Record<string, { status?: number; code: string }> = {
   UNAUTHORIZED: { code: 'invalid_api_key' },
   AGENT_NOT_FOUND: { code: 'model_not_found' },
+  NO_SUCH_PATH: { code: 'unknown_url' },
   USAGE: { code: 'invalid_value' },
   LOCKED: { status: 429, code: 'LOCKED' },
 }
