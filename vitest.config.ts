@@ -8,7 +8,7 @@ const LABS = ['test/stress/**/*.test.ts', 'test/security/**/*.test.ts']
 /** They kill a command at each of its steps, or at random: many processes, and few lines that other tests do not run. */
 const KILLS = [
   'test/acp/{driven,killed}.test.ts',
-  'test/commands/{move-over-ssh,other-host,tools-killed}.test.ts',
+  'test/commands/{move-over-ssh,other-host,plugin-list-killed,tools-killed}.test.ts',
   'test/dispatch/{exactly-once,one-answer,*-killed}.test.ts',
   'test/operations/{import,migrate,move,*-killed}.test.ts',
   'test/outbound/storm.test.ts',

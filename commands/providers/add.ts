@@ -25,7 +25,7 @@ export default class ProvidersAdd extends BaseCommand {
     const { args } = await this.parse(ProvidersAdd)
     refuseInTool(this.caller, 'install a provider')
     const { root, dataDir } = this.config
-    const added = await addProvider(this.openForWrite(), this.providers, {
+    const added = await addProvider(this.providers, {
       source: providerSource(root, args.source),
       listPath: join(dataDir, 'package.json'),
       copies: join(dataDir, 'providers'),

@@ -1,8 +1,9 @@
 /**
  * Checks where providers come from: oclif's list of the user's plugins, the plugins in it, and the providers of living agents.
- * oclif writes the list without a lock and not atomically, and a truncated list hides every plugin.
+ * A truncated list without a copy hides every plugin.
  */
 
+import { copyOf, objectIn } from '../files/plugin-list.js'
 import { readUserFile } from '../files/user-files.js'
 import type { ProviderRegistry } from '../provider/registry.js'
 import type { State } from '../session/state.js'
@@ -52,7 +53,8 @@ function installedIn(listPath: string, found: AddFinding): string[] {
     return facts?.errno === 'ENOENT' ? [] : reportUnreadable(message)
   }
   try {
-    const list = JSON.parse(text) as { oclif?: { plugins?: unknown } } | null
+    // Other commands load the plugins of the copy, and the next command that changes the list restores it.
+    const list = (objectIn(copyOf(listPath)) ?? JSON.parse(text)) as { oclif?: { plugins?: unknown } } | null
     const plugins = list?.oclif?.plugins ?? []
     if (!Array.isArray(plugins)) return reportUnreadable(`oclif.plugins in ${listPath} is not a list`)
     return plugins.map((plugin: { name?: unknown } | null) => String(plugin?.name))

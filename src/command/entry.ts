@@ -44,7 +44,9 @@ export async function start(root: string, commands: Commands, starter: Starter):
     await (startOwn(config, commands, argv, plugins) ??
       (isHelp(argv)
         ? showHelp(root, argv)
-        : run(argv, { root, pjson: isOwn ? withoutPlugins(pjson) : pjson })))
+        : isOwn
+          ? run(argv, { root, pjson: withoutPlugins(pjson) })
+          : runOthers(root, config.pluginList, argv)))
   } catch (error) {
     fail(error, argv, commands)
   }
@@ -54,6 +56,12 @@ export async function start(root: string, commands: Commands, starter: Starter):
   await stderr.flush()
   // A provider may leave a timer, a connection or a turn that ignores its abort signal. None of them keeps the process alive.
   process.exit()
+}
+
+/** A command of oclif or of a plugin. */
+async function runOthers(root: string, pluginList: string, argv: string[]): Promise<unknown> {
+  const { guardingPluginList } = await import('./plugin-list-guard.js')
+  return guardingPluginList(root, pluginList, argv, () => run(argv, { root, pjson }))
 }
 
 /** Reports the error of an unknown command or of oclif's plugins. Our own commands report their errors themselves. */
@@ -143,7 +151,8 @@ function isOurs(commands: Commands, [first]: string[]): boolean {
  * plugins would silently change what the command does.
  */
 function trustedPlugins(pluginList: string, { whyUntrusted }: Starter): PluginFacts[] | undefined {
-  const { code, providers } = readPlugins(pluginList)
+  const { code, providers, damage } = readPlugins(pluginList)
+  if (damage !== undefined) stderr.write(`substrat: warning: ${damage}\n`)
   const why = whyUntrusted([pluginList, ...code])
   if (why === undefined) return providers
   throw new SubstratError('HOME_EXPOSED', `the plugins of ${pluginList} are not loaded: ${why}`, {

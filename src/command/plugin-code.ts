@@ -6,12 +6,15 @@
  * as /tmp, another user could create a package of that name.
  */
 import { dirname, isAbsolute, join, resolve } from 'node:path'
-import { isLink, isPlainFile, isThere, readUserFile } from '../files/user-files.js'
+import { copyOf, damageOf, objectBeside, objectIn } from '../files/plugin-list.js'
+import { isLink, isThere } from '../files/user-files.js'
 import type { PluginFacts } from '../provider/registry.js'
 
 export interface UserPlugins {
-  /** Paths, including some that may not exist. Empty if the list cannot be read: then oclif loads no plugin. */
+  /** Paths, including some that may not exist. */
   code: string[]
+  /** Why the list cannot be read, and the way back. No plugin is loaded then. */
+  damage: string | undefined
   /**
    * The plugins, if each one only provides: it has no hooks or plugins of its own. Our commands then run without oclif, which
    * takes longer than a start. A plugin's commands make no difference to ours, because ours come first. Undefined if oclif must
@@ -21,8 +24,13 @@ export interface UserPlugins {
 }
 
 export function readPlugins(listPath: string): UserPlugins {
-  const { plugins } = fieldsOf(fieldsOf(readJson(listPath)).oclif)
   const search = new Search()
+  let list = objectIn(listPath)
+  if (list === undefined) {
+    search.found.add(copyOf(listPath))
+    list = objectBeside(listPath)
+  }
+  const { plugins } = fieldsOf(fieldsOf(list).oclif)
   const found = new Map<unknown, PluginFacts | undefined>()
   const listed: unknown[] = Array.isArray(plugins) ? plugins : []
   for (const plugin of listed) {
@@ -37,7 +45,12 @@ export function readPlugins(listPath: string): UserPlugins {
   }
   // A name that is listed twice is oclif's to sort out.
   const isClear = found.size === listed.length && ![...found.values()].includes(undefined)
-  return { code: [...search.found], providers: isClear ? ([...found.values()] as PluginFacts[]) : undefined }
+  const damage = list === undefined ? damageOf(listPath) : undefined
+  return {
+    code: [...search.found],
+    damage,
+    providers: isClear ? ([...found.values()] as PluginFacts[]) : undefined,
+  }
 }
 
 /** Undefined if oclif could find the package elsewhere. */
@@ -69,7 +82,7 @@ class Search {
   addPackage(root: string): void {
     if (this.found.has(root)) return
     this.found.add(root)
-    const manifest = fieldsOf(readJson(`${root}/package.json`))
+    const manifest = fieldsOf(objectIn(`${root}/package.json`))
     this.manifests.set(root, manifest)
     const { main = 'index.js', oclif, substrat, dependencies } = manifest
     const { commands, hooks, plugins } = fieldsOf(oclif)
@@ -106,13 +119,4 @@ function textsIn(value: unknown): string[] {
 
 function fieldsOf(value: unknown): Record<string, unknown> {
   return typeof value === 'object' && value !== null ? (value as Record<string, unknown>) : {}
-}
-
-/** Does not open a pipe, which would block. */
-function readJson(path: string): unknown {
-  try {
-    return isPlainFile(path) ? JSON.parse(readUserFile(path)) : undefined
-  } catch {
-    return undefined
-  }
 }

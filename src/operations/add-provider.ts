@@ -19,8 +19,7 @@ import { isPlainObject } from '../format.js'
 import type { ProviderRegistry } from '../provider/registry.js'
 import { PLUGIN_PREDICATES } from '../schema/generated/plugin-predicates.js'
 import type { AddedProviders } from '../schema/output-home.js'
-import type { Store } from '../storage/store.js'
-import { exclusively } from './exclusively.js'
+import { exclusivelyInList } from './exclusively.js'
 
 interface ProviderPackage {
   plugin: string
@@ -39,15 +38,14 @@ export interface AddRequest {
 
 /** Throws USAGE for a package that has no provider, needs npm, or has a provider that another plugin has. */
 export async function addProvider(
-  store: Store,
   registry: ProviderRegistry,
   { source, listPath, copies }: AddRequest,
 ): Promise<AddedProviders> {
   const files = await readPackageFiles(source)
   const found = packageOf(files, source)
   for (const name of found.providers) refuseTaken(registry, name, found.plugin)
-  const work = { pool: 'plugins', what: 'installing a plugin', command: 'substrat providers add' }
-  return exclusively(store, work, () => {
+  const work = { what: 'changing the list of plugins', command: 'substrat providers add' }
+  return exclusivelyInList(listPath, work, () => {
     const listed = readPluginList(listPath).find(({ name }) => name === found.plugin)
     const isOurs = listed?.root?.startsWith(`${copies}/`) === true
     if (listed !== undefined && !isOurs) throw installedOtherwise(found.plugin, source)

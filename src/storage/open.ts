@@ -3,6 +3,8 @@ import { SubstratError } from '../errors.js'
 import { FileStore } from './file-store.js'
 import { FileTransfer } from './file-transfer.js'
 import * as kit from './kit.js'
+import { chooseLockKind } from './locks/kernel-lock.js'
+import { type KernelLease, tryLease } from './locks/lease.js'
 import { HomePaths } from './paths.js'
 import type { StoreKit } from './plugin.js'
 import type { Entry, Store, Unseen } from './store.js'
@@ -46,6 +48,14 @@ export function transferOf(address: string): HomeTransfer {
 /** Undefined if there is no home. Writes nothing. */
 export function openHome(address: string): Store | undefined {
   return schemeOf(address) === undefined ? FileStore.openForRead(address) : openUrl(address)
+}
+
+/**
+ * The right to a file outside of every home. Undefined while another process has it. Only a kernel lock, also on a file system of
+ * another machine: a lock directory would outlive a killed holder.
+ */
+export function lockFile(path: string, command: string): Promise<KernelLease | undefined> {
+  return tryLease({ kind: chooseLockKind(), isLocal: true }, path, command)
 }
 
 /** Creates the home if it is missing, but not in a database. */
