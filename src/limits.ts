@@ -75,7 +75,7 @@ export const limits = {
   mailsTakenMax: 100,
   mailsTakenBytesMax: 1024 * 1024,
   remindersMax: 100,
-  /** Pending outbound messages of one agent. A further one drops the oldest. */
+  /** Pending outbound messages of one agent to one target. A further one drops the oldest of them. */
   outboundMax: 100,
   /** How long a target may ask to be left alone. */
   outboundRetryAfterMsMax: 3600 * 1000,

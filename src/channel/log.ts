@@ -99,6 +99,6 @@ export class ChannelLog {
 
   /** How many more messages may be queued for the platform. */
   static roomIn({ outbound = [] }: State): number {
-    return limits.outboundMax - outbound.length
+    return limits.outboundMax - outbound.filter(({ thread }) => thread !== null).length
   }
 }

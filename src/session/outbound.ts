@@ -47,8 +47,10 @@ export function withOutbound(
     const event = eventOf(before, record)
     if (event === undefined || !('run_id' in record)) continue
     for (const rule of rules.filter((each) => each.covers(before.path, event))) {
-      const [oldest] = pending
-      if (oldest !== undefined && pending.length >= limits.outboundMax)
+      // Each target has a queue of its own, so a slow one costs the others nothing.
+      const queue = pending.filter(({ target }) => target === rule.target)
+      const [oldest] = queue
+      if (oldest !== undefined && queue.length >= limits.outboundMax)
         drop(oldest, 'queue_full', `${limits.outboundMax} newer messages are pending`)
       const queued: NewRecord<'outbound.queued'> = {
         kind: 'outbound.queued',

@@ -42,6 +42,16 @@ describe('a message that cannot be sent', () => {
     expect(after).toHaveLength(100)
   })
 
+  test('is not dropped for messages to other targets: twelve have a queue each', async () => {
+    const store = tempStore()
+    const server = await targetServer()
+    const id = await newAgent(store)
+    const slow = Array.from({ length: 11 }, (_, n) => ({ ...closed(), name: `slow-${n}` }))
+    const targets = [...slow, target('quick', server.url)]
+    for (let count = 0; count < 30; count++) await turn(store, id, targets)
+    expect([reasons(store), pending(store).length, server.received.length]).toEqual([[], 330, 30])
+  })
+
   test('is dropped without a request after its time', async () => {
     const store = tempStore()
     const server = await targetServer()
