@@ -5,7 +5,7 @@ import { agent } from '../src/command/flags.js'
 import { toMarkdown } from '../src/command/print/markdown.js'
 import { stdout } from '../src/command/stdio.js'
 import { SubstratError } from '../src/errors.js'
-import { writeUserFile } from '../src/files/user-files.js'
+import { writePrivateFile, writeUserFile } from '../src/files/user-files.js'
 import { exportConversation } from '../src/operations/export.js'
 import type { Store } from '../src/storage/store.js'
 
@@ -83,7 +83,7 @@ export default class Export extends BaseCommand {
       agentId,
       isTree,
       to: resolve(file),
-      deliver: async (bytes) => writeUserFile(file, bytes, 0o600),
+      deliver: async (bytes) => writePrivateFile(file, bytes),
     })
     const what = agents.length === 1 ? '1 agent' : `${agents.length} agents`
     const when = isRepeated ? 'an earlier command has moved' : 'moved'
@@ -118,7 +118,7 @@ export default class Export extends BaseCommand {
       stdout.write(bytes)
       return
     }
-    writeUserFile(output, bytes, 0o600)
+    writePrivateFile(output, bytes)
     const what = agents.length === 1 ? '1 agent' : `${agents.length} agents`
     this.printObject({ output, agents, bytes: bytes.length }, `wrote ${what} to ${output}`)
   }

@@ -2,6 +2,7 @@ import { resolve } from 'node:path'
 import * as Args from '@oclif/core/args'
 import * as Flags from '@oclif/core/flags'
 import { BaseCommand } from '../src/command/base.js'
+import { confirmImport } from '../src/command/foreign-agents.js'
 import { readStdinBytes } from '../src/command/input.js'
 import { readUserBytes, tooLargeError } from '../src/files/user-files.js'
 import { limits } from '../src/limits.js'
@@ -9,11 +10,11 @@ import { limits } from '../src/limits.js'
 export default class Import extends BaseCommand {
   static override summary = 'Create copies of the agents in a bundle, or take in agents that move.'
   static override description =
-    "A copy has a new UUID, and the conversation, attachments and settings of the original, but not its pending mail, waits, tokens and keys. An agent program's own session stays behind: the next turn begins a new one with the conversation. Repeating a command that was killed creates only the agents that are missing. Agents of export --move keep their UUIDs, and bring all of it along. Prints the UUID of each agent."
+    "A copy has a new UUID, and the conversation, attachments and settings of the original, but not its pending mail, waits, tokens and keys. An agent program's own session stays behind: the next turn begins a new one with the conversation. Repeating a command that was killed creates only the agents that are missing. Agents of export --move keep their UUIDs, and bring all of it along. A bundle that this home did not make is imported after a question at the terminal, or with --trust. Prints the UUID of each agent."
   static override examples = [
     '<%= config.bin %> import notes.bundle --name notes-2',
     '<%= config.bin %> import --reclaim notes',
-    'ssh laptop substrat export notes --bundle - | <%= config.bin %> import -',
+    'ssh laptop substrat export notes --bundle - | <%= config.bin %> import - --trust',
   ]
   static override args = {
     file: Args.string({
@@ -33,6 +34,10 @@ export default class Import extends BaseCommand {
     }),
     hold: Flags.boolean({
       description: 'store agents that move, but leave them closed until the same import without --hold',
+    }),
+    trust: Flags.boolean({
+      description:
+        'import agents of another home without a question: they keep what they may run, such as --allow and the command of exec',
     }),
     'if-exists': Flags.string({
       options: ['fail', 'use'],
@@ -60,6 +65,7 @@ export default class Import extends BaseCommand {
       name: flags.name ?? null,
       workspace: flags.workspace === undefined ? null : resolve(flags.workspace),
       isHeld: flags.hold,
+      ...(flags.trust ? {} : { confirm: (agents) => confirmImport(args.file, agents) }),
       usesExisting: flags['if-exists'] === 'use',
     })
     this.printObject(imported, imported.agents.map(({ id }) => id).join('\n'))

@@ -44,8 +44,13 @@ export function writeUserFile(path: string, content: string | Buffer, mode = 0o6
   syncName(replaceAt(path, typeof content === 'string' ? Buffer.from(content) : content, mode))
 }
 
+/** Durable on return. Only the owner can read the file, also if it was there with another mode. */
+export function writePrivateFile(path: string, bytes: Buffer): void {
+  syncName(replaceAt(path, bytes, 0o600, true))
+}
+
 /** Returns the real path of the file. */
-function replaceAt(path: string, bytes: Buffer, mode: number): string {
+function replaceAt(path: string, bytes: Buffer, mode: number, isForced = false): string {
   try {
     const found = realPathIfThere('user_file.realpath', path)
     // Also /dev/stdout, if its target was removed.
@@ -56,7 +61,10 @@ function replaceAt(path: string, bytes: Buffer, mode: number): string {
     const facts = statIfThere('user_file.stat', path)
     // A rename would replace a device such as /dev/null with a regular file.
     if (facts !== undefined && facts.kind !== 'file') throw unwritableError(path, 'it is not a regular file')
-    replace('user_file', real, bytes, { durableName: false, like: facts ?? { mode } })
+    replace('user_file', real, bytes, {
+      durableName: false,
+      like: isForced ? { ...facts, mode } : (facts ?? { mode }),
+    })
     return real
   } catch (error) {
     if (!(error instanceof SubstratError) || error.cause === undefined) throw error

@@ -28,6 +28,7 @@ import { howEnded } from '../session/status.js'
 import { BytesLog } from '../storage/store.js'
 import { createAgent } from '../tree/create-agent.js'
 import { checkName } from '../tree/names.js'
+import { confirmForeign } from './foreign-bundle.js'
 import {
   besideOthers,
   checkBlobs,
@@ -59,6 +60,8 @@ export async function importMove(
   const isOver = arrivals.every(({ isOpen }) => isOpen)
   const isGone = !arrivals.some(({ known }) => known)
   if (isOver && (isGone || !request.usesExisting)) throw importedBefore(arrivals)
+  const states = arrivals.flatMap(({ isOpen, batch }) => (isOpen ? [] : [batch.state]))
+  if (states.length > 0) await confirmForeign(store, bundle, states, request)
   for (const arrival of arrivals) if (!arrival.isOpen) await storeClosed(ctx, arrival)
   if (!request.isHeld)
     for (const { agent, isOpen } of arrivals) if (!isOpen) await arriveAlone(ctx, agent.id, request.workspace)

@@ -27,6 +27,7 @@ import { type Host, placeHere } from '../session/workspace-host.js'
 import { BytesLog } from '../storage/store.js'
 import { createAgent } from '../tree/create-agent.js'
 import { checkName } from '../tree/names.js'
+import { confirmForeign } from './foreign-bundle.js'
 import {
   besideOthers,
   type Copy,
@@ -51,10 +52,13 @@ export async function importAgents(ctx: Context, request: ImportRequest): Promis
   }
   const copies = copiesOf(ctx.store.homeId, bundle.manifest, request.name)
   // The whole bundle is folded before its first agent is created.
-  for (const copy of copies) {
+  const states = copies.map((copy) => {
     const { state } = firstBatch(copy, copy.agent.path, bundle, request.workspace, {})
     if (!isDirectory(state.workspace)) throw noWorkspace(copy.agent, state)
-  }
+    return state
+  })
+  if (copies.some(({ id }) => !ctx.store.hasAgent(id)))
+    await confirmForeign(ctx.store, bundle, states, request)
   const agents: State[] = []
   let created = 0
   for (const [index, copy] of copies.entries()) {

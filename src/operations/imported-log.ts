@@ -17,6 +17,8 @@ export interface ImportRequest {
   workspace: string | null
   /** Leave agents that move closed, for a later command to open. */
   isHeld?: boolean
+  /** Called before anything is written, with what the agents of another home may run. It throws if they must not be imported. */
+  confirm?: (agents: string[]) => Promise<void>
   /** If the move was already imported, return its agents. */
   usesExisting?: boolean
 }

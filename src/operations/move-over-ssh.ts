@@ -68,6 +68,8 @@ async function importThere(
   const words = [
     'import',
     '-',
+    // The user of this home can run programs there anyway.
+    '--trust',
     ...flags,
     ...(name === null ? [] : ['--name', name]),
     ...(workspace === null ? [] : ['--workspace', workspace]),

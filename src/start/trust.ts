@@ -5,7 +5,8 @@ import { basename, dirname, join } from 'node:path'
 /**
  * The reasons not to trust the files, as one sentence. Undefined if they can be trusted or do not exist.
  *
- * Each file and each directory above it must belong to this user or to root, and no other user may write to it. A sticky
+ * Each file and each directory above it must belong to this user or to root, and no other user may write to it. Root is whoever
+ * owns `/`: in a sandbox with a user namespace, files of root belong to the user nobody. A sticky
  * directory is accepted: other users cannot replace our entries there. `isOwn`: the file must belong to this user and must not
  * be a symlink.
  */
@@ -20,10 +21,11 @@ export function whyUntrusted(files: string[], { isOwn = false } = {}): string | 
     ways.add(file)
     ways.add(ways.realPath(file))
   }
+  const root = ways.found.get('/')?.uid ?? 0
   for (const [at, stat] of ways.found) {
     if (stat === undefined) continue
     const isOwnFile = isOwn && files.includes(at)
-    const isOurs = stat.uid === self || (stat.uid === 0 && !isOwnFile)
+    const isOurs = stat.uid === self || ((stat.uid === 0 || stat.uid === root) && !isOwnFile)
     if (!isOurs) foreign.set(stat.uid, [...(foreign.get(stat.uid) ?? []), at])
     else if (stat.isSymbolicLink()) {
       if (isOwnFile) links.push(at)

@@ -14,6 +14,7 @@ import { ContentFiles } from './contents.js'
 import { createAgent } from './create-agent.js'
 import { GoneHostFiles } from './gone-hosts.js'
 import { confinedPaths, HomeFormat, makeHome, readHome, refuseWithoutFacts } from './home.js'
+import { refuseExposedConfig } from './home-trust.js'
 import { KeyIndexFiles } from './keys.js'
 import { AgentFiles } from './local-files.js'
 import { chooseLockKind } from './locks/kernel-lock.js'
@@ -272,7 +273,9 @@ export class FileStore implements Store {
   // The home
 
   readConfig(): Buffer | undefined {
-    return io.readIfThere('config.read', this.paths.configFile)
+    const config = io.readIfThere('config.read', this.paths.configFile)
+    if (config !== undefined) refuseExposedConfig(this.paths)
+    return config
   }
 
   writeConfig(text: string): void {

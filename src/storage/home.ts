@@ -17,6 +17,7 @@ import { isTemporaryName } from '../host/disk/temporary.js'
 import type { HomeFacts, LockKind } from '../schema/files.js'
 import { FILE_PREDICATES } from '../schema/generated/file-predicates.js'
 import { randomUuid } from '../start/random.js'
+import { closeNewHome, refuseExposedHome } from './home-trust.js'
 import { frame, unframeFile } from './log/frame.js'
 import { HomePaths, parseAgentDirectory } from './paths.js'
 import { migratingError } from './transfer.js'
@@ -60,8 +61,12 @@ export function readFacts(paths: HomePaths): HomeFacts | undefined {
 export function makeHome(paths: HomePaths, chooseLockKind: () => LockKind): HomeFacts {
   const there = readHome(paths)
   refuseForeign(paths)
+  if (there !== undefined) refuseExposedHome(paths)
   if (there !== undefined && isWhole(paths)) return upgraded(paths, there)
-  if (there === undefined) refuseOccupied(paths)
+  if (there === undefined) {
+    refuseOccupied(paths)
+    closeNewHome(paths)
+  }
   makeRoot(paths.root)
   if (there === undefined) {
     const facts: HomeFacts = {

@@ -9,7 +9,7 @@ import type { Scenario } from './scenario.js'
 import type { Stage } from './stage.js'
 
 const BUNDLE = 'moved.bundle'
-const IMPORT = ['import', BUNDLE, '--if-exists', 'use']
+const IMPORT = ['import', '--trust', BUNDLE, '--if-exists', 'use']
 
 export const MOVES: Scenario[] = [
   exportMoveScenario(),
@@ -85,7 +85,7 @@ function importMoveScenario(): Scenario {
       if (told.stdout !== '') yield* movesAsOne(home, true)
     },
     next: { argv: IMPORT, check: (ended) => exits(ended, 0) },
-    afterwards: [{ argv: ['import', BUNDLE], check: (ended) => exits(ended, 13) }],
+    afterwards: [{ argv: ['import', '--trust', BUNDLE], check: (ended) => exits(ended, 13) }],
     finally: (home) => movesAsOne(home, true),
   }
 }
@@ -104,7 +104,7 @@ function returningScenario(): Scenario {
         return { file, bytes: readFileSync(file) }
       })
       await stage.becomeAnother()
-      await stage.do('import', BUNDLE)
+      await stage.do('import', '--trust', BUNDLE)
       await stage.do('export', 'a', '--bundle', BUNDLE, '--move', '--tree')
       await stage.do('recover', '--all')
       for (const { file, bytes } of left) stage.put(file, bytes)
@@ -143,7 +143,7 @@ function removingScenario(): Scenario {
     faults: { isForEach: true },
     async prepare(stage) {
       await withBundleFromElsewhere(stage)
-      await stage.do('import', BUNDLE)
+      await stage.do('import', '--trust', BUNDLE)
       await stage.do('terminate', 'a', '--recursive')
       await stage.do('recover', '--all')
       return undefined
@@ -151,7 +151,7 @@ function removingScenario(): Scenario {
     checkAcknowledged: () => [],
     // The name of a removed agent no longer resolves.
     next: { argv, check: (ended) => exits(ended, [0, 3]) },
-    afterwards: [{ argv: ['import', BUNDLE], check: (ended) => exits(ended, 13) }],
+    afterwards: [{ argv: ['import', '--trust', BUNDLE], check: (ended) => exits(ended, 13) }],
     *finally(home) {
       for (const name of ['a', 'below']) if (home.agent(name) !== undefined) yield `${name} is gone`
     },

@@ -33,7 +33,7 @@ describe('a copy of an agent in another home', () => {
     await from.ok('set', 'notes', '--title', 'Notes of today')
     const file = await exported(from)
     const to = new House()
-    const { json } = await to.ok('import', file, '--json')
+    const { json } = await to.ok('import', '--trust', file, '--json')
     expect(json).toMatchObject({
       created: 1,
       agents: [{ name: 'notes', title: 'Notes of today', status: 'idle' }],
@@ -50,7 +50,7 @@ describe('a copy of an agent in another home', () => {
 
   test('has no usage and no key of the original', async () => {
     const to = new House()
-    await to.ok('import', await exported(await houseWithNotes()))
+    await to.ok('import', '--trust', await exported(await houseWithNotes()))
     expect((await to.ok('usage', 'notes', '--json')).json.total).toMatchObject({ runs: 0, input_tokens: 0 })
     expect((await to.ok('send', 'notes', 'another question', '--key', 'k1')).stdout).toBe(
       'echo: another question\n',
@@ -62,9 +62,9 @@ describe('a copy of an agent in another home', () => {
   test('is in the same home too, under another name', async () => {
     const house = await houseWithNotes()
     const file = await exported(house)
-    const taken = await house.run(['import', file])
+    const taken = await house.run(['import', '--trust', file])
     expect(taken).toMatchObject({ exit: 13, stderr: expect.stringContaining('--name NAME') })
-    await house.ok('import', file, '--name', 'notes-2')
+    await house.ok('import', '--trust', file, '--name', 'notes-2')
     expect(
       (await house.ok('list', '--json')).json.agents.map(({ name }: { name: string }) => name).sort(),
     ).toEqual(['notes', 'notes-2'])
@@ -73,8 +73,8 @@ describe('a copy of an agent in another home', () => {
   test('is created once by a command that is repeated', async () => {
     const file = await exported(await houseWithNotes())
     const to = new House()
-    const first = await to.ok('import', file, '--json')
-    const second = await to.ok('import', file, '--json')
+    const first = await to.ok('import', '--trust', file, '--json')
+    const second = await to.ok('import', '--trust', file, '--json')
     expect(second.stderr).toContain('an earlier command has created these copies')
     expect(second.json).toMatchObject({ created: 0, agents: [{ id: first.json.agents[0].id }] })
     expect((await to.ok('list', '--json')).json.agents).toHaveLength(1)
@@ -86,7 +86,7 @@ describe('a copy of an agent in another home', () => {
     await from.spawn('notes', '--option', option)
     expect((await from.run(['send', 'notes', 'go'])).exit).toBe(5)
     const to = new House()
-    const { json } = await to.ok('import', await exported(from), '--json')
+    const { json } = await to.ok('import', '--trust', await exported(from), '--json')
     expect(json.agents).toMatchObject([{ status: 'idle' }])
     expect((await to.ok('log', 'notes')).stdout).toContain('the agent was copied while the turn was open')
     expect((await to.ok('doctor', '--all')).exit).toBe(0)
@@ -101,7 +101,7 @@ describe('a copy of an agent in another home', () => {
     await from.ok('terminate', 'notes/gone')
     const to = new House()
     const file = await exported(from, '--tree')
-    const { json } = await to.ok('import', file, '--name', 'copy', '--json')
+    const { json } = await to.ok('import', '--trust', file, '--name', 'copy', '--json')
     expect(json.agents.map(({ path }: { path: string }) => path)).toEqual([
       'copy',
       'copy/child',
@@ -114,7 +114,7 @@ describe('a copy of an agent in another home', () => {
   test('has the given workspace', async () => {
     const workspace = tempDirectory()
     const to = new House()
-    await to.ok('import', await exported(await houseWithNotes()), '--workspace', workspace)
+    await to.ok('import', '--trust', await exported(await houseWithNotes()), '--workspace', workspace)
     expect((await to.ok('show', 'notes', '--json')).json.agent.workspace).toBe(workspace)
   })
 
@@ -123,12 +123,12 @@ describe('a copy of an agent in another home', () => {
     const file = await exported(from)
     rmSync(from.workspace, { recursive: true })
     const to = new House()
-    expect(await to.run(['import', file])).toMatchObject({
+    expect(await to.run(['import', '--trust', file])).toMatchObject({
       exit: 2,
       stderr: expect.stringContaining(`does not exist here: ${from.workspace}`),
     })
-    await to.ok('import', file, '--workspace', to.workspace)
-    expect((await to.run(['import', 'nowhere'])).stderr).toContain('there is no file nowhere')
+    await to.ok('import', '--trust', file, '--workspace', to.workspace)
+    expect((await to.run(['import', '--trust', 'nowhere'])).stderr).toContain('there is no file nowhere')
   })
 
   test('goes through a pipe, from stdout to stdin', async () => {
@@ -137,7 +137,7 @@ describe('a copy of an agent in another home', () => {
     const run = (house: House, args: string[], input?: Buffer) =>
       spawnSync(process.execPath, [join(repository, 'bin', 'run.js'), ...args], { env: house.env, input })
     const { stdout } = run(from, ['export', 'notes', '--bundle', '-'])
-    expect(run(to, ['import', '-'], stdout)).toMatchObject({ status: 0 })
+    expect(run(to, ['import', '--trust', '-'], stdout)).toMatchObject({ status: 0 })
     expect((await to.ok('list', '--json')).json.agents).toHaveLength(1)
   })
 })
@@ -150,8 +150,8 @@ test('a bundle comes through a named pipe', async () => {
       env: to.env,
       encoding: 'utf8',
     })
-  expect(run('"$0" "$1" import <(cat "$2")')).toMatchObject({ status: 0, stderr: '' })
-  expect(run('"$0" "$1" import /').stderr).toContain('a directory is not a file: /')
+  expect(run('"$0" "$1" import --trust <(cat "$2")')).toMatchObject({ status: 0, stderr: '' })
+  expect(run('"$0" "$1" import --trust /').stderr).toContain('a directory is not a file: /')
 })
 
 describe('a bundle that is not as it was exported is refused, and nothing is written:', () => {

@@ -149,6 +149,6 @@ describe('forged mail in a bundle is refused, and nothing is written:', () => {
     forgeRecords(bundle, () => undefined)
     repack(file, bundle)
     const to = new House()
-    expect((await to.ok('import', file, '--json')).json.agents).toMatchObject([{ inbox: 1 }])
+    expect((await to.ok('import', '--trust', file, '--json')).json.agents).toMatchObject([{ inbox: 1 }])
   })
 })

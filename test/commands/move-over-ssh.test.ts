@@ -93,7 +93,7 @@ test('a tree moves to the home of another machine, and the caller says where', a
   const { here, there, url } = machines
   const { exit, stdout } = await machines.move('', '--name', 'it’s mine')
   expect([exit, stdout]).toEqual([0, `moved 2 agents to ${url}\n`])
-  expect(machines.calls()[0]).toMatch(/^-p 2222 -- me@there SUBSTRAT_HOME=.* import - --hold /)
+  expect(machines.calls()[0]).toMatch(/^-p 2222 -- me@there SUBSTRAT_HOME=.* import - --trust --hold /)
   expect([await paths(here), await paths(there)]).toEqual([[], ['it’s mine', 'it’s mine/kid']])
   expect((await here.run(['send', 'lead', 'hi'])).stderr).toContain(`was moved to ${url}`)
   expect((await here.run(['export', 'lead', '--move', '--bundle', 'f'])).exit).toBe(13)

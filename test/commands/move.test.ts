@@ -44,7 +44,7 @@ describe('an agent that moves', () => {
     const { json: before } = await from.ok('show', 'notes', '--json')
     await from.ok('send', 'notes', '--queue', '--no-drain', 'second question')
     const to = new House()
-    const { json } = await to.ok('import', await moved(from), '--json')
+    const { json } = await to.ok('import', '--trust', await moved(from), '--json')
     expect(json).toMatchObject({ created: 1, agents: [{ id: before.agent.id, name: 'notes', inbox: 1 }] })
     expect((await to.ok('send', 'notes', 'first question', '--key', 'k1')).stdout).toBe(
       'echo: first question\n',
@@ -67,7 +67,9 @@ describe('an agent that moves', () => {
     const from = await houseThatWaits()
     const file = await moved(from)
     const to = new House()
-    expect((await to.ok('import', file, '--json')).json.agents).toMatchObject([{ status: 'waiting' }])
+    expect((await to.ok('import', '--trust', file, '--json')).json.agents).toMatchObject([
+      { status: 'waiting' },
+    ])
     expect(await from.run(['approve', 'notes'])).toMatchObject({
       exit: 13,
       stderr: expect.stringContaining(`was moved to ${file}`),
@@ -112,7 +114,7 @@ describe('an agent that moves', () => {
     const from = await houseWithNotes()
     await from.spawn('below', '--parent', 'notes')
     const to = new House()
-    await to.ok('import', await moved(from, 'notes', '--tree'))
+    await to.ok('import', '--trust', await moved(from, 'notes', '--tree'))
     const { agents } = (await to.ok('list', '--json')).json
     expect(agents).toHaveLength(2)
     for (const { id } of agents) {
@@ -147,7 +149,7 @@ describe('an agent that moves', () => {
     expect(errors).toContain(`lead/kid was moved to ${file} before it answered this request.`)
     expect(errors).toContain(`lead/kid was moved to ${file} before it received this request: in its inbox`)
     const to = new House()
-    const { json } = await to.ok('import', file, '--json')
+    const { json } = await to.ok('import', '--trust', file, '--json')
     expect(json.agents).toMatchObject([{ path: 'kid', parent: null, inbox: 0, status: 'waiting' }])
     await to.ok('approve', 'kid')
     expect((await to.ok('doctor', '--all')).exit).toBe(0)
@@ -164,7 +166,14 @@ describe('an agent that moves', () => {
       stderr: expect.stringContaining('children that would stay: notes/kid'),
     })
     const to = new House()
-    const { json } = await to.ok('import', await moved(house, 'notes', '--tree'), '--name', 'other', '--json')
+    const { json } = await to.ok(
+      'import',
+      '--trust',
+      await moved(house, 'notes', '--tree'),
+      '--name',
+      'other',
+      '--json',
+    )
     expect(json.agents.map(({ path }: { path: string }) => path)).toEqual(['other', 'other/kid'])
     expect((await to.ok('doctor', '--all')).exit).toBe(0)
   })
@@ -174,7 +183,7 @@ describe('an agent that moves', () => {
     await from.spawn('notes', '--provider', 'native')
     await from.ok('send', 'notes', 'remember seven')
     const to = new NativeHouse()
-    const arrived = await to.ok('import', await moved(from))
+    const arrived = await to.ok('import', '--trust', await moved(from))
     expect(arrived.stderr).toContain('the session of native stays in the other home')
     await to.ok('send', 'notes', 'which number?')
     const [first, second] = from.told() as { session: string; prompt: string }[]
@@ -193,15 +202,15 @@ describe('a home has an agent once', () => {
   test('also if its move is imported twice, under another name or after its end', async () => {
     const file = await moved(await houseWithNotes())
     const to = new House()
-    const [first] = (await to.ok('import', file, '--json')).json.agents
+    const [first] = (await to.ok('import', '--trust', file, '--json')).json.agents
     for (const flags of [[], ['--name', 'other']])
-      expect(await to.run(['import', file, ...flags])).toMatchObject({
+      expect(await to.run(['import', '--trust', file, ...flags])).toMatchObject({
         exit: 13,
         stderr: expect.stringContaining('already ended in this home'),
       })
-    expect((await to.ok('import', file, '--if-exists', 'use')).stdout).toBe(`${first.id}\n`)
+    expect((await to.ok('import', '--trust', file, '--if-exists', 'use')).stdout).toBe(`${first.id}\n`)
     await to.ok('terminate', 'notes')
-    expect((await to.run(['import', file])).exit).toBe(13)
+    expect((await to.run(['import', '--trust', file])).exit).toBe(13)
     expect((await to.ok('list', '--all', '--json')).json.agents).toHaveLength(1)
   })
 
@@ -209,11 +218,11 @@ describe('a home has an agent once', () => {
     const house = await houseWithNotes()
     const copy = house.copy()
     const file = await moved(house)
-    expect(await house.run(['import', file])).toMatchObject({
+    expect(await house.run(['import', '--trust', file])).toMatchObject({
       exit: 13,
       stderr: expect.stringContaining('--reclaim'),
     })
-    expect(await copy.run(['import', file])).toMatchObject({
+    expect(await copy.run(['import', '--trust', file])).toMatchObject({
       exit: 13,
       stderr: expect.stringContaining('lives in this home'),
     })
@@ -223,17 +232,17 @@ describe('a home has an agent once', () => {
     const here = await houseWithNotes()
     const there = new House()
     const out = await moved(here)
-    await there.ok('import', out)
+    await there.ok('import', '--trust', out)
     await there.ok('send', 'notes', 'there')
     const back = await moved(there)
-    await here.ok('import', back)
+    await here.ok('import', '--trust', back)
     expect((await here.ok('send', 'notes', 'here')).stdout).toBe('echo: here\n')
-    for (const file of [out, back]) expect((await here.run(['import', file])).exit).toBe(13)
+    for (const file of [out, back]) expect((await here.run(['import', '--trust', file])).exit).toBe(13)
     expect((await here.ok('doctor', '--all')).exit).toBe(0)
-    await there.ok('import', await moved(here))
+    await there.ok('import', '--trust', await moved(here))
     expect((await there.ok('export', 'notes')).stdout).toContain('echo: here')
     expect((await there.ok('doctor', '--all')).exit).toBe(0)
-    expect((await there.run(['import', back])).exit).toBe(13)
+    expect((await there.run(['import', '--trust', back])).exit).toBe(13)
   })
 
   test.each([
@@ -243,20 +252,20 @@ describe('a home has an agent once', () => {
     const from = await houseWithNotes()
     const file = await moved(from)
     const to = new House()
-    await to.ok('import', file)
+    await to.ok('import', '--trust', file)
     await to.ok('terminate', 'notes')
     await to.ok(...words)
     for (const flags of [[], ['--if-exists', 'use'], ['--hold'], ['--name', 'other']])
-      expect(await to.run(['import', file, ...flags])).toMatchObject({
+      expect(await to.run(['import', '--trust', file, ...flags])).toMatchObject({
         exit: 13,
         stderr: expect.stringMatching(/already ended in this home: (notes|other) .* was removed since/),
       })
     expect((await to.ok('list', '--all', '--json')).json.agents).toEqual([])
     expect((await to.ok('doctor', '--all')).exit).toBe(0)
     await from.ok('import', '--reclaim', 'notes')
-    await to.ok('import', await moved(from))
+    await to.ok('import', '--trust', await moved(from))
     expect((await to.ok('send', 'notes', 'again')).stdout).toBe('echo: again\n')
-    expect((await to.run(['import', file])).exit).toBe(13)
+    expect((await to.run(['import', '--trust', file])).exit).toBe(13)
   })
 
   test('also if it came with a tree and was removed from it', async () => {
@@ -264,22 +273,22 @@ describe('a home has an agent once', () => {
     await from.spawn('below', '--parent', 'notes')
     const file = await moved(from, 'notes', '--tree')
     const to = new House()
-    const [top] = (await to.ok('import', file, '--json')).json.agents
+    const [top] = (await to.ok('import', '--trust', file, '--json')).json.agents
     await to.ok('terminate', 'notes/below')
     await to.ok('remove', 'notes/below')
-    expect((await to.run(['import', file])).stderr).toContain('already ended in this home')
-    expect((await to.ok('import', file, '--if-exists', 'use')).stdout).toBe(`${top.id}\n`)
+    expect((await to.run(['import', '--trust', file])).stderr).toContain('already ended in this home')
+    expect((await to.ok('import', '--trust', file, '--if-exists', 'use')).stdout).toBe(`${top.id}\n`)
     expect((await to.ok('list', '--all', '--json')).json.agents).toHaveLength(1)
   })
 
   test('also if a bundle does not follow from its latest move', async () => {
     const here = await houseWithNotes()
     const there = new House()
-    await there.ok('import', await moved(here))
+    await there.ok('import', '--trust', await moved(here))
     await here.ok('import', '--reclaim', 'notes')
     const rival = await moved(there)
     await moved(here)
-    expect(await here.run(['import', rival])).toMatchObject({
+    expect(await here.run(['import', '--trust', rival])).toMatchObject({
       exit: 13,
       stderr: expect.stringContaining('this bundle is not from there'),
     })
@@ -288,16 +297,16 @@ describe('a home has an agent once', () => {
   test('but its move can begin again if the held agent was removed', async () => {
     const file = await moved(await houseWithNotes())
     const to = new House()
-    await to.ok('import', file, '--hold')
+    await to.ok('import', '--trust', file, '--hold')
     await to.ok('remove', 'notes')
-    await to.ok('import', file)
+    await to.ok('import', '--trust', file)
     expect((await to.ok('send', 'notes', 'hi')).stdout).toBe('echo: hi\n')
   })
 
   test('and opens it only when a held import is completed', async () => {
     const file = await moved(await houseThatWaits())
     const to = new House()
-    await to.ok('import', file, '--hold')
+    await to.ok('import', '--trust', file, '--hold')
     for (const args of [
       ['send', 'notes', 'hi'],
       ['approve', 'notes'],
@@ -309,7 +318,7 @@ describe('a home has an agent once', () => {
       stderr: expect.stringContaining('has not arrived'),
     })
     await to.ok('recover', '--all')
-    await to.ok('import', file)
+    await to.ok('import', '--trust', file)
     expect((await to.ok('approve', 'notes')).stdout).toBe('done\n')
   })
 })
@@ -333,13 +342,13 @@ describe('two imports at once', () => {
     const file = await moved(await withTree(), 'notes', '--tree')
     for (let round = 0; round < ROUNDS; round++) {
       const to = new House()
-      const ends = await atOnce(to, ['import', file], ['import', file])
+      const ends = await atOnce(to, ['import', '--trust', file], ['import', '--trust', file])
       for (const { exit, stderr } of ends.filter((end) => end.exit !== 0))
         expect([exit, stderr]).toEqual([
           expect.any(Number),
           expect.stringMatching(/at the same time|already ended/),
         ])
-      await to.ok('import', file, '--if-exists', 'use')
+      await to.ok('import', '--trust', file, '--if-exists', 'use')
       const { agents } = (await to.ok('list', '--json')).json
       expect(agents.map(({ path, inbox }: { path: string; inbox: number }) => [path, inbox]).sort()).toEqual([
         ['notes', 0],
@@ -362,10 +371,10 @@ describe('two imports at once', () => {
     await from.ok('export', id.trim(), '--bundle', unnamed)
     for (let round = 0; round < ROUNDS; round++) {
       const to = new House()
-      const commands = [named, named, unnamed, unnamed].map((file) => ['import', file])
+      const commands = [named, named, unnamed, unnamed].map((file) => ['import', '--trust', file])
       for (const { exit, stderr } of await atOnce(to, ...commands))
         if (exit !== 0) expect([exit, stderr]).toEqual([4, expect.stringContaining('at the same time')])
-      for (const file of [named, unnamed]) await to.ok('import', file)
+      for (const file of [named, unnamed]) await to.ok('import', '--trust', file)
       expect((await to.ok('list', '--json')).json.agents).toHaveLength(3)
       expect((await to.ok('doctor', '--all')).exit).toBe(0)
     }
@@ -375,26 +384,26 @@ describe('two imports at once', () => {
     const file = await moved(await houseWithNotes())
     for (let round = 0; round < ROUNDS; round++) {
       const to = new House()
-      const ends = await atOnce(to, ['import', file], ['spawn', '--name', 'notes'])
+      const ends = await atOnce(to, ['import', '--trust', file], ['spawn', '--name', 'notes'])
       expect(ends.map(({ exit }) => exit).sort()).toEqual([0, 13])
       expect((await to.ok('list', '--json')).json.agents).toMatchObject([{ name: 'notes' }])
       expect((await to.ok('doctor', '--all')).exit).toBe(0)
       const isImported = ends[0]?.exit === 0
-      expect((await to.run(['import', file, '--name', 'other'])).exit).toBe(isImported ? 13 : 0)
+      expect((await to.run(['import', '--trust', file, '--name', 'other'])).exit).toBe(isImported ? 13 : 0)
     }
   })
 
   test('do not replace the log of an agent that the other one has opened', async () => {
     const here = await houseWithNotes()
     const there = new House()
-    await there.ok('import', await moved(here))
+    await there.ok('import', '--trust', await moved(here))
     const back = await moved(there)
     const lock = join(here.home, 'agents', readdirSync(join(here.home, 'agents'))[0] as string, 'lock')
     let other: number | null | undefined
     withFaults(({ point, path }) => {
       if (other !== undefined || point !== 'lock.open' || path !== lock) return undefined
       other = null
-      const [program, ...args] = here.command('import', back)
+      const [program, ...args] = here.command('import', '--trust', back)
       other = spawnSync(program, args, { env: here.env, cwd: here.workspace }).status
       const [sender, ...words] = here.command('send', 'notes', 'after the move')
       spawnSync(sender, words, { env: here.env, cwd: here.workspace })
@@ -418,10 +427,10 @@ describe('import --reclaim', () => {
     expect((await house.ok('list', '--json')).json.agents).toMatchObject([{ name: 'notes', inbox: 1 }])
     await house.ok('deliver', 'notes')
     expect((await house.ok('import', '--reclaim', 'notes')).stderr).toContain('is in this home already')
-    expect((await house.run(['import', file])).exit).toBe(13)
+    expect((await house.run(['import', '--trust', file])).exit).toBe(13)
     expect((await house.ok('doctor', '--all')).exit).toBe(0)
     const to = new House()
-    await to.ok('import', await moved(house))
+    await to.ok('import', '--trust', await moved(house))
     expect((await to.ok('send', 'notes', 'hi')).stdout).toBe('echo: hi\n')
   })
 

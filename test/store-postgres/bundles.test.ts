@@ -41,7 +41,7 @@ describe.skipIf(whyNoPostgres() !== undefined)('a bundle', () => {
   const move = (from: string, to: string): void => {
     const bundle = path.join(scratch, `${++moves}.bundle`)
     ok(from, 'export', 'lead', '--bundle', bundle, '--move', '--tree')
-    ok(to, 'import', bundle)
+    ok(to, 'import', '--trust', bundle)
   }
 
   const said = (home: string): string[] =>

@@ -46,7 +46,11 @@ describe.skipIf(!hasTmux).concurrent('the count of a command over many agents (n
     const writes = new Pane(house, 100, `${SLOW_DISK} ${bundle}`)
     expect(await writes.until(/exit 0/)).not.toContain('agents read')
     expectToGrow(counts(writes, 'agents read'))
-    const reads = new Pane(house, 100, `${SLOW_DISK} ${shellLine(house, 'import', 'b', '--name', 'copy')}`)
+    const reads = new Pane(
+      house,
+      100,
+      `${SLOW_DISK} ${shellLine(house, 'import', '--trust', 'b', '--name', 'copy')}`,
+    )
     expect(await reads.until(/exit 0/)).not.toContain('agents imported')
     expectToGrow(counts(reads, 'agents imported'))
   })

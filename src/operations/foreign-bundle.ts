@@ -1,0 +1,39 @@
+/**
+ * Bundles that another home made. Their agents bring their settings: what they may run without approval, and the program that an
+ * `exec` agent runs.
+ *
+ * This home made a bundle if it has each agent, and the log in the bundle is the beginning of that agent's log here. No other
+ * author can know these bytes without having them from this home, so nothing in the bundle needs to be believed.
+ */
+import type { BundledFiles } from '../files/bundle.js'
+import type { State } from '../session/state.js'
+import type { Store } from '../storage/store.js'
+import type { ImportRequest } from './imported-log.js'
+
+/** Throws what `confirm` throws. Writes nothing. `states`: the agents as they would be imported. */
+export async function confirmForeign(
+  store: Store,
+  bundle: BundledFiles,
+  states: State[],
+  { confirm, workspace }: Pick<ImportRequest, 'confirm' | 'workspace'>,
+): Promise<void> {
+  if (confirm === undefined || isOfThisHome(store, bundle)) return
+  await confirm(states.map((state) => whatRuns(state, workspace ?? state.workspace)))
+}
+
+function isOfThisHome(store: Store, { logs }: BundledFiles): boolean {
+  return [...logs].every(([id, bytes]) => {
+    const log = store.openLog(id)
+    try {
+      return log !== undefined && log.size() >= bytes.length && log.read(0, bytes.length).equals(bytes)
+    } finally {
+      log?.close()
+    }
+  })
+}
+
+function whatRuns({ path, provider_name, allow, options }: State, workspace: string): string {
+  const set = Object.entries(options).map(([name, value]) => `${name}=${value}`)
+  const allowed = allow.length === 0 ? [] : [`--allow ${allow.join(',')}`]
+  return `${path}: ${[`provider ${provider_name}`, ...set, ...allowed, `in ${workspace}`].join('; ')}`
+}
