@@ -1,6 +1,6 @@
 /**
  * oclif's `plugins` commands, which write the list of plugins in place: a kill then leaves it empty, and the next one of them
- * would forget every plugin. Here oclif replaces the list, and a copy of it is kept while npm may write it.
+ * would forget every plugin. Here oclif replaces the list, and the command keeps a copy of it while npm may write it.
  *
  * After a kill, the list is the old one or the new one, or it is cut short beside its copy (src/files/plugin-list.ts).
  */

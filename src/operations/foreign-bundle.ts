@@ -1,6 +1,6 @@
 /**
- * Bundles that another home made. Their agents bring their settings: what they may run without approval, and the program that an
- * `exec` agent runs.
+ * Bundles that another home made. Their agents bring their settings: the tools that need no approval, and the program of an
+ * `exec` agent.
  *
  * This home made a bundle if it has each agent, and the log in the bundle is the beginning of that agent's log here. No other
  * author can know these bytes without having them from this home, so nothing in the bundle needs to be believed.

@@ -34,7 +34,7 @@ class Site {
     return writePlugin(this.house.root, { name, providers: { [name]: SHOUT } })
   }
 
-  /** What a command would load. */
+  /** The plugins that a command would load. */
   loadable(): string[] {
     const { providers = [], damage } = readPlugins(this.list)
     expect(damage).toBe(undefined)

@@ -117,7 +117,7 @@ describe('config.json', () => {
   })
 
   test.skipIf(!isRoot)(
-    'of another user is not used by recovery, which goes on with the defaults (needs root)',
+    'of another user is not used by recovery, which uses the defaults (needs root)',
     async () => {
       const { house } = houseBelow()
       await house.spawn('a')
