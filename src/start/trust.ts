@@ -6,7 +6,7 @@ import { basename, dirname, join } from 'node:path'
  * The reasons not to trust the files, as one sentence. Undefined if they can be trusted or do not exist.
  *
  * Each file and each directory above it must belong to this user or to root, and no other user may write to it. The owner
- * of `/` counts as root: in a sandbox with a user namespace, files of root belong to the user nobody. A sticky
+ * of `/` counts as root: in a sandbox with a user namespace, root has another number. A sticky
  * directory is accepted: other users cannot replace our entries there. `isOwn`: the file must belong to this user and must not
  * be a symlink.
  */
