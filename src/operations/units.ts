@@ -1,10 +1,11 @@
-/** `units`: the systemd units and the cron lines that recover at boot and deliver each minute. */
+/** `units`: the systemd units and the cron lines that recover at boot and deliver each minute, and the unit that runs a channel. */
 import { SubstratError, shellWord } from '../errors.js'
 
 export const SYSTEMD_UNITS = [
   'substrat-recover.service',
   'substrat-deliver.service',
   'substrat-deliver.timer',
+  'substrat-channel@.service',
 ] as const
 export type SystemdUnit = (typeof SYSTEMD_UNITS)[number]
 
@@ -34,20 +35,31 @@ const UNITS: Record<SystemdUnit, (facts: UnitFacts) => string> = {
     section('Unit', ['Description=substrat: deliver each minute']) +
     section('Timer', ['OnCalendar=minutely', 'AccuracySec=10s']) +
     section('Install', ['WantedBy=timers.target']),
+  // The instance is the name of the channel: substrat-channel@chat.service.
+  'substrat-channel@.service': (facts) =>
+    unitOf('substrat: the channel %i', 'channel run %i', RESTARTED, facts) +
+    section('Install', ['WantedBy=default.target']),
 }
 
+/** It ends with 0 only when it is stopped. A usage error would only repeat itself. */
+const RESTARTED = ['Type=exec', 'Restart=on-failure', 'RestartSec=10s', 'RestartPreventExitStatus=2']
+
 function service(description: string, command: string, facts: UnitFacts): string {
+  const success = `SuccessExitStatus=${EXPECTED_STATUSES.join(' ')}`
+  return unitOf(description, `${command} --all`, ['Type=oneshot', success], facts)
+}
+
+/** `command`: words that need no quotes. */
+function unitOf(description: string, command: string, how: string[], facts: UnitFacts): string {
   const { node, program, environment, environmentFile } = facts
-  const words = [executable(node), argument(program), command, '--all']
   return (
     section('Unit', [`Description=${description}`]) +
     section('Service', [
-      'Type=oneshot',
+      ...how,
       ...Object.entries(environment).map(([name, value]) => `Environment=${quoted(`${name}=${value}`)}`),
       // Not quoted: systemd takes the rest of the line as the path.
       `EnvironmentFile=-${withoutSpecifiers(environmentFile)}`,
-      `ExecStart=${words.join(' ')}`,
-      `SuccessExitStatus=${EXPECTED_STATUSES.join(' ')}`,
+      `ExecStart=${executable(node)} ${argument(program)} ${command}`,
       // substrat ends the programs of a turn itself. A kept server outlives its command.
       'KillMode=process',
     ])

@@ -1,4 +1,4 @@
-/** What a scenario has started ends with it, also if it fails: a server or a turn that stays keeps its lab from ending. */
+/** Each server and turn that a scenario has started ends with it, also if it fails. One that stays keeps its lab from ending. */
 import type { Scenario } from './scenario.js'
 import type { Stage } from './stage.js'
 

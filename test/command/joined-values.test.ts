@@ -47,10 +47,10 @@ test(`every flag of every command takes a value that begins like a flag (seed ${
     }
 })
 
-describe('the value arrives as it is', () => {
+describe('a value in the same word as its flag', () => {
   const flags = commands.flatMap((command) => command.flags)
 
-  test(`of the texts that a client chooses for an agent (seed ${seed})`, async () => {
+  test(`arrives as it is, for each text that a client chooses (seed ${seed})`, async () => {
     const house = new House()
     const random = new Random(seed)
     const values = Array.from({ length: 12 }, () => flagLike(random, flags))
@@ -68,7 +68,7 @@ describe('the value arrives as it is', () => {
     }
   })
 
-  test('but a flag after a space is still a flag, and its predecessor has no value', async () => {
+  test('differs from a flag after a space, which leaves its predecessor without a value', async () => {
     const house = new House()
     await house.spawn('a')
     const { exit, stderr } = await house.run(['send', 'a', 'hi', '--key', '--json'])

@@ -20,11 +20,11 @@ describe('the units of systemd', () => {
 
       [Service]
       Type=oneshot
+      SuccessExitStatus=4 5 6 7
       Environment=HOME=/home/me
       Environment=PATH=/usr/bin:/bin
       EnvironmentFile=-/home/me/.config/substrat/environment
       ExecStart=/usr/bin/node /home/me/.local/bin/substrat recover --all
-      SuccessExitStatus=4 5 6 7
       KillMode=process
 
       [Install]
@@ -35,11 +35,11 @@ describe('the units of systemd', () => {
 
       [Service]
       Type=oneshot
+      SuccessExitStatus=4 5 6 7
       Environment=HOME=/home/me
       Environment=PATH=/usr/bin:/bin
       EnvironmentFile=-/home/me/.config/substrat/environment
       ExecStart=/usr/bin/node /home/me/.local/bin/substrat deliver --all
-      SuccessExitStatus=4 5 6 7
       KillMode=process
 
       [Unit]
@@ -51,6 +51,23 @@ describe('the units of systemd', () => {
 
       [Install]
       WantedBy=timers.target
+
+      [Unit]
+      Description=substrat: the channel %i
+
+      [Service]
+      Type=exec
+      Restart=on-failure
+      RestartSec=10s
+      RestartPreventExitStatus=2
+      Environment=HOME=/home/me
+      Environment=PATH=/usr/bin:/bin
+      EnvironmentFile=-/home/me/.config/substrat/environment
+      ExecStart=/usr/bin/node /home/me/.local/bin/substrat channel run %i
+      KillMode=process
+
+      [Install]
+      WantedBy=default.target
 
       "
     `)

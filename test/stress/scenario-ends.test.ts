@@ -1,4 +1,4 @@
-/** A lab ends although one of its scenarios fails: what the scenario has started ends with it. */
+/** A lab ends although one of its scenarios fails, because the servers and turns of the scenario end with it. */
 import { expect, test } from 'vitest'
 import { endingOnFailure, withOthers } from '../../stress/scenarios/ends.js'
 import type { Stage } from '../../stress/scenarios/stage.js'

@@ -13,7 +13,7 @@ import { temporaryDirectory } from './temp-directory.js'
 export const NOBODY = 65534
 
 const repository = path.resolve(import.meta.dirname, '../..')
-/** What a command needs at run time: the files of the package, and its native locks. */
+/** The files of the package, and the native locks that a command needs. */
 const COPIED = [
   'bin',
   'dist',
