@@ -83,6 +83,28 @@ describe('every view', () => {
     await served.stop()
   })
 
+  test('shows on a phone the label of each tab beside a count of three digits', async () => {
+    const house = new House()
+    for (let number = 0; number < 101; number++) await house.spawn(`a${number}`)
+    const served = await Served.start(house)
+    const { page } = await openPage(served, '#/agents', { viewport: { width: 375, height: 700 } })
+    const tab = page.locator('nav[aria-label=Views] a').nth(1)
+    await tab.locator('.count').getByText('101').waitFor()
+    const box = async (part: string) => {
+      const found = await tab.locator(part).boundingBox()
+      if (found === null) throw new Error(`${part} is not shown`)
+      return found
+    }
+    const [label, count] = [await box('span:not(.count)'), await box('.count')]
+    const isApart = (one: typeof label, other: typeof label): boolean =>
+      one.x + one.width <= other.x ||
+      other.x + other.width <= one.x ||
+      one.y + one.height <= other.y ||
+      other.y + other.height <= one.y
+    expect(isApart(label, count), JSON.stringify({ label, count })).toBe(true)
+    await served.stop()
+  })
+
   test('is reached by keyboard alone', async () => {
     const { house } = await houseOfStates()
     const served = await Served.start(house)
