@@ -86,10 +86,12 @@ export function failureText(run: Pick<Run, 'error' | 'reason'>): string {
 function errorText({ type, message }: RunError): string {
   switch (type) {
     case 'overloaded':
+    case 'server_error':
     case 'rate_limit':
     case 'unreachable':
     case 'timeout':
     case 'invalid_response':
+    case 'empty':
       return "I'm having trouble reaching my AI provider. Try again in a moment."
     case 'overflow':
       return 'This conversation has become too long for my AI model. Please begin a new one.'
@@ -97,6 +99,7 @@ function errorText({ type, message }: RunError): string {
       return LOST_TEXT
     case 'authentication':
     case 'misconfigured':
+    case 'billing':
       return 'I am not set up correctly and cannot answer. The operator has to correct that.'
     case 'refused':
       return 'My AI model refused to answer this. Please ask in other words.'

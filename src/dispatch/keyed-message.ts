@@ -16,7 +16,7 @@ import type { Store } from '../storage/store.js'
 import type { Context } from './context.js'
 import { ASK_AGAIN, failureOf, nameOf, type Outcome } from './outcome.js'
 import { readState } from './read-state.js'
-import { viewTurn } from './view.js'
+import { incompleteOf, viewTurn } from './view.js'
 
 export interface KeyedMessage {
   key: string | null
@@ -69,7 +69,10 @@ function answerOf(ctx: Context, state: State, run: PastRun): Outcome {
     `this message was already sent with this key; its turn ${ENDED[run.status]} at ${endedAt}`,
   )
   return {
-    result: viewTurn(ctx.store, state, run, run.status === 'completed' ? run.reply : null),
+    result: {
+      ...viewTurn(ctx.store, state, run, run.status === 'completed' ? run.reply : null),
+      ...(run.status === 'completed' ? incompleteOf(run) : {}),
+    },
     failure: isLeftBehind(state, run) ? leftBehind(state, run) : failureOf(nameOf(state), run, undefined),
   }
 }

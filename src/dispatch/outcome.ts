@@ -148,6 +148,7 @@ function waitingFor(agent: string, wait: Wait, facts: { agent: string; run_id: s
 const CODE_OF_FAILURE: Partial<Record<FailureType, ErrorCode>> = {
   authentication: 'PROVIDER_MISCONFIGURED',
   misconfigured: 'PROVIDER_MISCONFIGURED',
+  billing: 'PROVIDER_MISCONFIGURED',
   timeout: 'TIMED_OUT',
   busy: 'LOCKED',
 }

@@ -189,8 +189,8 @@ function portsOf(
           ? error
           : stoppedWaiting(shutdown.requested)
       }),
-    planRetry: (error, failures, retryAfterMs) =>
-      planRetry(error, failures, retryAfterMs, { delaysMs: bounds.retryDelaysMs }),
+    planRetry: (error, failures, retryAfterMs, waits) =>
+      planRetry(error, failures, retryAfterMs, { delaysMs: bounds.retryDelaysMs }, waits),
     tokenExpiry: () => new Date(clock.now() + bounds.tokenLifetimeMs).toISOString(),
     onToken: (secret) => reporter.token(secret, session.id),
     onText: (text) => reporter.text(text, session.id, session.state.run?.run_id ?? ''),

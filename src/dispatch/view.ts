@@ -101,5 +101,11 @@ export function viewEndedRun(
 ): TurnResult {
   const record = run.reply === null || run.status !== 'completed' ? null : log.recordAt(run.reply)
   const reply = record == null ? null : readRecordText(store, state.id, record)
-  return viewTurn(store, state, run, reply, log)
+  return { ...viewTurn(store, state, run, reply, log), ...incompleteOf(record) }
+}
+
+/** Whether the reply of this record or run may be incomplete, as a field of the result. */
+export function incompleteOf(said: SessionRecord | PastRun | null | undefined): { incomplete?: string } {
+  if (said == null || !('incomplete' in said) || said.incomplete === undefined) return {}
+  return { incomplete: said.incomplete }
 }

@@ -14,7 +14,7 @@ import { failureOf, nameOf, type OnOutcome, type Outcome, outcomeOf, wordOf } fr
 import { runOwnTurn, visitAndDrain } from '../dispatch/own-turn.js'
 import { awaitedThing, decisionCommands, refuseElsewhere } from '../dispatch/turn-obstacle.js'
 import { decideTurn } from '../dispatch/turns.js'
-import { viewTurn } from '../dispatch/view.js'
+import { incompleteOf, viewTurn } from '../dispatch/view.js'
 import { visit } from '../dispatch/visit.js'
 import { SessionStateError, SubstratError } from '../errors.js'
 import { readClock } from '../host/identity.js'
@@ -178,7 +178,7 @@ async function decidedBefore(
     return outcomeOf(ctx, session, wentOn.outcome === 'ran' ? wentOn.run : run)
   }
   return {
-    result: viewTurn(ctx.store, session.state, past, past.reply),
+    result: { ...viewTurn(ctx.store, session.state, past, past.reply), ...incompleteOf(past) },
     failure: failureOf(nameOf(session.state), past, undefined),
   }
 }

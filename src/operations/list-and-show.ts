@@ -3,7 +3,7 @@
 import { wordOf } from '../dispatch/outcome.js'
 import { lastKnownPath, missingLog } from '../dispatch/read-state.js'
 import { turnObstacle } from '../dispatch/turn-obstacle.js'
-import { viewAgent, viewTurn } from '../dispatch/view.js'
+import { incompleteOf, viewAgent, viewTurn } from '../dispatch/view.js'
 import { SubstratError } from '../errors.js'
 import { hasDueMail, type MailIndex, mailIndexOf } from '../mail/inbox.js'
 import type { AgentView, ShownAgent } from '../schema/output.js'
@@ -84,6 +84,7 @@ function viewOpened(store: Store, state: State, opened: OpenedAgent): ShownAgent
   const status = statusNow(store, state, isHeld)
   return {
     ...viewTurn(store, state, state.run, reply, access),
+    ...incompleteOf(said),
     reply_is: said === undefined ? null : replyIs(said, state.run),
     doing: status === 'running' && state.run !== null ? runningTools(opened.log, state.run) : [],
     format: state.format,

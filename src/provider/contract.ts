@@ -172,8 +172,11 @@ export type ModelEvent =
    * is the model that answered, as the service names it.
    */
   | { type: 'usage'; usage: Usage; model?: string }
-  /** The reason is `tool_calls` if the response has at least one call. */
-  | { type: 'stop'; reason: 'end' | 'length' | 'tool_calls' }
+  /**
+   * The reason is `tool_calls` if the response has at least one call. `incomplete`: the service ended the response in a way that the
+   * provider does not know, and this is the service's word for it. substrat keeps the reply, and marks it as possibly incomplete.
+   */
+  | { type: 'stop'; reason: 'end' | 'length' | 'tool_calls'; incomplete?: string }
 
 // Agent providers
 

@@ -12,6 +12,8 @@ export interface ProviderFailure extends Error {
   failure: {
     type:
       | 'overloaded'
+      /** The service failed, but is not overloaded. substrat repeats the request. */
+      | 'server_error'
       | 'rate_limit'
       | 'invalid'
       | 'overflow'
@@ -20,6 +22,8 @@ export interface ProviderFailure extends Error {
       | 'invalid_response'
       | 'authentication'
       | 'misconfigured'
+      /** The account cannot pay, or has spent its budget. */
+      | 'billing'
       | 'unreachable'
       | 'timeout'
       | 'crashed'

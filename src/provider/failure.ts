@@ -47,7 +47,14 @@ export function describeFailure(thrown: unknown): RunError {
 }
 
 /** The failure types that a killed program or a lost network can cause. They are not an answer to the prompt. */
-const WITHOUT_ANSWER: FailureType[] = ['crashed', 'unreachable', 'timeout', 'overloaded', 'invalid_response']
+const WITHOUT_ANSWER: FailureType[] = [
+  'crashed',
+  'unreachable',
+  'timeout',
+  'overloaded',
+  'server_error',
+  'invalid_response',
+]
 
 /** Whether a stop signal could also have caused the failure. */
 export function saysNothing({ type }: RunError): boolean {

@@ -99,6 +99,11 @@ export const turn = z
     agent,
     run: run.nullable().describe('Null without a turn, as after `send --queue`.'),
     reply: text.nullable(),
+    incomplete: text
+      .optional()
+      .describe(
+        'Only if `reply` may be incomplete: `length` if the model reached its limit of tokens, otherwise the word of its service.',
+      ),
     wait: wait.nullable(),
   })
   .describe('The outcome of a turn.')

@@ -15,9 +15,11 @@ export const PROVIDER_FAILURE_TYPES = [
   'crashed',
   'session_lost',
   'busy',
+  'server_error',
+  'billing',
 ] as const
 
-export const FAILURE_TYPES = [...PROVIDER_FAILURE_TYPES, 'max_steps'] as const
+export const FAILURE_TYPES = [...PROVIDER_FAILURE_TYPES, 'max_steps', 'empty'] as const
 
 export type FailureType = (typeof FAILURE_TYPES)[number]
 

@@ -16,6 +16,8 @@ export function causeOf({ type, message }: RunError): string {
 const WHAT: Partial<Record<FailureType, string>> = {
   unreachable: 'its AI provider cannot be reached',
   overloaded: 'its AI provider is too busy to answer',
+  server_error: 'its AI provider failed',
+  billing: 'its AI provider reports a billing problem',
   rate_limit: 'its AI provider limits the rate of requests',
   timeout: 'its AI provider did not answer in time',
   authentication: 'its AI provider rejected the credentials',
@@ -34,13 +36,17 @@ export function nextStep(type: FailureType, agent: string): string {
     case 'unreachable':
       return `check the network connection, then: ${again}`
     case 'overloaded':
+    case 'server_error':
     case 'rate_limit':
       return `wait a few minutes, then: ${again}`
     case 'timeout':
     case 'invalid_response':
+    case 'empty':
       return `try again: ${again}`
     case 'authentication':
       return `log in, or set the API key, then: ${again}`
+    case 'billing':
+      return `pay, or raise the limit of the account, then: ${again}`
     case 'misconfigured':
       return `change the settings with substrat set ${word}, then: ${again}`
     case 'overflow':

@@ -19,6 +19,8 @@ export interface PastRun {
   reason: Run['reason']
   error: RunError | null
   reply: string | null
+  /** Why the reply may be incomplete. */
+  incomplete?: string | undefined
   /** The model's text before it refused. */
   said: string | null
   /** From `run.started` to the record that ended it. */
@@ -76,7 +78,10 @@ export function readPastRun(store: Store, agentId: string, entry: Omit<KeyEntry,
       run.records.push(record)
       if (record.kind === 'run.started')
         Object.assign(run, { run_id: record.run_id, key: record.key ?? null, digest: record.digest ?? null })
-      if (record.kind === 'message.agent') run.reply = readText(store, agentId, record.content)
+      if (record.kind === 'message.agent') {
+        run.reply = readText(store, agentId, record.content)
+        run.incomplete = record.incomplete
+      }
       if (record.kind === 'run.completed')
         Object.assign(run, { status: 'completed', usage: record.usage ?? run.usage })
       else if ('usage' in record) run.usage = addUsage(run.usage, record.usage)

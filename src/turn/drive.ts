@@ -15,6 +15,7 @@ import type { Run } from '../session/state.js'
 import { appendStep } from './append-step.js'
 import type { AgentOutcome } from './ask/ask-agent.js'
 import { askModel } from './ask/ask-model.js'
+import { emptyAnswer, incompleteText } from './ask/no-answer.js'
 import { ProgramCalls } from './ask/program-calls.js'
 import { callRecords, storedItems } from './ask/stored.js'
 import { UncaughtErrors } from './ask/uncaught-errors.js'
@@ -146,8 +147,9 @@ class Turn {
       return this.failedEvent(asked)
     }
     const { calls, items, ...answer } = asked.answer
-    if (answer.stop === 'length')
-      this.ports.note('the reply is incomplete: the model reached its maximum number of tokens per response')
+    const empty = emptyAnswer(this.session.state.run as Run, asked.answer)
+    if (empty !== undefined) return this.failedEvent(empty)
+    if (answer.incomplete !== undefined) this.ports.note(incompleteText(answer.incomplete))
     const stored = { calls: callRecords(this.session, calls), ...storedItems(this.session, items) }
     return { type: 'model_responded', ...answer, ...stored }
   }
@@ -201,7 +203,8 @@ class Turn {
       case 'failed': {
         const { type: _, retryAfterMs, ...failed } = asked
         // The program has its own retries, so substrat adds none.
-        const { notBefore } = this.ports.planRetry(failed.error, Number.POSITIVE_INFINITY, retryAfterMs)
+        const attempts = Number.POSITIVE_INFINITY
+        const { notBefore } = this.ports.planRetry(failed.error, attempts, retryAfterMs, this.waitsSoFar())
         if (notBefore === null) return { type: 'failed', ...failed }
         return { type: 'program_limited', state: null, ...failed, notBefore }
       }
@@ -229,10 +232,25 @@ class Turn {
 
   private failedEvent({ retryAfterMs, ...failed }: FailureReport): TurnEvent {
     const { error } = failed
-    const plan = this.ports.planRetry(error, (this.session.state.run as Run).failures, retryAfterMs)
+    const { failures } = this.session.state.run as Run
+    const waits = error.type === 'rate_limit' ? this.waitsSoFar() : 0
+    const plan = this.ports.planRetry(error, failures, retryAfterMs, waits)
     if (plan.retryInMs !== null)
       this.ports.note(`${causeOf(error)}; trying again in ${plan.retryInMs / 1000} s`)
     return { type: 'model_failed', ...failed, plan }
+  }
+
+  /** How often the run has waited for the end of a limit since its latest answer. */
+  private waitsSoFar(): number {
+    const { start } = this.session.state.run as Run
+    let waits = 0
+    for (const record of this.session.recordsOfKinds(start, [
+      'run.waiting',
+      'model.responded',
+      'message.agent',
+    ]))
+      waits = record.kind === 'run.waiting' ? waits + (record.wait === 'not_before' ? 1 : 0) : 0
+    return waits
   }
 
   private async park(callIds: string[]): Promise<TurnEvent> {

@@ -25,7 +25,7 @@ export interface TurnPorts {
   environment(run: Run): Record<string, string>
   /** A slot for one call of the provider. The turn releases it before tools run and during pauses. */
   takeSlot(signal?: AbortSignal): Promise<{ release(): Promise<void> }>
-  planRetry(error: RunError, failures: number, retryAfterMs: number | null): RetryPlan
+  planRetry(error: RunError, failures: number, retryAfterMs: number | null, waits?: number): RetryPlan
   /** Expiry of a token minted now (ISO 8601). */
   tokenExpiry(): string
   /** Receives the secret of a token, once, after the token's record is durable. */

@@ -79,15 +79,26 @@ describe.each(VARIANTS)('$api', ({ api, provider, options }) => {
     expect(callsOf(await ask()).map(({ input }) => input)).toEqual([{}])
   })
 
-  test.each(['{"command": ', '[1]', '"ls"', 'null', 'ls -la'])(
-    'an input of %s is an invalid response',
+  test.each(['{"command": ', '[1]', '"ls"', '7', 'ls -la'])(
+    'an input of %s comes with its error, for the model to read',
     async (raw_input) => {
       server.setScenario({ responses: [{ tool_calls: [{ name: 'shell', raw_input }] }] })
-      const { failure, message } = await failureOf(() => ask())
-      expect(failure).toEqual({ type: 'invalid_response' })
-      expect(message).toContain('shell')
+      const [call] = callsOf(await ask())
+      expect(call).toMatchObject({ name: 'shell', input: {}, arguments_error: { text: raw_input } })
+      expect(call?.arguments_error?.message).toMatch(/^they are (not )?valid JSON/)
     },
   )
+
+  test.each([
+    ['null', {}],
+    [' ', {}],
+    ['""', {}],
+    ['"{\\"command\\":\\"ls\\"}"', { command: 'ls' }],
+    ['{"command":"ls"}\n', { command: 'ls' }],
+  ])('an input of %j is read as what it means', async (raw_input, input) => {
+    server.setScenario({ responses: [{ tool_calls: [{ name: 'shell', raw_input }] }] })
+    expect(callsOf(await ask())).toEqual([{ call_id: expect.any(String), name: 'shell', input }])
+  })
 
   test('usage includes tokens read from a cache, and names the part and the model', async () => {
     const usage = { input_tokens: 100, cached_tokens: 23, output_tokens: 7 }
@@ -142,9 +153,11 @@ describe.each(VARIANTS)('$api', ({ api, provider, options }) => {
     'a call truncated at %j by the token limit is not made',
     async (raw_input) => {
       server.setScenario({ responses: [{ tool_calls: [{ name: 'shell', raw_input }], stop: 'length' }] })
-      const { failure, message } = await failureOf(() => ask())
-      expect(failure.type).toBe('invalid_response')
-      expect(message).toContain('max_tokens')
+      const [call] = callsOf(await ask())
+      expect(call).toMatchObject({
+        input: {},
+        arguments_error: { message: expect.stringContaining('max_tokens') },
+      })
     },
   )
 

@@ -75,13 +75,16 @@ test('chat: the calls of a filtered answer are not made', async () => {
   expect(failure.type).toBe('refused')
 })
 
-test('chat: [DONE] without a finish reason is an incomplete answer', async () => {
-  const { failure } = await failureOf(() => chat([chatChunk({ content: 'so far' })]))
-  expect(failure.type).toBe('unreachable')
+test('chat: [DONE] without a finish reason ends an answer', async () => {
+  const events = await chat([chatChunk({ content: 'all of it' })])
+  expect(events).toEqual([
+    { type: 'text', text: 'all of it' },
+    { type: 'stop', reason: 'end' },
+  ])
 })
 
 test.each([
-  [502, 'overloaded'],
+  [502, 'server_error'],
   [429, 'rate_limit'],
   [400, 'invalid'],
 ])('chat: status %i as the code of an error within the answer has type %s', async (code, type) => {
@@ -137,7 +140,7 @@ test('responses: a failed response is a failure', async () => {
   const failed = await failureOf(() =>
     answer(openai, { api: 'responses' }, sse([{ type: 'response.failed', response }])),
   )
-  expect(failed.failure.type).toBe('overloaded')
+  expect(failed.failure.type).toBe('server_error')
   expect(failed.message).toContain('it broke')
 })
 

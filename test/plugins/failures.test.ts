@@ -28,13 +28,13 @@ describe.each(VARIANTS)('$api', ({ api, provider, options, keyVariable }) => {
   test.each([
     ['authentication', 'authentication'],
     ['permission', 'authentication'],
-    ['quota', 'misconfigured'],
+    ['quota', 'billing'],
     ['invalid', 'invalid'],
     ['not_found', 'invalid'],
     ['overflow', 'overflow'],
     ['too_large', 'overflow'],
     ['rate_limit', 'rate_limit'],
-    ['server_error', 'overloaded'],
+    ['server_error', 'server_error'],
     ['overloaded', 'overloaded'],
   ] as const)('an error of kind %s has type %s', async (error, type) => {
     const { failure, message } = await failWith({ error })
@@ -45,12 +45,17 @@ describe.each(VARIANTS)('$api', ({ api, provider, options, keyVariable }) => {
   test.each([
     ['rate_limit', 'rate_limit'],
     ['overloaded', 'overloaded'],
-    ['server_error', 'overloaded'],
+    ['server_error', 'server_error'],
     ['authentication', 'authentication'],
     ['overflow', 'overflow'],
   ] as const)('an error of kind %s within an answer has type %s', async (error, type) => {
     // Only its words tell an overflow of the Messages API; the Responses API has a code.
-    const words = error === 'overflow' ? { message: 'prompt is too long: 9 tokens > 8 maximum' } : {}
+    const words =
+      error === 'overflow'
+        ? { message: 'prompt is too long: 9 tokens > 8 maximum' }
+        : error === 'overloaded'
+          ? { message: 'The server is overloaded.' }
+          : {}
     const { failure, message } = await failWith({ error, after_events: 4, ...words })
     expect(failure).toEqual({ type })
     expect(message).toContain('in the middle of its answer')
@@ -179,7 +184,7 @@ describe.each(VARIANTS)('$api', ({ api, provider, options, keyVariable }) => {
   })
 
   test.each([
-    [502, 'text/html', '<html><h1>Bad Gateway</h1></html>', 'overloaded', 'Bad Gateway'],
+    [502, 'text/html', '<html><h1>Bad Gateway</h1></html>', 'server_error', 'Bad Gateway'],
     [
       400,
       'application/json',
@@ -205,7 +210,7 @@ describe.each(VARIANTS)('$api', ({ api, provider, options, keyVariable }) => {
       402,
       'application/json',
       '{"error":{"code":402,"message":"Insufficient credits"}}',
-      'misconfigured',
+      'billing',
       'credits',
     ],
     [408, 'text/plain', 'Request timed out', 'timeout', 'timed out'],
@@ -217,7 +222,7 @@ describe.each(VARIANTS)('$api', ({ api, provider, options, keyVariable }) => {
       'too large',
     ],
     [302, 'text/plain', 'elsewhere', 'invalid', '302'],
-    [500, 'text/plain', '', 'overloaded', '500'],
+    [500, 'text/plain', '', 'server_error', '500'],
   ])(
     'a compatible server that answers %i with %s %s fails with type %s',
     async (status, kind, body, type, words) => {

@@ -124,11 +124,21 @@ describe('an endless answer', () => {
   })
 
   test('with 10^6 calls is limited in the other two APIs too', async () => {
-    const item = { type: 'function_call', call_id: 'a', name: 'x', arguments: '{}' }
-    const content_block = { type: 'tool_use', id: 'a', name: 'x', input: {} }
+    const item = { type: 'function_call', name: 'x', arguments: '{}' }
+    const block = { type: 'tool_use', name: 'x', input: {} }
     for (const [reader, event] of [
-      [readResponses, (n: number) => ({ type: 'response.output_item.done', output_index: n, item })],
-      [readAnswer, (n: number) => ({ type: 'content_block_start', index: n, content_block })],
+      [
+        readResponses,
+        (n: number) => ({
+          type: 'response.output_item.done',
+          output_index: n,
+          item: { ...item, call_id: `${n}` },
+        }),
+      ],
+      [
+        readAnswer,
+        (n: number) => ({ type: 'content_block_start', index: n, content_block: { ...block, id: `${n}` } }),
+      ],
     ] as [Reader, (n: number) => Wire][]) {
       const events = Array.from({ length: limits.callsMax + 1 }, (_, n) => event(n))
       expect(await outcomeOf(reader, events)).toMatchObject({ failure: { type: 'invalid_response' } })
@@ -149,15 +159,19 @@ describe('an endless answer', () => {
     expect(pieces).toBeLessThan(20)
   })
 
-  test('with a too deep input or a too long name is invalid', async () => {
+  test('with a too long name is invalid, and one with a too deep input is not made', async () => {
     const deep = `${'{"a":'.repeat(limits.inputLevelsMax + 1)}1${'}'.repeat(limits.inputLevelsMax + 1)}`
-    for (const called of [
-      { name: 'x', arguments: deep },
-      { name: 'x'.repeat(limits.callNameCharactersMax + 1), arguments: '{}' },
-    ]) {
-      const events = [{ choices: [{ delta: { tool_calls: [{ index: 0, function: called }] } }] }, ended]
-      expect(await outcomeOf(readChat, events)).toMatchObject({ failure: { type: 'invalid_response' } })
-    }
+    const called = (name: string, input: string): Wire[] => [
+      { choices: [{ delta: { tool_calls: [{ index: 0, function: { name, arguments: input } }] } }] },
+      ended,
+    ]
+    expect(
+      await outcomeOf(readChat, called('x'.repeat(limits.callNameCharactersMax + 1), '{}')),
+    ).toMatchObject({ failure: { type: 'invalid_response' } })
+    expect(await outcomeOf(readChat, called('x', deep))).toMatchObject([
+      { call: { input: {}, arguments_error: { message: 'they have more than 100 levels' } } },
+      { type: 'stop' },
+    ])
   })
 })
 
@@ -177,6 +191,9 @@ async function check(read: Reader, events: Wire[]): Promise<void> {
         call_id: expect.stringMatching(/./),
         name: expect.stringMatching(/./),
         input: expect.any(Object),
+        ...(event.call.arguments_error && {
+          arguments_error: { message: expect.any(String), text: expect.any(String) },
+        }),
       })
     if (event.type === 'usage')
       for (const count of Object.values(event.usage)) expect(count).toSatisfy(Number.isSafeInteger)

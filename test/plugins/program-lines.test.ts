@@ -73,7 +73,7 @@ describe('the error text of a program', () => {
   test.each([
     ["error: unknown option '--nonsense'", 'misconfigured'],
     ['--dangerously-skip-permissions cannot be used with root/sudo privileges', 'misconfigured'],
-    ['Your credit balance is too low', 'misconfigured'],
+    ['Your credit balance is too low', 'billing'],
     ['No conversation found with session ID: 1', 'session_lost'],
     ['Error: Session ID 1 is already in use.', 'busy'],
     ["You've hit your weekly limit · resets 9am (Asia/Tokyo)", 'rate_limit'],

@@ -739,6 +739,8 @@ export interface components {
             /** @description The latest turn, like `wait`. */
             run: components["schemas"]["run"] | null;
             reply: string | null;
+            /** @description Only if `reply` may be incomplete: `length` if the model reached its limit of tokens, otherwise the word of its service. */
+            incomplete?: string;
             wait: components["schemas"]["wait"] | null;
             /** @description `final`: `reply` ended the latest turn. `so_far`: the turn has said this before its end. `previous`: it is of an earlier turn. */
             reply_is: ("final" | "so_far" | "previous") | null;
@@ -820,7 +822,7 @@ export interface components {
         /** @description Why a run or a request failed (types). */
         error: {
             /** @enum {string} */
-            type: "overloaded" | "rate_limit" | "invalid" | "overflow" | "refused" | "invalid_response" | "authentication" | "misconfigured" | "unreachable" | "timeout" | "crashed" | "session_lost" | "busy" | "max_steps";
+            type: "overloaded" | "rate_limit" | "invalid" | "overflow" | "refused" | "invalid_response" | "authentication" | "misconfigured" | "unreachable" | "timeout" | "crashed" | "session_lost" | "busy" | "server_error" | "billing" | "max_steps" | "empty";
             /** @description One sentence for a person. */
             message: string;
         };
@@ -1287,6 +1289,8 @@ export interface components {
                 content: components["schemas"]["content"];
                 /** @description Whether the agent ends with this reply, although its program still runs. */
                 terminates?: boolean;
+                /** @description The reply may be incomplete. `length`: the model reached its limit of tokens. Otherwise the service's word for an end that substrat does not know. */
+                incomplete?: string;
                 /** @description The usage of an agent program since the last record with its usage. */
                 usage?: components["schemas"]["usage"];
                 /** @description The same, per model. */
@@ -2243,6 +2247,8 @@ export interface components {
             /** @description Null without a turn, as after `send --queue`. */
             run: components["schemas"]["run"] | null;
             reply: string | null;
+            /** @description Only if `reply` may be incomplete: `length` if the model reached its limit of tokens, otherwise the word of its service. */
+            incomplete?: string;
             wait: components["schemas"]["wait"] | null;
         };
         /** @description The request is durable: no crash loses it. Its turn runs or will run. */

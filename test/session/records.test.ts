@@ -144,6 +144,7 @@ const EXAMPLES: { [K in RecordKind]: Required<Omit<NewRecord<K>, 'kind'>> } = {
     run_id: ID,
     content: BLOB,
     terminates: true,
+    incomplete: 'length',
     usage: USAGE,
     models: MODELS,
   },

@@ -90,8 +90,8 @@ export function runTurn(session: Session, provider: Provider, facts: TurnFacts =
       SUBSTRAT_LOG: session.store.local.logPath(session.id),
     }),
     takeSlot: async () => ({ release: async () => undefined }),
-    planRetry: (error, failures, retryAfterMs) =>
-      planRetry(error, failures, retryAfterMs, { delaysMs: [0, 0, 0] }),
+    planRetry: (error, failures, retryAfterMs, waits) =>
+      planRetry(error, failures, retryAfterMs, { delaysMs: [0, 0, 0] }, waits),
     tokenExpiry: () => TOKEN_EXPIRY,
     onToken: () => undefined,
     onText: facts.onText ?? (() => undefined),

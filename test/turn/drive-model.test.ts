@@ -148,13 +148,41 @@ test('a turn prints nothing: its reply is printed by the command, after the reco
   stdout.mockRestore()
 })
 
+test('a model that answers with nothing is asked once more, then the turn fails as empty', async () => {
+  let asked = 0
+  const run = await runTurn(
+    session,
+    model(() => {
+      asked += 1
+      return says({ type: 'text', text: ' \n' }, END)
+    }),
+  )
+  expect(run).toMatchObject({ status: 'failed', error: { type: 'empty' } })
+  expect(asked).toBe(2)
+})
+
+test('a turn with an unknown end keeps its reply, and marks it with the word of the service', async () => {
+  const notes: string[] = []
+  const stop = { type: 'stop', reason: 'end', incomplete: 'brand_new' } as const
+  const run = await runTurn(
+    session,
+    model(() => says({ type: 'text', text: 'half' }, stop)),
+    { ports: { note: (text) => void notes.push(text) } },
+  )
+  expect(run.status).toBe('completed')
+  expect(notes).toEqual(['the reply may be incomplete: the provider ended it in an unknown way (brand_new)'])
+  expect(session.recordAt(run.reply as NonNullable<typeof run.reply>)).toMatchObject({
+    incomplete: 'brand_new',
+  })
+})
+
 test('the request is durable before the model is asked', async () => {
   let seen: string[] = []
   await runTurn(
     session,
     model(() => {
       seen = kindsOf(session)
-      return says(END)
+      return says({ type: 'text', text: 'ok' }, END)
     }),
   )
   expect(seen.slice(-2)).toEqual(['model.requested', 'status.derived'])

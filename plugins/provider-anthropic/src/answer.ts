@@ -1,25 +1,42 @@
-/** Turns the events of the Messages API into events of the contract. */
+/** Turns the events of the Messages API into events of the contract. An answer in JSON is one event with the whole message. */
 import type Anthropic from '@anthropic-ai/sdk'
-import type { JsonObject, ModelEvent } from 'substrat/provider'
-import { apiErrorOf } from '../../shared/src/model/api-error.js'
-import { cutShort, streamFailure, type WireEvent } from '../../shared/src/model/ask.js'
-import { Layout } from '../../shared/src/model/layout.js'
-import { refusal } from '../../shared/src/model/refusal.js'
+import type { ModelEvent } from 'substrat/provider'
+import { cutShort, streamFailure } from '../../shared/src/model/ask.js'
+import { type Ends, endEvents, endIn, mayBeCut, refuseEnd } from '../../shared/src/model/ends.js'
+import type { Paused } from '../../shared/src/model/paused.js'
 import type { Endpoint } from '../../shared/src/model/settings.js'
-import { ToolCalls } from '../../shared/src/model/tool-calls.js'
-import { usageEvent } from '../../shared/src/model/usage.js'
-import { countOf, numberIn, objectIn, textIn, type Wire } from '../../shared/src/model/wire.js'
+import { errorIn, isDone, untilBroken, type WireEvent } from '../../shared/src/model/stream.js'
+import { numberIn, objectIn, objectsIn, textIn, type Wire } from '../../shared/src/model/wire.js'
+import { Blocks, type ContentBlock } from './blocks.js'
+import { UsageCount } from './usage-count.js'
 
-type Event = Wire<Anthropic.RawMessageStreamEvent> | { type: 'error' } | { type: 'ping' }
+type Event = Wire<Anthropic.RawMessageStreamEvent> | ({ type: 'message' } & Whole) | { type: 'ping' }
+type Whole = Wire<Pick<Anthropic.Message, 'model' | 'usage' | 'stop_reason' | 'content'>>
+
+const MESSAGES_ENDS: Ends = {
+  end_turn: 'complete',
+  stop_sequence: 'complete',
+  tool_use: 'calls',
+  max_tokens: 'cut',
+  model_context_window_exceeded: 'cut',
+  refusal: 'refused',
+  pause_turn: 'paused',
+  // Words of other APIs, which gateways pass on.
+  stop: 'complete',
+  tool_calls: 'calls',
+  length: 'cut',
+  content_filter: 'refused',
+  error: 'failed',
+}
 
 export function isLast({ type }: WireEvent): boolean {
-  return type === ('message_stop' satisfies Anthropic.RawMessageStreamEvent['type'])
+  return type === 'message_stop' || type === 'message'
 }
 
 export async function* readAnswer(
   events: AsyncIterable<WireEvent>,
   endpoint: Endpoint,
-): AsyncGenerator<ModelEvent, void, undefined> {
+): AsyncGenerator<ModelEvent | Paused, void, undefined> {
   const usage = new UsageCount()
   try {
     yield* readEvents(events, endpoint, usage)
@@ -34,153 +51,70 @@ async function* readEvents(
   events: AsyncIterable<WireEvent>,
   endpoint: Endpoint,
   usage: UsageCount,
-): AsyncGenerator<ModelEvent, void, undefined> {
-  const calls = new ToolCalls()
-  const layout = new Layout(endpoint)
-  const thinking = new Thinking(layout)
-  let stop = ''
-  let category = ''
-  let isWhole = false
-  for await (const wireEvent of events) {
+): AsyncGenerator<ModelEvent | Paused, void, undefined> {
+  const blocks = new Blocks(endpoint)
+  const ending = new Ending()
+  let whole: Whole | undefined
+  for await (const wireEvent of untilBroken(events, () => ending.stop !== '')) {
+    const error = errorIn(wireEvent)
+    if (error !== undefined) throw streamFailure(endpoint, error)
+    if (isDone(wireEvent)) ending.isMarked = true
     const event = wireEvent as Event
     switch (event.type) {
       case 'message_start':
-        usage.model = event.message?.model
-        usage.take(event.message?.usage)
+      case 'message':
+        whole = event.type === 'message' ? event : (objectIn(event, 'message') as Whole | undefined)
+        usage.model = whole?.model
+        usage.take(whole?.usage)
+        ending.take(whole)
+        ending.isMarked ||= event.type === 'message'
         break
       case 'content_block_start':
-        yield* begin(event, { calls, layout, thinking })
+        yield* blocks.begin(
+          numberIn(event, 'index'),
+          objectIn(event, 'content_block') as ContentBlock | undefined,
+        )
         break
       case 'content_block_delta':
-        yield* add(event, { calls, layout, thinking })
+        yield* blocks.add(numberIn(event, 'index'), objectIn(event, 'delta'))
         break
-      case 'message_delta': {
+      case 'content_block_stop':
+        blocks.end(numberIn(event, 'index'))
+        break
+      case 'message_delta':
         usage.take(event.usage)
-        const delta = objectIn(event, 'delta')
-        stop = textIn(delta, 'stop_reason') || stop
-        category = textIn(objectIn(delta ?? {}, 'stop_details'), 'category') || category
+        ending.take(objectIn(event, 'delta'))
         break
-      }
       case 'message_stop':
-        isWhole = true
+        ending.isMarked = true
         break
-      case 'error':
-        throw streamFailure(endpoint, apiErrorOf(event))
     }
   }
-  if (!isWhole) throw cutShort(endpoint)
-  if (stop === ('refusal' satisfies Anthropic.StopReason))
-    throw refusal(endpoint, category === '' ? stop : `${stop}: ${category}`)
+  // The stop reason ends an answer too.
+  if (!ending.isMarked && ending.stop === '') throw cutShort(endpoint)
+  if (blocks.isEmpty) yield* blocks.takeAll(objectsIn(whole, 'content') as ContentBlock[])
+  const end = endIn(MESSAGES_ENDS, ending.stop)
+  refuseEnd(endpoint, end, ending.word)
+  const calls = blocks.finish(mayBeCut(end))
   yield usage.event
-  // Paused and unknown reasons end the response with its text so far.
-  const isCut = CUT.some((one) => one === stop)
-  thinking.finish(isCut)
-  yield* layout.finish()
-  for (const call of calls.finish(isCut)) yield { type: 'tool_call', call }
-  yield { type: 'stop', reason: calls.count > 0 ? 'tool_calls' : isCut ? 'length' : 'end' }
+  yield* endEvents({ end, word: ending.word, calls, layout: blocks.layout })
 }
 
-const CUT: Anthropic.StopReason[] = ['max_tokens', 'model_context_window_exceeded']
+/** The end of an answer, as its server states it. */
+class Ending {
+  stop = ''
+  isMarked = false
+  private category = ''
 
-interface Gathered {
-  calls: ToolCalls
-  layout: Layout
-  thinking: Thinking
-}
-
-function* begin(
-  event: Wire<Anthropic.RawContentBlockStartEvent>,
-  { calls, layout, thinking }: Gathered,
-): Iterable<ModelEvent> {
-  const place = numberIn(event, 'index') ?? 0
-  const block = objectIn(event, 'content_block')
-  if (block?.type === 'text') yield* text(place, textIn(block, 'text'), layout)
-  if (block?.type === 'thinking' || block?.type === 'redacted_thinking')
-    thinking.start(place, block as JsonObject)
-  if (block?.type === 'tool_use') {
-    // Some compatible servers send the whole input here; the API sends `{}`.
-    const input: object = objectIn(block as { input?: object | null }, 'input') ?? {}
-    const isGiven = Object.keys(input).length > 0
-    layout.addCall(place)
-    calls.start(place, textIn(block, 'id'), textIn(block, 'name'), isGiven ? JSON.stringify(input) : '')
-  }
-}
-
-function* add(
-  event: Wire<Anthropic.RawContentBlockDeltaEvent>,
-  { calls, layout, thinking }: Gathered,
-): Iterable<ModelEvent> {
-  const place = numberIn(event, 'index') ?? 0
-  const delta = objectIn(event, 'delta')
-  if (delta?.type === 'text_delta') yield* text(place, textIn(delta, 'text'), layout)
-  if (delta?.type === 'thinking_delta') thinking.append(place, textIn(delta, 'thinking'))
-  if (delta?.type === 'signature_delta') thinking.sign(place, textIn(delta, 'signature'))
-  if (delta?.type === 'input_json_delta') calls.append(place, textIn(delta, 'partial_json'))
-}
-
-function* text(place: number, piece: string, layout: Layout): Iterable<ModelEvent> {
-  if (piece === '') return
-  layout.addText(place, piece)
-  yield { type: 'text', text: piece }
-}
-
-/** The thinking blocks, assembled from their pieces. Their text is never part of the reply. */
-class Thinking {
-  private readonly blocks = new Map<number, JsonObject>()
-
-  constructor(private readonly layout: Layout) {}
-
-  start(place: number, block: JsonObject): void {
-    this.layout.countReasoning(JSON.stringify(block))
-    this.blocks.set(place, { ...block })
+  get word(): string {
+    return this.category === '' ? this.stop : `${this.stop}: ${this.category}`
   }
 
-  append(place: number, piece: string): void {
-    const block = this.blocks.get(place)
-    if (block !== undefined) block.thinking = `${block.thinking ?? ''}${this.layout.countReasoning(piece)}`
-  }
-
-  /** The API sends the whole signature at once. */
-  sign(place: number, signature: string): void {
-    const block = this.blocks.get(place)
-    if (block !== undefined) block.signature = this.layout.countReasoning(signature)
-  }
-
-  /** The API refuses a block whose end, with its signature, the token limit cut off. */
-  finish(isCut: boolean): void {
-    for (const [place, block] of this.blocks) {
-      const isUnsigned = block.type === 'thinking' && (block.signature ?? '') === ''
-      if (!(isCut && isUnsigned)) this.layout.addReasoning(place, block)
-    }
-  }
-}
-
-/** Counts are cumulative: each event can correct the earlier ones. */
-class UsageCount {
-  model: unknown
-  private counts: Record<string, number> = {}
-
-  take(usage: Wire<Anthropic.Usage | Anthropic.MessageDeltaUsage> | null | undefined): void {
-    for (const [name, count] of Object.entries(usage ?? {})) {
-      if (typeof count === 'number') this.counts[name] = count
-    }
-    const thinking = usage?.output_tokens_details?.thinking_tokens
-    if (typeof thinking === 'number') this.counts.thinking_tokens = thinking
-  }
-
-  get isKnown(): boolean {
-    return Object.keys(this.counts).length > 0
-  }
-
-  /** The API's `input_tokens` are without those that its cache read or wrote. */
-  get event(): ModelEvent {
-    const { input_tokens, output_tokens, thinking_tokens } = this.counts
-    const { cache_read_input_tokens: read, cache_creation_input_tokens: write } = this.counts
-    return usageEvent(
-      countOf(input_tokens) + countOf(read) + countOf(write),
-      countOf(output_tokens),
-      { cache_read_tokens: read, cache_write_tokens: write, reasoning_tokens: thinking_tokens },
-      this.model,
-    )
+  take(delta: Wire<Pick<Anthropic.MessageDeltaUsage, never>> | undefined): void {
+    const said = delta as
+      | { stop_reason?: string | null; stop_details?: { category?: string | null } | null }
+      | undefined
+    this.stop = textIn(said, 'stop_reason') || this.stop
+    this.category = textIn(objectIn(said, 'stop_details'), 'category') || this.category
   }
 }

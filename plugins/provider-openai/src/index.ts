@@ -2,6 +2,7 @@
 import type { ModelEvent, ModelProvider, ModelRequest } from 'substrat/provider'
 import { ask, guardedEvents } from '../../shared/src/model/ask.js'
 import { listModels } from '../../shared/src/model/list-models.js'
+import { continuePaused, type Paused } from '../../shared/src/model/paused.js'
 import { askAgainWithoutReasoning } from '../../shared/src/model/reasoning.js'
 import { scrubber } from '../../shared/src/model/secrets.js'
 import { readChat } from './chat-answer.js'
@@ -51,7 +52,7 @@ const provider: ModelProvider = {
     const settings = readSettings(request, environment)
     const { key, endpoint, model } = settings
     const api = APIS[settings.api]
-    const answerTo = (asked: ModelRequest): AsyncIterable<ModelEvent> => {
+    const answerTo = (asked: ModelRequest): AsyncIterable<ModelEvent | Paused> => {
       const events = ask({
         endpoint,
         headers: headersOf(key),
@@ -63,7 +64,11 @@ const provider: ModelProvider = {
       return api.read(events, endpoint)
     }
     const scrub = scrubber(key, { url: endpoint.url, model }, environment)
-    yield* guardedEvents(askAgainWithoutReasoning(request, answerTo), signal, scrub)
+    yield* guardedEvents(
+      askAgainWithoutReasoning(request, (asked) => continuePaused(asked, answerTo)),
+      signal,
+      scrub,
+    )
   },
 }
 

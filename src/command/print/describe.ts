@@ -123,10 +123,11 @@ function hostText({ workspace_host: host }: ShownAgent): string | null {
   return host.scope === 'any' ? `${host.host_name}; any host may run its turns` : host.host_name
 }
 
-function replyText({ reply, reply_is }: ShownAgent): [string, string | null] {
+function replyText({ reply, reply_is, incomplete }: ShownAgent): [string, string | null] {
   if (reply === null) return ['reply', null]
   if (reply_is === 'so_far') return ['text so far', firstLine(reply)]
-  return ['reply', `${reply_is === 'previous' ? '(previous turn) ' : ''}${firstLine(reply)}`]
+  const cut = incomplete === undefined ? '' : `(may be incomplete: ${incomplete}) `
+  return ['reply', `${reply_is === 'previous' ? '(previous turn) ' : ''}${cut}${firstLine(reply)}`]
 }
 
 function asksText(wait: WaitView): [string, string][] {

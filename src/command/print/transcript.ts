@@ -139,7 +139,7 @@ export function entryText(
     case 'agent.watched':
       return `watched by ${whoIs(record.from)} for ${record.on.join(', ')}${record.once ? ' (once)' : ''}`
     case 'message.agent':
-      return `agent: ${text(record)}`
+      return `agent: ${text(record)}${record.incomplete === undefined ? '' : `\n(this may be incomplete: ${record.incomplete})`}`
     case 'provider.started':
       return `program started, process group ${record.process_group}`
     default:

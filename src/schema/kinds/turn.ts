@@ -142,6 +142,11 @@ export const messages = {
       terminates: flag
         .optional()
         .describe('Whether the agent ends with this reply, although its program still runs.'),
+      incomplete: text
+        .optional()
+        .describe(
+          "The reply may be incomplete. `length`: the model reached its limit of tokens. Otherwise the service's word for an end that substrat does not know.",
+        ),
       ...programUsage,
     },
   ),

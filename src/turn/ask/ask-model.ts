@@ -3,6 +3,7 @@ import { limits } from '../../limits.js'
 import type {
   ArgumentsError,
   JsonObject,
+  ModelEvent,
   ModelProvider,
   ModelRequest,
   ProviderSettings,
@@ -19,9 +20,11 @@ import { endedEarly, Gathered, offContract, shownEvent, type TurnEnds, untilStop
 import { isDeeperThan } from './levels.js'
 import { Items } from './stored.js'
 
-interface ModelAnswer {
+export interface ModelAnswer {
   reply: string
   stop: 'end' | 'length' | 'tool_calls'
+  /** The service's word for an end that the provider does not know. */
+  incomplete?: string
   usage: Usage | null
   model?: string
   calls: ToolCall[]
@@ -79,6 +82,7 @@ export async function complete(
   let itemsRefused = false
   try {
     let stop: ModelAnswer['stop'] | undefined
+    let incomplete: string | undefined
     for await (const event of untilStopped(provider.complete(request, { signal: ends.signal }), ends)) {
       if (stop !== undefined) throw offContract('an event after its stop')
       if (event?.type === 'text') onText(gathered.add(event.text))
@@ -86,12 +90,23 @@ export async function complete(
       else if (event?.type === 'item') items.add(plainObject(event.item))
       else if (event?.type === 'items_refused') itemsRefused = true
       else if (event?.type === 'usage') gathered.countRequest(event)
-      else if (event?.type === 'stop' && STOPS.includes(event.reason)) stop = event.reason
-      else throw offContract(`an event ${shownEvent(event)}`)
+      else if (event?.type === 'stop' && STOPS.includes(event.reason)) {
+        stop = event.reason
+        incomplete = incompleteOf(event)
+      } else throw offContract(`an event ${shownEvent(event)}`)
     }
     if (stop === undefined) throw endedEarly()
     const { usage = null, ...named } = gathered.used
-    const answer = { reply: gathered.text, stop, usage, ...named, calls, items: items.all, itemsRefused }
+    const answer = {
+      reply: gathered.text,
+      stop,
+      ...(incomplete === undefined ? {} : { incomplete }),
+      usage,
+      ...named,
+      calls,
+      items: items.all,
+      itemsRefused,
+    }
     return { outcome: 'answered', answer }
   } catch (error) {
     if (ends.signal.aborted) return { outcome: 'stopped', ...gathered.used }
@@ -101,6 +116,13 @@ export async function complete(
 }
 
 const STOPS = ['end', 'length', 'tool_calls']
+
+/** Why the response may be incomplete. It is part of the reply's record. */
+function incompleteOf({ reason, incomplete }: Extract<ModelEvent, { type: 'stop' }>): string | undefined {
+  const word = typeof incomplete === 'string' ? incomplete.slice(0, limits.callNameCharactersMax) : ''
+  if (word !== '') return word
+  return reason === 'length' ? 'length' : undefined
+}
 
 /** Checks a call before it is stored: each later request repeats its id, name and input, and a line of the log holds them. */
 function checkCall(call: ToolCall | undefined, earlier: ToolCall[]): ToolCall {

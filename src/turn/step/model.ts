@@ -29,12 +29,12 @@ export function modelResponded(
   if (calls.length === 0)
     return {
       records: [
-        reply(run, event.reply),
+        reply(run, event.reply, {}, event.incomplete),
         responded,
         completedRecord(run_id, addUsage(run.usage, event.usage ?? undefined)),
       ],
     }
-  const said = event.reply === '' ? [] : [reply(run, event.reply)]
+  const said = event.reply === '' ? [] : [reply(run, event.reply, {}, event.incomplete)]
   const made = calls.map(
     ({ call_id, name, arguments_error }): Call => ({
       call_id,

@@ -55,9 +55,11 @@ export function reply(
   { run_id, steps }: Pick<Run, 'run_id' | 'steps'>,
   content: string,
   used: Used = {},
+  incomplete?: string,
 ): NewRecord<'message.agent'> {
   const message_id = deriveId(run_id, 'reply', String(steps))
-  return { kind: 'message.agent', message_id, run_id, content, ...usedFields(used) }
+  const mark = incomplete === undefined ? {} : { incomplete }
+  return { kind: 'message.agent', message_id, run_id, content, ...mark, ...usedFields(used) }
 }
 
 /** `usage` is the total of the run, `models` only of its part that no record has yet. */

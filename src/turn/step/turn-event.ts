@@ -115,6 +115,8 @@ export type TurnEvent =
       type: 'model_responded'
       reply: string
       stop: 'end' | 'length' | 'tool_calls'
+      /** Why the reply may be incomplete. */
+      incomplete?: string
       usage: Usage | null
       /** The model that answered, if the provider names it. */
       model?: string

@@ -21,14 +21,17 @@ function plan(
   failures = 0,
   retryAfterMs: number | null = null,
   delaysMs = [2, 4, 8],
+  waits = 0,
 ): RetryPlan {
-  return planRetry({ type, message: 'm' }, failures, retryAfterMs, { delaysMs })
+  return planRetry({ type, message: 'm' }, failures, retryAfterMs, { delaysMs }, waits)
 }
 
 const NO_MORE = { retryInMs: null, notBefore: null }
-const RETRIED: FailureType[] = ['overloaded', 'rate_limit', 'timeout', 'unreachable']
+const RETRIED: FailureType[] = ['overloaded', 'server_error', 'rate_limit', 'timeout', 'unreachable']
 
-describe.each(FAILURE_TYPES)('%s', (type) => {
+const RETRIED_ONCE: FailureType[] = ['invalid_response', 'empty']
+
+describe.each(FAILURE_TYPES.filter((type) => !RETRIED_ONCE.includes(type)))('%s', (type) => {
   const isRetried = RETRIED.includes(type)
 
   test(
@@ -61,6 +64,26 @@ describe.each(FAILURE_TYPES)('%s', (type) => {
     expect(plan(type, 0, 300_000)).toEqual(isRetried ? parked : NO_MORE)
     expect(plan(type, 3, 300_000)).toEqual(isRetried ? parked : NO_MORE)
   })
+})
+
+test.each(RETRIED_ONCE)('%s is retried once, because each answer costs', (type) => {
+  expect(plan(type, 0)).toEqual({ retryInMs: 2, notBefore: null })
+  expect(plan(type, 1)).toEqual(NO_MORE)
+  expect(plan(type, 0, null, [])).toEqual(NO_MORE)
+})
+
+test('a rate limit without a time parks the run for twice as long after each wait, up to an hour', () => {
+  const minutes = [0, 1, 2, 3, 4, 5, 6, 7, 100].map((waits) => {
+    const { retryInMs, notBefore } = plan('rate_limit', waits === 0 ? 3 : 0, null, [2, 4, 8], waits)
+    expect(retryInMs).toBe(null)
+    return (Date.parse(notBefore as string) - NOW) / 60_000
+  })
+  expect(minutes).toEqual([1, 2, 4, 8, 16, 32, 60, 60, 60])
+})
+
+test('a rate limit that says when it ends is believed after any number of waits', () => {
+  expect(plan('rate_limit', 0, 3, [2, 4, 8], 5)).toEqual({ retryInMs: 3, notBefore: null })
+  expect(plan('rate_limit', 3, 120_000, [2, 4, 8], 5).notBefore).toBe('2026-01-01T00:02:00.000Z')
 })
 
 test('a delay of the settings applies at any length', () => {

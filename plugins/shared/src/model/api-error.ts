@@ -2,14 +2,15 @@
 import type { IncomingHttpHeaders } from 'node:http'
 import type { ProviderFailure } from 'substrat/provider'
 import { type FailureType, failure } from '../failure.js'
-import { retryAfterMs } from './retry-after.js'
+import { wordsIn } from './error-words.js'
+import { bodyRetryAfterMs, retryAfterMs } from './retry-after.js'
 
 export interface ApiError {
   /** The error's `code`, then its `type`, which is less specific, if present. */
   codes: string[]
   message: string
-  /** The body had the form of an error. */
-  isReported: boolean
+  /** The body as the server sent it. */
+  body: unknown
 }
 
 interface Reported {
@@ -48,11 +49,28 @@ const OVERFLOW_MESSAGE = new RegExp(
 /** The account cannot pay. A retry does not help; the user must act. */
 const UNPAID_CODES = [
   'insufficient_quota',
+  'insufficient_balance',
+  'insufficient_credits',
   'billing_error',
   'billing_hard_limit_reached',
   'billing_not_active',
+  'budget_exceeded',
+  'payment_required',
 ]
-const UNPAID_MESSAGE = /credit balance is too low|insufficient (credits|balance)/i
+const UNPAID_MESSAGE = new RegExp(
+  [
+    'credit balance is too low',
+    'insufficient (account |your )?(credits?|balance|funds|quota)',
+    'exceeded your current quota',
+    'check your (plan and )?billing',
+    'budget has been exceeded',
+    'exceeded .{0,30}(budget|spend(ing)? limit)',
+    'billing (hard )?limit',
+    'payment required',
+    '(out of|purchase|buy|add|more) (more )?credits',
+  ].join('|'),
+  'i',
+)
 
 /**
  * The content of the request was rejected, in the words of Azure, OpenAI, OpenRouter and Anthropic. The same request
@@ -77,52 +95,76 @@ export function isReasoningRefusal(error: unknown): boolean {
   return error instanceof Error && reasoningRefusals.has(error)
 }
 
+/** The codes of the vendors, and of the clouds that host their models. */
 const TYPE_OF_CODE: Record<string, FailureType> = {
   authentication_error: 'authentication',
   permission_error: 'authentication',
   invalid_api_key: 'authentication',
+  unauthenticated: 'authentication',
+  permission_denied: 'authentication',
   rate_limit_error: 'rate_limit',
   rate_limit_exceeded: 'rate_limit',
+  resource_exhausted: 'rate_limit',
+  throttlingexception: 'rate_limit',
   overloaded_error: 'overloaded',
-  api_error: 'overloaded',
-  server_error: 'overloaded',
+  server_is_overloaded: 'overloaded',
+  slow_down: 'overloaded',
+  unavailable: 'overloaded',
+  serviceunavailableexception: 'overloaded',
+  api_error: 'server_error',
+  server_error: 'server_error',
+  internal: 'server_error',
+  internalserverexception: 'server_error',
+  modelstreamerrorexception: 'server_error',
   timeout_error: 'timeout',
+  deadline_exceeded: 'timeout',
+  modeltimeoutexception: 'timeout',
   invalid_request_error: 'invalid',
+  invalid_argument: 'invalid',
   invalid_prompt: 'invalid',
+  validationexception: 'invalid',
   not_found_error: 'invalid',
 }
 
+const OVERLOADED_STATUSES = [503, 529]
+
 export function apiFailure({ target, status, headers, error }: Reported): ProviderFailure {
-  const type = typeOf(status ?? statusIn(error), error)
+  const now = Date.now()
+  const after = latest(retryAfterMs(headers, now), bodyRetryAfterMs(error.body, now))
+  const type = typeOf(status ?? statusIn(error), error, after !== undefined)
   const answered = status === undefined ? 'stopped in the middle of its answer' : `answered ${status}`
   const message = error.message === '' ? '' : `: ${oneLine(error.message)}`
-  const canWait = type === 'rate_limit' || type === 'overloaded'
-  const failed = failure(
-    type,
-    `${target} ${answered}${message}`,
-    canWait ? retryAfterMs(headers, Date.now()) : undefined,
-  )
+  const canWait = type === 'rate_limit' || type === 'overloaded' || type === 'server_error'
+  const failed = failure(type, `${target} ${answered}${message}`, canWait ? after : undefined)
   const isOfReasoning = error.codes.includes(REASONING_CODE) || REASONING_MESSAGE.test(error.message)
   if (status === 400 && isOfReasoning) reasoningRefusals.add(failed)
   return failed
 }
 
-function typeOf(status: number | undefined, { codes, message }: ApiError): FailureType {
+function latest(a: number | undefined, b: number | undefined): number | undefined {
+  return a === undefined || b === undefined ? (a ?? b) : Math.max(a, b)
+}
+
+/** `isTimed`: the server says when to retry. Google then reports a limit per minute in the words of an unpaid account. */
+function typeOf(status: number | undefined, { codes, message }: ApiError, isTimed: boolean): FailureType {
   const has = (list: string[]): boolean => codes.some((code) => list.includes(code.toLowerCase()))
   const isRefusal = status === undefined || (status >= 400 && status < 500)
   if (status === 413 || has(OVERFLOW_CODES) || (isRefusal && OVERFLOW_MESSAGE.test(message)))
     return 'overflow'
-  if (status === 402 || has(UNPAID_CODES) || (isRefusal && UNPAID_MESSAGE.test(message)))
-    return 'misconfigured'
+  const mayBeUnpaid = isRefusal && !(status === 429 && isTimed)
+  if (status === 402 || has(UNPAID_CODES) || (mayBeUnpaid && UNPAID_MESSAGE.test(message))) return 'billing'
   if (has(REFUSED_CODES) || (isRefusal && REFUSED_MESSAGE.test(message))) return 'refused'
   // Within a streamed answer only the code tells the type. With a status, the code only distinguishes an overload.
-  const byCode = codes.map((code) => TYPE_OF_CODE[code]).find((type) => type !== undefined)
-  if (status === undefined) return byCode ?? 'overloaded'
+  const byCode = codes.map((code) => TYPE_OF_CODE[code.toLowerCase()]).find((type) => type !== undefined)
+  if (status === undefined) {
+    const isVague = byCode === undefined || byCode === 'server_error'
+    return isVague && /overloaded/i.test(message) ? 'overloaded' : (byCode ?? 'server_error')
+  }
   if (status === 401 || status === 403) return 'authentication'
   if (status === 408) return 'timeout'
   if (status === 429) return 'rate_limit'
-  if (status >= 500 || codes.includes('overloaded_error')) return 'overloaded'
-  return 'invalid'
+  if (OVERLOADED_STATUSES.includes(status) || byCode === 'overloaded') return 'overloaded'
+  return status >= 500 ? 'server_error' : 'invalid'
 }
 
 /** OpenRouter and others put the upstream status into the code. */
@@ -136,25 +178,24 @@ export function readApiError(body: string): ApiError {
     return apiErrorOf(JSON.parse(body))
   } catch {
     // Usually the HTML page of a gateway: keep its text.
-    return { codes: [], message: body.replaceAll(/<[^>]*>/g, ' ').trim(), isReported: false }
+    return { codes: [], message: body.replaceAll(/<[^>]*>/g, ' ').trim(), body }
   }
 }
 
 export function apiErrorOf(value: unknown): ApiError {
-  const outer = objectOf(value)
-  const inner = typeof outer.error === 'string' ? { message: outer.error } : objectOf(outer.error ?? value)
-  const codes = [inner.code, inner.type].flatMap((code) =>
+  const outer = objectOf(Array.isArray(value) ? value[0] : value)
+  const inner = objectOf(outer.error ?? outer)
+  const codes = [inner.code, inner.type, inner.status, outer.status, outer.code].flatMap((code) =>
     typeof code === 'string' || typeof code === 'number' ? [String(code)] : [],
   )
-  const message = [inner.message, inner.detail, outer.message].find((text) => typeof text === 'string') ?? ''
-  return { codes, message, isReported: outer.error !== undefined && outer.error !== null }
+  return { codes, message: wordsIn(value), body: value }
 }
 
 function objectOf(value: unknown): Record<string, unknown> {
   return typeof value === 'object' && value !== null ? (value as Record<string, unknown>) : {}
 }
 
-function oneLine(text: string): string {
+export function oneLine(text: string): string {
   const line = text.replaceAll(/\s+/g, ' ').trim()
   return line.length <= MESSAGE_CHARACTERS_MAX ? line : `${line.slice(0, MESSAGE_CHARACTERS_MAX)}…`
 }

@@ -1,13 +1,13 @@
 /**
  * Sends one streamed request. Yields the JSON of its server-sent events, or throws the failure that the API reported.
  */
-import { createParser } from 'eventsource-parser'
 import type { ModelEvent } from 'substrat/provider'
 import { failure, isFailure } from '../failure.js'
-import { type ApiError, apiFailure, readApiError } from './api-error.js'
+import { type ApiError, apiFailure, oneLine, readApiError } from './api-error.js'
 import { type Answer, request } from './post.js'
 import type { Environment } from './proxy.js'
 import type { Endpoint } from './settings.js'
+import { isDone, type WireEvent, wireEvents } from './stream.js'
 
 export interface Ask {
   endpoint: Endpoint
@@ -19,17 +19,8 @@ export interface Ask {
   isLast(event: WireEvent): boolean
 }
 
-/** An event of unknown shape. */
-export type WireEvent = { [key: string]: unknown }
-
-// Limits of an event and of an error body: a server must not control this process's memory.
-const EVENT_CHARACTERS_MAX = 16 * 1024 * 1024
+// The limit of an error body: a server must not control this process's memory.
 const ERROR_CHARACTERS_MAX = 64 * 1024
-// Limits of a whole answer, including ignored events such as reasoning and pings: every turn must end.
-const ANSWER_CHARACTERS_MAX = 512 * 1024 * 1024
-const EVENTS_MAX = 1_000_000
-// The end of a chat completion.
-const DONE = '[DONE]'
 
 /** Ends after the last event, or at the end of the stream. The caller decides whether that was too early. */
 export async function* ask(options: Ask): AsyncGenerator<WireEvent, void, undefined> {
@@ -50,13 +41,15 @@ export async function* ask(options: Ask): AsyncGenerator<WireEvent, void, undefi
   let isWhole = false
   try {
     await refuseOtherThanEvents(answer)
-    for await (const data of eventsOf(answer)) {
-      isWhole = data === DONE
-      if (isWhole) return
-      const event = parseEvent(data, answer.target)
-      isWhole = options.isLast(event)
+    const { target } = answer
+    const { eventTimeoutMs } = endpoint
+    for await (const event of wireEvents(answer.chunks(), {
+      target,
+      isLast: options.isLast,
+      eventTimeoutMs,
+    })) {
+      isWhole = isDone(event) || options.isLast(event)
       yield event
-      if (isWhole) return
     }
   } finally {
     if (isWhole) answer.release()
@@ -116,16 +109,16 @@ export function cutShort(endpoint: Endpoint): Error {
   return failure('unreachable', `${endpoint.url.host} ended its answer early`)
 }
 
+/** A success that is a page has failed too. Other types are read by what they contain. */
 async function refuseOtherThanEvents(answer: Answer): Promise<void> {
   const { status, headers, target } = answer
   const kind = headers['content-type'] ?? ''
   const isSuccess = status >= 200 && status < 300
-  if (isSuccess && (kind === '' || kind.includes('text/event-stream'))) return
-  const text = await readText(answer)
-  if (!isSuccess) throw apiFailure({ target, status, headers, error: readApiError(text) })
-  const error = kind.includes('json') ? readApiError(text) : undefined
-  if (error?.isReported) throw apiFailure({ target, status: undefined, headers, error })
-  throw failure('invalid_response', `${target} answered with ${kind} instead of an event stream`)
+  if (isSuccess && !/html|xml/.test(kind)) return
+  const error = readApiError(await readText(answer))
+  if (!isSuccess) throw apiFailure({ target, status, headers, error })
+  const words = error.message === '' ? '' : `: ${oneLine(error.message)}`
+  throw failure('invalid_response', `${target} answered with ${kind} instead of an event stream${words}`)
 }
 
 async function readText(answer: Answer): Promise<string> {
@@ -140,40 +133,6 @@ async function readText(answer: Answer): Promise<string> {
     if (!isFailure(error)) throw error
   }
   return text
-}
-
-async function* eventsOf(answer: Answer): AsyncGenerator<string, void, undefined> {
-  let events: string[] = []
-  let characters = 0
-  let total = 0
-  let count = 0
-  const refuse = (what: string): never => {
-    throw failure('invalid_response', `${answer.target} sent ${what}`)
-  }
-  const parser = createParser({ onEvent: ({ data }) => void events.push(data) })
-  for await (const chunk of answer.chunks()) {
-    parser.feed(chunk)
-    characters += chunk.length
-    total += chunk.length
-    count += events.length
-    if (characters > EVENT_CHARACTERS_MAX) refuse(`an event of more than ${EVENT_CHARACTERS_MAX} characters`)
-    if (total > ANSWER_CHARACTERS_MAX) refuse(`an answer of more than ${ANSWER_CHARACTERS_MAX} characters`)
-    if (events.length === 0) continue
-    characters = 0
-    yield* events
-    events = []
-    if (count > EVENTS_MAX) refuse(`an answer of more than ${EVENTS_MAX} events`)
-  }
-}
-
-function parseEvent(data: string, target: string): WireEvent {
-  try {
-    const value: unknown = JSON.parse(data)
-    if (typeof value === 'object' && value !== null && !Array.isArray(value)) return value as WireEvent
-  } catch {
-    // Rejected below, like any other value that is not a JSON object.
-  }
-  throw failure('invalid_response', `${target} sent an event that is not a JSON object`)
 }
 
 /**

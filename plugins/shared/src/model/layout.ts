@@ -9,9 +9,9 @@
  */
 import type { JsonObject, ModelEvent, ModelMessage, ToolCall } from 'substrat/provider'
 import { failure } from '../failure.js'
+import { isDeeperThan } from './call-arguments.js'
 import { isBlank } from './history.js'
 import type { Endpoint } from './settings.js'
-import { isDeeperThan } from './tool-calls.js'
 
 type Assistant = Extract<ModelMessage, { role: 'assistant' }>
 
@@ -96,6 +96,22 @@ export class Layout {
     if (this.entries.size > PARTS_MAX)
       throw failure('invalid_response', `the model sent more than ${PARTS_MAX} parts in one response`)
   }
+}
+
+/** The layout of responses that are parts of one. Only the last has calls. */
+export function joinedItems(parts: { text: string; items: JsonObject[] }[]): JsonObject[] {
+  if (parts.every(({ items }) => items.length === 0)) return []
+  let next = 0
+  return parts.flatMap(({ text, items }) => {
+    const from = next
+    next += text.length
+    if (items.length === 0) return text === '' ? [] : [{ text: [from, next] }]
+    return items.map((item) => {
+      if (!Array.isArray(item.text)) return item
+      const [begin, end] = item.text as [number, number]
+      return { ...item, text: [begin + from, end + from] }
+    })
+  })
 }
 
 /** Distinguishes the APIs of one server too. */

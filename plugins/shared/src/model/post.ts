@@ -8,9 +8,12 @@
  * - Every network error becomes a failure whose message names the host and no headers.
  */
 import type { ClientRequest, IncomingHttpHeaders, IncomingMessage } from 'node:http'
+import type { Readable } from 'node:stream'
 import { failure, isFailure } from '../failure.js'
+import { decodedBody } from './decoded.js'
 import type { Environment } from './proxy.js'
-import { type Route, refusedByProxy, routeTo } from './route.js'
+import { redirectOf } from './redirect.js'
+import { isUnconnected, type Route, refusedByProxy, routeTo, unreachableProxy } from './route.js'
 
 export interface RequestOptions {
   method: 'GET' | 'POST'
@@ -38,6 +41,23 @@ export interface Answer {
 const DRAIN_MS_MAX = 1000
 
 export async function request(options: RequestOptions): Promise<Answer> {
+  let { url } = options
+  for (let hops = 0; ; hops += 1) {
+    const answer = await requestOnce({ ...options, url })
+    const { status, target } = answer
+    try {
+      const next = redirectOf({ ...options, url, status, target, hops, location: answer.headers.location })
+      if (next === undefined) return answer
+      url = next
+    } catch (error) {
+      answer.destroy()
+      throw error
+    }
+    answer.destroy()
+  }
+}
+
+async function requestOnce(options: RequestOptions): Promise<Answer> {
   options.signal.throwIfAborted()
   try {
     return await send(options, true)
@@ -54,10 +74,16 @@ async function send(options: RequestOptions, reuse: boolean): Promise<Answer> {
   const { url, environment, signal } = options
   const stall = new StallTimer(options.stallTimeoutMs, url.host)
   let request: ClientRequest | undefined
+  let proxied: string | undefined
   const opened = (async () => {
     const route = await routeTo(url, { environment, signal: AbortSignal.any([signal, stall.signal]), reuse })
     stall.signal.throwIfAborted()
-    request = route.open({ method: options.method, headers: options.headers, signal })
+    proxied = route.proxy
+    request = route.open({
+      method: options.method,
+      headers: { 'accept-encoding': 'identity', ...options.headers },
+      signal,
+    })
     const response = await answerOf(request, options.body)
     if (response.statusCode === 407) {
       response.destroy()
@@ -70,6 +96,7 @@ async function send(options: RequestOptions, reuse: boolean): Promise<Answer> {
   } catch (error) {
     signal.throwIfAborted()
     if (reuse && request?.reusedSocket === true && !isFailure(error)) throw new StaleConnection()
+    if (proxied !== undefined && isUnconnected(error)) throw unreachableProxy(error, url.host, proxied)
     throw networkFailure(error, url.host, 'cannot be reached')
   }
 }
@@ -84,35 +111,41 @@ function answerOf(request: ClientRequest, body: string): Promise<IncomingMessage
 }
 
 function answer(route: Route, response: IncomingMessage, options: RequestOptions): Answer {
-  response.setEncoding('utf8')
+  const body = decodedBody(response, route.target)
+  body.setEncoding('utf8')
+  body.on('error', () => {})
   response.on('error', () => {})
   return {
     status: response.statusCode ?? 0,
     headers: response.headers,
     target: route.target,
-    chunks: () => chunksOf(response, route.target, options),
+    chunks: () => chunksOf(body, route.target, options),
     release() {
-      if (response.readableEnded) return
+      if (body.readableEnded) return
       const timer = setTimeout(() => response.destroy(), DRAIN_MS_MAX).unref()
       response.once('close', () => clearTimeout(timer))
-      response.socket.unref()
-      response.resume()
+      // A decoded answer may still be read after its connection was given back.
+      response.socket?.unref()
+      body.resume()
     },
-    destroy: () => void response.destroy(),
+    destroy() {
+      response.destroy()
+      body.destroy()
+    },
   }
 }
 
 async function* chunksOf(
-  response: IncomingMessage,
+  body: Readable,
   target: string,
   { stallTimeoutMs }: RequestOptions,
 ): AsyncGenerator<string, void, undefined> {
-  const iterator = response.iterator({ destroyOnReturn: false })
+  const iterator = body.iterator({ destroyOnReturn: false })
   for (;;) {
     const stall = new StallTimer(stallTimeoutMs, target)
     let next: IteratorResult<string>
     try {
-      next = await stall.race(iterator.next(), () => response.destroy())
+      next = await stall.race(iterator.next(), () => body.destroy())
     } catch (error) {
       throw networkFailure(error, target, 'did not complete its answer')
     }

@@ -1,4 +1,4 @@
-/** Reads from the headers of an answer when to retry. */
+/** Reads from the headers and the body of an error when to retry. */
 import type { IncomingHttpHeaders } from 'node:http'
 
 // Such as `anthropic-ratelimit-tokens-reset`, `x-ratelimit-reset-tokens` and OpenRouter's `x-ratelimit-reset`.
@@ -52,6 +52,54 @@ function msUntil(value: string, now: number): number | undefined {
   }
   const date = Date.parse(value)
   return Number.isNaN(date) ? undefined : Math.max(0, date - now)
+}
+
+/** Such as Codex' `resets_in_seconds`, Google's `retryDelay` and `retry_after`. */
+const BODY_FIELD =
+  /^(?:resets?|retry)_?(?:in|at|after|delay)(?:_?(seconds|secs|ms|milliseconds|minutes))?$|^x-ratelimit-reset|^retry-after(?:-(ms))?$/i
+const SENTENCE =
+  /(?:try|retry)(?:ing)?(?: again)? (?:in|after) ((?:\d+(?:\.\d+)? ?(?:ms|milliseconds?|s|secs?|seconds?|m|mins?|minutes?|h|hours?|d|days?)(?![a-z])[ ,]*)+)/i
+const LEVELS_MAX = 6
+
+/** Milliseconds from `now`; undefined if the body does not say. A field wins over the words of a message. */
+export function bodyRetryAfterMs(body: unknown, now: number): number | undefined {
+  const fields = fieldsIn(body, 0)
+  const times = fields.flatMap(([name, value]) => {
+    const [, unit, header] = BODY_FIELD.exec(name) ?? []
+    const isText = typeof value === 'string' && value.length <= 40
+    if (unit === undefined && header === undefined && !BODY_FIELD.test(name)) return []
+    if (typeof value !== 'number' && !isText) return []
+    const ms = msUntil(String(value).trim(), now)
+    return ms === undefined ? [] : [scaled(ms, Number(value), unit ?? header)]
+  })
+  if (times.length > 0) return Math.max(...times)
+  const words = fields.flatMap(([, value]) => (typeof value === 'string' ? [SENTENCE.exec(value)?.[1]] : []))
+  const said = words.find((found) => found !== undefined)
+  return said === undefined ? undefined : msUntil(abbreviated(said), now)
+}
+
+/** `ms`: the value read as seconds. */
+function scaled(ms: number, value: number, unit: string | undefined): number {
+  if (Number.isNaN(value)) return ms
+  if (unit?.startsWith('m') !== true) return ms
+  return unit.startsWith('min') ? value * 60_000 : value
+}
+
+function abbreviated(duration: string): string {
+  return duration
+    .toLowerCase()
+    .replaceAll(/milliseconds?/g, 'ms')
+    .replaceAll(/(\d) ?(s|m|h|d)(?!s)[a-z]*/g, '$1$2')
+    .replaceAll(/[ ,]+/g, '')
+}
+
+/** The fields of an untrusted body, also of an error in an error's text. */
+function fieldsIn(value: unknown, level: number): [name: string, value: unknown][] {
+  if (level === LEVELS_MAX || typeof value !== 'object' || value === null) return []
+  return Object.entries(value).flatMap(([name, inner]): [string, unknown][] => [
+    [name, inner],
+    ...fieldsIn(inner, level + 1),
+  ])
 }
 
 function text(value: string | string[] | undefined): string {

@@ -13,6 +13,8 @@ import { bareHost, type Environment, proxyAuthorization, proxyFor } from './prox
 export interface Route {
   /** The host in messages, with the proxy but without its credentials. */
   target: string
+  /** The proxy on the way. */
+  proxy?: string
   open(options: RequestOptions): ClientRequest
 }
 
@@ -32,6 +34,7 @@ export async function routeTo(url: URL, options: RouteOptions): Promise<Route> {
     const target = `${url.host} (through the proxy ${proxy.host})`
     return {
       target,
+      proxy: proxy.host,
       open: await (url.protocol === 'https:' ? tunnelRoute : forwardRoute)(url, proxy, target, options),
     }
   }
@@ -106,9 +109,24 @@ async function openTunnel(url: URL, proxy: URL, target: string, options: RouteOp
       response.destroy()
       reject(refusedByProxy(response.statusCode ?? 0, target))
     })
-    request.once('error', reject)
+    request.once('error', (error) =>
+      reject(isUnconnected(error) ? unreachableProxy(error, url.host, proxy.host) : error),
+    )
     request.end()
   })
+}
+
+const UNCONNECTED = ['ECONNREFUSED', 'ENOTFOUND', 'EAI_AGAIN', 'EHOSTUNREACH', 'ENETUNREACH', 'ETIMEDOUT']
+
+/** Whether the other end was never reached. */
+export function isUnconnected(error: unknown): boolean {
+  return UNCONNECTED.includes((error as NodeJS.ErrnoException | null)?.code ?? '')
+}
+
+export function unreachableProxy(error: unknown, host: string, proxy: string): Error {
+  const { code } = error as NodeJS.ErrnoException
+  const sentence = `the proxy ${proxy}, on the way to ${host}, cannot be reached (${code})`
+  return Object.assign(failure('unreachable', sentence), { cause: error })
 }
 
 export function refusedByProxy(status: number, target: string): Error {

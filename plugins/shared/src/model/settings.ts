@@ -8,12 +8,15 @@ import type { Environment } from './proxy.js'
 export interface Endpoint {
   url: URL
   stallTimeoutMs: number
+  eventTimeoutMs: number
 }
 
 export const COMMON_OPTIONS = {
   max_tokens: 'maximum tokens of a response',
   temperature: 'sampling temperature, for models that accept one',
   stall_timeout: 'fail the request if the API sends nothing for this time (5m)',
+  event_timeout:
+    'fail the request if the API keeps the connection open without an event for this time (default: stall_timeout)',
   key_env: 'environment variable with the API key',
   key_file: 'file with the API key, relative to the workspace',
 } satisfies Record<string, string>
@@ -36,7 +39,12 @@ export function modelOf({ model }: ProviderSettings): string {
 export function endpointOf({ options }: ProviderSettings, base: URL, path: string): Endpoint {
   const url = new URL(base)
   url.pathname = `${base.pathname.replace(/\/+$/, '')}/${path}`
-  return { url, stallTimeoutMs: durationMs(options.stall_timeout) }
+  const stallTimeoutMs = durationMs('stall_timeout', options.stall_timeout, STALL_TIMEOUT_MS)
+  return {
+    url,
+    stallTimeoutMs,
+    eventTimeoutMs: durationMs('event_timeout', options.event_timeout, stallTimeoutMs),
+  }
 }
 
 /**
@@ -133,8 +141,8 @@ export function oneOf<const T extends string>(
   )
 }
 
-function durationMs(text: string | undefined): number {
-  return text === undefined ? STALL_TIMEOUT_MS : durationOf('stall_timeout', text)
+function durationMs(option: string, text: string | undefined, standardMs: number): number {
+  return text === undefined ? standardMs : durationOf(option, text)
 }
 
 export function durationOf(option: string, text: string): number {

@@ -1,85 +1,294 @@
 /**
- * Assembles the tool calls of one response from their pieces. Calls are returned only after the response has ended: a
+ * Assembles the tool calls of one response from their pieces, for all APIs. Calls are returned only after the response has ended: a
  * call truncated by the token limit can look complete, and must not run.
  *
- * Invariant: a response holds at most CALLS_MAX calls and INPUT_CHARACTERS_MAX of input. Exceeding either fails it at
- * once.
+ * Invariants:
+ * - Calls are distinguished by their call id, then by their item id. An index alone never joins the pieces of two calls.
+ * - A piece that could belong to two calls belongs to none. Then the response fails, unless each call was also sent whole.
+ * - No call is returned that the model did not make.
+ * - A response holds at most CALLS_MAX calls and INPUT_CHARACTERS_MAX of input. Exceeding either fails it at once.
  */
-import type { JsonObject, ToolCall } from 'substrat/provider'
+import type { ToolCall } from 'substrat/provider'
 import { failure } from '../failure.js'
+import { areSame, contradict, isBlank, ObjectText, readArguments } from './call-arguments.js'
+
+/** The names of a call in its pieces. Servers omit each of these, or give several calls the same. */
+export interface CallNames {
+  call_id?: string
+  item?: string
+  /** The index of the call, or of the part of the response. */
+  place?: number | undefined
+}
 
 interface PartialCall {
   call_id: string
+  item: string
+  place: number | undefined
   name: string
-  input: string
+  /** The pieces so far. */
+  pieces: string
+  text: ObjectText
+  /** The arguments as one text or object, if the server sent them so. */
+  whole: unknown
+  /** No further piece belongs to it. */
+  isClosed: boolean
+  /** A whole item named it. */
+  isDone: boolean
 }
 
 /** The limits of substrat (src/limits.ts). */
 const CALLS_MAX = 128
 const WORD_CHARACTERS_MAX = 256
-const LEVELS_MAX = 100
 const INPUT_CHARACTERS_MAX = 16 * 1024 * 1024
 
 export class ToolCalls {
-  private readonly calls = new Map<number | string, PartialCall>()
+  private readonly calls: PartialCall[] = []
   private characters = 0
-
-  /** `key` identifies the call in later pieces. */
-  start(key: number | string, call_id: string, name: string, input = ''): void {
-    if (!this.calls.has(key) && this.calls.size === CALLS_MAX)
-      throw failure('invalid_response', `the model called more than ${CALLS_MAX} tools in one response`)
-    this.calls.set(key, { call_id, name, input: this.countInput(input) })
-  }
-
-  has(key: number | string): boolean {
-    return this.calls.has(key)
-  }
-
-  idOf(key: number | string): string | undefined {
-    return this.calls.get(key)?.call_id
-  }
-
-  append(key: number | string, input: string): void {
-    const call = this.calls.get(key)
-    if (call !== undefined) call.input += this.countInput(input)
-  }
-
-  /** Replaces the input, for an API that repeats it whole at the end. */
-  replaceInput(key: number | string, input: string): void {
-    const call = this.calls.get(key)
-    if (call === undefined || input === '') return
-    this.characters -= call.input.length
-    call.input = this.countInput(input)
-  }
+  /** Why a piece belongs to no call. */
+  private stray: string | undefined
 
   get count(): number {
-    return this.calls.size
+    return this.calls.length
   }
 
-  /** Throws `invalid_response` for an invalid call. `isCut`: the response ended at its token limit. */
-  finish(isCut: boolean): ToolCall[] {
+  /** Begins a call, for an API that announces each one. Text continues with pieces, and an object is whole. */
+  start(names: CallNames, name: string, input: unknown = ''): void {
+    const { call_id = '', item = '', place } = names
+    if (this.calls.length === CALLS_MAX)
+      throw failure('invalid_response', `the model called more than ${CALLS_MAX} tools in one response`)
+    const isOpenTwice = this.calls.some((call) => call_id !== '' && call.call_id === call_id && isOpen(call))
+    if (isOpenTwice) this.stray ??= `two calls with the id ${call_id} are open at once`
+    const state = { pieces: '', text: new ObjectText(), whole: undefined, isClosed: false, isDone: false }
+    const call = { call_id, item, place, name, ...state }
+    this.calls.push(call)
+    this.extend(call, input)
+  }
+
+  /** A piece of an announced call. */
+  append(names: CallNames, piece: unknown): void {
+    const found = this.owner(names)
+    if (found !== undefined) this.extend(found, piece)
+    else if (!isBlank(this.counted(piece)))
+      this.stray ??= 'a piece of arguments names no call, or more than one'
+  }
+
+  /** No further piece belongs to the calls at this place. */
+  closeAt(place: number | undefined): void {
+    for (const call of this.calls) if (call.place === place) call.isClosed = true
+  }
+
+  /** A piece that begins a call or continues one, for an API that does not say which. Without an id, only a name begins a call. */
+  take(names: CallNames, name: string, piece: unknown): void {
+    if ((names.call_id ?? '') === '' && name === '') this.append(names, piece)
+    else this.takeNamed(names, name, piece)
+  }
+
+  private takeNamed(names: CallNames, name: string, piece: unknown): void {
+    const { call_id = '', place } = names
+    const all = this.calls.filter((call) => (call_id === '' ? isAt(call, place) : call.call_id === call_id))
+    const here = all.filter((call) => isAt(call, place))
+    const areWhole = all.every((call) => !isOpen(call))
+    // A piece without a name continues the call with its id, wherever that is.
+    const [call] = here.length === 0 && name === '' ? all : here
+    const isNamed = call !== undefined && (name === '' || name === call.name || call.name === '')
+    const isFirst = all.length === 0 || (here.length === 0 && name !== '' && areWhole)
+    // Each of the calls here is whole, so this is the beginning of another one.
+    const isRepeated = call_id === '' && here.some((one) => isRepeat(one, name, piece))
+    const isNext = areWhole && name !== '' && !isBlank(piece) && !isRepeated
+    if (!isFirst && call_id !== '' && here.length <= 1 && isNamed) {
+      call.name ||= name
+      this.continueCall(call, piece)
+    } else if (isFirst || isNext) this.start(names, name, piece)
+    else if (this.counted(piece) !== undefined || name !== '')
+      this.stray ??= `the calls of ${name || 'a tool'} have no ids that distinguish them`
+  }
+
+  /** The arguments of an announced call, whole. */
+  takeWhole(names: CallNames, whole: unknown): void {
+    const found = this.owner(names)
+    if (found !== undefined) this.settle(found, whole)
+    else if (!isBlank(whole)) this.stray ??= 'the arguments of a call name no call, or more than one'
+  }
+
+  /** A whole call. Returns true if it is a new one. */
+  takeItem(names: CallNames, name: string, input: unknown): boolean {
+    const found = this.itemOf(names, name, input)
+    if (found === undefined) {
+      this.start(names, name)
+      this.complete(this.calls.at(-1) as PartialCall, names, name, input)
+      return true
+    }
+    if (found !== 'repeated') this.complete(found, names, name, input)
+    return false
+  }
+
+  /**
+   * All calls of the response, as its end repeats them. Returns those that are new. Some gateways give them other ids there: then
+   * the name and the arguments tell which call is meant.
+   */
+  takeAll<T extends { names: CallNames; name: string; input: unknown }>(items: T[]): T[] {
+    const own = new Set(this.calls)
+    const unknown: T[] = []
+    for (const item of items) {
+      const byId = [...own].find((call) => item.names.call_id && call.call_id === item.names.call_id)
+      const found = byId ?? [...own].find((call) => isRepeat(call, item.name, item.input))
+      if (found === undefined) unknown.push(item)
+      else {
+        own.delete(found)
+        this.complete(found, {}, item.name, item.input)
+      }
+    }
+    if (unknown.length > 0 && own.size > 0)
+      this.conflict('the end of the response has other calls than its stream')
+    for (const { names, name, input } of unknown) {
+      this.start(names, name)
+      this.complete(this.calls.at(-1) as PartialCall, names, name, input)
+    }
+    return unknown
+  }
+
+  hasOpenAt(place: number): boolean {
+    return this.calls.some((call) => call.place === place && isOpen(call))
+  }
+
+  /** Whether this call was announced. */
+  has({ call_id = '', item = '' }: CallNames, name: string): boolean {
+    return this.calls.some((call) => call.call_id === call_id && call.item === item && call.name === name)
+  }
+
+  /**
+   * Throws `invalid_response` if it is not certain which calls the model made. `isCut`: the response may have ended in the middle of
+   * its last call. `needsEnd`: the API says when a call is whole.
+   */
+  finish(isCut: boolean, needsEnd: boolean): ToolCall[] {
+    const isWhole = this.calls.length > 0 && this.calls.every(({ isDone }) => isDone)
+    if (this.stray !== undefined && !isWhole) this.conflict(this.stray)
     const ids = new Set<string>()
-    return [...this.calls.values()].map((call, index) => {
-      const isLast = index === this.calls.size - 1
+    return this.calls.map((call, index) => {
       const { name } = call
-      if (name === '') throw failure('invalid_response', 'the model called a tool without a name')
+      if (name === '') this.conflict('one of them has no name')
+      if (needsEnd && !call.isClosed && !isCut && isBlank(call.pieces))
+        this.conflict(`the arguments of ${name} did not come`)
       if (name.length > WORD_CHARACTERS_MAX)
         throw failure('invalid_response', `the model called a tool whose name has ${name.length} characters`)
       const isUsable = call.call_id !== '' && call.call_id.length <= WORD_CHARACTERS_MAX
       const call_id = isUsable && !ids.has(call.call_id) ? call.call_id : unusedId(index, ids)
       ids.add(call_id)
-      return { call_id, name, input: parseInput(call, isCut && isLast) }
+      return { call_id, name, ...this.inputOf(call, isCut && index === this.calls.length - 1) }
     })
   }
 
-  private countInput(input: string): string {
-    this.characters += input.length
-    if (this.characters <= INPUT_CHARACTERS_MAX) return input
+  private inputOf(call: PartialCall, isCut: boolean): Pick<ToolCall, 'input' | 'arguments_error'> {
+    if (contradict(call.whole, call.pieces))
+      this.conflict(`the arguments of ${call.name} were sent in two versions`)
+    const sent = isBlank(call.whole) ? call.pieces : call.whole
+    const read = readArguments(sent)
+    const text = String(sent)
+    // A call that the token limit cut off before its arguments looks like a call without any.
+    if (isCut && ('error' in read || isBlank(sent)))
+      return { input: {}, arguments_error: { message: CUT, text } }
+    return 'error' in read ? { input: {}, arguments_error: read.error } : read
+  }
+
+  /** The one call that a piece without a new beginning can belong to. */
+  private owner({ call_id = '', item = '', place }: CallNames): PartialCall | undefined {
+    const named = this.calls.filter((call) =>
+      call_id !== '' ? call.call_id === call_id : item !== '' ? call.item === item : isAt(call, place),
+    )
+    const narrowed = named.length > 1 ? named.filter((call) => isAt(call, place)) : named
+    const open = narrowed.filter(isOpen)
+    if (open.length === 1) return open[0]
+    // A late piece of a call that was sent whole.
+    return open.length === 0 && narrowed.length === 1 && narrowed[0]?.whole !== undefined
+      ? narrowed[0]
+      : undefined
+  }
+
+  /** The announced call that a whole item completes. */
+  private itemOf(names: CallNames, name: string, input: unknown): PartialCall | 'repeated' | undefined {
+    const { call_id = '', item = '', place } = names
+    const isId = (call: PartialCall): boolean =>
+      call_id === '' || call.call_id === '' || call.call_id === call_id
+    const isItem = (call: PartialCall): boolean => item === '' || call.item === item
+    const isNameless = (call: PartialCall): boolean => call.call_id + call.item === ''
+    const named = this.calls.filter((call) =>
+      call_id + item === ''
+        ? isNameless(call) && isAt(call, place) && call.name === name
+        : isId(call) && (isItem(call) || call.call_id === call_id),
+    )
+    const undone = named.filter(({ isDone }) => !isDone)
+    const exact = undone.filter(isItem)
+    const candidates = exact.length > 0 ? exact : undone
+    const open = candidates.length > 1 ? candidates.filter((call) => isAt(call, place)) : candidates
+    if (open.length === 1) return open[0]
+    if (open.length > 1) this.conflict(`the calls of ${name} have no ids that distinguish them`)
+    if (named.some((call) => isRepeat(call, name, input))) return 'repeated'
+    if (named.some((call) => item !== '' && call.item === item && call.call_id === call_id))
+      this.conflict(`a call of ${name} was sent in two versions`)
+    return undefined
+  }
+
+  private complete(call: PartialCall, { call_id, item }: CallNames, name: string, input: unknown): void {
+    call.call_id ||= call_id ?? ''
+    call.item ||= item ?? ''
+    // The announcement may have been of another name: the whole item decides.
+    if (call.isDone && name !== '' && call.name !== name)
+      this.conflict(`the call of ${name} was sent with two names`)
+    call.name = name || call.name
+    call.isDone = true
+    this.settle(call, input)
+  }
+
+  private settle(call: PartialCall, whole: unknown): void {
+    if (contradict(call.whole, whole))
+      this.conflict(`the arguments of ${call.name} were sent in two versions`)
+    if (!isBlank(whole)) call.whole = this.counted(whole)
+    call.isClosed = true
+  }
+
+  /** A further piece of a call that its id names. Some servers repeat the whole call at the end. */
+  private continueCall(call: PartialCall, piece: unknown): void {
+    if (isOpen(call)) this.extend(call, piece)
+    else if (!isBlank(piece) && !isRepeat(call, call.name, piece))
+      this.stray ??= `two calls have the id ${call.call_id}`
+  }
+
+  private extend(call: PartialCall, piece: unknown): void {
+    if (typeof piece === 'string') {
+      call.pieces += this.counted(piece)
+      call.text.add(piece)
+    } else if (piece !== undefined && piece !== null) this.settle(call, piece)
+  }
+
+  private counted<T>(sent: T): T {
+    this.characters += typeof sent === 'string' ? sent.length : (JSON.stringify(sent) ?? '').length
+    if (this.characters <= INPUT_CHARACTERS_MAX) return sent
     throw failure(
       'invalid_response',
       `the model called tools with inputs of more than ${INPUT_CHARACTERS_MAX} characters in one response`,
     )
   }
+
+  private conflict(why: string): never {
+    throw failure('invalid_response', `the model's tool calls cannot be distinguished: ${why}`)
+  }
+}
+
+const CUT =
+  'the response reached its token limit in the middle of them; make a shorter call (the user can raise the limit with --option max_tokens=…)'
+
+/** A piece without an index, or a call that began without one, may be anywhere. */
+function isAt(call: PartialCall, place: number | undefined): boolean {
+  return place === undefined || call.place === undefined || call.place === place
+}
+
+function isOpen(call: PartialCall): boolean {
+  return !call.isClosed && !call.text.isEnded
+}
+
+/** Whether a call is the same as one that is known. */
+function isRepeat(call: PartialCall, name: string, input: unknown): boolean {
+  return call.name === name && areSame(isBlank(call.whole) ? call.pieces : call.whole, input)
 }
 
 /** Some servers send no id, or the same for all calls. */
@@ -87,47 +296,4 @@ function unusedId(index: number, ids: Set<string>): string {
   let id = `call_${index}`
   while (ids.has(id)) id += '_'
   return id
-}
-
-function parseInput({ name, input }: PartialCall, isCut: boolean): JsonObject {
-  // Calls without parameters often have an empty input. A truncated call can begin the same way.
-  if (input.trim() === '' && !isCut) return {}
-  const value = objectOf(input)
-  if (value === undefined) {
-    throw failure(
-      'invalid_response',
-      isCut
-        ? `the response reached its token limit during a call of ${name}; raise the limit with --option max_tokens=…`
-        : `the model called ${name} with an input that is not a JSON object`,
-    )
-  }
-  if (isDeeperThan(value, LEVELS_MAX))
-    throw failure(
-      'invalid_response',
-      `the model called ${name} with an input of more than ${LEVELS_MAX} levels`,
-    )
-  return value
-}
-
-function objectOf(json: string): JsonObject | undefined {
-  try {
-    const value: unknown = JSON.parse(json)
-    return typeof value === 'object' && value !== null && !Array.isArray(value)
-      ? (value as JsonObject)
-      : undefined
-  } catch {
-    return undefined
-  }
-}
-
-/** Not recursive: a deep value would overflow the stack. */
-export function isDeeperThan(value: object, levels: number): boolean {
-  let level: object[] = [value]
-  for (let depth = 0; level.length > 0; depth += 1) {
-    if (depth === levels) return true
-    level = level.flatMap((item) =>
-      Object.values(item).filter((inner) => typeof inner === 'object' && inner !== null),
-    )
-  }
-  return false
 }

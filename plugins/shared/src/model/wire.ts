@@ -64,7 +64,7 @@ export function countOf(value: unknown): number {
   return typeof value === 'number' && value > 0 && value <= COUNT_MAX ? Math.round(value) : 0
 }
 
-function valueIn<T extends object>(parent: T | undefined, field: keyof T & string): unknown {
+export function valueIn<T extends object>(parent: T | undefined, field: keyof T & string): unknown {
   return parent !== undefined && Object.hasOwn(parent, field) ? (parent[field] ?? undefined) : undefined
 }
 

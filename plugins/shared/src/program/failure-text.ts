@@ -16,12 +16,13 @@ const RULES: [type: FailureType, said: RegExp][] = [
   ],
   ['busy', /already (in use|has an active writer)/i],
   // The account cannot pay, so waiting does not help.
-  ['misconfigured', /credit balance is too low|insufficient[ _](credits|balance|quota)|billing/i],
+  ['billing', /credit balance is too low|insufficient[ _](credits|balance|quota)|billing/i],
   [
     'rate_limit',
     /rate.?limit|too many requests|\b429\b|(usage|session|weekly|opus|sonnet|\d+.hour) limit|limit reached|hit your .{0,40}limit/i,
   ],
-  ['overloaded', /overloaded|\b(500|502|503|504|529)\b|internal server error|at capacity|try again later/i],
+  ['overloaded', /overloaded|\b(503|529)\b|at capacity|try again later/i],
+  ['server_error', /\b(500|502|504)\b|internal server error/i],
   [
     'refused',
     /content.?filter|(content|usage) (management )?polic(y|ies)|(was|been|is) flagged|violat\w+ .{0,60}polic(y|ies)/i,
@@ -49,7 +50,7 @@ export function failureOfText(
   now = Date.now(),
 ): ProviderFailure {
   const type = RULES.find(([, said]) => said.test(text))?.[0] ?? otherwise
-  const canWait = type === 'rate_limit' || type === 'overloaded'
+  const canWait = type === 'rate_limit' || type === 'overloaded' || type === 'server_error'
   return failure(type, oneLine(text), canWait ? waitMs(text, now) : undefined)
 }
 

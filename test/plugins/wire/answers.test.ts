@@ -1,0 +1,309 @@
+/** Answers as gateways really send them, by class: calls, whole answers, ends and framing. */
+import { describe, expect, test } from 'vitest'
+import { type Dialect, readChunks, readEvents, sse } from './read.js'
+
+const chunk = (delta: object, finish_reason: string | null = null): object => ({
+  choices: [{ index: 0, delta, finish_reason }],
+})
+const callChunk = (tool_call: object): object => chunk({ tool_calls: [tool_call] })
+const shell = (id: string, command: string, index?: number): object => ({
+  ...(index !== undefined && { index }),
+  id,
+  function: { name: 'shell', arguments: JSON.stringify({ command }) },
+})
+const message = (text: string, id = 'msg_1'): object => ({
+  type: 'message',
+  id,
+  role: 'assistant',
+  content: [{ type: 'output_text', text }],
+})
+const item = (id: string, name: string, input: object): object => ({
+  type: 'function_call',
+  id: `fc_${id}`,
+  call_id: `call_${id}`,
+  name,
+  arguments: JSON.stringify(input),
+})
+const completed = (output: object[] = [], more: object = {}): object => ({
+  type: 'response.completed',
+  response: { status: 'completed', output, ...more },
+})
+const block = (index: number, content_block: object, ...deltas: object[]): object[] => [
+  { type: 'content_block_start', index, content_block },
+  ...deltas.map((delta) => ({ type: 'content_block_delta', index, delta })),
+  { type: 'content_block_stop', index },
+]
+const text = (index: number, words: string): object[] =>
+  block(index, { type: 'text', text: '' }, { type: 'text_delta', text: words })
+const ended = (stop_reason: string | null): object[] => [
+  { type: 'message_delta', delta: { stop_reason } },
+  { type: 'message_stop' },
+]
+
+const inputs = async (dialect: Dialect, events: unknown[]): Promise<unknown[]> =>
+  (await readEvents(dialect, events)).calls.map(({ name, input }) => [name, input])
+
+describe('calls', () => {
+  test('Responses items at the same index are each read as they are', async () => {
+    const first = item('a', 'write_file', { path: 'notes.txt' })
+    const second = item('b', 'edit_file', { path: 'other.txt' })
+    const events = [first, second].flatMap((one) => [
+      { type: 'response.output_item.added', output_index: 0, item: { ...one, arguments: '' } },
+      { type: 'response.output_item.done', output_index: 0, item: one },
+    ])
+    expect(await inputs('responses', [...events, completed([first, second])])).toEqual([
+      ['write_file', { path: 'notes.txt' }],
+      ['edit_file', { path: 'other.txt' }],
+    ])
+  })
+
+  test('message blocks at the same index are each read as they are', async () => {
+    const use = (id: string, command: string): object[] =>
+      block(
+        0,
+        { type: 'tool_use', id, name: 'shell', input: {} },
+        { type: 'input_json_delta', partial_json: JSON.stringify({ command }) },
+      )
+    expect(await inputs('messages', [...use('a', 'one'), ...use('b', 'two'), ...ended('tool_use')])).toEqual([
+      ['shell', { command: 'one' }],
+      ['shell', { command: 'two' }],
+    ])
+  })
+
+  test.each([
+    ['with ids and no index', [shell('a', 'one'), shell('b', 'two')]],
+    ['with ids and the same index', [shell('a', 'one', 0), shell('b', 'two', 0)]],
+    ['with the same id and two indexes', [shell('x', 'one', 0), shell('x', 'two', 1)]],
+    ['without ids, at the same index', [shell('', 'one', 0), shell('', 'two', 0)]],
+    [
+      'interleaved, by their ids',
+      [
+        { id: 'a', function: { name: 'shell', arguments: '' } },
+        { id: 'b', function: { name: 'shell', arguments: '' } },
+        { id: 'a', function: { arguments: '{"command":"one"}' } },
+        { id: 'b', function: { arguments: '{"command":"two"}' } },
+      ],
+    ],
+  ])('calls %s in a chat are each read as they are', async (_, calls) => {
+    expect(await inputs('chat', [...calls.map(callChunk), chunk({}, 'tool_calls')])).toEqual([
+      ['shell', { command: 'one' }],
+      ['shell', { command: 'two' }],
+    ])
+  })
+
+  test('whose pieces could belong to either of two are refused in words', async () => {
+    const begin = (id: string): object =>
+      callChunk({ index: 0, id, function: { name: 'shell', arguments: '' } })
+    const piece = callChunk({ index: 0, function: { arguments: '{"command":"rm -r x"}' } })
+    const { calls, failure } = await readEvents('chat', [
+      begin('a'),
+      begin('b'),
+      piece,
+      chunk({}, 'tool_calls'),
+    ])
+    expect(calls).toEqual([])
+    expect(failure).toMatchObject({ type: 'invalid_response' })
+    expect(failure?.message).toContain('cannot be distinguished')
+  })
+
+  test('calls of the older API are read', async () => {
+    const pieces = [{ name: 'shell', arguments: '{"comm' }, { arguments: 'and":"ls"}' }]
+    const events = pieces.map((function_call) => chunk({ function_call }))
+    expect(await inputs('chat', [...events, chunk({}, 'function_call')])).toEqual([
+      ['shell', { command: 'ls' }],
+    ])
+  })
+
+  test('with arguments that are an object are read', async () => {
+    const call = { index: 0, id: 'a', function: { name: 'shell', arguments: { command: 'ls' } } }
+    expect(await inputs('chat', [callChunk(call), chunk({}, 'tool_calls')])).toEqual([
+      ['shell', { command: 'ls' }],
+    ])
+  })
+})
+
+describe('an answer that comes only whole', () => {
+  test.each([
+    [
+      'responses',
+      [{ type: 'response.output_item.done', output_index: 0, item: message('all') }, completed()],
+    ],
+    ['responses', [{ type: 'response.output_text.done', output_index: 0, text: 'all' }, completed()]],
+    ['responses', [completed([message('all')])]],
+    ['responses', [{ object: 'response', status: 'completed', output: [message('all')] }]],
+    ['chat', [{ choices: [{ message: { content: 'all' }, finish_reason: 'stop' }] }]],
+    ['messages', [{ type: 'message', content: [{ type: 'text', text: 'all' }], stop_reason: 'end_turn' }]],
+  ] as [Dialect, object[]][])('is read (%s %#)', async (dialect, events) => {
+    expect(await readEvents(dialect, events)).toMatchObject({ text: 'all', stop: 'end', failure: undefined })
+    // The same as the body of an answer in JSON.
+    if (events.length === 1 && !('type' in (events[0] as object) && dialect === 'responses'))
+      expect(await readChunks(dialect, [JSON.stringify(events[0], null, 1)])).toMatchObject({ text: 'all' })
+  })
+
+  test('and also in pieces counts once', async () => {
+    const delta = { type: 'response.output_text.delta', item_id: 'msg_1', output_index: 0, delta: 'a' }
+    const done = { type: 'response.output_item.done', output_index: 0, item: message('all') }
+    expect(await readEvents('responses', [delta, done, completed([message('all')])])).toMatchObject({
+      text: 'all',
+    })
+  })
+
+  test('and contradicts its pieces is refused', async () => {
+    const delta = { type: 'response.output_text.delta', item_id: 'msg_1', output_index: 0, delta: 'other' }
+    const { failure } = await readEvents('responses', [delta, completed([message('all')])])
+    expect(failure).toMatchObject({ type: 'invalid_response' })
+  })
+
+  test('has its calls', async () => {
+    const call = item('a', 'shell', { command: 'ls' })
+    expect(await inputs('responses', [completed([call])])).toEqual([['shell', { command: 'ls' }]])
+  })
+})
+
+describe('an end', () => {
+  const half = 'half of the answ'
+  test.each([
+    ['chat', 'insufficient_system_resource'],
+    ['chat', 'error'],
+    ['responses', 'failed'],
+    ['messages', 'error'],
+  ] as [Dialect, string][])(
+    'of %s that is an error (%s) fails, and can be repeated',
+    async (dialect, word) => {
+      expect((await readEvents(dialect, ending(dialect, word))).failure).toMatchObject({
+        type: 'server_error',
+      })
+    },
+  )
+
+  test.each(['chat', 'responses', 'messages'] as const)(
+    'of %s that is not known keeps the text and marks it',
+    async (dialect) => {
+      expect(await readEvents(dialect, ending(dialect, 'brand_new'))).toMatchObject({
+        text: half,
+        stop: 'end',
+        incomplete: 'brand_new',
+        failure: undefined,
+      })
+    },
+  )
+
+  test('without a reason is marked too', async () => {
+    expect(await readEvents('messages', [...text(0, half), { type: 'message_stop' }])).toMatchObject({
+      text: half,
+      incomplete: 'no stop reason',
+    })
+  })
+
+  test('that announces calls and has none is marked', async () => {
+    const events = [chunk({ content: half }), chunk({}, 'tool_calls')]
+    expect(await readEvents('chat', events)).toMatchObject({ text: half, incomplete: 'tool_calls' })
+  })
+
+  test('with the words of an error keeps them', async () => {
+    const error = { code: 'server_error', message: 'boom' }
+    const { failure } = await readEvents('responses', [completed([], { status: 'failed', error })])
+    expect(failure?.message).toContain('boom')
+  })
+
+  function ending(dialect: Dialect, word: string): object[] {
+    if (dialect === 'chat') return [chunk({ content: half }), chunk({}, word)]
+    if (dialect === 'messages') return [...text(0, half), ...ended(word)]
+    return [
+      { type: 'response.output_text.delta', output_index: 0, delta: half },
+      completed([], { status: word }),
+    ]
+  }
+})
+
+describe('framing', () => {
+  const all = [chunk({ content: 'all' }), chunk({}, 'stop')]
+  test.each<[string, Dialect, string[]]>([
+    ['a byte order mark', 'chat', [`\ufeff${sse(all[0])}`, sse(all[1])]],
+    ['no empty line after the last event', 'chat', [sse(all[0]), sse(all[1]).trimEnd()]],
+    ['no empty line between events', 'chat', [sse(all[0]).trimEnd(), '\n', sse(all[1])]],
+    ['[DONE] instead of a finish reason', 'chat', [sse(all[0]), sse('[DONE]')]],
+    ['no [DONE]', 'chat', all.map(sse)],
+    [
+      'content in parts',
+      'chat',
+      [
+        sse(
+          chunk({
+            content: [
+              { type: 'thinking', thinking: [] },
+              { type: 'text', text: 'all' },
+            ],
+          }),
+        ),
+        sse(all[1]),
+      ],
+    ],
+    [
+      'types only in the names of events',
+      'responses',
+      [
+        `event: response.output_text.delta\n${sse({ output_index: 0, delta: 'all' })}`,
+        `event: response.completed\n${sse({ response: { output: [message('all')] } })}`,
+      ],
+    ],
+    [
+      'an older name of the end',
+      'responses',
+      [
+        sse({ type: 'response.output_text.delta', output_index: 0, delta: 'all' }),
+        sse({ type: 'response.done', response: { status: 'completed', output: [] } }),
+      ],
+    ],
+    ['no message_stop', 'messages', [...text(0, 'all'), ended('end_turn')[0]].map(sse)],
+  ])('%s does not lose the answer', async (_, dialect, chunks) => {
+    expect(await readChunks(dialect, chunks)).toMatchObject({ text: 'all', stop: 'end', failure: undefined })
+    // The same bytes, one at a time.
+    expect(await readChunks(dialect, [...chunks.join('')])).toMatchObject({ text: 'all', stop: 'end' })
+  })
+
+  test.each(['chat', 'responses', 'messages'] as const)(
+    'a stream of %s that breaks off is not an answer',
+    async (dialect) => {
+      const events = {
+        chat: [all[0]],
+        responses: [{ type: 'response.output_text.delta', output_index: 0, delta: 'half' }],
+        messages: text(0, 'half'),
+      }[dialect]
+      expect((await readEvents(dialect, events)).failure).toMatchObject({ type: 'unreachable' })
+      const part = `${events.map(sse).join('')}data: {"type":"message_stop","choices":[{"finish_reason":"st`
+      expect((await readChunks(dialect, [part])).failure).toMatchObject({ type: 'unreachable' })
+    },
+  )
+
+  test.each<[string, string, string]>([
+    [
+      'an event named error',
+      'event: error\ndata: {"message":"Upstream died","code":502}\n\n',
+      'Upstream died',
+    ],
+    ['an error in plain text', 'event: error\ndata: Upstream died\n\n', 'Upstream died'],
+    ['an error object', sse({ object: 'error', message: 'Upstream died', code: 500 }), 'Upstream died'],
+    ['an error in a list', sse([{ error: { message: 'Upstream died' } }]), 'Upstream died'],
+    [
+      'an error in a choice',
+      sse({ choices: [{ error: { message: 'Upstream died' }, delta: {} }] }),
+      'Upstream died',
+    ],
+    ['an error without known fields', sse({ error: { why: 'Upstream died' } }), 'Upstream died'],
+    [
+      'an error in the text of another',
+      sse({ error: { message: '{"error":{"message":"Upstream died"}}' } }),
+      'Upstream died',
+    ],
+    [
+      'an error of a provider behind it',
+      sse({ error: { message: 'Provider returned error', metadata: { raw: 'Upstream died' } } }),
+      'Upstream died',
+    ],
+  ])('%s keeps the words of the server', async (_, event, words) => {
+    const { failure } = await readChunks('chat', [sse(all[0]), event])
+    expect(failure?.message).toContain(words)
+    if (!event.includes('why')) expect(failure?.message).not.toContain('{"error"')
+  })
+})
