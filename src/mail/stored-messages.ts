@@ -49,7 +49,7 @@ function* eachRead<T>(ids: string[], read: (id: string) => T | undefined): Gener
   }
 }
 
-/** What a session has read. A stored message changes only under the agent's lock, which the session holds. */
+/** The headers that a session has read. A stored message changes only under the agent's lock, which the session holds. */
 const headersRead = new WeakMap<Session, Map<string, Header>>()
 
 /** Reads each message once, and not again for each turn of the session. */

@@ -244,7 +244,7 @@ export interface Needle {
   ignoresCase: boolean
 }
 
-export interface RowTrouble {
+interface RowTrouble {
   agentId: string | null
   detail: string
   path: string

@@ -1,4 +1,4 @@
-/** Which messages come before a direct send, and what happens if another command waits for the agent. */
+/** Which messages come before a direct send, and how it yields to another command that is waiting for the agent. */
 import { afterEach, expect, test } from 'vitest'
 import { clock } from '../../src/clock.js'
 import { earlierMail } from '../../src/dispatch/earlier-mail.js'
@@ -18,7 +18,7 @@ afterEach(() => {
   clock.now = now
 })
 
-/** The contents of what comes before the request, for a command that began to wait then. */
+/** The contents of the messages that come before the request, for a command that began to wait then. */
 async function earlierOf(store: FileStore, id: string, arrivedAt: number): Promise<string[]> {
   const session = await openForAppend(store, id, { command: 'test', waitMs: 0 })
   session.arrivedAt = new Date(arrivedAt).toISOString()

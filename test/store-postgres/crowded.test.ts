@@ -52,7 +52,7 @@ describe.skipIf(whyNoPostgres() !== undefined)('a server with few connections', 
   beforeAll(async () => {
     server = new Postgres({ settings: [`max_connections=${CONNECTIONS}`] })
     home = await server.newHome()
-    // A superuser would get the connections that are kept for one.
+    // PostgreSQL reserves some connections for a superuser.
     await server.query(home, 'create role agents login')
     await server.query(home, 'grant usage on schema substrat to agents')
     await server.query(home, 'grant execute on all functions in schema substrat to agents')

@@ -75,7 +75,7 @@ describe.skipIf(whyNoPostgres() !== undefined)('a list of many agents in Postgre
     select id, gen_random_uuid(), 'pending', id, '' from substrat.agent`
   const MARKED = 'insert into substrat.marked select id from substrat.agent on conflict do nothing'
 
-  test('list and tree read agents without a current snapshot by the page, and what is in their inboxes', async () => {
+  test('list and tree read agents without a current snapshot by the page, and their inboxes too', async () => {
     const home = await newHome()
     const commands = ['list', 'tree']
     const current = []

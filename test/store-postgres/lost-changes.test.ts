@@ -52,7 +52,7 @@ describe.skipIf(whyNoPostgres() !== undefined)('after an older dump was restored
       ),
     ])
     expect(refused.stderr).toContain('substrat doctor')
-    // A reader is not refused, and a new message waits in the inbox.
+    // A reader is not refused, and a new message stays pending in the inbox.
     expect(ok(home, 'log', 'notes', '--all')).not.toContain('second')
     const explained = run(home, ['doctor'])
     expect([explained.exit, explained.stdout]).toEqual([

@@ -174,7 +174,7 @@ export class Client {
     return answer.rows
   }
 
-  /** A statement with a lease is worth nothing after its end. Any other waits as the user says. */
+  /** A statement with a lease stops at the end of the lease. Any other waits for as long as the user says. */
   private endsOf(ends: Omit<CallOptions, 'isWrite'>): Omit<Statement, 'text' | 'values'> {
     const { untilMs } = ends
     // On a full disk no lease is renewed: the rest of the time is for ending the turn.

@@ -5,7 +5,7 @@
 import type { Row } from './protocol.js'
 
 const AGENTS_MAX = 256
-/** Of logs and snapshots. A page has at least one agent. */
+/** The logs and snapshots of a page. A page has at least one agent. */
 const BYTES_MAX = 8 * 1024 * 1024
 
 export class Pages {

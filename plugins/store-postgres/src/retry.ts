@@ -55,7 +55,7 @@ export class Attempts {
     return { isBroken, failure: isLast ? { code, message, isUnknown: this.isUnknown } : undefined, pauseMs }
   }
 
-  /** Until when an error of the server is waited out. Undefined if it is no such error. */
+  /** Until when an error of the server is waited out. Undefined for any other error. */
   private serverUntilMs(code: string, message: string): number | undefined {
     const { untilMs, fullUntilMs = untilMs, lockUntilMs = untilMs, diskUntilMs = fullUntilMs } = this.ends
     if (code === LOCKED) return lockUntilMs
