@@ -105,6 +105,8 @@ export const limits = {
   barrenAttemptsMax: 2,
   /** How long a delivery waits for a holder that runs no turn, such as `set`, which does not read the inbox afterwards. */
   shortLockWaitMs: 2000,
+  /** How long after the end of a lease its leash may still be ending programs. Another host continues their turn after that. */
+  leashMarginMs: 5000,
   /** Queued turns that one command runs after its own. */
   turnsDrainedMax: 100,
 } as const

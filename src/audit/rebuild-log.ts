@@ -131,7 +131,7 @@ async function rebuildUnderLock(
     }
   })
   const { base, isLogged, snapshot } = part
-  if (isLogged) await killPrograms(store, base, undefined, note)
+  if (isLogged) await killPrograms({ store, state: base, leashesLeftMs: undefined }, undefined, note)
   for (const warm of [base.warm, snapshot?.warm])
     if (warm !== undefined) await killServerProcesses(store.address, warm, SERVER_TERMINATE_MS)
   // Stopping programs takes seconds, in which the lock may be lost.

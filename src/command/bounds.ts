@@ -22,6 +22,7 @@ export function boundsFrom(
       allow: settings.names('allow'),
       servers: settings.servers(),
       unknownTool: settings.unknownTool(),
+      takesOver: settings.takesOver(),
     },
     keptServers: { max: settings.count('warm_max'), keeps: true },
   }

@@ -15,6 +15,7 @@ export const EXPECTED: Record<SettingKind, string> = {
   names: 'tool names separated by commas, all, or none',
   unknown_tool: 'stop or continue',
   workspace_scope: 'host or any',
+  switch: 'on or off',
   targets: 'an array of targets: [{"name": "…", "on": ["waiting", "failed"], "url": "https://…"}]',
   channels: 'an array of channels: [{"name": "…", "type": "…", "senders": […], "agent": {…}}]',
   servers: 'an object of servers: {"name": {"command": "…", "args": ["…"], "env": {"NAME": "…"}}}',

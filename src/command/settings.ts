@@ -126,6 +126,10 @@ export class Settings {
     return this.get('recovery.unknown_tool').value as 'stop' | 'continue'
   }
 
+  takesOver(): boolean {
+    return this.get('recovery.takeover').value === 'on'
+  }
+
   workspaceScope(): WorkspaceScope {
     return this.get('workspace_scope').value as WorkspaceScope
   }

@@ -33,6 +33,8 @@ interface ToolRules {
   servers: Record<string, McpServer>
   /** After a crash during a tool call: stop for a person, or continue and let the model check the outcome. */
   unknownTool: 'stop' | 'continue'
+  /** Whether a turn continues although its programs ran on another host, once their leash has ended them. */
+  takesOver?: boolean
 }
 
 /** Servers of agent programs that stay between turns. */

@@ -73,6 +73,7 @@ async function withSession<T>(
       policy,
       unknownTool: options.endsRun === true ? 'continue' : tools.unknownTool,
       goesOn: options.goesOn,
+      takesOver: tools.takesOver === true,
       waitMs: ctx.bounds.waitMs,
       givesUp: options.endsRun === true,
       note,

@@ -124,7 +124,8 @@ export class KeptServerHost {
         output: output.fd,
         deadline,
       }
-      const started = await startBehindBarrier(command, start, options, (group) =>
+      // The record has no lease, because the server is off the leash between turns.
+      const started = await startBehindBarrier(command, start, options, ({ lease: _, ...group }) =>
         context.persist({ type: 'server_kept', server_id, group }),
       )
       const { child, group, exited } = started

@@ -70,11 +70,21 @@ export async function startBehindBarrier(
   const start_time = processStartTime(pid) ?? 0
   const launched = tag.variable === 'SUBSTRAT_LAUNCH' && { launch_id: tag.value }
   const host = host_id === undefined ? {} : { host_id }
-  const group = { process_group: pid, start_time, kernel_boot_id, pid_namespace, ...host, ...launched }
+  const group: ProcessGroup = {
+    process_group: pid,
+    start_time,
+    kernel_boot_id,
+    pid_namespace,
+    ...host,
+    ...launched,
+  }
   let held: Leash | undefined
+  let recorded = group
   try {
     held = leash(group, tag, deadline)
-    record(group)
+    if (deadline !== undefined && (await held.isComplete)) recorded = { ...group, lease: deadline.lease }
+    options.signal.throwIfAborted()
+    record(recorded)
   } catch (error) {
     // Until the barrier opens, the shell is the only process of the group.
     child.kill('SIGKILL')
@@ -83,7 +93,7 @@ export async function startBehindBarrier(
     throw error
   }
   ;(child.stdio[3] as unknown as NodeJS.WritableStream).end('\n')
-  return { child, group, exited, leash: held }
+  return { child, group: recorded, exited, leash: held }
 }
 
 /** Descriptor 3 is the barrier. */

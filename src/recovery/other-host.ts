@@ -4,23 +4,29 @@ import { killEscaped, killOrphanedGroup, tagOfRun } from '../provider/process-gr
 import type { ProcessGroup } from '../schema/types.js'
 import type { Session } from '../session/session.js'
 import type { Run } from '../session/state.js'
+import { outliveLeashes, programRow, type TakeoverRules } from './takeover.js'
 
 /**
- * Records that the programs are gone, so that the turn continues automatically. A crash before the record changes nothing: the
- * next visit checks again.
+ * Waits for leashes first, also for those of an open run's programs. Then records that the programs of an interrupted run are gone,
+ * so that the turn continues automatically. A crash before the record changes nothing: the next visit checks again.
  */
-export async function checkPrograms(session: Session): Promise<void> {
+export async function checkPrograms(session: Session, rules: TakeoverRules): Promise<void> {
+  await outliveLeashes(session, rules)
   const { run, recovery, state } = session.state
   if (recovery.interruption?.reason !== 'other_host' || state === 'terminated') return
   const { left } = run as Run
   const seen: (By | undefined)[] = []
-  for (const group of left?.groups ?? []) seen.push(await whoSaw(session, run as Run, group))
+  for (const group of left?.groups ?? [])
+    seen.push(
+      programRow(session, group, rules) === 'ended' ? 'leash' : await whoSaw(session, run as Run, group),
+    )
   if (seen.length === 0 || seen.includes(undefined)) return
   const by = seen.includes('person') ? 'person' : 'host'
-  session.append([{ kind: 'run.programs_gone', run_id: (run as Run).run_id, by }])
+  const leash = by === 'host' && seen.includes('leash') ? { leash: true } : {}
+  session.append([{ kind: 'run.programs_gone', run_id: (run as Run).run_id, by, ...leash }])
 }
 
-type By = 'host' | 'person'
+type By = 'host' | 'person' | 'leash'
 
 /** Undefined: the program may be alive. */
 async function whoSaw({ store }: Session, run: Run, group: ProcessGroup): Promise<By | undefined> {

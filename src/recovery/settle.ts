@@ -25,15 +25,15 @@ import type { ProviderRegistry } from '../provider/registry.js'
 import type { ProcessGroup, Used } from '../schema/types.js'
 import { needsRebase } from '../session/fold/clock.js'
 import type { Session } from '../session/session.js'
-import type { Run, State } from '../session/state.js'
+import type { Run } from '../session/state.js'
 import { isAtWork } from '../session/status.js'
-import type { Store } from '../storage/store.js'
 import { usedOf } from '../turn/ask/used.js'
 import type { ToolPolicy } from '../turn/step/turn-event.js'
 import { heardOf } from './heard.js'
 import { checkPrograms } from './other-host.js'
 import { restRecords, settlement } from './settlement.js'
 import { type Row, rowOf } from './table.js'
+import { programRow, type TakeoverRules } from './takeover.js'
 
 /**
  * Bounds for reading the program's own store. Between them `--timeout` decides. Without a limit a provider that hangs would
@@ -51,6 +51,8 @@ export interface SettleOptions {
   unknownTool: 'stop' | 'continue'
   /** Whether the caller continues an open run. Otherwise the run ends as interrupted. */
   goesOn: boolean
+  /** Whether a turn continues although its programs ran on another host, once their leash has ended them. */
+  takesOver?: boolean
   /** How long the command waits for other processes (`--timeout`). */
   waitMs?: number
   /** Whether the command gives up the run. It then needs no reply, and a provider that does not answer is not an error. */
@@ -66,13 +68,13 @@ export interface SettleResult {
 
 export async function settle(session: Session, options: SettleOptions): Promise<SettleResult> {
   removeDelivered(session)
-  await checkPrograms(session)
+  await checkPrograms(session, options)
   const now = readClock()
   if (needsRebase(session.state, now)) session.append([{ kind: 'clock.set_back', clock: now }])
   const row = rowOf(session.state, now)
   const server = await stopServerOfTurn(session, options)
   const isBeside = server.isLeft && session.state.run?.status === 'open'
-  const left = await killPrograms(session.store, session.state, server.ended, options.note)
+  const left = await killPrograms(session, server.ended, options.note, options)
   const hasSurvivor = left.hasSurvivor || isBeside
   const elsewhere = isBeside ? [...left.elsewhere, ...server.elsewhere] : left.elsewhere
   const { policy, unknownTool, goesOn } = options
@@ -103,11 +105,12 @@ async function stopServerOfTurn(
  * open run that may be alive on another host.
  */
 export async function killPrograms(
-  store: Store,
-  state: State,
+  session: Pick<Session, 'store' | 'state' | 'leashesLeftMs'>,
   ended: ProcessGroup | undefined,
   note: (text: string) => void,
+  rules: Partial<TakeoverRules> = {},
 ): Promise<{ hasSurvivor: boolean; elsewhere: ProcessGroup[] }> {
+  const { store, state } = session
   const { run } = state
   const elsewhere: ProcessGroup[] = []
   if (run === null) return { hasSurvivor: false, elsewhere }
@@ -119,12 +122,13 @@ export async function killPrograms(
   ].filter((group) => group !== null && !isSameGroup(group, ended)) as ProcessGroup[]
   let hasSurvivor = false
   for (const group of groups) {
-    if (placeOfGroup(store, state, group) === 'elsewhere') {
+    const row = programRow(session, group, rules)
+    if (row === 'elsewhere' || row === 'leashed') {
       // A run that has ended or waits has no call in progress, so its tool servers do not block the agent.
       if (isAtWork(state)) elsewhere.push(group)
       continue
     }
-    const killed = await killOrphanedGroup(group, run.run_id, home)
+    const killed = row === 'ended' ? 'gone' : await killOrphanedGroup(group, run.run_id, home)
     const remark = REMARKS[killed]
     if (remark !== undefined) note(`process group ${group.process_group} of the interrupted turn ${remark}`)
     // A survivor of an ended run does not block the agent.

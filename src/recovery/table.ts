@@ -46,6 +46,36 @@ export const RECOVERY_TABLE: Record<Row, { found: string; action: Action }> = {
   J: { found: 'agent provider in flight', action: 'inspect' },
 }
 
+/**
+ * Where a program of a dead turn is, and what recovery does about it:
+ *
+ * - `kill`: kill its processes, then settle the row of the run.
+ * - `none`: it is dead.
+ * - `outlive`: wait until the margin after the end of its lease is over; then it is `ended`.
+ * - `leave`: the turn stays interrupted until the host of the program, or a person, says that it is dead.
+ */
+export const PROGRAM_TABLE = {
+  // The death of substrat alone, also together with its leash.
+  here: { found: 'under this kernel, in this pid namespace', action: 'kill' },
+  // A restart of the machine, or a declaration by a person.
+  past: {
+    found: 'on this machine before its restart, or on a host that a person declared gone',
+    action: 'none',
+  },
+  // The death or the isolation of another host, or of a container. Its lease has just ended.
+  leashed: {
+    found: 'out of sight, on a leash whose lease is over for less than the margin',
+    action: 'outlive',
+  },
+  // The same, later.
+  ended: { found: 'out of sight, on a leash whose lease is over for the margin', action: 'none' },
+  // The same, without a complete leash, or with the setting `recovery.takeover` off.
+  elsewhere: { found: 'on another host, without such a leash', action: 'leave' },
+  foreign: { found: 'in another pid namespace of this kernel, without such a leash', action: 'leave' },
+} as const satisfies Record<string, { found: string; action: 'kill' | 'none' | 'outlive' | 'leave' }>
+
+export type ProgramRow = keyof typeof PROGRAM_TABLE
+
 /** Call it with the agent's lock held: an open run then has no living holder. */
 export function rowOf(state: State, now: ClockReading): Row {
   const { run } = state

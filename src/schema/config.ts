@@ -85,6 +85,7 @@ export const kinds = {
   names: text.regex(new RegExp(`^${NAME}(,${NAME})*$`)),
   unknown_tool: z.enum(['stop', 'continue']),
   workspace_scope: z.enum(WORKSPACE_SCOPES),
+  switch: z.enum(['on', 'off']),
   servers: z.record(text.regex(/^[a-zA-Z0-9-]{1,32}$/), server),
   targets: z.array(target),
   channels: z.array(channel),

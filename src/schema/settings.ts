@@ -9,6 +9,7 @@ export type SettingKind =
   | 'names'
   | 'unknown_tool'
   | 'workspace_scope'
+  | 'switch'
   | 'servers'
   | 'targets'
   | 'channels'
@@ -105,6 +106,12 @@ export const SETTINGS = {
     default: 'stop',
     env: 'SUBSTRAT_RECOVERY_UNKNOWN_TOOL',
     help: 'after a crash during a tool call: stop for a person, or let the model check',
+  },
+  'recovery.takeover': {
+    kind: 'switch',
+    default: 'on',
+    env: 'SUBSTRAT_RECOVERY_TAKEOVER',
+    help: 'in a home in PostgreSQL: continue a turn on another host once its leash has ended its programs',
   },
   mcp_servers: {
     kind: 'servers',

@@ -91,6 +91,11 @@ export const groupFields = {
   pid_namespace: text.describe('Inode number.'),
   host_id: text.optional().describe('The machine: a hash of its machine-id. Absent: this machine.'),
   launch_id: uuid.optional().describe("`SUBSTRAT_LAUNCH` in the program's environment."),
+  lease: uuid
+    .optional()
+    .describe(
+      'The lease at whose end its leash kills the program. The whole leash ran before the program did.',
+    ),
 }
 
 export const group = z.object(groupFields).meta({

@@ -262,6 +262,15 @@ export class Session {
     return this.lease.deadline?.()
   }
 
+  /**
+   * How long until the leashes of all earlier leases have ended their programs, on every host. Undefined if a lease lasts as long as
+   * its process: then no leash ends a program at a known time.
+   */
+  get leashesLeftMs(): number | undefined {
+    const soleMs = this.lease.soleForMs?.()
+    return soleMs === undefined ? undefined : Math.max(0, limits.leashMarginMs - soleMs)
+  }
+
   /** For `doctor --rebuild`. Otherwise `close` keeps the key index current. */
   rebuildKeys(): void {
     this.lease.assertHeld()

@@ -206,6 +206,8 @@ export interface Lease extends Right {
   endTurn?(batch: Batch, end: TurnEnd): boolean
   /** Only in homes whose leases end by themselves, unless they are renewed. The programs of the agent die when the lease ends. */
   deadline?(): LeaseDeadline
+  /** With `deadline`: for how long, at least, every earlier lease of the agent has been over. */
+  soleForMs?(): number
 }
 
 /**

@@ -45,10 +45,14 @@ export type Fault = keyof typeof FAULTS
 /** Interrupted, busy, or without the server: never damage, and no error without a name. */
 const EXPECTED = [0, 4, 6, 11, 15]
 
+const LEFT_ALONE = /may still be running on (another|the) host/
+
 export class Storm {
   readonly messages: Message[] = []
   readonly unexpected: string[] = []
   readonly faults: Partial<Record<Fault, number>> = {}
+  /** How often each exit status ended a command. */
+  readonly exits: Record<string, number> = {}
   private isOver = false
 
   constructor(
@@ -82,9 +86,9 @@ export class Storm {
    * attempts is resumed first, as the error says.
    */
   async calm(): Promise<void> {
-    // Only the host of a program can tell that it is gone.
-    for (const host of this.hosts) await this.recoverOn(host)
+    // One host continues the turns of all.
     const [first] = this.hosts as [Host]
+    await this.recoverOn(first)
     for (const message of this.messages.filter(({ told }) => told.at(-1)?.code !== 0)) {
       await this.attempt(first, message)
       if (message.told.at(-1)?.stderr.includes(`substrat resume ${message.agent})`) === true) {
@@ -135,8 +139,11 @@ export class Storm {
     this.judgeExit(host, running.argv, await running.ended)
   }
 
+  /** A turn with a program is taken over: no command leaves it to the host of that program. */
   private judgeExit(host: Host, argv: string[], { code, stderr }: Ended): void {
-    if (code === null || EXPECTED.includes(code)) return
+    this.exits[String(code)] = (this.exits[String(code)] ?? 0) + 1
+    const isExpected = code === null || EXPECTED.includes(code)
+    if (isExpected && !LEFT_ALONE.test(stderr)) return
     this.unexpected.push(`substrat ${argv.join(' ')} on ${host.name} ended with ${code}: ${stderr.trim()}`)
   }
 

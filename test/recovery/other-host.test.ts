@@ -6,7 +6,7 @@ import { limitKeptServers } from '../../src/dispatch/kept-servers.js'
 import { ownIdentity, processStartTime } from '../../src/host/identity.js'
 import { stopKeptServer, stopKeptServerOrThrow } from '../../src/provider/kept-server.js'
 import { ProviderRegistry } from '../../src/provider/registry.js'
-import { type SettleResult, settle } from '../../src/recovery/settle.js'
+import { type SettleOptions, type SettleResult, settle } from '../../src/recovery/settle.js'
 import type { ProcessGroup } from '../../src/schema/types.js'
 import type { NewRecord } from '../../src/session/records.js'
 import type { Session } from '../../src/session/session.js'
@@ -32,13 +32,19 @@ beforeEach(async () => {
 
 const note = (text: string): void => void notes.push(text)
 
-function settled(): Promise<SettleResult> {
+async function closedAndReopened({ store, id }: Session): Promise<Session> {
+  await session.close(() => true)
+  return reopen(store, id)
+}
+
+function settled(options: Partial<SettleOptions> = {}): Promise<SettleResult> {
   return settle(session, {
     providers: new ProviderRegistry(() => []),
     policy: POLICY,
     unknownTool: 'stop',
     goesOn: true,
     note,
+    ...options,
   })
 }
 
@@ -79,6 +85,67 @@ describe('on another host', () => {
     const { last_seq } = session.state
     expect(await settled()).toEqual({ row: 'A', hasSurvivor: false })
     expect(session.state.last_seq).toBe(last_seq)
+  })
+
+  describe('on a leash', () => {
+    const LEASE = randomUUID()
+    const started = (...groups: ProcessGroup[]): void => {
+      session.append([...beginning(session, RUN, 'hi'), ...groups.map(server)])
+    }
+    /** As in a home whose leases end by themselves: the time until the leashes of earlier leases have ended their programs. */
+    const leave = (ms: () => number | undefined): void =>
+      void Object.defineProperty(session, 'leashesLeftMs', { get: ms, configurable: true })
+
+    test('a program counts as dead once its lease has been over for the margin', async () => {
+      const group = { ...lookalike(), lease: LEASE }
+      started(group)
+      // Until the note says that it waits.
+      leave(() => (notes.length === 0 ? 10 : 0))
+      expect(await settled({ takesOver: true })).toEqual({ row: 'B', hasSurvivor: false })
+      expect(session.leashesLeftMs).toBe(0)
+      expect(notes).toEqual([expect.stringMatching(/^waiting 1 s until the leash on the host b+ has ended/)])
+      expect(session.state.run?.status).toBe('open')
+      expect(isAlive(group.process_group)).toBe(true)
+    })
+
+    test('a program in another container counts as dead by the same rule', async () => {
+      const { kernel_boot_id } = ownIdentity()
+      started({ ...lookalike(), kernel_boot_id, host_id: THIS, lease: LEASE })
+      leave(() => 0)
+      expect(await settled({ takesOver: true })).toEqual({ row: 'B', hasSurvivor: false })
+    })
+
+    test.each<[string, Partial<ProcessGroup>, number | undefined, Partial<SettleOptions>]>([
+      ['whose record names no lease', { lease: undefined }, 0, {}],
+      ['in a home whose leases do not end by themselves', {}, undefined, {}],
+      ['with takeover switched off', {}, 0, { takesOver: false }],
+      ['whose lease has just ended, for a command that continues no turn', {}, 3_600_000, { goesOn: false }],
+    ])('a program %s stops the turn', async (_, fields, leftMs, options) => {
+      const { lease = LEASE, ...group } = { ...lookalike(), ...fields }
+      started('lease' in fields ? group : { ...group, lease })
+      leave(() => leftMs)
+      expect(await settled({ takesOver: true, ...options })).toEqual({ row: 'B', hasSurvivor: true })
+      expect(session.state.run).toMatchObject({ reason: 'other_host', left: { groups: [{ ...ELSEWHERE }] } })
+    })
+
+    test('a program without a lease stops the turn at once, although another one is on a leash', async () => {
+      started(lookalike(), { ...lookalike(), lease: LEASE })
+      leave(() => 3_600_000)
+      expect(await settled({ takesOver: true })).toEqual({ row: 'B', hasSurvivor: true })
+    })
+
+    test('a turn that a command left interrupted continues later, and its record names the leash', async () => {
+      started({ ...lookalike(), lease: LEASE })
+      leave(() => 3_600_000)
+      await settled({ takesOver: true, goesOn: false })
+      expect(session.state.run?.reason).toBe('other_host')
+      session = await closedAndReopened(session)
+      leave(() => 0)
+      await settled({ takesOver: true })
+      expect(session.state.run).toMatchObject({ status: 'interrupted', reason: 'process_exit' })
+      const records = [...session.records({ seq: 1, offset: 0 })]
+      expect(records.at(-1)).toMatchObject({ kind: 'run.programs_gone', by: 'host', leash: true })
+    })
   })
 
   test('the tool server of an ended turn does not block the agent, and stays unsignalled', async () => {

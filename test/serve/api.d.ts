@@ -839,6 +839,8 @@ export interface components {
             host_id?: string;
             /** @description `SUBSTRAT_LAUNCH` in the program's environment. */
             launch_id?: components["schemas"]["uuid"];
+            /** @description The lease at whose end its leash kills the program. The whole leash ran before the program did. */
+            lease?: components["schemas"]["uuid"];
         };
         /** @description A tool call of a model. `call_id` is unique in its response. */
         call: {
@@ -1245,6 +1247,8 @@ export interface components {
                  * @enum {string}
                  */
                 by: "host" | "person";
+                /** @description With `host`: its leash has ended them, because the lease is over. No machine has checked. */
+                leash?: boolean;
             } | {
                 seq: number;
                 ts: components["schemas"]["time"];
@@ -1366,6 +1370,8 @@ export interface components {
                 host_id?: string;
                 /** @description `SUBSTRAT_LAUNCH` in the program's environment. */
                 launch_id?: components["schemas"]["uuid"];
+                /** @description The lease at whose end its leash kills the program. The whole leash ran before the program did. */
+                lease?: components["schemas"]["uuid"];
             } | {
                 seq: number;
                 ts: components["schemas"]["time"];

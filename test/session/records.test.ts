@@ -136,7 +136,7 @@ const EXAMPLES: { [K in RecordKind]: Required<Omit<NewRecord<K>, 'kind'>> } = {
     usage: USAGE,
     models: MODELS,
   },
-  'run.programs_gone': { run_id: ID, by: 'person' },
+  'run.programs_gone': { run_id: ID, by: 'host', leash: true },
   'message.user': { message_id: ID, run_id: ID, content: 'hi', origin: 'operator' },
   'message.notice': { run_id: ID, content: 'it was interrupted', attempt: 1 },
   'message.agent': {
@@ -221,6 +221,7 @@ const EXAMPLES: { [K in RecordKind]: Required<Omit<NewRecord<K>, 'kind'>> } = {
     pid_namespace: '1',
     host_id: 'h',
     launch_id: ID,
+    lease: ID,
   },
   'program.tool_started': {
     run_id: ID,
@@ -364,6 +365,8 @@ const SPOILED: Record<string, unknown[]> = {
   on: ['idle', ['asleep'], [null], null],
   once: ['yes', null, 1],
   launch_id: [ID.toUpperCase(), null],
+  lease: [ID.toUpperCase(), null],
+  leash: ['yes', null],
   agent_id: [ID.toUpperCase(), `${ID}0`, '../../etc', ''],
   run_id: [ID.toUpperCase(), null],
   message_id: ['1', null],

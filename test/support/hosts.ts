@@ -11,7 +11,7 @@ import type { House, Result, Running, RunOptions } from './cli.js'
 const BIND = `
 mount --bind "$1/machine-id" /etc/machine-id &&
 mount --bind "$1/boot_id" /proc/sys/kernel/random/boot_id &&
-mount --bind "$1/uptime" /proc/uptime &&
+{ [ ! -e "$1/uptime" ] || mount --bind "$1/uptime" /proc/uptime; } &&
 hostname "$2" && shift 2 && exec "$@"`
 
 const NAMESPACE = ['unshare', '-m', '-u', 'sh', '-c'] as const
@@ -20,7 +20,10 @@ const TRIAL = 'mount --bind /proc/version /etc/machine-id && hostname substrat-t
 export const hasHosts = spawnSync(NAMESPACE[0], [...NAMESPACE.slice(1), TRIAL]).status === 0
 if (!hasHosts) console.log('skipped: this machine has no unshare -m for this user, or no /etc/machine-id')
 
-/** The identity of a machine: files that replace those of this one in a mount namespace. */
+/**
+ * The identity of a machine: files that replace those of this one in a mount namespace. Its uptime stands still, unless its clock
+ * runs: then it has the uptime of this machine.
+ */
 export class Machine {
   private readonly directory: string
 
@@ -29,11 +32,13 @@ export class Machine {
     root: string,
     readonly name: string,
     machineId = randomUUID().replaceAll('-', ''),
+    clock: 'still' | 'running' = 'still',
   ) {
     this.directory = join(root, `host-${name}-${randomUUID()}`)
     mkdirSync(this.directory)
     this.write('machine-id', machineId)
-    this.boot(3600)
+    if (clock === 'still') this.boot(3600)
+    else this.write('boot_id', randomUUID())
   }
 
   /** The host has restarted, and runs for that many seconds. */

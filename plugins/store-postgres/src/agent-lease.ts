@@ -13,12 +13,15 @@ import type {
 } from 'substrat/store'
 import type { RemoteLog } from './log.js'
 import { call, type HeldRight, type Shared } from './rights.js'
+import { uptimeMs } from './uptime.js'
 
 export interface TakenParts {
   log: RemoteLog
   snapshot: Unframed
   requests: StopRequest[]
   mailIds: string[]
+  /** For how long the lease before was over when this one began. 0 if unknown. */
+  overMs: number
   /** Creates its directory. */
   newDeadlineFile: () => string
 }
@@ -29,6 +32,8 @@ export class AgentLease implements Lease {
   readonly requests: StopRequest[]
   private firstMailIds: string[] | undefined
   private readonly newDeadlineFile: () => string
+  private readonly overMs: number
+  private readonly answeredMs = uptimeMs()
   /** Set once the worker writes it. */
   private file: string | undefined
 
@@ -36,12 +41,13 @@ export class AgentLease implements Lease {
     readonly agentId: string,
     private readonly shared: Shared,
     private readonly held: HeldRight,
-    { log, snapshot, requests, mailIds, newDeadlineFile }: TakenParts,
+    { log, snapshot, requests, mailIds, overMs, newDeadlineFile }: TakenParts,
   ) {
     this.log = log
     this.snapshot = snapshot
     this.requests = requests
     this.firstMailIds = mailIds
+    this.overMs = overMs
     this.newDeadlineFile = newDeadlineFile
   }
 
@@ -124,6 +130,10 @@ export class AgentLease implements Lease {
       this.file = file
     }
     return { file: this.file, lease: this.held.lease }
+  }
+
+  soleForMs(): number {
+    return this.overMs + uptimeMs() - this.answeredMs
   }
 
   private valuesOf({ id, offset, bytes, blobs }: Batch): unknown[] {

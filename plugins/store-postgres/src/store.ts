@@ -175,6 +175,8 @@ export class PostgresStore implements Store {
       snapshot: unframedSnapshot(this.shared, bytesOf(row.snapshot)),
       requests: requestsIn(row.requests),
       mailIds: row.mail as string[],
+      // Positive from the functions of an earlier plugin.
+      overMs: Math.max(0, -Number(row.left_ms)),
       newDeadlineFile: () => this.newDeadlineFile(agentId),
     })
   }
@@ -227,6 +229,7 @@ export class PostgresStore implements Store {
       snapshot: kit.unframeFile(kit.frame(snapshot)),
       requests: [],
       mailIds: [],
+      overMs: 0,
       newDeadlineFile: () => this.newDeadlineFile(agentId),
     })
   }

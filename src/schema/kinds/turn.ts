@@ -113,6 +113,11 @@ export const run = {
     {
       run_id,
       by: z.enum(['host', 'person']).describe('Their machine has checked, or `recover --host-gone`.'),
+      leash: flag
+        .optional()
+        .describe(
+          'With `host`: its leash has ended them, because the lease is over. No machine has checked.',
+        ),
     },
   ),
 }

@@ -259,8 +259,16 @@ function apply(next: State, record: SessionRecord, at: Location): State {
       openRun(next, record.run_id)
       return next
     case 'provider.started': {
-      const { process_group, start_time, kernel_boot_id, pid_namespace } = record
-      const process = { process_group, start_time, kernel_boot_id, pid_namespace, ...hostOf(record) }
+      const { process_group, start_time, kernel_boot_id, pid_namespace, lease } = record
+      const leash = lease === undefined ? {} : { lease }
+      const process = {
+        process_group,
+        start_time,
+        kernel_boot_id,
+        pid_namespace,
+        ...hostOf(record),
+        ...leash,
+      }
       next.run = { ...openRun(next, record.run_id), phase: 'launched', process, hasLaunched: true }
       return next
     }

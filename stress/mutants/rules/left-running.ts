@@ -42,7 +42,7 @@ export const LEFT_RUNNING: Mutant[] = [
     name: 'recovery does not stop the server that a dead turn had kept',
     place: 'recovery/settle.ts settle',
     edits: {
-      'await:2': '{ @logical:1.left.property: false, @await:3.argument.arguments.2.property: undefined }',
+      'await:2': '{ @logical:1.left.property: false, @await:3.argument.arguments.1.property: undefined }',
     },
     suites: ['recovery/settle-programs#had kept is stopped'],
   },
@@ -117,6 +117,30 @@ export const LEFT_RUNNING: Mutant[] = [
     place: 'provider/leash.ts WATCHER',
     edits: { 'templateLiteral:1': ['}" = "$2" ]', '}" = "$2" ] || true'] },
     suites: ['provider/leash#does not kill a group'],
+  },
+  {
+    name: 'the timer of a leash does not end the program',
+    place: 'provider/leash.ts WATCHER',
+    edits: { 'templateLiteral:1': ['  end_program "$1" "$2" "$3"\n  echo over', '  echo over'] },
+    suites: ['store-postgres/leash#when the lease of a stopped holder'],
+  },
+  {
+    name: 'the guard of a leash does not end the program after the death of its timer',
+    place: 'provider/leash.ts WATCHER',
+    edits: { 'templateLiteral:1': ['[ "$word" != over ]', 'exit 0; [ "$word" != over ]'] },
+    suites: ['store-postgres/leash#is killed alone'],
+  },
+  {
+    name: 'a turn is taken over before the margin after its lease',
+    place: 'session/session.ts Session.leashesLeftMs',
+    edits: { 'conditional:1.alternate': '0' },
+    suites: ['store-postgres/takeover#not before the margin'],
+  },
+  {
+    name: 'a program whose record names no lease is taken over',
+    place: 'recovery/takeover.ts programRow',
+    edits: { 'logical:3': '@left' },
+    suites: ['recovery/other-host#on a leash'],
   },
   {
     name: 'a kept server is not released from the leash',

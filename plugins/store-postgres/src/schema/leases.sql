@@ -96,6 +96,7 @@ $$;
 -- p_dead: a lease whose holder the caller knows to be dead. Without the lease, the answer names its holder. p_slots: the slots of which
 -- the caller takes one next. It gets one now if the last holder has released the agent, so that no recovery comes before its turn.
 -- p_wait_ms: how long it waits for a lock. p_seen: as in `distrusted`.
+-- left_ms, if the caller got the agent: what was left of the lease before. Negative if that was over; 0 if unknown.
 create or replace function substrat.take(
   p_agent uuid, p_lease uuid, p_dead uuid, p_holder jsonb, p_ttl_ms integer, p_boot text, p_opens boolean,
   p_slots text[], p_slot_lease uuid, p_wait_ms integer, p_seen bigint)
@@ -109,6 +110,7 @@ declare
   v_expires_at timestamptz;
   v_slot text;
   v_distrusted jsonb;
+  v_left_ms bigint := 0;
 begin
   perform substrat.assert_open();
   perform set_config('lock_timeout', least(greatest(p_wait_ms, 50), 2000)::text, true);
@@ -128,6 +130,9 @@ begin
       (extract(epoch from v_expires_at - clock_timestamp()) * 1000)::bigint, null::uuid[], null::text[];
     return;
   end if;
+  if v_lease is not null and v_lease <> p_lease then
+    v_left_ms := (extract(epoch from v_expires_at - clock_timestamp()) * 1000)::bigint;
+  end if;
   update substrat.agent a
     set lease = p_lease, holder = p_holder, expires_at = clock_timestamp() + substrat.ttl(p_ttl_ms)
     where a.id = p_agent;
@@ -137,10 +142,11 @@ begin
     if p_slots is not null and (v_lease is null or v_lease = p_lease) then
       select h.got into v_slot from substrat.take_hold(p_slots, p_slot_lease, '{}', p_holder, p_ttl_ms) h;
     end if;
-    return query select true, null::jsonb, v_slot, o.* from substrat.agent_at_once(p_agent) o;
+    return query select true, null::jsonb, v_slot, o.snapshot, o.log_bytes, o.tail_from, o.tail, o.lease, o.holder, v_left_ms,
+      o.mail, o.requests from substrat.agent_at_once(p_agent) o;
   else
     return query select true, null::jsonb, null::text, null::bytea, null::bigint, null::bigint, null::bytea, p_lease, p_holder,
-      p_ttl_ms::bigint, null::uuid[], null::text[];
+      v_left_ms, null::uuid[], null::text[];
   end if;
 end $$;
 
