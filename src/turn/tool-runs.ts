@@ -47,6 +47,7 @@ export class ToolRuns {
         }),
       this.turn.stop.signal,
       note,
+      (failure) => void this.turn.persist({ type: 'server_failed', ...failure }),
     )
   }
 

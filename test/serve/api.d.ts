@@ -1575,6 +1575,21 @@ export interface components {
                 seq: number;
                 ts: components["schemas"]["time"];
                 /** @constant */
+                kind: "server.failed";
+                batch: [
+                    number,
+                    number
+                ];
+                run_id: components["schemas"]["uuid"];
+                /** @description Its name in `mcp_servers`. */
+                server: string;
+                why: string;
+                /** @description The last 4 KiB of its stderr. */
+                stderr?: string;
+            } | {
+                seq: number;
+                ts: components["schemas"]["time"];
+                /** @constant */
                 kind: "server.kept";
                 batch: [
                     number,

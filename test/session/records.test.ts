@@ -188,6 +188,7 @@ const EXAMPLES: { [K in RecordKind]: Required<Omit<NewRecord<K>, 'kind'>> } = {
     deadline_at: '2026-11-27T10:00:00.000Z',
   },
   'server.started': { run_id: ID, server: 'notes', group: GROUP },
+  'server.failed': { run_id: ID, server: 'notes', why: 'exit status 3', stderr: 'no database' },
   'server.kept': { server_id: ID, group: GROUP },
   'server.stopped': { server_id: ID },
   'token.minted': {
@@ -353,6 +354,7 @@ const SPOILED: Record<string, unknown[]> = {
   path: [7, null],
   metadata: [null, ['half'], { progress: 7 }, { progress: undefined }],
   terminates: ['yes', null, 1],
+  stderr: [7, null],
   stream: ['paper', null],
   left_out: ['12', 0.5],
   input: ['make', []],

@@ -28,8 +28,74 @@ function say(message) {
   process.stdout.write(`${JSON.stringify({ jsonrpc: '2.0', ...message })}\n`)
 }
 
+/** One usable tool among tools that no model could use. */
+const SPOILED = [
+  { name: 'null', description: null, inputSchema: { type: 'object' } },
+  { name: 'no_schema' },
+  {
+    name: 'bad_output',
+    inputSchema: { type: 'object' },
+    outputSchema: { properties: { a: { $ref: '#/$defs/missing' } } },
+  },
+  { name: 'schema_text', inputSchema: 'object' },
+  { name: 'schema_array', inputSchema: { type: 'array' } },
+  {
+    name: 'either',
+    description: 'One of two.',
+    inputSchema: {
+      type: 'object',
+      anyOf: [{ properties: { a: {} }, required: ['a'] }, { required: ['b'] }],
+      properties: { b: {} },
+    },
+  },
+  { name: 'large', description: 'x'.repeat(600_000), inputSchema: { type: 'object' } },
+  { description: 'nameless' },
+  null,
+  { name: 'last', inputSchema: { type: 'object' } },
+]
+
+/** The results of the tool `show`, by its input `of`. */
+const SHOWN = {
+  'structured alone': { structuredContent: { n: 42, deep: [1] } },
+  'structured with a sentence': {
+    content: [{ type: 'text', text: 'found 1' }],
+    structuredContent: { n: 42 },
+  },
+  'structured twice': { content: [{ type: 'text', text: '{ "n": 42 }' }], structuredContent: { n: 42 } },
+  'structured that is not as promised': {
+    content: [{ type: 'text', text: 'real' }],
+    structuredContent: { n: 'x' },
+  },
+  'a wrapped text': { content: [{ type: 'text', text: 'five' }], structuredContent: { result: 'five' } },
+  'a link': { content: [{ type: 'resource_link', uri: 'file:///a/b.txt', name: 'b', description: 'notes' }] },
+  'other media': {
+    content: [
+      { type: 'image', data: 'AAAA', mimeType: 'image/png' },
+      { type: 'audio', data: 'AAAA', mimeType: 'audio/wav' },
+      { type: 'resource', resource: { uri: 'x://y', blob: 'AAAA' } },
+    ],
+  },
+  'a text': { content: 'plain' },
+  'an unknown part': { content: [{ type: 'chart', points: [1, 2] }, null] },
+  'the first revision': { toolResult: { n: 1 } },
+  nothing: {},
+  'an error without words': { content: [], isError: true },
+  'too much': { content: [{ type: 'text', text: 'h'.repeat(11 * 1024 * 1024) }] },
+}
+
 /** In pages of two. */
 function list(cursor = '0') {
+  if (how === 'spoiled list') return { tools: SPOILED, nextCursor: null }
+  if (how === 'results')
+    return {
+      tools: [
+        {
+          name: 'show',
+          inputSchema: { type: 'object' },
+          outputSchema: { type: 'object', properties: { n: { type: 'number' } } },
+        },
+      ],
+    }
   if (how === 'endless pages') return { tools: TOOLS.slice(0, 1), nextCursor: `${Number(cursor) + 1}` }
   const end = Number(cursor) + 2
   return { tools: TOOLS.slice(Number(cursor), end), ...(end < TOOLS.length && { nextCursor: String(end) }) }
@@ -54,7 +120,11 @@ function call(id, { name, arguments: input }) {
       content: [{ type: 'text', text: 'order 12 is placed' }],
       _meta: { 'substrat/await_external': input.within === undefined || { deadline_seconds: input.within } },
     })
-  if (name === 'die') process.exit(3)
+  if (name === 'show') answer(SHOWN[input.of])
+  if (name === 'die') {
+    process.stderr.write('the database is gone\n')
+    process.exit(3)
+  }
 }
 
 function endlessLine() {
@@ -65,8 +135,10 @@ function endlessLine() {
 
 if (how === 'never answers') setInterval(() => undefined, 1000)
 else if (how === 'endless line') endlessLine()
-else if (how === 'dies at once') process.exit(1)
-else
+else if (how === 'dies at once') {
+  process.stderr.write('cannot find the database\n')
+  process.exit(1)
+} else
   createInterface({ input: process.stdin }).on('line', (line) => {
     const { id, method, params } = JSON.parse(line)
     if (how === 'garbage') process.stdout.write('this is no JSON\n{"jsonrpc":"2.0"}\n\n[]\n')

@@ -106,6 +106,7 @@ function roleOf(record: SessionRecord): Role {
     case 'run.failed':
     case 'run.cancelled':
     case 'run.interrupted':
+    case 'server.failed':
       return 'trouble'
     default:
       return 'other'

@@ -142,6 +142,8 @@ export function entryText(
       return `agent: ${text(record)}${record.incomplete === undefined ? '' : `\n(this may be incomplete: ${record.incomplete})`}`
     case 'provider.started':
       return `program started, process group ${record.process_group}`
+    case 'server.failed':
+      return `tool server ${record.server} did not start: ${record.why}`
     default:
       return undefined
   }

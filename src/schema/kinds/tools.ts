@@ -82,6 +82,12 @@ export const tools = {
     server: text.describe('Its name in `mcp_servers`.'),
     group,
   }),
+  'server.failed': kind('A tool server (MCP) did not start. The turn continues without its tools.', {
+    run_id,
+    server: text.describe('Its name in `mcp_servers`.'),
+    why: text,
+    stderr: text.optional().describe('The last 4 KiB of its stderr.'),
+  }),
   'server.kept': kind('A server that outlives the turn starts. Written before it runs.', {
     server_id: uuid.describe('`SUBSTRAT_SERVER` in its environment.'),
     group,

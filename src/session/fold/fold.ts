@@ -235,6 +235,9 @@ function apply(next: State, record: SessionRecord, at: Location): State {
       next.run = { ...run, servers: [...run.servers, record.group] }
       return next
     }
+    case 'server.failed':
+      openRun(next, record.run_id)
+      return next
     case 'server.kept': {
       const { server_id, group } = record
       return { ...next, warm: { server_id, group } }

@@ -61,6 +61,11 @@ export function step(state: State, event: TurnEvent, policy: ToolPolicy): Step {
       return { records: [{ kind: 'provider.started', run_id, ...event.group }] }
     case 'server_launched':
       return { records: [{ kind: 'server.started', run_id, server: event.server, group: event.group }] }
+    case 'server_failed': {
+      const { server, reason: why, stderr } = event
+      const said = stderr === '' ? {} : { stderr }
+      return { records: [{ kind: 'server.failed', run_id, server, why, ...said }] }
+    }
     case 'server_kept': {
       const { server_id, group } = event
       return {

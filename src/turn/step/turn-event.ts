@@ -107,6 +107,7 @@ export type TurnEvent =
     }
   | { type: 'launched'; group: ProcessGroup }
   | { type: 'server_launched'; server: string; group: ProcessGroup }
+  | { type: 'server_failed'; server: string; reason: string; stderr: string }
   /** The agent program has a new server that may outlive the turn; `server_stopped`: that server ended. */
   | { type: 'server_kept'; server_id: string; group: ProcessGroup }
   | { type: 'server_stopped'; server_id: string }

@@ -92,7 +92,7 @@ function idOf(value: unknown): string {
 const ID_FIRST = /^\s*\{\s*(?:"jsonrpc"\s*:\s*"2\.0"\s*,\s*)?"id"\s*:\s*(-?\d{1,15}|"[\w-]{1,200}")\s*,/
 const ID_LAST = /"id"\s*:\s*(-?\d{1,15}|"[\w-]{1,200}")\s*\}\s*$/
 
-/** The id of a line too long to parse: clients write it first or last. */
-function idAtAnEnd({ bytes, tail }: Line): string {
+/** The id of a line too long to parse, as JSON: most programs write it first or last. `null` if it cannot be read. */
+export function idAtAnEnd({ bytes, tail }: Line): string {
   return ID_FIRST.exec(bytes.toString('utf8'))?.[1] ?? ID_LAST.exec(tail.toString('utf8'))?.[1] ?? 'null'
 }

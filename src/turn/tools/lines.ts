@@ -13,10 +13,14 @@ export interface Line {
 const END_BYTES = 1024
 const LF = 0x0a
 
-/** Splits on LF only: JSON may contain any other line separator. */
+/**
+ * Splits on LF only: JSON may contain any other line separator. `onLong` gets each piece's line that is too long already, before
+ * its end.
+ */
 export async function* linesOf(
   stream: Readable,
   bytesMax: number = Number.POSITIVE_INFINITY,
+  onLong?: (line: Line) => void,
 ): AsyncGenerator<Line> {
   let gathered = new Gathered(bytesMax)
   for await (const piece of stream as AsyncIterable<Buffer>) {
@@ -28,6 +32,7 @@ export async function* linesOf(
       from = at + 1
     }
     if (from < piece.length) gathered.add(piece.subarray(from))
+    if (gathered.isTooLong) onLong?.(gathered.line())
   }
   if (gathered.isEmpty) return
   gathered.add(Buffer.of(LF))
@@ -44,6 +49,10 @@ class Gathered {
 
   get isEmpty(): boolean {
     return this.bytes === 0
+  }
+
+  get isTooLong(): boolean {
+    return this.left > 0
   }
 
   add(piece: Buffer): void {

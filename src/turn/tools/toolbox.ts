@@ -14,7 +14,7 @@ import type { ToolPolicy } from '../step/turn-event.js'
 import { askOperator } from './ask-operator.js'
 import { awaitExternal } from './await-external.js'
 import { editFile, readFile, writeFile } from './files.js'
-import type { ToolServer } from './mcp.js'
+import type { ServerStartError, ToolServer } from './mcp.js'
 import { readSkill } from './read-skill.js'
 import { shell } from './shell.js'
 import { type CallContext, ProcessEnd, type Tool, type ToolAnswer } from './tool.js'
@@ -62,6 +62,12 @@ export interface ToolboxOptions {
   note?(text: string): void
 }
 
+export interface ServerFailure {
+  server: string
+  reason: string
+  stderr: string
+}
+
 const TOOL_NAME = /^[a-zA-Z0-9_-]{1,64}$/
 
 /** The tools that every agent has, with any provider (docs/tools.md). */
@@ -101,6 +107,8 @@ export const TOOL_NAMES: readonly string[] = BUILT_IN.map(({ name }) => name)
 export class Toolbox {
   private readonly tools = new Map(BUILT_IN.map((tool) => [tool.name, tool]))
   private running: ToolServer[] | undefined
+  /** Why a server did not start, by its name. */
+  private readonly failed = new Map<string, string>()
 
   constructor(private readonly options: ToolboxOptions) {}
 
@@ -139,11 +147,15 @@ export class Toolbox {
     return this.running !== undefined && this.running.length > 0
   }
 
-  /** Starts the tool servers, once. `launch` records each before it runs. If a server fails to start, its tools are missing. */
+  /**
+   * Starts the tool servers, once. `launch` records each before it runs. If a server fails to start, its tools are missing, and
+   * `onFailed` records why.
+   */
   async start(
     launch: (server: string, command: LaunchCommand) => Promise<LaunchedProgram>,
     signal: AbortSignal,
     note: (text: string) => void,
+    onFailed?: (failure: ServerFailure) => void,
   ): Promise<void> {
     if (this.running !== undefined) return
     this.running = []
@@ -155,9 +167,13 @@ export class Toolbox {
         const { workspace } = this.options
         const started = await startServer(name, server, workspace, signal, (command) => launch(name, command))
         this.running.push(started)
+        for (const why of started.leftOut) note(why)
         for (const tool of started.tools) this.take(tool, note)
       } catch (error) {
-        note((error as Error).message)
+        const { message, reason = message, stderr = '' } = error as Error & Partial<ServerStartError>
+        this.failed.set(name, reason)
+        note(message)
+        if (!signal.aborted) onFailed?.({ server: name, reason, stderr })
       }
     }
   }
@@ -192,7 +208,7 @@ export class Toolbox {
     launch: (command: LaunchCommand) => Promise<LaunchedProgram>,
   ): Promise<ToolResult> {
     const tool = this.tools.get(call.name)
-    if (tool === undefined) return failedResult(`There is no tool ${call.name} now.`)
+    if (tool === undefined) return failedResult(this.missing(call.name))
     const timeout = tool.waits === true ? new AbortController().signal : timeoutSignal(this.options.timeoutMs)
     const stop = AbortSignal.any([signal, timeout])
     const { workspace, home, tree } = this.options
@@ -216,6 +232,13 @@ export class Toolbox {
 
   private timedOut(): string {
     return `Timed out: a tool may take ${Math.round(this.options.timeoutMs / 1000)} s.`
+  }
+
+  private missing(name: string): string {
+    const server = name.slice(0, Math.max(0, name.indexOf('__')))
+    const reason = this.failed.get(server)
+    const why = reason === undefined ? '' : `: its tool server ${server} did not start (${reason})`
+    return `There is no tool ${name} now${why}.`
   }
 
   private serverOf(name: string): McpServer | undefined {

@@ -72,13 +72,71 @@ describe('a tool server', () => {
 
   test('that answers with other content has its type named, and the text of a resource returned', async () => {
     const { run } = await withServer('well')
-    expect((await run('notes__picture', {})).content).toBe('look:\n[image image/png]\na note')
+    expect((await run('notes__picture', {})).content).toBe(
+      'look:\n[image image/png is left out: substrat passes only text to the model]\na note',
+    )
   })
 
-  test('that dies in mid-call fails that call and later ones, and nothing else', async () => {
+  test.each([
+    ['structured alone', '{"n":42,"deep":[1]}'],
+    ['structured with a sentence', 'found 1\n{"n":42}'],
+    ['structured twice', '{ "n": 42 }'],
+    ['structured that is not as promised', 'real\n{"n":"x"}'],
+    ['a wrapped text', 'five'],
+    ['a link', '[resource link: file:///a/b.txt, b, notes]'],
+    [
+      'other media',
+      '[image image/png is left out: substrat passes only text to the model]\n[audio audio/wav is left out: substrat passes only text to the model]\n[resource x://y is left out: it is not text]',
+    ],
+    ['a text', 'plain'],
+    ['an unknown part', '{"type":"chart","points":[1,2]}\nnull'],
+    ['the first revision', '{"n":1}'],
+    ['nothing', ''],
+  ])('that answers %s has it passed to the model', async (of, content) => {
+    const { run } = await withServer('results')
+    expect(await run('notes__show', { of })).toMatchObject({ content, is_error: false })
+  })
+
+  test('that fails without words, or answers over the limit, has that told to the model, and goes on', async () => {
+    const { run } = await withServer('results')
+    expect(await run('notes__show', { of: 'an error without words' })).toMatchObject({
+      content: 'The tool failed without saying why.',
+      is_error: true,
+    })
+    expect(await run('notes__show', { of: 'too much' })).toMatchObject({
+      content: 'the answer is over the limit of 10 MiB and was not read; ask for less',
+      is_error: true,
+    })
+    expect(await run('notes__show', { of: 'a text' })).toMatchObject({ content: 'plain' })
+  })
+
+  test('with spoiled tools in its list loses only those that no model could use', async () => {
+    const made = await withServer('spoiled list')
+    const names = ['null', 'no_schema', 'bad_output', 'either', 'last']
+    expect(namesOf(made)).toEqual(names.map((name) => `notes__${name}`))
+    expect(made.toolbox.definitions.find(({ name }) => name === 'notes__either')).toEqual({
+      name: 'notes__either',
+      description:
+        'One of two.\nThe input must also match this schema: {"anyOf":[{"properties":{"a":{}},"required":["a"]},{"required":["b"]}]}',
+      input_schema: { type: 'object', properties: { a: {}, b: {} } },
+    })
+    expect(made.notes).toEqual([
+      'the tool schema_text is left out: its input schema is not an object (tool server notes)',
+      'the tool schema_array is left out: its input is not an object (tool server notes)',
+      'the tool large is left out: the list of tools would be larger than 524288 bytes (tool server notes)',
+      'the tool number 8 is left out: it has no name (tool server notes)',
+      'the tool number 9 is left out: it has no name (tool server notes)',
+    ])
+  })
+
+  test('that dies in mid-call fails that call and later ones with its last words, and nothing else', async () => {
     const { run } = await withServer('well')
-    for (const name of ['notes__die', 'notes__add'])
-      expect(await run(name, { a: 1, b: 2 })).toMatchObject({ is_error: true })
+    expect((await run('notes__die', {})).content).toBe(
+      'the tool server notes ended before it answered; how far it got is unknown: exit status 3; its stderr: the database is gone',
+    )
+    expect((await run('notes__add', { a: 1, b: 2 })).content).toBe(
+      'the tool server notes has ended: exit status 3; its stderr: the database is gone',
+    )
     expect(await run('shell', { command: 'echo fine' })).toMatchObject({ content: 'fine\n' })
   })
 
@@ -105,11 +163,18 @@ describe('a tool server', () => {
     },
   )
 
-  test('that is missing adds a note and no tools', async () => {
-    started = bench({ servers: { notes: { command: '/nonexistent/server', args: [], env: {} } } })
+  test.each([
+    ['/nonexistent/server', '/nonexistent/server does not exist'],
+    ['nonexistent-server', 'nonexistent-server was not found in PATH'],
+    ['/etc/passwd', '/etc/passwd cannot be executed'],
+  ])('whose command is %s has no tools, and the cause is named', async (command, reason) => {
+    started = bench({ servers: { notes: { command, args: [], env: {} } } })
     await started.startServers()
     expect(namesOf(started)).toEqual([])
-    expect(started.notes).toEqual([expect.stringMatching(/^the tool server notes does not start/)])
+    expect(started.notes).toEqual([`the tool server notes does not start: ${reason}`])
+    expect((await started.run('notes__add', {})).content).toBe(
+      `There is no tool notes__add now: its tool server notes did not start (${reason}).`,
+    )
   })
 
   test('that never answers at its start does not delay the stop of the turn', async () => {
@@ -136,7 +201,9 @@ test('a server that does not start does not affect the others', async () => {
   started = bench({ servers: { broken: serverThat('dies at once'), notes: serverThat('well') } })
   await started.startServers()
   expect(namesOf(started)).toContain('notes__add')
-  expect(started.notes[0]).toContain('the tool server broken does not start')
+  expect(started.notes[0]).toBe(
+    'the tool server broken does not start: exit status 1; its stderr: cannot find the database',
+  )
 })
 
 test('servers start once, for any number of requests to the model', async () => {
