@@ -30,11 +30,13 @@ export function timestampAfter(floor: string | undefined): string {
 }
 
 /**
- * A time that the user wrote, in the form in which it is stored. Undefined if it is not a date in ISO 8601, or not in the
+ * A time that the user wrote, in the form in which it is stored. Without a zone it is local, also a date alone. Undefined if it is not a date in ISO 8601, or not in the
  * years 0 to 9999: stored times have a four-digit year, so that they compare as strings.
  */
 export function parseTime(text: string): string | undefined {
-  const at = /^\d{4}-\d\d-\d\d/.test(text) ? Date.parse(text) : Number.NaN
+  // JavaScript takes a date without a time as UTC, and one with a time as local.
+  const local = /^\d{4}-\d\d-\d\d$/.test(text) ? `${text}T00:00` : text
+  const at = /^\d{4}-\d\d-\d\d/.test(local) ? Date.parse(local) : Number.NaN
   const iso = Number.isNaN(at) ? '' : new Date(at).toISOString()
   return /^\d{4}-/.test(iso) ? iso : undefined
 }

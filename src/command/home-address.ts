@@ -3,7 +3,7 @@
  * the environment, and messages name the home.
  */
 import { createRequire } from 'node:module'
-import { homedir } from 'node:os'
+import { homedir, userInfo } from 'node:os'
 import { join, resolve } from 'node:path'
 import { SubstratError } from '../errors.js'
 import { isPlainObject } from '../format.js'
@@ -14,9 +14,32 @@ import { openUrlsWith, prepareHome, type StorePlugin, schemeOf } from '../storag
 
 /** `plugins` is called only for a URL. */
 export function homeAddress(plugins: () => Iterable<PluginFacts>): string {
-  const given = process.env.SUBSTRAT_HOME || join(homedir(), '.substrat')
+  const given = process.env.SUBSTRAT_HOME || defaultHome()
   const scheme = schemeOf(given)
   return scheme === undefined ? resolve(given) : urlOf(given, plugins)
+}
+
+function defaultHome(): string {
+  const directory = homedir()
+  if (directory === '/' && isUnknownUser())
+    throw new SubstratError(
+      'HOME_UNUSABLE',
+      `the user with the id ${process.getuid?.()} has no home directory`,
+      {
+        hint: 'set SUBSTRAT_HOME to a directory of that user, or HOME',
+      },
+    )
+  return join(directory, '.substrat')
+}
+
+/** Whether the user is not root, and has no entry in the password database. */
+function isUnknownUser(): boolean {
+  try {
+    userInfo()
+    return false
+  } catch {
+    return process.getuid?.() !== 0
+  }
 }
 
 const passwords = new Map<string, string>()

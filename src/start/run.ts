@@ -1,6 +1,7 @@
 // Runs before the bundle is compiled, so it is built into its own file, dist/start.cjs. bin/run.js calls it.
 import { existsSync } from 'node:fs'
 import { createRequire } from 'node:module'
+import { homedir } from 'node:os'
 import { join } from 'node:path'
 import { loadBundle } from './code-cache.js'
 import { keepHangup } from './hangup.js'
@@ -9,9 +10,23 @@ import { requireSaved } from './saved-module.js'
 import { bootThread } from './thread.js'
 import { whyUntrusted } from './trust.js'
 
+/**
+ * In a container, a user may have neither HOME nor an entry in the password database: Node then throws wherever it is asked for the
+ * home directory. As with `docker run --user`, it is `/` then.
+ */
+function nameHomeDirectory(): void {
+  if (process.env.HOME) return
+  try {
+    homedir()
+  } catch {
+    process.env.HOME = '/'
+  }
+}
+
 /** `root` is the directory of the package. */
 export function run(root: string): void {
   refuseInspector()
+  nameHomeDirectory()
   keepHangup()
   // An agent program waits for `substrat mcp` at the start of each turn. The bridge needs no oclif.
   if (process.argv.length === 3 && process.argv[2] === 'mcp') {

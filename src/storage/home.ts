@@ -9,7 +9,7 @@ import { basename, dirname } from 'node:path'
 import { clock } from '../clock.js'
 import { SubstratError, shellWord } from '../errors.js'
 import { FORMAT, isKnownFormat } from '../format.js'
-import { type FileFacts, statIfThere } from '../host/disk/facts.js'
+import { type FileFacts, readLinkIfThere, statIfThere } from '../host/disk/facts.js'
 import * as io from '../host/disk/io.js'
 import { confine } from '../host/disk/operation.js'
 import { createWhole, replace } from '../host/disk/replace.js'
@@ -35,6 +35,7 @@ export function readHome(paths: HomePaths): HomeFacts | undefined {
   if (root === undefined) {
     // Newer versions of Node report a path below a file as missing. Listing it still fails (ENOTDIR).
     io.listDirectory('home.stat', paths.root)
+    refuseBrokenLink(paths)
     return undefined
   }
   if (root.kind !== 'directory') throw unusableError(paths, 'is not a directory')
@@ -42,6 +43,21 @@ export function readHome(paths: HomePaths): HomeFacts | undefined {
   const facts = readFacts(paths)
   if (facts?.migration !== undefined) throw migratingError(paths.root, facts.migration)
   return facts
+}
+
+/** A home behind a broken symlink, such as one to a disk that is not mounted, is not an empty home. */
+function refuseBrokenLink(paths: HomePaths): void {
+  for (let path = paths.root; dirname(path) !== path; path = dirname(path)) {
+    if (statIfThere('home.stat', path) !== undefined) return
+    const target = readLinkIfThere(path)
+    if (target === undefined) continue
+    const what =
+      path === paths.root ? 'is a broken symlink' : `cannot be reached: ${path} is a broken symlink`
+    throw new SubstratError('HOME_UNUSABLE', `the home ${paths.root} ${what} to ${target}`, {
+      hint: `mount or restore ${target}, or set SUBSTRAT_HOME to another directory`,
+      facts: { path },
+    })
+  }
 }
 
 /** The same of a home that takes part in a migration, which no other command opens. */

@@ -60,3 +60,35 @@ describe.skipIf(why !== undefined)(
     })
   },
 )
+
+describe.skipIf(why !== undefined)(
+  `a user without HOME and without an entry in the password database (${why ?? 'as another user'})`,
+  () => {
+    const uid = 54_321
+
+    test('can use a home that SUBSTRAT_HOME names', async () => {
+      const house = new House()
+      chownSync(house.root, uid, uid)
+      const environment = { uid, cwd: '/', env: { HOME: undefined, XDG_CACHE_HOME: undefined } }
+      for (const args of [
+        ['spawn', '--name', 'a', '--provider', 'scripted', '--workspace', '/'],
+        ['send', 'a', 'hi'],
+        ['list'],
+      ]) {
+        const { exit, stderr } = await house.start(args, environment).result
+        expect({ exit, stderr }).toEqual({ exit: 0, stderr: '' })
+      }
+    })
+
+    test('is told to set SUBSTRAT_HOME, without a stack trace', async () => {
+      const house = new House()
+      const environment = { uid, cwd: '/', env: { HOME: undefined, SUBSTRAT_HOME: undefined } }
+      const { exit, stderr } = await house.start(['list'], environment).result
+      expect({ exit, stderr }).toEqual({
+        exit: 11,
+        stderr:
+          'substrat: the user with the id 54321 has no home directory (set SUBSTRAT_HOME to a directory of that user, or HOME)\n',
+      })
+    })
+  },
+)

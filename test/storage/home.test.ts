@@ -308,6 +308,25 @@ describe('a directory that cannot be a home', () => {
     expect(readFileSync(paths.root, 'utf8')).toBe('precious')
   })
 
+  test('is behind a broken symlink, its own or that of a directory above it', () => {
+    const directory = tempDirectory()
+    const link = join(directory, 'link')
+    symlinkSync('/nonexistent/disk', link)
+    for (const [root, what] of [
+      [link, 'is a broken symlink'],
+      [join(link, 'below', 'home'), `cannot be reached: ${link} is a broken symlink`],
+    ] as const)
+      for (const act of [() => readHome(new HomePaths(root)), () => makeHome(new HomePaths(root), kind)])
+        expect(act).toThrow(
+          expect.objectContaining({
+            code: 'HOME_UNUSABLE',
+            message: `the home ${root} ${what} to /nonexistent/disk`,
+            hint: 'mount or restore /nonexistent/disk, or set SUBSTRAT_HOME to another directory',
+          }),
+        )
+    expect(readHome(new HomePaths(join(directory, 'missing', 'home')))).toBeUndefined()
+  })
+
   test.skipIf(!isRoot)(
     'belongs to another user: commands may read it but create nothing (needs root)',
     () => {
