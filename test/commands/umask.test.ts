@@ -65,11 +65,14 @@ describe.skipIf(why !== undefined)(
   `a user without HOME and without an entry in the password database (${why ?? 'as another user'})`,
   () => {
     const uid = 54_321
+    /** `spawn` leaves out a variable that is undefined. */
+    const without = (...names: string[]) =>
+      Object.fromEntries(names.map((name) => [name, undefined])) as unknown as Record<string, string>
 
     test('can use a home that SUBSTRAT_HOME names', async () => {
       const house = new House()
       chownSync(house.root, uid, uid)
-      const environment = { uid, cwd: '/', env: { HOME: undefined, XDG_CACHE_HOME: undefined } }
+      const environment = { uid, cwd: '/', env: without('HOME', 'XDG_CACHE_HOME') }
       for (const args of [
         ['spawn', '--name', 'a', '--provider', 'scripted', '--workspace', '/'],
         ['send', 'a', 'hi'],
@@ -80,9 +83,9 @@ describe.skipIf(why !== undefined)(
       }
     })
 
-    test('is told to set SUBSTRAT_HOME, without a stack trace', async () => {
+    test('gets the advice to set SUBSTRAT_HOME, without a stack trace', async () => {
       const house = new House()
-      const environment = { uid, cwd: '/', env: { HOME: undefined, SUBSTRAT_HOME: undefined } }
+      const environment = { uid, cwd: '/', env: without('HOME', 'SUBSTRAT_HOME') }
       const { exit, stderr } = await house.start(['list'], environment).result
       expect({ exit, stderr }).toEqual({
         exit: 11,

@@ -35,7 +35,7 @@ export class McpTransport implements Transport {
   /** The line that is being read is too long, and its request has failed. */
   private isRefused = false
 
-  /** Call it as soon as the program is launched: Node discards what a dead program wrote to a stream that nobody reads. */
+  /** Call it as soon as the program is launched: Node discards what a dead program wrote to a stream without a reader. */
   constructor(private readonly program: LaunchedProgram) {
     program.stderr.on('data', (piece: Buffer) => {
       this.stderr = Buffer.concat([this.stderr, piece]).subarray(-STDERR_BYTES_KEPT)
