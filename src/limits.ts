@@ -28,6 +28,10 @@ export const limits = {
   deliveredIdsKeptMin: 1000,
   /** Resume tokens in the state, so that a late one gets a precise error. */
   tokensKept: 100,
+  /** Responses in a row whose calls all have arguments that cannot be read. The turn then fails. */
+  spoiledResponsesMax: 3,
+  /** Shorter conversations that a refused request tries. */
+  shorterTrialsMax: 2,
   /** Model requests in one run, without --max-steps. */
   stepsMax: 200,
   /** Tool calls in one response, and characters in a name or id: together they must fit in a line. */

@@ -1,13 +1,23 @@
-/** Makes a conversation shorter for a turn whose model finds it too long. */
+/**
+ * Makes a conversation shorter for a turn whose request is refused.
+ *
+ * Invariant: the shorter conversation is tried first. Its record is in the batch of the model's response, so a request that fails
+ * again leaves the whole conversation. After a kill the log is in row C of the recovery table until then: the turn asks with the
+ * whole conversation again.
+ */
+import { limits } from '../limits.js'
 import type { ModelProvider } from '../provider/contract.js'
 import { type FailureReport, saysNothing } from '../provider/failure.js'
+import type { RunError } from '../schema/types.js'
 import { causeOf } from '../session/causes.js'
+import type { ErrorDetail } from '../session/records.js'
 import type { Session } from '../session/session.js'
 import type { UncaughtErrors } from './ask/uncaught-errors.js'
 import type { TurnPorts } from './ports.js'
-import { compact } from './prompt/compact.js'
+import { wasAnsweredBefore } from './prompt/answered-before.js'
+import { type Compacted, compact, shortest } from './prompt/compact.js'
 import { usedByRequest } from './step/records.js'
-import type { TurnEvent } from './step/turn-event.js'
+import type { Shorter, TurnEvent } from './step/turn-event.js'
 import type { TurnStop } from './stop.js'
 
 /** The turn whose conversation is too long. */
@@ -18,9 +28,17 @@ interface Owner {
   releaseSlot(): Promise<void>
 }
 
+type Failed = { error: RunError } & ErrorDetail
+
 export class Compaction {
+  /** The conversation that the next request tries. */
+  tried: Shorter | undefined
+  /** How many shorter conversations this request has tried. */
+  trials = 0
   /** The overflow before the first request for a summary is not one of them. */
   private consecutiveFailures = 0
+  /** Why the whole conversation was refused. */
+  private refusal: RunError | undefined
 
   constructor(
     private readonly session: Session,
@@ -31,26 +49,72 @@ export class Compaction {
   async run(provider: ModelProvider): Promise<TurnEvent> {
     const { stop, uncaught } = this.turn
     await this.turn.takeSlot()
-    this.ports.note('the conversation is too long for the model: compacting it')
-    const compacted = await compact(this.session, provider, this.ports.settings, {
-      signal: stop.signal,
-      uncaught,
-    })
+    this.ports.note(`${this.refusedBecause()}: compacting it`)
+    const ends = { signal: stop.signal, uncaught }
+    const compacted: Compacted =
+      this.trials === 0 ? await compact(this.session, provider, this.ports.settings, ends) : { type: 'none' }
     const used = usedByRequest(compacted)
     if (stop.signal.aborted)
       return { type: 'stopped', reason: stop.reason(), state: null, result: null, ...used }
-    if (compacted.type === 'compacted') {
+    const shorter = compacted.type === 'none' ? shortest(this.session, this.tried) : compacted
+    if (shorter.type === 'compacted') {
       this.consecutiveFailures = 0
-      return compacted
+      const { type: _, ...tried } = shorter
+      this.tried = tried
+      this.trials += 1
+      return { type: 'shortened', shorter: tried }
     }
     await this.turn.releaseSlot()
-    const saidNothing = compacted.type === 'none' || saysNothing(compacted.error)
-    // The stop signal may also have killed a process that connects to the model. After a signal, no request is retried.
-    if (saidNothing && (await stop.isShuttingDown(false)))
-      return { type: 'stopped', reason: 'shutdown', state: null, result: null, ...used }
-    if (compacted.type === 'failed') return this.failedSummary(compacted)
-    const message = 'the conversation is too long for the model, and could not be made shorter'
-    return { type: 'failed', error: { type: 'overflow', message }, ...used }
+    if (shorter.type === 'failed') {
+      // The stop signal may also have killed a process that connects to the model. After a signal, no request is retried.
+      if (saysNothing(shorter.error) && (await stop.isShuttingDown(false)))
+        return { type: 'stopped', reason: 'shutdown', state: null, result: null, ...used }
+      return this.failedSummary(shorter)
+    }
+    const { type = 'overflow', message } = this.refusal ?? {
+      message: 'the conversation is too long for the model',
+    }
+    return {
+      type: 'failed',
+      error: { type, message: `${message}, and it could not be made shorter` },
+      ...used,
+    }
+  }
+
+  /** The shorter conversation was answered: its record comes before that of the response. */
+  adopt(): { compacted?: Shorter } {
+    const { tried } = this
+    this.tried = undefined
+    this.trials = 0
+    return tried === undefined ? {} : { compacted: tried }
+  }
+
+  /** Adds the facts by which `step` decides. */
+  afterFailure(failed: Failed): Failed & { trials: number; wasAnswered: boolean } {
+    const { trials, session } = this
+    const { error } = failed
+    if (trials === 0) this.refusal = error
+    const wasAnswered = trials === 0 && error.type === 'invalid' && wasAnsweredBefore(session)
+    return { ...this.withTheTrials(failed), trials, wasAnswered }
+  }
+
+  private withTheTrials(failed: Failed): Failed {
+    const { error } = failed
+    if (this.trials < limits.shorterTrialsMax || !['overflow', 'invalid'].includes(error.type)) return failed
+    return {
+      ...failed,
+      error: {
+        ...error,
+        message: `${error.message} (${this.trials} shorter conversations were refused too)`,
+      },
+    }
+  }
+
+  private refusedBecause(): string {
+    if (this.trials > 0) return 'the service also refuses the shorter conversation'
+    return this.refusal?.type === 'invalid'
+      ? 'the service refuses a conversation that it has answered before'
+      : 'the conversation is too long for the model'
   }
 
   /** A request for a summary is retried like any other, and ends the turn under its own cause. */

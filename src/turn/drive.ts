@@ -24,6 +24,7 @@ import { callPolicy } from './call-policy.js'
 import { Compaction } from './compaction.js'
 import { pause } from './pause.js'
 import type { TurnPorts } from './ports.js'
+import { spoiledInARow } from './prompt/answered-before.js'
 import { openCalls } from './prompt/calls.js'
 import { usedByRequest, usedFields } from './step/records.js'
 import { step } from './step/step.js'
@@ -130,7 +131,8 @@ class Turn {
       return { type: 'stopped', reason: this.stop.reason(), state: null, result: null }
     await this.takeSlot()
     const ends = { signal: this.stop.signal, uncaught: this.uncaught }
-    const asked = await askModel(this.session, provider, settings, toolbox.definitions, ends, onText)
+    const { tried } = this.compaction
+    const asked = await askModel(this.session, provider, settings, toolbox.definitions, ends, onText, tried)
     await this.releaseSlot()
     if (asked.outcome === 'stopped')
       return {
@@ -151,7 +153,9 @@ class Turn {
     if (empty !== undefined) return this.failedEvent(empty)
     if (answer.incomplete !== undefined) this.ports.note(incompleteText(answer.incomplete))
     const stored = { calls: callRecords(this.session, calls), ...storedItems(this.session, items) }
-    return { type: 'model_responded', ...answer, ...stored }
+    const spoiled = calls.some((call) => call.arguments_error !== undefined)
+    const row = spoiled ? { spoiledBefore: spoiledInARow(this.session) } : {}
+    return { type: 'model_responded', ...answer, ...stored, ...row, ...this.compaction.adopt() }
   }
 
   private async askAgent(provider: AgentProvider): Promise<TurnEvent> {
@@ -230,7 +234,8 @@ class Turn {
     this.ports.note(`substrat's tools are not available to the program: ${error.message}`)
   }
 
-  private failedEvent({ retryAfterMs, ...failed }: FailureReport): TurnEvent {
+  private failedEvent({ retryAfterMs, ...report }: FailureReport): TurnEvent {
+    const failed = this.compaction.afterFailure(report)
     const { error } = failed
     const { failures } = this.session.state.run as Run
     const waits = error.type === 'rate_limit' ? this.waitsSoFar() : 0

@@ -30,6 +30,35 @@ describe.each(VARIANTS)('$api', ({ provider, options, api }) => {
     expect(server.refusals()).toEqual([])
   })
 
+  test('no layer has a lone surrogate, and no result is empty', async () => {
+    const body = await bodyOf([
+      user('cut \ud83d'),
+      assistant('', {
+        call_id: 'a',
+        name: 'shell',
+        input: { command: 'cut \ud83d', 'k\ud83d': [{ x: '\udf89' }] },
+      }),
+      result('a', ''),
+      user('and now?'),
+    ])
+    const layers: string[] = []
+    const walk = (value: unknown): void => {
+      if (typeof value === 'string') {
+        layers.push(value)
+        if (value.startsWith('{')) walk(JSON.parse(value))
+      } else if (typeof value === 'object' && value !== null)
+        for (const [name, field] of Object.entries(value)) {
+          layers.push(name)
+          walk(field)
+        }
+    }
+    walk(body)
+    expect(layers.filter((text) => !text.isWellFormed())).toEqual([])
+    expect(layers).toContain('cut \ufffd')
+    expect(JSON.stringify(body)).not.toMatch(/"(content|output)":""/)
+    expect(JSON.stringify(body)).toContain('(nothing)')
+  })
+
   test('the same history gives the same request', async () => {
     const history = [
       user('go'),

@@ -202,6 +202,7 @@ const EXAMPLES: { [K in RecordKind]: Required<Omit<NewRecord<K>, 'kind'>> } = {
   'token.consumed': { run_id: ID, token_id: ID, decision: 'input', digest: 'd', key: 'k', clock: CLOCK },
   'token.revoked': { run_id: ID, token_id: ID, reason: 'rotated' },
   'token.expired': { run_id: ID, token_id: ID },
+  'context.tried': { run_id: ID, how: 'summary', messages: 4, usage: USAGE, model: 'm' },
   'context.compacted': {
     run_id: ID,
     content: 'the summary',

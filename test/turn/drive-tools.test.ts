@@ -110,6 +110,35 @@ describe('a tool call', () => {
     ])
   })
 
+  test('without readable arguments, three responses in a row, fails the turn with the cause', async () => {
+    const spoiled = (id: string): ModelEvent => ({
+      type: 'tool_call',
+      call: {
+        call_id: id,
+        name: 'shell',
+        input: {},
+        arguments_error: { message: 'they are not valid JSON', text: '{' },
+      },
+    })
+    const good = call('shell', { command: 'true' }, 'g')
+    const { provider } = script(
+      [spoiled('a'), CALLS],
+      [spoiled('b'), CALLS],
+      [spoiled('c'), good, CALLS],
+      [spoiled('d'), CALLS],
+      [spoiled('e'), spoiled('f'), CALLS],
+      [spoiled('h'), CALLS],
+      [],
+    )
+    const run = await runTurn(session, provider, { allow: ['all'] })
+    expect(run).toMatchObject({ status: 'failed', error: { type: 'invalid_response' } })
+    expect(run.error?.message).toBe(
+      'the arguments of its calls could not be read, 3 responses in a row; the latest called shell: they are not valid JSON',
+    )
+    expect(records('model.responded')).toHaveLength(6)
+    expect(records('tool.finished')).toHaveLength(8)
+  })
+
   test('is recorded with its process group if it is a program, else without one', async () => {
     const calls = [
       call('shell', { command: 'true' }, 'a'),

@@ -17,6 +17,7 @@ import type {
   Effect,
   ProviderKind,
   RetryPlan,
+  Shorter,
   StopReason,
   TurnEvent,
 } from '../../src/turn/step/turn-event.js'
@@ -252,6 +253,9 @@ export class World {
     this.persist({ type: 'parked', token, asks })
   }
 
+  /** The shorter conversation that the next response answers. */
+  private tried: Shorter | undefined
+
   /** Like `compact`, but leaves out all exchanges except the last. */
   private compact(word: string): void {
     const all = exchanges(this.session)
@@ -263,15 +267,15 @@ export class World {
     const messages = all.length - 1
     const { seq, offset } = locationOf(kept.seq)
     const keeps = { seq, offset }
-    this.persist({
-      type: 'compacted',
+    this.tried = {
       content: 'summary',
       how: 'summary',
       keeps,
       messages,
       responses: 0,
       ...this.usedByRequest(),
-    })
+    }
+    this.persist({ type: 'shortened', shorter: this.tried })
   }
 
   private model(word: string, flag: boolean): void {
@@ -279,7 +283,12 @@ export class World {
       const calls = this.calls(word)
       const stop = calls.length === 0 ? 'end' : 'tool_calls'
       const { usage = null, ...model } = this.usedByRequest()
-      this.persist({ type: 'model_responded', reply: flag ? 'x' : '', stop, usage, ...model, calls }, flag)
+      const compacted = this.tried === undefined ? {} : { compacted: this.tried }
+      this.tried = undefined
+      this.persist(
+        { type: 'model_responded', reply: flag ? 'x' : '', stop, usage, ...model, calls, ...compacted },
+        flag,
+      )
     } else if (word.startsWith('fail')) {
       const [type, plan] = FAILURES[word] as (typeof FAILURES)[string]
       this.persist(

@@ -105,6 +105,8 @@ export function entryText(
       return `token ${record.token_id.slice(0, 8)} revoked: ${record.reason}`
     case 'token.expired':
       return `token ${record.token_id.slice(0, 8)} expired`
+    case 'context.tried':
+      return `asking again with a shorter conversation: ${record.messages} messages ${record.how === 'summary' ? 'replaced by a summary' : 'left out'}`
     case 'context.compacted':
       return `conversation compacted: ${record.messages} messages ${record.how === 'summary' ? 'replaced by a summary' : 'dropped'}`
     case 'message.notice':

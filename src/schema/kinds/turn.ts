@@ -202,6 +202,16 @@ export const provider = {
     run_id,
     sources: z.array(source),
   }),
+  'context.tried': kind(
+    'The service refused the conversation, and the next request sends a shorter one. If the model answers it, `context.compacted` follows.',
+    {
+      run_id,
+      how: z.enum(['summary', 'dropped']).describe('As in `context.compacted`.'),
+      messages: integer.describe('How many messages are replaced.'),
+      usage: usage.optional().describe('The usage of the request for the summary.'),
+      model: text.optional().describe('The model that wrote the summary.'),
+    },
+  ),
   'context.compacted': kind(
     'The conversation was too long. The model gets `content` instead of all records before `keeps_seq`.',
     {

@@ -23,7 +23,7 @@ import {
 } from './mail.js'
 import { foldArrived, foldMoved } from './move.js'
 import { outboundQueued, outboundResult } from './outbound.js'
-import { leftPrograms, openRun, programsGone, runEnded, runStarted, withUsage } from './run.js'
+import { compactedRun, leftPrograms, openRun, programsGone, runEnded, runStarted, withUsage } from './run.js'
 import { foldConfigured, foldCreated, foldImported, foldRebuilt, foldUpgraded, moveTo } from './session.js'
 import { withToken } from './tokens.js'
 import {
@@ -254,8 +254,10 @@ function apply(next: State, record: SessionRecord, at: Location): State {
     case 'token.expired':
       next.tokens = withToken(next.run, next.tokens, record)
       return next
+    case 'context.tried':
+      return withUsage(next, record)
     case 'context.compacted':
-      countUsage(next, { ...openRun(next, record.run_id), isCompacted: true }, record.usage)
+      countUsage(next, compactedRun(next, record.run_id), record.usage)
       return { ...next, compaction: at, context_seq: record.keeps_seq, context_offset: record.keeps_offset }
     case 'prompt.assembled':
     case 'message.notice':

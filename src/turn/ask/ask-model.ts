@@ -14,7 +14,7 @@ import { type FailureReport, reportFailure } from '../../provider/failure.js'
 import { secretsOf } from '../../provider/secrets.js'
 import type { Usage } from '../../schema/types.js'
 import type { Session } from '../../session/session.js'
-import { conversation, responsesBefore } from '../prompt/history.js'
+import { conversation, responsesBefore, type Shortened } from '../prompt/history.js'
 import { promptOf } from '../prompt/prompt-records.js'
 import { endedEarly, Gathered, offContract, shownEvent, type TurnEnds, untilStopped } from './events.js'
 import { isDeeperThan } from './levels.js'
@@ -46,6 +46,7 @@ export async function askModel(
   tools: ToolDefinition[],
   ends: TurnEnds,
   onText: (text: string) => void,
+  shortened?: Shortened,
 ): Promise<ModelOutcome> {
   let unreadable: unknown
   const request: ModelRequest = {
@@ -53,13 +54,13 @@ export async function askModel(
     prompt: promptOf(session),
     messages: () => {
       try {
-        return conversation(session)
+        return conversation(session, shortened)
       } catch (error) {
         unreadable = error
         throw error
       }
     },
-    responses_before: responsesBefore(session),
+    responses_before: responsesBefore(session, shortened),
     attempt: session.state.recovery.unanswered_requests,
     tools,
   }

@@ -1,5 +1,5 @@
 /**
- * Compaction replaces a conversation that is too long for the model with a summary and the latest exchanges. It adds one
+ * Compaction replaces a conversation that the model's service refuses with a summary and the latest exchanges. It adds one
  * record; the log still has everything.
  *
  * The cut is between exchanges, so a call is never separated from its result. The latest third (by length) stays, at least
@@ -11,7 +11,7 @@ import type { Usage } from '../../schema/types.js'
 import type { Session } from '../../session/session.js'
 import { complete } from '../ask/ask-model.js'
 import type { TurnEnds } from '../ask/events.js'
-import type { TurnEvent } from '../step/turn-event.js'
+import type { Shorter } from '../step/turn-event.js'
 import { compactionOf, type Exchange, exchanges, responsesBefore } from './history.js'
 import { promptOf } from './prompt-records.js'
 
@@ -19,58 +19,101 @@ const KEPT_SHARE = 1 / 3
 const EXCERPT_CHARACTERS_MAX = 4000
 
 export type Compacted =
-  | Extract<TurnEvent, { type: 'compacted' }>
+  | ({ type: 'compacted' } & Shorter)
   /** The request for the summary failed. The full conversation stays. */
   | ({ type: 'failed' } & FailureReport)
-  /** Nothing can be left out, the summary is empty, or the turn was stopped. */
+  /** Nothing can be left out, or the turn was stopped. */
   | { type: 'none'; usage?: Usage; model?: string }
 
+/** `keep`: how many of the latest exchanges stay. Default: the latest third. */
 export async function compact(
   session: Session,
   provider: ModelProvider,
   settings: ProviderSettings,
   ends: TurnEnds,
+  keep?: number,
 ): Promise<Compacted> {
   const all = exchanges(session)
-  const cut = cutOf(all)
+  const cut = keep === undefined ? cutOf(all) : all.length - keep
   if (cut <= 0) return { type: 'none' }
   const [left, first] = [all.slice(0, cut), all[cut] as Exchange]
-  const earlier = compactionOf(session)
-  // An earlier compaction's summary counts as the messages that it replaced.
-  const messages =
-    left.reduce((sum, { messages }) => sum + messages.length, 0) +
-    (earlier === undefined ? 0 : earlier.messages - 1)
   const how = provider.summarises === false ? 'dropped' : 'summary'
-  const summary =
-    how === 'dropped' ? { text: droppedNotice(messages) } : await summarise(provider, settings, left, ends)
+  const notice = { text: droppedNotice(messagesIn(session, left)), how: 'dropped' as const }
+  const summary = how === 'dropped' ? notice : await summarise(provider, settings, left, ends, notice)
   if ('type' in summary) return summary
   const { text, ...used } = summary
-  // An earlier compaction may have quoted the prompt in its summary. This compaction replaces that summary, so it quotes it again.
-  const prompt = session.state.run?.prompts[0] ?? null
-  const asked =
-    prompt !== null && prompt.seq < first.seq
-      ? `\n\nYour current task, word for word:\n\n${promptOf(session)}`
-      : ''
-  const responses =
-    responsesBefore(session) +
-    left.flatMap((each) => each.messages).filter(({ role }) => role === 'assistant').length
+  const content = text + taskIfBefore(session, first.seq)
   return {
     type: 'compacted',
-    content: text + asked,
-    how,
+    content,
     keeps: session.placeOf(first.seq),
-    messages,
-    responses,
+    ...countsOf(session, left),
     ...used,
   }
 }
 
+/**
+ * Without a model, and without any exchange but the prompt: for a conversation whose latest exchanges are refused too. `tried` has
+ * the summary of the earlier ones, if there is one.
+ */
+export function shortest(session: Session, tried: Shorter | undefined): Compacted {
+  const all = exchanges(session)
+  const last = all.at(-1)
+  const cut = last?.isPrompt === true ? all.length - 1 : all.length
+  if (cut <= 0) return { type: 'none' }
+  const left = all.slice(0, cut)
+  const earlier = compactionOf(session)
+  const summary = tried?.how === 'summary' ? tried.content : earlier && session.text(earlier.content)
+  const { last_seq, last_offset } = session.state
+  const keeps =
+    cut < all.length ? session.placeOf((last as Exchange).seq) : { seq: last_seq, offset: last_offset }
+  const told = summary ?? droppedNotice(messagesIn(session, left))
+  const task = told.includes(TASK) ? '' : taskIfBefore(session, keeps.seq)
+  return {
+    type: 'compacted',
+    content: `${told}${toolsNotice(left)}${task}`,
+    how: summary === undefined ? 'dropped' : 'summary',
+    keeps,
+    ...countsOf(session, left),
+  }
+}
+
+/** Tools may have run in what no summary has. */
+function toolsNotice(left: Exchange[]): string {
+  const names = left
+    .flatMap(({ messages }) => messages)
+    .flatMap((each) => (each.role === 'tool' ? each.name : []))
+  if (names.length === 0) return ''
+  return `\n\nThese tools ran before: ${[...new Set(names)].join(', ')}. Their latest results are left out. Check what they did before you do it again.`
+}
+
+const TASK = 'Your current task, word for word:'
+
+/** An earlier compaction may have quoted the prompt in its summary. A later one replaces that summary, so it quotes it again. */
+function taskIfBefore(session: Session, keepsSeq: number): string {
+  const prompt = session.state.run?.status === 'open' ? session.state.run.prompts[0] : undefined
+  return prompt !== undefined && prompt.seq < keepsSeq ? `\n\n${TASK}\n\n${promptOf(session)}` : ''
+}
+
+function countsOf(session: Session, left: Exchange[]): { messages: number; responses: number } {
+  const responses = left.flatMap((each) => each.messages).filter(({ role }) => role === 'assistant').length
+  return { messages: messagesIn(session, left), responses: responsesBefore(session) + responses }
+}
+
+/** An earlier compaction's summary counts as the messages that it replaced. */
+function messagesIn(session: Session, left: Exchange[]): number {
+  const earlier = compactionOf(session)
+  const own = left.reduce((sum, { messages }) => sum + messages.length, 0)
+  return own + (earlier === undefined ? 0 : earlier.messages - 1)
+}
+
 function droppedNotice(messages: number): string {
-  return `[substrat] The first ${messages} messages of this conversation were left out, because it became too long.`
+  return `[substrat] The first ${messages} messages of this conversation were left out, because it became too long or was refused.`
 }
 
 interface Summary {
   text: string
+  how: 'summary' | 'dropped'
   usage?: Usage
   model?: string
 }
@@ -80,7 +123,8 @@ async function summarise(
   settings: ProviderSettings,
   left: Exchange[],
   ends: TurnEnds,
-): Promise<Summary | Exclude<Compacted, { type: 'compacted' }>> {
+  dropped: Summary,
+): Promise<Summary | Exclude<Compacted, { how: unknown }>> {
   const prompt = `${SUMMARY_PROMPT}\n\n${left.map(transcriptOf).join('\n\n')}`
   const request = {
     ...settings,
@@ -92,13 +136,20 @@ async function summarise(
     tools: [],
   }
   const result = await complete(provider, request, ends, () => undefined)
-  if (result.outcome === 'failed') return { type: 'failed', ...result }
   if (result.outcome === 'stopped') return { ...result, type: 'none' }
+  if (result.outcome === 'failed') {
+    // What the service refuses in the conversation may be in the excerpts too. No other model is asked.
+    if (!REFUSALS.includes(result.error.type)) return { type: 'failed', ...result }
+    const { usage, model } = result
+    return { ...dropped, ...(usage && { usage }), ...(model !== undefined && { model }) }
+  }
   const { reply, usage, model } = result.answer
   const used = { ...(usage === null ? {} : { usage }), ...(model === undefined ? {} : { model }) }
-  if (reply.trim() === '') return { type: 'none', ...used }
-  return { text: `[substrat] Summary of the conversation so far:\n\n${reply}`, ...used }
+  if (reply.trim() === '') return { ...dropped, ...used }
+  return { how: 'summary', text: `[substrat] Summary of the conversation so far:\n\n${reply}`, ...used }
 }
+
+const REFUSALS = ['invalid', 'overflow', 'refused']
 
 const SUMMARY_PROMPT = [
   'Summarise the conversation below, for an assistant that continues it and sees nothing else of it.',

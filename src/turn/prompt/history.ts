@@ -24,28 +24,35 @@ export interface Exchange {
   isPrompt: boolean
 }
 
-export function conversation(session: Readable): ModelMessage[] {
-  return exchanges(session).flatMap(({ messages }) => messages)
+/** A shorter conversation that is tried before a record makes it this conversation. */
+export interface Shortened {
+  /** Replaces all records before `keeps`. */
+  content: string
+  keeps: { seq: number; offset: number }
+  responses: number
+}
+
+export function conversation(session: Readable, shortened?: Shortened): ModelMessage[] {
+  return exchanges(session, shortened).flatMap(({ messages }) => messages)
 }
 
 /** The latest compaction's summary, then all exchanges since. */
-export function exchanges(session: Readable): Exchange[] {
+export function exchanges(session: Readable, shortened?: Shortened): Exchange[] {
   const { context_seq, context_offset } = session.state
   const compaction = compactionOf(session)
   const found: Exchange[] = []
-  if (compaction !== undefined) {
-    const content = session.text(compaction.content)
-    found.push({ messages: [{ role: 'user', content }], seq: compaction.seq, isPrompt: false })
-  }
+  const content = shortened?.content ?? (compaction && session.text(compaction.content))
+  if (content !== undefined)
+    found.push({ messages: [{ role: 'user', content }], seq: compaction?.seq ?? 0, isPrompt: false })
   const gathering = new Gathering(found)
-  for (const record of session.recordsOfKinds({ seq: context_seq, offset: context_offset }, KINDS))
-    gathering.add(record, session)
+  const from = shortened?.keeps ?? { seq: context_seq, offset: context_offset }
+  for (const record of session.recordsOfKinds(from, KINDS)) gathering.add(record, session)
   return gathering.close()
 }
 
 /** Number of responses that compaction has left out so far. */
-export function responsesBefore(session: Readable): number {
-  return compactionOf(session)?.responses ?? seedOf(session)?.responses ?? 0
+export function responsesBefore(session: Readable, shortened?: Shortened): number {
+  return shortened?.responses ?? compactionOf(session)?.responses ?? seedOf(session)?.responses ?? 0
 }
 
 function seedOf(session: Readable): SessionRecord<'session.seeded'> | undefined {

@@ -1,12 +1,13 @@
 /** The model's part of `step`: responses, failures, and a conversation that is too long for the model. */
 
-import type { CallRecord } from '../../schema/types.js'
+import { limits } from '../../limits.js'
+import type { CallRecord, RunError } from '../../schema/types.js'
 import { addUsage } from '../../session/fold/usage.js'
 import type { NewRecord } from '../../session/records.js'
 import type { Call, Run, State } from '../../session/state.js'
 import { proceed } from './calls.js'
 import { completedRecord, modelFailure, reply, runFailed } from './records.js'
-import type { Step, ToolPolicy, TurnEvent } from './turn-event.js'
+import type { Shorter, Step, ToolPolicy, TurnEvent } from './turn-event.js'
 
 export function modelResponded(
   run: Run,
@@ -26,9 +27,13 @@ export function modelResponded(
     ...event.items,
     ...(event.itemsRefused === true ? { items_refused: true } : {}),
   }
+  // The usage of the summary is in `context.tried`.
+  const { usage: _, model: __, ...shorter } = event.compacted ?? {}
+  const compacted = event.compacted === undefined ? [] : [compactedRecord(run_id, shorter as Shorter)]
   if (calls.length === 0)
     return {
       records: [
+        ...compacted,
         reply(run, event.reply, {}, event.incomplete),
         responded,
         completedRecord(run_id, addUsage(run.usage, event.usage ?? undefined)),
@@ -45,7 +50,17 @@ export function modelResponded(
     }),
   )
   const spoiled = calls.flatMap((call) => unreadResult(run_id, call))
-  return proceed([...said, responded, ...spoiled], { ...run, steps: run.steps + 1 }, made, policy)
+  const records = [...compacted, ...said, responded, ...spoiled]
+  const inARow = spoiled.length === calls.length ? (event.spoiledBefore ?? 0) + 1 : 0
+  if (inARow >= limits.spoiledResponsesMax)
+    return { records: [...records, runFailed(run_id, { error: spoiledError(calls, inARow) })] }
+  return proceed(records, { ...run, steps: run.steps + 1 }, made, policy)
+}
+
+function spoiledError(calls: CallRecord[], inARow: number): RunError {
+  const { name, arguments_error } = calls.at(-1) as CallRecord
+  const message = `the arguments of its calls could not be read, ${inARow} responses in a row; the latest called ${name}: ${arguments_error?.message}`
+  return { type: 'invalid_response', message }
 }
 
 /** A call whose arguments could not be read has its result at once, in the batch of the response: no crash can run it. */
@@ -66,8 +81,7 @@ export function modelFailed(
   const { run_id } = run
   const { error, plan, isSummary = false } = event
   const attempt = modelFailure(run_id, event, plan.retryInMs)
-  if (error.type === 'overflow' && !isSummary && mayCompact(state, run))
-    return { records: [attempt], effect: { type: 'compact' } }
+  if (!isSummary && mayCompact(state, run, event)) return { records: [attempt], effect: { type: 'compact' } }
   if (plan.retryInMs !== null) {
     const before = isSummary ? { before: 'compact' as const } : {}
     return { records: [attempt], effect: { type: 'pause', ms: plan.retryInMs, ...before } }
@@ -84,13 +98,30 @@ export function modelFailed(
   }
 }
 
-/** Compacts once, and again only after a later response with calls, whose results made the conversation longer. */
-function mayCompact({ compaction }: State, { isCompacted, calls_at }: Run): boolean {
+/**
+ * A refused request leads to a shorter conversation, and to an even shorter one if that is refused too. A service may say in any
+ * words that it cannot take a conversation, so its words do not matter if it has answered this one before. After a compaction, it
+ * is compacted again only after a later response with calls, whose results made it longer.
+ */
+function mayCompact(
+  { compaction }: State,
+  { isCompacted, calls_at }: Run,
+  { error, trials = 0, wasAnswered = false }: Extract<TurnEvent, { type: 'model_failed' }>,
+): boolean {
+  if (trials > 0) return trials < limits.shorterTrialsMax && REFUSALS.includes(error.type)
+  if (error.type !== 'overflow' && !(error.type === 'invalid' && wasAnswered)) return false
   return !isCompacted || (calls_at?.seq ?? 0) > (compaction?.seq ?? 0)
 }
 
-export function compactedRecord(run_id: string, event: Extract<TurnEvent, { type: 'compacted' }>): NewRecord {
-  const { content, how, keeps, messages, responses, usage, model } = event
+const REFUSALS = ['overflow', 'invalid']
+
+export function triedRecord(run_id: string, { how, messages, usage, model }: Shorter): NewRecord {
+  const used = { ...(usage === undefined ? {} : { usage }), ...(model === undefined ? {} : { model }) }
+  return { kind: 'context.tried', run_id, how, messages, ...used }
+}
+
+export function compactedRecord(run_id: string, shorter: Shorter): NewRecord {
+  const { content, how, keeps, messages, responses, usage, model } = shorter
   return {
     kind: 'context.compacted',
     run_id,

@@ -24,7 +24,7 @@ import {
   toolFinished,
   withdrawnRecords,
 } from './calls.js'
-import { compactedRecord, modelFailed, modelResponded } from './model.js'
+import { modelFailed, modelResponded, triedRecord } from './model.js'
 import {
   askStep,
   assembledRecords,
@@ -83,10 +83,10 @@ export function step(state: State, event: TurnEvent, policy: ToolPolicy): Step {
       return modelResponded(run, event, policy)
     case 'model_failed':
       return modelFailed(state, run, event)
+    case 'shortened':
+      return askStep([triedRecord(run_id, event.shorter)], run_id, 'model')
     case 'retry':
       return askStep([], run_id, 'model')
-    case 'compacted':
-      return askStep([compactedRecord(run_id, event)], run_id, 'model')
     case 'tool_launched':
       return {
         records: [

@@ -82,6 +82,18 @@ export interface Deferral {
   deadline_at: string | null
 }
 
+/** A shorter conversation, in which `content` replaces all records before `keeps`. */
+export interface Shorter {
+  content: string
+  how: 'summary' | 'dropped'
+  keeps: { seq: number; offset: number }
+  messages: number
+  responses: number
+  /** The usage of the request for the summary. */
+  usage?: Usage
+  model?: string
+}
+
 export type TurnEvent =
   | { type: 'begin'; provider: ProviderKind; run: RunRequest }
   /** The first turn of a spawned agent, whose run the spawn has already recorded. */
@@ -126,21 +138,25 @@ export type TurnEvent =
       items?: StoredItems
       /** The service refused the items of earlier responses. */
       itemsRefused?: boolean
+      /** The conversation that was answered, if it was a shorter one. It is the conversation from now on. */
+      compacted?: Shorter
+      /** How many responses in a row, before this one, had only calls whose arguments could not be read. */
+      spoiledBefore?: number
     }
-  /** `isSummary`: it was the request for the summary that a compaction needs. */
-  | ({ type: 'model_failed'; error: RunError; plan: RetryPlan; isSummary?: boolean } & ErrorDetail)
+  | ({
+      type: 'model_failed'
+      error: RunError
+      plan: RetryPlan
+      /** It was the request for the summary that a compaction needs. */
+      isSummary?: boolean
+      /** How many shorter conversations this request has tried. Default: 0. */
+      trials?: number
+      /** The conversation was answered before, with the same model and options. */
+      wasAnswered?: boolean
+    } & ErrorDetail)
   | { type: 'retry' }
-  | {
-      type: 'compacted'
-      content: string
-      how: 'summary' | 'dropped'
-      keeps: { seq: number; offset: number }
-      messages: number
-      responses: number
-      /** The usage of the request for the summary. */
-      usage?: Usage
-      model?: string
-    }
+  /** The next request sends a shorter conversation. */
+  | { type: 'shortened'; shorter: Shorter }
   | { type: 'tool_launched'; call_id: string; group: ProcessGroup }
   | ({ type: 'tool_finished' } & ToolOutcome)
   | {

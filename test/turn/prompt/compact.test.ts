@@ -184,33 +184,106 @@ describe('a conversation that cannot be made shorter', () => {
     expect(session.state.state).toBe('suspended')
   }
 
-  test.each<[string, () => AsyncIterable<ModelEvent>]>([
-    ['the summary is empty', () => answer(' \n')],
-    [
-      'the summary is too long itself',
-      () => {
-        throw providerFailure('overflow', 'too long')
-      },
-    ],
-  ])('because %s fails the run and stays complete', async (_, summarise) => {
-    for (const n of [1, 2, 3]) appendTurn(session, `question ${n}`, LONG)
-    await failsWhole(narrow(6000, summarise).provider)
-    expect(kindsOf(session)).not.toContain('context.compacted')
-    expect(conversation(session)).toHaveLength(7)
-  })
-
   test('because it is one message fails the run without a summary', async () => {
     const { provider, asked } = narrow(10)
     await failsWhole(provider)
     expect(asked.summaries).toEqual([])
   })
 
-  test('because it is too long again fails the run after one compaction', async () => {
+  test('because it is too long again fails the run after two shorter ones, and stays complete', async () => {
     for (const n of [1, 2, 3]) appendTurn(session, `question ${n}`, LONG)
     const { provider, asked } = narrow(10)
     await failsWhole(provider)
     expect(asked.summaries).toHaveLength(1)
-    expect(kindsOf(session).filter((kind) => kind === 'context.compacted')).toHaveLength(1)
+    expect(asked.histories).toHaveLength(3)
+    expect(kindsOf(session).filter((kind) => kind.startsWith('context.'))).toEqual([
+      'context.tried',
+      'context.tried',
+    ])
+    expect(conversation(session)).toHaveLength(7)
+    expect(session.state.run?.error?.message).toBe('too long (2 shorter conversations were refused too)')
+  })
+})
+
+describe.each<[string, () => AsyncIterable<ModelEvent>]>([
+  ['is empty', () => answer(' \n')],
+  ...(['overflow', 'invalid', 'refused'] as const).map((type): [string, () => AsyncIterable<ModelEvent>] => [
+    `fails as ${type}`,
+    () => {
+      throw providerFailure(type, 'poison')
+    },
+  ]),
+])('a summary that %s', (_, summarise) => {
+  test('is replaced by a notice, without another request for one', async () => {
+    for (const n of [1, 2, 3]) appendTurn(session, `question ${n}`, LONG)
+    const { provider, asked } = narrow(6000, summarise)
+    expect(await runTurn(session, provider, { prompt: 'and now?' })).toMatchObject({ status: 'completed' })
+    expect(asked.summaries).toHaveLength(1)
+    expect(conversation(session)[0]?.content).toMatch(/^\[substrat\] The first \d messages .* were left out/)
+  })
+})
+
+describe('a conversation that is refused as invalid', () => {
+  /** A server that refuses a word, wherever it is. */
+  function refusing(
+    word: string,
+    type: 'invalid' | 'overflow' = 'invalid',
+  ): { provider: ModelProvider; asked: string[] } {
+    const asked: string[] = []
+    const provider = model((request) => {
+      const sent = JSON.stringify(request.messages())
+      asked.push(sent)
+      if (sent.includes(word)) throw providerFailure(type, 'Something about it is wrong.')
+      return answer('fine')
+    })
+    return { provider, asked }
+  }
+
+  test('is compacted once, whatever the words, if it was answered before', async () => {
+    await runTurn(session, refusing('none').provider, { prompt: 'poison' })
+    await runTurn(session, refusing('none').provider, { prompt: 'a later question' })
+    const { provider, asked } = refusing('poison')
+    const run = await runTurn(session, provider, { prompt: 'and now?' })
+    expect(run).toMatchObject({ status: 'completed' })
+    // The whole conversation, the summary, and the shorter one.
+    expect(asked).toHaveLength(3)
+    expect(conversation(session)[0]?.content).toMatch(/^\[substrat\]/)
+    expect(JSON.stringify(conversation(session))).not.toContain('poison')
+    expect(kindsOf(session).filter((kind) => kind.startsWith('context.'))).toEqual([
+      'context.tried',
+      'context.compacted',
+    ])
+  })
+
+  test('fails if it was never answered, or only by another model', async () => {
+    appendTurn(session, 'poison', 'x')
+    session.append([{ kind: 'session.configured', model: 'another' }])
+    const { provider, asked } = refusing('poison')
+    expect(await runTurn(session, provider, { prompt: 'and now?' })).toMatchObject({ status: 'failed' })
+    expect(asked).toHaveLength(1)
+  })
+
+  test('keeps only the prompt if the latest exchanges are refused too', async () => {
+    await runTurn(session, refusing('none').provider, { prompt: 'fine so far' })
+    await runTurn(session, refusing('none').provider, { prompt: 'poison' })
+    const { provider, asked } = refusing('poison')
+    expect(await runTurn(session, provider, { prompt: 'and now?' })).toMatchObject({ status: 'completed' })
+    expect(JSON.parse(asked.at(-1) as string)).toHaveLength(2)
+    expect(conversation(session).at(-2)).toMatchObject({ role: 'user', content: 'and now?' })
+  })
+
+  test('stays whole if the shorter ones are refused too', async () => {
+    for (const n of [1, 2]) await runTurn(session, refusing('none').provider, { prompt: `question ${n}` })
+    const before = conversation(session).length
+    const { provider, asked } = refusing('poison')
+    const run = await runTurn(session, provider, { prompt: 'poison itself' })
+    expect(run).toMatchObject({ status: 'failed', error: { type: 'invalid' } })
+    expect(asked.length).toBeLessThanOrEqual(4)
+    expect(conversation(session)).toHaveLength(before + 1)
+    expect(kindsOf(session)).not.toContain('context.compacted')
+    expect(await runTurn(session, refusing('poison').provider, { prompt: 'clean' })).toMatchObject({
+      status: 'completed',
+    })
   })
 })
 
@@ -267,7 +340,7 @@ describe('a model that cannot summarise', () => {
     expect(asked.summaries).toEqual([])
     const [first, ...rest] = asked.histories[1] as ModelMessage[]
     expect(first?.content).toBe(
-      `[substrat] The first ${9 - rest.length} messages of this conversation were left out, because it became too long.`,
+      `[substrat] The first ${9 - rest.length} messages of this conversation were left out, because it became too long or was refused.`,
     )
   })
 

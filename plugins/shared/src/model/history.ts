@@ -1,5 +1,5 @@
 /** Converts a conversation into a form that every API accepts. */
-import type { ModelMessage } from 'substrat/provider'
+import type { ModelMessage, ToolCall } from 'substrat/provider'
 
 export interface WireLimits {
   idCharactersMax: number
@@ -20,15 +20,32 @@ export function wireHistory(messages: ModelMessage[], { idCharactersMax }: WireL
   let ids = new Map<string, string>()
   return messages.filter(saysSomething).map((message) => {
     if (message.role === 'user') return message
-    if (message.role === 'tool') return { ...message, call_id: ids.get(message.call_id) ?? message.call_id }
+    if (message.role === 'tool') {
+      const content = message.content === '' ? NOTHING : message.content
+      return { ...message, content, call_id: ids.get(message.call_id) ?? message.call_id }
+    }
     ids = new Map()
     const tool_calls = message.tool_calls.map((call) => {
       const id = freshId(call.call_id, used, idCharactersMax)
       ids.set(call.call_id, id)
-      return { ...call, call_id: id, name: plainId(call.name, NAME_CHARACTERS_MAX) }
+      const input = wellFormed(call.input) as ToolCall['input']
+      return { ...call, call_id: id, name: plainId(call.name, NAME_CHARACTERS_MAX), input }
     })
     return { ...message, tool_calls }
   })
+}
+
+/**
+ * Without lone surrogates, also in names of fields. Two dialects send an input as text within the JSON of the request: a server that
+ * parses it would find them there, although the request itself is well-formed.
+ */
+function wellFormed(value: unknown): unknown {
+  if (typeof value === 'string') return value.replaceAll(/\p{Surrogate}/gu, '\ufffd')
+  if (Array.isArray(value)) return value.map(wellFormed)
+  if (typeof value !== 'object' || value === null) return value
+  return Object.fromEntries(
+    Object.entries(value).map(([name, field]) => [wellFormed(name), wellFormed(field)]),
+  )
 }
 
 export function isBlank(text: string): boolean {

@@ -1,0 +1,30 @@
+/** What earlier responses of a conversation show about a request that fails. */
+import { isDeepStrictEqual } from 'node:util'
+import type { Session } from '../../session/session.js'
+import type { Run } from '../../session/state.js'
+
+/**
+ * Whether the same provider has answered this conversation with the same model and options. Its settings then work, so a refused
+ * request means the conversation.
+ */
+export function wasAnsweredBefore(session: Session): boolean {
+  const { run, model, options, context_seq, context_offset } = session.state
+  if (run !== null && run.steps > 0) return true
+  let isSame = false
+  const kinds = ['run.started', 'model.responded'] as const
+  for (const record of session.recordsOfKinds({ seq: context_seq, offset: context_offset }, kinds)) {
+    if (record.kind === 'model.responded' && isSame) return true
+    if (record.kind === 'run.started')
+      isSame = record.model === model && isDeepStrictEqual(record.options, options)
+  }
+  return false
+}
+
+/** How many responses of the run, up to the latest, had no call whose arguments could be read. */
+export function spoiledInARow(session: Session): number {
+  const { start } = session.state.run as Run
+  let count = 0
+  for (const { calls = [] } of session.recordsOfKinds(start, ['model.responded']))
+    count = calls.length > 0 && calls.every((call) => call.arguments_error !== undefined) ? count + 1 : 0
+  return count
+}
