@@ -53,7 +53,7 @@ describe.each(VARIANTS)('$api', ({ provider, options, api }) => {
         }
     }
     walk(body)
-    expect(layers.filter((text) => !text.isWellFormed())).toEqual([])
+    expect(layers.filter((text) => /\p{Surrogate}/u.test(text))).toEqual([])
     expect(layers).toContain('cut \ufffd')
     expect(JSON.stringify(body)).not.toMatch(/"(content|output)":""/)
     expect(JSON.stringify(body)).toContain('(nothing)')
