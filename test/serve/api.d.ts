@@ -1400,6 +1400,27 @@ export interface components {
                 seq: number;
                 ts: components["schemas"]["time"];
                 /** @constant */
+                kind: "context.tried";
+                batch: [
+                    number,
+                    number
+                ];
+                run_id: components["schemas"]["uuid"];
+                /**
+                 * @description As in `context.compacted`.
+                 * @enum {string}
+                 */
+                how: "summary" | "dropped";
+                /** @description How many messages are replaced. */
+                messages: number;
+                /** @description The usage of the request for the summary. */
+                usage?: components["schemas"]["usage"];
+                /** @description The model that wrote the summary. */
+                model?: string;
+            } | {
+                seq: number;
+                ts: components["schemas"]["time"];
+                /** @constant */
                 kind: "context.compacted";
                 batch: [
                     number,

@@ -1,4 +1,4 @@
-/** What earlier responses of a conversation show about a request that fails. */
+/** Finds out by the earlier responses of a conversation why a request fails. */
 import { isDeepStrictEqual } from 'node:util'
 import type { Session } from '../../session/session.js'
 import type { Run } from '../../session/state.js'

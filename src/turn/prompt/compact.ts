@@ -138,7 +138,7 @@ async function summarise(
   const result = await complete(provider, request, ends, () => undefined)
   if (result.outcome === 'stopped') return { ...result, type: 'none' }
   if (result.outcome === 'failed') {
-    // What the service refuses in the conversation may be in the excerpts too. No other model is asked.
+    // The excerpts may have the very words that the service refuses. No other model is asked.
     if (!REFUSALS.includes(result.error.type)) return { type: 'failed', ...result }
     const { usage, model } = result
     return { ...dropped, ...(usage && { usage }), ...(model !== undefined && { model }) }

@@ -239,7 +239,7 @@ describe('a conversation that is refused as invalid', () => {
     return { provider, asked }
   }
 
-  test('is compacted once, whatever the words, if it was answered before', async () => {
+  test('is compacted once, for a refusal in any words, if it was answered before', async () => {
     await runTurn(session, refusing('none').provider, { prompt: 'poison' })
     await runTurn(session, refusing('none').provider, { prompt: 'a later question' })
     const { provider, asked } = refusing('poison')
