@@ -93,13 +93,16 @@ class Turn {
       return await this.act(effect)
     } catch (error) {
       if (!this.stop.signal.aborted || !isCode(error, 'NO_SLOT')) throw error
-      return { type: 'stopped', reason: this.stop.reason(), state: null, result: null }
+      return this.stopped()
     }
   }
 
+  private stopped(asked: Parameters<typeof usedByRequest>[0] = {}): TurnEvent {
+    return { type: 'stopped', reason: this.stop.reason(), state: null, result: null, ...usedByRequest(asked) }
+  }
+
   private async act(effect: Effect): Promise<TurnEvent> {
-    if (this.stop.signal.aborted)
-      return { type: 'stopped', reason: this.stop.reason(), state: null, result: null }
+    if (this.stop.signal.aborted) return this.stopped()
     switch (effect.type) {
       case 'ask':
         return this.ask()
@@ -127,21 +130,13 @@ class Turn {
     const { provider, settings, toolbox, onText } = this.ports
     if (provider.kind === 'agent') return this.askAgent(provider)
     await this.tools.startToolServers()
-    if (this.stop.signal.aborted)
-      return { type: 'stopped', reason: this.stop.reason(), state: null, result: null }
+    if (this.stop.signal.aborted) return this.stopped()
     await this.takeSlot()
     const ends = { signal: this.stop.signal, uncaught: this.uncaught }
     const { tried } = this.compaction
     const asked = await askModel(this.session, provider, settings, toolbox.definitions, ends, onText, tried)
     await this.releaseSlot()
-    if (asked.outcome === 'stopped')
-      return {
-        type: 'stopped',
-        reason: this.stop.reason(),
-        state: null,
-        result: null,
-        ...usedByRequest(asked),
-      }
+    if (asked.outcome === 'stopped') return this.stopped(asked)
     if (asked.outcome === 'failed') {
       // The stop signal may also have killed a process that connects to the model. After a signal, no request is retried.
       if (saysNothing(asked.error) && (await this.stop.isShuttingDown(false)))
@@ -153,8 +148,9 @@ class Turn {
     if (empty !== undefined) return this.failedEvent(empty)
     if (answer.incomplete !== undefined) this.ports.note(incompleteText(answer.incomplete))
     const stored = { calls: callRecords(this.session, calls), ...storedItems(this.session, items) }
-    const spoiled = calls.some((call) => call.arguments_error !== undefined)
-    const row = spoiled ? { spoiledBefore: spoiledInARow(this.session) } : {}
+    const row = calls.some((call) => call.arguments_error)
+      ? { spoiledBefore: spoiledInARow(this.session) }
+      : {}
     return { type: 'model_responded', ...answer, ...stored, ...row, ...this.compaction.adopt() }
   }
 
