@@ -137,7 +137,7 @@ describe.skipIf(whyNoPostgres() !== undefined)('a server with few connections', 
     const open = spawnGated(name)
     const proxy = await PostgresProxy.before(server.directory)
     const url = way === 'TCP' ? proxy.url(home, 'agents') : server.url(home, 'agents')
-    const turn = start(['send', name, 'go'], { SUBSTRAT_LEASE_MS: '9000', SUBSTRAT_HOME: url })
+    const turn = start(['send', name, 'go'], { SUBSTRAT_LEASE_MS: '20000', SUBSTRAT_HOME: url })
     await isRunning(name)
     const leaseEnd = async () => {
       const [row] = await server.query(
@@ -166,12 +166,12 @@ describe.skipIf(whyNoPostgres() !== undefined)('a lock of another transaction', 
 
   test('is waited for no longer than --timeout, and a command without a lease does not say that it lost one', async () => {
     const home = await server.newHome()
-    const run = (...argv: string[]) =>
+    const run = (argv: string[], env: Record<string, string> = {}) =>
       spawnSync(process.execPath, [RUN, ...argv], {
-        env: { ...server.environment(home), SUBSTRAT_LEASE_MS: '1000' },
+        env: { ...server.environment(home), ...env },
         encoding: 'utf8',
       })
-    expect(run('spawn', '--name', 'notes', '--provider', 'scripted').status).toBe(0)
+    expect(run(['spawn', '--name', 'notes', '--provider', 'scripted']).status).toBe(0)
     const other = await server.connect(home)
     await other.query('begin')
     await other.query('select from substrat.agent for update')
@@ -182,7 +182,7 @@ describe.skipIf(whyNoPostgres() !== undefined)('a lock of another transaction', 
       ['send', 'notes', 'hello', '--queue', '--timeout', '3s'],
       ['set', 'notes', '--title', 'x', '--timeout', '3s'],
     ]) {
-      const { status, stderr } = run(...argv)
+      const { status, stderr } = run(argv, { SUBSTRAT_LEASE_MS: '1000' })
       expect([status, stderr]).toEqual([4, expect.stringContaining('another transaction has a lock')])
       expect(stderr).not.toContain('lease')
       // No backend of a command that has ended takes the agent later.
@@ -190,6 +190,6 @@ describe.skipIf(whyNoPostgres() !== undefined)('a lock of another transaction', 
     }
     await other.query('rollback')
     await other.end()
-    expect(run('send', 'notes', 'hello').stdout).toBe('echo: hello\n')
+    expect(run(['send', 'notes', 'hello']).stdout).toBe('echo: hello\n')
   })
 })

@@ -254,9 +254,11 @@ export class Postgres {
     return `postgres://${role}@${by}:${this.#port}/${database}?sslmode=${sslmode}&sslrootcert=${root}`
   }
 
-  /** Returns the name of a new database with the same content. No connection to `database` may be open. */
+  /** Returns the name of a new database with the same content, for another home. No connection to `database` may be open. */
   async copy(database: string, name = `home_${++this.#homes}`): Promise<string> {
     await this.query('postgres', `create database ${name} template ${database}`)
+    // This host would take a copy of a home for an older one, which lacks later changes.
+    await this.query(name, 'update substrat.home set home_id = gen_random_uuid()')
     return name
   }
 
@@ -290,9 +292,7 @@ export class Postgres {
         stdio: 'pipe',
       })
     }
-    const name = await this.copy(this.#template, its)
-    await this.query(name, 'update substrat.home set home_id = gen_random_uuid()')
-    return name
+    return this.copy(this.#template, its)
   }
 
   /** For commands: the home, and the linked plugin. */

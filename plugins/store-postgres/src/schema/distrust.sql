@@ -34,7 +34,7 @@ begin
         'why', case
           when v_timeline <> v_home.timeline then
             format('the server was promoted or recovered: its timeline was %s and is %s', v_home.timeline, v_timeline)
-          else format('the server has %s changes, and a host has seen %s: an older copy was restored, or a fail-over lost some', v_last, p_seen)
+          else format('the latest change of the server is number %s, and a host has seen number %s: an older copy was restored, or a fail-over lost some', v_last, p_seen)
         end);
       perform set_config('synchronous_commit', 'on', true);
       update substrat.home h set timeline = v_timeline, distrust = v_home.distrust;

@@ -46,6 +46,10 @@ begin
     raise exception 'the home is not empty' using errcode = 'SBMOV';
   end if;
   update substrat.home h set home_id = p_home_id, migration = p_migration;
+  -- Hosts know the changes of the other database, where the home had this id. Its number is lower than the milliseconds since 1970, also
+  -- if it has arrived there in the same way.
+  perform setval('substrat.change', greatest(c.last_value, (extract(epoch from clock_timestamp()) * 1000)::bigint))
+    from substrat.change c;
 end $$;
 
 -- The leases remain: `migrate` waits for their holders, whose tools may run.
