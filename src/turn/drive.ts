@@ -148,10 +148,8 @@ class Turn {
     if (empty !== undefined) return this.failedEvent(empty)
     if (answer.incomplete !== undefined) this.ports.note(incompleteText(answer.incomplete))
     const stored = { calls: callRecords(this.session, calls), ...storedItems(this.session, items) }
-    const row = calls.some((call) => call.arguments_error)
-      ? { spoiledBefore: spoiledInARow(this.session) }
-      : {}
-    return { type: 'model_responded', ...answer, ...stored, ...row, ...this.compaction.adopt() }
+    const spoiledBefore = spoiledInARow(this.session, calls)
+    return { type: 'model_responded', ...answer, ...stored, spoiledBefore, ...this.compaction.adopt() }
   }
 
   private async askAgent(provider: AgentProvider): Promise<TurnEvent> {

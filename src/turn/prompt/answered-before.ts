@@ -1,5 +1,6 @@
 /** Finds out by the earlier responses of a conversation why a request fails. */
 import { isDeepStrictEqual } from 'node:util'
+import type { ToolCall } from '../../provider/contract.js'
 import type { Session } from '../../session/session.js'
 import type { Run } from '../../session/state.js'
 
@@ -20,8 +21,9 @@ export function wasAnsweredBefore(session: Session): boolean {
   return false
 }
 
-/** How many responses of the run, up to the latest, had no call whose arguments could be read. */
-export function spoiledInARow(session: Session): number {
+/** How many responses of the run in a row, before that with `calls`, had only calls whose arguments could not be read. */
+export function spoiledInARow(session: Session, calls: ToolCall[]): number {
+  if (calls.every((call) => call.arguments_error === undefined)) return 0
   const { start } = session.state.run as Run
   let count = 0
   for (const { calls = [] } of session.recordsOfKinds(start, ['model.responded']))
