@@ -4,7 +4,7 @@ import { SubstratError } from '../errors.js'
 import { readClock } from '../host/identity.js'
 import { openForRead } from '../session/load.js'
 import type { State, Wait } from '../session/state.js'
-import { isDue } from '../session/status.js'
+import { isDue, isPaused } from '../session/status.js'
 import type { Store } from '../storage/store.js'
 import { visitAndAdvance } from './advance.js'
 import type { Context } from './context.js'
@@ -71,7 +71,7 @@ function whyNoTurn(store: Store, state: State | undefined): string | undefined {
     case 'program':
       return 'a program of its latest turn may still be running'
     default:
-      return undefined
+      return isPaused(state) ? 'its turn was suspended' : undefined
   }
 }
 

@@ -75,6 +75,11 @@ export function isToContinue(state: State): boolean {
   return isInterrupted(state) && !isExhausted(state)
 }
 
+/** Whether `suspend` stopped the latest turn, so that `resume` continues it. */
+export function isPaused({ state, recovery }: Pick<State, 'state' | 'recovery'>): boolean {
+  return state !== 'terminated' && recovery.interruption?.reason === 'suspended'
+}
+
 /** Whether the latest turn stays interrupted until a person decides, and was not stopped on purpose. */
 export function needsPerson(state: State): boolean {
   const reason = state.recovery.interruption?.reason

@@ -10,7 +10,7 @@ import { limits } from '../../limits.js'
 import type { WatchedStatus } from '../../schema/words.js'
 import type { NewRecord, Place } from '../records.js'
 import type { Location, OutboxEntry, Run, State } from '../state.js'
-import { isToContinue } from '../status.js'
+import { isPaused, isToContinue } from '../status.js'
 
 /** Adds a message to the open run, as part of its prompt or as the result of one of its calls. */
 export function mailDelivered(
@@ -69,12 +69,13 @@ export function foldEnded(next: State, at: Location): State {
 }
 
 /**
- * Whether an error must not be sent yet, because a later command continues the turn automatically and its reply will follow.
- * A request thus has one answer. The error is sent once the automatic attempts are used up, another turn comes first, or the
- * agent is terminated.
+ * Whether an error must not be sent yet, because its reply will follow: a later command continues the turn automatically, or
+ * `resume` continues the turn that a person suspended. A request thus has one answer. The error is sent once the automatic attempts
+ * are used up, another turn comes first, or the agent is terminated.
  */
 export function isDeferred(state: State, { kind, run_id }: OutboxEntry): boolean {
-  return kind === 'error' && run_id === state.recovery.interruption?.run_id && isToContinue(state)
+  if (kind !== 'error' || run_id !== state.recovery.interruption?.run_id) return false
+  return isToContinue(state) || isPaused(state)
 }
 
 /** The open run is parked: notifies the watchers. */
