@@ -4,7 +4,7 @@
  *
  * On disk after a crash: the ended run with its outbox in the log, and some of the messages. Each message id is derived
  * from what it answers, so the next visit sends the rest and nothing twice. `mail.answered` then records that the
- * outbox is empty, except for deferred errors: those of a turn that a later command continues. The next batch of the session
+ * outbox is empty, except for deferred errors: those of a turn that a later command or `resume` continues. The next batch of the session
  * carries it. A crash before that batch is durable leaves the outbox as it was, and its messages are sent again.
  */
 import { SubstratError } from '../errors.js'
@@ -13,7 +13,7 @@ import { isDeferred } from '../session/fold/mail.js'
 import { deriveId } from '../session/ids.js'
 import type { Session } from '../session/session.js'
 import type { OutboxEntry, State } from '../session/state.js'
-import { howEnded } from '../session/status.js'
+import { howEnded, isPaused } from '../session/status.js'
 import { troubleOf } from '../session/trouble.js'
 import type { Store } from '../storage/store.js'
 import { decodeMessage, type Message } from './message.js'
@@ -53,7 +53,9 @@ export function sendOutbox(session: Session, { isRepeat, note }: AnswerOptions):
       else isAllSent = false
     }
   }
-  if (isAllSent) session.carry({ kind: 'mail.answered' })
+  if (!isAllSent) return sent
+  const isDeferring = isPaused(state) && due.length < state.owes.length
+  session.carry({ kind: 'mail.answered', ...(isDeferring ? { deferred: true } : {}) })
   return sent
 }
 

@@ -2,6 +2,7 @@
  * Why an agent needs another visit. An agent with such a reason keeps its marker. The audit reports such an agent if it has
  * no marker. A terminated agent with such a reason is not removed.
  */
+import { isDeferred } from '../session/fold/mail.js'
 import type { State } from '../session/state.js'
 import { isInterrupted, needsPerson } from '../session/status.js'
 import type { Store } from '../storage/store.js'
@@ -25,7 +26,7 @@ export type VisitReason =
  * message, so a caller without the agent's lock must not expect a marker earlier.
  */
 export function reasonToVisit(store: Store, state: State): VisitReason | undefined {
-  if (state.owes.length > 0) return 'outbox'
+  if (hasOutbox(state)) return 'outbox'
   // A damaged message counts too, and a delivered one until its file is removed (row K).
   if (store.mail.ids(state.id).length > 0) return 'mail'
   return returnsMail(store, state) ? 'return' : reasonInState(state)
@@ -38,7 +39,7 @@ export function returnsMail(store: Store, state: State): boolean {
 
 /** The same for an agent without mail. */
 export function reasonInState(state: State): VisitReason | undefined {
-  if (state.owes.length > 0) return 'outbox'
+  if (hasOutbox(state)) return 'outbox'
   if (state.outbound !== undefined) return 'outbound'
   if (state.state === 'terminated') return undefined
   if (state.run?.status === 'open' || isInterrupted(state)) return 'turn'
@@ -46,4 +47,9 @@ export function reasonInState(state: State): VisitReason | undefined {
   if (needsPerson(state)) return 'decision'
   if (state.isPoked) return 'poke'
   return state.reminders.length > 0 ? 'reminder' : undefined
+}
+
+/** A deferred error needs no visit: what makes it due visits the agent. */
+function hasOutbox(state: State): boolean {
+  return state.owes.some((owed) => !isDeferred(state, owed))
 }

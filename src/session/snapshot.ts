@@ -18,15 +18,14 @@ import type { KeyEntry, Run, State } from './state.js'
 /**
  * The version of the fold that wrote the snapshot. A program with another version folds the log instead. Version 2 added
  * calls, waits and tokens; 3 mail; 4 and 5 programs that wait; 6 a bounded number of keys; 7 whether a program was launched;
- * 8 usage; 9 the answer that follows a suspended turn.
+ * 8 usage.
  */
-export const SNAPSHOT_VERSION = 9
-const ERROR_AT_ONCE_VERSION = 8
+export const SNAPSHOT_VERSION = 8
 const UNCOUNTED_VERSION = 7
 const ALL_KEYS_VERSION = 5
 
 /** Every snapshot begins with its version. The fields of the state follow, in the same order in these versions. */
-export const SNAPSHOT_HEADS = [SNAPSHOT_VERSION, ERROR_AT_ONCE_VERSION, UNCOUNTED_VERSION].map(
+export const SNAPSHOT_HEADS = [SNAPSHOT_VERSION, UNCOUNTED_VERSION].map(
   (version) => `{"snapshot":${version},`,
 )
 
@@ -87,10 +86,6 @@ export function decodeSnapshot(
 /** Undefined if the snapshot is of another version that cannot be converted. */
 function stateIn({ snapshot, log_crc: _, crc: __, ...state }: JsonObject): State | undefined {
   if (snapshot === SNAPSHOT_VERSION) return state as unknown as State
-  // Earlier versions sent the error of a suspended turn at once, so their state does not have it.
-  const { recovery } = state as unknown as Partial<State>
-  if (recovery?.interruption?.reason === 'suspended') return undefined
-  if (snapshot === ERROR_AT_ONCE_VERSION) return state as unknown as State
   if (snapshot === UNCOUNTED_VERSION) return withoutUsage(state as unknown as State)
   const converted = snapshot === ALL_KEYS_VERSION ? withLatestKeys(state as unknown as State) : undefined
   return converted === undefined ? undefined : withoutUsage(converted)

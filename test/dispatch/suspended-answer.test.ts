@@ -4,16 +4,19 @@ import { expect, test } from 'vitest'
 import type { Context } from '../../src/dispatch/context.js'
 import { visit } from '../../src/dispatch/visit.js'
 import { OPERATOR } from '../../src/format.js'
+import { sendOutbox } from '../../src/mail/answers.js'
 import { cancelAgents } from '../../src/operations/cancel.js'
 import { recover } from '../../src/operations/recover.js'
 import { resume } from '../../src/operations/resume.js'
+import { retry } from '../../src/operations/retry.js'
 import { send } from '../../src/operations/send.js'
 import { suspend } from '../../src/operations/stop-agent.js'
 import { terminate } from '../../src/operations/terminate.js'
+import type { NewRecord } from '../../src/session/records.js'
 import { contextAt } from '../support/contexts.js'
 import { deliveredRecord, mailOf } from '../support/mail.js'
 import { sendRequest } from '../support/send-request.js'
-import { newSession, startedRun } from '../support/sessions.js'
+import { newSession, reopen, startedRun } from '../support/sessions.js'
 import { tempStore } from '../support/temp.js'
 
 /** What comes after the turn was suspended, and the kinds of the answers that the sender then has. */
@@ -22,6 +25,7 @@ const CASES: Record<string, [(ctx: Context, id: string) => Promise<unknown>, str
   recover: [(ctx) => recover(ctx, { all: true, agents: [] }, 'all', () => undefined), []],
   'suspend again': [(ctx, id) => suspend(ctx, id, true), []],
   resume: [(ctx, id) => resume(ctx, id, { reseed: false }, () => undefined), ['response']],
+  retry: [(ctx, id) => retry(ctx, id, () => undefined), ['response']],
   'suspend and resume': [
     async (ctx, id) => {
       await suspend(ctx, id, true)
@@ -32,6 +36,23 @@ const CASES: Record<string, [(ctx: Context, id: string) => Promise<unknown>, str
   'a new message': [(ctx, id) => send(ctx, sendRequest(id), () => undefined), ['error']],
   cancel: [(ctx, id) => cancelAgents(ctx, { all: false, agents: [id], isRecursive: false }), ['error']],
   terminate: [(ctx, id) => terminate(ctx, id, false, () => undefined), ['error']],
+  'another turn whose command is killed, twice': [
+    (ctx, id) => leftBy(ctx, id, [{ kind: 'session.activated', boot_id: 'b' }, startedRun(randomUUID())]),
+    ['error'],
+  ],
+  'terminate that is killed, twice': [
+    (ctx, id) => leftBy(ctx, id, [{ kind: 'session.terminated' }]),
+    ['error'],
+  ],
+}
+
+/** Appends what a killed command left, then recovers as two commands whose processes did not write that they sent the error. */
+async function leftBy(ctx: Context, id: string, records: NewRecord[]): Promise<void> {
+  const session = await reopen(ctx.store, id)
+  session.append(records)
+  sendOutbox(session, { isRepeat: false, note: () => undefined })
+  await session.abandon()
+  for (const _ of [1, 2]) await recover(ctx, { all: true, agents: [] }, 'all', () => undefined)
 }
 
 test.each(Object.entries(CASES))('after %s, its sender has that answer alone', async (_, [next, answers]) => {

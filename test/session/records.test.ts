@@ -264,7 +264,7 @@ const EXAMPLES: { [K in RecordKind]: Required<Omit<NewRecord<K>, 'kind'>> } = {
     clock: CLOCK,
   },
   'mail.replied': { run_id: ID, message_id: ID },
-  'mail.answered': {},
+  'mail.answered': { deferred: true },
   'reminder.set': {
     reminder_id: ID,
     content: BLOB,
@@ -330,6 +330,7 @@ const KINDS = Object.keys(RECORDS) as RecordKind[]
 /** Invalid values of each field. */
 const SPOILED: Record<string, unknown[]> = {
   workspace_scope: ['all', 7],
+  deferred: ['yes', null, 1],
   outbound_id: [7, 'no uuid'],
   target: [7, null],
   event: ['over', null],

@@ -1,6 +1,6 @@
 /** The records of mail and reminders. */
 import { z } from 'zod'
-import { content, integer, reading, text, time, uuid } from '../types.js'
+import { content, flag, integer, reading, text, time, uuid } from '../types.js'
 import { kind, message_id, run_id } from './kind.js'
 
 export const mail = {
@@ -25,7 +25,11 @@ export const mail = {
     run_id,
     message_id,
   }),
-  'mail.answered': kind('All due replies and errors of ended runs are in the inboxes.', {}),
+  'mail.answered': kind('All due replies and errors of ended runs are in the inboxes.', {
+    deferred: flag
+      .optional()
+      .describe('True if the errors of a suspended run are not among them, because `resume` continues it.'),
+  }),
 }
 
 export const reminders = {

@@ -13,11 +13,11 @@ import type { Location, Run, State } from '../state.js'
 import { channelAnnounced, channelCursor, channelHandled, channelReceived } from './channel.js'
 import { rebaseClock } from './clock.js'
 import {
+  foldAnswered,
   foldControl,
   foldNoted,
   foldParked,
   foldWatch,
-  isDeferred,
   mailDelivered,
   reminderSet,
 } from './mail.js'
@@ -155,7 +155,7 @@ function apply(next: State, record: SessionRecord, at: Location): State {
       return next
     }
     case 'mail.answered':
-      return { ...next, owes: next.owes.filter((owed) => isDeferred(next, owed)) }
+      return foldAnswered(next, record)
     case 'outbound.queued':
       return outboundQueued(next, record, at)
     case 'outbound.sent':

@@ -78,6 +78,12 @@ export function isDeferred(state: State, { kind, run_id }: OutboxEntry): boolean
   return isToContinue(state) || isPaused(state)
 }
 
+/** The due mail was sent. Versions that wrote no `deferred` sent the errors of a suspended turn at once. */
+export function foldAnswered(next: State, { deferred }: NewRecord<'mail.answered'>): State {
+  if (isPaused(next) && deferred !== true) return { ...next, owes: [] }
+  return { ...next, owes: next.owes.filter((owed) => isDeferred(next, owed)) }
+}
+
 /** The open run is parked: notifies the watchers. */
 export function foldParked(next: State, at: Location): State {
   return toldWatchers(next, at, 'waiting')

@@ -182,7 +182,19 @@ describe('the error of an interrupted turn', () => {
     },
   )
 
-  test.each(['unknown_tool', 'program_alive', 'suspended', 'wait_timeout'] as const)(
+  test('is deferred after suspended, and stays owed if mail.answered says so', () => {
+    const paused = [...before, interrupted('suspended')]
+    expect(deferred(paused)).toEqual([true, true])
+    expect(deferred([...paused, { kind: 'mail.answered', deferred: true }])).toEqual([true, true])
+    expect(deferred([...paused, startedRun(NEXT_RUN)])).toEqual([false, false])
+    expect(deferred([...paused, { kind: 'session.terminated' }])).toEqual([false, false])
+  })
+
+  test('was sent at once after suspended by a version whose mail.answered says nothing else', () => {
+    expect(foldAll([...before, interrupted('suspended'), { kind: 'mail.answered' }]).owes).toEqual([])
+  })
+
+  test.each(['unknown_tool', 'program_alive', 'wait_timeout'] as const)(
     'is due after %s, because no command continues that turn by itself',
     (reason) => expect(deferred([...before, interrupted(reason)])).toEqual([false, false]),
   )
