@@ -11,6 +11,7 @@ import { SubstratError } from '../errors.js'
 import { OPERATOR } from '../format.js'
 import { isDeferred } from '../session/fold/mail.js'
 import { deriveId } from '../session/ids.js'
+import type { NewRecord } from '../session/records.js'
 import type { Session } from '../session/session.js'
 import type { OutboxEntry, State } from '../session/state.js'
 import { howEnded, isPaused } from '../session/status.js'
@@ -53,10 +54,13 @@ export function sendOutbox(session: Session, { isRepeat, note }: AnswerOptions):
       else isAllSent = false
     }
   }
-  if (!isAllSent) return sent
-  const isDeferring = isPaused(state) && due.length < state.owes.length
-  session.carry({ kind: 'mail.answered', ...(isDeferring ? { deferred: true } : {}) })
+  if (isAllSent) session.carry(answeredRecord(state))
   return sent
+}
+
+function answeredRecord(state: State): NewRecord<'mail.answered'> {
+  const isDeferring = isPaused(state) && state.owes.some((owed) => isDeferred(state, owed))
+  return { kind: 'mail.answered', ...(isDeferring ? { deferred: true } : {}) }
 }
 
 /**

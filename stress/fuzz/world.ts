@@ -2,6 +2,7 @@
 
 import { OPERATOR } from '../../src/format.js'
 import { decodeMessage, type Message } from '../../src/mail/message.js'
+import { isDeferred } from '../../src/session/fold/mail.js'
 import type { SessionRecord } from '../../src/session/records.js'
 import { isInterrupted } from '../../src/session/status.js'
 import { openHome } from '../../src/storage/open.js'
@@ -73,7 +74,7 @@ export class World {
           state.run.wait?.kind !== 'approval' &&
           state.run.wait?.kind !== 'input') ||
         isInterrupted(state) ||
-        state.owes.length > 0 ||
+        state.owes.some((owed) => !isDeferred(state, owed)) ||
         waiting.length > 0,
     )
   }

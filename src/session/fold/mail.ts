@@ -74,7 +74,10 @@ export function foldEnded(next: State, at: Location): State {
  * are used up, another turn comes first, or the agent is terminated.
  */
 export function isDeferred(state: State, { kind, run_id }: OutboxEntry): boolean {
-  if (kind !== 'error' || run_id !== state.recovery.interruption?.run_id) return false
+  return kind === 'error' && run_id === state.recovery.interruption?.run_id && hasReplyAhead(state)
+}
+
+function hasReplyAhead(state: State): boolean {
   return isToContinue(state) || isPaused(state)
 }
 
