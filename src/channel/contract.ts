@@ -18,6 +18,11 @@ export interface Channel {
   secrets: string[]
   /** The longest text of one message, in UTF-16 units. substrat splits longer replies. */
   textCharactersMax: number
+  /**
+   * True: the service does not recognize a repeated `idempotencyId`. substrat then records each call of `send` before it, and
+   * drops a message after two calls of unknown outcome. So the message is shown at most twice.
+   */
+  mayShowTwice?: boolean
   /** Throws a `ChannelFailure` with `permanent` for options that cannot work. Changes nothing and uses no network. */
   check?(settings: ChannelSettings): void
   /** May connect at once, or at the first call. */
@@ -106,5 +111,10 @@ export interface ChannelFailure extends Error {
     permanent: boolean
     /** The service's own wish. */
     retryAfterMs?: number
+    /**
+     * Only of `send`, with `mayShowTwice`: the message has certainly not been shown, because the service answered so or was not
+     * reached. Otherwise the outcome is unknown.
+     */
+    notShown?: boolean
   }
 }

@@ -128,7 +128,8 @@ export function failureOf(error: unknown): ChannelFailure['failure'] & { why: st
     failure?: Partial<ChannelFailure['failure']>
     message?: unknown
   }
-  const { permanent = false, retryAfterMs } = failure ?? {}
+  const { permanent = false, retryAfterMs, notShown = false } = failure ?? {}
   const why = typeof message === 'string' && message !== '' ? message : String(error)
-  return { permanent: permanent === true, why, ...(typeof retryAfterMs === 'number' ? { retryAfterMs } : {}) }
+  const known = { permanent: permanent === true, why, notShown: notShown === true }
+  return { ...known, ...(typeof retryAfterMs === 'number' ? { retryAfterMs } : {}) }
 }

@@ -40,6 +40,7 @@ const SEND_MS_MAX = 60_000
 export interface Saying {
   config: ChannelConfig
   textCharactersMax: number
+  mayShowTwice: boolean
 }
 
 type Thread = ChannelState['threads'][number]
@@ -167,9 +168,13 @@ export function announce(session: Session, saying: Saying, { agentId, wait, text
 }
 
 /** The platform, as the sender of outbound messages sees it. */
-export function channelTarget(connection: ChannelConnection, { triesMax }: ChannelConfig): OutboundTarget {
+export function channelTarget(
+  connection: ChannelConnection,
+  { config, mayShowTwice }: Saying,
+): OutboundTarget {
   return {
-    triesMax,
+    triesMax: config.triesMax,
+    mayShowTwice,
     room: () => Number.POSITIVE_INFINITY,
     async send(message, signal) {
       const { thread, text, outbound_id: idempotencyId, replies_to, buttons } = message
@@ -181,10 +186,12 @@ export function channelTarget(connection: ChannelConnection, { triesMax }: Chann
         const sent = await connection.send({ ...said, ...(buttons === undefined ? {} : { buttons }) }, ends)
         return { outcome: 'accepted', ...(sent.id === undefined ? {} : { remoteId: sent.id }) }
       } catch (error) {
-        if (signal.aborted) return { outcome: 'unknown' }
-        const { permanent, why, retryAfterMs } = failureOf(error)
+        const { permanent, why, retryAfterMs, notShown: isNotShown = false } = failureOf(error)
+        // An attempt that was recorded and showed nothing needs a result, or it would count as one of unknown outcome.
+        if (signal.aborted && !(mayShowTwice && isNotShown)) return { outcome: 'unknown' }
         if (permanent) return { outcome: 'refused', why }
-        return { outcome: 'failed', why, ...(retryAfterMs === undefined ? {} : { retryAfterMs }) }
+        const pause = retryAfterMs === undefined ? {} : { retryAfterMs }
+        return { outcome: 'failed', why, isNotShown, ...pause }
       }
     },
   }

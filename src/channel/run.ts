@@ -56,6 +56,7 @@ export async function runChannel(ctx: Context, run: ChannelRun): Promise<Channel
     const runner = new ChannelRunner(ctx, log, connection, right, {
       config,
       textCharactersMax: channel.textCharactersMax,
+      mayShowTwice: channel.mayShowTwice === true,
     })
     return await (isOnce ? runner.runOnce() : runner.runUntilStopped())
   } finally {
@@ -100,7 +101,7 @@ class ChannelRunner {
       ...{ store, command, isOwed, rules: [], secrets: {} },
       note: (text) => reporter.note(text),
       waitMs: limits.outboundDeliverWaitMs,
-      targets: async () => new Map([[config.name, channelTarget(connection, config)]]),
+      targets: async () => new Map([[config.name, channelTarget(connection, saying)]]),
     })
   }
 

@@ -60,8 +60,9 @@ function handOver(store: Store, { id, path }: Pick<State, 'id' | 'path'>, result
       control: { verb: 'outbound', result },
     })
   } catch (error) {
-    // A terminated agent takes no mail. The message is sent again, with the same id.
-    if (!(error instanceof SubstratError) || error.code !== 'UNDELIVERABLE') throw error
+    // A terminated agent takes no mail. The message is sent again, with the same id. An attempt must not begin without its record.
+    const isUndeliverable = error instanceof SubstratError && error.code === 'UNDELIVERABLE'
+    if (!isUndeliverable || kind === 'outbound.attempted') throw error
   }
 }
 

@@ -4,7 +4,8 @@
  * Invariants: one process at a time sends for an agent. The messages of one thread at one target go in order: none is
  * sent before the one ahead of it was sent or dropped. Queues do not wait for each other. Only durable messages are sent.
  *
- * On disk after a crash: the message is pending, sent or not. It is sent again with the same id.
+ * On disk after a crash: the message is pending, sent or not. It is sent again with the same id. If the target may show it twice,
+ * each attempt is in the log before it begins. A message is dropped after two of unknown outcome, so it is shown at most twice.
  */
 import { clock, sleep } from '../clock.js'
 import { SubstratError } from '../errors.js'
@@ -17,7 +18,7 @@ import { openDurable } from '../session/load.js'
 import { readText } from '../session/read.js'
 import type { OutboundEntry, State } from '../session/state.js'
 import type { Right, Store } from '../storage/store.js'
-import { expiry, pauseBefore, queuesOf, resultOf } from './plan.js'
+import { beginningOf, expiry, pauseBefore, queuesOf, resultOf } from './plan.js'
 import { pendingEntries, recordResults } from './results.js'
 import type { OutboundMessage, OutboundTarget, OutboundTargets } from './target.js'
 
@@ -79,6 +80,12 @@ function loadPending({ store }: SenderPorts, agentId: string): Pending | undefin
   if (state?.outbound === undefined) return undefined
   const entries = pendingEntries(store, state)
   return entries.length === 0 ? undefined : { state, entries }
+}
+
+/** The entry after the beginning of the attempt. */
+interface Tried {
+  entry: OutboundEntry
+  result: OutboundResult
 }
 
 class AgentSender {
@@ -157,34 +164,47 @@ class AgentSender {
         if (!(await this.ports.end.pause(pauseBefore(entry, readClock()))) || this.isOver) return
         // Other agents may have filled the target meanwhile.
         if (!this.mayTry(entry)) return
-        const result = await this.tryOnce(state, entry)
-        if (result === undefined) return
+        const tried: Tried | undefined = await this.tryOnce(state, entry)
+        if (tried === undefined) return
         this.hasSent = true
-        this.record(state, result)
-        entry = entriesAfter([entry], result)[0]
+        void this.record(state, tried.result)
+        entry = entriesAfter([tried.entry], tried.result)[0]
       }
     }
   }
 
-  private async tryOnce(state: State, entry: OutboundEntry): Promise<OutboundResult | undefined> {
+  private async tryOnce(state: State, entry: OutboundEntry): Promise<Tried | undefined> {
     const target = this.ports.targets.get(entry.target)
     const expired = expiry(entry, target !== undefined, readClock())
-    if (expired !== undefined || target === undefined) return expired
+    if (expired !== undefined) return { entry, result: expired }
+    if (target === undefined) return undefined
+    const begun = target.mayShowTwice === true ? await this.beginAttempt(state, entry) : entry
+    if (begun === undefined) return undefined
     this.right.assertHeld()
-    const attempt = await this.attempt(target, state, entry)
+    const attempt = await this.attempt(target, state, begun)
     this.ports.onAttempted(target)
-    return resultOf(entry, attempt, target.triesMax)
+    const result = resultOf(begun, attempt, target.triesMax)
+    return result && { entry: begun, result }
+  }
+
+  /** The entry once the attempt is durable. A kill after that counts it as an attempt of unknown outcome. */
+  private async beginAttempt(state: State, entry: OutboundEntry): Promise<OutboundEntry | undefined> {
+    const beginning = beginningOf(entry)
+    await this.record(state, beginning)
+    return this.isOver ? undefined : entriesAfter([entry], beginning)[0]
   }
 
   private attempt(target: OutboundTarget, state: State, entry: OutboundEntry) {
     return target.send(messageOf(this.ports.store, state, entry), this.ports.end.signal)
   }
 
-  /** Without waiting: the next message of the queue needs no record of the one before. */
-  private record(state: State, result: OutboundResult): void {
+  /** Resolves when the record is durable, or has failed. The next message of the queue needs no record of the one before. */
+  private record(state: State, result: OutboundResult): Promise<void> {
     this.unrecorded.push(result)
     this.noteDrop(state, result)
     this.recording = this.recording.then(async () => {
+      // The beginning of the next attempt then shares the fsync of this result.
+      await new Promise<void>((resolve) => setImmediate(resolve))
       const results = [...this.unrecorded]
       if (results.length === 0 || this.failure !== undefined) return
       const { store, command, isOwed } = this.ports
@@ -195,6 +215,7 @@ class AgentSender {
         this.failure ??= error
       }
     })
+    return this.recording
   }
 
   private noteDrop({ path }: State, result: OutboundResult): void {

@@ -21,17 +21,20 @@ export interface OutboundMessage {
 
 /**
  * - `accepted`: the target has it. `refused`: it will never take it.
- * - `failed`: another attempt may succeed. `retryAfterMs`: the target's own wish.
+ * - `failed`: another attempt may succeed. `retryAfterMs`: the target's own wish. `isNotShown`: the message has certainly not been
+ *   shown. It matters only for a target that may show a message twice.
  * - `unknown`: the sender gave up waiting. The attempt does not count, and the same message is sent again later.
  */
 export type Attempt =
   | { outcome: 'accepted'; remoteId?: string }
   | { outcome: 'refused'; why: string }
-  | { outcome: 'failed'; why: string; retryAfterMs?: number }
+  | { outcome: 'failed'; why: string; retryAfterMs?: number; isNotShown?: boolean }
   | { outcome: 'unknown' }
 
 export interface OutboundTarget {
   triesMax: number
+  /** The target does not recognize a repeated id, so it may show a message once for each attempt. Each attempt is recorded first. */
+  mayShowTwice?: boolean
   /** How many more messages would be sent at once. */
   room(): number
   /** Aborted when the command ends. Never throws. `why` has no secret. */

@@ -3,8 +3,13 @@ import { z } from 'zod'
 import { flag, integer, reading, text, time, uuid, watchedStatus } from './types.js'
 import { OUTBOUND_DROPS } from './words.js'
 
-/** The result of an attempt to send an outbound message. See the records of the same names. */
+/** The beginning or the result of an attempt to send an outbound message. See the records of the same names. */
 const outboundResult = z.union([
+  z.object({
+    kind: z.literal('outbound.attempted'),
+    outbound_id: uuid,
+    attempt: integer,
+  }),
   z.object({
     kind: z.literal('outbound.sent'),
     outbound_id: uuid,
@@ -18,6 +23,7 @@ const outboundResult = z.union([
     why: text,
     not_before: time,
     clock: reading.optional(),
+    not_shown: flag.optional(),
   }),
   z.object({
     kind: z.literal('outbound.dropped'),

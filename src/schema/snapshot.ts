@@ -54,6 +54,8 @@ const outboundEntry = z
     not_before: time.nullable().describe('The next attempt. Null before the first.'),
     clock: reading.nullable().describe('When that pause began.'),
     expires_at: time.nullable(),
+    begun: integer.optional().describe('Attempts that began, from `outbound.attempted`.'),
+    not_shown: integer.optional().describe('Of these, the attempts that certainly showed nothing.'),
   })
   .meta({ id: 'outbound_entry', description: 'A message that must leave the machine.' })
 

@@ -140,6 +140,43 @@ describe('a reply', () => {
     expect(platform.textsIn('general')).toHaveLength(2)
   })
 
+  test('of which two answers are lost is dropped, and so shown at most twice by a platform that ignores ids', async () => {
+    const [store, platform] = [tempStore(), await newPlatform()]
+    platform.mayShowTwice = true
+    platform.onSend = (message, response) => {
+      platform.keep(message, message.replyTo.id)
+      response.destroy()
+      return true
+    }
+    platform.write()
+    const { notes } = await runOnce(store, platform, channelConfig([{ say: 'hello' }], { triesMax: 10 }))
+    expect(platform.textsIn('general')).toEqual(['hello', 'hello'])
+    const [dropped] = viewOutbox(store, { agentId: undefined, isDropped: true }).messages
+    expect(dropped).toMatchObject({
+      reason: 'attempts',
+      why: expect.stringContaining('it may have been shown'),
+    })
+    expect(notes.join('\n')).toContain('it may have been shown')
+    const kinds = recordsOf(store, channelState(store).id).map(({ kind }) => kind)
+    expect(kinds.filter((kind) => kind.startsWith('outbound.'))).toEqual([
+      ...[
+        'outbound.queued',
+        'outbound.attempted',
+        'outbound.failed',
+        'outbound.attempted',
+        'outbound.dropped',
+      ],
+    ])
+  })
+
+  test('is sent without a record of the attempt to a platform that shows it once', async () => {
+    const [store, platform] = [tempStore(), await newPlatform()]
+    platform.write()
+    await runOnce(store, platform, channelConfig([{ say: 'hello' }]))
+    const kinds = recordsOf(store, channelState(store).id).map(({ kind }) => kind)
+    expect(kinds.filter((kind) => kind.startsWith('outbound.'))).toEqual(['outbound.queued', 'outbound.sent'])
+  })
+
   test('stays pending while the platform asks for a longer pause', async () => {
     const [store, platform] = [tempStore(), await newPlatform()]
     platform.onSend = (_, response) => {

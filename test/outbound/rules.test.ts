@@ -4,7 +4,7 @@ import { targetsTrouble } from '../../src/command/notify-targets.js'
 import { requestOf } from '../../src/outbound/event.js'
 import { delayIn } from '../../src/outbound/http.js'
 import { patternOf } from '../../src/outbound/notify.js'
-import { resultOf } from '../../src/outbound/plan.js'
+import { beginningOf, expiry, resultOf } from '../../src/outbound/plan.js'
 import type { OutboundMessage } from '../../src/outbound/target.js'
 import type { OutboundEntry } from '../../src/session/state.js'
 
@@ -40,6 +40,28 @@ test('the pause doubles with each failure, and the last allowed attempt drops th
   }
   expect(resultOf(entry(2), failed, 3, NOW)).toMatchObject({ kind: 'outbound.dropped', reason: 'attempts' })
   expect(resultOf(entry(2), { outcome: 'unknown' }, 3, NOW)).toBe(undefined)
+})
+
+test('a message is dropped after two attempts of unknown outcome, and those that showed nothing do not count', () => {
+  const failed = { outcome: 'failed' as const, why: 'no' }
+  const notShown = { ...failed, isNotShown: true }
+  const begun = (count: number, not_shown = 0) => ({ ...entry(0), begun: count, not_shown })
+  const drop = { kind: 'outbound.dropped', reason: 'attempts', why: 'no; it may have been shown' }
+  expect(beginningOf(begun(1))).toMatchObject({ attempt: 2 })
+  expect(expiry(begun(1), true, NOW)).toBe(undefined)
+  expect(expiry(begun(2), false, NOW)).toMatchObject({
+    ...drop,
+    why: 'the answers to its attempts were lost; it may have been shown',
+  })
+  expect(expiry(begun(9, 8), true, NOW)).toBe(undefined)
+  expect(resultOf(begun(1), failed, 9, NOW)).toEqual(
+    expect.not.objectContaining({ not_shown: true, kind: 'outbound.dropped' }),
+  )
+  expect(resultOf(begun(2), failed, 9, NOW)).toMatchObject(drop)
+  expect(resultOf(begun(2), notShown, 9, NOW)).toMatchObject({ kind: 'outbound.failed', not_shown: true })
+  expect(resultOf(begun(1), notShown, 1, NOW)).toMatchObject({ ...drop, why: 'no' })
+  // Nothing was recorded before attempts at other targets.
+  expect(resultOf(entry(0), notShown, 9, NOW)).not.toHaveProperty('not_shown')
 })
 
 test('the pause that a target asks for is in seconds or a date, and has a limit', () => {

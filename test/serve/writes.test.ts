@@ -57,7 +57,7 @@ describe.concurrent('a message', () => {
     const made = await served.call('spawnAgent', {
       body: { name: 'a', instructions: '--help', model: '-kq0x' },
     })
-    expect([made.status, made.data?.agent.model]).toEqual([201, '-kq0x'])
+    expect([made.status, made.data?.agent]).toEqual([201, expect.objectContaining({ model: '-kq0x' })])
     const sent = await served.call('sendMessage', {
       path: { agent: 'a' },
       body: { content: '--json' },

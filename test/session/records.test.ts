@@ -285,6 +285,7 @@ const EXAMPLES: { [K in RecordKind]: Required<Omit<NewRecord<K>, 'kind'>> } = {
     buttons: [{ label: 'Approve', text: 'approve 1a2b3c4d' }],
     expires_at: '2026-11-21T10:00:00.000Z',
   },
+  'outbound.attempted': { outbound_id: ID, attempt: 1, message_id: ID },
   'outbound.sent': { outbound_id: ID, attempt: 1, remote_id: '17', message_id: ID },
   'outbound.failed': {
     outbound_id: ID,
@@ -292,6 +293,7 @@ const EXAMPLES: { [K in RecordKind]: Required<Omit<NewRecord<K>, 'kind'>> } = {
     why: 'it answered with status 500',
     not_before: '2026-11-20T10:00:01.000Z',
     clock: CLOCK,
+    not_shown: true,
     message_id: ID,
   },
   'outbound.dropped': {
@@ -388,6 +390,7 @@ const SPOILED: Record<string, unknown[]> = {
   items_blob: ['text', { blob: 'b', bytes: 1 }],
   items_refused: ['yes', 1],
   attempt: [2 ** 53, '1'],
+  not_shown: ['yes', null, 1],
   process_group: [1.5, null],
   start_time: [null],
   turn_timeout_ms: ['10m', Number.POSITIVE_INFINITY, null],

@@ -40,7 +40,8 @@ export async function runOnce(
 ): Promise<ChannelCounts & { notes: string[] }> {
   const { ctx, notes } = contextAt(store, facts)
   const settings = { options: { url: platform.url } }
-  const counts = await runChannel(ctx, { config, channel: loopbackChannel(), settings, isOnce: true })
+  const channel = { ...loopbackChannel(), mayShowTwice: platform.mayShowTwice }
+  const counts = await runChannel(ctx, { config, channel, settings, isOnce: true })
   return { ...counts, notes }
 }
 

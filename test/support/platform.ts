@@ -22,6 +22,8 @@ export class Platform {
   readonly attempts = new Map<string, number>()
   /** Answers a request to send instead of the platform. True: it has. */
   onSend: (message: OutgoingMessage, response: ServerResponse) => boolean = () => false
+  /** Whether the platform ignores idempotency ids, and the channel says so. */
+  mayShowTwice = false
   /** The cursors with which messages were asked for. */
   readonly asked: number[] = []
   private readonly waiting = new Set<() => void>()
@@ -71,7 +73,10 @@ export class Platform {
   }
 
   keep(message: OutgoingMessage, replyTo: string): void {
-    if (this.posted.every(({ idempotencyId }) => idempotencyId !== message.idempotencyId))
+    if (
+      this.mayShowTwice ||
+      this.posted.every(({ idempotencyId }) => idempotencyId !== message.idempotencyId)
+    )
       this.posted.push({ ...message, replyTo })
   }
 }

@@ -1,8 +1,8 @@
 /**
  * Calls of the Bot API, with grammY.
  *
- * Invariants: a call is made once, because substrat decides about another attempt. The token is in the path of each URL, so no
- * failure has the URL, or an error of the library as its cause.
+ * Invariants: a call that shows a message reaches the service at most once, because substrat decides about another attempt. The
+ * token is in the path of each URL, so no failure has the URL, or an error of the library as its cause.
  */
 import { Api, GrammyError } from 'grammy/web'
 import type { ChannelFailure } from 'substrat/channel'
@@ -26,20 +26,30 @@ async function fetchThroughProxy(
   url: string,
   { headers, body, signal }: { headers: Record<string, string>; body: string; signal: AbortSignal },
 ): Promise<{ json(): Promise<unknown> }> {
-  const answer = await request({
-    ...{ method: 'POST', url: new URL(url), body, signal, stallTimeoutMs: STALL_MS },
-    headers: { ...headers, 'user-agent': USER_AGENT, 'content-length': String(Buffer.byteLength(body)) },
-    environment: process.env,
-  })
-  const text = await textOf(answer)
-  return { json: async () => parsed(text, answer.status) }
+  let isSending = false
+  try {
+    const answer = await request({
+      ...{ method: 'POST', url: new URL(url), body, signal, stallTimeoutMs: STALL_MS },
+      headers: { ...headers, 'user-agent': USER_AGENT, 'content-length': String(Buffer.byteLength(body)) },
+      environment: process.env,
+      isSentOnce: url.endsWith('/sendMessage'),
+      onSending: () => {
+        isSending = true
+      },
+    })
+    const text = await textOf(answer)
+    return { json: async () => parsed(text, answer.status) }
+  } catch (error) {
+    if (isSending) throw error
+    throw botFailure(reasonOf(error), { notShown: true })
+  }
 }
 
 async function textOf(answer: Answer): Promise<string> {
   let text = ''
   for await (const piece of answer.chunks()) {
     text += piece
-    if (text.length > ANSWER_CHARACTERS_MAX) throw botFailure('its answer is too long', false)
+    if (text.length > ANSWER_CHARACTERS_MAX) throw botFailure('its answer is too long')
   }
   return text
 }
@@ -52,32 +62,33 @@ function parsed(text: string, status: number): unknown {
   } catch {
     // It is not an answer of the Bot API either.
   }
-  throw botFailure(`it answered with status ${status}, but not as the Bot API does`, false)
+  throw botFailure(`it answered with status ${status}, but not as the Bot API does`)
 }
 
-export function botFailure(message: string, permanent: boolean, retryAfterMs?: number): ChannelFailure {
-  const failure = { permanent, ...(retryAfterMs === undefined ? {} : { retryAfterMs }) }
-  return Object.assign(new Error(message), { failure })
+export function botFailure(message: string, facts: Partial<ChannelFailure['failure']> = {}): ChannelFailure {
+  return Object.assign(new Error(message), { failure: { permanent: false, ...facts } })
 }
 
 /** The failure of a call, in a sentence that begins with `what`. */
 export function failureOf(what: string, error: unknown, token: string): ChannelFailure {
-  const { reason, permanent, retryAfterMs } = causeOf(error)
-  return botFailure(`${what}: ${reason}`.replaceAll(token, '…'), permanent, retryAfterMs)
+  const { reason, ...facts } = causeOf(error)
+  return botFailure(`${what}: ${reason}`.replaceAll(token, '…'), facts)
 }
 
-interface Cause {
-  reason: string
-  permanent: boolean
-  retryAfterMs?: number
-}
+type Cause = { reason: string } & ChannelFailure['failure']
 
 function causeOf(error: unknown): Cause {
-  if (error instanceof GrammyError) return refusalOf(error)
+  // Telegram's word that it did not carry out the method.
+  if (error instanceof GrammyError) return { ...refusalOf(error), notShown: true }
   // The library wraps what the request threw.
   const inner = (error as { error?: unknown }).error ?? error
-  const isKnown = isFailure(inner) || typeof Object(inner).failure === 'object'
-  return { reason: isKnown ? (inner as Error).message : 'it cannot be reached', permanent: false }
+  const { notShown } = (inner as Partial<ChannelFailure>).failure ?? {}
+  return { reason: reasonOf(inner), permanent: false, ...(notShown === true ? { notShown } : {}) }
+}
+
+function reasonOf(error: unknown): string {
+  const isKnown = isFailure(error) || typeof Object(error).failure === 'object'
+  return isKnown ? (error as Error).message : 'it cannot be reached'
 }
 
 function refusalOf({ error_code: status, description, parameters }: GrammyError): Cause {

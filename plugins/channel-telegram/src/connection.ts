@@ -116,13 +116,14 @@ function signalOf(signal: AbortSignal): Signal {
 
 function offsetIn(cursor: string | null): number {
   const offset = Number(cursor ?? 0)
-  if (!Number.isSafeInteger(offset)) throw botFailure(`the cursor ${cursor} is not one of Telegram`, true)
+  if (!Number.isSafeInteger(offset))
+    throw botFailure(`the cursor ${cursor} is not one of Telegram`, { permanent: true })
   return offset
 }
 
 function placeOf(thread: string): { chat: number; topic?: number } {
   const [, chat, topic] = /^(-?\d+)(?:\/(\d+))?$/.exec(thread) ?? []
-  if (chat === undefined) throw botFailure(`the thread ${thread} is not one of Telegram`, true)
+  if (chat === undefined) throw botFailure(`the thread ${thread} is not one of Telegram`, { permanent: true })
   return { chat: Number(chat), ...(topic === undefined ? {} : { topic: Number(topic) }) }
 }
 

@@ -8,6 +8,7 @@ const channel: Channel = {
   options: OPTIONS,
   secrets: ['token'],
   textCharactersMax: 4096,
+  mayShowTwice: true,
   check: (settings) => void readSettings(settings),
   open: async (settings) => connect(readSettings(settings)),
 }

@@ -1,6 +1,6 @@
 /** The records of outbound messages, which must leave the machine. */
 import { z } from 'zod'
-import { button, content, integer, outboundReply, reading, text, time, uuid } from '../types.js'
+import { button, content, flag, integer, outboundReply, reading, text, time, uuid } from '../types.js'
 import { OUTBOUND_DROPS, OUTBOUND_EVENTS } from '../words.js'
 import { kind, message_id, run_id } from './kind.js'
 
@@ -25,6 +25,14 @@ export const outbound = {
     buttons: z.array(button).optional().describe('Answers that a person can choose.'),
     expires_at: time.optional().describe('It is dropped if it was not sent by then.'),
   }),
+  'outbound.attempted': kind(
+    'An attempt begins. Only for a target that may show a message twice. Until a result is recorded, its outcome is unknown.',
+    {
+      outbound_id,
+      attempt: integer.describe('Counts every attempt that began. In results it counts those with a result.'),
+      message_id: handed_over,
+    },
+  ),
   'outbound.sent': kind('The target accepted it.', {
     outbound_id,
     attempt: integer,
@@ -37,6 +45,11 @@ export const outbound = {
     why: text,
     not_before: time,
     clock: reading.optional(),
+    not_shown: flag
+      .optional()
+      .describe(
+        'The attempt that began has certainly shown nothing: the target answered so, or was not reached.',
+      ),
     message_id: handed_over,
   }),
   'outbound.dropped': kind('It will not be sent.', {
@@ -44,7 +57,7 @@ export const outbound = {
     reason: z
       .enum(OUTBOUND_DROPS)
       .describe(
-        '`attempts`: the last allowed attempt failed. `refused`: the target refused it for good. `superseded`: the interrupted turn was continued first.',
+        '`attempts`: the last allowed attempt failed, or too many have an unknown outcome. `refused`: the target refused it for good. `superseded`: the interrupted turn was continued first.',
       ),
     why: text.optional(),
     message_id: handed_over,

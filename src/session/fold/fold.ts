@@ -62,6 +62,7 @@ export function fold(state: State | undefined, record: SessionRecord, at: Locati
 const AFTER_THE_END: string[] = [
   'status.derived',
   'mail.answered',
+  'outbound.attempted',
   'outbound.sent',
   'outbound.failed',
   'outbound.dropped',
@@ -158,6 +159,7 @@ function apply(next: State, record: SessionRecord, at: Location): State {
       return foldAnswered(next, record)
     case 'outbound.queued':
       return outboundQueued(next, record, at)
+    case 'outbound.attempted':
     case 'outbound.sent':
     case 'outbound.failed':
     case 'outbound.dropped': {

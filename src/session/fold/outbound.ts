@@ -24,7 +24,9 @@ export function outboundQueued(
   return { ...next, outbound: [...before, entry] }
 }
 
-export type OutboundResultRecord = NewRecord<'outbound.sent' | 'outbound.failed' | 'outbound.dropped'>
+export type OutboundResultRecord = NewRecord<
+  'outbound.attempted' | 'outbound.sent' | 'outbound.failed' | 'outbound.dropped'
+>
 
 export function outboundResult(next: State, record: OutboundResultRecord): State {
   const { outbound, ...rest } = next
@@ -33,15 +35,27 @@ export function outboundResult(next: State, record: OutboundResultRecord): State
   return after.length === 0 ? rest : { ...rest, outbound: after }
 }
 
-/** The pending entries after the result of an attempt. */
+/** The pending entries after the beginning or the result of an attempt. A record that was handed over may come after later ones. */
 export function entriesAfter(entries: OutboundEntry[], record: OutboundResultRecord): OutboundEntry[] {
-  if (record.kind !== 'outbound.failed')
-    return entries.filter(({ outbound_id }) => outbound_id !== record.outbound_id)
-  const { attempt, not_before, clock = null } = record
-  return entries.map((entry) =>
-    // A result that was handed over may come after that of a later attempt.
-    entry.outbound_id === record.outbound_id && entry.attempts < attempt
-      ? { ...entry, attempts: attempt, not_before, clock }
-      : entry,
-  )
+  const { outbound_id: id } = record
+  switch (record.kind) {
+    case 'outbound.attempted':
+      return entries.map((entry) => (entry.outbound_id === id ? begunEntry(entry, record) : entry))
+    case 'outbound.failed':
+      return entries.map((entry) =>
+        entry.outbound_id === id && entry.attempts < record.attempt ? failedEntry(entry, record) : entry,
+      )
+    default:
+      return entries.filter(({ outbound_id }) => outbound_id !== id)
+  }
+}
+
+function begunEntry(entry: OutboundEntry, { attempt }: NewRecord<'outbound.attempted'>): OutboundEntry {
+  return { ...entry, begun: Math.max(entry.begun ?? 0, attempt) }
+}
+
+function failedEntry(entry: OutboundEntry, record: NewRecord<'outbound.failed'>): OutboundEntry {
+  const { attempt, not_before, clock = null, not_shown: isNotShown = false } = record
+  const failed = { ...entry, attempts: attempt, not_before, clock }
+  return isNotShown ? { ...failed, not_shown: (entry.not_shown ?? 0) + 1 } : failed
 }

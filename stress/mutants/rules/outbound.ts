@@ -35,7 +35,7 @@ export const OUTBOUND: Mutant[] = [
   {
     name: 'a message whose time is over is still sent',
     place: 'outbound/plan.ts expiry',
-    edits: { 'if:1': 'return undefined' },
+    edits: { 'if:2': 'return undefined' },
     suites: ['outbound/dropped#after its time'],
   },
   {

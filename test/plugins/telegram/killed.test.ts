@@ -3,7 +3,8 @@
  * again. `MESSAGES=1000 SEED=1` make it longer and repeat it.
  *
  * The oracle is the platform and the logs of the agents: each message has one turn and its reply, in the order of its chat. Telegram
- * knows no idempotency keys, so a reply shows twice if its answer was lost, or if substrat died before the answer was in the log.
+ * knows no idempotency keys, so a reply shows again if its answer was lost, or if substrat died before the answer was in the log.
+ * The bound is two. A reply that reaches it is dropped with a reason.
  */
 import { setTimeout as sleep } from 'node:timers/promises'
 import { expect, test } from 'vitest'
@@ -20,6 +21,8 @@ const PEOPLE = [501, 502, 503]
 /** The part of the requests that fail before the method was carried out, and of the others that fail after it: one in three. */
 const [FAILS, FAILS_AFTER] = [1 / 6, 1 / 5]
 const AGAIN = 0.2
+/** The bound of docs/telegram.md. */
+const SHOWN_MAX = 2
 
 test('no message is lost and none runs twice, and no process sends a reply again that was answered', async () => {
   const random = new Random(SEED)
@@ -78,7 +81,13 @@ test('no message is lost and none runs twice, and no process sends a reply again
     const seen = [...new Set(repliesTo(telegram, person))]
     // Telegram may have shown a reply that counts as dropped, because its answers were lost.
     expect(seen).toEqual(texts.filter((text) => ends.get(text) === 'sent' || seen.includes(text)))
+    const counts = texts.map((text) => repliesTo(telegram, person).filter((each) => each === text).length)
+    expect(Math.max(...counts)).toBeLessThanOrEqual(SHOWN_MAX)
+    for (const [index, text] of texts.entries())
+      if (ends.get(text) === 'sent') expect(counts[index], text).toBeGreaterThan(0)
   }
+  for (const { why, text } of (await house.ok('outbox', '--dropped', '--json')).json.messages)
+    expect(why, text).toMatch(/may have been shown|^Telegram did not take the message/)
   const shown = telegram.shown.length
   const delivered = (await house.ok('list', '--json')).json.agents.flatMap(({ id }: { id: string }) =>
     house.records(id).filter(({ kind }) => kind === 'mail.delivered'),
@@ -90,6 +99,25 @@ test('no message is lost and none runs twice, and no process sends a reply again
       `none lost, none run twice; ${[...ends.values()].filter((end) => end === 'dropped').length} replies dropped, ${shown - MESSAGES} more shown than written`,
   )
   expect(house.findings(true)).toEqual([])
+})
+
+test('a reply is shown twice if each process dies after Telegram has shown it, and then it is dropped with a reason', async () => {
+  const [house, telegram] = [House.ofProcesses(), await newTelegram()]
+  const [channel] = JSON.parse(settingsFor(house, telegram.url))
+  await house.ok('config', 'set', 'channels', JSON.stringify([{ ...channel, senders: ['*'], tries: 10 }]))
+  telegram.after = (method) => method === 'sendMessage'
+  telegram.write(501, 'message 0')
+  for (const times of [1, 2]) {
+    const running = house.start(['channel', 'run', 'telegram'])
+    await waitFor(() => telegram.shown.length === times, 'the reply')
+    await running.kill()
+  }
+  const { exit, stderr } = await house.run(['channel', 'run', 'telegram', '--once'])
+  expect([exit, repliesTo(telegram, 501)], stderr).toEqual([0, ['message 0', 'message 0']])
+  expect(stderr).toContain('it may have been shown')
+  expect((await house.ok('outbox', '--dropped', '--json')).json.messages).toMatchObject([
+    { reason: 'attempts', why: 'the answers to its attempts were lost; it may have been shown' },
+  ])
 })
 
 /** Runs without kills and failures until every reply was sent or dropped. */

@@ -234,6 +234,7 @@ describe('a failure of the service', () => {
     failAll(telegram, (_, response) => refuse(response, 502, 'Bad Gateway'))
     expect(await failureOf(connection.send(answerTo('77'), NEVER))).toEqual({
       permanent: false,
+      notShown: true,
       message: 'Telegram did not take the message: Bad Gateway',
     })
     failAll(telegram, (_, response) => {
@@ -253,20 +254,35 @@ describe('a failure of the service', () => {
       response.destroy()
       return true
     }
+    const failure = async () => failureOf(connection.send(answerTo('77'), NEVER))
     telegram.before = drop
-    expect(await failureOf(connection.send(answerTo('77'), NEVER))).toMatchObject({ permanent: false })
+    expect(await failure()).toEqual({ permanent: false, message: expect.stringContaining('ECONNRESET') })
     telegram.before = () => false
     telegram.after = drop
-    expect(await failureOf(connection.send(answerTo('77'), NEVER))).toMatchObject({ permanent: false })
+    expect(await failure()).toEqual({ permanent: false, message: expect.stringContaining('ECONNRESET') })
     expect(telegram.shown).toHaveLength(1)
+  })
+
+  test('that breaks a kept connection leaves no message that the plugin sends again by itself', async () => {
+    const telegram = await newTelegram()
+    const connection = await open(telegram)
+    await receive(connection)
+    await connection.send(answerTo('77', 'first'), NEVER)
+    telegram.after = (method, response) => method === 'sendMessage' && !!response.destroy()
+    await failureOf(connection.send(answerTo('77', 'second'), NEVER))
+    expect(telegram.textsIn(ANN)).toEqual(['first', 'second'])
   })
 
   test('because the port is closed names the host, and may pass', async () => {
     const connection = await channel.open({ options: { token: TOKEN, base_url: 'http://127.0.0.1:9' } })
+    const facts = { permanent: false, notShown: true }
     expect(await failureOf(receive(connection))).toEqual({
-      permanent: false,
+      ...facts,
       message: 'Telegram gave no messages: 127.0.0.1:9 cannot be reached (ECONNREFUSED)',
     })
+    expect(await failureOf(connection.send(answerTo('77'), NEVER))).toMatchObject(facts)
+    const ended = AbortSignal.abort()
+    expect(await failureOf(connection.send(answerTo('77'), ended))).toMatchObject(facts)
   })
 
   test('because the user has blocked the bot is permanent', async () => {
@@ -274,6 +290,7 @@ describe('a failure of the service', () => {
     telegram.blockedBy.add(ANN)
     expect(await failureOf((await open(telegram)).send(answerTo('77'), NEVER))).toEqual({
       permanent: true,
+      notShown: true,
       message: 'Telegram did not take the message: Forbidden: bot was blocked by the user',
     })
   })
@@ -283,7 +300,10 @@ describe('a failure of the service', () => {
     const connection = await open(telegram, '4242:other-secret_token')
     const message = /it refuses the token of the bot \(Unauthorized\)$/
     for (const work of [receive(connection), connection.send(answerTo('77'), NEVER)])
-      expect(await failureOf(work)).toEqual({ permanent: true, message: expect.stringMatching(message) })
+      expect(await failureOf(work)).toMatchObject({
+        permanent: true,
+        message: expect.stringMatching(message),
+      })
   })
 
   test('because another program polls may pass, and because the bot has a webhook is permanent', async () => {
@@ -292,7 +312,7 @@ describe('a failure of the service', () => {
     const ended = failureOf(receive(first, null, 50_000))
     await waitFor(() => telegram.calls.some(({ method }) => method === 'getUpdates'), 'the first poll')
     await receive(second)
-    expect(await ended).toEqual({
+    expect(await ended).toMatchObject({
       permanent: false,
       message: 'Telegram gave no messages: another program receives the messages of this bot; stop it',
     })

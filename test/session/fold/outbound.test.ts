@@ -26,6 +26,19 @@ test('the result of an earlier attempt that comes late changes nothing', () => {
   expect(outbound).toMatchObject([{ attempts: 2, not_before: timeOf(2) }])
 })
 
+test('attempts of unknown outcome are those that began, without those that showed nothing, in any order of the records', () => {
+  const began = (attempt: number): NewRecord => ({ kind: 'outbound.attempted', outbound_id: ID, attempt })
+  const notShown = { ...failed(1), not_shown: true } as NewRecord
+  for (const records of [
+    [began(1), notShown, began(2)],
+    [notShown, began(2), began(1)],
+  ])
+    expect(foldAll([...CREATED, QUEUED, ...records]).outbound).toMatchObject([
+      { begun: 2, not_shown: 1, attempts: 1 },
+    ])
+  expect(foldAll([...CREATED, QUEUED, began(1), failed(1)]).outbound?.[0]).not.toHaveProperty('not_shown')
+})
+
 test('the state forgets a message that was sent or dropped, and a second result of it changes nothing', () => {
   const sent: NewRecord = { kind: 'outbound.sent', outbound_id: ID, attempt: 1 }
   const dropped: NewRecord = { kind: 'outbound.dropped', outbound_id: ID, reason: 'expired' }

@@ -24,6 +24,10 @@ export interface RequestOptions {
   stallTimeoutMs: number
   signal: AbortSignal
   environment: Environment
+  /** The server must not get the request twice: it has a connection of its own, which is never stale. */
+  isSentOnce?: boolean
+  /** Called before a byte of the request can reach the server. */
+  onSending?(): void
 }
 
 export interface Answer {
@@ -60,7 +64,7 @@ export async function request(options: RequestOptions): Promise<Answer> {
 async function requestOnce(options: RequestOptions): Promise<Answer> {
   options.signal.throwIfAborted()
   try {
-    return await send(options, true)
+    return await send(options, options.isSentOnce !== true)
   } catch (error) {
     // The server closed a kept connection before it answered. The request itself has not failed.
     if (!(error instanceof StaleConnection)) throw error
@@ -84,6 +88,7 @@ async function send(options: RequestOptions, reuse: boolean): Promise<Answer> {
       headers: { 'accept-encoding': 'identity', ...options.headers },
       signal,
     })
+    if (options.onSending !== undefined) onceConnected(request, url, options.onSending)
     const response = await answerOf(request, options.body)
     if (response.statusCode === 407) {
       response.destroy()
@@ -99,6 +104,16 @@ async function send(options: RequestOptions, reuse: boolean): Promise<Answer> {
     if (proxied !== undefined && isUnconnected(error)) throw unreachableProxy(error, url.host, proxied)
     throw networkFailure(error, url.host, 'cannot be reached')
   }
+}
+
+/** The TLS connection of a tunnel may not be ready when it becomes the socket of the request. */
+function onceConnected(request: ClientRequest, { protocol }: URL, onSending: () => void): void {
+  request.once('socket', (socket) => {
+    const isSecure = protocol === 'https:'
+    const { secureConnecting = false } = socket as { secureConnecting?: boolean }
+    if (!socket.connecting && !(isSecure && secureConnecting)) onSending()
+    else socket.once(isSecure ? 'secureConnect' : 'connect', onSending)
+  })
 }
 
 function answerOf(request: ClientRequest, body: string): Promise<IncomingMessage> {
