@@ -153,6 +153,15 @@ describe('with --allow-decisions', () => {
     await outsider.close()
   })
 
+  test('spawn refuses an entry of allow that would become another one', async () => {
+    const house = new House()
+    const outsider = await Outsider.open(house, '--allow-decisions')
+    const refused = outsider.call('spawn', { name: 'notes', allow: ['shell(touch a', 'b)'] })
+    await expect(refused).rejects.toThrow('is not the name of a tool')
+    expect((await house.ok('list', '--json')).json.agents).toEqual([])
+    await outsider.close()
+  })
+
   test('answer answers a question', async () => {
     const house = new House()
     const ask = { name: 'ask_operator', input: { question: 'Which colour?' } }

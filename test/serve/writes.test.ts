@@ -70,6 +70,25 @@ describe.concurrent('a message', () => {
     await served.stop()
   })
 
+  test('refuses an entry of allow that would become another one', async () => {
+    const house = new House()
+    const id = await house.spawn('a')
+    const served = await Served.start(house)
+    // Joined with commas, the first two would be one pattern, and the next one two tools.
+    for (const allow of [['shell(touch a', 'b)'], ['write_file,shell'], ['shell', ''], [' shell']]) {
+      const spawned = await served.call('spawnAgent', { body: { name: 'b', allow } })
+      expect(spawned.problem).toMatchObject({ code: 'USAGE', title: expect.anything() })
+      const sent = await served.call('sendMessage', { path: { agent: 'a' }, body: { content: 'x', allow } })
+      expect(sent.problem).toMatchObject({ code: 'USAGE' })
+    }
+    expect((await house.ok('list', '--json')).json.agents).toHaveLength(1)
+    const allow = ['shell(git log --format=a,b)', 'write_file']
+    const body = { content: 'x', allow }
+    expect((await served.call('sendMessage', { path: { agent: 'a' }, body, headers: WAIT })).status).toBe(200)
+    expect(house.records(id)).toContainEqual(expect.objectContaining({ kind: 'run.started', allow }))
+    await served.stop()
+  })
+
   test('with a repeated Idempotency-Key has one turn, and the same answer', async () => {
     const house = new House()
     const id = await house.spawn('a')

@@ -2,7 +2,7 @@
 import { resolve } from 'node:path'
 import type { McpServer } from '@modelcontextprotocol/sdk/server/mcp.js'
 import { z } from 'zod'
-import { flags, optionFlags } from '../../shared/src/face/arguments.js'
+import { allowList, flags, optionFlags } from '../../shared/src/face/arguments.js'
 import type { StreamLine } from '../../shared/src/face/output.js'
 import { answer, type Begun, type Operator, summaryOf } from './operator.js'
 
@@ -72,7 +72,7 @@ async function create(operator: Operator, given: Given): Promise<object> {
       model,
       system: instructions,
       workspace: resolve(workspace ?? '.'),
-      allow: allow?.join(','),
+      allow: allowList(allow),
       'if-exists': 'use',
     }),
     ...optionFlags(options),

@@ -1,7 +1,7 @@
 /** The routes that start or continue a turn. */
 import { randomUUID } from 'node:crypto'
 import { z } from 'zod'
-import { flags, optionFlags } from '../../shared/src/face/arguments.js'
+import { allowList, flags, optionFlags } from '../../shared/src/face/arguments.js'
 import { type Route, route } from './route.js'
 import { findAgent } from './server.js'
 import { turn } from './shapes.js'
@@ -51,7 +51,7 @@ export const WRITES: Route[] = [
           model: body.model,
           system: body.instructions,
           workspace: body.workspace,
-          allow: allow?.join(','),
+          allow: allowList(allow),
           'if-exists': body.if_exists,
           'turn-timeout': body.turn_timeout,
           timeout: body.timeout,
@@ -111,7 +111,7 @@ export const WRITES: Route[] = [
           first: body.first,
           retry: body.retry,
           'not-before': body.not_before,
-          allow: body.allow?.join(','),
+          allow: allowList(body.allow),
           'max-steps': body.max_steps?.toString(),
           'turn-timeout': body.turn_timeout,
           timeout: body.timeout,

@@ -22,6 +22,20 @@ export function optionFlags(options: Record<string, string>): string[] {
   })
 }
 
+/** An entry of `--allow`, which is a list with commas: a tool, or one with a pattern. Like `names` in src/schema/config.ts. */
+const ALLOWED = /^[\w-]{1,128}(\([^()\n]{1,500}\))?$/
+
+/** Throws USAGE for an entry that the command would split, or join with the next one. */
+export function allowList(entries: string[] | undefined): string | undefined {
+  const wrong = entries?.find((entry) => !ALLOWED.test(entry))
+  if (wrong === undefined) return entries?.join(',')
+  throw new FaceError(
+    'USAGE',
+    `${JSON.stringify(wrong.slice(0, 80))} in allow is not the name of a tool`,
+    'give each tool an entry of its own, such as "write_file" or "shell(npm test*)"',
+  )
+}
+
 /** Linux gives an argument at most 128 KiB, and all of them together with the environment 2 MiB. */
 const WORD_BYTES_MAX = 128 * 1024 - 1
 const BYTES_MAX = 1024 * 1024
