@@ -1,5 +1,5 @@
 /**
- * The agents' mail to the channel, and their waits, become outbound messages of the channel.
+ * The agents' mail to the channel, their waits, and the time limits that their tools exceeded, become outbound messages of the channel.
  *
  * Invariants: a message is taken from the inbox in the batch that queues it. Messages of one thread keep their order. Nothing is
  * taken while the queue is full, so nothing is dropped for that.
@@ -32,7 +32,7 @@ import type { ChannelConnection } from './contract.js'
 import { failureOf } from './load.js'
 import { ChannelLog, NO_CHANNEL } from './log.js'
 import { partsOf } from './parts.js'
-import { codeOf, ENDED_TEXT, failureText, unknownText, waitText } from './texts.js'
+import { codeOf, ENDED_TEXT, failureText, TIMED_OUT_TEXT, unknownText, waitText } from './texts.js'
 
 /** Limit of one attempt. */
 const SEND_MS_MAX = 60_000
@@ -68,29 +68,56 @@ export function saidRecords(
 }
 
 /** Queues the mail of the agents, as much as there is room for. */
-export function takeMail(store: Store, session: Session, saying: Saying, note: (text: string) => void): void {
+function takeMail(store: Store, session: Session, saying: Saying, note: (text: string) => void): void {
   const records: NewRecord[] = []
   const { state } = session
+  const late = new Set<string>()
   let room = ChannelLog.roomIn(state)
   let count = 0
   for (const message of listPending(store, state)) {
-    const thread = (state.channel ?? NO_CHANNEL).threads.find(({ agent_id }) => agent_id === message.from)
+    const thread = threadOf(session, message.from)
     const text = thread === undefined ? undefined : textOf(store, message)
+    // Before the reply, whose turn may have ended since the last look.
+    const timeout =
+      thread === undefined || late.has(thread.agent_id) ? [] : timeoutRecords(store, session, saying, thread)
     const said =
       text === undefined || thread === undefined
         ? []
         : saidRecords(saying, session.id, thread, { cause: message.message_id, text })
-    if (said.length > room || count === limits.mailsTakenMax) break
+    if (timeout.length + said.length > room || count === limits.mailsTakenMax) break
     if (thread === undefined)
       note(`a ${message.kind} from ${message.from_path} belongs to no thread; it is dropped`)
     if (message.kind === 'request') answerRequest(store, state, message, thread !== undefined)
-    room -= said.length
+    room -= timeout.length + said.length
     count += 1
-    records.push({ kind: 'channel.taken', message_id: message.message_id }, ...said)
+    late.add(message.from)
+    records.push(...timeout, { kind: 'channel.taken', message_id: message.message_id }, ...said)
   }
   if (records.length === 0) return
   syncBeforeForgetting(session, count)
   session.append(records)
+}
+
+/** Queues the message about an exceeded time limit. */
+function announceTimeout(store: Store, session: Session, saying: Saying, thread: Thread): void {
+  const records = timeoutRecords(store, session, saying, thread)
+  if (records.length <= ChannelLog.roomIn(session.state)) session.append(records)
+}
+
+/** Empty if the thread knows it. The message does not wait for the reply: the turn may take long. */
+function timeoutRecords(store: Store, { id }: Session, saying: Saying, thread: Thread): NewRecord[] {
+  const { agent_id } = thread
+  const state = readableState(store, agent_id)
+  if (state?.timed_out === undefined || !isLate(state, thread)) return []
+  const cause = deriveId(agent_id, 'timeout', String(state.timed_out))
+  return [
+    { kind: 'channel.announced', agent_id, since_seq: state.timed_out },
+    ...saidRecords(saying, id, thread, { cause, text: TIMED_OUT_TEXT }),
+  ]
+}
+
+function isLate({ timed_out = 0 }: State, { announced }: Thread): boolean {
+  return timed_out > announced
 }
 
 /** A channel takes no turn, so it has no other answer. A crash before the batch repeats it with the same id. */
@@ -136,34 +163,70 @@ function runOf(store: Store, state: State, requestId: string) {
 }
 
 /** The wait of an agent of which its thread was not told. */
-export interface NewWait {
+interface NewWait {
   agentId: string
   wait: Wait
   text: string
   buttons?: Button[]
 }
 
-export function newWaits(store: Store, { threads }: ChannelState, agentIds: Set<string>): NewWait[] {
-  return threads.flatMap(({ agent_id: agentId, announced }) => {
-    const state = agentIds.has(agentId) ? readableState(store, agentId) : undefined
-    const wait = state === undefined ? null : openWait(state)
-    if (state === undefined || wait === null || wait.since_seq === announced) return []
-    if (!waitIsGood(state, wait, readClock())) return []
-    const record = readRecord(store, agentId, wait.at)
-    const asks = record?.kind === 'run.waiting' ? (record.asks ?? []) : []
-    const said = waitText(wait, asks, codeOf(agentId, wait))
-    return said === undefined ? [] : [{ agentId, wait, ...said }]
-  })
+/** What threads were not told. */
+export interface News {
+  /** Those with a tool that exceeded its time limit. */
+  late: Thread[]
+  waits: NewWait[]
+}
+
+/** Undefined without news. */
+export function newsOf(store: Store, { threads }: ChannelState, agentIds: Set<string>): News | undefined {
+  const late: Thread[] = []
+  const waits: NewWait[] = []
+  for (const thread of threads) {
+    const state = agentIds.has(thread.agent_id) ? readableState(store, thread.agent_id) : undefined
+    if (state === undefined) continue
+    if (isLate(state, thread)) late.push(thread)
+    const wait = newWait(store, state, thread)
+    if (wait !== undefined) waits.push(wait)
+  }
+  return late.length + waits.length === 0 ? undefined : { late, waits }
+}
+
+function newWait(store: Store, state: State, { agent_id: agentId, announced }: Thread): NewWait | undefined {
+  const wait = openWait(state)
+  if (wait === null || wait.since_seq === announced || !waitIsGood(state, wait, readClock())) return undefined
+  const record = readRecord(store, agentId, wait.at)
+  const asks = record?.kind === 'run.waiting' ? (record.asks ?? []) : []
+  const said = waitText(wait, asks, codeOf(agentId, wait))
+  return said === undefined ? undefined : { agentId, wait, ...said }
+}
+
+/** Queues the news and the mail of the agents, as much as there is room for. */
+export function queueNews(
+  store: Store,
+  session: Session,
+  saying: Saying,
+  news: News | undefined,
+  note: (text: string) => void,
+): void {
+  for (const { agent_id } of news?.late ?? []) {
+    const thread = threadOf(session, agent_id)
+    if (thread !== undefined) announceTimeout(store, session, saying, thread)
+  }
+  takeMail(store, session, saying, note)
+  for (const wait of news?.waits ?? []) announce(session, saying, wait)
+}
+
+function threadOf({ state }: Session, agentId: string | undefined): Thread | undefined {
+  return (state.channel ?? NO_CHANNEL).threads.find(({ agent_id }) => agent_id === agentId)
 }
 
 /** Queues the message about the wait. */
-export function announce(session: Session, saying: Saying, { agentId, wait, text, buttons }: NewWait): void {
-  const { state } = session
-  const thread = (state.channel ?? NO_CHANNEL).threads.find(({ agent_id }) => agent_id === agentId)
+function announce(session: Session, saying: Saying, { agentId, wait, text, buttons }: NewWait): void {
+  const thread = threadOf(session, agentId)
   if (thread === undefined || thread.announced === wait.since_seq) return
   const cause = deriveId(agentId, 'wait', String(wait.since_seq))
   const said = saidRecords(saying, session.id, thread, { cause, text, buttons })
-  if (said.length > ChannelLog.roomIn(state)) return
+  if (said.length > ChannelLog.roomIn(session.state)) return
   session.append([{ kind: 'channel.announced', agent_id: agentId, since_seq: wait.since_seq }, ...said])
 }
 

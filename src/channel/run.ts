@@ -20,7 +20,7 @@ import type { Channel, ChannelConnection, ChannelSettings } from './contract.js'
 import { passOn, pendingRecord, recordMessages } from './incoming.js'
 import { failureOf } from './load.js'
 import { ChannelLog, channelAgent, NO_CHANNEL } from './log.js'
-import { announce, channelTarget, newWaits, type Saying, saidRecords, takeMail } from './outgoing.js'
+import { channelTarget, newsOf, queueNews, type Saying, saidRecords } from './outgoing.js'
 
 /** How often the home is read for the work of other processes. */
 const LOOK_MS = 250
@@ -192,12 +192,11 @@ class ChannelRunner {
     const channel = this.log.state.channel ?? NO_CHANNEL
     this.passPending(channel)
     const attention = this.agents.look(channel)
-    const waits = newWaits(store, channel, attention)
-    if (waits.length > 0 || store.mail.ids(this.log.id).length > 0)
-      await this.log.write((session) => {
-        takeMail(store, session, this.saying, (text) => reporter.note(text))
-        for (const wait of waits) announce(session, this.saying, wait)
-      })
+    const news = newsOf(store, channel, attention)
+    if (news !== undefined || store.mail.ids(this.log.id).length > 0)
+      await this.log.write((session) =>
+        queueNews(store, session, this.saying, news, (text) => reporter.note(text)),
+      )
     const now = readClock()
     const { outbound = [] } = this.log.state
     if (outbound.some((entry) => pauseBefore(entry, now) <= limits.outboundPauseMsMax))

@@ -61,6 +61,9 @@ function questionIn(ask: Ask): string {
   return typeof question === 'string' ? question : callText(ask)
 }
 
+/** The turn continues: the model has the time limit as the result of its tool. */
+export const TIMED_OUT_TEXT = "A command I was running timed out. Let me know if you'd like me to try again."
+
 /** The cause of a turn that did not complete, for the person who wrote the message. */
 export function failureText(run: Pick<Run, 'error' | 'reason'>): string {
   if (run.error !== null) return errorText(run.error)

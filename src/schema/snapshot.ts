@@ -64,7 +64,9 @@ const channelThread = z
     thread: text,
     agent_id: uuid,
     latest: outboundReply.describe('The latest message that came from it.'),
-    announced: integer.describe('The latest wait that the thread knows: a seq in the log of its agent.'),
+    announced: integer.describe(
+      'The latest wait or exceeded time limit that the thread knows: a seq in the log of its agent.',
+    ),
   })
   .meta({ id: 'channel_thread', description: 'A conversation on the platform, and its agent.' })
 
@@ -236,6 +238,11 @@ const laterFields = {
     .optional()
     .describe('The pending outbound messages, oldest first. Absent if there are none.'),
   channel: channelState.optional().describe('Only of a channel.'),
+  timed_out: integer
+    .optional()
+    .describe(
+      'The first tool result over its time limit, a seq, in the latest such run that had a request of the parent.',
+    ),
   moved: moved
     .optional()
     .describe('Absent unless a move has closed the session. `state` is then `terminated`.'),

@@ -119,6 +119,7 @@ const LAYOUT: Record<keyof State | 'log_crc', Form | null> = {
   imported: later,
   outbound: later,
   channel: later,
+  timed_out: later,
   moved: later,
 }
 

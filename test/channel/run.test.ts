@@ -1,5 +1,6 @@
 /** `channel run --once`, in this process, with a platform on the loopback. */
 import { describe, expect, test } from 'vitest'
+import type { ChannelConfig } from '../../src/channel/config.js'
 import { viewOutbox } from '../../src/operations/outbox.js'
 import { channelConfig, channelState, runOnce, threadAgents } from '../support/channels.js'
 import { newPlatform } from '../support/platform.js'
@@ -217,6 +218,39 @@ describe('a reply', () => {
     }
     const said = Object.keys(causes).map((type) => [type, platform.textsIn(type).join('\n')])
     expect(Object.fromEntries(said)).toEqual(causes)
+  })
+})
+
+describe('a tool that exceeds its time limit', () => {
+  const TIMED_OUT = "A command I was running timed out. Let me know if you'd like me to try again."
+  const HANGS = { tools: [{ name: 'shell', input: { command: 'sleep 3600' } }] }
+  const limited = { bounds: { toolTimeoutMs: 50 } }
+
+  /** The agents of its threads may use the shell. */
+  function freeConfig(...responses: Parameters<typeof channelConfig>[0] & object): ChannelConfig {
+    const config = channelConfig(responses)
+    return { ...config, agent: { ...config.agent, allow: ['shell'] } }
+  }
+
+  test('is told to the thread once a turn, and the turn continues', async () => {
+    const [store, platform] = [tempStore(), await newPlatform()]
+    const config = freeConfig(HANGS, HANGS, { say: 'It hangs.' }, HANGS, { say: 'Again.' })
+    platform.write()
+    await runOnce(store, platform, config, limited)
+    expect(platform.textsIn('general')).toEqual([TIMED_OUT, 'It hangs.'])
+    platform.write()
+    await runOnce(store, platform, config, limited)
+    expect(platform.textsIn('general').slice(2)).toEqual([TIMED_OUT, 'Again.'])
+  })
+
+  test('is told before a wait of the same turn, which has no reply yet', async () => {
+    const [store, platform] = [tempStore(), await newPlatform()]
+    const write = { tools: [{ name: 'write_file', input: { path: 'a', content: 'b' } }] }
+    platform.write()
+    await runOnce(store, platform, freeConfig(HANGS, write, { say: 'done' }), limited)
+    expect(platform.textsIn('general')).toEqual([TIMED_OUT, expect.stringContaining('I need approval')])
+    await runOnce(store, platform, freeConfig(), limited)
+    expect(platform.posted).toHaveLength(2)
   })
 })
 

@@ -30,8 +30,11 @@ export const channel = {
     'A message of an agent was taken from the inbox. The batch has its `outbound.queued`, if the thread gets it.',
     { message_id },
   ),
-  'channel.announced': kind('The thread gets a message about a wait of its agent, in the same batch.', {
-    agent_id: uuid,
-    since_seq: integer.describe("The `run.waiting` in the agent's log."),
-  }),
+  'channel.announced': kind(
+    'The thread gets a message about a wait of its agent, or about a tool that exceeded its time limit, in the same batch.',
+    {
+      agent_id: uuid,
+      since_seq: integer.describe("The `run.waiting` or `tool.finished` in the agent's log."),
+    },
+  ),
 }

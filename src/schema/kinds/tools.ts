@@ -37,6 +37,7 @@ export const tools = {
     content,
     is_error: flag,
     output: blob.optional(),
+    timed_out: flag.optional().describe('Only if the tool was stopped at its time limit. Then true.'),
   }),
   'tool.edited': kind(
     'A person changed the arguments of a call before approving it. Written with the approval. The call runs with these.',

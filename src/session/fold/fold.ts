@@ -30,6 +30,7 @@ import {
   foldResponse,
   foldResumed,
   hostOf,
+  isFirstLate,
   isOfProgram,
   programActed,
   toolDeferred,
@@ -227,6 +228,7 @@ function apply(next: State, record: SessionRecord, at: Location): State {
     case 'tool.finished': {
       const run = openRun(next, record.run_id)
       next.run = toolFinished(run, record)
+      if (record.timed_out === true && isFirstLate(next, run)) next.timed_out = at.seq
       // For a model the result is progress. An agent program that is killed each time may make the same call each time.
       if (next.run.program_calls.length === run.program_calls.length)
         next.recovery = { ...next.recovery, barren_attempts: 0 }

@@ -62,6 +62,11 @@ export function toolFinished(run: Run, record: NewRecord<'tool.finished'>): Run 
   return withCall(run, record.call_id, undefined, (found) => ({ ...found, status: 'finished', group: null }))
 }
 
+/** Whether the parent, which may be a channel, has to know of this exceeded time limit. It needs one notice a run. */
+export function isFirstLate({ parent, timed_out = 0 }: State, { requests, start }: Run): boolean {
+  return timed_out < start.seq && requests.some(({ from }) => from === parent)
+}
+
 /** Parks the run. Its agent program has exited and starts again when the run continues. A rate limit does not undo a decision. */
 export function waitingRun(run: Run, record: NewRecord<'run.waiting'>, at: Location): Run {
   const phase = run.phase === 'launched' ? 'started' : run.phase

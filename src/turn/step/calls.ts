@@ -129,10 +129,11 @@ export function callAfter(call: Call, { deferred }: ToolOutcome): Call {
 export function resultRecord(
   { run_id }: Run,
   tool: string,
-  { call_id, content, is_error, output }: ToolOutcome,
+  { call_id, content, is_error, output, timed_out }: ToolOutcome,
 ): NewRecord<'tool.finished'> {
   const whole = output === null ? {} : { output }
-  return { kind: 'tool.finished', run_id, call_id, tool, content, is_error, ...whole }
+  const late = timed_out === undefined ? {} : { timed_out }
+  return { kind: 'tool.finished', run_id, call_id, tool, content, is_error, ...whole, ...late }
 }
 
 export function decidedStep(

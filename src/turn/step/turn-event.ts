@@ -73,6 +73,8 @@ export interface ToolOutcome {
   records?: NewRecord[]
   /** The agent's last reply. If set, the agent is done and its model is not asked again. */
   ends?: string
+  /** The tool was stopped at its time limit. */
+  timed_out?: true
   /** The result will come from elsewhere, and `content` only describes it. */
   deferred?: Deferral
 }

@@ -42,6 +42,8 @@ export interface ToolResult {
   whole: Buffer | null
   /** Whether the tool was stopped before its end: none of its processes may keep running. */
   isStopped?: boolean
+  /** Whether that was at its time limit. */
+  timed_out?: true
   /** How its process ended, if the error is a `ProcessEnd`. */
   end?: ProcessEnd['end']
   /** See `ToolAnswer`. */
@@ -226,7 +228,7 @@ export class Toolbox {
       )
       if (!timeout.aborted) return error instanceof ProcessEnd ? { ...result, end: error.end } : result
       this.options.note?.(toolTimedOut(call.name, this.options.timeoutMs))
-      return { ...result, content: `${this.timedOut()}\n${result.content}`, isStopped: true }
+      return { ...result, content: `${this.timedOut()}\n${result.content}`, isStopped: true, timed_out: true }
     }
   }
 

@@ -5,6 +5,7 @@ import { deriveId } from '../../../src/session/ids.js'
 import type { NewRecord } from '../../../src/session/records.js'
 import type { Call, State } from '../../../src/session/state.js'
 import { foldAll, locationOf, timeOf } from '../../support/folding.js'
+import { deliveredRecord } from '../../support/mail.js'
 import { createdRecord, replied, startedRun, userMessage } from '../../support/sessions.js'
 
 const AGENT = '0b9f6c1e-6f0a-4c55-9a3b-2f1f5a3c7d10'
@@ -100,6 +101,18 @@ describe('a call', () => {
       [started('c0', NEXT)],
     ])
       expect(() => foldAll(twice, called)).toThrow(SessionStateError)
+  })
+
+  test('that exceeded its time limit is noted once a run, and only for a request of the parent', () => {
+    const late = { ...finished('c0'), timed_out: true } as NewRecord
+    const [first, second] = [late, { ...late, call_id: 'c1' } as NewRecord]
+    const calls = [asked, responded('shell', 'shell')]
+    expect(on(...calls, first).timed_out).toBeUndefined()
+    const childOf = { ...createdRecord(AGENT), parent: NEXT } as NewRecord
+    const start: NewRecord[] = [childOf, { kind: 'session.activated', boot_id: 'b' }, startedRun(RUN)]
+    const requested = foldAll([...start, deliveredRecord(RUN, { from: NEXT }), ...calls, first])
+    expect(requested.timed_out).toBe(requested.last_seq)
+    expect(foldAll([second], requested).timed_out).toBe(requested.last_seq)
   })
 
   test('by a program starts once and has one result', () => {
