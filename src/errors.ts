@@ -95,6 +95,12 @@ export function shellWord(text: string): string {
   return /^[\p{L}\p{N}_./:@%+=-]+$/u.test(text) ? text : `'${text.replaceAll("'", `'\\''`)}'`
 }
 
+/**
+ * The words for it in a hint. A command that has already made something durable replaces them (src/command/advice.ts), so a hint
+ * must use them, and read well with another command in their place.
+ */
+export const RUN_AGAIN = 'run the same command again'
+
 /** Replaces each damaged log by its undamaged part. Only a person may choose it, because it loses the records after the damage. */
 export const REBUILD = 'substrat doctor --all --rebuild'
 

@@ -268,7 +268,9 @@ export abstract class BaseCommand extends PrintingCommand {
     const { oclif } = error as { oclif?: { exit?: number } }
     // oclif ends `--help` and `this.exit(0)` by throwing.
     if (oclif?.exit === 0) throw error
-    this.fail(asSubstratError(error, this.commandLine))
+    // Loaded only here: most commands fail with nothing.
+    const { withAdvice } = await import('./advice.js')
+    this.fail(withAdvice(asSubstratError(error, this.commandLine), error))
   }
 
   /** After this, a signal ends the process as by default. The entry ends the process once the output is written. */

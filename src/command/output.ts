@@ -1,7 +1,7 @@
 /** The form of output: results on stdout; progress, and one line for each nonzero exit, on stderr. */
 import { suggestion } from '../closest.js'
 import type { Outcome } from '../dispatch/outcome.js'
-import { type ErrorCode, EXIT_STATUS, SubstratError, shellWord } from '../errors.js'
+import { type ErrorCode, EXIT_STATUS, RUN_AGAIN, SubstratError, shellWord } from '../errors.js'
 
 /**
  * Converts an error of any origin. Usage errors of oclif become USAGE; unknown errors become UNEXPECTED. `command` is the
@@ -23,13 +23,13 @@ export function asSubstratError(error: unknown, command: string): SubstratError 
   // Node and oclif open files too, before a command of ours starts.
   if ([code, info?.code].includes('EMFILE'))
     return new SubstratError('STORAGE_FAILED', `cannot open a file: ${message}`, {
-      hint: 'too many open files: raise `ulimit -n`, then run the same command again',
+      hint: `too many open files: raise \`ulimit -n\`, then ${RUN_AGAIN}`,
       facts: { errno: 'EMFILE' },
       cause: error,
     })
   if (syscall === 'uv_cwd')
     return new SubstratError('USAGE', 'the current directory no longer exists', {
-      hint: 'change to an existing directory, then run the same command again',
+      hint: `change to an existing directory, then ${RUN_AGAIN}`,
     })
   if (oclif?.exit === 2)
     return new SubstratError('USAGE', usage(String(message)) + flagSuggestion(flags, parse?.input?.flags), {
@@ -37,7 +37,7 @@ export function asSubstratError(error: unknown, command: string): SubstratError 
     })
   const [first = ''] = String(message ?? error).split('\n')
   return new SubstratError('UNEXPECTED', `unexpected error: ${first || 'no message'}`, {
-    hint: 'this is a bug in substrat; run the same command again, and if it fails again, report its output with DEBUG=1',
+    hint: `this is a bug in substrat; ${RUN_AGAIN}; if it fails again, report its output with DEBUG=1`,
     cause: error,
   })
 }

@@ -5,7 +5,7 @@
  * never has a gap. A result that was not printed completely is a failure (STORAGE_FAILED), unless the reader has closed the
  * pipe. A failed write to stderr changes nothing: the exit status is enough.
  */
-import { EXIT_STATUS, errnoName, SubstratError } from '../errors.js'
+import { EXIT_STATUS, errnoName, RUN_AGAIN, SubstratError } from '../errors.js'
 import {
   areStreamsLoaded,
   isTerminal,
@@ -135,7 +135,7 @@ class Stdout extends Output {
   /** Prints the failure as the last line of the command, unless the command has already reported an error. */
   finish(): void {
     if (this.failure === undefined || !hasResultStatus(process.exitCode)) return
-    const hint = this.remedy ?? 'free disk space or write to another file, then run the same command again'
+    const hint = this.remedy ?? `free disk space or write to another file, then ${RUN_AGAIN}`
     const { message, facts } = this.failure
     process.exitCode = EXIT_STATUS.STORAGE_FAILED
     stderr.write(`${errorLine(new SubstratError('STORAGE_FAILED', message, { hint, facts }))}\n`)

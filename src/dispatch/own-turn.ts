@@ -8,6 +8,7 @@ import type { Run } from '../session/state.js'
 import { hasNoMoreTurns, takeMail } from './advance.js'
 import type { Context } from './context.js'
 import { withDrain } from './deliveries.js'
+import { effectOnTurn, withEffect } from './effect.js'
 import { type OnOutcome, outcomeOf, wasStopped } from './outcome.js'
 import type { TurnOptions } from './turns.js'
 import { visit } from './visit.js'
@@ -26,14 +27,25 @@ export function visitAndDrain(
   )
 }
 
-/** `begin` returns the run. If that run was stopped, pending mail stays pending. */
+/**
+ * `begin` returns the run. If that run was stopped, pending mail stays pending. `not`: what a person must not do again once the turn
+ * has begun; undefined if repeating the command continues the turn.
+ */
 export async function runOwnTurn(
   ctx: Context,
   session: Session,
   onOutcome: OnOutcome,
   begin: (options: TurnOptions) => Promise<Run>,
+  not?: string,
 ): Promise<void> {
-  const run = await begin({ isLast: () => hasNoMoreTurns(ctx, session) })
-  onOutcome(outcomeOf(ctx, session, run))
+  const before = session.state
+  let run: Run
+  try {
+    run = await begin({ isLast: () => hasNoMoreTurns(ctx, session) })
+    onOutcome(outcomeOf(ctx, session, run))
+  } catch (error) {
+    const effect = not && effectOnTurn(ctx.store, { before, after: session.state, error, not })
+    throw withEffect(error, effect || undefined)
+  }
   if (!wasStopped(run)) await takeMail(ctx, session, ctx.deliveries.budget)
 }

@@ -1,6 +1,6 @@
 /** Runs one turn of an agent that this process holds: takes a slot, and drives the provider and the tools. */
 import { clock } from '../clock.js'
-import { SubstratError } from '../errors.js'
+import { RUN_AGAIN, SubstratError } from '../errors.js'
 import { bootId } from '../host/identity.js'
 import type { Provider, ProviderSettings } from '../provider/contract.js'
 import type { McpStdioServer } from '../provider/host-contract.js'
@@ -227,7 +227,7 @@ function stoppedWaiting(signal: StopSignal): SubstratError {
     `STOPPED_${signal}`,
     `stopped by ${signal} while waiting for a slot: no turn was started`,
     {
-      hint: 'run the same command again later',
+      hint: `later, ${RUN_AGAIN}`,
     },
   )
 }

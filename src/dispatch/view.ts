@@ -67,8 +67,25 @@ export interface AgentAccess {
   readonly isHeld?: boolean
 }
 
+/** An agent that this process has just created, and holds. No file need be read for it. */
+export const CREATED: AgentAccess = { recordAt: () => undefined, mailIds: [], isHeld: true }
+
 function logOf(store: Store, agentId: string): AgentAccess {
   return { recordAt: (at) => readRecord(store, agentId, at) }
+}
+
+/**
+ * The result of a command that stores this message in the agent's inbox. Call it before the message is stored: once it is, nothing
+ * that the command reads for its output may make it fail.
+ */
+export function viewReceiver(
+  store: Store,
+  state: State,
+  messageId: string,
+  mailIds = store.mail.ids(state.id),
+): TurnResult {
+  const ids = mailIds.includes(messageId) ? mailIds : [...mailIds, messageId]
+  return viewTurn(store, state, null, null, { ...logOf(store, state.id), mailIds: ids })
 }
 
 /** Null if the run is not parked. */

@@ -6,7 +6,7 @@
  * home.
  */
 import { dirname } from 'node:path'
-import { SubstratError } from '../errors.js'
+import { RUN_AGAIN, SubstratError } from '../errors.js'
 import { lstatIfThere, realPathIfThere, statIfThere } from '../host/disk/facts.js'
 import * as io from '../host/disk/io.js'
 import { readFollowing, readStream } from '../host/disk/outside.js'
@@ -78,8 +78,8 @@ function unwritableError(path: string, why: string, cause?: SubstratError): Subs
   return new SubstratError('STORAGE_FAILED', `cannot write ${path}: ${why}`, {
     hint:
       cause === undefined
-        ? 'name another file, then run the same command again'
-        : 'check the free space and the permissions there, then run the same command again',
+        ? `name another file, then ${RUN_AGAIN}`
+        : `check the free space and the permissions there, then ${RUN_AGAIN}`,
     facts: { path, errno: cause?.facts?.errno ?? null },
     cause,
   })

@@ -13,7 +13,7 @@ import { keyConflict } from '../dispatch/keyed-message.js'
 import { failureOf, nameOf, type OnOutcome, type Outcome, outcomeOf, wordOf } from '../dispatch/outcome.js'
 import { runOwnTurn, visitAndDrain } from '../dispatch/own-turn.js'
 import { awaitedThing, decisionCommands, refuseElsewhere } from '../dispatch/turn-obstacle.js'
-import { decideTurn } from '../dispatch/turns.js'
+import { decideTurn, type TurnOptions } from '../dispatch/turns.js'
 import { incompleteOf, viewTurn } from '../dispatch/view.js'
 import { visit } from '../dispatch/visit.js'
 import { SessionStateError, SubstratError } from '../errors.js'
@@ -25,7 +25,7 @@ import { isSameKey } from '../session/key-hashes.js'
 import { readContinuedRun } from '../session/past-run.js'
 import type { NewRecord } from '../session/records.js'
 import type { Session } from '../session/session.js'
-import type { State, TokenEntry, Wait } from '../session/state.js'
+import type { Run, State, TokenEntry, Wait } from '../session/state.js'
 import { howEnded, openWait } from '../session/status.js'
 import {
   alreadyDecided,
@@ -115,7 +115,11 @@ async function decideIn(
     ...(request.edits === undefined ? {} : { edits: editRecords(session, asks, request.edits) }),
     ...given,
   }
-  await runOwnTurn(ctx, session, onOutcome, (options) => decideTurn(ctx, session, decided, asks, options))
+  // With a token or a key, a repeated decision returns the outcome of the first. Without, it could decide about later calls.
+  const not =
+    request.token === null && key === null ? 'do not decide again: the decision is stored' : undefined
+  const begin = (options: TurnOptions): Promise<Run> => decideTurn(ctx, session, decided, asks, options)
+  await runOwnTurn(ctx, session, onOutcome, begin, not)
 }
 
 /** The token that an earlier answer with this key consumed. */

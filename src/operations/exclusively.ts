@@ -1,7 +1,7 @@
 /** Work that only one command at a time may do. */
 import { dirname } from 'node:path'
 import { clock, sleep } from '../clock.js'
-import { SubstratError } from '../errors.js'
+import { RUN_AGAIN, SubstratError } from '../errors.js'
 import { makeDirectories } from '../files/package-files.js'
 import { lockFile } from '../storage/open.js'
 import type { Store } from '../storage/store.js'
@@ -43,7 +43,7 @@ async function withRight<T>(
   while (right === undefined) {
     if (clock.monotonic() - start >= waitMsMax)
       throw new SubstratError('LOCKED', `another command is ${what}`, {
-        hint: 'run the same command again later',
+        hint: `later, ${RUN_AGAIN}`,
       })
     await sleep(5)
     right = await take()

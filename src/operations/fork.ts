@@ -2,10 +2,11 @@
 
 import { checkReach } from '../dispatch/caller.js'
 import type { Context } from '../dispatch/context.js'
+import { effectOfCreation, withEffect } from '../dispatch/effect.js'
 import { wordOf } from '../dispatch/outcome.js'
 import { readState } from '../dispatch/read-state.js'
 import { conversationText } from '../dispatch/seed.js'
-import { viewTurn } from '../dispatch/view.js'
+import { CREATED, viewTurn } from '../dispatch/view.js'
 import { finishAfter } from '../dispatch/visit.js'
 import { SubstratError } from '../errors.js'
 import type { TurnResult } from '../schema/output.js'
@@ -14,7 +15,7 @@ import { readText } from '../session/read.js'
 import type { NewRecord } from '../session/records.js'
 import { randomUuid } from '../start/random.js'
 import type { Store } from '../storage/store.js'
-import { createAgent } from '../tree/create-agent.js'
+import { createAgent, type NewAgent } from '../tree/create-agent.js'
 import { createdRecord } from '../tree/created.js'
 import { checkName } from '../tree/names.js'
 import { conversation, responsesBefore } from '../turn/prompt/history.js'
@@ -61,18 +62,21 @@ export async function fork(ctx: Context, request: ForkRequest): Promise<TurnResu
   const { parent, allow } = from
   const copied = isSame && kind === 'model' ? copyMessages(ctx.store, from.id) : {}
   const seeded: NewRecord = { kind: 'session.seeded', from: from.id, content, ...copied }
-  const session = await createAgent(
-    ctx.store,
-    {
-      id,
-      name,
-      parent,
-      records: ({ path }) => [createdRecord({ id, name, parent, path, allow, ...settings }), seeded],
-      command: ctx.command,
-    },
-    ctx.bounds,
-  )
-  return finishAfter(ctx, session, true, async () => viewTurn(ctx.store, session.state, null, null))
+  const agent: NewAgent = {
+    id,
+    name,
+    parent,
+    records: ({ path }) => [createdRecord({ id, name, parent, path, allow, ...settings }), seeded],
+    command: ctx.command,
+  }
+  try {
+    const session = await createAgent(ctx.store, agent, ctx.bounds)
+    return await finishAfter(ctx, session, true, async () =>
+      viewTurn(ctx.store, session.state, null, null, CREATED),
+    )
+  } catch (error) {
+    throw withEffect(error, effectOfCreation(ctx.store, error, id, 'do not fork the original again'))
+  }
 }
 
 /**

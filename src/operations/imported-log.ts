@@ -1,5 +1,5 @@
 /** The log of an agent in a bundle, as `import` stores it: checked, with the agent's new id, name and place. */
-import { SubstratError } from '../errors.js'
+import { RUN_AGAIN, SubstratError } from '../errors.js'
 import { refused } from '../files/tar.js'
 import { isBlob, type JsonObject } from '../format.js'
 import type { BundledAgent } from '../schema/bundle.js'
@@ -117,7 +117,7 @@ export async function besideOthers<T>(agentId: string, create: () => Promise<T>)
 
 export function importedElsewhere(agentId: string): SubstratError {
   return new SubstratError('LOCKED', `another process imports agent ${agentId} at the same time`, {
-    hint: 'run the same command again',
+    hint: RUN_AGAIN,
     facts: { agent_id: agentId },
   })
 }

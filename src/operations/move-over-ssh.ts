@@ -8,7 +8,7 @@
  */
 import type { Context } from '../dispatch/context.js'
 import { readState } from '../dispatch/read-state.js'
-import { SessionStateError, SubstratError, shellWord } from '../errors.js'
+import { RUN_AGAIN, SessionStateError, SubstratError, shellWord } from '../errors.js'
 import { parseSshUrl, runOver, type SshPlace } from '../host/ssh.js'
 import { busyError } from '../session/busy.js'
 import { type Moved, moveAgents } from './move-agents.js'
@@ -81,7 +81,7 @@ async function importThere(
     ? 'did not store the agents'
     : 'did not open the agents, which are closed here'
   throw new SubstratError('PROVIDER_FAILED', `${to} ${what} (exit ${status ?? 'by a signal'})`, {
-    hint: 'run the same command again; 127 means that the other machine has no substrat: --remote-command',
+    hint: `${RUN_AGAIN}; 127 means that the other machine has no substrat: --remote-command`,
     facts: { agent_id: agentId, status },
   })
 }

@@ -4,7 +4,7 @@ import type { Context } from '../dispatch/context.js'
 import { withDrain } from '../dispatch/deliveries.js'
 import { nameOf, type OnOutcome } from '../dispatch/outcome.js'
 import { readState } from '../dispatch/read-state.js'
-import { viewTurn } from '../dispatch/view.js'
+import { viewReceiver } from '../dispatch/view.js'
 import { OPERATOR } from '../format.js'
 import { replyId } from '../mail/answers.js'
 import { post } from '../mail/post.js'
@@ -45,10 +45,11 @@ export async function reply(
       reply_to: replyTo,
       content,
     }
+    const state = readState(store, agentId)
+    const result = viewReceiver(store, state, draft.message_id)
     post(store, draft, { isRepeat: true })
     store.mail.take(replyTo)
-    const state = readState(store, agentId)
     ctx.reporter.note(`answered request ${replyTo} of ${nameOf(state)}`)
-    told({ result: viewTurn(store, state, null, null) })
+    told({ result })
   })
 }

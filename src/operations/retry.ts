@@ -16,7 +16,13 @@ import { howEnded } from '../session/status.js'
 export async function retry(ctx: Context, agentId: string, onOutcome: OnOutcome): Promise<void> {
   checkReach(ctx.store, ctx.caller, agentId, 'retry')
   await visitAndDrain(ctx, agentId, onOutcome, (session, settled, told) =>
-    runOwnTurn(ctx, session, told, (options) => runAgain(ctx, session, settled, options)),
+    runOwnTurn(
+      ctx,
+      session,
+      told,
+      (options) => runAgain(ctx, session, settled, options),
+      'do not retry it again',
+    ),
   )
 }
 

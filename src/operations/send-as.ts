@@ -4,15 +4,15 @@
  */
 
 import type { Context } from '../dispatch/context.js'
+import { effectOfPost, postOnce, withEffect } from '../dispatch/effect.js'
 import { findKeyedOutcome, idOfKey, isOwnTurn, keyConflict, nextIdOfKey } from '../dispatch/keyed-message.js'
 import { nameOf, type OnOutcome, type Outcome, wordOf } from '../dispatch/outcome.js'
 import { readState } from '../dispatch/read-state.js'
 import type { SendRequest } from '../dispatch/send-request.js'
-import { viewTurn } from '../dispatch/view.js'
+import { viewReceiver, viewTurn } from '../dispatch/view.js'
 import { SubstratError } from '../errors.js'
 import { findPending } from '../mail/inbox.js'
 import type { Message } from '../mail/message.js'
-import { post } from '../mail/post.js'
 import { digestOf } from '../session/ids.js'
 import { openDurable } from '../session/load.js'
 import type { State } from '../session/state.js'
@@ -52,10 +52,12 @@ export async function sendAs(
 }
 
 function leave(ctx: Context, from: State, to: State, request: SendRequest): Outcome {
-  const messageId = store(ctx, from, to, request)
+  const place = placeOf(ctx, from, to, request)
+  const result = viewReceiver(ctx.store, to, place.messageId)
+  const messageId = store(ctx, from, to, request, place)
   ctx.deliveries.wake(to.id)
   ctx.reporter.note(`sent to ${nameOf(to)} as message ${messageId}`)
-  return { result: viewTurn(ctx.store, to, null, null) }
+  return { result }
 }
 
 /** A terminated agent cannot receive a reply. */
@@ -77,13 +79,31 @@ function keyOf(from: State, { key }: SendRequest): string | null {
   return key === null ? null : `${from.id} ${key}`
 }
 
+interface Place {
+  messageId: string
+  /** A turn of the recipient already has the message. */
+  isTaken: boolean
+}
+
+function placeOf(ctx: Context, from: State, to: State, request: SendRequest): Place {
+  const key = keyOf(from, request)
+  const asked = openRequest(from, to, { key, content: request.content })
+  if (asked !== undefined) return { messageId: asked, isTaken: true }
+  const messageId = key === null ? randomUuid() : nextIdOfKey(ctx.store, to, key)
+  return { messageId, isTaken: false }
+}
+
 /** Stores a message with the same key once. */
-function store(ctx: Context, from: State, to: State, request: SendRequest): string {
+function store(
+  ctx: Context,
+  from: State,
+  to: State,
+  request: SendRequest,
+  { messageId: message_id, isTaken } = placeOf(ctx, from, to, request),
+): string {
+  if (isTaken) return message_id
   const { content, kind, notBefore, turnTimeoutMs } = request
   const key = keyOf(from, request)
-  const asked = openRequest(from, to, { key, content })
-  if (asked !== undefined) return asked
-  const message_id = key === null ? randomUuid() : nextIdOfKey(ctx.store, to, key)
   const sender = { from: from.id, from_path: from.path, to: to.id }
   const draft = {
     ...sender,
@@ -96,7 +116,7 @@ function store(ctx: Context, from: State, to: State, request: SendRequest): stri
     turn_timeout_ms: turnTimeoutMs,
   }
   // A delivered message with this key has another id, so the log need not be searched for this one.
-  const isNew = post(ctx.store, draft)
+  const isNew = postOnce(ctx.store, to, draft)
   const stored = isNew ? undefined : findPending(ctx.store, to, message_id)
   if (stored !== undefined && stored.digest !== digestOf(content)) throw keyConflict(to, request)
   return message_id
@@ -129,10 +149,12 @@ async function converse(
   onOutcome: OnOutcome,
 ): Promise<void> {
   const edge = await beginWait(ctx.store, from.id, to.id, ctx.command)
+  let stored: string | undefined
   try {
     // An earlier error about an interrupted turn is not the reply if that turn is continued.
     const earlier = isToContinue(to) ? ctx.store.mail.ids(from.id) : []
     const messageId = store(ctx, from, to, request)
+    stored = messageId
     ctx.shutdown.listen()
     const reply = (): Message | undefined => replyIn(ctx.store, from.id, messageId, earlier)
     const whyNot = await ctx.deliveries.runUntil(
@@ -142,12 +164,23 @@ async function converse(
     )
     const found = reply()
     onOutcome(outcomeOf(ctx, readState(ctx.store, to.id), found, messageId, whyNot))
-    if (found === undefined) return
-    ctx.store.mail.remove(from.id, found.message_id)
-    // The reply's id is in no log, so a file that a power cut restores would be delivered a second time.
-    ctx.store.mail.syncRemovals(from.id)
+    if (found !== undefined) takeReply(ctx, from, found)
+  } catch (error) {
+    if (stored === undefined || request.key !== null) throw error
+    throw withEffect(error, effectOfPost(ctx.store, error, to, stored))
   } finally {
     await edge.release()
+  }
+}
+
+/** The reply is reported, so a failure to remove it is no failure of the command: a turn of the sender gets it once more. */
+function takeReply({ store, reporter }: Context, from: State, { message_id }: Message): void {
+  try {
+    store.mail.remove(from.id, message_id)
+    // The reply's id is in no log, so a file that a power cut restores would be delivered a second time.
+    store.mail.syncRemovals(from.id)
+  } catch (error) {
+    reporter.note(`the reply stays in the inbox of ${nameOf(from)}: ${(error as Error).message}`)
   }
 }
 

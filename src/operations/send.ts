@@ -4,6 +4,7 @@ import { checkAllow } from '../dispatch/allow.js'
 import type { Context } from '../dispatch/context.js'
 import { withDrain } from '../dispatch/deliveries.js'
 import { earlierMail, runEarlierMail } from '../dispatch/earlier-mail.js'
+import { NOT_AGAIN, postOnce } from '../dispatch/effect.js'
 import {
   findKeyedOutcome,
   findLaunchedRun,
@@ -18,12 +19,12 @@ import type { SendRequest } from '../dispatch/send-request.js'
 import { supersededText } from '../dispatch/superseded.js'
 import { declarationOf, turnObstacle } from '../dispatch/turn-obstacle.js'
 import { startTurn } from '../dispatch/turns.js'
-import { viewTurn } from '../dispatch/view.js'
+import { viewReceiver, viewTurn } from '../dispatch/view.js'
 import { visit } from '../dispatch/visit.js'
 import { type ErrorCode, SubstratError } from '../errors.js'
 import { OPERATOR } from '../format.js'
 import { findPending } from '../mail/inbox.js'
-import { post, recipientOf } from '../mail/post.js'
+import { recipientOf } from '../mail/post.js'
 import { type SettleResult, settingsOf } from '../recovery/settle.js'
 import { digestOf } from '../session/ids.js'
 import { openDurable, withAgent } from '../session/load.js'
@@ -150,7 +151,9 @@ function runMessage(
     allow: request.allow,
     repeats: findLaunchedRun(ctx.store, session.state, key),
   }
-  return runOwnTurn(ctx, session, onOutcome, (options) => startTurn(ctx, session, turn, options))
+  // A key makes it safe to repeat the command, which then continues the turn of the message.
+  const not = key === null ? NOT_AGAIN : undefined
+  return runOwnTurn(ctx, session, onOutcome, (options) => startTurn(ctx, session, turn, options), not)
 }
 
 /**
@@ -222,28 +225,25 @@ export function queue(ctx: Context, request: SendRequest): Outcome {
   if (taken !== undefined) return taken
   const { key, content, kind, notBefore } = request
   const messageId = key === null ? randomUuid() : nextIdOfKey(store, state, key)
-  const isNew = post(
-    store,
-    {
-      message_id: messageId,
-      from: OPERATOR,
-      from_path: OPERATOR,
-      to: state.id,
-      kind,
-      content,
-      key,
-      not_before: notBefore?.at ?? null,
-      clock: notBefore?.clock ?? null,
-      turn_timeout_ms: request.turnTimeoutMs,
-    },
-    { recipient },
-  )
+  const result = viewReceiver(store, state, messageId, recipient?.mailIds)
+  const when = whenDelivered(store, state, notBefore)
+  const draft = {
+    message_id: messageId,
+    from: OPERATOR,
+    from_path: OPERATOR,
+    to: state.id,
+    kind,
+    content,
+    key,
+    not_before: notBefore?.at ?? null,
+    clock: notBefore?.clock ?? null,
+    turn_timeout_ms: request.turnTimeoutMs,
+  }
+  const isNew = postOnce(store, state, draft, { recipient })
   const stored = isNew ? undefined : findPending(store, state, messageId)
   if (stored !== undefined && stored.digest !== digestOf(content)) throw keyConflict(state, request)
-  ctx.reporter.note(
-    `queued as message ${messageId}; ${nameOf(state)} will run it ${whenDelivered(store, state, notBefore)}`,
-  )
-  return { result: viewTurn(store, state, null, null) }
+  ctx.reporter.note(`queued as message ${messageId}; ${nameOf(state)} will run it ${when}`)
+  return { result }
 }
 
 function whenDelivered(store: Store, state: State, notBefore: SendRequest['notBefore']): string {

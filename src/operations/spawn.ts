@@ -4,10 +4,11 @@ import { checkAllow } from '../dispatch/allow.js'
 import { checkReach } from '../dispatch/caller.js'
 import type { Context } from '../dispatch/context.js'
 import { withDrain } from '../dispatch/deliveries.js'
+import { effectOfCreation, withEffect } from '../dispatch/effect.js'
 import type { Outcome } from '../dispatch/outcome.js'
 import { runOwnTurn } from '../dispatch/own-turn.js'
 import { allowedTools, firstTurn } from '../dispatch/turns.js'
-import { viewTurn } from '../dispatch/view.js'
+import { CREATED, viewTurn } from '../dispatch/view.js'
 import { finishAfter, holdUpCaller } from '../dispatch/visit.js'
 import { SubstratError } from '../errors.js'
 import { isDirectory } from '../files/user-files.js'
@@ -83,24 +84,49 @@ export async function spawn(ctx: Context, request: SpawnRequest, listener: Spawn
       },
       ctx.bounds,
     )
-  } catch (error) {
+  } catch (caught) {
+    const error = withEffect(caught, effectOfCreation(ctx.store, caught, id, NOT_TWICE))
     const isTaken = error instanceof SubstratError && error.code === 'NAME_TAKEN'
     if (!isTaken || request.ifExists !== 'use') throw error
     // Another command created an agent with this name first.
     return useExisting(ctx, String(error.facts.agent_id), request, listener)
   }
   listener.onAgent(session.state)
-  const { path } = session.state
-  for (const record of session.records({ seq: 1, offset: 0 })) ctx.reporter.record(record, id, path)
+  try {
+    await begin(ctx, session, request.prompt !== null, listener)
+  } catch (error) {
+    throw withEffect(error, effectOfCreation(ctx.store, error, id, NOT_TWICE))
+  }
+}
+
+async function begin(
+  ctx: Context,
+  session: Session,
+  hasPrompt: boolean,
+  listener: SpawnListener,
+): Promise<void> {
+  const { id, state } = session
   const wait = await holdUpCaller(ctx, id)
   await withDrain(ctx, id, listener.onOutcome, (onOutcome) =>
     finishAfter(ctx, session, true, async () => {
-      if (request.prompt === null)
-        return onOutcome({ result: viewTurn(ctx.store, session.state, null, null) })
-      await runOwnTurn(ctx, session, onOutcome, (options) => firstTurn(ctx, session, options))
+      reportCreation(ctx, session)
+      if (!hasPrompt) onOutcome({ result: viewTurn(ctx.store, state, null, null, CREATED) })
+      else await runOwnTurn(ctx, session, onOutcome, (options) => firstTurn(ctx, session, options))
     }),
   ).finally(() => wait.release())
 }
+
+/** The agent is durable and its id is printed, so the command does not fail if its records cannot be read back. */
+function reportCreation({ reporter }: Context, session: Session): void {
+  try {
+    for (const record of session.records({ seq: 1, offset: 0 }))
+      reporter.record(record, session.id, session.state.path)
+  } catch (error) {
+    reporter.note(`the first records are not shown: ${(error as Error).message}`)
+  }
+}
+
+const NOT_TWICE = 'do not spawn the agent again'
 
 function livingOne(ctx: Context, parent: string | null, name: string): string | undefined {
   return parent === null ? livingRoot(ctx.store, name) : livingChild(ctx.store, parent, name)

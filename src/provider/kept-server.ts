@@ -5,7 +5,7 @@
  * agent's lock stops it. A process group counts as the server's only if its leader has the recorded start time, kernel boot id
  * and pid namespace, and no SUBSTRAT_SERVER or SUBSTRAT_HOME of another server.
  */
-import { SessionStateError, shellWord } from '../errors.js'
+import { RUN_AGAIN, SessionStateError, shellWord } from '../errors.js'
 import { environmentOf, ownIdentity, processGroup, processStartTime } from '../host/identity.js'
 import { processIds } from '../host/processes.js'
 import type { NewRecord } from '../session/records.js'
@@ -83,7 +83,7 @@ export function keptServerError(state: State): SessionStateError {
     {
       hint: isForeign
         ? `stop it in that namespace: substrat suspend ${shellWord(path)}`
-        : `kill it: kill -9 -- -${process_group}, then run the same command again`,
+        : `kill it: kill -9 -- -${process_group}, then ${RUN_AGAIN}`,
       facts: { agent_id: id, process_group },
     },
   )

@@ -3,7 +3,7 @@
  * process dies. A slot is always taken after the agent's lock, never before.
  */
 import { clock, sleep } from '../clock.js'
-import { SubstratError } from '../errors.js'
+import { RUN_AGAIN, SubstratError } from '../errors.js'
 import type { Right, SlotPool, Store } from '../storage/store.js'
 
 export interface SlotOptions {
@@ -48,7 +48,7 @@ function noSlot({ slotsMax, waitMs }: SlotOptions): SubstratError {
     'NO_SLOT',
     `all ${slotsMax} slots for provider calls were in use for ${waitMs} ms`,
     {
-      hint: 'run the same command again later, or allow more slots: substrat config set slots_max NUMBER',
+      hint: `later, ${RUN_AGAIN}; or allow more slots: substrat config set slots_max NUMBER`,
       facts: { slots_max: slotsMax, waited_ms: Math.round(waitMs) },
     },
   )

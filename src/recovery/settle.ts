@@ -6,7 +6,7 @@
  * nothing. Settle never edits a log, only appends.
  */
 import { withTimeout } from '../clock.js'
-import { assert, SubstratError, shellWord } from '../errors.js'
+import { assert, RUN_AGAIN, SubstratError, shellWord } from '../errors.js'
 import { readClock } from '../host/identity.js'
 import { limits } from '../limits.js'
 import { removeDelivered } from '../mail/inbox.js'
@@ -224,7 +224,7 @@ async function inspectProgram(
       'TIMED_OUT',
       `${provider_name} did not report how the turn of ${path} ended: ${late.message}`,
       {
-        hint: `run the same command again, or give up the turn: substrat cancel ${shellWord(path)}`,
+        hint: `${RUN_AGAIN}; or give up the turn: substrat cancel ${shellWord(path)}`,
         facts: { agent_id: session.id },
       },
     )

@@ -1,4 +1,4 @@
-import { SubstratError } from '../errors.js'
+import { RUN_AGAIN, SubstratError } from '../errors.js'
 
 /** Another process removed the agent after the name was looked up. */
 export function agentGone(agentId: string): SubstratError {
@@ -10,7 +10,7 @@ export function agentGone(agentId: string): SubstratError {
 
 export function createdElsewhere(agentId: string): SubstratError {
   return new SubstratError('LOCKED', `another process is creating agent ${agentId}, or has just created it`, {
-    hint: 'run the same command again',
+    hint: RUN_AGAIN,
     facts: { agent_id: agentId },
   })
 }

@@ -6,7 +6,7 @@
  * which of the two holds, and decides: it is written before the directories leave, and after they have arrived.
  */
 import { dirname, join } from 'node:path'
-import { SubstratError } from '../errors.js'
+import { RUN_AGAIN, SubstratError } from '../errors.js'
 import { statIfThere } from '../host/disk/facts.js'
 import * as io from '../host/disk/io.js'
 import { createWhole, replace } from '../host/disk/replace.js'
@@ -163,7 +163,7 @@ function openStore(root: string): FileStore {
   const store = FileStore.openForRead(root)
   if (store !== undefined) return store
   throw new SubstratError('HOME_UNUSABLE', `there is no home in ${root}`, {
-    hint: 'run the same command again',
+    hint: RUN_AGAIN,
   })
 }
 

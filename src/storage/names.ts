@@ -10,7 +10,7 @@
  */
 
 import { dirname } from 'node:path'
-import { assert, SubstratError } from '../errors.js'
+import { assert, RUN_AGAIN, SubstratError } from '../errors.js'
 import { statIfThere } from '../host/disk/facts.js'
 import * as io from '../host/disk/io.js'
 import { replace } from '../host/disk/replace.js'
@@ -136,7 +136,7 @@ export class NameIndex implements Names {
     this.held = lease
     if (lease !== undefined) return lease
     throw new SubstratError('LOCKED', `the index of names ${this.paths.directory} is busy`, {
-      hint: 'run the same command again; if the index stays busy, find the process that has the lock file open',
+      hint: `${RUN_AGAIN}; if the index stays busy, find the process that has the lock file open`,
       facts: { path: this.paths.lock },
     })
   }

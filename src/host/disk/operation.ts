@@ -5,7 +5,7 @@
  */
 
 import * as fs from 'node:fs'
-import { errnoName, SubstratError } from '../../errors.js'
+import { errnoName, RUN_AGAIN, SubstratError } from '../../errors.js'
 import { Confinement } from './confinement.js'
 
 type OperationName =
@@ -103,16 +103,15 @@ export function errnoOf(error: unknown): string | undefined {
 const SYNCS = new Set<OperationName>(['fdatasync', 'fsync', 'sync_directory'])
 
 const REMEDIES: Record<string, string> = {
-  ENOSPC: 'free some space on that file system, then run the same command again',
-  EDQUOT: 'the disk quota is used up: free some space, then run the same command again',
-  ENOENT:
-    'the file or the home was moved or deleted: put it back, or set SUBSTRAT_HOME to its new path, then run the same command again',
+  ENOSPC: `free some space on that file system, then ${RUN_AGAIN}`,
+  EDQUOT: `the disk quota is used up: free some space, then ${RUN_AGAIN}`,
+  ENOENT: `the file or the home was moved or deleted: put it back, or set SUBSTRAT_HOME to its new path, then ${RUN_AGAIN}`,
   EROFS: 'the file system is read-only: remount it for writing, or set SUBSTRAT_HOME to another directory',
   EACCES:
     'this user lacks the permission: run as the owner of the file, or set SUBSTRAT_HOME to another directory',
   EPERM:
     'this user lacks the permission: run as the owner of the file, or set SUBSTRAT_HOME to another directory',
-  EMFILE: 'too many open files: raise `ulimit -n`, then run the same command again',
+  EMFILE: `too many open files: raise \`ulimit -n\`, then ${RUN_AGAIN}`,
   ENOTDIR: 'a file is in the place of a directory: move it away, or set SUBSTRAT_HOME to another directory',
   ELOOP:
     'a symbolic link is in the place of a file of the home: find out who created the link, then move it away',
@@ -128,14 +127,14 @@ export function failure(operation: Operation, error: unknown): unknown {
       'SYNC_FAILED',
       `cannot sync ${operation.path} (${errno}): its content on disk is unknown`,
       {
-        hint: 'check the disk (dmesg), then run the same command again: it checks the files before it continues',
+        hint: `check the disk (dmesg), then ${RUN_AGAIN}`,
         facts,
         cause: error,
       },
     )
   }
   return new SubstratError('STORAGE_FAILED', `cannot ${operation.name} ${operation.path}: ${errno}`, {
-    hint: REMEDIES[errno] ?? 'check the disk and the permissions, then run the same command again',
+    hint: REMEDIES[errno] ?? `check the disk and the permissions, then ${RUN_AGAIN}`,
     facts,
     cause: error,
   })

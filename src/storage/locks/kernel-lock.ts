@@ -8,7 +8,7 @@ import { spawnSync } from 'node:child_process'
 import { createRequire } from 'node:module'
 import { dirname, join } from 'node:path'
 import { fileURLToPath } from 'node:url'
-import { SubstratError } from '../../errors.js'
+import { RUN_AGAIN, SubstratError } from '../../errors.js'
 import { nameOf } from '../../host/disk/facts.js'
 import * as io from '../../host/disk/io.js'
 import type { LockKind } from '../../schema/files.js'
@@ -72,7 +72,7 @@ export function chooseLockKind(): LockKind {
   if (loadOfd() !== undefined) return 'ofd'
   if (flockThere()) return 'flock'
   throw new SubstratError('LOCK_UNSUPPORTED', 'substrat cannot take a kernel lock on this machine', {
-    hint: 'install util-linux, which provides flock, then run the same command again',
+    hint: `install util-linux, which provides flock, then ${RUN_AGAIN}`,
   })
 }
 
@@ -128,7 +128,7 @@ function refuseWithoutDescriptors(error: unknown): void {
   const { code, message } = error as NodeJS.ErrnoException
   if (code !== 'EMFILE' && code !== 'ENFILE' && !/too many open files/i.test(message)) return
   throw new SubstratError('STORAGE_FAILED', 'cannot open the add-on fs-native-extensions/: EMFILE', {
-    hint: 'too many open files: raise `ulimit -n`, then run the same command again',
+    hint: `too many open files: raise \`ulimit -n\`, then ${RUN_AGAIN}`,
     facts: { errno: 'EMFILE' },
     cause: error,
   })

@@ -9,7 +9,7 @@
  * directory. It never expires, because a dead holder looks the same as a slow one.
  */
 import { clock, sleep } from '../../clock.js'
-import { SubstratError } from '../../errors.js'
+import { RUN_AGAIN, SubstratError } from '../../errors.js'
 import { nameOf, statIfThere } from '../../host/disk/facts.js'
 import * as io from '../../host/disk/io.js'
 import { bootId, hostName, ownIdentity } from '../../host/identity.js'
@@ -75,7 +75,7 @@ function lostLeaseError(): SubstratError {
     'LOCKED',
     'the lock was lost while it was in use: this command writes nothing more',
     {
-      hint: 'check the file system of the home, then run the same command again',
+      hint: `check the file system of the home, then ${RUN_AGAIN}`,
     },
   )
 }
@@ -202,7 +202,7 @@ async function tryLockDirectory(
       'STORAGE_FAILED',
       `cannot mkdir ${lockDirectory(path)}: ${code ?? String(error)}`,
       {
-        hint: 'check the file system and the permissions of the home, then run the same command again',
+        hint: `check the file system and the permissions of the home, then ${RUN_AGAIN}`,
         facts: { errno: code ?? null, path: lockDirectory(path) },
         cause: error,
       },

@@ -3,7 +3,7 @@
  *
  * Invariant: nothing is appended while an earlier batch is unsynced (durability rules 4 and 5).
  */
-import { damagedConversation, REBUILD, SubstratError } from '../../errors.js'
+import { damagedConversation, REBUILD, RUN_AGAIN, SubstratError } from '../../errors.js'
 import { nameOf } from '../../host/disk/facts.js'
 import * as io from '../../host/disk/io.js'
 import { LogReader } from './reader.js'
@@ -52,7 +52,7 @@ export class LogWriter extends LogFile {
       // The obstacle is gone, for example after a remount. But this process has not locked the log.
       io.close(unlocked)
       throw new SubstratError('STORAGE_FAILED', `${path} could not be opened for writing`, {
-        hint: 'run the same command again',
+        hint: RUN_AGAIN,
         facts: { path },
       })
     }
