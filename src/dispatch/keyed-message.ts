@@ -11,7 +11,7 @@ import { isSameKey } from '../session/key-hashes.js'
 import { findKey } from '../session/key-index.js'
 import { type PastRun, readContinuedRun, readPastRun } from '../session/past-run.js'
 import type { State } from '../session/state.js'
-import { troubleOf } from '../session/trouble.js'
+import { endOfTurn, troubleOf } from '../session/trouble.js'
 import type { Store } from '../storage/store.js'
 import type { Context } from './context.js'
 import { ASK_AGAIN, failureOf, nameOf, type Outcome } from './outcome.js'
@@ -54,19 +54,11 @@ function isLeftOpen({ recovery }: State): boolean {
   return recovery.interruption !== null
 }
 
-const ENDED = {
-  completed: 'completed',
-  failed: 'failed',
-  cancelled: 'was cancelled',
-  interrupted: 'was interrupted',
-  open: 'began',
-}
-
 function answerOf(ctx: Context, state: State, run: PastRun): Outcome {
   for (const record of run.records) ctx.reporter.record(record, state.id)
   const endedAt = readableTime(run.ended_at ?? run.started_at)
   ctx.reporter.note(
-    `this message was already sent with this key; its turn ${ENDED[run.status]} at ${endedAt}`,
+    `this message was already sent with this key; its turn ${run.status === 'open' ? 'began' : endOfTurn(run)} at ${endedAt}`,
   )
   return {
     result: {

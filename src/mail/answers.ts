@@ -15,7 +15,7 @@ import type { NewRecord } from '../session/records.js'
 import type { Session } from '../session/session.js'
 import type { OutboxEntry, State } from '../session/state.js'
 import { howEnded, isPaused } from '../session/status.js'
-import { troubleOf } from '../session/trouble.js'
+import { endOfTurn, troubleOf } from '../session/trouble.js'
 import type { Store } from '../storage/store.js'
 import { decodeMessage, type Message } from './message.js'
 import { type Draft, post } from './post.js'
@@ -185,13 +185,5 @@ function contentOf(session: Session, { status, reply, trouble, to, run_id }: Out
     return `${path} was moved to ${moved?.to ?? 'another home'} before it answered this request.`
   const next =
     to === OPERATOR ? `substrat show ${path}` : 'inspect_agent shows the details; poke retries the turn'
-  return `The turn of ${path} ${VERBS[trouble.status]}: ${troubleOf(trouble) ?? 'the cause is unknown'}. (${next})`
-}
-
-const VERBS = {
-  open: 'stopped',
-  completed: 'completed',
-  failed: 'failed',
-  cancelled: 'was cancelled',
-  interrupted: 'was interrupted',
+  return `The turn of ${path} ${endOfTurn(trouble)}: ${troubleOf(trouble) ?? 'the cause is unknown'}. (${next})`
 }

@@ -19,6 +19,19 @@ export function troubleOf(run: {
   return run.reason === null ? null : WHY_STOPPED[run.reason]
 }
 
+/** How a turn ended, as the verb of a sentence. A time limit is no command, so its turn was not cancelled. */
+export function endOfTurn({ status, reason }: Pick<Run, 'status' | 'reason'>): string {
+  return status === 'cancelled' && reason === 'turn_timeout' ? 'timed out' : ENDS[status]
+}
+
+const ENDS: Record<Run['status'], string> = {
+  open: 'stopped',
+  completed: 'completed',
+  failed: 'failed',
+  cancelled: 'was cancelled',
+  interrupted: 'was interrupted',
+}
+
 export const WHY_STOPPED: Record<StopReason, string> = {
   process_exit: 'its process died',
   process_restart: 'the machine was restarted',

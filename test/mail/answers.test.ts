@@ -165,7 +165,7 @@ describe('replies and failure notices of ended turns are sent', () => {
     [
       'cancelled',
       (run) => ({ kind: 'run.cancelled', run_id: run, reason: 'turn_timeout' }),
-      'The turn of top/a was cancelled: it exceeded its time limit.',
+      'The turn of top/a timed out: it exceeded its time limit.',
     ],
     [
       'interrupted',

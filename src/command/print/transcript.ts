@@ -118,7 +118,7 @@ export function entryText(
     case 'run.failed':
       return `${record.said === undefined ? '' : `before refusing, the model said: ${text(record)}\n`}turn failed: ${causeOf(record.error)}`
     case 'run.cancelled':
-      return `turn cancelled: ${WHY_STOPPED[record.reason]}`
+      return `turn ${record.reason === 'turn_timeout' ? 'timed out' : 'cancelled'}: ${WHY_STOPPED[record.reason]}`
     case 'run.interrupted':
       return `turn interrupted: ${WHY_STOPPED[record.reason]}`
     case 'message.user':

@@ -253,7 +253,7 @@ function stoppedRecords(
   const open = { ...run, calls }
   return [
     ...records,
-    ...withdrawnRecords(open, 'the turn was cancelled'),
+    ...withdrawnRecords(open, reason === 'turn_timeout' ? 'the turn timed out' : 'the turn was cancelled'),
     { kind: 'run.cancelled', run_id, reason, ...used },
   ]
 }
