@@ -15,7 +15,7 @@ export const EXIT_MEANINGS: ReadonlyMap<number, string> = new Map([
   [12, 'the turn or the wait exceeded its time limit'],
   [13, "refused: the agent's state does not allow this command"],
   [14, 'the turn was cancelled by another command'],
-  [15, 'fsync failed and the outcome is unknown: run the command again'],
+  [15, 'fsync failed and the outcome is unknown: follow the hint'],
   [129, 'stopped by SIGHUP; the turn is interrupted'],
   [130, 'stopped by SIGINT; the turn is interrupted'],
   [143, 'stopped by SIGTERM; the turn is interrupted'],

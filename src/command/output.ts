@@ -156,10 +156,11 @@ export function oneLine(text: string): string {
   return text.replace(/[\t\n\u2028\u2029]+/g, ' ').replace(STEERING, ' ')
 }
 
-export function whereResultIs({ agent, wait }: Outcome['result']): string {
+export function whereResultIs({ agent, run, wait }: Outcome['result']): string {
   const name = shellWord(agent.path)
   // A secret is printed only once, so the user needs a new token.
   if (wait !== null) return `the turn waits for a decision; get a new token: substrat token rotate ${name}`
+  if (run === null) return `the command completed: substrat show ${name}`
   return `the turn has ended, and its reply is in the log: substrat show ${name} --reply`
 }
 

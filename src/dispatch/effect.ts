@@ -1,5 +1,5 @@
 /**
- * What a command had made durable when it failed. Only its operation knows that, so the operation attaches it to the error.
+ * The durable effect of a command that failed. Only its operation knows it, so the operation attaches it to the error.
  * The advice that the command prints depends on it (src/command/advice.ts).
  *
  * Invariant: an error with an effect never advises to repeat the command, because that would do the work twice.
@@ -18,9 +18,9 @@ export interface Effect {
    * log. `ended`: so is its end. `unknown`: the next command may find it or not.
    */
   effect: 'stored' | 'created' | 'begun' | 'ended' | 'unknown'
-  /** What to do instead of repeating the command. */
+  /** The command to run instead of repeating this one. */
   next: string
-  /** What a person must not do again. */
+  /** Says that a person must not repeat it. */
   not: string
   facts: Facts
 }
@@ -41,26 +41,32 @@ export function effectOf(error: unknown): Effect | undefined {
 }
 
 /** Like `post`. Says in its error whether the message is stored all the same. With a key, it is safe to store it again. */
-export function postOnce(store: Store, to: State, draft: Draft, options?: PostOptions): boolean {
+export function postOnce(store: Store, draft: Draft, options?: PostOptions): boolean {
   try {
     return post(store, draft, options)
   } catch (error) {
-    throw draft.key == null ? withEffect(error, effectOfPost(store, error, to, draft.message_id)) : error
+    throw draft.key == null
+      ? withEffect(error, effectOfPost(store, error, draft.to, draft.message_id))
+      : error
   }
 }
 
 /** The effect of having stored, or tried to store, the message. */
-export function effectOfPost(store: Store, error: unknown, to: State, messageId: string): Effect | undefined {
-  const word = wordOf(to)
-  const facts = { agent_id: to.id, message_id: messageId }
+export function effectOfPost(
+  store: Store,
+  error: unknown,
+  to: string,
+  messageId: string,
+): Effect | undefined {
+  const facts = { agent_id: to, message_id: messageId }
   const find = (): Effect | undefined => {
-    const isThere =
-      store.mail.ids(to.id).includes(messageId) ||
-      openForRead(store, to.id)?.state.delivered.includes(messageId) === true
-    const next = `deliver the message ${messageId}: substrat deliver ${word}`
-    return isThere ? { effect: 'stored', next, not: NOT_AGAIN, facts } : undefined
+    const state = openForRead(store, to)?.state
+    const isThere = store.mail.ids(to).includes(messageId) || state?.delivered.includes(messageId) === true
+    if (state === undefined || !isThere) return undefined
+    const next = `deliver the message ${messageId}: substrat deliver ${wordOf(state)}`
+    return { effect: 'stored', next, not: NOT_AGAIN, facts }
   }
-  return effectFrom(store, error, find, { look: `substrat inbox ${word}`, not: NOT_AGAIN, facts })
+  return effectFrom(store, error, find, { look: `substrat inbox ${to}`, not: NOT_AGAIN, facts })
 }
 
 /** The effect of creating this agent, perhaps with its first turn. */

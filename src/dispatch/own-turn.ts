@@ -28,8 +28,8 @@ export function visitAndDrain(
 }
 
 /**
- * `begin` returns the run. If that run was stopped, pending mail stays pending. `not`: what a person must not do again once the turn
- * has begun; undefined if repeating the command continues the turn.
+ * `begin` returns the run. If that run was stopped, pending mail stays pending. `not` says that a person must not repeat the command
+ * once the turn has begun. Undefined if repeating it continues the turn.
  */
 export async function runOwnTurn(
   ctx: Context,

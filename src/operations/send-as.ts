@@ -116,7 +116,7 @@ function store(
     turn_timeout_ms: turnTimeoutMs,
   }
   // A delivered message with this key has another id, so the log need not be searched for this one.
-  const isNew = postOnce(ctx.store, to, draft)
+  const isNew = postOnce(ctx.store, draft)
   const stored = isNew ? undefined : findPending(ctx.store, to, message_id)
   if (stored !== undefined && stored.digest !== digestOf(content)) throw keyConflict(to, request)
   return message_id
@@ -167,13 +167,13 @@ async function converse(
     if (found !== undefined) takeReply(ctx, from, found)
   } catch (error) {
     if (stored === undefined || request.key !== null) throw error
-    throw withEffect(error, effectOfPost(ctx.store, error, to, stored))
+    throw withEffect(error, effectOfPost(ctx.store, error, to.id, stored))
   } finally {
     await edge.release()
   }
 }
 
-/** The reply is reported, so a failure to remove it is no failure of the command: a turn of the sender gets it once more. */
+/** The reply is reported, so a failure to remove it does not fail the command: a turn of the sender gets it once more. */
 function takeReply({ store, reporter }: Context, from: State, { message_id }: Message): void {
   try {
     store.mail.remove(from.id, message_id)

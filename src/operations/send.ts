@@ -26,6 +26,7 @@ import { OPERATOR } from '../format.js'
 import { findPending } from '../mail/inbox.js'
 import { recipientOf } from '../mail/post.js'
 import { type SettleResult, settingsOf } from '../recovery/settle.js'
+import type { TurnResult } from '../schema/output.js'
 import { digestOf } from '../session/ids.js'
 import { openDurable, withAgent } from '../session/load.js'
 import type { Session } from '../session/session.js'
@@ -224,26 +225,40 @@ export function queue(ctx: Context, request: SendRequest): Outcome {
   const taken = findKeyedOutcome(ctx, state, request) ?? beingAnswered(ctx, state, request)
   if (taken !== undefined) return taken
   const { key, content, kind, notBefore } = request
-  const messageId = key === null ? randomUuid() : nextIdOfKey(store, state, key)
-  const result = viewReceiver(store, state, messageId, recipient?.mailIds)
-  const when = whenDelivered(store, state, notBefore)
-  const draft = {
-    message_id: messageId,
-    from: OPERATOR,
-    from_path: OPERATOR,
-    to: state.id,
-    kind,
-    content,
-    key,
-    not_before: notBefore?.at ?? null,
-    clock: notBefore?.clock ?? null,
-    turn_timeout_ms: request.turnTimeoutMs,
-  }
-  const isNew = postOnce(store, state, draft, { recipient })
+  // All that the output needs is read before the message is stored.
+  const { messageId, result } = acknowledgement(store, state, request, recipient?.mailIds)
+  const isNew = postOnce(
+    store,
+    {
+      message_id: messageId,
+      from: OPERATOR,
+      from_path: OPERATOR,
+      to: state.id,
+      kind,
+      content,
+      key,
+      not_before: notBefore?.at ?? null,
+      clock: notBefore?.clock ?? null,
+      turn_timeout_ms: request.turnTimeoutMs,
+    },
+    { recipient },
+  )
   const stored = isNew ? undefined : findPending(store, state, messageId)
   if (stored !== undefined && stored.digest !== digestOf(content)) throw keyConflict(state, request)
-  ctx.reporter.note(`queued as message ${messageId}; ${nameOf(state)} will run it ${when}`)
+  ctx.reporter.note(
+    `queued as message ${messageId}; ${nameOf(state)} will run it ${whenDelivered(store, state, notBefore)}`,
+  )
   return { result }
+}
+
+function acknowledgement(
+  store: Store,
+  state: State,
+  { key }: SendRequest,
+  mailIds: string[] | undefined,
+): { messageId: string; result: TurnResult } {
+  const messageId = key === null ? randomUuid() : nextIdOfKey(store, state, key)
+  return { messageId, result: viewReceiver(store, state, messageId, mailIds) }
 }
 
 function whenDelivered(store: Store, state: State, notBefore: SendRequest['notBefore']): string {

@@ -19,7 +19,7 @@ export function troubleOf(run: {
   return run.reason === null ? null : WHY_STOPPED[run.reason]
 }
 
-/** How a turn ended, as the verb of a sentence. A time limit is no command, so its turn was not cancelled. */
+/** How a turn ended, as the verb of a sentence. A time limit is not a command, so its turn was not cancelled. */
 export function endOfTurn({ status, reason }: Pick<Run, 'status' | 'reason'>): string {
   return status === 'cancelled' && reason === 'turn_timeout' ? 'timed out' : ENDS[status]
 }

@@ -1,6 +1,7 @@
 /** The only source of random numbers, so that the fuzzer can replace it. */
 import { randomBytes } from 'node:crypto'
-import { closeSync, openSync, readSync } from 'node:fs'
+import { openSync, readSync } from 'node:fs'
+import { closeFile } from './close-file.js'
 
 export const random = { bytes: readRandom }
 
@@ -36,7 +37,7 @@ function readKernel(size: number): Buffer {
     try {
       if (readSync(fd, bytes, 0, size, null) === size) return bytes
     } finally {
-      closeSync(fd)
+      closeFile(fd)
     }
   } catch {
     // This system has no /dev/urandom.

@@ -2,7 +2,8 @@
  * The source of a CommonJS module within the function that Node makes of it. The wrapping is part of the bytes that are read, and the
  * memory of the bytes serves again for the compiled code: a new megabyte takes the kernel longer than its content takes to copy.
  */
-import { closeSync, fstatSync, openSync, readFileSync, readSync } from 'node:fs'
+import { fstatSync, openSync, readFileSync, readSync } from 'node:fs'
+import { closeFile } from './close-file.js'
 import { crc32 } from './crc32.js'
 
 const HEAD = '(function (exports, require, module, __filename, __dirname) {'
@@ -65,7 +66,7 @@ function readFile(file: string, memoryFor: (size: number) => Buffer, from = 0): 
     }
     return memory.subarray(0, end)
   } finally {
-    closeSync(fd)
+    closeFile(fd)
   }
 }
 

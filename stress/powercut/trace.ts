@@ -86,6 +86,7 @@ export function stepsOf(operation: Operation, root: string, model: Disk): DiskSt
   if (path.startsWith('..')) return []
   switch (name) {
     case 'read':
+    case 'lock':
       return []
     case 'open':
       return MAKES.has(mode ?? '') ? [{ point, name: 'make', path }] : []

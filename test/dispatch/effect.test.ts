@@ -167,7 +167,7 @@ async function failureOf(work: () => Promise<unknown>): Promise<SubstratError | 
   }
 }
 
-/** Follows a hint for at most three steps. Returns what was followed. `isDone`: what a person sees who looks. */
+/** Follows a hint for at most three steps. Returns what was followed. `isDone`: whether a person who looks finds the work. */
 async function follow(
   store: FileStore,
   hint: string | undefined,
@@ -238,7 +238,7 @@ describe.each(COMMANDS)('$name', ({ prepare, run, count }) => {
           again,
           () => count(store, id) + store.mail.ids(id).length > 0,
         )
-        // What is stored and not begun is delivered by any later command.
+        // Any later command delivers a message that is stored.
         for (const agentId of store.agentIds()) await delivered(store, agentId)
         const told = { step, errno, message: failure?.message, hint: failure?.hint, followed }
         expect({ ...told, count: count(store, id) }).toEqual({ ...told, count: 1 })
@@ -252,7 +252,7 @@ test('an error before anything is stored advises to run the command again', () =
   expect(withAdvice(error, error)).toBe(error)
 })
 
-describe('once it is acknowledged, and no file can be read any more,', () => {
+describe('once it is acknowledged, and files can no longer be read,', () => {
   /** From the moment on at which `isAcknowledged` first returns true. */
   const failReadsOnce = (isAcknowledged: () => boolean): void =>
     withFaults(({ name }) => {

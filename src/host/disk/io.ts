@@ -9,12 +9,14 @@
  * - Files are created with mode 0600, directories with 0700.
  */
 import * as fs from 'node:fs'
+import * as descriptors from '../../start/close-file.js'
 import {
   confinement,
   failure,
   isDoneUnless,
   type OpenMode,
   type Operation,
+  releaseStep,
   step,
   stepUnless,
 } from './operation.js'
@@ -75,8 +77,9 @@ export function createExclusive(point: string, path: string): OpenFile | undefin
   return stepUnless('EEXIST', { point, name: 'open', path, mode }, () => openAs(path, mode))
 }
 
-export function close(file: OpenFile): void {
-  fs.closeSync(file.fd)
+/** A failed close does not fail the command (see `closeFile`). */
+export function close({ fd, path }: OpenFile): void {
+  descriptors.closeFile(fd, () => releaseStep(path, () => fs.closeSync(fd)))
 }
 
 export function sizeOf(file: OpenFile): number {
@@ -164,7 +167,7 @@ export function syncDirectory(point: string, path: string): void {
     try {
       fs.fsyncSync(fd)
     } finally {
-      fs.closeSync(fd)
+      descriptors.closeFile(fd)
     }
   })
 }

@@ -21,6 +21,7 @@ type OperationName =
   | 'unlink'
   | 'mkdir'
   | 'rmdir'
+  | 'lock'
 
 export type OpenMode = 'read' | 'write' | 'create' | 'create_exclusive' | 'append'
 
@@ -85,6 +86,15 @@ export function isDoneUnless(code: string, operation: Operation, act: () => unkn
   } catch (error) {
     if (errnoOf(error) === code) return false
     throw failure(operation, error)
+  }
+}
+
+/** Closes a file, which changes nothing on disk. The descriptor is released even if the step fails. */
+export function releaseStep(path: string, act: () => void): void {
+  try {
+    faultHook?.({ point: 'file.close', name: 'read', path })
+  } finally {
+    act()
   }
 }
 

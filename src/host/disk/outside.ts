@@ -1,5 +1,6 @@
 /** Files outside the home, and the streams of this process. Paths are the user's own, so symlinks are followed. */
 import * as fs from 'node:fs'
+import { closeFile } from '../../start/close-file.js'
 import { close, readRange } from './io.js'
 import { step } from './operation.js'
 
@@ -25,7 +26,7 @@ export function readStream(point: string, path: string, bytesMax: number): Buffe
       }
       return undefined
     } finally {
-      fs.closeSync(fd)
+      closeFile(fd)
     }
   })
 }

@@ -1,5 +1,6 @@
 /** Reads the files of a chunk of directories for a `ReadAhead`, on either of its threads. */
-import { closeSync, constants, openSync, readSync } from 'node:fs'
+import { constants, openSync, readSync } from 'node:fs'
+import { closeFile } from '../../start/close-file.js'
 import { CHUNK_ENTRIES, type Entry, type SharedMemory, type Slot } from './read-ahead-chunks.js'
 
 export interface ReadAheadJob {
@@ -50,7 +51,7 @@ function read(path: string, from: number, { bytes, end }: Slot, start: number): 
   } catch {
     return start
   } finally {
-    if (fd !== undefined) closeSync(fd)
+    if (fd !== undefined) closeFile(fd)
   }
 }
 

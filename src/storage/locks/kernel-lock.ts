@@ -11,6 +11,7 @@ import { fileURLToPath } from 'node:url'
 import { RUN_AGAIN, SubstratError } from '../../errors.js'
 import { nameOf } from '../../host/disk/facts.js'
 import * as io from '../../host/disk/io.js'
+import { errnoOf, failure, isDoneUnless, type Operation } from '../../host/disk/operation.js'
 import type { LockKind } from '../../schema/files.js'
 
 export type LockSharing = 'exclusive' | 'shared'
@@ -138,23 +139,34 @@ function tryOfd(file: io.OpenFile, sharing: LockSharing): boolean {
   const tryLock = loadOfd()
   if (tryLock === undefined) throw unsupportedError('ofd', 'the add-on fs-native-extensions does not load')
   try {
-    tryLock(file.fd, 0, 0, sharing === 'exclusive')
-    return true
+    return isDoneUnless('EAGAIN', { ...lockStep(file), name: 'read' }, () =>
+      tryLock(file.fd, 0, 0, sharing === 'exclusive'),
+    )
   } catch (error) {
-    const { code } = error as NodeJS.ErrnoException
-    if (code === 'EAGAIN' || code === 'EACCES') return false
+    const code = errnoOf(error)
+    if (code === 'EACCES') return false
+    if (code === 'EIO') throw failure(lockStep(file), (error as Error).cause)
     throw unsupportedError('ofd', `${code ?? String(error)} on ${file.path}`)
   }
+}
+
+/** It counts as a read, because it changes nothing on disk. EIO means that the disk failed. Any other error means that the file system has no such lock. */
+function lockStep({ path }: io.OpenFile): Operation {
+  return { point: 'lock.take', name: 'lock', path }
 }
 
 /** flock(1) locks the file description that it inherits, so the lock stays with this process after flock(1) exits. */
 function tryFlock(file: io.OpenFile, sharing: LockSharing): boolean {
   const flag = sharing === 'exclusive' ? '-x' : '-s'
   const done = spawnSync('flock', ['-n', '-E', '99', flag, '3'], {
-    stdio: ['ignore', 'ignore', 'ignore', file.fd],
+    stdio: ['ignore', 'ignore', 'pipe', file.fd],
+    env: { ...process.env, LC_ALL: 'C' },
+    encoding: 'utf8',
   })
   if (done.status === 0) return true
   if (done.status === 99) return false
+  if (done.stderr?.includes('Input/output error') === true)
+    throw failure(lockStep(file), Object.assign(new Error(done.stderr.trim()), { code: 'EIO' }))
   throw unsupportedError(
     'flock',
     done.error === undefined ? `flock exited ${done.status}` : 'flock(1) cannot be run',

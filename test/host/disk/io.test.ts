@@ -336,3 +336,24 @@ describe('below a confined directory', () => {
     expect(io.unlink('point', join(ours, 'aside'))).toBe(true)
   })
 })
+
+describe('a failed close', () => {
+  const failClose = (errno: string): void => withFaults(failing(errno, ({ point }) => point === 'file.close'))
+
+  test('is ignored for a file whose content was read or synced, and releases the descriptor', () => {
+    const path = newFile()
+    failClose('EIO')
+    expect(io.readIfThere('point', path)?.toString()).toBe('what was there\n')
+    const file = io.open('point', path, 'write')
+    io.fsync('point', file)
+    io.close(file)
+    expect(() => fs.fstatSync(file.fd)).toThrow('EBADF')
+    expect(() => io.syncDirectory('point', join(path, '..'))).not.toThrow()
+  })
+
+  test('is a bug if the descriptor was closed before', () => {
+    const file = io.open('point', newFile(), 'read')
+    failClose('EBADF')
+    expect(() => io.close(file)).toThrow('EBADF')
+  })
+})

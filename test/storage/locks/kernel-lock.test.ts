@@ -13,6 +13,7 @@ import {
   waitForLease,
 } from '../../../src/storage/locks/lease.js'
 import { NOBODY, whyNoOtherUser } from '../../support/another-user.js'
+import { failing, withFaults } from '../../support/faults.js'
 import { Child, useChildren } from '../../support/storage-process.js'
 import { tempDirectory } from '../../support/temp.js'
 import { waitFor } from '../../support/wait.js'
@@ -144,6 +145,24 @@ describe.each(['ofd', 'flock'] as const)('a lock of kind %s', (kind) => {
     expect(isHeld(lock.system, lock.path)).toBe(false)
     await expectLease(await tryLease(lock.system, lock.path, 'test')).release()
   })
+})
+
+test('a disk that fails the lock call is STORAGE_FAILED, not a missing kind of lock', async () => {
+  const { path, system } = newLock('ofd')
+  writeFileSync(path, '')
+  withFaults(failing('EIO', ({ point }) => point === 'lock.take'))
+  await expect(tryLease(system, path, 'test')).rejects.toMatchObject({
+    code: 'STORAGE_FAILED',
+    message: `cannot lock ${path}: EIO`,
+    hint: expect.stringContaining('check the disk'),
+  })
+})
+
+test('a file system without the lock is LOCK_UNSUPPORTED', async () => {
+  const { path, system } = newLock('ofd')
+  writeFileSync(path, '')
+  withFaults(failing('EOPNOTSUPP', ({ point }) => point === 'lock.take'))
+  await expect(tryLease(system, path, 'test')).rejects.toMatchObject({ code: 'LOCK_UNSUPPORTED' })
 })
 
 describe('a process that cannot take one kind of lock', () => {
