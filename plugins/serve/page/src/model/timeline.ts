@@ -84,7 +84,11 @@ class Drawing {
         this.endTurn(at, 'bad', `failed: ${record.error.message}`)
         break
       case 'run.cancelled':
-        this.endTurn(at, 'calm', `${record.reason === 'turn_timeout' ? 'timed out' : 'cancelled'}: ${WHY_CANCELLED[record.reason]}`)
+        this.endTurn(
+          at,
+          'calm',
+          `${record.reason === 'turn_timeout' ? 'timed out' : 'cancelled'}: ${WHY_CANCELLED[record.reason]}`,
+        )
         break
       case 'run.interrupted':
         this.interrupt(at, record.reason)
