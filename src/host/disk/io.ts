@@ -16,7 +16,6 @@ import {
   isDoneUnless,
   type OpenMode,
   type Operation,
-  releaseStep,
   step,
   stepUnless,
 } from './operation.js'
@@ -78,8 +77,8 @@ export function createExclusive(point: string, path: string): OpenFile | undefin
 }
 
 /** A failed close does not fail the command (see `closeFile`). */
-export function close({ fd, path }: OpenFile): void {
-  descriptors.closeFile(fd, () => releaseStep(path, () => fs.closeSync(fd)))
+export function close(file: OpenFile): void {
+  descriptors.closeFile(file.fd)
 }
 
 export function sizeOf(file: OpenFile): number {

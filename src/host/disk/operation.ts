@@ -89,15 +89,6 @@ export function isDoneUnless(code: string, operation: Operation, act: () => unkn
   }
 }
 
-/** Closes a file, which changes nothing on disk. The descriptor is released even if the step fails. */
-export function releaseStep(path: string, act: () => void): void {
-  try {
-    faultHook?.({ point: 'file.close', name: 'read', path })
-  } finally {
-    act()
-  }
-}
-
 function attempt<T>(operation: Operation, act: (writtenBytesMax: number) => T): T {
   confinement.refuseLinksTo(operation.path)
   if (operation.to !== undefined) confinement.refuseLinksTo(operation.to)
