@@ -3,6 +3,7 @@
  * It does not need a readable home.json.
  */
 import { clock } from '../clock.js'
+import { shellWord } from '../errors.js'
 import type { Entry, Unseen, Upkeep } from '../storage/store.js'
 import { type AddFinding, addFindingTo, type Finding } from './finding.js'
 
@@ -61,7 +62,17 @@ function sayLoose([first, ...others]: Entry[], found: AddFinding): void {
   if (first === undefined) return
   const { path, facts } = first
   const more = others.length === 0 ? '' : `; other users can also access ${others.length} more`
-  found('only the owner can access a home', `${path} has mode ${octal(facts.mode)}${more}`, path)
+  const detail = `${path} has mode ${octal(facts.mode)}${more}`
+  found('only the owner can access a home', detail, path, isRefused(first) ? closing(path) : undefined)
+}
+
+/** A command that writes, also `doctor --rebuild`, refuses these if other users can write to them. */
+function isRefused({ agentId, isTheirs, facts }: Entry): boolean {
+  return agentId === null && !isTheirs && (facts.mode & OTHERS_WRITE) !== 0
+}
+
+function closing(path: string): string {
+  return `chmod -R go-w ${shellWord(path)}`
 }
 
 function checkOwner({ path, facts }: Entry, owner: number, found: AddFinding): void {

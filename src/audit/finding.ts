@@ -15,11 +15,12 @@ export interface Finding {
   last_seq?: number
 }
 
-export type AddFinding = (invariant: Invariant, detail: string, path?: string) => void
+export type AddFinding = (invariant: Invariant, detail: string, path?: string, remedy?: string) => void
 
 export function addFindingTo(findings: Finding[], agentId: string | null): AddFinding {
-  return (invariant, detail, path) => {
-    findings.push({ agent_id: agentId, invariant, detail, ...(path === undefined ? {} : { path }) })
+  return (invariant, detail, path, remedy) => {
+    const known = { ...(path === undefined ? {} : { path }), ...(remedy === undefined ? {} : { remedy }) }
+    findings.push({ agent_id: agentId, invariant, detail, ...known })
   }
 }
 

@@ -127,3 +127,17 @@ describe('config.json', () => {
     },
   )
 })
+
+test('doctor says to close a home that all can write to by chmod, because doctor --rebuild is refused there', async () => {
+  const { house } = houseBelow()
+  await house.spawn('a')
+  chmodSync(home(house), 0o777)
+  const { findings } = (await house.run(['doctor', '--json'])).json
+  expect(findings).toMatchObject([{ remedy: `chmod -R go-w ${home(house)}` }])
+  expect((await house.run(['doctor', '--rebuild'])).stderr).toContain(`chmod -R go-w ${home(house)}`)
+  chmodSync(home(house), 0o755)
+  const [left] = (await house.run(['doctor', '--json'])).json.findings
+  expect(left.remedy).toBe('substrat doctor --rebuild')
+  await house.ok('doctor', '--rebuild')
+  expect(modeOf(home(house))).toBe(0o700)
+})
