@@ -6,7 +6,6 @@ import { afterAll, beforeAll, describe, expect, test } from 'vitest'
 import { Attempts } from '../../plugins/store-postgres/src/retry.js'
 import { uptimeMs } from '../../plugins/store-postgres/src/uptime.js'
 import { Postgres, RUN, whyNoPostgres } from '../support/postgres.js'
-import { PostgresProxy } from '../support/postgres-proxy.js'
 import { tempDirectory } from '../support/temp.js'
 import { waitFor } from '../support/wait.js'
 
@@ -50,7 +49,7 @@ describe.skipIf(whyNoPostgres() !== undefined)('a server with few connections', 
   let server: Postgres
   let home: string
   beforeAll(async () => {
-    server = new Postgres({ settings: [`max_connections=${CONNECTIONS}`] })
+    server = new Postgres({ hasTls: true, settings: [`max_connections=${CONNECTIONS}`] })
     home = await server.newHome()
     // PostgreSQL reserves some connections for a superuser.
     await server.query(home, 'create role agents login')
@@ -135,8 +134,7 @@ describe.skipIf(whyNoPostgres() !== undefined)('a server with few connections', 
   test.each(['a socket', 'TCP'])('a long turn keeps one connection by %s', async (way) => {
     const name = way === 'TCP' ? 'tcp' : 'socket'
     const open = spawnGated(name)
-    const proxy = await PostgresProxy.before(server.directory)
-    const url = way === 'TCP' ? proxy.url(home, 'agents') : server.url(home, 'agents')
+    const url = way === 'TCP' ? server.tlsUrl(home, { role: 'agents' }) : server.url(home, 'agents')
     const turn = start(['send', name, 'go'], { SUBSTRAT_LEASE_MS: '20000', SUBSTRAT_HOME: url })
     await isRunning(name)
     const leaseEnd = async () => {
@@ -153,7 +151,6 @@ describe.skipIf(whyNoPostgres() !== undefined)('a server with few connections', 
     )
     open()
     expect([await turn.ended, turn.said.out], turn.said.err).toEqual([0, 'done\n'])
-    await proxy.close()
   })
 })
 
