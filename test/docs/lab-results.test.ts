@@ -20,6 +20,7 @@ const LABS: Record<string, { attack: string; unit: string }> = {
   tree: { attack: 'kill during mail', unit: 'kills' },
   turns: { attack: 'kill or race during a turn', unit: 'runs' },
   signals: { attack: 'signal during a turn', unit: 'turns' },
+  wire: { attack: 'mutated answer of a model', unit: 'answers' },
   security: { attack: 'hostile input', unit: 'inputs' },
   mutants: { attack: 'one safeguard removed', unit: 'mutants' },
   real: { attack: 'real agent program', unit: 'cases' },

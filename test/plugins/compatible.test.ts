@@ -75,11 +75,11 @@ test('chat: the calls of a filtered answer are not made', async () => {
   expect(failure.type).toBe('refused')
 })
 
-test('chat: [DONE] without a finish reason ends an answer', async () => {
+test('chat: [DONE] without a finish reason ends an answer, which is marked', async () => {
   const events = await chat([chatChunk({ content: 'all of it' })])
   expect(events).toEqual([
     { type: 'text', text: 'all of it' },
-    { type: 'stop', reason: 'end' },
+    { type: 'stop', reason: 'end', incomplete: 'no stop reason' },
   ])
 })
 

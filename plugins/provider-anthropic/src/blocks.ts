@@ -16,6 +16,9 @@ export interface ContentBlock {
   id?: string | null
   name?: string | null
   input?: object | null
+  thinking?: string | null
+  signature?: string | null
+  data?: string | null
 }
 
 const OWN = ['text', 'thinking', 'redacted_thinking', 'tool_use']
@@ -24,6 +27,7 @@ interface OpenBlock {
   type: string
   /** Its place among the parts of the response. */
   place: number
+  call_id: string
   /** Thinking, assembled from its pieces. Its text is never part of the reply. */
   thinking?: JsonObject
 }
@@ -45,11 +49,16 @@ export class Blocks {
 
   *begin(index = 0, block: ContentBlock = {}): Iterable<ModelEvent> {
     const type = textIn(block, 'type')
-    const opened: OpenBlock = { type, place: this.parts }
+    const call_id = type === 'tool_use' ? textIn(block, 'id') : ''
+    // The same announcement twice is one.
+    if (call_id !== '' && this.open.get(index)?.call_id === call_id) return
+    const opened: OpenBlock = { type, place: this.parts, call_id }
     this.parts += 1
     this.open.set(index, opened)
     if (type === 'text') yield* this.say(opened, textIn(block, 'text'))
     if (type === 'thinking' || type === 'redacted_thinking') {
+      // A field of another type would make the API refuse every later request.
+      for (const field of ['thinking', 'signature', 'data'] as const) textIn(block, field)
       this.layout.countReasoning(JSON.stringify(block))
       opened.thinking = { ...block }
       this.thinking.push(opened)
@@ -59,11 +68,7 @@ export class Blocks {
     const { input } = block
     const isGiven = typeof input === 'string' || Object.keys(objectIn(block, 'input') ?? {}).length > 0
     this.layout.addCall(opened.place)
-    this.calls.start(
-      { call_id: textIn(block, 'id'), place: index },
-      textIn(block, 'name'),
-      isGiven ? input : '',
-    )
+    this.calls.start({ call_id, place: index }, textIn(block, 'name'), isGiven ? input : '')
   }
 
   *add(index = 0, delta: object = {}): Iterable<ModelEvent> {
@@ -112,7 +117,7 @@ export class Blocks {
 
   /** Some servers do not announce a text. */
   private implied(index: number): OpenBlock {
-    const block = { type: 'text', place: this.parts }
+    const block = { type: 'text', place: this.parts, call_id: '' }
     this.parts += 1
     this.open.set(index, block)
     return block

@@ -8,7 +8,7 @@ import type { Paused } from '../../shared/src/model/paused.js'
 import type { Endpoint } from '../../shared/src/model/settings.js'
 import { errorIn, isDone, untilBroken, type WireEvent } from '../../shared/src/model/stream.js'
 import { addPiece, completeText, Messages } from '../../shared/src/model/text-parts.js'
-import { ToolCalls } from '../../shared/src/model/tool-calls.js'
+import { type CallNames, ToolCalls } from '../../shared/src/model/tool-calls.js'
 import { usageEvent } from '../../shared/src/model/usage.js'
 import {
   countOf,
@@ -78,13 +78,15 @@ export async function* readChat(
   yield* answer.usageEvents()
   // A request that failed is counted too.
   if (failed !== undefined) throw failed
-  // Some servers omit `[DONE]`, others the finish reason. One of them is enough.
-  if (answer.finish === '' && !isMarked) throw cutShort(endpoint)
+  // Some servers omit `[DONE]`, others the finish reason. One of them is enough, and so is a whole message.
+  if (answer.finish === '' && !isMarked && !answer.isWhole) throw cutShort(endpoint)
   yield* answer.end()
 }
 
 class ChatAnswer {
   finish = ''
+  /** The whole message has come. */
+  isWhole = false
   private readonly calls = new ToolCalls()
   private readonly layout: Layout
   private readonly text = new Messages().begin({})
@@ -112,7 +114,9 @@ class ChatAnswer {
     // Some servers send the whole message, at the end or instead of its pieces.
     const message = objectIn(choice, 'message')
     yield* this.say(message, (whole) => completeText(this.text, whole))
-    this.takeCalls(message)
+    if (message === undefined) return
+    this.isWhole = true
+    this.takeWholeCalls(message)
   }
 
   *usageEvents(): Iterable<ModelEvent> {
@@ -128,8 +132,8 @@ class ChatAnswer {
   *end(): Iterable<ModelEvent | Paused> {
     const { endpoint, layout, calls } = this
     const word = this.refused ? 'refusal' : this.finish
-    // `[DONE]` alone ends an answer too.
-    const end = word === '' ? 'complete' : endIn(CHAT_ENDS, word)
+    // `[DONE]` alone ends an answer too, but does not say that it is complete.
+    const end = endIn(CHAT_ENDS, word)
     refuseEnd(endpoint, end, word)
     const made = calls.finish(mayBeCut(end), false)
     // A message has one text and one list of calls, so the order is always the same.
@@ -152,11 +156,17 @@ class ChatAnswer {
   }
 
   private takeCalls(message: Message | undefined): void {
-    for (const call of objectsIn(message, 'tool_calls')) {
-      const called = objectIn(call, 'function')
-      const names = { call_id: textIn(call, 'id'), place: numberIn(call, 'index') }
-      this.calls.take(names, textIn(called, 'name'), valueIn(called, 'arguments'))
-    }
+    for (const { names, name, input } of callsIn(message)) this.calls.take(names, name, input)
+    this.takeOlderCall(message)
+  }
+
+  private takeWholeCalls(message: Message): void {
+    const calls = callsIn(message)
+    if (calls.length > 0) this.calls.takeAll(calls)
+    this.takeOlderCall(message)
+  }
+
+  private takeOlderCall(message: Message | undefined): void {
     // The API of before there were lists of calls. Its message has at most one.
     const called = objectIn(message, 'function_call')
     if (called === undefined) return
@@ -166,6 +176,14 @@ class ChatAnswer {
 }
 
 const [REASONING_AT, TEXT_AT, CALLS_AT] = [0, 1, 2]
+
+function callsIn(message: Message | undefined): { names: CallNames; name: string; input: unknown }[] {
+  return objectsIn(message, 'tool_calls').map((call) => {
+    const called = objectIn(call, 'function')
+    const names = { call_id: textIn(call, 'id'), place: numberIn(call, 'index') }
+    return { names, name: textIn(called, 'name'), input: valueIn(called, 'arguments') }
+  })
+}
 
 /** The content is a text, or a list of parts. Parts with the model's thinking do not belong to the reply. */
 function contentIn(content: unknown): { text: string; reasoning: string } {

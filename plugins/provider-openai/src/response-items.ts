@@ -98,6 +98,7 @@ export class ResponseItems {
   *takeAll(items: Item[]): Iterable<ModelEvent> {
     const calls = items.filter(({ type }) => type === 'function_call')
     const made = calls.map((call) => ({ ...sentCall(call as Call, undefined), call }))
+    const known = new Set<Message>()
     const unknown = this.calls.takeAll(made).map(({ call }) => call)
     for (const [at, item] of items.entries()) {
       if (unknown.includes(item)) this.layout.addCall(this.next(), factsOf(item as Call, ['id']))
@@ -106,7 +107,7 @@ export class ResponseItems {
         this.takeReasoning(item as JsonObject, at < this.parts ? at - 0.5 : this.parts)
       if (item.type !== 'message') continue
       const whole = textOf(objectsIn(item, 'content') as Part[])
-      const message = this.messages.repeated(textIn(item, 'id'), whole.text)
+      const message = this.messages.repeated(textIn(item, 'id'), whole.text, known)
       yield* this.completeMessage(message, item, whole)
     }
   }
@@ -150,9 +151,11 @@ export class ResponseItems {
    * item that has only a summary refers to data that the server does not have.
    */
   private takeReasoning(item: JsonObject, place: number): void {
-    const { id, encrypted_content, content } = item
-    if (!encrypted_content && !(Array.isArray(content) && content.length > 0)) return
-    const key = typeof id === 'string' && id !== '' ? id : JSON.stringify(item)
+    const { content } = item
+    // A field of another type would make the API refuse every later request.
+    const id = textIn(item, 'id')
+    if (textIn(item, 'encrypted_content') === '' && !(Array.isArray(content) && content.length > 0)) return
+    const key = id || JSON.stringify(item)
     if (this.reasoning.has(key)) return
     this.reasoning.add(key)
     this.layout.countReasoning(JSON.stringify(item))

@@ -50,9 +50,9 @@ export async function* readResponses(
   const items = new ResponseItems(endpoint)
   for await (const event of events) {
     if (isDone(event)) {
-      // Some servers end the stream only with this.
+      // Some servers end the stream only with this. It does not say that the response is complete.
       if (items.isEmpty || items.isOpen) break
-      return yield* end(endpoint, items, { status: 'completed' })
+      return yield* end(endpoint, items, {})
     }
     const type = String(event.type)
     const response =

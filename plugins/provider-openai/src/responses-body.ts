@@ -24,13 +24,25 @@ export function responsesBody(request: ModelRequest, settings: Settings): Body {
     stream: true,
     store: false,
     ...(!WITHOUT_REASONING.test(model) && { include: ['reasoning.encrypted_content'] }),
-    input: openaiHistory(request).flatMap((message) => itemsOf(message, settings.endpoint)),
+    input: withOwnIds(openaiHistory(request).flatMap((message) => itemsOf(message, settings.endpoint))),
     ...(instructions !== undefined && { instructions }),
     ...(request.tools.length > 0 && { tools: request.tools.map(toolOf) }),
     ...(maxTokens !== undefined && { max_output_tokens: maxTokens }),
     ...(temperature !== undefined && { temperature }),
     ...(effort !== undefined && { reasoning: { effort } }),
   }
+}
+
+/** Some servers give several items one id, but the API refuses an id that comes twice. */
+function withOwnIds(items: Item[]): Item[] {
+  const used = new Set<unknown>()
+  return items.map((item) => {
+    if (!('id' in item) || item.id === undefined) return item
+    const { id, ...rest } = item
+    if (used.has(id)) return rest as Item
+    used.add(id)
+    return item
+  })
 }
 
 function itemsOf(message: ModelMessage, endpoint: Endpoint): Item[] {

@@ -160,6 +160,95 @@ describe('an answer that comes only whole', () => {
   })
 })
 
+describe('what the fuzzer of answers found (stress/wire.ts)', () => {
+  test('two messages with the same text are two', async () => {
+    const output = [message('a', 'msg_1'), message('a', 'msg_2')]
+    expect(await readEvents('responses', [completed(output)])).toMatchObject({ text: 'a\n\na' })
+  })
+
+  test('arguments that come whole after their last piece belong to the same call', async () => {
+    const at = { output_index: 0, item_id: 'fc_a' }
+    const json = '{"command":"ls"}'
+    const events = [
+      { type: 'response.output_item.added', ...at, item: { ...item('a', 'shell', {}), arguments: '' } },
+      { type: 'response.function_call_arguments.delta', ...at, delta: json },
+      { type: 'response.function_call_arguments.done', ...at, arguments: json },
+    ]
+    expect(await inputs('responses', [...events, completed()])).toEqual([['shell', { command: 'ls' }]])
+  })
+
+  test('a block that is announced twice is one call', async () => {
+    const begin = {
+      type: 'content_block_start',
+      index: 0,
+      content_block: { type: 'tool_use', id: 'a', name: 'shell', input: { command: 'ls' } },
+    }
+    const events = [begin, begin, { type: 'content_block_stop', index: 0 }, ...ended('tool_use')]
+    expect(await inputs('messages', events)).toEqual([['shell', { command: 'ls' }]])
+  })
+
+  test('reasoning that a later request could not send back is refused', async () => {
+    const thinking = block(0, { type: 'thinking', thinking: true, signature: 'x' })
+    const reasoning = { type: 'reasoning', id: [5], encrypted_content: 'x' }
+    const answers = [
+      await readEvents('messages', [...thinking, ...ended('end_turn')]),
+      await readEvents('responses', [completed([reasoning])]),
+    ]
+    for (const { failure } of answers) expect(failure).toMatchObject({ type: 'invalid_response' })
+  })
+
+  test('[DONE] in the line after the last event ends the answer', async () => {
+    const joined = `${sse(chunk({ content: half() }, 'stop')).trimEnd()}\ndata: [DONE]\n\n`
+    expect(await readChunks('chat', [joined])).toMatchObject({ text: half(), failure: undefined })
+  })
+
+  test('calls with one id are not made again by the whole message', async () => {
+    const calls = [shell('x', 'ls', 0), shell('x', 'ls', 1)]
+    const whole = { choices: [{ message: { tool_calls: [shell('x', 'ls'), shell('x', 'ls')] } }] }
+    expect(await inputs('chat', [...calls.map(callChunk), whole, chunk({}, 'tool_calls')])).toHaveLength(2)
+  })
+
+  test('a whole chat message without a finish reason is kept and marked', async () => {
+    const whole = { choices: [{ message: { content: half() }, finish_reason: null }] }
+    expect(await readChunks('chat', [JSON.stringify(whole)])).toMatchObject({
+      text: half(),
+      incomplete: 'no stop reason',
+    })
+  })
+
+  test.each([
+    ['chat', [chunk({ content: half() })]],
+    ['responses', [{ type: 'response.output_item.done', output_index: 0, item: message(half()) }]],
+  ] as [Dialect, object[]][])(
+    '[DONE] alone does not say that an answer of %s is complete',
+    async (dialect, events) => {
+      expect(await readEvents(dialect, [...events, '[DONE]'])).toMatchObject({
+        text: half(),
+        incomplete: 'no stop reason',
+      })
+    },
+  )
+
+  test.each([' ', '{"choices":['])(
+    'a body in JSON (%j) that never ends reaches the limit without an event',
+    async (begin) => {
+      async function* endless(): AsyncGenerator<string> {
+        yield begin
+        for (;;) {
+          await new Promise((resolve) => setTimeout(resolve, 2))
+          yield ' '
+        }
+      }
+      const { failure } = await readChunks('chat', endless(), 20)
+      expect(failure).toMatchObject({ type: 'timeout' })
+    },
+  )
+
+  function half(): string {
+    return 'half of the answ'
+  }
+})
+
 describe('an end', () => {
   const half = 'half of the answ'
   test.each([

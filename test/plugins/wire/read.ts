@@ -37,7 +37,11 @@ export interface Answer {
 }
 
 /** An answer of these chunks. */
-export async function readChunks(dialect: Dialect, chunks: string[], eventTimeoutMs = 1000): Promise<Answer> {
+export async function readChunks(
+  dialect: Dialect,
+  chunks: Iterable<string> | AsyncIterable<string>,
+  eventTimeoutMs = 1000,
+): Promise<Answer> {
   const { read, isLast } = READERS[dialect]
   const events: ModelEvent[] = []
   let failure: Answer['failure']
@@ -68,6 +72,6 @@ export function sse(event: unknown): string {
   return `data: ${typeof event === 'string' ? event : JSON.stringify(event)}\n\n`
 }
 
-async function* each(chunks: string[]): AsyncGenerator<string> {
+async function* each(chunks: Iterable<string> | AsyncIterable<string>): AsyncGenerator<string> {
   yield* chunks
 }

@@ -46,7 +46,7 @@ export async function* wireEvents(
   options: StreamOptions,
 ): AsyncGenerator<WireEvent, void, undefined> {
   const { target } = options
-  for await (const message of messagesOf(sniffed(chunks, target), options)) {
+  for await (const message of messagesOf(chunks, options)) {
     for (const event of eventsIn(message, target)) {
       yield event
       if (isDone(event) || options.isLast(event)) return
@@ -74,7 +74,11 @@ interface Message {
 }
 
 /** A byte order mark is not part of the text. An answer in JSON becomes the data of one message. */
-async function* sniffed(chunks: AsyncIterable<string>, target: string): AsyncGenerator<string | Message> {
+async function* sniffed(
+  chunks: AsyncIterable<string>,
+  target: string,
+  silence: Silence,
+): AsyncGenerator<string | Message> {
   let text = ''
   let kind: 'unknown' | 'events' | 'json' = 'unknown'
   for await (const chunk of chunks) {
@@ -85,6 +89,7 @@ async function* sniffed(chunks: AsyncIterable<string>, target: string): AsyncGen
     text += chunk
     if (text.length > EVENT_CHARACTERS_MAX)
       throw tooLong(target, `an event of more than ${EVENT_CHARACTERS_MAX}`)
+    silence.check([])
     if (kind === 'json') continue
     text = text.replace(/^\ufeff/, '')
     const first = text.trimStart()[0]
@@ -97,14 +102,14 @@ async function* sniffed(chunks: AsyncIterable<string>, target: string): AsyncGen
 }
 
 async function* messagesOf(
-  chunks: AsyncIterable<string | Message>,
+  chunks: AsyncIterable<string>,
   { target, eventTimeoutMs }: StreamOptions,
 ): AsyncGenerator<Message, void, undefined> {
   let messages: Message[] = []
   const size = new Size(target)
   const silence = new Silence(target, eventTimeoutMs)
   const parser = createParser({ onEvent: (message) => void messages.push(message) })
-  for await (const chunk of silence.timed(chunks)) {
+  for await (const chunk of sniffed(silence.timed(chunks), target, silence)) {
     if (typeof chunk !== 'string') {
       yield chunk
       return
@@ -152,7 +157,7 @@ class Silence {
     private readonly limitMs: number,
   ) {}
 
-  async *timed<T>(chunks: AsyncIterable<T>): AsyncGenerator<T, void, undefined> {
+  async *timed(chunks: AsyncIterable<string>): AsyncGenerator<string, void, undefined> {
     const iterator = chunks[Symbol.asyncIterator]()
     let isOver = false
     try {
@@ -214,7 +219,8 @@ function jsonIn(data: string): { values: unknown[]; isWhole: boolean } {
     return { values: [JSON.parse(data)], isWhole: true }
   } catch {
     try {
-      for (const line of data.split('\n')) if (line.trim() !== '') values.push(JSON.parse(line))
+      for (const line of data.split('\n').map((each) => each.trim()))
+        if (line !== '') values.push(line === DONE.type ? DONE : JSON.parse(line))
       return { values, isWhole: true }
     } catch {
       return { values, isWhole: false }

@@ -27,22 +27,24 @@ export class Messages {
     return named ?? here ?? this.begin({ item, place })
   }
 
-  begin({ item = '', place }: MessageNames): Message {
+  begin({ item = '', place }: MessageNames, others?: Set<Message>): Message {
     const known = item === '' ? undefined : this.all.find((message) => message.item === item)
-    if (known !== undefined) return known
+    if (known !== undefined && others?.has(known) !== true) return known
     const message = { item, place, text: '', parts: new Map(), isDone: false, at: this.all.length }
     this.all.push(message)
     return message
   }
 
-  /** The message that the end of the response repeats. */
-  repeated(item: string, text: string): Message {
-    const byId = item === '' ? undefined : this.all.find((message) => message.item === item)
-    return (
+  /** The message that the end of the response repeats. Two messages of that end are never one, although their texts may be. */
+  repeated(item: string, text: string, known: Set<Message>): Message {
+    const left = this.all.filter((message) => !known.has(message))
+    const byId = item === '' ? undefined : left.find((message) => message.item === item)
+    const found =
       byId ??
-      this.all.find((message) => message.text !== '' && agree(message.text, text)) ??
-      this.begin({ item })
-    )
+      left.find((message) => message.text !== '' && agree(message.text, text)) ??
+      this.begin({ item }, known)
+    known.add(found)
+    return found
   }
 }
 

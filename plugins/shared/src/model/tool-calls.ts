@@ -105,7 +105,7 @@ export class ToolCalls {
 
   /** The arguments of an announced call, whole. */
   takeWhole(names: CallNames, whole: unknown): void {
-    const found = this.owner(names)
+    const found = this.owner(names, ({ isClosed }) => !isClosed)
     if (found !== undefined) this.settle(found, whole)
     else if (!isBlank(whole)) this.stray ??= 'the arguments of a call name no call, or more than one'
   }
@@ -190,13 +190,13 @@ export class ToolCalls {
     return 'error' in read ? { input: {}, arguments_error: read.error } : read
   }
 
-  /** The one call that a piece without a new beginning can belong to. */
-  private owner({ call_id = '', item = '', place }: CallNames): PartialCall | undefined {
+  /** The one call that a piece without a new beginning can belong to. The whole arguments may follow the last piece. */
+  private owner({ call_id = '', item = '', place }: CallNames, canTake = isOpen): PartialCall | undefined {
     const named = this.calls.filter((call) =>
       call_id !== '' ? call.call_id === call_id : item !== '' ? call.item === item : isAt(call, place),
     )
     const narrowed = named.length > 1 ? named.filter((call) => isAt(call, place)) : named
-    const open = narrowed.filter(isOpen)
+    const open = narrowed.filter(canTake)
     if (open.length === 1) return open[0]
     // A late piece of a call that was sent whole.
     return open.length === 0 && narrowed.length === 1 && narrowed[0]?.whole !== undefined
