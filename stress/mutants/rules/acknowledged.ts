@@ -98,7 +98,7 @@ export const ACKNOWLEDGED: Mutant[] = [
   {
     name: 'spawn prints the UUID before the agent is on disk',
     place: 'operations/spawn.ts spawn',
-    edits: { 'try:1': '@call:15.callee({ @variableDeclarator:6.id } as never)\n@self', 'expression:4': '' },
+    edits: { 'try:1': '@call:16.callee({ @variableDeclarator:6.id } as never)\n@self', 'expression:4': '' },
     suites: ['dispatch/acknowledged'],
   },
   {

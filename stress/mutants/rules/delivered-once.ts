@@ -58,8 +58,8 @@ export const DELIVERED_ONCE: Mutant[] = [
   },
   {
     name: 'send --from does not fsync the removal of the reply that it printed',
-    place: 'operations/send-as.ts converse',
-    edits: { 'expression:5': '' },
+    place: 'operations/send-as.ts takeReply',
+    edits: { 'expression:2': '' },
     suites: ['dispatch/acknowledged'],
   },
   {

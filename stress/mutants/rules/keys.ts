@@ -171,8 +171,8 @@ export const KEYS: Mutant[] = [
   },
   {
     name: 'repeating a key stores its message twice',
-    place: 'operations/send.ts queue',
-    edits: { 'conditional:2': '@consequent' },
+    place: 'operations/send.ts acknowledgement',
+    edits: { 'conditional:1': '@consequent' },
     suites: ['dispatch/acknowledged'],
   },
   {
