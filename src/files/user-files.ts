@@ -123,5 +123,6 @@ export function isLink(path: string): boolean {
 }
 
 export function isDirectory(path: string): boolean {
-  return statIfThere('user_file.stat', path)?.kind === 'directory'
+  // No file has a NUL byte in its name, and Node refuses such a path in words of its own.
+  return !path.includes('\0') && statIfThere('user_file.stat', path)?.kind === 'directory'
 }

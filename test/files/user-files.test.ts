@@ -148,4 +148,8 @@ describe('a user file', () => {
     writeFileSync(join(directory, 'f'), '')
     expect(['d', 'f', 'none'].map((name) => isDirectory(join(directory, name)))).toEqual([true, false, false])
   })
+
+  test('is not a path with a NUL byte, as the workspace in a bundle of a stranger may be', () => {
+    expect(isDirectory(`${tempDirectory()}\0`)).toBe(false)
+  })
 })
