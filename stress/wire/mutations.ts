@@ -132,8 +132,6 @@ const DAMAGING = {
       { type: 'error', error: { type: 'api_error', message: 'boom' } },
     ]
     insert(state, n, { role: 'frame', event: errors[value % 2] as object })
-    // After the end, an error may be overlooked.
-    state.hasError = !state.events.slice(0, n).some(({ role }) => role === 'mark' || role === 'end')
   },
 } satisfies Record<string, Mutate>
 
@@ -187,6 +185,11 @@ export function mutate(events: Sent[], all: Mutation[]): State {
   }
   for (const { kind, at, with: value } of all)
     if (state.events.length > 0) (MUTATIONS[kind] as Mutate)(state, at, value)
+  // After the end, an error may be overlooked.
+  const error = state.events.findIndex(({ event }) => typeof event === 'object' && 'error' in event)
+  const before = state.events.slice(0, Math.max(error, 0))
+  state.hasError =
+    error !== -1 && !before.some(({ role }) => role === 'mark' || role === 'end' || role === 'whole')
   return state
 }
 

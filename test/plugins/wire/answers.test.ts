@@ -177,6 +177,15 @@ describe('what the fuzzer of answers found (stress/wire.ts)', () => {
     expect(await inputs('responses', [...events, completed()])).toEqual([['shell', { command: 'ls' }]])
   })
 
+  test('a call whose announcement follows it is one call', async () => {
+    const call = item('a', 'shell', { command: 'ls' })
+    const events = [
+      { type: 'response.output_item.done', output_index: 0, item: { ...call, id: 'fc_other' } },
+      { type: 'response.output_item.added', output_index: 0, item: { ...call, arguments: '' } },
+    ]
+    expect(await inputs('responses', [...events, completed()])).toEqual([['shell', { command: 'ls' }]])
+  })
+
   test('a block that is announced twice is one call', async () => {
     const begin = {
       type: 'content_block_start',

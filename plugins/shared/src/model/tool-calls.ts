@@ -151,9 +151,11 @@ export class ToolCalls {
     return this.calls.some((call) => call.place === place && isOpen(call))
   }
 
-  /** Whether this call was announced. */
-  has({ call_id = '', item = '' }: CallNames, name: string): boolean {
-    return this.calls.some((call) => call.call_id === call_id && call.item === item && call.name === name)
+  /** Whether this call was announced, or was sent whole before its announcement. */
+  has({ call_id = '', item = '', place }: CallNames, name: string): boolean {
+    const isSame = (call: PartialCall): boolean =>
+      call.item === item || (call_id !== '' && call.isDone && call.place === place)
+    return this.calls.some((call) => call.call_id === call_id && call.name === name && isSame(call))
   }
 
   /**
