@@ -6,7 +6,19 @@ import { displayWidth } from './print/width.js'
 
 const GROUPS = {
   START: ['spawn', 'fork', 'import', 'set', 'providers', 'providers add', 'models', 'plugins'],
-  TALK: ['send', 'retry', 'wait', 'log', 'search', 'export', 'inbox', 'outbox', 'notify test', 'channel run'],
+  TALK: [
+    'send',
+    'retry',
+    'compact',
+    'wait',
+    'log',
+    'search',
+    'export',
+    'inbox',
+    'outbox',
+    'notify test',
+    'channel run',
+  ],
   DECIDE: ['answer', 'approve', 'deny', 'resume', 'token rotate'],
   OPERATE: [
     'list',

@@ -7,6 +7,7 @@ import type { FailureType } from '../schema/words.js'
 import { causeOf, nextStep } from '../session/causes.js'
 import type { PastRun } from '../session/past-run.js'
 import { readRecordText } from '../session/read.js'
+import type { SessionRecord } from '../session/records.js'
 import type { Session } from '../session/session.js'
 import type { Run, State, Wait } from '../session/state.js'
 import { isInterrupted } from '../session/status.js'
@@ -145,6 +146,10 @@ function waitingFor(agent: string, wait: Wait, facts: { agent: string; run_id: s
   })
 }
 
+export function codeOfFailure(type: FailureType): ErrorCode {
+  return CODE_OF_FAILURE[type] ?? 'PROVIDER_FAILED'
+}
+
 const CODE_OF_FAILURE: Partial<Record<FailureType, ErrorCode>> = {
   authentication: 'PROVIDER_MISCONFIGURED',
   misconfigured: 'PROVIDER_MISCONFIGURED',
@@ -161,15 +166,15 @@ function failedRunError(
 ): SubstratError {
   const error = run.error ?? { type: 'crashed' as const, message: 'it failed without saying why' }
   const { type } = error
-  const next = nextStep(type, agent)
-  return new SubstratError(
-    CODE_OF_FAILURE[type] ?? 'PROVIDER_FAILED',
-    `the turn of ${agent} failed: ${causeOf(error)}`,
-    {
-      hint: run.key === null || type === 'session_lost' ? next : `${next}; ${ASK_AGAIN}`,
-      facts: { ...facts, type, ...(said === null ? {} : { said }) },
-    },
-  )
+  const next = nextStep(type, agent, 'records' in run ? run.records.some(isLaunch) : run.hasLaunched)
+  return new SubstratError(codeOfFailure(type), `the turn of ${agent} failed: ${causeOf(error)}`, {
+    hint: run.key === null || type === 'session_lost' ? next : `${next}; ${ASK_AGAIN}`,
+    facts: { ...facts, type, ...(said === null ? {} : { said }) },
+  })
+}
+
+function isLaunch({ kind }: SessionRecord): boolean {
+  return kind === 'provider.started'
 }
 
 function interruption(

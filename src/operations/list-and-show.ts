@@ -16,7 +16,7 @@ import type { SessionRecord } from '../session/records.js'
 import { runningTools } from '../session/running-tools.js'
 import type { AgentSummary } from '../session/snapshot-layout.js'
 import type { Location, Run, State } from '../session/state.js'
-import { isUnfinished, type Status } from '../session/status.js'
+import { isCompactedSince, isUnfinished, type Status } from '../session/status.js'
 import { statusNow } from '../session/status-now.js'
 import { troubleOf } from '../session/trouble.js'
 import type { OpenedAgent, Store } from '../storage/store.js'
@@ -134,7 +134,15 @@ function nextCommand(store: Store, state: State, status: Status, hasMail: boolea
   if (status === 'running') return `substrat log ${name} --follow`
   const obstacle = turnObstacle(store, state, status === 'waiting' ? 'mail' : 'message')
   if (obstacle !== undefined) return obstacle.next
+  if (isRefused(state)) return `substrat ${isCompactedSince(state) ? 'retry' : 'compact'} ${name}`
   return isUnfinished(state) || hasMail ? `substrat resume ${name}` : `substrat send ${name} '…'`
+}
+
+/** Whether the latest turn failed because the service refused its conversation, which had an answer before. */
+function isRefused({ run, reply, seed }: State): boolean {
+  if (run?.status !== 'failed' || run.hasLaunched) return false
+  const hasMore = reply !== null || seed !== null || run.steps > 0
+  return hasMore && (run.error?.type === 'overflow' || run.error?.type === 'invalid')
 }
 
 function listedAgent(store: Store, id: string, hasMail: MailIndex, onSummary?: OnSummary): ListedAgent {

@@ -171,6 +171,18 @@ export const gated = z
   })
   .describe('The agent and its gate.')
 
+export const compacted = z
+  .object({
+    agent,
+    compacted: flag.describe('False if there was nothing to leave out.'),
+    how: z
+      .enum(['summary', 'dropped'])
+      .nullable()
+      .describe('A `summary` by the model, or `dropped` without a summary.'),
+    messages: integer.describe('How many messages are left out.'),
+  })
+  .describe('The agent, and what its model no longer gets.')
+
 const shownReminder = z
   .object({ reminder_id: uuid, due_at: time, every_ms: integer.nullable(), content: text })
   .meta({ id: 'reminder', description: 'A reminder that the agent has set.' })
@@ -236,6 +248,7 @@ export type WaitedAgent = z.infer<typeof waited>
 export type DeliveredAgent = z.infer<typeof delivered>
 export type RecoveredAgent = z.infer<typeof recovered>
 export type CancelledAgent = z.infer<typeof cancelled>['agents'][number]
+export type CompactedAgent = z.infer<typeof compacted>
 export type GatedAgent = z.infer<typeof gated>
 export type RunningTool = z.infer<typeof runningTool>
 export type ShownAgent = z.infer<typeof shown>

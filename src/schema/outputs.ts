@@ -24,6 +24,7 @@ export const OUTPUTS = {
   usage: overview.used,
   search: overview.searched,
   prune: overview.pruned,
+  compact: agents.compacted,
   gate: agents.gated,
   ungate: agents.gated,
   inbox: overview.inbox,

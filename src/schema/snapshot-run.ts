@@ -136,7 +136,7 @@ export const runState = z
     program_calls: z
       .array(programCall)
       .describe("Calls of substrat's tools by an agent program that have no result yet."),
-    isCompacted: flag,
+    isCompacted: flag.describe('Whether the run itself has compacted the conversation.'),
     wait: waitState.nullable(),
     answer: location
       .nullable()

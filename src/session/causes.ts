@@ -28,8 +28,8 @@ const WHAT: Partial<Record<FailureType, string>> = {
   invalid_response: 'its AI provider sent an invalid answer',
 }
 
-/** The user's next step. It ends with the command to run. */
-export function nextStep(type: FailureType, agent: string): string {
+/** The user's next step. It ends with the command to run. `isProgram`: an agent program keeps the conversation itself. */
+export function nextStep(type: FailureType, agent: string, isProgram = false): string {
   const word = shellWord(agent)
   const again = `substrat retry ${word}`
   switch (type) {
@@ -50,7 +50,13 @@ export function nextStep(type: FailureType, agent: string): string {
     case 'misconfigured':
       return `change the settings with substrat set ${word}, then: ${again}`
     case 'overflow':
-      return `give it less to read, or start another agent: substrat spawn '…'`
+      return isProgram
+        ? `give it less to read, or start another agent: substrat spawn '…'`
+        : `make its conversation shorter: substrat compact ${word}; then: ${again}`
+    case 'invalid':
+      return isProgram
+        ? `see what happened: substrat log ${word}`
+        : `see what happened: substrat log ${word}; if the service refuses the conversation, make it shorter: substrat compact ${word}`
     case 'refused':
       return `ask in other words: substrat send ${word} '…'`
     case 'busy':

@@ -99,6 +99,11 @@ export function isUnfinished(state: State): boolean {
   return state.run?.status === 'open' || state.recovery.interruption !== null
 }
 
+/** Whether a person has compacted the conversation since the latest turn. */
+export function isCompactedSince({ compaction, run }: State): boolean {
+  return compaction !== null && run !== null && compaction.seq > run.start.seq && !run.isCompacted
+}
+
 /** The predicate of a sentence about a terminated agent. */
 export function howEnded(state: Pick<State, 'moved'> | undefined): string {
   return state?.moved === undefined ? 'is terminated' : `was moved to ${state.moved.to}`

@@ -7,6 +7,7 @@ import type { Scenario } from './scenario.js'
 
 export const SETTINGS: Scenario[] = [
   setScenario(),
+  compactScenario(),
   configScenario('config-set', '2'),
   configScenario('config-set-first', undefined),
 ]
@@ -27,6 +28,31 @@ function setScenario(): Scenario {
     next: { argv, check: (ended) => exits(ended, 0) },
     *finally(home) {
       if (!isSet(home)) yield 'the agent is changed'
+    },
+  }
+}
+
+/** The conversation is the whole one or the shorter one. A repeated command leaves out nothing more. */
+function compactScenario(): Scenario {
+  const argv = ['compact', 'a']
+  const count = (home: HomeView): number =>
+    home.agent('a')?.records.filter(({ kind }) => kind === 'context.compacted').length ?? 0
+  return {
+    name: 'compact',
+    argv,
+    async prepare(stage) {
+      await withAgent(stage)
+      await stage.do('send', 'a', 'again')
+      await stage.do('recover', '--all')
+      return undefined
+    },
+    *checkAcknowledged(told, home) {
+      if (/are left out/.test(told.stdout) && count(home) !== 1)
+        yield 'an acknowledged shorter conversation is there'
+    },
+    next: { argv, check: (ended) => exits(ended, 0) },
+    *finally(home) {
+      if (count(home) !== 1) yield `the conversation was compacted once, not ${count(home)} times`
     },
   }
 }

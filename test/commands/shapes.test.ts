@@ -35,6 +35,7 @@ test('the JSON of every command has the shape of src/schema', async () => {
     'export',
     'log',
     'fork',
+    'compact',
     'gate',
     'ungate',
     'suspend',

@@ -9,7 +9,9 @@ describe.each(FAILURE_TYPES)('a failure of type %s', (type) => {
   })
 
   test('has a next step with a command to paste', () => {
-    expect(nextStep(type, "it's")).toMatch(/substrat (retry|send|set|log|resume|spawn) ('it'\\''s'|'…')/)
+    expect(nextStep(type, "it's")).toMatch(
+      /substrat (retry|send|set|log|resume|spawn|compact) ('it'\\''s'|'…')/,
+    )
   })
 })
 

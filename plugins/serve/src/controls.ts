@@ -2,7 +2,7 @@
 import { z } from 'zod'
 import { type Call, type Route, route } from './route.js'
 import { findAgent } from './server.js'
-import { cancelled, changed, gated, terminated } from './shapes.js'
+import { cancelled, changed, compacted, gated, terminated } from './shapes.js'
 
 const timeout = z
   .string()
@@ -33,6 +33,18 @@ export const CONTROLS: Route[] = [
     }),
     answers: { 200: { description: 'The agent is suspended.', shape: changed } },
     handle: async (call) => ({ status: 200, body: await run(call, 'suspend', call.body) }),
+  }),
+  route({
+    ...CONTROL,
+    path: '/v1/agents/{agent}/compact',
+    id: 'compactConversation',
+    summary: 'Replace the beginning of a conversation with a summary',
+    body: z.object({
+      keep: z.number().int().nonnegative().optional().describe('How many of the latest exchanges stay.'),
+      timeout,
+    }),
+    answers: { 200: { description: 'The agent, and what its model no longer gets.', shape: compacted } },
+    handle: async (call) => ({ status: 200, body: await run(call, 'compact', call.body) }),
   }),
   route({
     ...CONTROL,
@@ -74,6 +86,7 @@ export const CONTROLS: Route[] = [
 interface Given {
   recursive?: boolean | undefined
   hold?: boolean | undefined
+  keep?: number | undefined
   timeout?: string | undefined
 }
 
@@ -83,12 +96,13 @@ function run(call: Call<unknown, unknown>, command: string, given: Given): Promi
 }
 
 function argsOf({ server, agent }: Call<unknown, unknown>, command: string, given: Given): string[] {
-  const { recursive, hold, timeout } = given
+  const { recursive, hold, keep, timeout } = given
   return [
     command,
     findAgent(server, agent).agentId,
     ...(recursive === true ? ['--recursive'] : []),
     ...(hold === true ? ['--hold'] : []),
+    ...(keep === undefined ? [] : [`--keep=${keep}`]),
     ...(timeout === undefined ? [] : [`--timeout=${timeout}`]),
     '--json',
   ]

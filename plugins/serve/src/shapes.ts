@@ -71,6 +71,7 @@ export const pendingShape: Shape = {
 export const turn = ofCommand('send', 'turn')
 export const changed = ofCommand('suspend', 'changed_agent')
 export const cancelled = ofCommand('cancel', 'cancelled_agents')
+export const compacted = ofCommand('compact', 'compacted_agent')
 export const gated = ofCommand('gate', 'gated_agent')
 
 export const terminated: Shape = {

@@ -137,10 +137,10 @@ export function openRun(state: State, runId: string): Run {
     throw new SessionStateError(`run ${runId} is not open`)
   if (state.run.run_id !== runId)
     throw new SessionStateError(`run ${runId} is not the open run ${state.run.run_id}`)
-  return state.run
+  return { ...state.run, isCompacted: false }
 }
 
-/** The open run, or the latest one, whose conversation a person has compacted after its end. */
+/** The open run, or the latest one, whose conversation a person has compacted after its end: it did not compact that itself. */
 export function compactedRun(state: State, runId: string): Run {
   if (state.run?.status === 'open') return { ...openRun(state, runId), isCompacted: true }
   if (state.run?.run_id !== runId) throw new SessionStateError(`run ${runId} is not the latest run`)

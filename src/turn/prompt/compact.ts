@@ -35,21 +35,35 @@ export async function compact(
 ): Promise<Compacted> {
   const all = exchanges(session)
   const cut = keep === undefined ? cutOf(all) : all.length - keep
-  if (cut <= 0) return { type: 'none' }
-  const [left, first] = [all.slice(0, cut), all[cut] as Exchange]
+  // A lone summary of everything before is not replaced by its own summary.
+  if (cut <= 0 || (keep !== undefined && cut === 1 && compactionOf(session) !== undefined))
+    return { type: 'none' }
+  const left = all.slice(0, cut)
+  const keeps = placeFrom(session, all[cut])
   const how = provider.summarises === false ? 'dropped' : 'summary'
   const notice = { text: droppedNotice(messagesIn(session, left)), how: 'dropped' as const }
   const summary = how === 'dropped' ? notice : await summarise(provider, settings, left, ends, notice)
   if ('type' in summary) return summary
   const { text, ...used } = summary
-  const content = text + taskIfBefore(session, first.seq)
+  const content = text + taskIfBefore(session, keeps.seq)
   return {
     type: 'compacted',
     content,
-    keeps: session.placeOf(first.seq),
+    keeps,
     ...countsOf(session, left),
     ...used,
   }
+}
+
+/**
+ * The first record that stays. The whole latest turn stays in the log's part if the model refused it, so that `retry` finds it there:
+ * it is in no exchange, and a summary must not quote it.
+ */
+function placeFrom(session: Session, first: Exchange | undefined): { seq: number; offset: number } {
+  const { run, last_seq, last_offset } = session.state
+  const refused = run?.error?.type === 'refused' ? run.start.seq : last_seq
+  if (first === undefined && refused === last_seq) return { seq: last_seq, offset: last_offset }
+  return session.placeOf(Math.min(first?.seq ?? refused, refused))
 }
 
 /**
@@ -91,7 +105,10 @@ const TASK = 'Your current task, word for word:'
 
 /** An earlier compaction may have quoted the prompt in its summary. A later one replaces that summary, so it quotes it again. */
 function taskIfBefore(session: Session, keepsSeq: number): string {
-  const prompt = session.state.run?.status === 'open' ? session.state.run.prompts[0] : undefined
+  const { run } = session.state
+  // `retry` repeats the prompt of a failed or cancelled turn without adding it again.
+  const isAnswered = run === null || run.status === 'completed' || run.error?.type === 'refused'
+  const prompt = isAnswered ? undefined : run.prompts[0]
   return prompt !== undefined && prompt.seq < keepsSeq ? `\n\n${TASK}\n\n${promptOf(session)}` : ''
 }
 

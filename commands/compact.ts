@@ -1,0 +1,35 @@
+import * as Flags from '@oclif/core/flags'
+import { BaseCommand } from '../src/command/base.js'
+import { agent, duration } from '../src/command/flags.js'
+import { compactAgent } from '../src/operations/compact.js'
+
+export default class Compact extends BaseCommand {
+  static override summary = 'Replace the beginning of a conversation with a summary.'
+  static override description =
+    'Use it if the service refuses the conversation. The model summarises the messages that are left out; if it refuses, a notice replaces them. The log keeps everything. Agent programs such as claude keep their own conversation, which substrat cannot change.'
+  static override examples = ['<%= config.bin %> compact notes', '<%= config.bin %> compact notes --keep 1']
+  static override args = {
+    agent,
+  }
+  static override flags = {
+    keep: Flags.integer({
+      min: 0,
+      description:
+        'keep this many of the latest exchanges: messages, and responses with their results; default: the latest third',
+    }),
+    timeout: duration({
+      description: 'wait this long for a busy agent or a slot; default: the timeout setting',
+    }),
+  }
+
+  async run(): Promise<void> {
+    const { args, flags } = await this.parse(Compact)
+    const agentId = this.resolveForWrite(args.agent)
+    const result = await compactAgent(this.context({ waitMs: flags.timeout }), agentId, flags.keep)
+    const { agent, how, messages } = result
+    const what = how === null ? 'nothing to leave out' : `${messages} messages ${REPLACED[how]}`
+    this.printObject(result, `${agent.path}: ${what}`)
+  }
+}
+
+const REPLACED = { summary: 'are replaced by a summary', dropped: 'are left out without a summary' }

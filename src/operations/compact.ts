@@ -1,0 +1,127 @@
+/**
+ * `compact`: makes the conversation of a model agent shorter between two turns.
+ *
+ * The request for the summary changes nothing on disk. A kill before the record is durable leaves row A of the recovery table with
+ * the whole conversation, and a kill after it leaves row A with the shorter one. No turn starts, so a gate and a hold do not matter.
+ */
+import { checkReach } from '../dispatch/caller.js'
+import type { Context } from '../dispatch/context.js'
+import { codeOfFailure, nameOf, wordOf } from '../dispatch/outcome.js'
+import { refuseElsewhere, turnObstacle } from '../dispatch/turn-obstacle.js'
+import { viewAgent } from '../dispatch/view.js'
+import { visit } from '../dispatch/visit.js'
+import { SessionStateError, SubstratError } from '../errors.js'
+import { CHANNEL } from '../format.js'
+import type { ModelProvider } from '../provider/contract.js'
+import type { FailureReport } from '../provider/failure.js'
+import { takeSlot } from '../provider/slots.js'
+import { settingsOf } from '../recovery/settle.js'
+import type { CompactedAgent } from '../schema/output.js'
+import { causeOf } from '../session/causes.js'
+import type { Session } from '../session/session.js'
+import type { Run, State } from '../session/state.js'
+import { howEnded, isCompactedSince, isUnfinished } from '../session/status.js'
+import { timeoutSignal } from '../timeout-signal.js'
+import { UncaughtErrors } from '../turn/ask/uncaught-errors.js'
+import { type Compacted, compact } from '../turn/prompt/compact.js'
+import { compactedRecord } from '../turn/step/model.js'
+
+/** `keep`: how many of the latest exchanges stay. Default: the latest third. Throws SESSION_STATE, OTHER_HOST, TREE_RULES. */
+export function compactAgent(ctx: Context, agentId: string, keep?: number): Promise<CompactedAgent> {
+  checkReach(ctx.store, ctx.caller, agentId, 'compact')
+  return visit(ctx, agentId, { waitMs: ctx.bounds.waitMs, goesOn: false }, async (session) => {
+    const provider = await checkedProvider(ctx, session)
+    const { run_id } = session.state.run as Run
+    // A repeated command leaves out no more than the first one, whose outcome may have been lost.
+    const isRepeated = keep === undefined && isCompactedSince(session.state)
+    const made = isRepeated ? NONE : await shorten(ctx, session, provider, keep)
+    if (made.type === 'failed') throw noSummary(session.state, made)
+    if (made.type === 'compacted') session.append([compactedRecord(run_id, made)])
+    const agent = viewAgent(ctx.store, session.state)
+    return made.type === 'none'
+      ? { agent, compacted: false, how: null, messages: 0 }
+      : { agent, compacted: true, how: made.how, messages: made.messages }
+  })
+}
+
+const NONE: Compacted = { type: 'none' }
+
+async function checkedProvider(ctx: Context, session: Session): Promise<ModelProvider> {
+  const { state } = session
+  const { provider_name: name } = state
+  refuseElsewhere(ctx.store, state)
+  if (state.state === 'terminated') throw refusal(state, `it ${howEnded(state)}`)
+  if (name === CHANNEL) throw refusal(state, 'a channel has no conversation with a model')
+  const provider = await ctx.providers.check(name, settingsOf(session))
+  if (provider.kind === 'agent')
+    throw refusal(state, `${name} keeps the conversation itself, and substrat cannot change it`)
+  if (state.run === null) throw refusal(state, 'it has had no turn yet')
+  if (isUnfinished(state)) {
+    const next = turnObstacle(ctx.store, state, 'mail')?.next ?? `substrat resume ${wordOf(state)}`
+    throw refusal(state, 'its latest turn is not finished', `finish it first: ${next}`)
+  }
+  return provider
+}
+
+function refusal(state: State, why: string, hint?: string): SessionStateError {
+  return new SessionStateError(`the conversation of ${nameOf(state)} cannot be compacted: ${why}`, {
+    hint: hint ?? `see what it did: substrat log ${wordOf(state)}`,
+    facts: { agent_id: state.id },
+  })
+}
+
+async function shorten(
+  ctx: Context,
+  session: Session,
+  provider: ModelProvider,
+  keep: number | undefined,
+): Promise<Compacted> {
+  const { store, bounds, reporter, shutdown } = ctx
+  shutdown.listen()
+  const asked = shutdown.whenRequested
+  const { slotsMax, waitMs } = bounds
+  const onWait = (): void => reporter.note(`waiting for one of ${slotsMax} slots for provider calls`)
+  const slot = await takeSlot(store, { slotsMax, waitMs, command: ctx.command, signal: asked, onWait }).catch(
+    (error) => {
+      throw stoppedBy(ctx, session.state) ?? error
+    },
+  )
+  const uncaught = new UncaughtErrors()
+  try {
+    const signal = AbortSignal.any([asked, timeoutSignal(bounds.turnTimeoutMs)])
+    const made = await compact(session, provider, settingsOf(session), { signal, uncaught }, keep)
+    const stopped = stoppedBy(ctx, session.state)
+    if (stopped !== undefined) throw stopped
+    if (signal.aborted) throw tooLate(session.state)
+    return made
+  } finally {
+    uncaught.close()
+    await slot.release()
+  }
+}
+
+function stoppedBy({ shutdown }: Context, state: State): SubstratError | undefined {
+  const { requested } = shutdown
+  return (
+    requested &&
+    new SubstratError(`STOPPED_${requested}`, `stopped by ${requested}: the conversation is unchanged`, {
+      hint: `run it again: substrat compact ${wordOf(state)}`,
+    })
+  )
+}
+
+function tooLate(state: State): SubstratError {
+  const message = `the summary for ${nameOf(state)} did not come in time; the conversation is unchanged`
+  return new SubstratError('TIMED_OUT', message, {
+    hint: `run it again: substrat compact ${wordOf(state)}`,
+    facts: { agent_id: state.id },
+  })
+}
+
+function noSummary(state: State, { error }: FailureReport): SubstratError {
+  const message = `the request for a summary of ${nameOf(state)} failed: ${causeOf(error)}; the conversation is unchanged`
+  return new SubstratError(codeOfFailure(error.type), message, {
+    hint: `run it again later: substrat compact ${wordOf(state)}`,
+    facts: { agent_id: state.id, type: error.type },
+  })
+}

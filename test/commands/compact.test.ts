@@ -1,0 +1,129 @@
+/** `compact` by hand. The automatic one is in retries.test.ts, and test/turn/prompt/compact.test.ts has every cut. */
+import { describe, expect, test } from 'vitest'
+import { House } from '../support/cli.js'
+
+const QUICK = { SUBSTRAT_RETRY_DELAYS: 'none' }
+
+/** An agent `a` of a model that repeats what it received. `onSummary` runs before it sends a summary. */
+async function withModel(onSummary = ''): Promise<{ house: House; id: string }> {
+  const house = new House(QUICK)
+  house.plugin(
+    'hears',
+    `const failure = (type) => Object.assign(new Error('no ' + type), { failure: { type } })
+     export default {
+       kind: 'model', description: 'x', options: {},
+       async *complete(request) {
+         const isSummary = request.prompt.startsWith('Summarise')
+         if (isSummary) { ${onSummary} }
+         const text = isSummary ? 'the gist' : request.messages().map(({ content }) => content).join(' | ')
+         yield { type: 'text', text }
+         yield { type: 'usage', usage: { input_tokens: 3, output_tokens: 1 } }
+         yield { type: 'stop', reason: 'end' }
+       },
+     }`,
+  )
+  const id = await house.spawn('a', '--provider', 'hears')
+  for (const message of ['one', 'two']) await house.ok('send', 'a', message)
+  return { house, id }
+}
+
+describe.concurrent('compact', () => {
+  test('replaces all but the latest exchanges with a summary by the model, whose usage counts', async () => {
+    const { house, id } = await withModel()
+    const { json } = await house.ok('compact', 'a', '--keep', '1', '--json')
+    expect(json).toMatchObject({ compacted: true, how: 'summary', messages: 3, agent: { path: 'a' } })
+    const { stdout } = await house.ok('send', 'a', 'three')
+    expect(stdout).toContain('the gist | one | one | two | three')
+    expect(stdout).not.toContain('| one | one | one')
+    expect((await house.ok('show', 'a', '--json')).json.usage).toMatchObject({ input_tokens: 12 })
+    // The log keeps everything.
+    expect((await house.ok('export', 'a', '--json')).json.messages).toHaveLength(6)
+    expect(house.findings(true)).toEqual([])
+    expect(house.count(id, 'run.started')).toBe(3)
+  })
+
+  test('keeps the latest third by default, and leaves out nothing more if it is repeated', async () => {
+    const { house, id } = await withModel()
+    expect((await house.ok('compact', 'a')).stdout).toMatch(/^a: \d messages are replaced by a summary\n$/)
+    expect((await house.ok('compact', 'a')).stdout).toBe('a: nothing to leave out\n')
+    expect(house.count(id, 'context.compacted')).toBe(1)
+  })
+
+  test('with --keep 0 keeps only the summary, which is not summarised again', async () => {
+    const { house, id } = await withModel()
+    for (const compacted of [true, false])
+      expect((await house.ok('compact', 'a', '--keep', '0', '--json')).json).toMatchObject({ compacted })
+    expect(house.count(id, 'context.compacted')).toBe(1)
+    expect((await house.ok('send', 'a', 'three')).stdout).toMatch(/the gist \| three\n$/)
+  })
+
+  test('needs no model if it refuses the request for the summary', async () => {
+    const { house } = await withModel(`throw failure('invalid')`)
+    expect((await house.ok('compact', 'a', '--keep', '0')).stdout).toBe(
+      'a: 4 messages are left out without a summary\n',
+    )
+    expect((await house.ok('send', 'a', 'three')).stdout).toContain('first 4 messages of this conversation')
+  })
+
+  test('leaves the conversation whole if the request for the summary fails otherwise', async () => {
+    const { house, id } = await withModel(`throw failure('authentication')`)
+    const { exit, stderr } = await house.run(['compact', 'a'])
+    expect([exit, stderr]).toEqual([8, expect.stringMatching(/summary.*unchanged[^]*substrat compact a/)])
+    expect(house.count(id, 'context.compacted')).toBe(0)
+    expect((await house.ok('send', 'a', 'three')).stdout).toContain('one')
+    expect(house.findings(true)).toEqual([])
+  })
+
+  test('also works while the agent is gated or on hold', async () => {
+    const { house } = await withModel()
+    await house.ok('gate', 'a')
+    await house.ok('suspend', 'a', '--hold')
+    expect((await house.ok('compact', 'a', '--json')).json).toMatchObject({ compacted: true })
+  })
+})
+
+describe.concurrent('compact refuses', () => {
+  test('an agent program, which keeps its own conversation', async () => {
+    const house = new House()
+    await house.spawn('a', '--provider', 'exec', '--option', 'command=cat')
+    await house.ok('send', 'a', 'hello')
+    const { exit, stderr } = await house.run(['compact', 'a'])
+    expect([exit, stderr]).toEqual([13, expect.stringContaining('exec keeps the conversation itself')])
+  })
+
+  test('an agent without a turn, and one that waits, with the command that ends the wait', async () => {
+    const house = new House()
+    const option = house.scenario('s.json', { tools: [{ name: 'shell', input: { command: 'true' } }] })
+    const id = await house.spawn('a', '--option', option)
+    expect((await house.run(['compact', 'a'])).stderr).toContain('it has had no turn yet')
+    expect((await house.run(['send', 'a', 'go'])).exit).toBe(5)
+    const { exit, stderr } = await house.run(['compact', 'a'])
+    expect([exit, stderr]).toEqual([13, expect.stringMatching(/not finished[^]*substrat approve a/)])
+    expect(house.count(id, 'context.compacted')).toBe(0)
+    expect((await house.ok('show', 'a', '--json')).json.agent.status).toBe('waiting')
+  })
+})
+
+test.each(['overflow', 'invalid'])(
+  'after a turn whose conversation is refused (%s), show names compact, then retry, which has the prompt',
+  async (type) => {
+    const house = new House(QUICK)
+    const refused = { fail: { type, attempts: 99 }, say: 'at last' }
+    const option = house.scenario('s.json', {}, {}, refused)
+    const id = await house.spawn('a', '--option', option)
+    for (const message of ['one', 'two']) await house.ok('send', 'a', message)
+    const sent = await house.run(['send', 'a', 'three'])
+    expect([sent.exit, sent.stderr]).toEqual([9, expect.stringContaining('substrat compact a')])
+    const next = async (): Promise<string> => (await house.ok('show', 'a', '--json')).json.next
+    expect(await next()).toBe('substrat compact a')
+    await house.ok('compact', 'a', '--keep', '0')
+    expect(await next()).toBe('substrat retry a')
+    house.write('s.json', JSON.stringify({ responses: [] }))
+    expect((await house.ok('retry', 'a')).stdout).toBe('echo: three\n')
+    expect(house.records(id).findLast(({ kind }) => kind === 'context.compacted')).toMatchObject({
+      content: expect.stringContaining('three'),
+    })
+    expect(await next()).toMatch(/^substrat send/)
+    expect(house.findings(true)).toEqual([])
+  },
+)
