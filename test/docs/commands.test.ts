@@ -22,6 +22,7 @@ const SECTIONS: Record<string, Record<string, z.ZodObject>> = {
   tree: { tree: OUTPUTS.tree },
   usage: { usage: OUTPUTS.usage },
   prune: { prune: OUTPUTS.prune },
+  compact: { compact: OUTPUTS.compact },
   gate: { gate: OUTPUTS.gate },
   inbox: { inbox: OUTPUTS.inbox },
   outbox: { outbox: OUTPUTS.outbox },

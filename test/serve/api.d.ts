@@ -355,6 +355,23 @@ export interface paths {
         patch?: never;
         trace?: never;
     };
+    "/v1/agents/{agent}/compact": {
+        parameters: {
+            query?: never;
+            header?: never;
+            path?: never;
+            cookie?: never;
+        };
+        get?: never;
+        put?: never;
+        /** Replace the beginning of a conversation with a summary */
+        post: operations["compactConversation"];
+        delete?: never;
+        options?: never;
+        head?: never;
+        patch?: never;
+        trace?: never;
+    };
     "/v1/agents/{agent}/gate": {
         parameters: {
             query?: never;
@@ -1760,6 +1777,8 @@ export interface components {
                     number,
                     number
                 ];
+                /** @description True if the errors of a suspended run are not among them, because `resume` continues it. */
+                deferred?: boolean;
             } | {
                 seq: number;
                 ts: components["schemas"]["time"];
@@ -1816,6 +1835,21 @@ export interface components {
                 seq: number;
                 ts: components["schemas"]["time"];
                 /** @constant */
+                kind: "outbound.attempted";
+                batch: [
+                    number,
+                    number
+                ];
+                /** @description Derived from the agent's id, the `seq` of the cause, and the target. The idempotency key at the target. */
+                outbound_id: components["schemas"]["uuid"];
+                /** @description Counts every attempt that began. In results it counts those with a result. */
+                attempt: number;
+                /** @description The control message by which the sender handed over the result while another process held the agent. */
+                message_id?: components["schemas"]["uuid"];
+            } | {
+                seq: number;
+                ts: components["schemas"]["time"];
+                /** @constant */
                 kind: "outbound.sent";
                 batch: [
                     number,
@@ -1843,6 +1877,8 @@ export interface components {
                 why: string;
                 not_before: components["schemas"]["time"];
                 clock?: components["schemas"]["clock"];
+                /** @description The attempt that began has certainly shown nothing: the target answered so, or was not reached. */
+                not_shown?: boolean;
                 /** @description The control message by which the sender handed over the result while another process held the agent. */
                 message_id?: components["schemas"]["uuid"];
             } | {
@@ -1857,7 +1893,7 @@ export interface components {
                 /** @description Derived from the agent's id, the `seq` of the cause, and the target. The idempotency key at the target. */
                 outbound_id: components["schemas"]["uuid"];
                 /**
-                 * @description `attempts`: the last allowed attempt failed. `refused`: the target refused it for good. `superseded`: the interrupted turn was continued first.
+                 * @description `attempts`: the last allowed attempt failed, or too many have an unknown outcome. `refused`: the target refused it for good. `superseded`: the interrupted turn was continued first.
                  * @enum {string}
                  */
                 reason: "attempts" | "expired" | "refused" | "queue_full" | "no_target" | "superseded";
@@ -2068,6 +2104,11 @@ export interface components {
             verb: "outbound";
             result: {
                 /** @constant */
+                kind: "outbound.attempted";
+                outbound_id: components["schemas"]["uuid"];
+                attempt: number;
+            } | {
+                /** @constant */
                 kind: "outbound.sent";
                 outbound_id: components["schemas"]["uuid"];
                 attempt: number;
@@ -2080,6 +2121,7 @@ export interface components {
                 why: string;
                 not_before: components["schemas"]["time"];
                 clock?: components["schemas"]["clock"];
+                not_shown?: boolean;
             } | {
                 /** @constant */
                 kind: "outbound.dropped";
@@ -2327,6 +2369,16 @@ export interface components {
         /** @description The agent after the change. With `--recursive`, one line per agent, children first. */
         changed_agent: {
             agent: components["schemas"]["agent"];
+        };
+        /** @description The agent, and what its model no longer gets. */
+        compacted_agent: {
+            agent: components["schemas"]["agent"];
+            /** @description False if there was nothing to leave out. */
+            compacted: boolean;
+            /** @description A `summary` by the model, or `dropped` without a summary. */
+            how: ("summary" | "dropped") | null;
+            /** @description How many messages are left out. */
+            messages: number;
         };
         /** @description The agent and its gate. */
         gated_agent: {
@@ -3349,6 +3401,47 @@ export interface operations {
                 };
                 content: {
                     "application/json": components["schemas"]["changed_agent"];
+                };
+            };
+            /** @description An error: 400, 401, 403, 404, 405, 409, 410, 413, 415, 422, 423, 429, 500, 502, 503, 504, 507. */
+            default: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/problem+json": components["schemas"]["problem"];
+                };
+            };
+        };
+    };
+    compactConversation: {
+        parameters: {
+            query?: never;
+            header?: never;
+            path: {
+                /** @description A name, a path (`lead%2Ftests`), a UUID or the beginning of one. */
+                agent: string;
+            };
+            cookie?: never;
+        };
+        requestBody: {
+            content: {
+                "application/json": {
+                    /** @description How many of the latest exchanges stay. */
+                    keep?: number;
+                    /** @description How long to wait for a turn to stop; default: the timeout setting. */
+                    timeout?: string;
+                };
+            };
+        };
+        responses: {
+            /** @description The agent, and what its model no longer gets. */
+            200: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["compacted_agent"];
                 };
             };
             /** @description An error: 400, 401, 403, 404, 405, 409, 410, 413, 415, 422, 423, 429, 500, 502, 503, 504, 507. */

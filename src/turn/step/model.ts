@@ -115,7 +115,8 @@ function mayCompact(
 
 const REFUSALS = ['overflow', 'invalid']
 
-export function triedRecord(run_id: string, { how, messages, usage, model }: Shorter): NewRecord {
+export function triedRecord(run_id: string, shorter: Shorter): NewRecord {
+  const { how, messages, usage, model } = shorter
   const used = { ...(usage === undefined ? {} : { usage }), ...(model === undefined ? {} : { model }) }
   return { kind: 'context.tried', run_id, how, messages, ...used }
 }

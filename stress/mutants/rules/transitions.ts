@@ -181,4 +181,13 @@ export const TRANSITIONS: Mutant[] = [
     },
     suites: ['turn/prompt/compact#because it is too long again'],
   },
+  {
+    name: 'the compacted conversation is adopted before the repeated request succeeded',
+    place: 'turn/step/model.ts triedRecord',
+    edits: {
+      'return:1.argument':
+        '@{turn/step/model.ts modelResponded|call:1.callee}(@function:1.params.0, @variableDeclarator:1.init)',
+    },
+    suites: ['turn/prompt/compact#stays whole if the shorter ones are refused too'],
+  },
 ]
