@@ -68,7 +68,7 @@ describe.concurrent('compact', () => {
   test('leaves the conversation whole if the request for the summary fails otherwise', async () => {
     const { house, id } = await withModel(`throw failure('authentication')`)
     const { exit, stderr } = await house.run(['compact', 'a'])
-    expect([exit, stderr]).toEqual([8, expect.stringMatching(/summary.*unchanged[^]*substrat compact a/)])
+    expect([exit, stderr]).toEqual([8, expect.stringMatching(/summary.*unchanged.*substrat compact a/)])
     expect(house.count(id, 'context.compacted')).toBe(0)
     expect((await house.ok('send', 'a', 'three')).stdout).toContain('one')
     expect(house.findings(true)).toEqual([])
@@ -98,7 +98,7 @@ describe.concurrent('compact refuses', () => {
     expect((await house.run(['compact', 'a'])).stderr).toContain('it has had no turn yet')
     expect((await house.run(['send', 'a', 'go'])).exit).toBe(5)
     const { exit, stderr } = await house.run(['compact', 'a'])
-    expect([exit, stderr]).toEqual([13, expect.stringMatching(/not finished[^]*substrat approve a/)])
+    expect([exit, stderr]).toEqual([13, expect.stringMatching(/not finished.*substrat approve a/)])
     expect(house.count(id, 'context.compacted')).toBe(0)
     expect((await house.ok('show', 'a', '--json')).json.agent.status).toBe('waiting')
   })

@@ -3,6 +3,7 @@ import type { IncomingHttpHeaders } from 'node:http'
 import type { ProviderFailure } from 'substrat/provider'
 import { type FailureType, failure } from '../failure.js'
 import { wordsIn } from './error-words.js'
+import { OVERFLOW_CODES, OVERFLOW_MESSAGE } from './overflow-words.js'
 import { bodyRetryAfterMs, retryAfterMs } from './retry-after.js'
 
 export interface ApiError {
@@ -22,29 +23,6 @@ interface Reported {
 }
 
 const MESSAGE_CHARACTERS_MAX = 500
-
-/** The conversation is too long, in the words of Anthropic, OpenAI, vLLM, llama.cpp and OpenRouter. */
-const OVERFLOW_CODES = [
-  'context_length_exceeded',
-  'context_window_exceeded',
-  'model_context_window_exceeded',
-  'exceed_context_size_error',
-  'request_too_large',
-  'string_above_max_length',
-]
-const OVERFLOW_MESSAGE = new RegExp(
-  [
-    'prompt is too long',
-    'exceeds? (the |its |your )?(available |model.s )?context',
-    'exceeds? the (maximum )?(context|number of) (length|window|size|tokens)',
-    'exceed context limit',
-    'maximum context length',
-    'maximum model length',
-    // A single request exceeds the limit per minute, so waiting does not help.
-    'request too large for',
-  ].join('|'),
-  'i',
-)
 
 /** The account cannot pay. A retry does not help; the user must act. */
 const UNPAID_CODES = [
