@@ -181,7 +181,7 @@ export const compacted = z
       .describe('A `summary` by the model, or `dropped` without a summary.'),
     messages: integer.describe('How many messages are left out.'),
   })
-  .describe('The agent, and what its model no longer gets.')
+  .describe('The agent, and the number of messages that its model no longer gets.')
 
 const shownReminder = z
   .object({ reminder_id: uuid, due_at: time, every_ms: integer.nullable(), content: text })

@@ -127,3 +127,17 @@ test.each(['overflow', 'invalid'])(
     expect(house.findings(true)).toEqual([])
   },
 )
+
+test('a turn that the model refused stays in the log for retry, and its prompt is in no summary', async () => {
+  const house = new House(QUICK)
+  const option = house.scenario('s.json', {}, { fail: { type: 'refused', attempts: 99 } })
+  const id = await house.spawn('a', '--option', option)
+  await house.ok('send', 'a', 'one')
+  expect((await house.run(['send', 'a', 'forbidden'])).exit).toBe(9)
+  await house.ok('compact', 'a', '--keep', '0')
+  const record = house.records(id).findLast(({ kind }) => kind === 'context.compacted')
+  expect(record).toMatchObject({ messages: 2, content: expect.not.stringContaining('forbidden') })
+  house.write('s.json', JSON.stringify({ responses: [] }))
+  expect((await house.ok('retry', 'a')).stdout).toBe('echo: forbidden\n')
+  expect(house.findings(true)).toEqual([])
+})

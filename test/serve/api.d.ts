@@ -1511,6 +1511,8 @@ export interface components {
                 content: components["schemas"]["content"];
                 is_error: boolean;
                 output?: components["schemas"]["blob"];
+                /** @description Only if the tool was stopped at its time limit. Then true. */
+                timed_out?: boolean;
             } | {
                 seq: number;
                 ts: components["schemas"]["time"];
@@ -1973,7 +1975,7 @@ export interface components {
                     number
                 ];
                 agent_id: components["schemas"]["uuid"];
-                /** @description The `run.waiting` in the agent's log. */
+                /** @description The `run.waiting` or `tool.finished` in the agent's log. */
                 since_seq: number;
             } | {
                 seq: number;
@@ -2370,7 +2372,7 @@ export interface components {
         changed_agent: {
             agent: components["schemas"]["agent"];
         };
-        /** @description The agent, and what its model no longer gets. */
+        /** @description The agent, and the number of messages that its model no longer gets. */
         compacted_agent: {
             agent: components["schemas"]["agent"];
             /** @description False if there was nothing to leave out. */
@@ -3435,7 +3437,7 @@ export interface operations {
             };
         };
         responses: {
-            /** @description The agent, and what its model no longer gets. */
+            /** @description The agent, and the number of messages that its model no longer gets. */
             200: {
                 headers: {
                     [name: string]: unknown;

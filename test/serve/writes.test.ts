@@ -211,6 +211,20 @@ describe.concurrent('a turn', () => {
 })
 
 describe.concurrent('a control', () => {
+  test('compacts the conversation', async () => {
+    const house = new House()
+    const id = await house.spawn('a')
+    await house.ok('send', 'a', 'hello')
+    const served = await Served.start(house)
+    const given = { path: { agent: 'a' }, body: { keep: 0 } }
+    expect((await served.call('compactConversation', given)).data).toMatchObject({
+      compacted: true,
+      messages: 2,
+    })
+    expect(house.count(id, 'context.compacted')).toBe(1)
+    await served.stop()
+  })
+
   test('gates, ungates, suspends, cancels and terminates', async () => {
     const house = new House()
     const gate = new Gate(house, 'g')

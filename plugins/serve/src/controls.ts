@@ -43,7 +43,12 @@ export const CONTROLS: Route[] = [
       keep: z.number().int().nonnegative().optional().describe('How many of the latest exchanges stay.'),
       timeout,
     }),
-    answers: { 200: { description: 'The agent, and what its model no longer gets.', shape: compacted } },
+    answers: {
+      200: {
+        description: 'The agent, and the number of messages that its model no longer gets.',
+        shape: compacted,
+      },
+    },
     handle: async (call) => ({ status: 200, body: await run(call, 'compact', call.body) }),
   }),
   route({
