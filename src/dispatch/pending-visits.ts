@@ -2,7 +2,7 @@
 import { reasonInState, returnsMail } from '../recovery/visit-reason.js'
 import type { State } from '../session/state.js'
 import type { Store } from '../storage/store.js'
-import { lockRoots } from '../tree/children.js'
+import { discardDangling, lockRoots } from '../tree/children.js'
 import type { Context } from './context.js'
 
 /** Whether the agent needs another visit, also if it has no mail to read. Its marker then stays. */
@@ -23,6 +23,8 @@ export async function withPendingAgents(
   store.visits.sweep()
   if (store.visits.isComplete && !visitsAll) return void (await work(store.visits.markedIds()))
   await repairNames(ctx)
+  // A power cut may bring back the entry of a removed agent. No marker leads to it.
+  if (!store.visits.isComplete) await discardDangling(store, ctx.command)
   if (await work([...new Set([...store.agentIds(), ...store.visits.markedIds()])]))
     store.visits.markComplete()
 }
@@ -33,9 +35,13 @@ async function repairNames(ctx: Context): Promise<void> {
   await lock.release()
 }
 
-/** Removes the marker of an agent that was never created or was removed. */
-export function unmarkAbsent({ store }: Context, agentId: string): void {
-  store.visits.unmarkAbsent(agentId)
+/**
+ * Removes what a dead spawn or removal left of agents that do not exist: their entries in name indexes, then their markers. After a
+ * kill in between, the markers are still there.
+ */
+export async function forgetAbsent({ store, command }: Context, agentIds: string[]): Promise<void> {
+  if (agentIds.length === 0 || !(await discardDangling(store, command))) return
+  for (const id of agentIds) store.visits.unmarkAbsent(id)
 }
 
 /** Marks an agent that this command could not visit, so that the next one does. */

@@ -8,7 +8,7 @@ import type { Context, VisitResult } from '../dispatch/context.js'
 import { shareAmongWorkers } from '../dispatch/delivery-workers.js'
 import { limitKeptServers } from '../dispatch/kept-servers.js'
 import { failureOfLatest } from '../dispatch/outcome.js'
-import { markAgain, unmarkAbsent, withPendingAgents } from '../dispatch/pending-visits.js'
+import { forgetAbsent, markAgain, withPendingAgents } from '../dispatch/pending-visits.js'
 import { readState } from '../dispatch/read-state.js'
 import { resultEnd } from '../dispatch/result-end.js'
 import { viewRun } from '../dispatch/view.js'
@@ -48,11 +48,11 @@ export async function deliver(
   let told = 0
   let total = 0
   const work = async (ids: string[]): Promise<boolean> => {
-    const agents = ids.filter((id) => {
-      const isThere = ctx.store.hasAgent(id)
-      if (!isThere) unmarkAbsent(ctx, id)
-      return isThere
-    })
+    const agents = ids.filter((id) => ctx.store.hasAgent(id))
+    await forgetAbsent(
+      ctx,
+      ids.filter((id) => !agents.includes(id)),
+    )
     total = agents.length
     if (all) command.reporter.count('agents visited', visits.size, total)
     if (script !== undefined) await shareAmongWorkers(ctx, agents, script, onVisited)

@@ -8,7 +8,6 @@ import type { Context } from '../dispatch/context.js'
 import { SubstratError } from '../errors.js'
 import type { PruneResult } from '../schema/output-overview.js'
 import type { State } from '../session/state.js'
-import { forgetName } from '../tree/children.js'
 import { type Forest, lowestFirst, readForest } from '../tree/forest.js'
 import { childObstacle, flushTerminated, isGone, removalObstacle, removeAgent } from './removable.js'
 
@@ -53,7 +52,6 @@ async function whyNot(
     if (isDryRun) return removalObstacle(ctx.store, state)?.why
     await flushTerminated(ctx, state)
     await removeAgent(ctx, state)
-    await forgetName(ctx.store, state, ctx.command)
     return undefined
   } catch (error) {
     if (isGone(error)) return undefined

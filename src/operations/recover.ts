@@ -8,7 +8,7 @@ import { advance } from '../dispatch/advance.js'
 import type { Context } from '../dispatch/context.js'
 import { stopAllKeptServers } from '../dispatch/kept-servers.js'
 import { failureOfLatest, wasStopped } from '../dispatch/outcome.js'
-import { markAgain, unmarkAbsent, withPendingAgents } from '../dispatch/pending-visits.js'
+import { forgetAbsent, markAgain, withPendingAgents } from '../dispatch/pending-visits.js'
 import { resultEnd } from '../dispatch/result-end.js'
 import { TurnBudget } from '../dispatch/turn-budget.js'
 import { turnObstacle } from '../dispatch/turn-obstacle.js'
@@ -195,9 +195,9 @@ function isLeft(ctx: Context, agentId: string): boolean {
   })
 }
 
-/** Removes the marker of an agent that was never created or was removed. */
-function recoverAbsent(ctx: Context, agentId: string): Recovered {
-  unmarkAbsent(ctx, agentId)
+/** The agent was never created, or was removed. */
+async function recoverAbsent(ctx: Context, agentId: string): Promise<Recovered> {
+  await forgetAbsent(ctx, [agentId])
   const facts = { agent: agentId, name: null, row: 'A', outcome: 'clean', run: null } as const
   return recoveredResult(facts, undefined, 'nothing to do')
 }

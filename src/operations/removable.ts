@@ -12,6 +12,7 @@ import { reasonToVisit } from '../recovery/visit-reason.js'
 import { openForRead } from '../session/load.js'
 import type { State } from '../session/state.js'
 import type { Store } from '../storage/store.js'
+import { forgetName } from '../tree/children.js'
 import type { Forest } from '../tree/forest.js'
 
 /** Why an agent cannot be removed now: the end of a sentence, and the next command. */
@@ -64,10 +65,19 @@ export async function flushTerminated(ctx: Context, state: State): Promise<void>
 }
 
 /**
- * Removes the agent after a second check under its lock. Throws the `removalObstacle`, LOCKED, or an error
- * that `isGone` recognizes.
+ * Removes the agent after a second check under its lock, then its name. Throws the `removalObstacle`, LOCKED, or an error that
+ * `isGone` recognizes.
+ *
+ * On disk after a crash: the marker, and the agent whole, or only its name. `recover --all` and `deliver --all` follow the marker and
+ * remove that name.
  */
 export async function removeAgent(ctx: Context, state: State): Promise<void> {
+  await removeHeld(ctx, state)
+  await forgetName(ctx.store, state, ctx.command)
+  ctx.store.visits.unmarkAbsent(state.id)
+}
+
+async function removeHeld(ctx: Context, state: State): Promise<void> {
   const { store } = ctx
   const lease = await store.hold(state.id, { command: ctx.command, waitMs: ctx.bounds.waitMs })
   if (lease === undefined) {
@@ -83,6 +93,7 @@ export async function removeAgent(ctx: Context, state: State): Promise<void> {
     if (keep !== undefined) throw keptError(state, keep)
     // From here on only these say by which moves the agent came.
     store.moves.add(state.id, arrivedMoves(store, state.id))
+    store.visits.mark(state.id)
     store.remove(state.id, lease)
   } finally {
     await lease.release()

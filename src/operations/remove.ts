@@ -11,7 +11,6 @@ import { readState } from '../dispatch/read-state.js'
 import { viewAgent } from '../dispatch/view.js'
 import type { AgentView } from '../schema/output.js'
 import type { State } from '../session/state.js'
-import { forgetName } from '../tree/children.js'
 import { lowestFirst, readForest } from '../tree/forest.js'
 import {
   childObstacle,
@@ -47,7 +46,6 @@ export async function remove(
       if (!isGone(error)) throw error
     }
     onRemoved(view)
-    await forgetName(store, state, ctx.command)
   }
 }
 

@@ -233,8 +233,6 @@ export class FileStore implements Store {
     io.rename('remove.aside', this.paths.agent(agentId).root, aside)
     io.syncDirectory('remove.sync_agents', this.paths.agents)
     io.removeTree('remove.tree', aside)
-    io.unlink('marker.unlink', this.paths.marker(agentId))
-    io.unlink('marker.unlink', this.paths.closingMarker(agentId))
     io.unlink('server.forget', this.paths.server(agentId))
   }
 

@@ -87,7 +87,7 @@ export interface Store {
   create(birth: Birth): Promise<Lease>
   /** The right to an agent without its log, which may be damaged. Undefined if another process still holds it after `waitMs`. */
   hold(agentId: string, options: TakeOptions): Promise<Right | undefined>
-  /** Removes an agent that this process holds. After a crash it is gone whole, or not at all. */
+  /** Removes an agent that this process holds. After a crash it is gone whole, or not at all. Its marker may stay until `unmarkAbsent`. */
   remove(agentId: string, held: Right): void
 
   /** The names below an agent, or of the roots. */

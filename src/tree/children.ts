@@ -9,7 +9,7 @@ import { SubstratError } from '../errors.js'
 import { openForRead } from '../session/load.js'
 import { readableState } from '../session/peek-state.js'
 import type { State } from '../session/state.js'
-import type { Names, Right, Store } from '../storage/store.js'
+import type { NameEntry, Names, Right, Store } from '../storage/store.js'
 import { firstParent } from './forest.js'
 
 /** The living children that can be read, oldest first. */
@@ -99,6 +99,33 @@ export async function mendIndex(
   }
 }
 
+/**
+ * Removes the entries that lead to no agent, from the index of the roots and from that of each agent. A spawn or a removal that died
+ * leaves one. The lock shows that no spawn is about to create the agent. Returns whether all are removed: not those of an index that
+ * another process holds.
+ */
+export async function discardDangling(store: Store, command: string): Promise<boolean> {
+  let isDone = true
+  for (const parentId of [null, ...store.agentIds()]) {
+    const index = store.names(parentId)
+    const dangling = (): NameEntry[] =>
+      index.entries().filter(({ agentId }) => agentId !== undefined && !store.hasAgent(agentId))
+    if (dangling().length === 0) continue
+    if (index.isHeld) {
+      isDone = false
+      continue
+    }
+    const lock = await lockUnlessRemoved(store, parentId, index, command)
+    if (lock === undefined) continue
+    try {
+      for (const entry of dangling()) index.discard(entry)
+    } finally {
+      await lock.release()
+    }
+  }
+  return isDone
+}
+
 /** Removes the entry of a removed agent, which would otherwise count as a child. */
 export async function forgetName(
   store: Store,
@@ -107,19 +134,28 @@ export async function forgetName(
 ): Promise<void> {
   if (parent === null ? name === null : !store.hasAgent(parent)) return
   const index = parent === null ? store.names(null) : store.names(parent)
-  let lock: Right
-  try {
-    lock = await index.lock(command)
-  } catch (error) {
-    // The parent was removed meanwhile, with its index.
-    if (parent !== null && !store.hasAgent(parent)) return
-    throw error
-  }
+  const lock = await lockUnlessRemoved(store, parent, index, command)
+  if (lock === undefined) return
   try {
     // A later agent may have taken the name.
     if (index.lookUp(name ?? id) === id) index.forget(name ?? id)
   } finally {
     await lock.release()
+  }
+}
+
+/** Undefined if the parent was removed meanwhile, with its index. */
+async function lockUnlessRemoved(
+  store: Store,
+  parentId: string | null,
+  index: Names,
+  command: string,
+): Promise<Right | undefined> {
+  try {
+    return await index.lock(command)
+  } catch (error) {
+    if (parentId !== null && !store.hasAgent(parentId)) return undefined
+    throw error
   }
 }
 

@@ -4,8 +4,6 @@ import { join } from 'node:path'
 import { beforeEach, describe, expect, test, vi } from 'vitest'
 import { checkHome } from '../../src/audit/check.js'
 import { clock } from '../../src/clock.js'
-import type { Context } from '../../src/dispatch/context.js'
-import { unmarkAbsent } from '../../src/dispatch/pending-visits.js'
 import type { Operation } from '../../src/host/disk/operation.js'
 import { limits } from '../../src/limits.js'
 import { openForRead } from '../../src/session/load.js'
@@ -112,7 +110,7 @@ test('a recovery at any step of a spawn leaves the marker of the new agent', asy
       if (isBusy || ++step !== at) return undefined
       isBusy = true
       if (store.visits.markedIds().includes(agent.id) && !store.hasAgent(agent.id))
-        unmarkAbsent({ store } as unknown as Context, agent.id)
+        store.visits.unmarkAbsent(agent.id)
       isBusy = false
       return undefined
     })

@@ -138,6 +138,7 @@ export function agentCases(newHome: NewHome): StoreCase[] {
       demand(held !== undefined, 'an agent that no process holds can be held')
       if (held !== undefined) store.remove(agentId, held)
       await held?.release()
+      store.visits.unmarkAbsent(agentId)
       const other = home.open()
       demand(!other.hasAgent(agentId) && other.open(agentId) === undefined, 'it does not exist')
       demand(!other.visits.isMarked(agentId) && isEqual(other.agentIds(), []), 'nothing of it is listed')
