@@ -49,9 +49,10 @@ export async function deliver(
   let total = 0
   const work = async (ids: string[]): Promise<boolean> => {
     const agents = ids.filter((id) => ctx.store.hasAgent(id))
+    const there = new Set(agents)
     await forgetAbsent(
       ctx,
-      ids.filter((id) => !agents.includes(id)),
+      ids.filter((id) => !there.has(id)),
     )
     total = agents.length
     if (all) command.reporter.count('agents visited', visits.size, total)

@@ -1,4 +1,4 @@
-/** What a killed spawn, removal or termination leaves beside the log: `recover --all` and `deliver --all` remove it. */
+/** Leftovers of a killed spawn, removal or termination beside the log: `recover --all` and `deliver --all` remove them. */
 import { randomUUID } from 'node:crypto'
 import { beforeEach, describe, expect, test } from 'vitest'
 import { checkHome } from '../../src/audit/check.js'
@@ -35,7 +35,7 @@ beforeEach(() => {
   store.visits.markComplete()
 })
 
-/** Kills the work at its first step of that name, then runs each command in a copy of what is left. */
+/** Kills the work at its first step of that name, then runs each command in a copy of the home. */
 async function afterKill(
   point: string,
   work: () => Promise<unknown>,

@@ -70,7 +70,7 @@ export const FAILED_WRITE: Mutant[] = [
   {
     name: 'a snapshot that cannot be written fails the command',
     place: 'session/session.ts Session.close',
-    edits: { 'if:3': '@consequent' },
+    edits: { 'if:4': '@consequent' },
     suites: ['session/session'],
   },
   {

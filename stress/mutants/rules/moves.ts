@@ -70,8 +70,8 @@ export const MOVES: Mutant[] = [
   },
   {
     name: 'an agent is removed before its ended moves are remembered',
-    place: 'operations/removable.ts removeAgent',
-    edits: { 'expression:1': '@expression:2', 'expression:2': '@expression:1' },
+    place: 'operations/removable.ts removeHeld',
+    edits: { 'expression:1': '@expression:3', 'expression:3': '@expression:1' },
     suites: ['commands/move#if it came and then left'],
   },
   {

@@ -29,7 +29,7 @@ export const REBUILDABLE: Mutant[] = [
   {
     name: 'a boot counts as scanned although some agents were not',
     place: 'dispatch/pending-visits.ts withPendingAgents',
-    edits: { 'if:2': '@test\n@consequent' },
+    edits: { 'if:3': '@test\n@consequent' },
     suites: ['dispatch/recovering'],
   },
   {

@@ -97,7 +97,7 @@ export const UNDER_LOCKS: Mutant[] = [
   },
   {
     name: 'remove does not lock the agent',
-    place: 'operations/removable.ts removeAgent',
+    place: 'operations/removable.ts removeHeld',
     edits: {
       'await:1':
         '{ @await:2.argument.callee.property: async () => undefined, @{storage/file-store.ts FileStore.remove|call:1.callee.property}: () => undefined }',
@@ -106,7 +106,7 @@ export const UNDER_LOCKS: Mutant[] = [
   },
   {
     name: 'remove does not check the agent again under its lock',
-    place: 'operations/removable.ts removeAgent',
+    place: 'operations/removable.ts removeHeld',
     edits: { 'if:3': '' },
     suites: ['operations/remove', 'operations/remove-killed'],
   },
