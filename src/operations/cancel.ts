@@ -22,7 +22,6 @@ import { isBelow } from '../tree/forest.js'
 import { withdrawnRecords } from '../turn/step/calls.js'
 import { runStarted } from '../turn/step/records.js'
 import { revokedRecords } from '../turn/tokens.js'
-import { putRequest } from './stop-agent.js'
 
 export interface CancelWords {
   /** Cancel every agent that has a turn. */
@@ -128,7 +127,10 @@ async function end(ctx: Context, agentId: string, { run_id }: Run): Promise<void
     }
     if (readState(ctx.store, agentId).run?.run_id !== run_id) return
     if (isAsked) continue
-    putRequest(ctx, agentId, run_id, 'cancel')
+    ctx.reporter.note('a turn is running: asking it to stop')
+    ctx.store.requests.put(agentId, run_id, 'cancel')
+    // As in `requestStop`: if this command dies, the marker leads to the request.
+    ctx.store.visits.mark(agentId)
     isAsked = true
   }
 }

@@ -79,13 +79,9 @@ export function requestStop(
 ): string | undefined {
   const run = openForRead(ctx.store, agentId)?.state.run
   if (run?.status !== 'open' || run.run_id === asked) return asked
-  putRequest(ctx, agentId, run.run_id, verb)
-  return run.run_id
-}
-
-/** The holder may have ended the run meanwhile. If this command dies too, `recover --all` follows the marker and removes the request. */
-export function putRequest(ctx: Context, agentId: string, runId: string, verb: RequestVerb): void {
   ctx.reporter.note('a turn is running: asking it to stop')
-  ctx.store.requests.put(agentId, runId, verb)
+  ctx.store.requests.put(agentId, run.run_id, verb)
+  // The holder may have ended the run meanwhile. If this command dies too, `recover --all` follows the marker and removes the request.
   ctx.store.visits.mark(agentId)
+  return run.run_id
 }
