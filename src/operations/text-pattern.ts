@@ -28,7 +28,10 @@ export function ignoresCase(text: string): boolean {
 }
 
 export function literalPattern(text: string): TextPattern {
-  if (text === '') throw new SubstratError('USAGE', 'the text to search for is empty')
+  if (text === '')
+    throw new SubstratError('USAGE', 'the text to search for is empty', {
+      hint: 'write the text, or an expression of JavaScript between slashes: /fail(ed|ure)/i',
+    })
   const escaped = text.replace(/[\\^$.*+?()[\]{}|]/g, '\\$&')
   return matchesOf(new RegExp(escaped, ignoresCase(text) ? 'gi' : 'g'))
 }

@@ -48,7 +48,7 @@ export function nextStep(type: FailureType, agent: string, isProgram = false): s
     case 'billing':
       return `pay, or raise the limit of the account, then: ${again}`
     case 'misconfigured':
-      return `change the settings with substrat set ${word}, then: ${again}`
+      return `change the setting: substrat set ${word} --option NAME=VALUE; then: ${again}`
     case 'overflow':
       return isProgram
         ? `give it less to read, or start another agent: substrat spawn '…'`
