@@ -28,6 +28,8 @@ interface OpenBlock {
   /** Its place among the parts of the response. */
   place: number
   call_id: string
+  /** The name and the input of an announced call. */
+  announced?: string
   /** Thinking, assembled from its pieces. Its text is never part of the reply. */
   thinking?: JsonObject
 }
@@ -50,9 +52,15 @@ export class Blocks {
   *begin(index = 0, block: ContentBlock = {}): Iterable<ModelEvent> {
     const type = textIn(block, 'type')
     const call_id = type === 'tool_use' ? textIn(block, 'id') : ''
-    // The same announcement twice is one.
-    if (call_id !== '' && this.open.get(index)?.call_id === call_id) return
+    const announced = JSON.stringify([block.name, block.input])
+    const before = this.open.get(index)
+    if (type === 'tool_use' && before?.announced === announced && before.call_id === call_id) {
+      // The same announcement twice is one. Without an id, nothing tells it from a second call.
+      if (call_id !== '') return
+      this.calls.refuse(`a call of ${textIn(block, 'name')} was announced twice without an id`)
+    }
     const opened: OpenBlock = { type, place: this.parts, call_id }
+    if (type === 'tool_use') opened.announced = announced
     this.parts += 1
     this.open.set(index, opened)
     if (type === 'text') yield* this.say(opened, textIn(block, 'text'))

@@ -160,7 +160,7 @@ describe('an answer that comes only whole', () => {
   })
 })
 
-describe('what the fuzzer of answers found (stress/wire.ts)', () => {
+describe('an answer that the fuzzer of answers drew (stress/wire.ts)', () => {
   test('two messages with the same text are two', async () => {
     const output = [message('a', 'msg_1'), message('a', 'msg_2')]
     expect(await readEvents('responses', [completed(output)])).toMatchObject({ text: 'a\n\na' })
@@ -194,6 +194,25 @@ describe('what the fuzzer of answers found (stress/wire.ts)', () => {
     }
     const events = [begin, begin, { type: 'content_block_stop', index: 0 }, ...ended('tool_use')]
     expect(await inputs('messages', events)).toEqual([['shell', { command: 'ls' }]])
+  })
+
+  test('two blocks with one id and one index are two calls if their inputs differ', async () => {
+    const begin = (command: string): object => ({
+      type: 'content_block_start',
+      content_block: { type: 'tool_use', id: 'a', name: 'shell', input: { command } },
+    })
+    const events = [begin('ls'), begin('pwd'), { type: 'content_block_stop' }, ...ended('tool_use')]
+    expect(await inputs('messages', events)).toEqual([
+      ['shell', { command: 'ls' }],
+      ['shell', { command: 'pwd' }],
+    ])
+  })
+
+  test('a block without an id that is announced twice is refused', async () => {
+    const content_block = { type: 'tool_use', name: 'shell', input: { command: 'ls' } }
+    const begin = { type: 'content_block_start', index: 0, content_block }
+    const events = [begin, begin, { type: 'content_block_stop', index: 0 }, ...ended('tool_use')]
+    expect((await readEvents('messages', events)).failure).toMatchObject({ type: 'invalid_response' })
   })
 
   test('reasoning that a later request could not send back is refused', async () => {

@@ -72,6 +72,11 @@ export class ToolCalls {
       this.stray ??= 'a piece of arguments names no call, or more than one'
   }
 
+  /** The response fails, unless each call is also sent whole. */
+  refuse(why: string): void {
+    this.stray ??= why
+  }
+
   /** No further piece belongs to the calls at this place. */
   closeAt(place: number | undefined): void {
     for (const call of this.calls) if (call.place === place) call.isClosed = true
