@@ -215,6 +215,20 @@ describe('an answer that the fuzzer of answers drew (stress/wire.ts)', () => {
     expect((await readEvents('messages', events)).failure).toMatchObject({ type: 'invalid_response' })
   })
 
+  test('pieces after a second announcement with the same id, index and name are refused', async () => {
+    const piece = (more: object, args: string): object =>
+      callChunk({
+        index: 0,
+        ...more,
+        function: { name: 'id' in more ? 'shell' : undefined, arguments: args },
+      })
+    const events = [piece({ id: 'c' }, ''), piece({}, '{"'), piece({ id: 'c' }, ''), piece({}, '{}')]
+    const rest = [piece({}, 'command":"ls"}'), chunk({}, 'tool_calls')]
+    expect((await readEvents('chat', [...events, ...rest])).failure).toMatchObject({
+      type: 'invalid_response',
+    })
+  })
+
   test('reasoning that a later request could not send back is refused', async () => {
     const thinking = block(0, { type: 'thinking', thinking: true, signature: 'x' })
     const reasoning = { type: 'reasoning', id: [5], encrypted_content: 'x' }

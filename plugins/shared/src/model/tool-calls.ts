@@ -34,6 +34,8 @@ interface PartialCall {
   isClosed: boolean
   /** A whole item named it. */
   isDone: boolean
+  /** It was announced again after its first pieces, or another call was with the same names. */
+  isAnnouncedTwice: boolean
 }
 
 /** The limits of substrat (src/limits.ts). */
@@ -58,8 +60,8 @@ export class ToolCalls {
       throw failure('invalid_response', `the model called more than ${CALLS_MAX} tools in one response`)
     const isOpenTwice = this.calls.some((call) => call_id !== '' && call.call_id === call_id && isOpen(call))
     if (isOpenTwice) this.stray ??= `two calls with the id ${call_id} are open at once`
-    const state = { pieces: '', text: new ObjectText(), whole: undefined, isClosed: false, isDone: false }
-    const call = { call_id, item, place, name, ...state }
+    const state = { pieces: '', text: new ObjectText(), whole: undefined, isClosed: false }
+    const call = { call_id, item, place, name, ...state, isDone: false, isAnnouncedTwice: false }
     this.calls.push(call)
     this.extend(call, input)
   }
@@ -102,6 +104,7 @@ export class ToolCalls {
     const isNext = areWhole && name !== '' && !isBlank(piece) && !isRepeated
     if (!isFirst && call_id !== '' && here.length <= 1 && isNamed) {
       call.name ||= name
+      call.isAnnouncedTwice ||= name !== '' && isBlank(piece) && !isBlank(call.pieces) && isOpen(call)
       this.continueCall(call, piece)
     } else if (isFirst || isNext) this.start(names, name, piece)
     else if (this.counted(piece) !== undefined || name !== '')
@@ -262,6 +265,8 @@ export class ToolCalls {
 
   private extend(call: PartialCall, piece: unknown): void {
     if (typeof piece === 'string') {
+      if (call.isAnnouncedTwice && !isBlank(piece))
+        this.stray ??= `a call of ${call.name} was announced again in the middle of its arguments`
       call.pieces += this.counted(piece)
       call.text.add(piece)
     } else if (piece !== undefined && piece !== null) this.settle(call, piece)
