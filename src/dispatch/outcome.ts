@@ -85,7 +85,7 @@ export function failureOf(
             facts,
           })
         : new SubstratError('CANCELLED', `the turn of ${agent} was cancelled: ${troubleOf(run)}`, {
-            ...(run.key === null ? {} : { hint: ASK_AGAIN }),
+            hint: run.key === null ? `see what it did: substrat log ${shellWord(agent)}` : ASK_AGAIN,
             facts,
           })
     default:

@@ -112,7 +112,9 @@ export class Walker {
     const { stdin = '' } = history
     const env = { ...house.env, ...history.env }
     // A terminated agent is known by its id only.
-    const known = args.map((word) => (word === 'ID' ? (house.ids()[0] as string) : word))
+    const known = args.map((word) =>
+      word === 'ID' ? (house.ids()[0] as string) : word === 'TOKEN' ? (house.read('token') as string) : word,
+    )
     takeCreated()
     const { exit, stderr } = await this.program.run({ args: known, env, cwd: house.workspace, stdin })
     // Other errors of the command were caught.

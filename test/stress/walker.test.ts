@@ -3,6 +3,7 @@ import { readFileSync } from 'node:fs'
 import { afterAll, beforeAll, expect, test } from 'vitest'
 import { EXIT_STATUS } from '../../src/errors.js'
 import type { Lab } from '../../stress/support/lab.js'
+import { DECISIONS } from '../../stress/walker/decisions.js'
 import { HISTORIES } from '../../stress/walker/histories.js'
 import { openObserved } from '../../stress/walker/program.js'
 import { observed, pairsOf, sitesIn, sourcesWithSites } from '../../stress/walker/sites.js'
@@ -21,7 +22,7 @@ beforeAll(() => {
 })
 afterAll(() => lab.close())
 
-test.each(HISTORIES)('the advice is no dead end if $title', async (history) => {
+test.each([...HISTORIES, ...DECISIONS])('the advice is no dead end if $title', async (history) => {
   const walk = await walker.walk(history)
   walks.push(walk)
   expect(walk.deadEnd).toBeUndefined()
@@ -67,8 +68,8 @@ test('docs/errors.md names no command for a code that its advice does not name',
   expect(unnamed).toEqual([])
 })
 
-/** Words in code type that are no commands; and `--timeout`, which only the agent's second process is told. */
-const FIELDS = new Set(['wait', 'type', 'notify', '--timeout'])
+/** Words in code type that are fields or causes; and `--timeout`, which only a second process is told. */
+const FIELDS = new Set(['wait', 'type', 'notify', 'cancel', 'terminate', '--timeout'])
 
 test('an error in a new place is found, with the codes that it can have', () => {
   const source = `export function late(code: 'A' | 'B', s: string) {
