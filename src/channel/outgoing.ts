@@ -170,7 +170,7 @@ interface NewWait {
   buttons?: Button[]
 }
 
-/** What threads were not told. */
+/** The events that threads have not heard of yet. */
 export interface News {
   /** Those with a tool that exceeded its time limit. */
   late: Thread[]

@@ -49,7 +49,7 @@ export function reasonInState(state: State): VisitReason | undefined {
   return state.reminders.length > 0 ? 'reminder' : undefined
 }
 
-/** A deferred error needs no visit: what makes it due visits the agent. */
+/** A deferred error needs no visit, because the command that makes it due visits the agent. */
 function hasOutbox(state: State): boolean {
   return state.owes.some((owed) => !isDeferred(state, owed))
 }

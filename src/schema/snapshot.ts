@@ -55,7 +55,7 @@ const outboundEntry = z
     clock: reading.nullable().describe('When that pause began.'),
     expires_at: time.nullable(),
     begun: integer.optional().describe('Attempts that began, from `outbound.attempted`.'),
-    not_shown: integer.optional().describe('Of these, the attempts that certainly showed nothing.'),
+    not_shown: integer.optional().describe('The attempts among them that certainly showed nothing.'),
   })
   .meta({ id: 'outbound_entry', description: 'A message that must leave the machine.' })
 

@@ -1,4 +1,4 @@
-/** What the hint of an error tells a person to do: alternatives, each a list of steps. */
+/** The steps that the hint of an error gives a person: alternatives, each a list of steps. */
 import { RUN_AGAIN } from '../../src/errors.js'
 
 export type Step =

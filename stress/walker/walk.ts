@@ -13,7 +13,7 @@ export interface History {
   stdin?: string
   env?: Record<string, string>
   code: ErrorCode
-  /** What a person types who follows advice without a command: other arguments. */
+  /** The arguments that a person types to follow advice without a command. */
   corrected?: string[]
   /** For words in capitals in a hint. */
   fill?: Record<string, string>

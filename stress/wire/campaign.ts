@@ -22,7 +22,7 @@ const SENDERS: Record<Dialect, Sender> = {
   responses: { events: responsesEvents, body: responsesBody, text: responsesText },
 }
 
-export interface Drawn {
+interface Drawn {
   meant: Intended
   how: Style
   mutated: Mutation[]

@@ -13,7 +13,7 @@ export type Part =
   | { kind: 'call'; call: IntendedCall }
 
 /** `none`: the server gives no reason for the end. */
-export type IntendedEnd = 'complete' | 'cut' | 'unknown' | 'none'
+type IntendedEnd = 'complete' | 'cut' | 'unknown' | 'none'
 
 export interface Intended {
   parts: Part[]

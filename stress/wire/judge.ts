@@ -12,7 +12,7 @@ import type { Damage } from './mutations.js'
 import type { Answer, Dialect, Readers } from './readers.js'
 import { refusalOf } from './strict.js'
 
-/** What is wrong; undefined if nothing is. */
+/** The violation, or undefined. */
 export function judge(intended: Intended, text: string, answer: Answer, damage: Damage): string | undefined {
   const { failure } = answer
   const { mayFail, hasError } = damage
@@ -85,7 +85,7 @@ function isCut({ end }: Intended): boolean {
   return end !== 'complete'
 }
 
-/** What a mutated answer has lost without a mark. */
+/** The parts that a mutated answer has lost without a mark. */
 function lossOf(intended: Intended, text: string, answer: Answer, damage: Damage): string | undefined {
   if (answer.incomplete !== undefined || answer.stop === 'length' || answer.stop === 'paused')
     return undefined
@@ -94,7 +94,7 @@ function lossOf(intended: Intended, text: string, answer: Answer, damage: Damage
   const texts = distinct(textsOf(intended)).join('')
   const isLost = isTextMoved || areNamesShared ? lacks(texts, answer.text) : answer.text !== text
   if (isLost) return `text is lost without a mark: ${JSON.stringify(answer.text)}`
-  // The model is told of a call that could not be read.
+  // The model receives the error of a call that could not be read.
   if (answer.calls.some(({ arguments_error }) => arguments_error !== undefined)) return undefined
   const missing = distinct(callsOf(intended).map(toldCall)).length - answer.calls.length
   return missing > 0 ? `${missing} calls are lost without a mark` : undefined

@@ -1,5 +1,5 @@
 /**
- * What servers and gateways do to the events of an answer. A valid mutation leaves the same answer. After another one the reader may
+ * Changes that servers and gateways make to the events of an answer. A valid mutation leaves the same answer. After another one the reader may
  * refuse the answer, but must not change it without a word.
  */
 import fc from 'fast-check'
@@ -11,7 +11,7 @@ export interface Mutation {
   with: number
 }
 
-/** What an answer has lost or gained in the mutations, as far as no reader can know it. */
+/** The losses and gains of a mutated answer that no reader can know. */
 export interface Damage {
   /** The reader may refuse the answer. */
   mayFail: boolean

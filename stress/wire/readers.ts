@@ -12,7 +12,7 @@ import type { ModelEvent, ModelMessage, ToolCall } from '../../src/provider/cont
 export type Dialect = 'messages' | 'responses' | 'chat'
 export const DIALECTS: Dialect[] = ['messages', 'responses', 'chat']
 
-/** What a reader made of an answer. */
+/** The answer as a reader read it. */
 export interface Answer {
   text: string
   calls: ToolCall[]

@@ -1,5 +1,5 @@
 /**
- * What strict servers refuse in a request. Each check is the rule of a server whose message is public: OpenAI and Anthropic for the
+ * The requests that strict servers refuse. Each check is the rule of a server whose message is public: OpenAI and Anthropic for the
  * order of calls and results, several gateways for empty texts and for text that is not well-formed.
  */
 import type { Dialect } from './readers.js'

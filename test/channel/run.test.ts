@@ -141,7 +141,7 @@ describe('a reply', () => {
     expect(platform.textsIn('general')).toHaveLength(2)
   })
 
-  test('of which two answers are lost is dropped, and so shown at most twice by a platform that ignores ids', async () => {
+  test('that loses two answers is dropped, and so shown at most twice by a platform that ignores ids', async () => {
     const [store, platform] = [tempStore(), await newPlatform()]
     platform.mayShowTwice = true
     platform.onSend = (message, response) => {
@@ -232,7 +232,7 @@ describe('a tool that exceeds its time limit', () => {
     return { ...config, agent: { ...config.agent, allow: ['shell'] } }
   }
 
-  test('is told to the thread once a turn, and the turn continues', async () => {
+  test('reaches the thread once a turn, and the turn continues', async () => {
     const [store, platform] = [tempStore(), await newPlatform()]
     const config = freeConfig(HANGS, HANGS, { say: 'It hangs.' }, HANGS, { say: 'Again.' })
     platform.write()
@@ -243,7 +243,7 @@ describe('a tool that exceeds its time limit', () => {
     expect(platform.textsIn('general').slice(2)).toEqual([TIMED_OUT, 'Again.'])
   })
 
-  test('is told before a wait of the same turn, which has no reply yet', async () => {
+  test('reaches the thread before a wait of the same turn, which has no reply yet', async () => {
     const [store, platform] = [tempStore(), await newPlatform()]
     const write = { tools: [{ name: 'write_file', input: { path: 'a', content: 'b' } }] }
     platform.write()

@@ -19,7 +19,7 @@ import { sendRequest } from '../support/send-request.js'
 import { newSession, reopen, startedRun } from '../support/sessions.js'
 import { tempStore } from '../support/temp.js'
 
-/** What comes after the turn was suspended, and the kinds of the answers that the sender then has. */
+/** The commands after the turn was suspended, and the kinds of the answers that the sender then has. */
 const CASES: Record<string, [(ctx: Context, id: string) => Promise<unknown>, string[]]> = {
   nothing: [async () => undefined, []],
   recover: [(ctx) => recover(ctx, { all: true, agents: [] }, 'all', () => undefined), []],

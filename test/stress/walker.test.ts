@@ -22,7 +22,7 @@ beforeAll(() => {
 })
 afterAll(() => lab.close())
 
-test.each([...HISTORIES, ...DECISIONS])('the advice is no dead end if $title', async (history) => {
+test.each([...HISTORIES, ...DECISIONS])('the advice leads to an end if $title', async (history) => {
   const walk = await walker.walk(history)
   walks.push(walk)
   expect(walk.deadEnd).toBeUndefined()
@@ -68,7 +68,7 @@ test('docs/errors.md names no command for a code that its advice does not name',
   expect(unnamed).toEqual([])
 })
 
-/** Words in code type that are fields or causes; and `--timeout`, which only a second process is told. */
+/** Words in code type that are fields or causes; and `--timeout`, which only a second process has. */
 const FIELDS = new Set(['wait', 'type', 'notify', 'cancel', 'terminate', '--timeout'])
 
 test('an error in a new place is found, with the codes that it can have', () => {

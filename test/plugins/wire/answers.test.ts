@@ -250,7 +250,7 @@ describe('an answer that the fuzzer of answers drew (stress/wire.ts)', () => {
     expect(await inputs('chat', [...calls.map(callChunk), whole, chunk({}, 'tool_calls')])).toHaveLength(2)
   })
 
-  test('a whole chat message without a finish reason is kept and marked', async () => {
+  test('a whole chat message without a finish reason stays, and has the mark of an incomplete one', async () => {
     const whole = { choices: [{ message: { content: half() }, finish_reason: null }] }
     expect(await readChunks('chat', [JSON.stringify(whole)])).toMatchObject({
       text: half(),
