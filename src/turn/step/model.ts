@@ -121,7 +121,7 @@ export function triedRecord(run_id: string, shorter: Shorter): NewRecord {
   return { kind: 'context.tried', run_id, how, messages, ...used }
 }
 
-function compactedRecord(run_id: string, shorter: Shorter): NewRecord {
+export function compactedRecord(run_id: string, shorter: Shorter): NewRecord {
   const { content, how, keeps, messages, responses, usage, model } = shorter
   return {
     kind: 'context.compacted',
