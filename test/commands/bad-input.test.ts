@@ -489,7 +489,7 @@ test('send names a missing blob of the conversation, and claims only that this f
   expect(sent).toMatchObject({ exit: 10, json: { error: { code: 'CORRUPT' } } })
   expect(sent.json.error.message).toContain(`${blob} is missing`)
   expect(sent.json.error.hint).toBe(
-    'the file was not changed; restore it from a backup; to find all damage: substrat doctor --all',
+    'the file was not changed; restore it from a backup; to find all damage: substrat doctor --all; continue its turn: substrat resume a; do not send the message again',
   )
   // The message is in the log, and its turn stays interrupted.
   expect(house.records(id).length).toBeGreaterThan(before)

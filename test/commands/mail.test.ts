@@ -123,7 +123,7 @@ describe.concurrent('a turn that did not complete sends an error to the requeste
     const ids = await family(house, '--option', house.scenario('s.json', { delay_ms: 3_600_000 }))
     const request = sentId((await house.ok(...ask, '--turn-timeout', '100ms')).stderr)
     expect((await house.run(['deliver', '--all'])).exit).toBe(12)
-    expectErrors(house, ids, /cancelled: it exceeded its time limit/, request)
+    expectErrors(house, ids, /timed out: it exceeded its time limit/, request)
   })
 
   test('when it was cancelled', async () => {

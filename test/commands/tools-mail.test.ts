@@ -169,12 +169,12 @@ describe.concurrent('send_message with wait', () => {
     const house = new House()
     const ask = send('kid', 'how far?', { wait: true })
     const id = await agent(house, 'a', [ask, 'ok', ask, 'ok'], ...TREE)
-    await agent(house, 'a/kid', ['half', { fail: { type: 'invalid' } }])
+    await agent(house, 'a/kid', ['half', { fail: { type: 'authentication' } }])
     expect(await calling(house, id)).toMatchObject({ text: 'half', isError: false })
     const failed = await calling(house, id)
     expect([failed.isError, failed.text]).toEqual([
       true,
-      expect.stringContaining('the scenario makes this request fail: invalid'),
+      expect.stringContaining('the scenario makes this request fail: authentication'),
     ])
     expect(of(house, id, 'run.started')).toHaveLength(2)
     const delivered = of(house, id, 'mail.delivered')

@@ -56,7 +56,7 @@ test('the schema of the snapshot has the fields of the file, in their order', ()
   const cursor: NewRecord = { kind: 'channel.cursor', cursor: '1' }
   const { state } = encodeBatch(undefined, [CREATED, imported, KEPT, REBUILT, queued, cursor])
   const { moved } = encodeBatch(undefined, [CREATED, MOVED]).state
-  const whole = { ...state, ...(moved && { moved }) }
+  const whole = { ...state, timed_out: 1, ...(moved && { moved }) }
   const names = Object.keys(JSON.parse(String(encodeSnapshot(whole, Buffer.alloc(whole.log_bytes)))))
   expect(Object.keys(snapshot.shape)).toEqual(names)
 })

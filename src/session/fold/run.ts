@@ -137,7 +137,7 @@ export function openRun(state: State, runId: string): Run {
     throw new SessionStateError(`run ${runId} is not open`)
   if (state.run.run_id !== runId)
     throw new SessionStateError(`run ${runId} is not the open run ${state.run.run_id}`)
-  return { ...state.run, isCompacted: false }
+  return state.run
 }
 
 /** The open run, or the latest one, whose conversation a person has compacted after its end: it did not compact that itself. */
