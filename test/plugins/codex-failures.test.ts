@@ -30,7 +30,7 @@ test.each<[said: string, type: string, retryAfterMs: number | undefined]>([
   [`${LIMIT} at Nov 23rd, 2026 4:51 PM.`, 'rate_limit', 3 * 24 * 60 * MINUTE + 55_000],
   [`${LIMIT} at Nov 20th, 2025 4:51 PM.`, 'rate_limit', 0],
   [`${LIMIT} later.`, 'rate_limit', undefined],
-  ['Quota exceeded. Check your plan and billing details.', 'misconfigured', undefined],
+  ['Quota exceeded. Check your plan and billing details.', 'billing', undefined],
   ['To use Codex with your ChatGPT plan, upgrade to Plus: https://x', 'misconfigured', undefined],
   [
     "Codex ran out of room in the model's context window. Start a new thread or clear earlier history before retrying.",
