@@ -4,9 +4,10 @@ import { chatBody, chatEvents, chatText } from './chat.js'
 import { chunksOf, type Framing, framing, streamBytes, wholeBytes } from './framing.js'
 import { type Intended, intended } from './intended.js'
 import { judge, nextRefusal } from './judge.js'
+import { type Carriage, carriage, Loopback } from './loopback.js'
 import { messagesBody, messagesEvents, messagesText } from './messages.js'
 import { type Mutation, mutate, mutations } from './mutations.js'
-import type { Dialect, Readers } from './readers.js'
+import type { Answer, Dialect, Readers } from './readers.js'
 import { responsesBody, responsesEvents, responsesText } from './responses.js'
 import { type Sent, type Style, style } from './sent.js'
 
@@ -28,6 +29,8 @@ interface Drawn {
   mutated: Mutation[]
   framed: Framing
   isWhole: boolean
+  /** Undefined: it is read in process. */
+  carried: Carriage | undefined
 }
 
 const drawn: fc.Arbitrary<Drawn> = fc.record({
@@ -36,6 +39,7 @@ const drawn: fc.Arbitrary<Drawn> = fc.record({
   mutated: mutations,
   framed: framing,
   isWhole: fc.nat(9).map((n) => n === 9),
+  carried: carriage,
 })
 
 export interface Finding {
@@ -48,8 +52,9 @@ export interface Finding {
 }
 
 export interface Report {
+  /** Those that were read, without the shrinking. */
   answers: number
-  /** How the answers ended. */
+  /** How the answers ended. A violation is none of these. */
   kept: number
   marked: number
   refused: number
@@ -69,20 +74,26 @@ export async function drawSeed(
   path?: string,
 ): Promise<Report> {
   const report: Report = { answers: 0, kept: 0, marked: 0, refused: 0, findings: [] }
+  let isShrinking = false
   const property = fc.asyncProperty(drawn, async (one) => {
-    const what = await violation(readers, dialect, one, report)
-    if (what !== undefined) throw new Error(what)
+    const { what, ended } = await outcomeOf(readers, dialect, one)
+    if (!isShrinking) report.answers += 1
+    if (what === undefined) {
+      if (!isShrinking && ended !== undefined) report[ended] += 1
+      return
+    }
+    isShrinking = true
+    throw new Error(what)
   })
   const options = { seed, numRuns: answers, ...(path !== undefined && { path }) }
   const result = await fc.check(property, options)
-  report.answers = result.numRuns
   const [one] = result.counterexample ?? []
   if (one !== undefined) {
     report.findings.push({
       dialect,
       seed,
       path: result.counterexamplePath ?? '',
-      what: (await violation(readers, dialect, one, undefined)) ?? 'it did not happen again',
+      what: (await outcomeOf(readers, dialect, one)).what ?? 'it did not happen again',
       drawn: one,
       bytes: sentBytes(dialect, one).bytes.toString(),
     })
@@ -90,31 +101,40 @@ export async function drawSeed(
   return report
 }
 
-async function violation(
-  readers: Readers,
-  dialect: Dialect,
-  one: Drawn,
-  report: Report | undefined,
-): Promise<string | undefined> {
+interface Outcome {
+  /** The violation. */
+  what?: string | undefined
+  ended?: 'kept' | 'marked' | 'refused'
+}
+
+async function outcomeOf(readers: Readers, dialect: Dialect, one: Drawn): Promise<Outcome> {
   const { bytes, damage } = sentBytes(dialect, one)
-  const chunks = chunksOf(bytes, one.framed)
   try {
-    const answer = await withinLimit(
-      one.framed.staysOpen
-        ? readers.read(dialect, openEnded(chunks), OPEN_TIMEOUT_MS)
-        : readers.read(dialect, chunks, HANG_MS * 6),
-    )
-    if (report !== undefined) {
-      if (answer.failure !== undefined) report.refused += 1
-      else if (answer.incomplete === undefined) report.kept += 1
-      else report.marked += 1
-    }
+    const answer = await withinLimit(read(readers, dialect, one, bytes))
     const mayFail = damage.mayFail || (one.framed.staysOpen && answer.failure?.type === 'timeout')
     const text = SENDERS[dialect].text(one.meant)
-    return judge(one.meant, text, answer, { ...damage, mayFail }) ?? nextRefusal(readers, dialect, answer)
+    const what =
+      judge(one.meant, text, answer, { ...damage, mayFail }) ?? nextRefusal(readers, dialect, answer)
+    if (answer.failure !== undefined) return { what, ended: 'refused' }
+    return { what, ended: answer.incomplete === undefined ? 'kept' : 'marked' }
   } catch (error) {
-    return `the reader throws: ${(error as Error).message}`
+    return { what: `the reader throws: ${(error as Error).message}` }
   }
+}
+
+const loopback = new Loopback()
+
+function read(readers: Readers, dialect: Dialect, one: Drawn, bytes: Buffer): Promise<Answer> {
+  const { framed, carried } = one
+  if (framed.staysOpen) return readers.read(dialect, openEnded(chunksOf(bytes, framed)), OPEN_TIMEOUT_MS)
+  if (carried === undefined) return readers.read(dialect, chunksOf(bytes, framed), HANG_MS * 6)
+  const chunks = chunksOf(Loopback.encoded(bytes, carried), framed)
+  return loopback.serving(chunks, carried, (url) => readers.ask(dialect, url, HANG_MS * 6))
+}
+
+/** Closes the server of the answers that need one. */
+export function endCampaign(): void {
+  loopback.close()
 }
 
 function sentBytes(dialect: Dialect, { meant, how, mutated, framed, isWhole }: Drawn) {

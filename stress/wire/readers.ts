@@ -31,6 +31,8 @@ export interface Readers {
     chunks: AsyncIterable<Buffer> | Iterable<Buffer>,
     eventTimeoutMs: number,
   ): Promise<Answer>
+  /** Asks a server for an answer. */
+  ask(dialect: Dialect, url: URL, eventTimeoutMs: number): Promise<Answer>
   /** The body of the next request with this history. */
   body(dialect: Dialect, history: ModelMessage[]): Record<string, unknown>
 }
@@ -45,6 +47,7 @@ interface Sources {
   isLastMessage(event: Wire): boolean
   isLastResponse(event: Wire): boolean
   wireEvents(chunks: AsyncIterable<string>, options: object): AsyncIterable<Wire>
+  ask(options: object): AsyncIterable<Wire>
   messagesBody: Body
   responsesBody: Body
   chatBody: Body
@@ -57,6 +60,7 @@ export { readChat } from './provider-openai/src/chat-answer.js'
 export { chatBody } from './provider-openai/src/chat-body.js'
 export { isLast as isLastResponse, readResponses } from './provider-openai/src/responses-answer.js'
 export { responsesBody } from './provider-openai/src/responses-body.js'
+export { ask } from './shared/src/model/ask.js'
 export { wireEvents } from './shared/src/model/stream.js'
 `
 
@@ -83,6 +87,16 @@ export const DEFECTS = {
     code: 'message.isDone = true\n',
     broken: "message.isDone = true\n  return ''\n",
   },
+  'deflate is read only with its header': {
+    file: 'shared/src/model/decoded.ts',
+    code: '& 0x0f) === 8',
+    broken: '& 0x0f) >= 0',
+  },
+  'a redirect with status 307 is not followed': {
+    file: 'shared/src/model/redirect.ts',
+    code: '[307, 308]',
+    broken: '[308]',
+  },
 } satisfies Record<string, { file: string; code: string; broken: string }>
 export type Defect = keyof typeof DEFECTS
 
@@ -106,6 +120,13 @@ export async function readersOf(defect?: Defect): Promise<Readers> {
       const options = { target: 'model.test', isLast, eventTimeoutMs }
       const bytes = Readable.from(chunks, { objectMode: false }).setEncoding('utf8')
       return answerOf(read(sources.wireEvents(bytes, options), ENDPOINT))
+    },
+    ask(dialect, url, eventTimeoutMs) {
+      const { read, isLast } = dialects[dialect]
+      const endpoint = { url, stallTimeoutMs: eventTimeoutMs, eventTimeoutMs }
+      const { signal } = new AbortController()
+      const events = sources.ask({ endpoint, headers: {}, body: {}, signal, environment: {}, isLast })
+      return answerOf(read(events, ENDPOINT))
     },
     body(dialect, history) {
       const request = { messages: () => history, instructions: 'Be brief.', tools: [], prompt: '' }

@@ -2,7 +2,7 @@
 import type Anthropic from '@anthropic-ai/sdk'
 import type { ModelEvent } from 'substrat/provider'
 import { cutShort, streamFailure } from '../../shared/src/model/ask.js'
-import { type Ends, endEvents, endIn, mayBeCut, refuseEnd } from '../../shared/src/model/ends.js'
+import { cutBy, type Ends, endEvents, endIn, refuseEnd } from '../../shared/src/model/ends.js'
 import type { Paused } from '../../shared/src/model/paused.js'
 import type { Endpoint } from '../../shared/src/model/settings.js'
 import { errorIn, isDone, untilBroken, type WireEvent } from '../../shared/src/model/stream.js'
@@ -13,7 +13,7 @@ import { UsageCount } from './usage-count.js'
 type Event = Wire<Anthropic.RawMessageStreamEvent> | ({ type: 'message' } & Whole) | { type: 'ping' }
 type Whole = Wire<Pick<Anthropic.Message, 'model' | 'usage' | 'stop_reason' | 'content'>>
 
-const MESSAGES_ENDS: Ends = {
+export const MESSAGES_ENDS: Ends = {
   end_turn: 'complete',
   stop_sequence: 'complete',
   tool_use: 'calls',
@@ -95,7 +95,7 @@ async function* readEvents(
   if (blocks.isEmpty) yield* blocks.takeAll(objectsIn(whole, 'content') as ContentBlock[])
   const end = endIn(MESSAGES_ENDS, ending.stop)
   refuseEnd(endpoint, end, ending.word)
-  const calls = blocks.finish(mayBeCut(end))
+  const calls = blocks.finish(cutBy(end, ending.word))
   yield usage.event
   yield* endEvents({ end, word: ending.word, calls, layout: blocks.layout })
 }

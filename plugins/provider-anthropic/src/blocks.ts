@@ -114,13 +114,13 @@ export class Blocks {
     }
   }
 
-  finish(isCut: boolean): ToolCall[] {
+  finish(cut: string | undefined): ToolCall[] {
     for (const { place, thinking = {} } of this.thinking) {
       // The API refuses a block whose end, with its signature, the token limit cut off.
       const isUnsigned = thinking.type === 'thinking' && (thinking.signature ?? '') === ''
-      if (!(isCut && isUnsigned)) this.layout.addReasoning(place, thinking)
+      if (cut === undefined || !isUnsigned) this.layout.addReasoning(place, thinking)
     }
-    return this.calls.finish(isCut, true)
+    return this.calls.finish(cut, true)
   }
 
   /** Some servers do not announce a text. */

@@ -2,7 +2,7 @@
 import type OpenAI from 'openai'
 import type { ModelEvent } from 'substrat/provider'
 import { cutShort, streamFailure } from '../../shared/src/model/ask.js'
-import { type Ends, endEvents, endIn, mayBeCut, refuseEnd } from '../../shared/src/model/ends.js'
+import { cutBy, type Ends, endEvents, endIn, refuseEnd } from '../../shared/src/model/ends.js'
 import { Layout } from '../../shared/src/model/layout.js'
 import type { Paused } from '../../shared/src/model/paused.js'
 import type { Endpoint } from '../../shared/src/model/settings.js'
@@ -26,7 +26,7 @@ type Choice = Wire<OpenAI.Chat.ChatCompletionChunk.Choice> & { message?: Message
 type Message = Wire<OpenAI.Chat.ChatCompletionChunk.Choice.Delta> & { reasoning_content?: string | null }
 
 /** Also the words of other APIs, which gateways pass on. */
-const CHAT_ENDS: Ends = {
+export const CHAT_ENDS: Ends = {
   stop: 'complete',
   end_turn: 'complete',
   stop_sequence: 'complete',
@@ -135,7 +135,7 @@ class ChatAnswer {
     // `[DONE]` alone ends an answer too, but does not say that it is complete.
     const end = endIn(CHAT_ENDS, word)
     refuseEnd(endpoint, end, word)
-    const made = calls.finish(mayBeCut(end), false)
+    const made = calls.finish(cutBy(end, word), false)
     // A message has one text and one list of calls, so the order is always the same.
     for (const at of made.keys()) layout.addCall(CALLS_AT + at)
     if (this.reasoning !== '') layout.addReasoning(REASONING_AT, { reasoning_content: this.reasoning })

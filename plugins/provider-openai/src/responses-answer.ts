@@ -6,7 +6,7 @@ import type OpenAI from 'openai'
 import type { ModelEvent } from 'substrat/provider'
 import { apiErrorOf } from '../../shared/src/model/api-error.js'
 import { cutShort, streamFailure } from '../../shared/src/model/ask.js'
-import { type End, type Ends, endEvents, endIn, mayBeCut, refuseEnd } from '../../shared/src/model/ends.js'
+import { cutBy, type End, type Ends, endEvents, endIn, refuseEnd } from '../../shared/src/model/ends.js'
 import type { Paused } from '../../shared/src/model/paused.js'
 import type { Endpoint } from '../../shared/src/model/settings.js'
 import { errorIn, isDone, type WireEvent } from '../../shared/src/model/stream.js'
@@ -26,7 +26,7 @@ const LAST: Record<string, string> = {
 }
 
 /** By status, or for an incomplete response by its reason. */
-const RESPONSES_ENDS: Ends = {
+export const RESPONSES_ENDS: Ends = {
   completed: 'complete',
   failed: 'failed',
   cancelled: 'failed',
@@ -81,7 +81,7 @@ function* end(endpoint: Endpoint, items: ResponseItems, response: Response): Ite
   const word = items.isRefused ? 'refusal' : reason || status
   const end: End = endIn(RESPONSES_ENDS, word)
   refuseEnd(endpoint, end, word)
-  yield* endEvents({ end, word, calls: items.calls.finish(mayBeCut(end), true), layout: items.layout })
+  yield* endEvents({ end, word, calls: items.calls.finish(cutBy(end, word), true), layout: items.layout })
 }
 
 /** A failed response is charged too. */

@@ -326,6 +326,27 @@ describe('an end', () => {
     })
   })
 
+  test.each(['chat', 'responses', 'messages'] as const)(
+    'of %s that is not known tells the model so, if a call has no arguments',
+    async (dialect) => {
+      const call = { type: 'function_call', call_id: 'a', id: 'fc', name: 'list_children', arguments: '' }
+      const block = { type: 'tool_use', id: 'a', name: 'list_children', input: {} }
+      const events = {
+        chat: [chunk({ tool_calls: [{ index: 0, id: 'a', function: call }] }), chunk({}, 'brand_new')],
+        responses: [completed([call], { status: 'brand_new' })],
+        messages: [
+          { type: 'content_block_start', index: 0, content_block: block },
+          { type: 'content_block_stop', index: 0 },
+          ...ended('brand_new'),
+        ],
+      }
+      const { calls, incomplete } = await readEvents(dialect, events[dialect])
+      const message = expect.stringMatching(/unknown way \("brand_new"\).*make the call again/)
+      expect(calls).toMatchObject([{ name: 'list_children', arguments_error: { message } }])
+      expect(incomplete).toBe('brand_new')
+    },
+  )
+
   test('that announces calls and has none is marked', async () => {
     const events = [chunk({ content: half }), chunk({}, 'tool_calls')]
     expect(await readEvents('chat', events)).toMatchObject({ text: half, incomplete: 'tool_calls' })

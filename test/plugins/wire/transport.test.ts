@@ -1,7 +1,7 @@
 /** Compression, redirects, dead proxies and keep-alives, on loopback. */
 import { createServer, type RequestListener } from 'node:http'
 import type { AddressInfo } from 'node:net'
-import { brotliCompressSync, gzipSync } from 'node:zlib'
+import { brotliCompressSync, deflateRawSync, deflateSync, gzipSync } from 'node:zlib'
 import { describe, expect, onTestFinished, test } from 'vitest'
 import { collect, failureOf, openai, requestFor, textOf } from '../support.js'
 import { readChunks, sse } from './read.js'
@@ -25,6 +25,8 @@ const askAt = (base_url: string, more: Record<string, string> = {}): Promise<str
 
 test.each([
   ['gzip', gzipSync(ANSWER)],
+  ['deflate', deflateSync(ANSWER)],
+  ['deflate', deflateRawSync(ANSWER)],
   ['br', brotliCompressSync(ANSWER)],
 ])('an answer in %s is decoded, although the request asks for none', async (encoding, body) => {
   let accepted: unknown
@@ -34,6 +36,19 @@ test.each([
   })
   expect(await askAt(url)).toBe('all')
   expect(accepted).toBe('identity')
+})
+
+test.each([
+  ['gzip', gzipSync(ANSWER)],
+  ['deflate', deflateSync(ANSWER)],
+  ['deflate', deflateRawSync(ANSWER)],
+])('an answer in %s that breaks off, or is none, fails in words', async (encoding, body) => {
+  for (const sent of [body.subarray(0, 20), Buffer.from('\u0008 no such encoding')]) {
+    const url = await serve((_, response) =>
+      response.writeHead(200, { 'content-encoding': encoding }).end(sent),
+    )
+    expect((await failureOf(() => askAt(url))).failure.type).toBe('unreachable')
+  }
 })
 
 describe('a redirect', () => {

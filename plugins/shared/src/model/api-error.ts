@@ -101,8 +101,17 @@ const TYPE_OF_CODE: Record<string, FailureType> = {
   invalid_argument: 'invalid',
   invalid_prompt: 'invalid',
   validationexception: 'invalid',
-  not_found_error: 'invalid',
+  not_found_error: 'misconfigured',
+  model_not_found: 'misconfigured',
 }
+
+/**
+ * The service does not know the model, in the words of OpenRouter, DeepSeek, LiteLLM, Mistral, Bedrock and others. No conversation
+ * is to blame. A missing item is a part of the conversation, in OpenAI's words.
+ */
+const MODEL_MESSAGE =
+  /\b(no such|unknown|invalid) model\b|\bmodel:? ?[`'"]?[\w./:@-]*[`'"]? ?(was |is |has |can)?(not (be )?(found|exist)|does(n.t| not) exist|identifier is invalid)|not a valid model/i
+const ITEM_MESSAGE = /\bitem with id\b/i
 
 const OVERLOADED_STATUSES = [503, 529]
 
@@ -112,8 +121,10 @@ export function apiFailure({ target, status, headers, error }: Reported): Provid
   const type = typeOf(status ?? statusIn(error), error, after !== undefined)
   const answered = status === undefined ? 'stopped in the middle of its answer' : `answered ${status}`
   const message = error.message === '' ? '' : `: ${oneLine(error.message)}`
+  const settings =
+    type === 'misconfigured' ? '; check the model (--model) and the address (--option base_url=…)' : ''
   const canWait = type === 'rate_limit' || type === 'overloaded' || type === 'server_error'
-  const failed = failure(type, `${target} ${answered}${message}`, canWait ? after : undefined)
+  const failed = failure(type, `${target} ${answered}${message}${settings}`, canWait ? after : undefined)
   const isOfReasoning = error.codes.includes(REASONING_CODE) || REASONING_MESSAGE.test(error.message)
   if (status === 400 && isOfReasoning) reasoningRefusals.add(failed)
   return failed
@@ -133,7 +144,8 @@ function typeOf(status: number | undefined, { codes, message }: ApiError, isTime
   if (status === 402 || has(UNPAID_CODES) || (mayBeUnpaid && UNPAID_MESSAGE.test(message))) return 'billing'
   if (has(REFUSED_CODES) || (isRefusal && REFUSED_MESSAGE.test(message))) return 'refused'
   // Within a streamed answer only the code tells the type. With a status, the code only distinguishes an overload.
-  const byCode = codes.map((code) => TYPE_OF_CODE[code.toLowerCase()]).find((type) => type !== undefined)
+  const known = codes.map((code) => code.toLowerCase()).find((code) => Object.hasOwn(TYPE_OF_CODE, code))
+  const byCode = known === undefined ? undefined : TYPE_OF_CODE[known]
   if (status === undefined) {
     const isVague = byCode === undefined || byCode === 'server_error'
     return isVague && /overloaded/i.test(message) ? 'overloaded' : (byCode ?? 'server_error')
@@ -142,7 +154,9 @@ function typeOf(status: number | undefined, { codes, message }: ApiError, isTime
   if (status === 408) return 'timeout'
   if (status === 429) return 'rate_limit'
   if (OVERLOADED_STATUSES.includes(status) || byCode === 'overloaded') return 'overloaded'
-  return status >= 500 ? 'server_error' : 'invalid'
+  if (status >= 500) return 'server_error'
+  const isOfSettings = status === 404 || byCode === 'misconfigured' || MODEL_MESSAGE.test(message)
+  return isOfSettings && !ITEM_MESSAGE.test(message) ? 'misconfigured' : 'invalid'
 }
 
 /** OpenRouter and others put the upstream status into the code. */

@@ -1,13 +1,34 @@
 /** Undoes the compression of an answer. Requests ask for none, but some proxies compress anyway. */
 import type { IncomingMessage } from 'node:http'
-import type { Readable, Transform } from 'node:stream'
-import { createBrotliDecompress, createGunzip, createInflate } from 'node:zlib'
+import { type Readable, Transform, type TransformCallback } from 'node:stream'
+import { createBrotliDecompress, createGunzip, createInflate, createInflateRaw } from 'node:zlib'
 import { failure } from '../failure.js'
+
+/** Some servers send `deflate` without the header of zlib. Its first byte tells the two apart. */
+class AnyInflate extends Transform {
+  private decoder: Transform | undefined
+
+  override _transform(chunk: Buffer, encoding: BufferEncoding, done: TransformCallback): void {
+    this.decoder ??= this.decoderFor(chunk)
+    this.decoder.write(chunk, encoding, done)
+  }
+
+  override _flush(done: TransformCallback): void {
+    if (this.decoder === undefined) done()
+    else this.decoder.once('end', done).end()
+  }
+
+  private decoderFor([first = 0]: Buffer): Transform {
+    const decoder = (first & 0x0f) === 8 ? createInflate() : createInflateRaw()
+    decoder.on('data', (piece) => this.push(piece))
+    return decoder.on('error', (error) => this.destroy(error))
+  }
+}
 
 const DECODERS: Record<string, () => Transform> = {
   gzip: createGunzip,
   'x-gzip': createGunzip,
-  deflate: createInflate,
+  deflate: () => new AnyInflate(),
   br: createBrotliDecompress,
 }
 

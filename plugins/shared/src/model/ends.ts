@@ -27,12 +27,17 @@ export interface Ended {
 
 /** Servers differ in the case of their words. */
 export function endIn(table: Ends, word: string): End {
-  return table[word.toLowerCase()] ?? 'unknown'
+  const known = word.toLowerCase()
+  return (Object.hasOwn(table, known) ? table[known] : undefined) ?? 'unknown'
 }
 
-/** Whether the last call may be incomplete. */
-export function mayBeCut(end: End): boolean {
-  return end === 'cut' || end === 'unknown'
+/** Why the last call may be incomplete, in words for the model; undefined if it is complete. */
+export function cutBy(end: End, word: string): string | undefined {
+  if (end === 'cut') return CUT
+  const how = word === '' ? NO_WORD : JSON.stringify(word)
+  return end === 'unknown'
+    ? `the response ended in an unknown way (${how}), perhaps in the middle of them; make the call again, with all its arguments`
+    : undefined
 }
 
 /** Throws if the response ended in a way that makes it no answer. Call it before the calls are finished: they may be broken. */
@@ -59,3 +64,5 @@ export function* endEvents({ end, word, calls, layout }: Ended): Iterable<ModelE
 }
 
 const NO_WORD = 'no stop reason'
+const CUT =
+  'the response reached its token limit in the middle of them; make a shorter call (the user can raise the limit with --option max_tokens=…)'

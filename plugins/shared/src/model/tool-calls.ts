@@ -54,7 +54,7 @@ export class ToolCalls {
   }
 
   /** Begins a call, for an API that announces each one. Text continues with pieces, and an object is whole. */
-  start(names: CallNames, name: string, input: unknown = ''): void {
+  start(names: CallNames, name: string, input: unknown = ''): PartialCall {
     const { call_id = '', item = '', place } = names
     if (this.calls.length === CALLS_MAX)
       throw failure('invalid_response', `the model called more than ${CALLS_MAX} tools in one response`)
@@ -64,6 +64,7 @@ export class ToolCalls {
     const call = { call_id, item, place, name, ...state, isDone: false, isAnnouncedTwice: false }
     this.calls.push(call)
     this.extend(call, input)
+    return call
   }
 
   /** A piece of an announced call. */
@@ -121,13 +122,8 @@ export class ToolCalls {
   /** A whole call. Returns true if it is a new one. */
   takeItem(names: CallNames, name: string, input: unknown): boolean {
     const found = this.itemOf(names, name, input)
-    if (found === undefined) {
-      this.start(names, name)
-      this.complete(this.calls.at(-1) as PartialCall, names, name, input)
-      return true
-    }
-    if (found !== 'repeated') this.complete(found, names, name, input)
-    return false
+    if (found !== 'repeated') this.complete(found ?? this.start(names, name), names, name, input)
+    return found === undefined
   }
 
   /**
@@ -148,10 +144,7 @@ export class ToolCalls {
     }
     if (unknown.length > 0 && own.size > 0)
       this.conflict('the end of the response has other calls than its stream')
-    for (const { names, name, input } of unknown) {
-      this.start(names, name)
-      this.complete(this.calls.at(-1) as PartialCall, names, name, input)
-    }
+    for (const { names, name, input } of unknown) this.complete(this.start(names, name), names, name, input)
     return unknown
   }
 
@@ -167,36 +160,35 @@ export class ToolCalls {
   }
 
   /**
-   * Throws `invalid_response` if it is not certain which calls the model made. `isCut`: the response may have ended in the middle of
-   * its last call. `needsEnd`: the API says when a call is whole.
+   * Throws `invalid_response` if it is not certain which calls the model made. `cut`: why the response may have ended in the middle
+   * of its last call. `needsEnd`: the API says when a call is whole.
    */
-  finish(isCut: boolean, needsEnd: boolean): ToolCall[] {
+  finish(cut: string | undefined, needsEnd: boolean): ToolCall[] {
     const isWhole = this.calls.length > 0 && this.calls.every(({ isDone }) => isDone)
     if (this.stray !== undefined && !isWhole) this.conflict(this.stray)
     const ids = new Set<string>()
     return this.calls.map((call, index) => {
       const { name } = call
       if (name === '') this.conflict('one of them has no name')
-      if (needsEnd && !call.isClosed && !isCut && isBlank(call.pieces))
+      if (needsEnd && !call.isClosed && cut === undefined && isBlank(call.pieces))
         this.conflict(`the arguments of ${name} did not come`)
       if (name.length > WORD_CHARACTERS_MAX)
         throw failure('invalid_response', `the model called a tool whose name has ${name.length} characters`)
       const isUsable = call.call_id !== '' && call.call_id.length <= WORD_CHARACTERS_MAX
       const call_id = isUsable && !ids.has(call.call_id) ? call.call_id : unusedId(index, ids)
       ids.add(call_id)
-      return { call_id, name, ...this.inputOf(call, isCut && index === this.calls.length - 1) }
+      return { call_id, name, ...this.inputOf(call, index === this.calls.length - 1 ? cut : undefined) }
     })
   }
 
-  private inputOf(call: PartialCall, isCut: boolean): Pick<ToolCall, 'input' | 'arguments_error'> {
+  private inputOf(call: PartialCall, cut: string | undefined): Pick<ToolCall, 'input' | 'arguments_error'> {
     if (contradict(call.whole, call.pieces))
       this.conflict(`the arguments of ${call.name} were sent in two versions`)
     const sent = isBlank(call.whole) ? call.pieces : call.whole
     const read = readArguments(sent)
-    const text = String(sent)
-    // A call that the token limit cut off before its arguments looks like a call without any.
-    if (isCut && ('error' in read || isBlank(sent)))
-      return { input: {}, arguments_error: { message: CUT, text } }
+    // A call that was cut off before its arguments looks like a call without any.
+    if (cut !== undefined && ('error' in read || isBlank(sent)))
+      return { input: {}, arguments_error: { message: cut, text: String(sent) } }
     return 'error' in read ? { input: {}, arguments_error: read.error } : read
   }
 
@@ -285,9 +277,6 @@ export class ToolCalls {
     throw failure('invalid_response', `the model's tool calls cannot be distinguished: ${why}`)
   }
 }
-
-const CUT =
-  'the response reached its token limit in the middle of them; make a shorter call (the user can raise the limit with --option max_tokens=…)'
 
 /** A piece without an index, or a call that began without one, may be anywhere. */
 function isAt(call: PartialCall, place: number | undefined): boolean {
