@@ -3,6 +3,7 @@
  *
  * The request for the summary changes nothing on disk. A kill before the record is durable leaves row A of the recovery table with
  * the whole conversation, and a kill after it leaves row A with the shorter one. No turn starts, so a gate and a hold do not matter.
+ * A request that fails has a record too, as in a turn: its usage counts.
  */
 import { checkReach } from '../dispatch/caller.js'
 import type { Context } from '../dispatch/context.js'
@@ -25,6 +26,7 @@ import { timeoutSignal } from '../timeout-signal.js'
 import { UncaughtErrors } from '../turn/ask/uncaught-errors.js'
 import { type Compacted, compact } from '../turn/prompt/compact.js'
 import { compactedRecord } from '../turn/step/model.js'
+import { modelFailure } from '../turn/step/records.js'
 
 /** `keep`: how many of the latest exchanges stay. Default: the latest third. Throws SESSION_STATE, OTHER_HOST, TREE_RULES. */
 export function compactAgent(ctx: Context, agentId: string, keep?: number): Promise<CompactedAgent> {
@@ -35,7 +37,10 @@ export function compactAgent(ctx: Context, agentId: string, keep?: number): Prom
     // A repeated command leaves out no more than the first one, whose outcome may have been lost.
     const isRepeated = keep === undefined && isCompactedSince(session.state)
     const made = isRepeated ? NONE : await shorten(ctx, session, provider, keep)
-    if (made.type === 'failed') throw noSummary(session.state, made)
+    if (made.type === 'failed') {
+      session.append([modelFailure(run_id, made, null)])
+      throw noSummary(session.state, made)
+    }
     if (made.type === 'compacted') session.append([compactedRecord(run_id, made)])
     const agent = viewAgent(ctx.store, session.state)
     return made.type === 'none'
@@ -90,14 +95,21 @@ async function shorten(
   try {
     const signal = AbortSignal.any([asked, timeoutSignal(bounds.turnTimeoutMs)])
     const made = await compact(session, provider, settingsOf(session), { signal, uncaught }, keep)
-    const stopped = stoppedBy(ctx, session.state)
-    if (stopped !== undefined) throw stopped
-    if (signal.aborted) throw tooLate(session.state)
+    if (signal.aborted) throw stoppedRequest(ctx, session, made)
     return made
   } finally {
     uncaught.close()
     await slot.release()
   }
+}
+
+/** The service may charge for an answer that was stopped. */
+function stoppedRequest(ctx: Context, session: Session, made: Compacted): SubstratError {
+  const error = stoppedBy(ctx, session.state) ?? tooLate(session.state)
+  const { run_id } = session.state.run as Run
+  const stopped = { type: 'timeout', message: 'the request for a summary was stopped' } as const
+  if ('usage' in made) session.append([modelFailure(run_id, { ...made, error: stopped }, null)])
+  return error
 }
 
 function stoppedBy({ shutdown }: Context, state: State): SubstratError | undefined {

@@ -65,10 +65,23 @@ describe.concurrent('compact', () => {
     expect((await house.ok('send', 'a', 'three')).stdout).toContain('first 4 messages of this conversation')
   })
 
-  test('leaves the conversation whole if the request for the summary fails otherwise', async () => {
-    const { house, id } = await withModel(`throw failure('authentication')`)
+  test('leaves the conversation whole if the request for the summary fails otherwise, and counts its usage', async () => {
+    const { house, id } = await withModel(
+      `yield { type: 'usage', usage: { input_tokens: 70, output_tokens: 5 } }
+       throw failure('authentication')`,
+    )
     const { exit, stderr } = await house.run(['compact', 'a'])
     expect([exit, stderr]).toEqual([8, expect.stringMatching(/summary.*unchanged.*substrat compact a/)])
+    expect(house.records(id).at(-1)).toMatchObject({
+      kind: 'model.failed',
+      error: { type: 'authentication' },
+      usage: { input_tokens: 70 },
+    })
+    // 3 of each turn, and 70.
+    expect((await house.ok('show', 'a', '--json')).json).toMatchObject({
+      usage: { input_tokens: 76, output_tokens: 7, runs: 2 },
+      run: { status: 'completed' },
+    })
     expect(house.count(id, 'context.compacted')).toBe(0)
     expect((await house.ok('send', 'a', 'three')).stdout).toContain('one')
     expect(house.findings(true)).toEqual([])

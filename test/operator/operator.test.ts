@@ -11,10 +11,10 @@ describe('the tools', () => {
   test('read and write, and decide only with --allow-decisions', async () => {
     const house = new House()
     const plain = await Outsider.open(house)
-    expect(await plain.tools()).toEqual(['status', 'wait', 'inbox', 'log', 'spawn', 'send'])
+    expect(await plain.tools()).toEqual(['status', 'wait', 'inbox', 'log', 'spawn', 'send', 'compact'])
     await plain.close()
     const deciding = await Outsider.open(house, '--allow-decisions')
-    expect((await deciding.tools()).slice(6)).toEqual(['approve', 'deny', 'answer'])
+    expect((await deciding.tools()).slice(7)).toEqual(['approve', 'deny', 'answer'])
     await deciding.close()
   })
 
@@ -97,6 +97,19 @@ describe('the tools', () => {
       outcome: 'stored',
     })
     expect((await outsider.call('inbox', { agent: 'notes' })).messages).toMatchObject([{ content: 'two' }])
+    await outsider.close()
+  })
+
+  test('compact leaves out the beginning of a conversation once, and names why it cannot', async () => {
+    const house = new House()
+    const outsider = await Outsider.open(house)
+    const { id } = await outsider.call('spawn', { name: 'notes' })
+    await expect(outsider.call('compact', { agent: 'notes' })).rejects.toThrow('it has had no turn yet')
+    for (const message of ['one', 'two']) await house.ok('send', 'notes', message)
+    const compact = (): Promise<unknown> => outsider.call('compact', { agent: 'notes', keep: 1 })
+    expect(await compact()).toMatchObject({ done: true, compacted: true, messages: 3 })
+    expect(await compact()).toMatchObject({ done: true, compacted: false, messages: 0 })
+    expect(house.count(id, 'context.compacted')).toBe(1)
     await outsider.close()
   })
 

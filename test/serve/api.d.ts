@@ -1358,6 +1358,7 @@ export interface components {
                     number,
                     number
                 ];
+                /** @description The latest run, also ended, for the summary of `compact`. */
                 run_id: components["schemas"]["uuid"];
                 error: components["schemas"]["error"];
                 /** @description Null if there is no retry. */

@@ -69,9 +69,7 @@ export class Operator {
     options: CommandOptions,
     isDurable: (line: StreamLine) => boolean,
   ): Promise<Begun> {
-    let timer: NodeJS.Timeout | undefined
     const begun = new Promise<Begun>((resolve) => {
-      timer = setTimeout(() => resolve({ is: 'unknown' }), DURABLE_MS_MAX)
       const { first } = this.commands.start([...args, '--json', '--stream'], {
         ...options,
         onLine: (line) => {
@@ -82,11 +80,20 @@ export class Operator {
         resolve(error === undefined ? { is: 'ended', result } : Promise.reject(error)),
       )
     })
-    try {
-      return await begun
-    } finally {
-      clearTimeout(timer)
-    }
+    return (await inTime(begun)) ?? { is: 'unknown' }
+  }
+}
+
+/** Undefined if the tool must answer first. The command goes on. */
+export async function inTime<T>(result: Promise<T>): Promise<T | undefined> {
+  let timer: NodeJS.Timeout | undefined
+  const late = new Promise<undefined>((resolve) => {
+    timer = setTimeout(() => resolve(undefined), DURABLE_MS_MAX)
+  })
+  try {
+    return await Promise.race([result, late])
+  } finally {
+    clearTimeout(timer)
   }
 }
 

@@ -4,7 +4,7 @@ import type { McpServer } from '@modelcontextprotocol/sdk/server/mcp.js'
 import { z } from 'zod'
 import { allowList, flags, optionFlags } from '../../shared/src/face/arguments.js'
 import type { StreamLine } from '../../shared/src/face/output.js'
-import { answer, type Begun, type Operator, summaryOf } from './operator.js'
+import { answer, type Begun, inTime, type Operator, summaryOf } from './operator.js'
 
 const KEY = z
   .string()
@@ -48,6 +48,23 @@ export function addWrites(server: McpServer, operator: Operator, mayDecide: bool
     },
     ({ agent, message, key }) => answer(() => send(operator, agent, message, key)),
   )
+  server.registerTool(
+    'compact',
+    {
+      description:
+        'Replace the beginning of the conversation of an agent with a summary by its model, for example after its service refused the conversation. The log keeps everything. Without keep, repeating it leaves out nothing more.',
+      inputSchema: {
+        agent: z.string(),
+        keep: z
+          .int()
+          .min(0)
+          .optional()
+          .describe('how many of the latest exchanges stay; default: the latest third'),
+      },
+      annotations: { destructiveHint: false, idempotentHint: true },
+    },
+    ({ agent, keep }) => answer(() => compact(operator, agent, keep)),
+  )
 }
 
 interface Given {
@@ -86,6 +103,24 @@ async function send(operator: Operator, word: string, message: string, key: stri
   const args = ['send', id, '-', ...flags({ key, 'if-busy': 'queue', 'if-waiting': 'queue' })]
   const begun = await operator.begin(args, { input: `${message}\n` }, isRunOf(operator, id, key))
   return outcomeOf(operator, id, key, begun)
+}
+
+/** The command goes on in its own process if the summary takes longer than an answer may. */
+async function compact(operator: Operator, word: string, keep: number | undefined): Promise<object> {
+  const { id } = operator.find(word)
+  const args = ['compact', id, ...flags({ keep: keep?.toString() }), '--json']
+  const result = await inTime(operator.commands.result<Compacted>(args))
+  const status = summaryOf(operator.show(id))
+  if (result === undefined)
+    return { done: false, next: 'the summary is not written yet: call compact again later', status }
+  const { compacted, how, messages } = result
+  return { done: true, compacted, how, messages, status }
+}
+
+interface Compacted {
+  compacted: boolean
+  how: 'summary' | 'dropped' | null
+  messages: number
 }
 
 /**

@@ -180,7 +180,7 @@ export const provider = {
       ),
   }),
   'model.failed': kind('A request failed, or an agent program reported a usage limit.', {
-    run_id,
+    run_id: run_id.describe('The latest run, also ended, for the summary of `compact`.'),
     error: runError,
     retry_in_ms: integer.nullable().describe('Null if there is no retry.'),
     detail: text.optional(),

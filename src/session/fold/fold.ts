@@ -9,7 +9,7 @@
  */
 import { SessionStateError } from '../../errors.js'
 import type { SessionRecord } from '../records.js'
-import type { Location, Run, State } from '../state.js'
+import type { Location, State } from '../state.js'
 import { channelAnnounced, channelCursor, channelHandled, channelReceived } from './channel.js'
 import { rebaseClock } from './clock.js'
 import {
@@ -23,7 +23,16 @@ import {
 } from './mail.js'
 import { foldArrived, foldMoved } from './move.js'
 import { outboundQueued, outboundResult } from './outbound.js'
-import { compactedRun, leftPrograms, openRun, programsGone, runEnded, runStarted, withUsage } from './run.js'
+import {
+  compactedRun,
+  failedRequest,
+  leftPrograms,
+  openRun,
+  programsGone,
+  runEnded,
+  runStarted,
+  withUsage,
+} from './run.js'
 import { foldConfigured, foldCreated, foldImported, foldRebuilt, foldUpgraded, moveTo } from './session.js'
 import { withToken } from './tokens.js'
 import {
@@ -210,11 +219,8 @@ function apply(next: State, record: SessionRecord, at: Location): State {
       countUsage(next, foldResponse(openRun(next, record.run_id), record, at), record.usage)
       next.recovery = { ...next.recovery, barren_attempts: 0, unanswered_requests: 0 }
       return next
-    case 'model.failed': {
-      const run = openRun(next, record.run_id)
-      const failed: Run = { ...run, phase: 'started', failures: run.failures + 1 }
-      return countUsage(next, failed, record.usage)
-    }
+    case 'model.failed':
+      return countUsage(next, failedRequest(next, record.run_id), record.usage)
     case 'tool.started': {
       const run = toolStarted(openRun(next, record.run_id), record)
       return isOfProgram(record) ? programActed(next, run) : { ...next, run }

@@ -142,7 +142,19 @@ export function openRun(state: State, runId: string): Run {
 
 /** The open run, or the latest one, whose conversation a person has compacted after its end: it did not compact that itself. */
 export function compactedRun(state: State, runId: string): Run {
-  if (state.run?.status === 'open') return { ...openRun(state, runId), isCompacted: true }
-  if (state.run?.run_id !== runId) throw new SessionStateError(`run ${runId} is not the latest run`)
-  return state.run
+  return state.run?.status === 'open'
+    ? { ...openRun(state, runId), isCompacted: true }
+    : latestRun(state, runId)
+}
+
+/** A request for a summary by a person may fail after the end of the run, which stays as it ended. */
+export function failedRequest(state: State, runId: string): Run {
+  if (state.run?.status !== 'open') return latestRun(state, runId)
+  const run = openRun(state, runId)
+  return { ...run, phase: 'started', failures: run.failures + 1 }
+}
+
+function latestRun({ run }: State, runId: string): Run {
+  if (run?.run_id !== runId) throw new SessionStateError(`run ${runId} is not the latest run`)
+  return run
 }
