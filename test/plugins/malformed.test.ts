@@ -159,6 +159,23 @@ describe('an endless answer', () => {
     expect(pieces).toBeLessThan(20)
   })
 
+  test('with an input that is stated again at its end and at the end of the response has it once', async () => {
+    const input = JSON.stringify({ text: 'x'.repeat(6 * 1024 * 1024) })
+    const begun = { type: 'function_call', id: 'fc', call_id: 'c', name: 'x', arguments: '' }
+    const item = { ...begun, arguments: input }
+    const piece = { type: 'response.function_call_arguments.delta', item_id: 'fc', delta: input }
+    const events = [
+      { type: 'response.output_item.added', item: begun },
+      piece,
+      { type: 'response.function_call_arguments.done', item_id: 'fc', arguments: input },
+      { type: 'response.output_item.done', item },
+      { type: 'response.completed', response: { status: 'completed', output: [item] } },
+    ]
+    expect(await outcomeOf(readResponses, events)).toMatchObject([{ call: { name: 'x' } }, { type: 'stop' }])
+    const long = events.toSpliced(1, 0, piece, piece)
+    expect(await outcomeOf(readResponses, long)).toMatchObject({ failure: { type: 'invalid_response' } })
+  })
+
   test('with a too long name is invalid, and one with a too deep input is not made', async () => {
     const deep = `${'{"a":'.repeat(limits.inputLevelsMax + 1)}1${'}'.repeat(limits.inputLevelsMax + 1)}`
     const called = (name: string, input: string): Wire[] => [

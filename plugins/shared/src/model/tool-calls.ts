@@ -36,6 +36,8 @@ interface PartialCall {
   isDone: boolean
   /** It was announced again after its first pieces, or another call was with the same names. */
   isAnnouncedTwice: boolean
+  /** The length of its arguments: its pieces, the whole item and the end of the response may each state them. */
+  length: number
 }
 
 /** The limits of substrat (src/limits.ts). */
@@ -60,7 +62,7 @@ export class ToolCalls {
       throw failure('invalid_response', `the model called more than ${CALLS_MAX} tools in one response`)
     const isOpenTwice = this.calls.some((call) => call_id !== '' && call.call_id === call_id && isOpen(call))
     if (isOpenTwice) this.stray ??= `two calls with the id ${call_id} are open at once`
-    const state = { pieces: '', text: new ObjectText(), whole: undefined, isClosed: false }
+    const state = { pieces: '', text: new ObjectText(), whole: undefined, isClosed: false, length: 0 }
     const call = { call_id, item, place, name, ...state, isDone: false, isAnnouncedTwice: false }
     this.calls.push(call)
     this.extend(call, input)
@@ -244,7 +246,7 @@ export class ToolCalls {
   private settle(call: PartialCall, whole: unknown): void {
     if (contradict(call.whole, whole))
       this.conflict(`the arguments of ${call.name} were sent in two versions`)
-    if (!isBlank(whole)) call.whole = this.counted(whole)
+    if (!isBlank(whole)) call.whole = this.counted(whole, call)
     call.isClosed = true
   }
 
@@ -259,13 +261,16 @@ export class ToolCalls {
     if (typeof piece === 'string') {
       if (call.isAnnouncedTwice && !isBlank(piece))
         this.stray ??= `a call of ${call.name} was announced again in the middle of its arguments`
-      call.pieces += this.counted(piece)
+      call.pieces += this.counted(piece, call, call.pieces.length)
       call.text.add(piece)
     } else if (piece !== undefined && piece !== null) this.settle(call, piece)
   }
 
-  private counted<T>(sent: T): T {
-    this.characters += typeof sent === 'string' ? sent.length : (JSON.stringify(sent) ?? '').length
+  /** Arguments that are stated again count once. */
+  private counted<T>(sent: T, call = { length: 0 }, before = 0): T {
+    const length = before + (typeof sent === 'string' ? sent.length : (JSON.stringify(sent) ?? '').length)
+    this.characters += Math.max(0, length - call.length)
+    call.length = Math.max(call.length, length)
     if (this.characters <= INPUT_CHARACTERS_MAX) return sent
     throw failure(
       'invalid_response',
