@@ -142,6 +142,30 @@ describe.each(VARIANTS)('$api', ({ api, provider, options }) => {
     ])
   })
 
+  testOfOpenai?.(
+    'usage of an answer whose calls contradict each other is reported before the failure',
+    async () => {
+      const [usage, name] = [{ prompt_tokens: 9, completion_tokens: 4 }, 'other']
+      const output = [{ type: 'function_call', id: 'fc_x', call_id: 'x', name, arguments: '{}' }]
+      const tool_calls = [{ id: 'x', function: { name, arguments: '{}' } }]
+      const counts = { input_tokens: 9, output_tokens: 4 }
+      const raw =
+        api === 'chat'
+          ? { choices: [{ index: 0, message: { tool_calls }, finish_reason: 'tool_calls' }], usage }
+          : { type: 'response.completed', response: { status: 'completed', output, usage: counts } }
+      const fault = { raw_event: JSON.stringify(raw), after_events: 4 }
+      server.setScenario({
+        responses: [{ tool_calls: [{ name: 'shell', input: { command: 'ls' } }], fault }],
+      })
+      const events: ModelEvent[] = []
+      const { message } = await failureOf(() =>
+        collect(provider, requestFor(options(server.url)), undefined, events),
+      )
+      expect(message).toContain('the end of the response has other calls than its stream')
+      expect(events.filter(({ type }) => type === 'usage')).toMatchObject([{ usage: counts }])
+    },
+  )
+
   test('an answer that reached the token limit ends with reason length', async () => {
     server.setScenario({ responses: [{ text: 'and then', stop: 'length' }] })
     const events = await ask()

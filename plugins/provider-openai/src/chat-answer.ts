@@ -62,21 +62,23 @@ export async function* readChat(
 ): AsyncGenerator<ModelEvent | Paused, void, undefined> {
   const answer = new ChatAnswer(endpoint)
   let isMarked = false
-  let failed: Error | undefined
-  for await (const event of untilBroken(events, () => answer.finish !== '')) {
-    isMarked ||= isDone(event)
-    // OpenRouter puts an error into the choice.
-    const error =
-      errorIn(event) ?? errorIn({ error: (event.choices as Choice[] | undefined)?.[0]?.error, type: '' })
-    if (error !== undefined) {
-      failed = streamFailure(endpoint, error)
+  let failed: unknown
+  try {
+    for await (const event of untilBroken(events, () => answer.finish !== '')) {
+      isMarked ||= isDone(event)
+      if (isDone(event)) continue
       answer.count(event as Chunk)
-      break
+      // OpenRouter puts an error into the choice.
+      const error =
+        errorIn(event) ?? errorIn({ error: (event.choices as Choice[] | undefined)?.[0]?.error, type: '' })
+      if (error !== undefined) throw streamFailure(endpoint, error)
+      yield* answer.take(event as Chunk)
     }
-    if (!isDone(event)) yield* answer.take(event as Chunk)
+  } catch (error) {
+    failed = error
   }
+  // An answer that failed or is refused is charged too.
   yield* answer.usageEvents()
-  // A request that failed is counted too.
   if (failed !== undefined) throw failed
   // Some servers omit `[DONE]`, others the finish reason. One of them is enough, and so is a whole message.
   if (answer.finish === '' && !isMarked && !answer.isWhole) throw cutShort(endpoint)
@@ -105,7 +107,6 @@ class ChatAnswer {
   }
 
   *take(chunk: Chunk): Iterable<ModelEvent> {
-    this.count(chunk)
     const choice = objectsIn(chunk, 'choices')[0] as Choice | undefined
     this.finish = textIn(choice, 'finish_reason') || this.finish
     const delta = objectIn(choice, 'delta')

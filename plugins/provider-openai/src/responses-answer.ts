@@ -59,8 +59,9 @@ export async function* readResponses(
       event.object === 'response' ? event : objectIn(event as { response?: object }, 'response')
     if (event.object === 'response' || Object.hasOwn(LAST, type)) {
       const ended = { status: LAST[type] ?? 'completed', ...dropNull(response) } as Response
-      yield* items.takeAll(objectsIn(ended, 'output'))
+      // The items may be refused, and the request is charged all the same.
       yield* used(ended)
+      yield* items.takeAll(objectsIn(ended, 'output'))
       return yield* end(endpoint, items, ended)
     }
     const error = errorIn(event)
