@@ -335,3 +335,19 @@ async function isRead(): Promise<void> {
   await waitFor(() => server.requests.every(({ isOver }) => isOver === true), 'the answer to be sent')
   for (let turn = 0; turn < 20; turn++) await setImmediate()
 }
+
+test.each([
+  ['response.completed', 'in_progress', 'end'],
+  ['response.completed', 'queued', 'end'],
+  ['response.done', 'in_progress', 'end'],
+  ['response.incomplete', 'completed', 'length'],
+  ['response.completed', 'incomplete', 'length'],
+])('an answer that ends with %s ends so, although its status is %s', async (type, status, reason) => {
+  const { provider, options } = VARIANTS.find(({ api }) => api === 'responses') as (typeof VARIANTS)[number]
+  const incomplete_details = reason === 'length' ? { reason: 'max_output_tokens' } : null
+  const raw_event = JSON.stringify({ type, response: { status, incomplete_details } })
+  server.setScenario({ responses: [{ text: 'done', fault: { raw_event, after_events: 6 } }] })
+  const events = await collect(provider, requestFor(options(server.url)))
+  expect(textOf(events)).toBe('done')
+  expect(events.at(-1)).toMatchObject({ type: 'stop', reason })
+})

@@ -58,7 +58,7 @@ export async function* readResponses(
     const response =
       event.object === 'response' ? event : objectIn(event as { response?: object }, 'response')
     if (event.object === 'response' || Object.hasOwn(LAST, type)) {
-      const ended = { status: LAST[type] ?? 'completed', ...dropNull(response) } as Response
+      const ended = { ...dropNull(response), status: statusOf(type, textIn(response, 'status')) } as Response
       // The items may be refused, and the request is charged all the same.
       yield* used(ended)
       yield* items.takeAll(objectsIn(ended, 'output'))
@@ -69,6 +69,13 @@ export async function* readResponses(
     yield* items.take(event as ItemEvent)
   }
   throw cutShort(endpoint)
+}
+
+/** Some servers end a response and repeat the status that it had at its beginning: the event knows better. */
+function statusOf(type: string, status: string): string {
+  const own = LAST[type]
+  const isBegun = status === '' || status === 'in_progress' || status === 'queued'
+  return own !== undefined && (isBegun || own !== 'completed') ? own : status || 'completed'
 }
 
 function dropNull(response: object | undefined): object {
