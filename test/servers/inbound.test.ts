@@ -149,7 +149,7 @@ test.skipIf(!isInstalled('webhook'))(
     const body = '{"action":"opened","title":"é $(id)"}'
     await waitFor(async () => (await post('x', body, 'wrong').catch(() => 0)) !== 0, 'the start of webhook')
     expect(await post('d1', body)).toBe(500)
-    const answers = [{ say: 'ok' }, { say: 'ok' }, { fail: { type: 'invalid' } }]
+    const answers = [{ say: 'ok' }, { say: 'ok' }, { fail: { type: 'authentication' } }]
     const review = await user.house.spawn('review', '--option', user.house.scenario('s.json', ...answers))
     expect([await post('d1', body), await post('d1', body), await post('d2', body)]).toEqual([200, 200, 200])
     expect(await post('d3', body, 'wrong')).not.toBe(200)

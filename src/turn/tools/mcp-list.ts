@@ -16,6 +16,7 @@ export interface ListedTools {
 }
 
 const PAGES_MAX = 100
+const LEFT_OUT_SHOWN_MAX = 10
 
 /**
  * A schema in the form of zod 3 that every result passes: a server's own schemas may be wrong, and the SDK's refuse a list of tools
@@ -47,18 +48,23 @@ function usable(listed: unknown[]): ListedTools {
     const named = isPlainObject(each) && typeof each.name === 'string' ? each.name : `number ${index + 1}`
     const tool = definitionOf(each)
     const size = typeof tool === 'string' ? 0 : Buffer.byteLength(JSON.stringify(tool))
-    const why =
-      typeof tool === 'string'
-        ? tool
-        : bytes + size > limits.serverToolsBytesMax
-          ? `the list of tools would be larger than ${limits.serverToolsBytesMax} bytes`
-          : undefined
-    if (why === undefined) {
-      tools.push(tool as ToolDefinition)
+    const isTooLarge = size > limits.serverToolsBytesMax
+    if (typeof tool === 'string' || isTooLarge) {
+      const why = isTooLarge ? `it is larger than ${limits.serverToolsBytesMax} bytes` : tool
+      leftOut.push(`the tool ${plainSentence(named).slice(0, 100)} is left out: ${why}`)
+    } else {
+      tools.push(tool)
       bytes += size
-    } else leftOut.push(`the tool ${plainSentence(named).slice(0, 100)} is left out: ${why}`)
+    }
   }
-  return { tools, leftOut }
+  // Some of so many tools would be a choice that nobody made.
+  if (bytes > limits.serverToolsBytesMax)
+    throw new Error(`its ${tools.length} tools are larger than ${limits.serverToolsBytesMax} bytes together`)
+  const more = leftOut.length - LEFT_OUT_SHOWN_MAX
+  return {
+    tools,
+    leftOut: more > 0 ? [...leftOut.slice(0, -more), `${more} more tools are left out`] : leftOut,
+  }
 }
 
 /** A string says why the tool cannot be used. A description or a schema that is missing or null is an empty one. */

@@ -123,7 +123,7 @@ describe('a tool server', () => {
     expect(made.notes).toEqual([
       'the tool schema_text is left out: its input schema is not an object (tool server notes)',
       'the tool schema_array is left out: its input is not an object (tool server notes)',
-      'the tool large is left out: the list of tools would be larger than 524288 bytes (tool server notes)',
+      'the tool large is left out: it is larger than 524288 bytes (tool server notes)',
       'the tool number 8 is left out: it has no name (tool server notes)',
       'the tool number 9 is left out: it has no name (tool server notes)',
     ])
