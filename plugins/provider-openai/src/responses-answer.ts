@@ -74,7 +74,7 @@ export async function* readResponses(
 /** Some servers end a response and repeat the status that it had at its beginning: the event knows better. */
 function statusOf(type: string, status: string): string {
   const own = LAST[type]
-  const isBegun = status === '' || status === 'in_progress' || status === 'queued'
+  const isBegun = ['', 'in_progress', 'queued'].includes(status.toLowerCase())
   return own !== undefined && (isBegun || own !== 'completed') ? own : status || 'completed'
 }
 

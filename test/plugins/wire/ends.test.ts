@@ -62,12 +62,10 @@ const ANSWERS: Record<Dialect, (word: string, withCall: boolean) => unknown[]> =
       : { status: 'incomplete', incomplete_details: { reason: word } }
     const call = { type: 'function_call', call_id: 'c', id: 'fc', ...CALL }
     const said = { type: 'message', id: 'm', content: [{ type: 'output_text', text: 'said' }] }
-    return [
-      {
-        type: isStatus ? 'response.completed' : 'response.incomplete',
-        response: { ...status, output: [said, ...(withCall ? [call] : [])] },
-      },
-    ]
+    const response = { ...status, output: [said, ...(withCall ? [call] : [])] }
+    // An event that ends a response overrules these.
+    if (word === 'in_progress' || word === 'queued') return [{ object: 'response', ...response }]
+    return [{ type: isStatus ? 'response.completed' : 'response.incomplete', response }]
   },
   messages: (stop_reason, withCall) => [
     { type: 'message_start', message: {} },
