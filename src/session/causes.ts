@@ -41,8 +41,9 @@ export function nextStep(type: FailureType, agent: string, isProgram = false): s
       return `wait a few minutes, then: ${again}`
     case 'timeout':
     case 'invalid_response':
-    case 'empty':
       return `try again: ${again}`
+    case 'empty':
+      return `if it used up its limit of tokens, raise that: substrat set ${word} --option max_tokens=NUMBER; then: ${again}`
     case 'authentication':
       return `log in, or set the API key, then: ${again}`
     case 'billing':

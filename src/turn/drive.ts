@@ -17,6 +17,7 @@ import type { AgentOutcome } from './ask/ask-agent.js'
 import { askModel } from './ask/ask-model.js'
 import { emptyAnswer, incompleteText } from './ask/no-answer.js'
 import { ProgramCalls } from './ask/program-calls.js'
+import { NO_RETRY } from './ask/retry.js'
 import { callRecords, storedItems } from './ask/stored.js'
 import { UncaughtErrors } from './ask/uncaught-errors.js'
 import { shortenedInput } from './asks.js'
@@ -145,7 +146,8 @@ class Turn {
     }
     const { calls, items, ...answer } = asked.answer
     const empty = emptyAnswer(this.session.state.run as Run, asked.answer)
-    if (empty !== undefined) return this.failedEvent(empty)
+    // The same request would use up the same limit.
+    if (empty !== undefined) return this.failedEvent(empty, answer.stop === 'length' ? NO_RETRY : undefined)
     if (answer.incomplete !== undefined) this.ports.note(incompleteText(answer.incomplete))
     const stored = { calls: callRecords(this.session, calls), ...storedItems(this.session, items) }
     const spoiledBefore = spoiledInARow(this.session, calls)
@@ -200,9 +202,8 @@ class Turn {
       }
       case 'failed': {
         const { type: _, retryAfterMs, ...failed } = asked
-        // The program has its own retries, so substrat adds none.
-        const attempts = Number.POSITIVE_INFINITY
-        const { notBefore } = this.ports.planRetry(failed.error, attempts, retryAfterMs, this.waitsSoFar())
+        // The program has its own retries.
+        const { notBefore } = this.ports.planRetry(failed.error, NO_RETRY, retryAfterMs, this.waitsSoFar())
         if (notBefore === null) return { type: 'failed', ...failed }
         return { type: 'program_limited', state: null, ...failed, notBefore }
       }
@@ -228,14 +229,13 @@ class Turn {
     this.ports.note(`substrat's tools are not available to the program: ${error.message}`)
   }
 
-  private failedEvent({ retryAfterMs, ...report }: FailureReport): TurnEvent {
+  private failedEvent({ retryAfterMs, ...report }: FailureReport, attempts?: number): TurnEvent {
     const failed = this.compaction.afterFailure(report)
-    const { error } = failed
     const { failures } = this.session.state.run as Run
-    const waits = error.type === 'rate_limit' ? this.waitsSoFar() : 0
-    const plan = this.ports.planRetry(error, failures, retryAfterMs, waits)
+    const waits = failed.error.type === 'rate_limit' ? this.waitsSoFar() : 0
+    const plan = this.ports.planRetry(failed.error, attempts ?? failures, retryAfterMs, waits)
     if (plan.retryInMs !== null)
-      this.ports.note(`${causeOf(error)}; trying again in ${plan.retryInMs / 1000} s`)
+      this.ports.note(`${causeOf(failed.error)}; trying again in ${plan.retryInMs / 1000} s`)
     return { type: 'model_failed', ...failed, plan }
   }
 

@@ -26,6 +26,10 @@ test('an unreachable AI provider is named as the cause, with the next step', () 
   expect(nextStep('unreachable', 'notes')).toBe('check the network connection, then: substrat retry notes')
 })
 
+test('the next step after an empty answer names the limit of tokens', () => {
+  expect(nextStep('empty', 'notes')).toContain('substrat set notes --option max_tokens=NUMBER')
+})
+
 test('a crash is described in its own words', () => {
   expect(causeOf({ type: 'crashed', message: 'the command exited 3' })).toBe('the command exited 3')
 })

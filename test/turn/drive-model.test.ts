@@ -161,6 +161,22 @@ test('a model that answers with nothing is asked once more, then the turn fails 
   expect(asked).toBe(2)
 })
 
+test('a model that used up its limit of tokens before it wrote anything is not asked again', async () => {
+  let asked = 0
+  const usage = { input_tokens: 3, output_tokens: 4096 }
+  const run = await runTurn(
+    session,
+    model(() => {
+      asked += 1
+      return says({ type: 'usage', usage }, { type: 'stop', reason: 'length' })
+    }),
+  )
+  expect(asked).toBe(1)
+  const message =
+    'the model used up its limit of tokens (4096) before it wrote anything; raise it with --option max_tokens=…'
+  expect(run).toMatchObject({ status: 'failed', error: { type: 'empty', message }, usage })
+})
+
 test('a turn with an unknown end keeps its reply, and marks it with the word of the service', async () => {
   const notes: string[] = []
   const stop = { type: 'stop', reason: 'end', incomplete: 'brand_new' } as const

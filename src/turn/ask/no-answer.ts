@@ -16,7 +16,7 @@ export function emptyAnswer(run: Run, answer: ModelAnswer): FailureReport | unde
   if (calls.length > 0 || reply.trim() !== '' || hasWorked) return undefined
   const message =
     stop === 'length'
-      ? 'the model reached its limit of tokens before it wrote anything; raise it with --option max_tokens=…'
+      ? `the model used up its limit of tokens${usage === null ? '' : ` (${usage.output_tokens})`} before it wrote anything; raise it with --option max_tokens=…`
       : `the model answered with nothing: no text and no tool call${incomplete === undefined ? '' : ` (${incomplete})`}`
   return {
     error: { type: 'empty', message },

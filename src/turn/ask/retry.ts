@@ -20,6 +20,9 @@ const RATE_LIMIT_MS_MAX = 3_600_000
 /** Another request may give a better answer, but each one costs. */
 const RETRIED_ONCE = new Set<FailureType>(['invalid_response', 'empty'])
 
+/** As `failures`: the request is not repeated, unless a time is known at which it can succeed. */
+export const NO_RETRY = Number.POSITIVE_INFINITY
+
 /** `failures`: number of consecutive failed attempts before this one. `waits`: how often the run has waited for this rate limit. */
 export function planRetry(
   error: RunError,
