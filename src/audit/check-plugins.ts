@@ -3,7 +3,7 @@
  * A truncated list without a copy hides every plugin.
  */
 
-import { copyOf, objectIn } from '../files/plugin-list.js'
+import { objectBeside, objectIn } from '../files/plugin-list.js'
 import { readUserFile } from '../files/user-files.js'
 import type { ProviderRegistry } from '../provider/registry.js'
 import type { State } from '../session/state.js'
@@ -53,8 +53,10 @@ function installedIn(listPath: string, found: AddFinding): string[] {
     return facts?.errno === 'ENOENT' ? [] : reportUnreadable(message)
   }
   try {
-    // Other commands load the plugins of the copy, and the next command that changes the list restores it.
-    const list = (objectIn(copyOf(listPath)) ?? JSON.parse(text)) as { oclif?: { plugins?: unknown } } | null
+    // As for other commands: the copy counts only while the list cannot be read. The next command that changes it restores it.
+    const list = (objectIn(listPath) ?? objectBeside(listPath) ?? JSON.parse(text)) as {
+      oclif?: { plugins?: unknown }
+    } | null
     const plugins = list?.oclif?.plugins ?? []
     if (!Array.isArray(plugins)) return reportUnreadable(`oclif.plugins in ${listPath} is not a list`)
     return plugins.map((plugin: { name?: unknown } | null) => String(plugin?.name))
