@@ -21,7 +21,7 @@ export function checkFiles(
   findings: Finding[],
 ): void {
   const loose: Entry[] = []
-  let owner: number | undefined
+  let home: Entry | undefined
   for (const entry of entries) {
     const found = addFindingTo(findings, entry.agentId)
     if ('error' in entry) {
@@ -29,13 +29,14 @@ export function checkFiles(
       continue
     }
     // The first entry is the home itself.
-    owner ??= entry.facts.owner
-    checkOwner(entry, owner, found)
+    home ??= entry
+    checkOwner(entry, home.facts.owner, found)
     if (isLoose(entry)) loose.push(entry)
     checkKind(entry, found)
     checkStanding(entry, upkeep, found)
   }
-  for (const [agentId, group] of looseEntries(loose)) sayLoose(group, addFindingTo(findings, agentId))
+  for (const [agentId, group] of looseEntries(loose))
+    sayLoose(group, home?.path ?? '', addFindingTo(findings, agentId))
 }
 
 /** Entries that are open to other users, grouped by agent; null is the home. */
@@ -57,13 +58,13 @@ function isLoose({ standing, isTheirs, facts }: Entry): boolean {
   return (facts.mode & (isTheirs ? OTHERS_WRITE : OTHERS)) !== 0
 }
 
-/** One finding per agent, because copying a home without its modes is one mistake. */
-function sayLoose([first, ...others]: Entry[], found: AddFinding): void {
-  if (first === undefined) return
-  const { path, facts } = first
-  const more = others.length === 0 ? '' : `; other users can also access ${others.length} more`
+/** One finding per agent, because copying a home without its modes is one mistake. It names the worst entry. */
+function sayLoose(group: Entry[], home: string, found: AddFinding): void {
+  const refused = group.find(isRefused)
+  const { path, facts } = refused ?? (group[0] as Entry)
+  const more = group.length === 1 ? '' : `; other users can also access ${group.length - 1} more`
   const detail = `${path} has mode ${octal(facts.mode)}${more}`
-  found('only the owner can access a home', detail, path, isRefused(first) ? closing(path) : undefined)
+  found('only the owner can access a home', detail, path, refused && closing(home))
 }
 
 /** A command that writes, also `doctor --rebuild`, refuses these if other users can write to them. */

@@ -385,6 +385,20 @@ test.each(CASES)('the audit finds %s', async (_, plantIt, invariant, after) => {
   expect(repairs.length > 0).toBe(INVARIANTS[invariant].rebuild !== undefined)
 })
 
+test('of entries that others can read and write, the audit names one that they can write, and what closes the home', async () => {
+  writeFileSync(join(store.address, 'config.json'), '{}')
+  chmodSync(store.address, 0o755)
+  chmodSync(join(store.address, 'config.json'), 0o666)
+  chmodSync(join(store.address, 'home.json'), 0o622)
+  expect(await found()).toMatchObject([
+    {
+      invariant: 'only the owner can access a home',
+      detail: expect.stringContaining('home.json has mode 0622; other users can also access 2 more'),
+      remedy: `chmod -R go-w ${store.address}`,
+    },
+  ])
+})
+
 test.runIf(process.getuid?.() === 0)('the audit finds a file of another user', async () => {
   chownSync(paths.agent(child).log, 12345, 12345)
   expect(await found()).toMatchObject([
