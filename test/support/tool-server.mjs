@@ -2,6 +2,7 @@
  * A tool server of the tests, written by hand (MCP over stdio): JSON-RPC, one message per line. The first argument
  * selects its misbehaviour. The second, `ready`, is a file for its pid.
  */
+import { spawn } from 'node:child_process'
 import { appendFileSync, writeFileSync } from 'node:fs'
 import { createInterface } from 'node:readline'
 
@@ -121,6 +122,11 @@ function call(id, { name, arguments: input }) {
       _meta: { 'substrat/await_external': input.within === undefined || { deadline_seconds: input.within } },
     })
   if (name === 'show') answer(SHOWN[input.of])
+  if (how === 'leaves a child with its pipes') {
+    spawn('sleep', ['600'], { stdio: 'inherit' })
+    process.stderr.write('the database is gone\n')
+    process.exit(3)
+  }
   if (name === 'die') {
     process.stderr.write('the database is gone\n')
     process.exit(3)

@@ -30,6 +30,8 @@ export class McpTransport implements Transport {
   onclose?: () => void
   onerror?: (error: Error) => void
   private ending: Ending | undefined
+  /** Settled while the server runs. After its end, `endedBecause` is known once it settles. */
+  closing: Promise<void> = Promise.resolve()
   private stderr = Buffer.alloc(0)
   private readonly open = new Set<RequestId>()
   /** The line that is being read is too long, and its request has failed. */
@@ -45,13 +47,17 @@ export class McpTransport implements Transport {
   async start(): Promise<void> {
     const { program } = this
     const reading = this.read().catch((error) => this.onerror?.(error as Error))
-    void program.exited.then(async (ending) => {
-      // The pipes may still hold the server's last words. Its children may keep them open.
-      const late = new Promise((resolve) => void setTimeout(resolve, STOP_GRACE_MS).unref())
-      await Promise.race([Promise.all([reading, untilEnd(program.stderr)]), late])
-      this.ending = ending
-      this.onclose?.()
+    void program.exited.then((ending) => {
+      this.closing = this.end(ending, Promise.all([reading, untilEnd(program.stderr)]))
     })
+  }
+
+  /** The pipes may still hold the server's last words. Its children may keep them open. */
+  private async end(ending: Ending, lastWords: Promise<unknown>): Promise<void> {
+    const late = new Promise((resolve) => void setTimeout(resolve, STOP_GRACE_MS).unref())
+    await Promise.race([lastWords, late])
+    this.ending = ending
+    this.onclose?.()
   }
 
   async send(message: JSONRPCMessage): Promise<void> {

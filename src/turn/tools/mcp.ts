@@ -80,6 +80,8 @@ function serverTool(
     // A server may claim that its tool is read-only, but it is not trusted.
     kind: 'changes',
     async run(input, { signal }) {
+      // A call that was never sent has no unknown outcome.
+      await transport.closing
       const before = transport.endedBecause(command)
       if (before !== undefined)
         throw new ProcessEnd(`the tool server ${server} has ended: ${transport.withStderr(before)}`, 'failed')

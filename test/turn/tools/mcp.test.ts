@@ -1,4 +1,4 @@
-import { readFileSync } from 'node:fs'
+import { existsSync, readFileSync } from 'node:fs'
 import { join } from 'node:path'
 import { afterEach, describe, expect, test } from 'vitest'
 import { isAlive } from '../../support/programs.js'
@@ -138,6 +138,17 @@ describe('a tool server', () => {
       'the tool server notes has ended: exit status 3; its stderr: the database is gone',
     )
     expect(await run('shell', { command: 'echo fine' })).toMatchObject({ content: 'fine\n' })
+  })
+
+  test('that has ended fails a call as never made, also while its child holds its pipes open', async () => {
+    const ready = join(tempDirectory(), 'pid')
+    const { run } = await withServer('leaves a child with its pipes', ready)
+    expect((await run('notes__add', { a: 1, b: 2 })).content).toBe('3')
+    // Node removes a dead child when it reports its end.
+    await waitFor(() => !existsSync(`/proc/${pidIn(ready)}`), 'the server to end')
+    expect((await run('notes__add', { a: 1, b: 2 })).content).toBe(
+      'the tool server notes has ended: exit status 3; its stderr: the database is gone',
+    )
   })
 
   test('that never answers a call does not delay the stop of the turn', async () => {
