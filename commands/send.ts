@@ -1,7 +1,7 @@
 import * as Args from '@oclif/core/args'
 import * as Flags from '@oclif/core/flags'
 import { BaseCommand } from '../src/command/base.js'
-import { agent, allow, drain, duration, stream, time } from '../src/command/flags.js'
+import { agent, drain, duration, messageFlags, optionsIn, stream, time } from '../src/command/flags.js'
 import { checkKey, readMessage } from '../src/command/input.js'
 import { canAsk } from '../src/command/prompt.js'
 import { refuseInTool } from '../src/dispatch/caller.js'
@@ -69,13 +69,9 @@ With --key the message is delivered at most once. After a crash, repeating the c
       exclusive: ['key', 'first', 'queue', 'kind', 'not-before', 'from'],
     }),
     drain,
-    allow: allow(),
-    'max-steps': Flags.integer({ min: 1, description: 'fail the turn after N model requests; default: 200' }),
+    ...messageFlags,
     timeout: duration({
       description: 'wait this long for a busy agent or a slot; default: the timeout setting',
-    }),
-    'turn-timeout': duration({
-      description: 'wall-clock limit for the turn; default: the turn_timeout setting',
     }),
     stream,
   }
@@ -86,16 +82,14 @@ With --key the message is delivered at most once. After a crash, repeating the c
     if (from !== this.caller) refuseInTool(this.caller, 'send as another agent')
     const agentId = this.resolveForWrite(args.agent)
     const request: SendRequest = {
+      ...optionsIn(flags),
       agentId,
       content: await readMessage(args),
       key: checkKey(flags.key),
       retry: flags.retry,
       ifBusy: flags['if-busy'],
-      turnTimeoutMs: flags['turn-timeout'] ?? null,
       // A call with a key may be a repetition, so by default it must not replace a waiting turn.
       ifWaiting: flags['if-waiting'] ?? (flags.key === undefined ? this.defaultForWaiting() : 'fail'),
-      allow: flags.allow ?? [],
-      stepsMax: flags['max-steps'] ?? null,
       isFirst: flags.first,
       isQueued: flags.queue,
       kind: flags.kind,

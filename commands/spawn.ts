@@ -2,7 +2,7 @@ import { resolve } from 'node:path'
 import * as Args from '@oclif/core/args'
 import * as Flags from '@oclif/core/flags'
 import { BaseCommand } from '../src/command/base.js'
-import { allow, drain, duration, stream, workspaceScope } from '../src/command/flags.js'
+import { drain, duration, messageFlags, optionsIn, stream, workspaceScope } from '../src/command/flags.js'
 import { parseOptions, readMessage } from '../src/command/input.js'
 import { spawn } from '../src/operations/spawn.js'
 
@@ -57,12 +57,9 @@ export default class Spawn extends BaseCommand {
       description: 'if a living agent has that name: fail with exit 13, or use that agent unchanged',
     })(),
     drain,
-    allow: allow(),
+    ...messageFlags,
     timeout: duration({
       description: 'wait this long for a busy agent or a slot; default: the timeout setting',
-    }),
-    'turn-timeout': duration({
-      description: 'wall-clock limit for the turn; default: the turn_timeout setting',
     }),
     stream,
   }
@@ -79,6 +76,7 @@ export default class Spawn extends BaseCommand {
       drains: flags.drain,
     })
     const request = {
+      ...optionsIn(flags),
       name: flags.name ?? null,
       parent,
       provider: flags.provider ?? this.settings.get('provider').value,
@@ -88,8 +86,6 @@ export default class Spawn extends BaseCommand {
       workspaceScope: flags['workspace-scope'],
       options: parseOptions(flags.option),
       prompt,
-      turnTimeoutMs: flags['turn-timeout'] ?? null,
-      allow: flags.allow ?? [],
       ifExists: flags['if-exists'],
     }
     await spawn(ctx, request, {

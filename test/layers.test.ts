@@ -195,17 +195,18 @@ describe('plugins', () => {
     expect(named.filter((found) => !own(found))).toEqual([])
   })
 
-  test('import only types of substrat; the servers also those of reading, and the shapes of its JSON', () => {
+  test('import only types of substrat; the servers also those of reading, the shapes of its JSON, and what a message can ask', () => {
     const substrat = named.filter(({ specifier }) => /^substrat(\/|$)/.test(specifier))
     expect(substrat.length).toBeGreaterThan(10)
     const mayImport = ({ plugin, specifier, isType }: (typeof named)[number]): boolean =>
       plugin === 'serve'
         ? specifier === 'substrat/outputs' || (specifier === 'substrat/reading' && isType)
-        : isType &&
+        : (plugin === 'shared' && specifier === 'substrat/message') ||
+          (isType &&
           (specifier ===
             (plugin?.startsWith('channel-') === true ? 'substrat/channel' : 'substrat/provider') ||
             (plugin === 'shared' && specifier === 'substrat/reading') ||
-            (plugin === 'store-postgres' && ['substrat/store', 'substrat/reading'].includes(specifier)))
+            (plugin === 'store-postgres' && ['substrat/store', 'substrat/reading'].includes(specifier))))
     expect(substrat.filter((found) => !mayImport(found))).toEqual([])
   })
 })

@@ -77,8 +77,8 @@ async function buildEntry(entry, file) {
     loader: { '.sql': 'text' },
     // The entry has both forms on purpose: `module.exports` is the provider.
     logOverride: { 'commonjs-variable-in-esm': 'silent' },
-    // The shapes of substrat's JSON, for the plugin that serves them.
-    alias: { 'substrat/outputs': path.resolve(import.meta.dirname, '../../src/schema/outputs.ts') },
+    // What a message can ask, and the shapes of substrat's JSON, for the plugins that serve them.
+    alias: { 'substrat/message': schema('message'), 'substrat/outputs': schema('outputs') },
     // oclif loads typescript only for plugins under development; pg loads the others only elsewhere.
     external: ['typescript', 'pg-native', 'pg-cloudflare'],
     define: {
@@ -91,6 +91,10 @@ async function buildEntry(entry, file) {
     write: false,
   })
   replace(file, licences(Object.keys(metafile.inputs)) + lazily(outputFiles[0].text))
+}
+
+function schema(name) {
+  return path.resolve(import.meta.dirname, `../../src/schema/${name}.ts`)
 }
 
 /** Replaces the file atomically: a session can be loading it. */

@@ -1,9 +1,18 @@
 /** Arguments and flags that several commands share. */
+
+import type { Interfaces } from '@oclif/core'
 import { string } from '@oclif/core/args'
-import { boolean, custom } from '@oclif/core/flags'
+import { boolean, custom, integer } from '@oclif/core/flags'
 import { clock, parseTime } from '../clock.js'
 import { SubstratError } from '../errors.js'
 import type { TextPattern } from '../operations/text-pattern.js'
+import {
+  MESSAGE_OPTIONS,
+  type MessageOptions,
+  messageOptions,
+  type OptionName,
+  rowsWithFlag,
+} from '../schema/message.js'
 import { WORKSPACE_SCOPES, type WorkspaceScope } from '../schema/words.js'
 import { type DueTime, dueAfter } from '../session/durations.js'
 import { parseDuration } from './durations.js'
@@ -38,8 +47,7 @@ export const live = boolean({
 
 /** Tool names and patterns, separated by commas. */
 export const allow = custom<string[]>({
-  description:
-    'tools that run without approval (write_file,shell(npm test*) or all); default: the allow setting',
+  description: MESSAGE_OPTIONS.allow.help,
   async parse(text) {
     if (text === '' || isValid('names', text)) return parseNames(text)
     throw new SubstratError('USAGE', `${JSON.stringify(text)} is not a list of tool names`, {
@@ -59,6 +67,31 @@ export const duration = custom<number>({
     })
   },
 })
+
+type Rows = typeof MESSAGE_OPTIONS
+type WithFlag = { [N in OptionName]: Rows[N] extends { flag: string } ? N : never }[OptionName]
+type FlagName<N extends WithFlag> = Rows[N]['flag']
+type MessageFlags = {
+  [N in WithFlag as FlagName<N>]: Interfaces.OptionFlag<NonNullable<MessageOptions[N]> | undefined>
+}
+
+/** The flags of what a message asks of its turn. */
+export const messageFlags = Object.fromEntries(
+  rowsWithFlag().map(([, { type, flag, help: description }]) => [
+    flag,
+    type === 'tools'
+      ? allow({ description })
+      : type === 'duration'
+        ? duration({ description })
+        : integer({ min: 1, description }),
+  ]),
+) as unknown as MessageFlags
+
+/** What the flags of a command ask for. */
+export function optionsIn(flags: { [name: string]: unknown }): Omit<MessageOptions, 'key' | 'digest'> {
+  const named = rowsWithFlag().map(([name, { flag }]) => [name, flags[flag]])
+  return messageOptions(Object.fromEntries(named))
+}
 
 /** An age with its unit. Parses to milliseconds. */
 export const age = custom<number>({

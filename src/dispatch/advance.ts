@@ -4,6 +4,7 @@ import { damagedMail, hasMoreMail, nextMail, removeDelivered } from '../mail/inb
 import type { Delivery } from '../mail/message.js'
 import type { SettleResult } from '../recovery/settle.js'
 import { interruptedRecords } from '../recovery/settlement.js'
+import { messageOptions } from '../schema/message.js'
 import type { NewRecord } from '../session/records.js'
 import type { Session } from '../session/session.js'
 import type { Run } from '../session/state.js'
@@ -152,14 +153,12 @@ export async function takeMail(
     }
     noteTaken(ctx, session, messages)
     budget.spend()
-    const { key, digest, turn_timeout_ms } = first
-    const repeats = findLaunchedRun(session.store, session.state, key)
-    const own = { key, digest: key === null ? null : digest, turn_timeout_ms, repeats }
-    const request = { ...own, steps_max: null, allow: [] }
+    const repeats = findLaunchedRun(session.store, session.state, first.key)
+    const asked = { ...messageOptions(first), ...(first.key === null ? { digest: null } : {}) }
     const run = await startTurn(
       ctx,
       session,
-      { prompt: { origin: 'mail', mails: messages.map(deliveredFields) }, ...request },
+      { prompt: { origin: 'mail', mails: messages.map(deliveredFields) }, ...asked, repeats },
       {
         isLast: () => part === undefined && (budget.left <= 0 || hasNoMoreTurns(ctx, session)),
       },

@@ -5,6 +5,14 @@ import type { Provider } from '../provider/contract.js'
 import { isPattern, isUsablePattern } from '../turn/tools/allow.js'
 import { TOOL_NAMES } from '../turn/tools/toolbox.js'
 import type { Context } from './context.js'
+import { readState } from './read-state.js'
+
+/** The same for an agent that exists. Its provider is only loaded: whether it can run now is a question for its turn. */
+export async function checkAllowOf(ctx: Context, agentId: string, allow: string[]): Promise<void> {
+  if (allow.length === 0) return
+  const { provider_name } = readState(ctx.store, agentId)
+  checkAllow(ctx, await ctx.providers.load(provider_name), allow)
+}
 
 /** Throws USAGE. An agent program has tools of its own, whose names are not known here, and no patterns. */
 export function checkAllow(ctx: Context, { kind }: Pick<Provider, 'kind'>, allow: string[]): void {

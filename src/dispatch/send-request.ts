@@ -1,20 +1,15 @@
+import type { MessageOptions } from '../schema/message.js'
 import type { DueTime } from '../session/durations.js'
 
 /** A message of the operator to an agent, or of an agent that uses the CLI. */
-export interface SendRequest {
+export interface SendRequest extends Omit<MessageOptions, 'digest'> {
   agentId: string
   content: string
-  /** Idempotency key: the message is delivered at most once, and repeating the key returns the first outcome. */
-  key: string | null
   /** Run the message again if the run of its key did not complete. */
   retry: boolean
   ifBusy: 'wait' | 'queue' | 'fail'
-  turnTimeoutMs: number | null
   /** If a turn is parked: replace it, refuse the message, queue the message, or let the caller ask a person first. */
   ifWaiting: 'supersede' | 'fail' | 'queue' | 'ask'
-  /** Tools that need no approval. */
-  allow: string[]
-  stepsMax: number | null
   /** Overtake the messages that the operator queued before. */
   isFirst: boolean
   /** Always send through the inbox; see `queue`. */

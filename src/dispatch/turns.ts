@@ -9,6 +9,7 @@ import { takeSlot } from '../provider/slots.js'
 import { TOOL_SERVER } from '../recovery/heard.js'
 import { settingsOf } from '../recovery/settle.js'
 import { reasonInState } from '../recovery/visit-reason.js'
+import { type MessageOptions, messageOptions } from '../schema/message.js'
 import type { Ask, PromptSource } from '../schema/types.js'
 import { openForRead } from '../session/load.js'
 import type { Session } from '../session/session.js'
@@ -35,11 +36,8 @@ export interface TurnOptions {
   isLast(): boolean
 }
 
-export type TurnRequest = Pick<RunRequest, 'prompt' | 'key' | 'digest' | 'turn_timeout_ms' | 'steps_max'> & {
-  /** Tools that need no approval, in addition to those of the agent and the settings. */
-  allow: string[]
-  repeats?: string | undefined
-}
+/** `allow` adds to the tools of the agent and of the settings. */
+export type TurnRequest = Pick<RunRequest, 'prompt' | 'repeats'> & MessageOptions
 
 /** Starts a new run. If no slot becomes free, nothing is stored. */
 export function startTurn(
@@ -105,11 +103,12 @@ export async function continueTurn(
   auto: boolean,
   options: TurnOptions,
 ): Promise<Run> {
-  const { run_id, key, digest, turn_timeout_ms, steps_max, allow, hasLaunched } = session.state.run as Run
+  const run = session.state.run as Run
+  const { run_id, hasLaunched } = run
   // A model receives the conversation, which ends with the prompt. A program that was launched for it needs a notice.
   const content = hasLaunched ? recoveryPrompt(session) : null
   const prompt: Continuation = { origin: 'continuation', continues: run_id, auto, content }
-  return startTurn(ctx, session, { prompt, key, digest, turn_timeout_ms, steps_max, allow }, options)
+  return startTurn(ctx, session, { prompt, ...messageOptions(run) }, options)
 }
 
 /** The tools that need no approval in a run. They are fixed when the run starts. */

@@ -1,5 +1,6 @@
 /** When a message is due, and what the choice of messages needs to know of it. */
 import { type ClockReading, readClock } from '../host/identity.js'
+import { hasOwnOptions } from '../schema/message.js'
 import { isOver, isSetBack, rebasedEnd } from '../session/durations.js'
 import type { Session } from '../session/session.js'
 import type { Store } from '../storage/store.js'
@@ -9,6 +10,8 @@ import { forgetRead, type Header, readMessage } from './stored-messages.js'
 /** A due message. `read` returns it with its content. */
 export interface Due
   extends Pick<Message, 'message_id' | 'from' | 'kind' | 'key' | 'digest' | 'created_at' | 'sequence'> {
+  /** See `hasTurnAlone`. */
+  isAlone: boolean
   size: number
   read(): Delivery | undefined
 }
@@ -27,7 +30,26 @@ export function clockOfLook(): Now {
 export function asDue(mail: Header | Delivery, read: () => Delivery | undefined): Due {
   const { message_id, from, kind, key, digest, created_at, sequence, content = '' } = mail
   const size = 'size' in mail ? mail.size : content.length
-  return { message_id, from, kind, key, digest, created_at, sequence, size, read }
+  return {
+    message_id,
+    from,
+    kind,
+    key,
+    digest,
+    created_at,
+    sequence,
+    isAlone: hasTurnAlone(mail),
+    size,
+    read,
+  }
+}
+
+/**
+ * The outcome of a key is the outcome of its turn, and a limit or a right of one message must not apply to another. So such
+ * messages share their turn with no other, as requests do.
+ */
+function hasTurnAlone(mail: Header | Delivery): boolean {
+  return mail.kind === 'request' || mail.key !== null || hasOwnOptions(mail)
 }
 
 export function withContent(store: Store, header: Header): Message | undefined {

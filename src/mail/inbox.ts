@@ -57,24 +57,19 @@ export function nextMail(session: Session, among?: ReadonlySet<string>): Deliver
   if (request !== undefined) return readAll([request])
   const reminders = among === undefined ? dueReminders(session, now) : []
   const [first, ...others] = [...reminders.map((mail) => asDue(mail, () => mail)), ...mails]
-  if (first === undefined || hasTurnAlone(first)) return first === undefined ? [] : readAll([first])
+  if (first === undefined || first.isAlone) return first === undefined ? [] : readAll([first])
   const taken: Due[] = [first]
   // Mail is first-in-first-out per sender: no message is taken after one of its sender that needs a turn of its own.
   const held = new Set<string>()
   let bytes = first.size
   for (const message of others) {
-    if (hasTurnAlone(message)) held.add(message.from)
+    if (message.isAlone) held.add(message.from)
     if (held.has(message.from)) continue
     bytes += message.size
     if (taken.length === limits.mailsTakenMax || bytes > limits.mailsTakenBytesMax) break
     taken.push(message)
   }
   return readAll(taken)
-}
-
-/** The outcome of a key is the outcome of its turn, so a keyed message shares its turn with no other. */
-function hasTurnAlone({ kind, key }: Due): boolean {
-  return kind === 'request' || key !== null
 }
 
 /**

@@ -9,6 +9,7 @@ import { clock } from '../clock.js'
 import { SubstratError, shellWord } from '../errors.js'
 import { isUuid, OPERATOR } from '../format.js'
 import { limits } from '../limits.js'
+import type { AskedOptions } from '../schema/message.js'
 import { digestOf } from '../session/ids.js'
 import { type Loaded, openForRead, withAgent } from '../session/load.js'
 import type { State } from '../session/state.js'
@@ -18,7 +19,8 @@ import type { Message } from './message.js'
 import { messagesIn } from './stored-messages.js'
 
 export type Draft = Pick<Message, 'message_id' | 'from' | 'from_path' | 'to' | 'kind' | 'content'> &
-  Partial<Pick<Message, 'reply_to' | 'control' | 'key' | 'not_before' | 'clock' | 'turn_timeout_ms'>>
+  Partial<Pick<Message, 'reply_to' | 'control' | 'not_before' | 'clock'>> &
+  Omit<AskedOptions, 'digest'>
 
 export interface PostOptions {
   /**

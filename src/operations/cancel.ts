@@ -10,6 +10,7 @@ import { viewAgent } from '../dispatch/view.js'
 import { visit } from '../dispatch/visit.js'
 import { SubstratError } from '../errors.js'
 import { bootId } from '../host/identity.js'
+import { messageOptions } from '../schema/message.js'
 import type { CancelledAgent } from '../schema/output.js'
 import { readContinuedRun } from '../session/past-run.js'
 import { readableState } from '../session/peek-state.js'
@@ -79,16 +80,11 @@ function endOfInterrupted(state: State): NewRecord[] {
   const { run } = state
   if (run === null || run.status === 'open' || !isUnfinished(state)) return []
   const run_id = randomUuid()
-  const { key, digest } = run
   const begun = runStarted(state, {
     run_id,
     boot_id: bootId(),
     prompt: { origin: 'continuation', continues: run.run_id, auto: false, content: null },
-    key,
-    digest,
-    turn_timeout_ms: null,
-    allow: [],
-    steps_max: null,
+    ...messageOptions({ key: run.key, digest: run.digest }),
     sources: [],
   })
   const left = withdrawnRecords({ ...run, run_id }, 'the turn was cancelled')

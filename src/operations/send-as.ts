@@ -3,6 +3,7 @@
  * apply, and the message goes through the inbox.
  */
 
+import { checkAllowOf } from '../dispatch/allow.js'
 import type { Context } from '../dispatch/context.js'
 import { effectOfPost, postOnce, withEffect } from '../dispatch/effect.js'
 import { findKeyedOutcome, idOfKey, isOwnTurn, keyConflict, nextIdOfKey } from '../dispatch/keyed-message.js'
@@ -13,6 +14,7 @@ import { viewReceiver, viewTurn } from '../dispatch/view.js'
 import { SubstratError } from '../errors.js'
 import { findPending } from '../mail/inbox.js'
 import type { Message } from '../mail/message.js'
+import { askedOptions } from '../schema/message.js'
 import { digestOf } from '../session/ids.js'
 import { openDurable } from '../session/load.js'
 import type { State } from '../session/state.js'
@@ -42,6 +44,7 @@ export async function sendAs(
     return
   }
   if (from.state === 'terminated') throw terminatedSenderError(from)
+  await checkAllowOf(ctx, to.id, request.allow)
   try {
     const isLeft = request.isQueued || request.kind !== 'request' || request.notBefore !== null
     if (isLeft || ctx.caller !== senderId) onOutcome(leave(ctx, from, to, request))
@@ -102,7 +105,7 @@ function store(
   { messageId: message_id, isTaken } = placeOf(ctx, from, to, request),
 ): string {
   if (isTaken) return message_id
-  const { content, kind, notBefore, turnTimeoutMs } = request
+  const { content, kind, notBefore } = request
   const key = keyOf(from, request)
   const sender = { from: from.id, from_path: from.path, to: to.id }
   const draft = {
@@ -110,10 +113,9 @@ function store(
     message_id,
     kind,
     content,
-    key,
     not_before: notBefore?.at ?? null,
     clock: notBefore?.clock ?? null,
-    turn_timeout_ms: turnTimeoutMs,
+    ...askedOptions({ ...request, key }),
   }
   // A delivered message with this key has another id, so the log need not be searched for this one.
   const isNew = postOnce(ctx.store, draft)

@@ -1,6 +1,6 @@
 import { clock, readableTime } from '../clock.js'
 import { continueLatest } from '../dispatch/advance.js'
-import { checkAllow } from '../dispatch/allow.js'
+import { checkAllowOf } from '../dispatch/allow.js'
 import type { Context } from '../dispatch/context.js'
 import { withDrain } from '../dispatch/deliveries.js'
 import { earlierMail, runEarlierMail } from '../dispatch/earlier-mail.js'
@@ -25,7 +25,8 @@ import { type ErrorCode, SubstratError } from '../errors.js'
 import { OPERATOR } from '../format.js'
 import { findPending } from '../mail/inbox.js'
 import { recipientOf } from '../mail/post.js'
-import { type SettleResult, settingsOf } from '../recovery/settle.js'
+import type { SettleResult } from '../recovery/settle.js'
+import { askedOptions, messageOptions } from '../schema/message.js'
 import type { TurnResult } from '../schema/output.js'
 import { digestOf } from '../session/ids.js'
 import { openDurable, withAgent } from '../session/load.js'
@@ -44,6 +45,7 @@ export async function send(ctx: Context, request: SendRequest, onOutcome: OnOutc
     onOutcome(answered)
     return
   }
+  await checkAllowOf(ctx, request.agentId, request.allow)
   await withDrain(ctx, request.agentId, onOutcome, async (told) => {
     if (request.isQueued || request.notBefore !== null || request.kind !== 'request')
       told(queue(ctx, request))
@@ -117,12 +119,6 @@ async function converse(
     )
   const whyNot = whyNotNow(ctx, session, request, parked, onOutcome)
   if (whyNot !== undefined) return whyNot === 'left' ? 'left' : undefined
-  if (request.allow.length > 0)
-    checkAllow(
-      ctx,
-      await ctx.providers.check(session.state.provider_name, settingsOf(session)),
-      request.allow,
-    )
   noteSuperseded(ctx, session)
   const earlier = earlierMail(session, request)
   if (earlier.size > 0) {
@@ -142,14 +138,11 @@ function runMessage(
   request: SendRequest,
   onOutcome: OnOutcome,
 ): Promise<void> {
-  const { content, key, turnTimeoutMs } = request
+  const { content, key } = request
   const turn = {
+    ...messageOptions(request),
     prompt: { origin: 'operator' as const, content },
-    key,
     digest: key === null ? null : digestOf(content),
-    turn_timeout_ms: turnTimeoutMs,
-    steps_max: request.stepsMax,
-    allow: request.allow,
     repeats: findLaunchedRun(ctx.store, session.state, key),
   }
   // A key makes it safe to repeat the command, which then continues the turn of the message.
@@ -224,7 +217,7 @@ export function queue(ctx: Context, request: SendRequest): Outcome {
   const state = recipient?.state ?? (openDurable(store, request.agentId)?.state as State)
   const taken = findKeyedOutcome(ctx, state, request) ?? beingAnswered(ctx, state, request)
   if (taken !== undefined) return taken
-  const { key, content, kind, notBefore } = request
+  const { content, kind, notBefore } = request
   // All that the output needs is read before the message is stored.
   const { messageId, result } = acknowledgement(store, state, request, recipient?.mailIds)
   const isNew = postOnce(
@@ -236,10 +229,9 @@ export function queue(ctx: Context, request: SendRequest): Outcome {
       to: state.id,
       kind,
       content,
-      key,
       not_before: notBefore?.at ?? null,
       clock: notBefore?.clock ?? null,
-      turn_timeout_ms: request.turnTimeoutMs,
+      ...askedOptions(request),
     },
     { recipient },
   )

@@ -13,6 +13,7 @@ import { finishAfter, holdUpCaller } from '../dispatch/visit.js'
 import { SubstratError } from '../errors.js'
 import { isDirectory } from '../files/user-files.js'
 import { bootId } from '../host/identity.js'
+import { type MessageOptions, messageOptions } from '../schema/message.js'
 import type { WorkspaceScope } from '../schema/words.js'
 import { openForRead } from '../session/load.js'
 import type { NewRecord } from '../session/records.js'
@@ -27,7 +28,8 @@ import { runStarted } from '../turn/step/records.js'
 import type { RunRequest } from '../turn/step/turn-event.js'
 import { send } from './send.js'
 
-export interface SpawnRequest {
+/** `allow` is a right of the agent; the other options are those of its first message. */
+export interface SpawnRequest extends Omit<MessageOptions, 'key' | 'digest'> {
   name: string | null
   /** The parent's id; null for a root. */
   parent: string | null
@@ -41,9 +43,6 @@ export interface SpawnRequest {
   workspaceScope?: WorkspaceScope | undefined
   options: Record<string, string>
   prompt: string | null
-  turnTimeoutMs: number | null
-  /** Tools that need no approval. */
-  allow: string[]
   /** What to do if a living agent has the name. */
   ifExists: 'fail' | 'use'
 }
@@ -142,18 +141,15 @@ async function useExisting(
   ctx.store.makeDurable(agentId)
   const state = openForRead(ctx.store, agentId)?.state as State
   listener.onAgent(state)
-  const { prompt, turnTimeoutMs } = request
+  const { prompt } = request
   if (prompt === null) return listener.onOutcome({ result: viewTurn(ctx.store, state, null, null) })
   const message = {
+    ...messageOptions(request),
     agentId,
     content: prompt,
-    key: null,
     retry: false,
     ifWaiting: 'supersede' as const,
-    allow: request.allow,
-    stepsMax: null,
     ifBusy: 'wait' as const,
-    turnTimeoutMs,
     isFirst: false,
     isQueued: false,
     kind: 'request' as const,
@@ -201,7 +197,7 @@ export function checkWorkspace(workspace: string): void {
 }
 
 function firstRecords(facts: AgentFacts, request: SpawnRequest, allow: string[]): NewRecord[] {
-  const { model, options, prompt, turnTimeoutMs } = request
+  const { model, options, prompt } = request
   const created = createdRecord(facts)
   if (prompt === null) return [created]
   const unborn = { state: 'created' as const, provider_name: facts.provider, model, options }
@@ -209,11 +205,8 @@ function firstRecords(facts: AgentFacts, request: SpawnRequest, allow: string[])
     run_id: randomUuid(),
     boot_id: bootId(),
     prompt: { origin: 'operator', content: prompt },
-    key: null,
-    digest: null,
-    turn_timeout_ms: turnTimeoutMs,
+    ...messageOptions(request),
     allow,
-    steps_max: null,
     sources: [],
   }
   return [created, ...runStarted(unborn, run)]

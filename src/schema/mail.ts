@@ -1,5 +1,6 @@
 /** The message in an inbox (docs/format.md, Mail). */
 import { z } from 'zod'
+import { askedFields } from './message-fields.js'
 import { flag, integer, reading, text, time, uuid, watchedStatus } from './types.js'
 import { OUTBOUND_DROPS } from './words.js'
 
@@ -49,6 +50,8 @@ export const control = z
       '`{verb}`; for `watch` with `on` and `once`; for `outbound` with `result`, the `outbound` record to add.',
   })
 
+const { key: _key, digest: _digest, ...turnFields } = askedFields
+
 export const message = z
   .object({
     message_id: uuid,
@@ -65,6 +68,7 @@ export const message = z
     digest: text.describe('Its SHA-256.'),
     not_before: time.nullable().describe('The message is not delivered before this time.'),
     clock: reading.nullable().describe('When a delay began. Null if the sender gave `not_before` as a time.'),
+    ...turnFields,
     turn_timeout_ms: integer.nullable(),
     created_at: time,
     sequence: integer.describe(

@@ -1,5 +1,6 @@
 /** The latest run in the state, with its calls, its wait and its tokens. */
 import { z } from 'zod'
+import { stateFields } from './message-fields.js'
 import {
   decision,
   flag,
@@ -111,9 +112,7 @@ export const runState = z
     started_at: time,
     ended_at: time.nullable(),
     continues: uuid.nullable(),
-    key: text.nullable(),
-    digest: text.nullable(),
-    turn_timeout_ms: integer.nullable(),
+    ...stateFields,
     prompts: z.array(location).describe('The records that have the prompt: one message, or several mails.'),
     requests: z.array(openRequest).describe('The requests in the prompt that have no reply yet.'),
     reply: location.nullable(),
@@ -127,8 +126,6 @@ export const runState = z
     servers: z
       .array(group)
       .describe('Tool servers of the run. They are stopped after it ends, so a kill may leave them running.'),
-    allow: z.array(text),
-    steps_max: integer.nullable(),
     steps: integer.describe('Number of responses from the model.'),
     failures: integer.describe('Number of failed requests since the last response.'),
     calls: z.array(callState).describe('The calls of the latest response, in its order.'),

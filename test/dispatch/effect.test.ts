@@ -52,7 +52,8 @@ const NEW: Omit<SpawnRequest, 'prompt'> = {
   instructions: null,
   workspace: tmpdir(),
   options: {},
-  turnTimeoutMs: null,
+  turn_timeout_ms: null,
+  steps_max: null,
   allow: [],
   ifExists: 'fail',
 }

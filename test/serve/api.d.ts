@@ -1115,13 +1115,13 @@ export interface components {
                 key?: string;
                 /** @description The SHA-256 of the message's bytes. A repeated key with another message is refused. */
                 digest?: string;
-                continues?: components["schemas"]["uuid"];
-                /** @description Whether it continues automatically. */
-                auto?: boolean;
                 turn_timeout_ms?: number;
                 allow?: string[];
                 /** @description Limit of model requests (`--max-steps`). Default: 200. */
                 steps_max?: number;
+                continues?: components["schemas"]["uuid"];
+                /** @description Whether it continues automatically. */
+                auto?: boolean;
                 /** @description An earlier run with the same key (`--retry`), whose agent program may already have the message. */
                 repeats?: components["schemas"]["uuid"];
             } | {

@@ -3,6 +3,7 @@ import { resolve } from 'node:path'
 import type { McpServer } from '@modelcontextprotocol/sdk/server/mcp.js'
 import { z } from 'zod'
 import { allowList, flags, optionFlags } from '../../shared/src/face/arguments.js'
+import { decidingFields, type MessageFields, messageFields, messageFlags } from '../../shared/src/face/message-fields.js'
 import type { StreamLine } from '../../shared/src/face/output.js'
 import { answer, type Begun, inTime, type Operator, summaryOf } from './operator.js'
 
@@ -43,10 +44,10 @@ export function addWrites(server: McpServer, operator: Operator, mayDecide: bool
     {
       description:
         'Send a message to an agent. Returns once the message is on disk, before the turn ends. Then call wait. Repeated with the same key after its turn, it returns the reply.',
-      inputSchema: { agent: z.string(), message: z.string(), key: KEY },
+      inputSchema: z.strictObject({ agent: z.string(), message: z.string(), key: KEY, ...messageFieldsFor(mayDecide) }),
       annotations: { destructiveHint: false, idempotentHint: true },
     },
-    ({ agent, message, key }) => answer(() => send(operator, agent, message, key)),
+    (given: Sent) => answer(() => send(operator, given)),
   )
   server.registerTool(
     'compact',
@@ -65,6 +66,18 @@ export function addWrites(server: McpServer, operator: Operator, mayDecide: bool
     },
     ({ agent, keep }) => answer(() => compact(operator, agent, keep)),
   )
+}
+
+/** Without the decisions of a person, the fields that only a person may set. */
+function messageFieldsFor(mayDecide: boolean): Partial<typeof messageFields> {
+  if (mayDecide) return messageFields
+  return Object.fromEntries(Object.entries(messageFields).filter(([name]) => !decidingFields.some((deciding) => deciding === name)))
+}
+
+interface Sent extends MessageFields {
+  agent: string
+  message: string
+  key: string
 }
 
 interface Given {
@@ -98,9 +111,15 @@ async function create(operator: Operator, given: Given): Promise<object> {
   return summaryOf(operator.show(agent.id))
 }
 
-async function send(operator: Operator, word: string, message: string, key: string): Promise<object> {
-  const { id } = operator.find(word)
-  const args = ['send', id, '-', ...flags({ key, 'if-busy': 'queue', 'if-waiting': 'queue' })]
+async function send(operator: Operator, { agent, message, key, ...asked }: Sent): Promise<object> {
+  const { id } = operator.find(agent)
+  const args = [
+    'send',
+    id,
+    '-',
+    ...flags({ key, 'if-busy': 'queue', 'if-waiting': 'queue' }),
+    ...messageFlags(asked),
+  ]
   const begun = await operator.begin(args, { input: `${message}\n` }, isRunOf(operator, id, key))
   return outcomeOf(operator, id, key, begun)
 }

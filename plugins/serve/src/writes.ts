@@ -1,13 +1,12 @@
 /** The routes that start or continue a turn. */
 import { randomUUID } from 'node:crypto'
 import { z } from 'zod'
-import { allowList, flags, optionFlags } from '../../shared/src/face/arguments.js'
+import { flags, optionFlags } from '../../shared/src/face/arguments.js'
+import { messageFields, messageFlags } from '../../shared/src/face/message-fields.js'
 import { type Route, route } from './route.js'
 import { findAgent } from './server.js'
 import { turn } from './shapes.js'
 import { continueTurn, hasKey, isRun, runTurn, TURN, timeout } from './turns.js'
-
-const names = z.array(z.string()).optional()
 
 export const WRITES: Route[] = [
   route({
@@ -29,9 +28,8 @@ export const WRITES: Route[] = [
         .describe('Absolute; default: the directory of the server.'),
       options: z.record(z.string(), z.string()).optional().describe('Options of the provider.'),
       prompt: z.string().optional(),
-      allow: names.describe('Tools that run without approval, as with `--allow`.'),
+      ...messageFields,
       if_exists: z.enum(['fail', 'use']).optional(),
-      turn_timeout: z.string().optional(),
       timeout,
     }),
     answers: {
@@ -40,7 +38,7 @@ export const WRITES: Route[] = [
     },
     handle: async (call) => {
       const { body } = call
-      const { prompt, options = {}, allow } = body
+      const { prompt, options = {} } = body
       const args = [
         'spawn',
         ...(prompt === undefined ? [] : ['-']),
@@ -51,11 +49,10 @@ export const WRITES: Route[] = [
           model: body.model,
           system: body.instructions,
           workspace: body.workspace,
-          allow: allowList(allow),
           'if-exists': body.if_exists,
-          'turn-timeout': body.turn_timeout,
           timeout: body.timeout,
         }),
+        ...messageFlags(body),
         ...optionFlags(options),
       ]
       if (prompt !== undefined) return runTurn(call, { args, input: `${prompt}\n`, isOurs: isRun() })
@@ -88,9 +85,7 @@ export const WRITES: Route[] = [
         .optional()
         .describe('With a repeated key: run the message again if its turn did not complete.'),
       not_before: z.string().optional(),
-      allow: names,
-      max_steps: z.int().min(1).optional(),
-      turn_timeout: z.string().optional(),
+      ...messageFields,
       timeout,
     }),
     handle: (call) => {
@@ -111,11 +106,9 @@ export const WRITES: Route[] = [
           first: body.first,
           retry: body.retry,
           'not-before': body.not_before,
-          allow: allowList(body.allow),
-          'max-steps': body.max_steps?.toString(),
-          'turn-timeout': body.turn_timeout,
           timeout: body.timeout,
         }),
+        ...messageFlags(body),
       ]
       return runTurn(call, {
         args,

@@ -1,5 +1,6 @@
 /** The records of a turn and of its provider. */
 import { z } from 'zod'
+import { askedFields } from '../message-fields.js'
 import {
   ask,
   blob,
@@ -36,15 +37,9 @@ export const run = {
     provider: text,
     model: text.nullable(),
     options: texts,
-    key: text.optional().describe("The message's key (`--key`)."),
-    digest: text
-      .optional()
-      .describe("The SHA-256 of the message's bytes. A repeated key with another message is refused."),
+    ...askedFields,
     continues: uuid.optional(),
     auto: flag.optional().describe('Whether it continues automatically.'),
-    turn_timeout_ms: integer.optional(),
-    allow: z.array(text).optional(),
-    steps_max: integer.optional().describe('Limit of model requests (`--max-steps`). Default: 200.'),
     repeats: uuid
       .optional()
       .describe(

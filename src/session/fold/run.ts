@@ -6,6 +6,7 @@
  */
 import { SessionStateError } from '../../errors.js'
 import { limits } from '../../limits.js'
+import { messageOptions } from '../../schema/message.js'
 import type { Usage } from '../../schema/types.js'
 import type { NewRecord, Place, SessionRecord } from '../records.js'
 import type { KeyEntry, Location, Run, State } from '../state.js'
@@ -36,9 +37,7 @@ export function runStarted(next: State, record: NewRecord<'run.started'> & Place
       started_at: record.ts,
       ended_at: null,
       continues: record.continues ?? null,
-      key: record.key ?? null,
-      digest: record.digest ?? null,
-      turn_timeout_ms: record.turn_timeout_ms ?? null,
+      ...messageOptions(record),
       // A continued run has the same prompt and must answer the same requests.
       prompts: record.continues === undefined ? [] : (next.run?.prompts ?? []),
       requests: record.continues === undefined ? [] : (next.run?.requests ?? []),
@@ -48,8 +47,6 @@ export function runStarted(next: State, record: NewRecord<'run.started'> & Place
       usage: null,
       process: null,
       servers: [],
-      allow: record.allow ?? [],
-      steps_max: record.steps_max ?? null,
       steps: 0,
       failures: 0,
       ...leftCalls(next.run),

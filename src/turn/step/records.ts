@@ -1,5 +1,6 @@
 /** Builders for the records of a turn. */
 
+import { askedOptions } from '../../schema/message.js'
 import type { ModelUsage, PromptSource, RunError, Usage, Used } from '../../schema/types.js'
 import { deriveId } from '../../session/ids.js'
 import type { ErrorDetail, NewRecord } from '../../session/records.js'
@@ -19,12 +20,8 @@ export function runStarted(state: Runnable, request: RunRequest): NewRecord[] {
     provider: state.provider_name,
     model: state.model,
     options: state.options,
-    ...(request.key === null ? {} : { key: request.key }),
-    ...(request.digest === null ? {} : { digest: request.digest }),
+    ...askedOptions(request),
     ...(prompt.origin === 'continuation' ? { continues: prompt.continues, auto: prompt.auto } : {}),
-    ...(request.turn_timeout_ms === null ? {} : { turn_timeout_ms: request.turn_timeout_ms }),
-    ...(request.allow.length === 0 ? {} : { allow: request.allow }),
-    ...(request.steps_max === null ? {} : { steps_max: request.steps_max }),
     ...(request.repeats === undefined ? {} : { repeats: request.repeats }),
   })
   return [...records, ...assembledRecords(run_id, sources), ...promptRecords(run_id, prompt)]

@@ -1,5 +1,6 @@
 /** The types of `step`: the events of a turn, and the effects that follow from them. */
 
+import type { MessageOptions } from '../../schema/message.js'
 import type {
   Ask,
   CallRecord,
@@ -17,16 +18,11 @@ export type ProviderKind = 'model' | 'agent'
 /** A mail that a run answers. */
 type DeliveredMail = Omit<NewRecord<'mail.delivered'>, 'kind' | 'run_id' | 'call_id'>
 
-export interface RunRequest {
+export interface RunRequest extends MessageOptions {
   run_id: string
   boot_id: string
   /** A person's message, mail, or the continuation of an interrupted run (for a model without new content). */
   prompt: { origin: 'operator'; content: string } | { origin: 'mail'; mails: DeliveredMail[] } | Continuation
-  key: string | null
-  digest: string | null
-  turn_timeout_ms: number | null
-  allow: string[]
-  steps_max: number | null
   /** An earlier run that launched the agent program with the same message. */
   repeats?: string | undefined
   sources: PromptSource[]

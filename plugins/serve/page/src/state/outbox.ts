@@ -4,6 +4,7 @@
  * across a reload.
  */
 import { call, newKey, Problem } from '../api/client.js'
+import { type OptionTexts, optionsBody } from '../model/message-options.js'
 import { Store } from './store.js'
 
 export interface Draft {
@@ -11,9 +12,11 @@ export interface Draft {
   /** The key, once the message was sent. Its text must not change from then on. */
   key: string | null
   state: 'writing' | 'sending' | 'unknown'
+  /** What it asks of its turn. Absent in a draft that an earlier page kept. */
+  options?: OptionTexts
 }
 
-const EMPTY: Draft = { text: '', key: null, state: 'writing' }
+const EMPTY: Draft = { text: '', key: null, state: 'writing', options: {} }
 const RETRY_MS = 1500
 
 const outboxes = new Map<string, Outbox>()
@@ -33,34 +36,40 @@ export class Outbox {
   }
 
   write(text: string): void {
-    if (this.draft.value.key === null) this.save({ text, key: null, state: 'writing' })
+    if (this.draft.value.key === null) this.save({ ...this.draft.value, text, state: 'writing' })
+  }
+
+  /** One option of the message; an empty text asks for nothing. */
+  ask(name: string, text: string): void {
+    const { options, key } = this.draft.value
+    if (key === null) this.save({ ...this.draft.value, options: { ...options, [name]: text } })
   }
 
   /** Resolves when the message is durable. Rejects if the server refused it; the text is then free to change. */
   async send(): Promise<void> {
     const { text, key } = this.draft.value
     if (text.trim() === '' || key !== null) return
-    this.save({ text, key: newKey(), state: 'sending' })
+    this.save({ ...this.draft.value, key: newKey(), state: 'sending' })
     await this.deliver()
   }
 
   private async deliver(): Promise<void> {
     for (;;) {
-      const { text, key } = this.draft.value
+      const { text, key, options = {} } = this.draft.value
       if (key === null) return
       try {
         await call('sendMessage', {
           agent: this.agentId,
-          body: { content: text, if_busy: 'queue', if_waiting: 'queue' },
+          body: { ...optionsBody(options), content: text, if_busy: 'queue', if_waiting: 'queue' },
           key,
         })
         return this.save(EMPTY)
       } catch (error) {
         if (!(error instanceof Problem) || !error.isTemporary) {
-          this.save({ text, key: null, state: 'writing' })
+          this.save({ text, key: null, state: 'writing', options })
           throw error
         }
-        this.save({ text, key, state: 'unknown' })
+        this.save({ text, key, state: 'unknown', options })
         await new Promise((resolve) => setTimeout(resolve, RETRY_MS))
       }
     }

@@ -1,4 +1,5 @@
 import { useState } from 'preact/hooks'
+import { OPTION_FIELDS } from '../model/message-options.js'
 import { Icon } from '../parts/icons.js'
 import { tell, tellError } from '../state/notes.js'
 import { outboxOf } from '../state/outbox.js'
@@ -7,7 +8,7 @@ import { useStore } from '../state/store.js'
 /** Writes a message to the agent. */
 export function Composer({ agentId }: { agentId: string }) {
   const [outbox] = useState(() => outboxOf(agentId))
-  const { text, state } = useStore(outbox.draft)
+  const { text, state, options = {} } = useStore(outbox.draft)
   const send = async (event?: Event): Promise<void> => {
     event?.preventDefault()
     if (text.trim() === '') return
@@ -38,6 +39,23 @@ export function Composer({ agentId }: { agentId: string }) {
       <button type="submit" class="primary" aria-disabled={state !== 'writing' || text.trim() === ''}>
         <Icon name="send" /> Send
       </button>
+      <details class="fold options">
+        <summary>Options</summary>
+        {OPTION_FIELDS.map(({ name, label, hint, isNumber }) => (
+          <label key={name}>
+            {label}
+            <input
+              name={name}
+              inputMode={isNumber ? 'numeric' : 'text'}
+              placeholder={hint}
+              title={hint}
+              readOnly={state !== 'writing'}
+              value={options[name] ?? ''}
+              onInput={(event) => outbox.ask(name, event.currentTarget.value)}
+            />
+          </label>
+        ))}
+      </details>
       <p class="hint" role="status">
         {state === 'sending' && 'Sending…'}
         {state === 'unknown' &&

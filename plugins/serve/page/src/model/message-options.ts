@@ -1,0 +1,34 @@
+/** What the reader's message asks of its turn: fields of the composer, from the table of substrat (src/schema/message.ts). */
+import { rowsWithFlag } from 'substrat/message'
+import type { BodyOf } from '../api/types.js'
+
+/** The text of each field that the reader filled in. */
+export type OptionTexts = Record<string, string>
+
+export interface OptionField {
+  name: string
+  label: string
+  hint: string
+  isNumber: boolean
+}
+
+export const OPTION_FIELDS: OptionField[] = rowsWithFlag().map(([, { type, flag, help }]) => ({
+  name: flag.replaceAll('-', '_'),
+  label: flag.replaceAll('-', ' '),
+  hint: help,
+  isNumber: type === 'count',
+}))
+
+const KINDS = new Map(rowsWithFlag().map(([, { type, flag }]) => [flag.replaceAll('-', '_'), type]))
+
+/** The fields of the body. The server says which value it cannot take. */
+export function optionsBody(texts: OptionTexts): Partial<BodyOf<'sendMessage'>> {
+  const given = Object.entries(texts).filter(([, text]) => text.trim() !== '')
+  return Object.fromEntries(given.map(([name, text]) => [name, valueOf(KINDS.get(name), text.trim())]))
+}
+
+function valueOf(type: string | undefined, text: string): string | number | string[] {
+  if (type === 'count') return Number(text)
+  // A comma within the parentheses of a pattern belongs to it.
+  return type === 'tools' ? text.split(/,(?![^(]*\))/).map((entry) => entry.trim()) : text
+}

@@ -1,0 +1,91 @@
+/**
+ * What a message asks of its turn. A row is an option: from it come the flag of the CLI, the field of HTTP and MCP, and the field
+ * in mail, in `run.started` and in the snapshot. Programs load this module; it must stay free of zod.
+ */
+
+interface Option {
+  /** `text` is one line. `duration` is milliseconds, and in words a number with its unit. `tools` are entries of `--allow`. */
+  type: 'text' | 'duration' | 'count' | 'tools'
+  /** Its flag; in HTTP and MCP the same with underscores. Undefined: no person sets it in this way. */
+  flag?: string
+  help?: string
+  /** Whether only a person may set it. */
+  isDecision?: true
+  /** What docs/format.md says of the field. */
+  about?: string
+}
+
+export const MESSAGE_OPTIONS = {
+  key: { type: 'text', about: "The message's key (`--key`)." },
+  digest: {
+    type: 'text',
+    about: "The SHA-256 of the message's bytes. A repeated key with another message is refused.",
+  },
+  turn_timeout_ms: {
+    type: 'duration',
+    flag: 'turn-timeout',
+    help: 'wall-clock limit for the turn; default: the turn_timeout setting',
+  },
+  allow: {
+    type: 'tools',
+    flag: 'allow',
+    help: 'tools that run without approval (write_file,shell(npm test*) or all); default: the allow setting',
+    isDecision: true,
+  },
+  steps_max: {
+    type: 'count',
+    flag: 'max-steps',
+    help: 'fail the turn after N model requests; default: 200',
+    about: 'Limit of model requests (`--max-steps`). Default: 200.',
+  },
+} as const satisfies Record<string, Option>
+
+interface Values {
+  text: string | null
+  duration: number | null
+  count: number | null
+  tools: string[]
+}
+
+type Rows = typeof MESSAGE_OPTIONS
+export type OptionName = keyof Rows
+
+/** Each option has a value. Null, or an empty list, asks for nothing. */
+export type MessageOptions = { -readonly [N in OptionName]: Values[Rows[N]['type']] }
+
+/** The options that a record, a stored message or a caller names. */
+export type NamedOptions = { [N in OptionName]?: MessageOptions[N] | undefined }
+
+const NAMES = Object.keys(MESSAGE_OPTIONS) as OptionName[]
+
+export function messageOptions(named: NamedOptions = {}): MessageOptions {
+  const value = (name: OptionName): unknown =>
+    named[name] ?? (MESSAGE_OPTIONS[name].type === 'tools' ? [] : null)
+  return Object.fromEntries(NAMES.map((name) => [name, value(name)])) as MessageOptions
+}
+
+export type AskedOptions = { [N in OptionName]?: NonNullable<MessageOptions[N]> }
+
+/** Only the options that ask for something, as a record or a message has them. */
+export function askedOptions(options: NamedOptions): AskedOptions {
+  const asked = NAMES.flatMap((name) => {
+    const value = options[name]
+    return value === undefined || value === null || (Array.isArray(value) && value.length === 0)
+      ? []
+      : [[name, value]]
+  })
+  return Object.fromEntries(asked)
+}
+
+/** The options that a person or a client can set. */
+export function rowsWithFlag(): [OptionName, Required<Pick<Option, 'type' | 'flag' | 'help'>> & Option][] {
+  return Object.entries(MESSAGE_OPTIONS).flatMap(([name, row]) =>
+    'flag' in row ? [[name as OptionName, row]] : [],
+  )
+}
+
+/** Whether the message asks for something that must not apply to other messages of its turn. */
+export function hasOwnOptions(options: NamedOptions): boolean {
+  const { key: _key, digest: _digest, ...own } = askedOptions(options)
+  return Object.keys(own).length > 0
+}
