@@ -1,4 +1,5 @@
 import { availableParallelism } from 'node:os'
+import path from 'node:path'
 import { defineConfig } from 'vitest/config'
 import LongestFirst from './test/support/sequence.js'
 import { temporaryDirectory } from './test/support/temp-directory.js'
@@ -39,6 +40,8 @@ const IN_POSTGRES = [
 const SHARED = { isolate: false, setupFiles: ['test/support/fresh.ts'] }
 
 export default defineConfig({
+  // What plugins import of substrat besides types; their build has it too.
+  resolve: { alias: { 'substrat/message': path.join(import.meta.dirname, 'src/schema/message.ts') } },
   test: {
     pool: 'forks',
     // Most tests wait for processes that they started: twice as many workers as cores keep the cores busy.

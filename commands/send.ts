@@ -66,7 +66,7 @@ With --key the message is delivered at most once. After a crash, repeating the c
     }),
     'reply-to': Flags.string({
       description: "answer the agent's request that has this id, or its beginning (see substrat inbox)",
-      exclusive: ['key', 'first', 'queue', 'kind', 'not-before', 'from'],
+      exclusive: ['key', 'first', 'queue', 'kind', 'not-before', 'from', ...Object.keys(messageFlags)],
     }),
     drain,
     ...messageFlags,

@@ -66,12 +66,13 @@ describe.concurrent('a message of a waiting command', () => {
 
   test('leaves a later one to its command, also if that is refused', async () => {
     const { house, id, first } = await atWork()
-    const second = await waiting(house, id, 'refused', '--allow', 'no_such_tool')
+    await house.ok('send', 'a', 'before', '--key', 'k', '--if-busy', 'queue')
+    const second = await waiting(house, id, 'refused', '--key', 'k')
     await house.ok('send', 'a', 'later', '--if-busy', 'queue')
     house.write('go', '')
     expect((await first.result).exit).toBe(0)
-    expect((await second.result).exit).toBe(2)
-    expect(order(house, id)).toEqual(['first', 'later'])
+    expect((await second.result).exit).toBe(13)
+    expect(order(house, id)).toEqual(['first', 'before', 'later'])
     expect(house.inbox(id)).toEqual([])
     expect(house.findings(true)).toEqual([])
   })

@@ -23,11 +23,11 @@ const KINDS = new Map(rowsWithFlag().map(([, { type, flag }]) => [flag.replaceAl
 
 /** The fields of the body. The server says which value it cannot take. */
 export function optionsBody(texts: OptionTexts): Partial<BodyOf<'sendMessage'>> {
-  const given = Object.entries(texts).filter(([, text]) => text.trim() !== '')
-  return Object.fromEntries(given.map(([name, text]) => [name, valueOf(KINDS.get(name), text.trim())]))
+  const filled = Object.entries(texts).filter(([, text]) => text.trim() !== '')
+  return Object.fromEntries(filled.map(([name, text]) => [name, jsonOf(KINDS.get(name), text.trim())]))
 }
 
-function valueOf(type: string | undefined, text: string): string | number | string[] {
+function jsonOf(type: string | undefined, text: string): string | number | string[] {
   if (type === 'count') return Number(text)
   // A comma within the parentheses of a pattern belongs to it.
   return type === 'tools' ? text.split(/,(?![^(]*\))/).map((entry) => entry.trim()) : text
