@@ -3,7 +3,12 @@ import { resolve } from 'node:path'
 import type { McpServer } from '@modelcontextprotocol/sdk/server/mcp.js'
 import { z } from 'zod'
 import { allowList, flags, optionFlags } from '../../shared/src/face/arguments.js'
-import { decidingFields, type MessageFields, messageFields, messageFlags } from '../../shared/src/face/message-fields.js'
+import {
+  decidingFields,
+  type MessageFields,
+  messageFields,
+  messageFlags,
+} from '../../shared/src/face/message-fields.js'
 import type { StreamLine } from '../../shared/src/face/output.js'
 import { answer, type Begun, inTime, type Operator, summaryOf } from './operator.js'
 
@@ -44,7 +49,12 @@ export function addWrites(server: McpServer, operator: Operator, mayDecide: bool
     {
       description:
         'Send a message to an agent. Returns once the message is on disk, before the turn ends. Then call wait. Repeated with the same key after its turn, it returns the reply.',
-      inputSchema: z.strictObject({ agent: z.string(), message: z.string(), key: KEY, ...messageFieldsFor(mayDecide) }),
+      inputSchema: z.strictObject({
+        agent: z.string(),
+        message: z.string(),
+        key: KEY,
+        ...messageFieldsFor(mayDecide),
+      }),
       annotations: { destructiveHint: false, idempotentHint: true },
     },
     (given: Sent) => answer(() => send(operator, given)),
@@ -71,7 +81,9 @@ export function addWrites(server: McpServer, operator: Operator, mayDecide: bool
 /** Without the decisions of a person, the fields that only a person may set. */
 function messageFieldsFor(mayDecide: boolean): Partial<typeof messageFields> {
   if (mayDecide) return messageFields
-  return Object.fromEntries(Object.entries(messageFields).filter(([name]) => !decidingFields.some((deciding) => deciding === name)))
+  return Object.fromEntries(
+    Object.entries(messageFields).filter(([name]) => !decidingFields.some((deciding) => deciding === name)),
+  )
 }
 
 interface Sent extends MessageFields {
