@@ -40,7 +40,7 @@ const IN_POSTGRES = [
 const SHARED = { isolate: false, setupFiles: ['test/support/fresh.ts'] }
 
 export default defineConfig({
-  // What plugins import of substrat besides types; their build has it too.
+  // Plugins import it besides types; their build has this alias too.
   resolve: { alias: { 'substrat/message': path.join(import.meta.dirname, 'src/schema/message.ts') } },
   test: {
     pool: 'forks',

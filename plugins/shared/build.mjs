@@ -77,7 +77,7 @@ async function buildEntry(entry, file) {
     loader: { '.sql': 'text' },
     // The entry has both forms on purpose: `module.exports` is the provider.
     logOverride: { 'commonjs-variable-in-esm': 'silent' },
-    // What a message can ask, and the shapes of substrat's JSON, for the plugins that serve them.
+    // The options of a message and the shapes of substrat's JSON, for the plugins that serve them.
     alias: { 'substrat/message': schema('message'), 'substrat/outputs': schema('outputs') },
     // oclif loads typescript only for plugins under development; pg loads the others only elsewhere.
     external: ['typescript', 'pg-native', 'pg-cloudflare'],

@@ -75,7 +75,7 @@ type MessageFlags = {
   [N in WithFlag as FlagName<N>]: Interfaces.OptionFlag<NonNullable<MessageOptions[N]> | undefined>
 }
 
-/** The flags of what a message asks of its turn. */
+/** The flags of the options of a message. */
 export const messageFlags = Object.fromEntries(
   rowsWithFlag().map(([, { type, flag, help: description }]) => [
     flag,
@@ -87,7 +87,7 @@ export const messageFlags = Object.fromEntries(
   ]),
 ) as unknown as MessageFlags
 
-/** What the flags of a command ask for. */
+/** The options that the flags of a command name. */
 export function optionsIn(flags: { [name: string]: unknown }): Omit<MessageOptions, 'key' | 'digest'> {
   const named = rowsWithFlag().map(([name, { flag }]) => [name, flags[flag]])
   return messageOptions(Object.fromEntries(named))

@@ -1,5 +1,5 @@
 /**
- * What a message asks of its turn. A row is an option: from it come the flag of the CLI, the field of HTTP and MCP, and the field
+ * The options of a message, which it asks of its turn. From a row come the flag of the CLI, the field of HTTP and MCP, and the field
  * in mail, in `run.started` and in the snapshot. Programs load this module; it must stay free of zod.
  */
 
@@ -11,7 +11,7 @@ interface Option {
   help?: string
   /** Whether only a person may set it. */
   isDecision?: true
-  /** What docs/format.md says of the field. */
+  /** Its description in docs/format.md. */
   about?: string
 }
 

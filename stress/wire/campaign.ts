@@ -54,7 +54,7 @@ export interface Finding {
 export interface Report {
   /** Those that were read, without the shrinking. */
   answers: number
-  /** How the answers ended. A violation is none of these. */
+  /** How the answers ended. A violation counts in neither. */
   kept: number
   marked: number
   refused: number

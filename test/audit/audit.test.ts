@@ -385,7 +385,7 @@ test.each(CASES)('the audit finds %s', async (_, plantIt, invariant, after) => {
   expect(repairs.length > 0).toBe(INVARIANTS[invariant].rebuild !== undefined)
 })
 
-test('of entries that others can read and write, the audit names one that they can write, and what closes the home', async () => {
+test('the audit names an entry that others can write before one that they can only read, with the command that closes the home', async () => {
   writeFileSync(join(store.address, 'config.json'), '{}')
   chmodSync(store.address, 0o755)
   chmodSync(join(store.address, 'config.json'), 0o666)

@@ -1,4 +1,4 @@
-/** What a message asks of its turn reaches the turn: through each face, at once and through the inbox. */
+/** The options of a message reach its turn: through each face, at once and through the inbox. */
 import { readFileSync } from 'node:fs'
 import path from 'node:path'
 import { describe, expect, test } from 'vitest'

@@ -57,7 +57,7 @@ function usable(listed: unknown[]): ListedTools {
       bytes += size
     }
   }
-  // Some of so many tools would be a choice that nobody made.
+  // Offering only some of them would be an arbitrary choice.
   if (bytes > limits.serverToolsBytesMax)
     throw new Error(`its ${tools.length} tools are larger than ${limits.serverToolsBytesMax} bytes together`)
   const more = leftOut.length - LEFT_OUT_SHOWN_MAX

@@ -115,7 +115,7 @@ describe.each(DIALECTS)('the ends of %s', (dialect, column, code) => {
   })
 
   test.each(['brand_new', 'constructor', '__proto__'])(
-    'any other word (%s) is kept and marked',
+    'the reply stays and is marked after any other word (%s)',
     async (word) => {
       const read = await readEvents(dialect, ANSWERS[dialect](word, false))
       expect(read).toMatchObject({ text: 'said', stop: 'end', incomplete: word })

@@ -121,7 +121,7 @@ test('an answer that pauses before its first word is asked for again: thinking a
   expect(asked.at(-1)?.messages[1]).toMatchObject({ content: [THINKING, LATER, { text: 'now' }] })
 })
 
-test('an answer that never ends its pauses is kept after 10 of them, marked as incomplete', async () => {
+test('an answer that never ends its pauses ends after 10 of them, marked as incomplete', async () => {
   const { base_url, asked } = await serve([message([{ type: 'text', text: 'x' }], 'pause_turn')])
   const events = await collect(anthropic, requestFor({ base_url }, 'go'))
   expect(events.at(-1)).toEqual({ type: 'stop', reason: 'end', incomplete: 'pause_turn' })

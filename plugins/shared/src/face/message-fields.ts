@@ -1,4 +1,4 @@
-/** What a message asks of its turn (src/schema/message.ts of substrat), as a client writes it and as the command takes it. */
+/** The options of a message (src/schema/message.ts of substrat), as a client writes them and as the command takes them. */
 import { type MESSAGE_OPTIONS, type OptionName, rowsWithFlag } from 'substrat/message'
 import { z } from 'zod'
 import { allowList, flags } from './arguments.js'

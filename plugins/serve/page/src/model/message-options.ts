@@ -1,4 +1,4 @@
-/** What the reader's message asks of its turn: fields of the composer, from the table of substrat (src/schema/message.ts). */
+/** The options of the reader's message: fields of the composer, from the table of substrat (src/schema/message.ts). */
 import { rowsWithFlag } from 'substrat/message'
 import type { BodyOf } from '../api/types.js'
 

@@ -12,7 +12,7 @@ export interface Draft {
   /** The key, once the message was sent. Its text must not change from then on. */
   key: string | null
   state: 'writing' | 'sending' | 'unknown'
-  /** What it asks of its turn. Absent in a draft that an earlier page kept. */
+  /** Its options. Absent in a draft that an earlier page kept. */
   options?: OptionTexts
 }
 
