@@ -31,7 +31,7 @@ export class McpTransport implements Transport {
   onerror?: (error: Error) => void
   private ending: Ending | undefined
   /** Settled while the server runs. After its end, `endedBecause` is known once it settles. */
-  closing: Promise<void> = Promise.resolve()
+  endKnown: Promise<void> = Promise.resolve()
   private stderr = Buffer.alloc(0)
   private readonly open = new Set<RequestId>()
   /** The line that is being read is too long, and its request has failed. */
@@ -48,7 +48,7 @@ export class McpTransport implements Transport {
     const { program } = this
     const reading = this.read().catch((error) => this.onerror?.(error as Error))
     void program.exited.then((ending) => {
-      this.closing = this.end(ending, Promise.all([reading, untilEnd(program.stderr)]))
+      this.endKnown = this.end(ending, Promise.all([reading, untilEnd(program.stderr)]))
     })
   }
 

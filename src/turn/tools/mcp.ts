@@ -81,7 +81,7 @@ function serverTool(
     kind: 'changes',
     async run(input, { signal }) {
       // A call that was never sent has no unknown outcome.
-      await transport.closing
+      await transport.endKnown
       const before = transport.endedBecause(command)
       if (before !== undefined)
         throw new ProcessEnd(`the tool server ${server} has ended: ${transport.withStderr(before)}`, 'failed')
