@@ -48,8 +48,15 @@ export async function outliveLeashes(session: Session, rules: TakeoverRules): Pr
   rules.note(
     `waiting ${Math.ceil(leftMs / 1000)} s until the leash on the host ${host} has ended the programs of the interrupted turn`,
   )
-  await sleep(leftMs)
+  // The kernel counts the time since its start in steps of 10 ms, so that a few of them may be left after the first sleep.
+  for (let left = leftMs, sleeps = 0; left > 0 && sleeps < SLEEPS_MAX; sleeps++) {
+    await sleep(left + UPTIME_STEP_MS)
+    left = session.leashesLeftMs ?? 0
+  }
 }
+
+const UPTIME_STEP_MS = 10
+const SLEEPS_MAX = 5
 
 /** The programs on which the next step of the turn depends. */
 function programsOf({ state }: Session): ProcessGroup[] {

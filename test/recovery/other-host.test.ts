@@ -108,6 +108,14 @@ describe('on another host', () => {
       expect(isAlive(group.process_group)).toBe(true)
     })
 
+    test('a wait that ends a few milliseconds too early goes on', async () => {
+      started({ ...lookalike(), lease: LEASE })
+      const left = [5, 3]
+      leave(() => (notes.length === 0 ? 10 : (left.shift() ?? 0)))
+      expect(await settled({ takesOver: true })).toEqual({ row: 'B', hasSurvivor: false })
+      expect(notes).toHaveLength(1)
+    })
+
     test('a program in another container counts as dead by the same rule', async () => {
       const { kernel_boot_id } = ownIdentity()
       started({ ...lookalike(), kernel_boot_id, host_id: THIS, lease: LEASE })
