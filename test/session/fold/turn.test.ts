@@ -283,17 +283,25 @@ test('the cached tokens, reasoning tokens and costs of a run are added up, also 
   })
 })
 
+const compacted: NewRecord = {
+  kind: 'context.compacted',
+  run_id: RUN,
+  content: 'the gist',
+  how: 'summary',
+  keeps_seq: 4,
+  keeps_offset: 300,
+  messages: 1,
+  responses: 0,
+}
+
+test('a run that has compacted its conversation stays so, also after later records', () => {
+  const later = [asked, responded('shell'), started('c0'), finished('c0'), asked]
+  for (let count = 1; count <= later.length; count++)
+    expect(on(compacted, ...later.slice(0, count)).run?.isCompacted).toBe(true)
+})
+
 test('a compaction moves the start of the context and marks the run as compacted', () => {
-  const state = on(asked, {
-    kind: 'context.compacted',
-    run_id: RUN,
-    content: 'the gist',
-    how: 'summary',
-    keeps_seq: 4,
-    keeps_offset: 300,
-    messages: 1,
-    responses: 0,
-  })
+  const state = on(asked, compacted)
   expect(state).toMatchObject({ context_seq: 4, context_offset: 300, compaction: locationOf(6) })
   expect(state.run?.isCompacted).toBe(true)
 })

@@ -1,9 +1,12 @@
+import { randomUUID } from 'node:crypto'
 import { beforeEach, describe, expect, test } from 'vitest'
+import { bootId } from '../../../src/host/identity.js'
 import type { ModelEvent, ModelMessage, ModelProvider, ModelRequest } from '../../../src/provider/contract.js'
 import { providerFailure } from '../../../src/provider/failure.js'
 import type { Session } from '../../../src/session/session.js'
+import type { Run } from '../../../src/session/state.js'
 import { conversation, responsesBefore } from '../../../src/turn/prompt/history.js'
-import { appendTurn, newSession, reopen } from '../../support/sessions.js'
+import { appendTurn, beginning, newSession, reopen } from '../../support/sessions.js'
 import { tempStore } from '../../support/temp.js'
 import { kindsOf, model, runTurn, says } from '../../support/turns.js'
 
@@ -147,6 +150,21 @@ test('a turn that is too long again after another response is compacted again', 
   expect(run.status).toBe('completed')
   expect(kindsOf(session).filter((kind) => kind === 'context.compacted').length).toBeGreaterThan(1)
   expect(conversation(session)[0]?.content).toMatch(/Your current task, word for word:\n\ngo$/)
+})
+
+test('a turn is compacted at most once without a later response with calls', async () => {
+  for (const n of [1, 2, 3]) appendTurn(session, `question ${n}`, LONG)
+  const run_id = randomUUID()
+  session.append([...beginning(session, run_id, 'and now?'), { kind: 'model.requested', run_id }])
+  // As earlier versions wrote it: before the request that it is for.
+  const { seq: keeps_seq, offset: keeps_offset } = (session.state.run as Run).start
+  const how = { content: 'the gist', how: 'summary', messages: 6, responses: 3 } as const
+  session.append([{ kind: 'context.compacted', run_id, ...how, keeps_seq, keeps_offset }])
+  const { provider, asked } = narrow(0)
+  const go_on = { type: 'go_on', provider: 'model', boot_id: bootId(), auto: true, notice: null } as const
+  const run = await runTurn(session, provider, { first: { ...go_on, sources: [] } })
+  expect(run).toMatchObject({ status: 'failed', error: { type: 'overflow' } })
+  expect([asked.histories.length, asked.summaries.length]).toEqual([1, 0])
 })
 
 describe('the prompt of the turn stays word for word', () => {
