@@ -27,9 +27,7 @@ export function modelResponded(
     ...event.items,
     ...(event.itemsRefused === true ? { items_refused: true } : {}),
   }
-  // The usage of the summary is in `context.tried`.
-  const { usage: _, model: __, ...shorter } = event.compacted ?? {}
-  const compacted = event.compacted === undefined ? [] : [compactedRecord(run_id, shorter as Shorter)]
+  const compacted = event.compacted === undefined ? [] : [adoptedRecord(run_id, event.compacted)]
   if (calls.length === 0)
     return {
       records: [
@@ -116,22 +114,29 @@ function mayCompact(
 const REFUSALS = ['overflow', 'invalid']
 
 export function triedRecord(run_id: string, shorter: Shorter): NewRecord {
-  const { how, messages, usage, model } = shorter
-  const used = { ...(usage === undefined ? {} : { usage }), ...(model === undefined ? {} : { model }) }
-  return { kind: 'context.tried', run_id, how, messages, ...used }
+  return { kind: 'context.tried', run_id, ...summaryFields(shorter) }
+}
+
+/** The usage of the summary is in `context.tried`. */
+function adoptedRecord(run_id: string, { usage: _, model: __, ...shorter }: Shorter): NewRecord {
+  return compactedRecord(run_id, shorter)
 }
 
 export function compactedRecord(run_id: string, shorter: Shorter): NewRecord {
-  const { content, how, keeps, messages, responses, usage, model } = shorter
+  const { content, keeps, responses } = shorter
+  const place = { keeps_seq: keeps.seq, keeps_offset: keeps.offset }
+  return { kind: 'context.compacted', run_id, content, ...place, responses, ...summaryFields(shorter) }
+}
+
+function summaryFields({
+  how,
+  messages,
+  usage,
+  model,
+}: Shorter): Omit<Shorter, 'content' | 'keeps' | 'responses'> {
   return {
-    kind: 'context.compacted',
-    run_id,
-    content,
     how,
-    keeps_seq: keeps.seq,
-    keeps_offset: keeps.offset,
     messages,
-    responses,
     ...(usage === undefined ? {} : { usage }),
     ...(model === undefined ? {} : { model }),
   }
