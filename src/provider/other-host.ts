@@ -1,8 +1,8 @@
 /**
  * Programs that the log of an agent records on another host.
  *
- * Invariant: such a program counts as gone only after that host has checked it, or after a person has declared the processes of
- * that host dead (`recover --host-gone`).
+ * Invariant: such a program counts as gone only after that host has checked it, after a person has declared the processes of that
+ * host dead (`recover --host-gone`), or after its leash must have ended it (src/recovery/takeover.ts).
  */
 import { type Place, placeOf } from '../host/whereabouts.js'
 import type { ProcessGroup } from '../schema/types.js'

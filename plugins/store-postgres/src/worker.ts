@@ -1,6 +1,6 @@
 /**
- * The thread with the connections of pg. It renews the leases of the process while the main thread is busy. Unless the server is
- * on a Unix socket, it also executes every statement.
+ * The thread with the connections of pg. It renews the leases of the process while the main thread is busy. It also executes every
+ * statement, unless the main thread does that itself: on a Unix socket, until it has handed over.
  *
  * A statement whose connection breaks is sent again on a new one: each function of the schema recognizes what it has done. A failed
  * renewal means that the state of the lease is unknown: it then ends at its deadline.

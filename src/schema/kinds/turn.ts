@@ -208,7 +208,7 @@ export const provider = {
     },
   ),
   'context.compacted': kind(
-    'The conversation was too long. The model gets `content` instead of all records before `keeps_seq`.',
+    'The conversation was too long or refused, or a person has compacted it. The model gets `content` instead of all records before `keeps_seq`.',
     {
       run_id,
       content,

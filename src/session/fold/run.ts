@@ -120,7 +120,7 @@ function withKey(
   return { keys: kept, keys_since: isFull || keys_since > 0 ? (kept[0] as KeyEntry).seq : 0 }
 }
 
-/** Adds the usage of a program to its run. */
+/** Adds the usage in a record to its run, which must be open, and to the agent. */
 export function withUsage(
   next: State,
   record: { run_id: string; usage?: Usage | undefined },
