@@ -17,7 +17,7 @@ const PATIENCE_MS = 60_000
 function executorAt(target: SocketTarget, deadlineMs = 0, whileWaiting: () => void = () => undefined) {
   const deadlines = new BigInt64Array(new SharedArrayBuffer(8))
   deadlines[0] = BigInt(Math.round(deadlineMs))
-  return new BlockingExecutor(target, deadlines, whileWaiting)
+  return new BlockingExecutor(target, deadlines, whileWaiting, 'postgres:///home')
 }
 
 function ask(

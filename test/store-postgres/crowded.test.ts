@@ -111,6 +111,18 @@ describe.skipIf(whyNoPostgres() !== undefined)('a server with few connections', 
     expect([status, stderr]).toEqual([11, expect.stringContaining('too many connections for role')])
   })
 
+  test.each(['a socket', 'TCP'])('a command that waits for a connection by %s says so', async (way) => {
+    const url = way === 'TCP' ? server.tlsUrl(home, { role: 'agents' }) : server.url(home, 'agents')
+    await server.query('postgres', 'alter role agents connection limit 0')
+    const waiting = start(['list', '--json'], { SUBSTRAT_HOME: url })
+    const says =
+      /^substrat: waiting up to \d+ s for the database at postgres:.*: too many connections for role/m
+    await waitFor(() => says.test(waiting.said.err), 'the note')
+    await server.query('postgres', 'alter role agents connection limit -1')
+    expect(await waiting.ended, waiting.said.err).toBe(0)
+    expect(waiting.said.err.match(/waiting up to/g)).toHaveLength(1)
+  })
+
   test('a turn whose connection was lost continues once the server has room again', async () => {
     const open = spawnGated('gated')
     const turn = start(['send', 'gated', 'go'])

@@ -20,6 +20,7 @@ const ROWS: Record<string, [file: string, title: string]> = {
   'the agent is held elsewhere': ['commands', 'a killed holder under this kernel is replaced at once'],
   'another transaction keeps a lock for longer than `--timeout`': ['crowded', 'is waited for no longer'],
   'no free connection, or the server starts': ['crowded', 'commands that begin at once all get a turn'],
+  'a host dies or is cut off during a tool or a program': ['takeover', 'continues there by itself'],
   'a command dies between two calls': ['hosts', 'a holder that dies on another host is replaced'],
   'disk full, read-only server': ['faults', 'a full disk'],
   'a failover lost commits': ['standby', 'the next append of a turn exits 10'],

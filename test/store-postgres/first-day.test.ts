@@ -1,8 +1,8 @@
 /** A home in PostgreSQL as a user meets it on the first day: URLs, passwords, roles, encodings. */
-import { spawn, spawnSync } from 'node:child_process'
+import { execFile, spawn, spawnSync } from 'node:child_process'
 import { chmodSync, readFileSync, rmSync, writeFileSync } from 'node:fs'
 import path from 'node:path'
-import { afterAll, beforeAll, describe, expect, test } from 'vitest'
+import { afterAll, beforeAll, beforeEach, describe, expect, test } from 'vitest'
 import { applicationName } from '../../plugins/store-postgres/src/application-name.js'
 import { NoPassword, passwordFor } from '../../plugins/store-postgres/src/password-file.js'
 import { configOf, needsPrimary, serversOf } from '../../plugins/store-postgres/src/servers.js'
@@ -20,8 +20,8 @@ describe('a URL', () => {
       'postgresql://me@two:5433/home?sslmode=verify-full',
     ])
     expect(serversOf('postgres:///home?host=one,two&port=1,2').map(configOf)).toMatchObject([
-      { host: 'one', port: '1', database: 'home' },
-      { host: 'two', port: '2', database: 'home' },
+      { host: 'one', port: 1, database: 'home' },
+      { host: 'two', port: 2, database: 'home' },
     ])
   })
 
@@ -44,7 +44,10 @@ test('a process names its command and its agent, and no prompt', () => {
 
 describe('a password file', () => {
   const login = { host: 'db', port: 5432, database: 'home', user: 'me' }
-  const file = path.join(tempDirectory(), '.pgpass')
+  let file: string
+  beforeEach(() => {
+    file = path.join(tempDirectory(), '.pgpass')
+  })
   const given = (text: string, mode = 0o600): string => {
     writeFileSync(file, text)
     chmodSync(file, mode)
@@ -97,6 +100,15 @@ describe.skipIf(whyNoPostgres() !== undefined)('on the first day with PostgreSQL
     })
     return { exit: status, stdout, stderr }
   }
+  /** Lets a proxy in this process pass the calls meanwhile. */
+  const runBeside = async (argv: string[], env: Record<string, string>) => {
+    const options = { env: { ...server.environment(home), ...env } }
+    return new Promise<ReturnType<typeof run>>((resolve) =>
+      execFile(process.execPath, [RUN, ...argv], options, (error, stdout, stderr) =>
+        resolve({ exit: error === null ? 0 : Number(error.code), stdout, stderr }),
+      ),
+    )
+  }
 
   test('postgresql:// is the same scheme, and the user is that of the process if none is named', async () => {
     const url = server.url(home).replace('postgres://', 'postgresql://')
@@ -116,11 +128,13 @@ describe.skipIf(whyNoPostgres() !== undefined)('on the first day with PostgreSQL
     const { port } = new URL(proxy.url(home))
     const of = (...ports: (number | string)[]): string =>
       `postgres://postgres@${ports.map((each) => `127.0.0.1:${each}`).join(',')}/${home}?sslmode=disable`
-    expect(run(['list'], { SUBSTRAT_HOME: of(freePort(), port) }).exit).toBe(0)
+    expect((await runBeside(['list'], { SUBSTRAT_HOME: of(freePort(), port) })).exit).toBe(0)
     const primary = `${of(freePort(), port)}&target_session_attrs=read-write`
-    expect(run(['send', 'notes', 'hello'], { SUBSTRAT_HOME: primary }).stdout).toBe('echo: hello\n')
+    expect((await runBeside(['send', 'notes', 'hello'], { SUBSTRAT_HOME: primary })).stdout).toBe(
+      'echo: hello\n',
+    )
     await server.query('postgres', `alter database ${home} set default_transaction_read_only = on`)
-    const refused = run(['list', '--json'], { SUBSTRAT_HOME: primary, SUBSTRAT_TIMEOUT: '100ms' })
+    const refused = await runBeside(['list', '--json'], { SUBSTRAT_HOME: primary, SUBSTRAT_TIMEOUT: '100ms' })
     await server.query('postgres', `alter database ${home} reset default_transaction_read_only`)
     expect([refused.exit, refused.stderr + refused.stdout]).toEqual([
       11,

@@ -3,6 +3,7 @@ import { BlockingConnection, ConnectionCut, PasswordWanted, type Wait } from './
 import type { Executor } from './executor.js'
 import type { Answer, Row, Statement } from './protocol.js'
 import { Attempts, noAnswer } from './retry.js'
+import { CONNECTING, SlowNote } from './slow-note.js'
 import type { SocketTarget } from './target.js'
 import { uptimeMs } from './uptime.js'
 
@@ -21,16 +22,21 @@ export class BlockingExecutor implements Executor {
   /** Whether a connection ended before the server had accepted the client. */
   private wasCut = false
   private begun: { statement: Statement; sent: Sent } | undefined
+  private note: SlowNote
 
   /** `deadlines`: as in WorkerSettings. `whileWaiting` is called again and again. */
   constructor(
     private readonly target: SocketTarget,
     private readonly deadlines: BigInt64Array,
     private readonly whileWaiting: () => void,
-  ) {}
+    private readonly url: string,
+  ) {
+    this.note = new SlowNote(url)
+  }
 
   begin(statement: Statement): void {
     this.whileWaiting()
+    this.note = new SlowNote(this.url)
     this.begun = { statement, sent: this.trySend(statement) }
   }
 
@@ -55,9 +61,10 @@ export class BlockingExecutor implements Executor {
           this.close()
           continue
         }
-        const { isBroken, failure, pauseMs } = attempts.after(error, { wasSent, hasConnected })
+        const { isBroken, failure, pauseMs, untilMs } = attempts.after(error, { wasSent, hasConnected })
         if (isBroken) this.close()
         if (failure !== undefined) return { failure }
+        this.note.look((error as Error).message, untilMs)
         nap(pauseMs)
         this.whileWaiting()
       }
@@ -118,6 +125,7 @@ export class BlockingExecutor implements Executor {
       this.whileWaiting()
       if (slot !== undefined && Number(Atomics.load(this.deadlines, slot)) <= uptimeMs()) throw noAnswer()
       const isConnecting = this.connection?.isReady !== true
+      if (isConnecting) this.note.look(CONNECTING, uptimeMs() + CONNECT_MS_MAX - waitedMs)
       if (isConnecting && waitedMs > CONNECT_MS_MAX)
         throw new Error('the server did not accept the connection')
     }

@@ -69,7 +69,7 @@ export class Client {
     this.executor =
       socket === undefined
         ? keeper.thread()
-        : new BlockingExecutor(socket, keeper.deadlines, () => keeper.bootIfDue())
+        : new BlockingExecutor(socket, keeper.deadlines, () => keeper.bootIfDue(), url)
     keeper.onHandOver = () => {
       this.leavesToThread = true
       if (this.begun === undefined) this.leaveToThread()

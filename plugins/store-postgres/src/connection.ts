@@ -7,7 +7,7 @@ import { type Login, passwordFor } from './password-file.js'
 import { configOf, needsPrimary, serversOf } from './servers.js'
 import { parserOf } from './values.js'
 
-const CONNECT_MS_MAX = 10_000
+export const CONNECT_MS_MAX = 10_000
 /**
  * A server before PostgreSQL 18 takes only the first group, and asks a client that begins with another one to begin again. The others
  * are the defaults of OpenSSL, which has a name for them since 3.5.
@@ -33,7 +33,7 @@ export async function connectTo({ url, password, applicationName }: Access): Pro
     try {
       await client.connect()
       if (!needsPrimary(url) || isWritable()) return client
-      why ??= NO_PRIMARY
+      throw NO_PRIMARY
     } catch (error) {
       // A server that is there says more than one that is not.
       why = why === undefined || 'severity' in (error as object) ? error : why

@@ -29,6 +29,8 @@ export interface Verdict {
   /** Undefined: after the pause, it is sent again. */
   failure: Failure | undefined
   pauseMs: number
+  /** Until when it is sent again. */
+  untilMs: number
 }
 
 export type Ends = Pick<Statement, 'untilMs' | 'fullUntilMs' | 'lockUntilMs' | 'diskUntilMs'>
@@ -47,12 +49,13 @@ export class Attempts {
     const pauseMs = this.nextPauseMs()
     const untilMs = isFromServer ? this.serverUntilMs(code, message) : this.ends.untilMs
     if (untilMs === undefined)
-      return { isBroken: false, failure: { code, message, isUnknown: false }, pauseMs }
+      return { isBroken: false, failure: { code, message, isUnknown: false }, pauseMs, untilMs: 0 }
     const isRefused = isFromServer && isRefusal(code, message)
     const isBroken = !(isFromServer && CONNECTED.test(code))
     this.isUnknown ||= isBroken && wasSent && !isRefused
     const isLast = uptimeMs() >= untilMs || !(hasConnected || isRefused)
-    return { isBroken, failure: isLast ? { code, message, isUnknown: this.isUnknown } : undefined, pauseMs }
+    const failure = isLast ? { code, message, isUnknown: this.isUnknown } : undefined
+    return { isBroken, failure, pauseMs, untilMs }
   }
 
   /** Until when an error of the server is waited out. Undefined for any other error. */

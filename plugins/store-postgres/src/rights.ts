@@ -4,7 +4,7 @@ import type { Client } from './client.js'
 import { writeDeadline } from './deadline-file.js'
 import { explained, leaseLost, mayPass } from './failure.js'
 import type { Pages } from './pages.js'
-import { type HeldLease, marginMs } from './protocol.js'
+import { type HeldLease, marginMs, type Row } from './protocol.js'
 import type { Seen } from './seen.js'
 import { isSlot, type Slots } from './slots.js'
 import { uptimeMs } from './uptime.js'
@@ -115,6 +115,18 @@ export function isDeadHere({ kit }: Shared, holder: Holder | null): boolean {
   if (boot !== own.kernel_boot_id || namespace !== own.pid_namespace || pid === undefined) return false
   // A zombie runs no code.
   return kit.processStartTime(Number(pid)) !== Number(start) || kit.processGroup(Number(pid)) === undefined
+}
+
+/** `lease_ends_at` is in the time of this host, whose clock a person compares it with. */
+export function holderIn({ kit }: Shared, { holder, lease, left_ms }: Row): Holder | undefined {
+  if (holder == null) return undefined
+  const known = holder as Holder
+  if (lease == null) return known
+  return { ...known, lease_ends_at: new Date(kit.clock.now() + Number(left_ms)).toISOString() }
+}
+
+export function isHeldIn(shared: Shared, { lease, holder, left_ms }: Row): boolean {
+  return lease != null && Number(left_ms) > 0 && !isDeadHere(shared, holder as Holder)
 }
 
 const PATIENCE_MS = 50

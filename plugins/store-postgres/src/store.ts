@@ -28,7 +28,7 @@ import { RemoteNames } from './names.js'
 import { changesOf, contentsOf, hostsOf, movesOf, requestsOf, visitsOf, waitsOf } from './parts.js'
 import { Peeks } from './peeks.js'
 import type { Row } from './protocol.js'
-import { call, HeldRight, isDeadHere, ownHolder, type Shared, tryHold, waitFor } from './rights.js'
+import { call, HeldRight, holderIn, isHeldIn, ownHolder, type Shared, tryHold, waitFor } from './rights.js'
 import { Seen } from './seen.js'
 import { thingsOf } from './slots.js'
 import { type Taken, tryTake } from './take.js'
@@ -110,8 +110,8 @@ export class PostgresStore implements Store {
     return {
       snapshot: unframedSnapshot(this.shared, bytesOf(row.snapshot)),
       log: this.logIn(agentId, row),
-      isHeld: this.isHeldIn(row),
-      holder: this.holderIn(row),
+      isHeld: isHeldIn(this.shared, row),
+      holder: holderIn(this.shared, row),
       mailIds: row.mail as string[],
     }
   }
@@ -154,14 +154,14 @@ export class PostgresStore implements Store {
 
   isHeld(agentId: string): boolean {
     const listed = this.shared.pages.find(agentId)?.row
-    if (listed !== undefined) return this.isHeldIn(listed)
+    if (listed !== undefined) return isHeldIn(this.shared, listed)
     const [row] = call(this.shared, agentId, (client) => client.read('holder', agentId))
-    return row !== undefined && this.isHeldIn(row)
+    return row !== undefined && isHeldIn(this.shared, row)
   }
 
   holder(agentId: string): Holder | undefined {
     const [row] = call(this.shared, agentId, (client) => client.read('holder', agentId))
-    return row === undefined ? undefined : this.holderIn(row)
+    return row === undefined ? undefined : holderIn(this.shared, row)
   }
 
   async take(agentId: string, options: TakeOptions): Promise<Lease | undefined> {
@@ -289,18 +289,5 @@ export class PostgresStore implements Store {
   private logIn(agentId: string, row: Row) {
     const first = { from: Number(row.tail_from), bytes: bytesOf(row.tail) }
     return openRemoteLog(this.shared, agentId, Number(row.log_bytes), first)
-  }
-
-  private holderIn({ holder, lease, left_ms }: Row): Holder | undefined {
-    if (holder == null) return undefined
-    const known = holder as Holder
-    if (lease == null) return known
-    // In the time of this host, whose clock a person compares it with.
-    const end = this.shared.kit.clock.now() + Number(left_ms)
-    return { ...known, lease_ends_at: new Date(end).toISOString() }
-  }
-
-  private isHeldIn({ lease, holder, left_ms }: Row): boolean {
-    return lease != null && Number(left_ms) > 0 && !isDeadHere(this.shared, holder as Holder)
   }
 }

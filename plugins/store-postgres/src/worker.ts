@@ -6,7 +6,7 @@
  * renewal means that the state of the lease is unknown: it then ends at its deadline.
  */
 import type { Client, QueryResult } from 'pg'
-import { connectTo } from './connection.js'
+import { CONNECT_MS_MAX, connectTo } from './connection.js'
 import { writeDeadline } from './deadline-file.js'
 import {
   type Answer,
@@ -17,6 +17,7 @@ import {
   type WorkerSettings,
 } from './protocol.js'
 import { Attempts, isFull, noAnswer } from './retry.js'
+import { CONNECTING, SILENT_MS, SlowNote } from './slow-note.js'
 import { uptimeMs } from './uptime.js'
 
 let settings: WorkerSettings
@@ -90,10 +91,11 @@ function disconnect(): void {
 async function execute(statement: Statement): Promise<Answer> {
   const { text, values, slot } = statement
   const attempts = new Attempts(statement)
+  const note = new SlowNote(settings.url)
   for (;;) {
     let wasSent = false
     try {
-      const to = await connected()
+      const to = await noting(connected(), note)
       wasSent = true
       isExecuting = true
       const { rows } = await withinLease(ask(to, text, values.map(asParameter)), slot)
@@ -101,12 +103,20 @@ async function execute(statement: Statement): Promise<Answer> {
       return { rows }
     } catch (error) {
       isExecuting = false
-      const { isBroken, failure, pauseMs } = attempts.after(error, { wasSent, hasConnected })
+      const { isBroken, failure, pauseMs, untilMs } = attempts.after(error, { wasSent, hasConnected })
       if (isBroken) disconnect()
       if (failure !== undefined) return { failure }
+      note.look((error as Error).message, untilMs)
       await new Promise((resolve) => setTimeout(resolve, pauseMs))
     }
   }
+}
+
+/** A network may swallow the first bytes of a connection. */
+async function noting<T>(connection: Promise<T>, note: SlowNote): Promise<T> {
+  const untilMs = uptimeMs() + CONNECT_MS_MAX
+  const timer = setTimeout(() => note.look(CONNECTING, untilMs), SILENT_MS + 1)
+  return connection.finally(() => clearTimeout(timer))
 }
 
 /** A network may swallow a statement. After the end of its lease, which a renewal moves, no answer is awaited. */

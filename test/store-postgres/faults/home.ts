@@ -41,6 +41,7 @@ export const COMMANDS: Record<string, string[]> = {
   'token rotate': ['token', 'rotate', 'asks'],
   prune: ['prune', '--older-than', '1s'],
   'config unset': ['config', 'unset', 'slots_max'],
+  compact: ['compact', 'notes', '--keep', '1'],
   'doctor --rebuild': ['doctor', '--rebuild'],
   wait: ['wait', 'queued'],
   list: ['list', '--all'],

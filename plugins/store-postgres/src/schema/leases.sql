@@ -228,6 +228,7 @@ language sql security definer set search_path = pg_catalog, pg_temp as $$
     where a.id = p_agent and a.lease = p_lease
 $$;
 
+-- With its names and its marker: a command that dies after this leaves nothing of the agent.
 create or replace function substrat.remove_agent(p_agent uuid, p_lease uuid) returns void
 language plpgsql security definer set search_path = pg_catalog, pg_temp as $$
 begin
@@ -236,7 +237,7 @@ begin
   perform substrat.assert_lease(p_agent, p_lease);
   delete from substrat.agent a where a.id = p_agent;
   delete from substrat.mail m where m.recipient = p_agent;
-  delete from substrat.name n where n.parent = p_agent;
+  delete from substrat.name n where n.parent = p_agent or n.agent_id = p_agent;
   delete from substrat.edge e where e.agent_id = p_agent;
   delete from substrat.kept k where k.agent_id = p_agent;
   delete from substrat.marked k where k.agent_id = p_agent;
