@@ -37,6 +37,8 @@ export interface ContinueOptions {
   auto: boolean
   settled: SettleResult
   isLast(): boolean
+  /** Called before the turn continues. */
+  onBegin?: () => void
 }
 
 export async function continueLatest(
@@ -49,7 +51,7 @@ export async function continueLatest(
   // The parent poked the agent: that counts as a request to continue.
   const { isPoked } = state
   const auto = options.auto && !isPoked
-  if (isPoked && state.run?.status !== 'open' && !isUnfinished(state)) return tryAgain(ctx, session, isLast)
+  if (isPoked && state.run?.status !== 'open' && !isUnfinished(state)) return tryAgain(ctx, session, options)
   if (!(auto ? state.run?.status === 'open' || isInterrupted(state) : isUnfinished(state)))
     return { outcome: 'nothing' }
   const { run: found } = state
@@ -68,15 +70,21 @@ export async function continueLatest(
   const isOpen = state.run?.status === 'open'
   const started = state.run === null ? '' : ` (started ${readableTime(state.run.started_at)})`
   const why = found?.wait == null ? 'interrupted' : 'rate-limited'
+  options.onBegin?.()
   ctx.reporter.note(`continuing the ${why} turn${started}`)
   const run = await (isOpen ? resumeTurn : continueTurn)(ctx, session, auto, { isLast })
   return { outcome: 'ran', run }
 }
 
 /** Repeats the prompt of a turn that failed or was cancelled. */
-async function tryAgain(ctx: Context, session: Session, isLast: () => boolean): Promise<ContinueResult> {
+async function tryAgain(
+  ctx: Context,
+  session: Session,
+  { isLast, onBegin }: ContinueOptions,
+): Promise<ContinueResult> {
   const whyNot = reasonToLeave(ctx, turnObstacle(ctx.store, session.state, 'continuation'))
   if (whyNot !== undefined) return { outcome: whyNot }
+  onBegin?.()
   ctx.reporter.note(`retrying the turn of ${session.state.path}`)
   return { outcome: 'ran', run: await continueTurn(ctx, session, false, { isLast }) }
 }

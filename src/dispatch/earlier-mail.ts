@@ -2,7 +2,8 @@
  * The messages that one sender queued before a message that it now sends directly. They run first, so that the recipient gets the
  * messages of a sender in order.
  *
- * On disk after a crash: the earlier messages, each pending or with its turn. The new message is not stored before its own turn.
+ * On disk after a crash: the earlier messages, each pending or with its turn. The new message is not stored before its own turn,
+ * except with `--if-busy queue`: then it is stored first.
  */
 import { clock } from '../clock.js'
 import { OPERATOR } from '../format.js'
@@ -10,8 +11,9 @@ import type { Due } from '../mail/due.js'
 import { dueMailFrom } from '../mail/inbox.js'
 import { digestOf } from '../session/ids.js'
 import type { Session } from '../session/session.js'
-import { takeMail } from './advance.js'
+import { type ContinueResult, takeMail } from './advance.js'
 import type { Context } from './context.js'
+import { wasStopped } from './outcome.js'
 import type { SendRequest } from './send-request.js'
 import { TurnBudget } from './turn-budget.js'
 
@@ -67,6 +69,19 @@ export async function runEarlierMail(
   } finally {
     end()
   }
+}
+
+/**
+ * Runs turns for what is stored, unless a command stopped the turn that this visit continued. The visit ends with another look at the
+ * inbox, which finds the message of this command.
+ */
+export async function runStored(
+  ctx: Context,
+  session: Session,
+  continued?: ContinueResult,
+): Promise<undefined> {
+  if (continued?.outcome === 'ran' && wasStopped(continued.run)) return
+  await takeMail(ctx, session, ctx.deliveries.budget)
 }
 
 function isAnyPending(session: Session, ids: ReadonlySet<string>): boolean {

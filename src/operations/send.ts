@@ -3,7 +3,7 @@ import { continueLatest } from '../dispatch/advance.js'
 import { checkAllowOf } from '../dispatch/allow.js'
 import type { Context } from '../dispatch/context.js'
 import { withDrain } from '../dispatch/deliveries.js'
-import { earlierMail, runEarlierMail } from '../dispatch/earlier-mail.js'
+import { earlierMail, runEarlierMail, runStored } from '../dispatch/earlier-mail.js'
 import { NOT_AGAIN, postOnce } from '../dispatch/effect.js'
 import {
   findKeyedOutcome,
@@ -107,7 +107,16 @@ async function converse(
   const { interruption } = session.state.recovery
   const isLeftToPerson = interruption !== null && !isInterrupted(session.state)
   const auto = !(isOwn && (isLeftToPerson || request.retry))
-  const wentOn = await continueLatest(ctx, session, { auto, settled, isLast: () => false })
+  let isStored = false
+  const storeNow = (): void => {
+    // Queued, the message would not overtake what was queued before.
+    if (isOwn || request.ifBusy !== 'queue' || request.isFirst) return
+    onOutcome(queue(ctx, request))
+    isStored = true
+  }
+  const options = { auto, settled, isLast: () => false, onBegin: storeNow }
+  const wentOn = await continueLatest(ctx, session, options)
+  if (isStored) return runStored(ctx, session, wentOn)
   if (isOwn && wentOn.outcome !== 'nothing') {
     onOutcome(outcomeOf(ctx, session, session.state.run as Run))
     return
@@ -122,6 +131,8 @@ async function converse(
   noteSuperseded(ctx, session)
   const earlier = earlierMail(session, request)
   if (earlier.size > 0) {
+    storeNow()
+    if (isStored) return runStored(ctx, session)
     const result = await runEarlierMail(ctx, session, earlier, parked !== null)
     if (result === 'yields') return 'again'
     const whyNot = whyNotNow(ctx, session, request, parked, onOutcome)

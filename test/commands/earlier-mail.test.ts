@@ -2,6 +2,7 @@
 import { describe, expect, test } from 'vitest'
 import { House } from '../support/cli.js'
 import { MARKS } from '../support/parked.js'
+import { waitFor } from '../support/wait.js'
 
 const QUEUED = ['--queue', '--no-drain']
 
@@ -181,6 +182,44 @@ describe.concurrent('a direct send whose earlier message', () => {
     expect(await house.ok('send', 'a', 'C')).toMatchObject({ stdout: 'c\n' })
     expect(order(house, id)).toEqual(['A', 'B', 'C'])
     expect(house.findings(true)).toEqual([])
+  })
+})
+
+describe.concurrent('--if-busy queue', () => {
+  test('stores the message before an earlier one begins, and runs it last', async () => {
+    const house = House.ofProcesses()
+    const id = await scripted(house, ['A'], { after_file: 'go', say: 'a' }, { say: 'c' })
+    const sending = house.start(['send', 'a', 'C', '--if-busy', 'queue', '--no-drain'])
+    await house.waitForRecord(id, 'model.requested')
+    await sending.says('queued as message ')
+    expect(await pending(house)).toEqual(['C'])
+    house.write('go', '')
+    expect(await sending.result).toMatchObject({ exit: 0, stdout: '' })
+    expect(order(house, id)).toEqual(['A', 'C'])
+    expect(house.findings(true)).toEqual([])
+  })
+
+  test('stores the message before an interrupted turn continues', async () => {
+    const house = House.ofProcesses()
+    const id = await scripted(house, [], { delay_ms: 3_600_000 })
+    const first = house.start(['send', 'a', 'A'])
+    await house.waitForRecord(id, 'model.requested')
+    await first.kill()
+    house.scenario('s.json', { after_file: 'go', say: 'a' }, { say: 'c' })
+    const sending = house.start(['send', 'a', 'C', '--key', 'k', '--if-busy', 'queue'])
+    await waitFor(() => house.count(id, 'model.requested') === 2, 'the turn that continues')
+    expect(await pending(house)).toEqual(['C'])
+    house.write('go', '')
+    expect(await sending.result).toMatchObject({ exit: 0 })
+    expect(order(house, id)).toEqual(['A', 'C'])
+    expect(await house.ok('send', 'a', 'C', '--key', 'k')).toMatchObject({ stdout: 'c\n' })
+  })
+
+  test('with --first stores nothing ahead', async () => {
+    const house = new House()
+    const id = await withQueued(house, ['A'])
+    expect((await house.ok('send', 'a', 'C', '--if-busy', 'queue', '--first')).stdout).toBe('echo: C\n')
+    expect(order(house, id)).toEqual(['C', 'A'])
   })
 })
 

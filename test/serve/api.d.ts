@@ -204,7 +204,7 @@ export interface paths {
         put?: never;
         /**
          * Send a message to an agent
-         * @description While the agent runs a turn or waits for a person, the message is stored in its inbox.
+         * @description While the agent runs a turn or waits for a person, the message is stored in its inbox; the same holds if an interrupted turn or earlier messages run first.
          */
         post: operations["sendMessage"];
         delete?: never;
@@ -2582,11 +2582,14 @@ export interface operations {
                         [key: string]: string;
                     };
                     prompt?: string;
-                    /** @description Tools that run without approval, as with `--allow`. */
+                    /** @description Wall-clock limit for the turn; default: the turn_timeout setting. */
+                    turn_timeout?: string;
+                    /** @description Tools that run without approval (write_file,shell(npm test*) or all); default: the allow setting. */
                     allow?: string[];
+                    /** @description Fail the turn after N model requests; default: 200. */
+                    max_steps?: number;
                     /** @enum {string} */
                     if_exists?: "fail" | "use";
-                    turn_timeout?: string;
                     /** @description How long to wait for a busy agent or a slot, such as `30s`; default: the timeout setting. */
                     timeout?: string;
                 };
@@ -2981,9 +2984,12 @@ export interface operations {
                     /** @description With a repeated key: run the message again if its turn did not complete. */
                     retry?: boolean;
                     not_before?: string;
-                    allow?: string[];
-                    max_steps?: number;
+                    /** @description Wall-clock limit for the turn; default: the turn_timeout setting. */
                     turn_timeout?: string;
+                    /** @description Tools that run without approval (write_file,shell(npm test*) or all); default: the allow setting. */
+                    allow?: string[];
+                    /** @description Fail the turn after N model requests; default: 200. */
+                    max_steps?: number;
                     /** @description How long to wait for a busy agent or a slot, such as `30s`; default: the timeout setting. */
                     timeout?: string;
                 };

@@ -64,7 +64,8 @@ export const WRITES: Route[] = [
     path: '/v1/agents/{agent}/messages',
     id: 'sendMessage',
     summary: 'Send a message to an agent',
-    description: 'While the agent runs a turn or waits for a person, the message is stored in its inbox.',
+    description:
+      'While the agent runs a turn or waits for a person, the message is stored in its inbox; the same holds if an interrupted turn or earlier messages run first.',
     headers: {
       ...TURN.headers,
       'Idempotency-Key':
