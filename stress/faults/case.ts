@@ -18,7 +18,7 @@ import type { Answer, Facts } from '../scenarios/stage.js'
 import { audit, HomeView } from '../support/home-view.js'
 import { interruptedOnce, nothingRewritten } from '../support/promises.js'
 import { type Condition, changes } from './errors.js'
-import { isOurs, type Plan } from './plans.js'
+import { FAILING_CLOSES, isOurs, type Plan } from './plans.js'
 import { isSync, SyncedLogs } from './synced.js'
 import { type Told, wrongInEnd } from './told.js'
 import { viewOf } from './view.js'
@@ -107,8 +107,9 @@ export class Case {
     let count = 0
     const faultAt = (operation: Operation): Fault => {
       count += 1
-      if (!isOurs(operation)) return undefined
       const fault = count === plan.step ? plan.first(operation) : this.later(count, operation)
+      if (fault !== undefined && 'closesFail' in fault) return fault
+      if (!isOurs(operation)) return undefined
       if (fault !== undefined) hit.push(operation)
       else synced.note(operation)
       return fault
@@ -116,7 +117,7 @@ export class Case {
     const { scenario, stage } = template
     const ended = await withOthers(scenario, stage, () => lab.run(template.argv, faultAt))
     if (scenario.meanwhile === undefined && hit.some(isSync)) synced.loseTheRest(template.image, lab)
-    this.injected = hit.length
+    this.injected = plan.name === FAILING_CLOSES ? 1 : hit.length
     return { ...ended, hit }
   }
 

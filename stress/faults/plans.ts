@@ -22,13 +22,24 @@ export function isOurs({ point, path }: Operation): boolean {
   return !point.startsWith('workspace.')
 }
 
+export const FAILING_CLOSES = 'failing closes'
+
 /**
  * `isKilled`: also kill the process at this step. The kill sweep does that to the other commands, as real processes.
  */
 export function plansAt(step: number, operation: Operation, isKilled: boolean): Plan[] {
-  if (!isOurs(operation)) return []
+  // No step of the fault hook, because a failed close is ignored. So one run has them all.
+  const closes: Plan = {
+    step,
+    name: FAILING_CLOSES,
+    first: () => ({ closesFail: true }),
+    condition: undefined,
+  }
+  const ofAll = step === 1 ? [closes] : []
+  if (!isOurs(operation)) return ofAll
   const killed: Plan = { step, name: 'killed', first: () => ({ kill: true }), condition: undefined }
   return [
+    ...ofAll,
     ...(isKilled && changes(operation) ? [killed] : []),
     ...onceAt(step, operation),
     ...shortAt(step, operation),

@@ -22,6 +22,7 @@ export const EXPERIMENTS: Record<string, (lab: Lab, every: number) => Promise<Ex
   'ulimit -n': (lab) => descriptors(lab),
   'fsync fails once': (lab) => injectEach(lab, 'fsync', 'EIO'),
   'fdatasync fails once': (lab) => injectEach(lab, 'fdatasync', 'EIO'),
+  'close fails once': (lab) => injectEach(lab, 'close', 'EIO'),
   'pwrite64 finds no space once': (lab) => injectEach(lab, 'pwrite64', 'ENOSPC'),
   'config set on a full tmpfs': fullConfig,
   'stdout and stderr fail': failOutput,

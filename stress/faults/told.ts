@@ -10,6 +10,8 @@ export interface Told extends LabEnded {
   isDone?: boolean
 }
 
+/** The line that acknowledges a stored message. */
+const ACKNOWLEDGED = /^substrat: (?:queued|sent to .+) as message /m
 const MISCONFIGURED = 8
 const STORAGE_FAILED = 11
 const SYNC_FAILED = 15
@@ -26,6 +28,8 @@ export function* wrongInEnd(
   const command = argv.slice(0, 2).join(' ')
   if (isHung) return yield `${command} ends`
   if (status === 'killed') return
+  if (ACKNOWLEDGED.test(stderr) && status !== 0 && status !== usual.status)
+    yield `${command} exits 0 after it has acknowledged a message, not ${status}: ${stderr.trim()}`
   if (/\n {4}at /.test(stderr)) yield `${command} prints no stack: ${stderr.slice(0, 400)}`
   const isSynced = hit.some(isSync)
   const isOther = !hit.every(isSync)

@@ -134,7 +134,8 @@ export class MachineHost implements Host {
     if (steps.length === 0) return undefined
     const fault = watch.faultAt(operation)
     if (fault !== undefined && ('kill' in fault || 'errno' in fault)) return fault
-    const writtenBytesMax = fault === undefined ? Number.POSITIVE_INFINITY : fault.writtenBytesMax
+    const isShort = fault !== undefined && 'writtenBytesMax' in fault
+    const writtenBytesMax = isShort ? fault.writtenBytesMax : Number.POSITIVE_INFINITY
     for (const step of steps)
       disk.apply(
         step.bytes === undefined ? step : { ...step, bytes: step.bytes.subarray(0, writtenBytesMax) },

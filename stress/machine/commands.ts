@@ -4,6 +4,7 @@ import Answer from '../../commands/answer.js'
 import Approve from '../../commands/approve.js'
 import Cancel from '../../commands/cancel.js'
 import ChannelRun from '../../commands/channel/run.js'
+import Compact from '../../commands/compact.js'
 import ConfigSet from '../../commands/config/set.js'
 import Deliver from '../../commands/deliver.js'
 import Deny from '../../commands/deny.js'
@@ -41,6 +42,7 @@ const CLASSES: Record<string, unknown> = {
   approve: Approve,
   cancel: Cancel,
   'channel run': ChannelRun,
+  compact: Compact,
   'config set': ConfigSet,
   deliver: Deliver,
   deny: Deny,

@@ -76,6 +76,7 @@ function patchDescriptors(): void {
     if (owner?.isAlive === false) return
     owner?.descriptors.delete(fd)
     closeSync(fd)
+    if (owner?.closesFail === true) throw Object.assign(new Error('EIO: injected'), { code: 'EIO' })
   }
 }
 

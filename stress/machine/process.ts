@@ -10,8 +10,13 @@ import type { Operation } from '../../src/host/disk/operation.js'
 
 export type ExitStatus = number | 'killed'
 
-/** The fault at a step: none, an error, a short write, or the death of the process. */
-export type Fault = { kill: true } | { errno: string } | { writtenBytesMax: number } | undefined
+/** The fault at a step: none, an error, a short write, the death of the process, or an error of each close from then on. */
+export type Fault =
+  | { kill: true }
+  | { errno: string }
+  | { writtenBytesMax: number }
+  | { closesFail: true }
+  | undefined
 
 export interface Ended {
   status: ExitStatus
@@ -33,6 +38,8 @@ export class LabProcess {
   stderr = ''
   exitCode: number | undefined
   isAlive = true
+  /** Each close releases the descriptor and returns EIO, as a real kernel does. */
+  closesFail = false
   readonly beganAt: number
   readonly descriptors = new Set<number>()
   /** The number of steps taken, including the one at which it was killed. */
@@ -76,6 +83,10 @@ export class LabProcess {
     const fault = this.onStep(operation, this)
     if (fault === undefined) return undefined
     if ('writtenBytesMax' in fault) return fault
+    if ('closesFail' in fault) {
+      this.closesFail = true
+      return undefined
+    }
     if ('errno' in fault) throw Object.assign(new Error(`${fault.errno}: injected`), { code: fault.errno })
     this.kill()
     throw new Killed()

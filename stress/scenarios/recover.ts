@@ -192,7 +192,7 @@ function retryScenario(): Scenario {
     name: 'retry',
     argv: ['retry', 'a'],
     async prepare(stage) {
-      await withScript(stage, [{ fail: { type: 'invalid' }, say: 'this time' }])
+      await withScript(stage, [{ fail: { type: 'crashed' }, say: 'this time' }])
       await stage.run(['send', 'a', 'hello'])
       await stage.do(...scriptedAnew(stage))
       return undefined
@@ -203,7 +203,7 @@ function retryScenario(): Scenario {
   }
 }
 
-/** The model no longer refuses. */
+/** The model no longer fails. */
 function scriptedAnew(stage: Stage): string[] {
   return ['set', 'a', ...stage.script([{}, { say: 'this time' }])]
 }

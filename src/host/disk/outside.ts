@@ -8,7 +8,17 @@ const { O_RDONLY, O_WRONLY, O_NONBLOCK } = fs.constants
 
 /** Reads a user's file and follows symlinks. */
 export function readFollowing(point: string, path: string): Buffer {
-  return step({ point, name: 'read', path }, () => fs.readFileSync(path))
+  return step({ point, name: 'read', path }, () => readWhole(path))
+}
+
+/** Node closes a file that it opened itself, and throws if that fails. */
+function readWhole(path: string): Buffer {
+  const fd = fs.openSync(path, O_RDONLY)
+  try {
+    return fs.readFileSync(fd)
+  } finally {
+    closeFile(fd)
+  }
 }
 
 /** Like readFollowing, for a pipe or a device, which may have no end. Undefined for more than `bytesMax` bytes. */
@@ -78,7 +88,7 @@ export function mkdirAll(point: string, path: string): void {
 /** Reads a file such as those in /proc. Any error means that the fact is unknown. */
 export function readProc(path: string): Buffer | undefined {
   try {
-    return fs.readFileSync(path)
+    return readWhole(path)
   } catch {
     return undefined
   }
