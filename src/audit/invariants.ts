@@ -102,7 +102,10 @@ const ROWS = {
   // A kill leaves this: in a spawn after it reserved the name, or in a removal before it deleted the entry.
   'an index entry names an agent': everAfter('harmless', { rebuild: 'index' }),
   // Files beside the log.
-  'a stop request names the open run': everAfter('repairs_itself', { rebuild: 'visit' }),
+  'a stop request names the open run': {
+    ...everAfter('repairs_itself', { rebuild: 'visit' }),
+    left: 'until recovery',
+  },
   'a recorded wait has its process': everAfter('repairs_itself', { rebuild: 'sweep' }),
   'a recorded server has its agent': everAfter('repairs_itself', { remedy: RECOVER }),
   'a temporary file has a living writer': everAfter('repairs_itself', { rebuild: 'sweep' }),

@@ -71,32 +71,32 @@ interface Place {
 
 /**
  * Messages from one sender to one recipient: if the first send ended before the second began, the first message arrives
- * first.
+ * first. This includes the direct messages of the user, which the fuzzer never sends with `--first`.
  */
 function* inOrder({ agents }: World, done: Done[]): Iterable<string> {
   const places = new Map(agents.flatMap(sendPlaces))
   const steps = new Map(
     done.flatMap(({ command: { action }, words, told }) => {
+      if (action.do !== 'send' || words.message == null || words.message.key !== null) return []
+      // A direct message enters the log in its command, also if its turn fails.
       const isInLine =
-        action.do === 'send' && ['queue', 'notification'].includes(action.how) && words.message?.key === null
-      const step = Number(words.message?.id.split('x')[0])
-      return isInLine && told.status === 0 ? [[words.message?.id, { from: step, to: step }] as const] : []
+        action.how === 'direct' || (['queue', 'notification'].includes(action.how) && told.status === 0)
+      const step = Number(words.message.id.split('x')[0])
+      return isInLine ? [[words.message.id, { from: step, to: step }] as const] : []
     }),
   )
   for (const { state, taken } of agents) {
-    const mails = taken.filter(
-      ({ isDirect, kind }) => !isDirect && (kind === 'request' || kind === 'notification'),
-    )
+    const mails = taken.filter(({ kind }) => kind === 'request' || kind === 'notification')
     for (const [from, ofSender] of groupBy(mails, (mail) => mail.from)) {
       const placeOf = (mail: Taken): Place | undefined =>
-        from === OPERATOR ? steps.get(mail.id) : places.get(mail.message_id)
+        from === OPERATOR ? steps.get(mail.id ?? '') : places.get(mail.message_id)
       const placed = ofSender.flatMap((mail) =>
         placeOf(mail) === undefined ? [] : [{ mail, place: placeOf(mail) as Place }],
       )
       for (const [index, later] of placed.entries())
         for (const earlier of placed.slice(0, index))
           if (later.place.to < earlier.place.from)
-            yield `mail is first-in-first-out per sender: ${later.mail.id} was sent before ${earlier.mail.id} and came after it, to ${state.path}`
+            yield `messages are first-in-first-out per sender: ${later.mail.id} was sent before ${earlier.mail.id} and came after it, to ${state.path}`
     }
   }
 }

@@ -3,7 +3,7 @@
  * sentences.
  */
 import { isInterrupted } from '../../src/session/status.js'
-import { audit, HomeView } from '../support/home-view.js'
+import { audit, danglingEntries, HomeView } from '../support/home-view.js'
 import { type Broken, interruptedOnce, nothingAdded, nothingRewritten } from '../support/promises.js'
 import { type Scenario, type Told, wordsOf } from './scenario.js'
 import type { Answer, Facts, LabName, Stage } from './stage.js'
@@ -41,6 +41,7 @@ export async function goOn(stage: Stage, crash: Crash, order: Order): Promise<st
   const after = HomeView.read(stage.home)
   broken.push(
     ...audit(stage.home, true),
+    ...(scenario.removes === undefined ? [] : danglingEntries(stage.home)),
     ...nothingRewritten(before, after, mayGo(scenario, stage.lab)),
     ...interruptedOnce(after),
     ...(scenario.always?.(stage.home, facts) ?? []),

@@ -13,6 +13,7 @@ export const TREE: Scenario[] = [
   forkScenario(),
   importScenario(),
   removeScenario('remove', ['remove', 'a']),
+  removeScenario('remove-child', ['remove', 'stays/below']),
   removeScenario('remove-recursive', ['remove', 'lead', '--recursive']),
   removeScenario('prune', ['prune', '--older-than', '1ms']),
 ]
@@ -128,7 +129,9 @@ function importScenario(): Scenario {
 /** A removed agent is gone with all its data. If the command dies first, the next one removes it. */
 function removeScenario(name: string, argv: string[]): Scenario {
   const doomed = ['a', 'lead', 'kid']
-  const removed = name === 'remove' ? ['a'] : name === 'prune' ? doomed : ['lead', 'kid']
+  const isChild = name === 'remove-child'
+  const removed =
+    name === 'remove' ? ['a'] : isChild ? ['below'] : name === 'prune' ? doomed : ['lead', 'kid']
   return {
     name,
     argv,
@@ -140,12 +143,15 @@ function removeScenario(name: string, argv: string[]): Scenario {
       await stage.do('spawn', '--name', 'stays', ...stage.script([]))
       await stage.do('terminate', 'a')
       await stage.do('terminate', 'lead', '--recursive')
+      // Its parent lives, and keeps an index of its children.
+      if (isChild) await stage.do('spawn', '--parent', 'stays', '--name', 'below', ...stage.script([]))
+      if (isChild) await stage.do('terminate', 'stays/below')
       return undefined
     },
     *checkAcknowledged(told, home) {
       for (const each of removed)
         if (
-          new RegExp(`^(lead/)?${each} is removed`, 'm').test(told.stdout) &&
+          new RegExp(`^(lead/|stays/)?${each} is removed`, 'm').test(told.stdout) &&
           home.agent(each) !== undefined
         )
           yield `the agent ${each} was reported as removed and is`

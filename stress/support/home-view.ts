@@ -1,5 +1,7 @@
 /** A home as the contract sees it, read without a lock: prompts, replies, and the end of each run. */
 import { checkHome } from '../../src/audit/check.js'
+import { checkIndexes } from '../../src/audit/check-names.js'
+import type { Finding } from '../../src/audit/finding.js'
 import { openForRead, recordsFrom } from '../../src/session/load.js'
 import { readRecordText } from '../../src/session/read.js'
 import type { SessionRecord } from '../../src/session/records.js'
@@ -57,6 +59,16 @@ export function audit(home: string, isRecovered: boolean): string[] {
   const store = openHome(home)
   const findings = store === undefined ? [] : checkHome(store, { isRecovered })
   return findings.map(({ invariant, detail, agent_id }) => `${invariant}: ${detail} (agent ${agent_id})`)
+}
+
+/** Entries of name indexes that lead to no agent. A killed spawn may leave one, and a removal none once recovery has run. */
+export function danglingEntries(home: string): string[] {
+  const store = openHome(home)
+  const findings: Finding[] = []
+  if (store !== undefined) checkIndexes(store, store.agentIds(), findings)
+  return findings.map(
+    ({ detail, path }) => `a removed agent leaves no entry of a name index: ${detail} (${path})`,
+  )
 }
 
 export function conversation({ records, text }: AgentSeen, content: string): Conversation {
