@@ -11,13 +11,13 @@ import type { Answer, Dialect, Readers } from './readers.js'
 import { responsesBody, responsesEvents, responsesText } from './responses.js'
 import { type Sent, type Style, style } from './sent.js'
 
-interface Sender {
+export interface Sender {
   events(meant: Intended, how: Style): Sent[]
   body(meant: Intended): object
   text(meant: Intended): string
 }
 
-const SENDERS: Record<Dialect, Sender> = {
+export const SENDERS: Record<Dialect, Sender> = {
   chat: { events: chatEvents, body: chatBody, text: chatText },
   messages: { events: messagesEvents, body: messagesBody, text: messagesText },
   responses: { events: responsesEvents, body: responsesBody, text: responsesText },

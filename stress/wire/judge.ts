@@ -115,11 +115,11 @@ function toldCall({ name, input }: { name: string; input: object }): string {
   return `${name}(${JSON.stringify(input)})`
 }
 
-/** Whether a character of the text is missing. */
+/** Whether a unit of the text is missing. Two halves of a character may come from two texts. */
 function lacks(text: string, kept: string): boolean {
-  const left = [...kept]
-  return [...text].some((character) => {
-    const at = left.indexOf(character)
+  const left = kept.split('')
+  return text.split('').some((unit) => {
+    const at = left.indexOf(unit)
     if (at !== -1) left.splice(at, 1)
     return at === -1
   })

@@ -42,19 +42,24 @@ function itemEvents(part: Part, n: number, style: Style): Sent[] {
   if (!style.sendsPieces && !sendsItems) return []
   const added = (item: object): Sent => at('start', 'response.output_item.added', { item })
   if (part.kind === 'reasoning') return [added({ type: 'reasoning', id: item_id, summary: [] }), ...done]
-  if (part.kind === 'text')
+  if (part.kind === 'text') {
+    const ofPart = (role: Role, type: string, text: string): Sent[] =>
+      style.sendsParts ? [at(role, type, { item_id, content_index: 0, part: outputText(text) })] : []
     return [
       added({ type: 'message', id: item_id, role: 'assistant', content: [] }),
       ...(style.sendsPieces
         ? [
+            ...ofPart('start', 'response.content_part.added', ''),
             ...pieces(part.text, style.cuts).map((delta) =>
               at('piece', 'response.output_text.delta', { item_id, content_index: 0, delta }),
             ),
             at('whole', 'response.output_text.done', { item_id, content_index: 0, text: part.text }),
+            ...ofPart('whole', 'response.content_part.done', part.text),
           ]
         : []),
       ...done,
     ]
+  }
   const json = JSON.stringify(part.call.input)
   return [
     added({ ...itemOf(part, item_id), arguments: '' }),
@@ -77,7 +82,7 @@ function itemId(n: number, { rotatesItems }: Style, place: string): string {
 
 function itemOf(part: Part, id: string): object {
   if (part.kind === 'text') {
-    const content = [{ type: 'output_text', text: part.text, annotations: [] }]
+    const content = [outputText(part.text)]
     return { type: 'message', id, role: 'assistant', status: 'completed', content }
   }
   if (part.kind === 'reasoning')
@@ -85,6 +90,10 @@ function itemOf(part: Part, id: string): object {
     return { type: 'reasoning', id: `rs_${id.split('_')[1]}`, summary: [], encrypted_content: part.text }
   const { name, input, id: call_id } = part.call
   return { type: 'function_call', id, call_id, name, arguments: JSON.stringify(input), status: 'completed' }
+}
+
+function outputText(text: string): object {
+  return { type: 'output_text', text, annotations: [] }
 }
 
 function lastOf(intended: Intended, output: object[]): object {

@@ -24,6 +24,8 @@ export interface Style {
   order: number[]
   interleaves: boolean
   sendsPieces: boolean
+  /** Each part of a message is announced, and comes whole at its end. */
+  sendsParts: boolean
   sendsItems: boolean
   sendsEnd: boolean
   repeatsIds: boolean
@@ -40,6 +42,7 @@ export const style: fc.Arbitrary<Style> = fc.record({
   order: fc.array(fc.nat(7), { maxLength: 12 }),
   interleaves: fc.boolean(),
   sendsPieces: fc.boolean(),
+  sendsParts: fc.boolean(),
   sendsItems: fc.boolean(),
   sendsEnd: fc.boolean(),
   repeatsIds: fc.boolean(),

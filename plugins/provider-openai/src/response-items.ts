@@ -129,8 +129,9 @@ export class ResponseItems {
     this.open.delete(keyOf(item, place))
     if (item.type === 'reasoning') this.takeReasoning(item as JsonObject, this.parts)
     if (item.type === 'message') {
-      const message = this.messages.of({ item: textIn(item, 'id'), place } satisfies MessageNames)
-      yield* this.completeMessage(message, item, textOf(objectsIn(item, 'content') as Part[]))
+      const whole = textOf(objectsIn(item, 'content') as Part[])
+      const names: MessageNames = { item: textIn(item, 'id'), place }
+      yield* this.completeMessage(this.messages.ofWhole(names, whole.text), item, whole)
     }
     if (item.type !== 'function_call') return
     const { names, name, input } = sentCall(item as Call, place)

@@ -161,6 +161,32 @@ describe('an answer that comes only whole', () => {
 })
 
 describe('an answer that the fuzzer of answers drew (stress/wire.ts)', () => {
+  test('arguments that come twice, without the announcement of a second call, are refused', async () => {
+    const json = '{"x":1}'
+    const sent = [
+      { type: 'response.function_call_arguments.delta', output_index: 0, delta: json },
+      { type: 'response.function_call_arguments.done', output_index: 0, arguments: json },
+    ]
+    const call = { type: 'function_call', name: 'shell', arguments: '' }
+    const added = { type: 'response.output_item.added', output_index: 0, item: call }
+    expect(await readEvents('responses', [added, ...sent, completed()])).toMatchObject({
+      calls: [{ input: { x: 1 } }],
+      failure: undefined,
+    })
+    const { failure } = await readEvents('responses', [added, ...sent, ...sent, completed()])
+    expect(failure?.message).toContain('a piece of arguments names no call')
+  })
+
+  test('a text that comes whole under another name while it is open is refused', async () => {
+    const events = [
+      { type: 'response.output_item.added', output_index: 0, item: { type: 'message', id: 'a' } },
+      { type: 'response.output_text.delta', output_index: 0, item_id: 'a', delta: 'said' },
+      { type: 'response.output_item.done', output_index: 5, item: message('said', 'b') },
+    ]
+    const { failure } = await readEvents('responses', [...events, completed()])
+    expect(failure?.message).toContain('sent twice, under different names')
+  })
+
   test('two messages with the same text are two', async () => {
     const output = [message('a', 'msg_1'), message('a', 'msg_2')]
     expect(await readEvents('responses', [completed(output)])).toMatchObject({ text: 'a\n\na' })

@@ -27,6 +27,15 @@ export class Messages {
     return named ?? here ?? this.begin({ item, place })
   }
 
+  /** The message of a whole item. Throws `invalid_response` if it could be one that is open under other names. */
+  ofWhole(names: MessageNames, whole: string): Message {
+    const open = this.all.filter((message) => !message.isDone && message.text !== '')
+    const found = this.of(names)
+    if (found.text === '' && open.some((message) => message.text === whole))
+      throw failure('invalid_response', "the model's text was sent twice, under different names")
+    return found
+  }
+
   begin({ item = '', place }: MessageNames, others?: Set<Message>): Message {
     const known = item === '' ? undefined : this.all.find((message) => message.item === item)
     if (known !== undefined && others?.has(known) !== true) return known

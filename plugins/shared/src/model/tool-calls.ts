@@ -72,7 +72,7 @@ export class ToolCalls {
   /** A piece of an announced call. */
   append(names: CallNames, piece: unknown): void {
     const found = this.owner(names)
-    if (found !== undefined) this.extend(found, piece)
+    if (found !== undefined && (isBlank(piece) || !found.text.isEnded)) this.extend(found, piece)
     else if (!isBlank(this.counted(piece)))
       this.stray ??= 'a piece of arguments names no call, or more than one'
   }
