@@ -64,7 +64,7 @@ const VALID = {
   },
   'the end twice': (state, at) => {
     const n = pick(state, at, ({ role }) => role === 'end' || role === 'frame')
-    if (n !== undefined) insert(state, n, clone(state.events[n] as Sent))
+    if (n !== undefined) insert(state, n, state.events[n] as Sent)
   },
 } satisfies Record<string, Mutate>
 
@@ -78,6 +78,8 @@ const DAMAGING = {
     // No reader can see the order of two pieces of one part, nor what comes after the end.
     if (a === undefined || b === undefined || b.role === 'mark') return
     if (a.part === b.part && a.role === 'piece' && b.role === 'piece') return
+    // Without names of its own, a piece that comes before its call began belongs to another one.
+    if (state.areNamesShared && (isOfCall(a) || isOfCall(b))) return
     state.events.splice(n, 2, b, a)
     state.isTextMoved = true
   },
@@ -85,7 +87,7 @@ const DAMAGING = {
     const n = at % state.events.length
     const sent = state.events[n] as Sent
     if (isPieceOfCall(sent)) return
-    insert(state, n, clone(sent))
+    insert(state, n, sent)
     state.isTextMoved = true
   },
   'no event that begins, completes or ends': (state, at, value) => {
@@ -193,15 +195,20 @@ export function mutate(events: Sent[], all: Mutation[]): State {
   return state
 }
 
-function isPieceOfCall({ role, event }: Sent): boolean {
-  return role === 'piece' && /tool_calls|arguments|partial_json/.test(JSON.stringify(event))
+function isPieceOfCall(sent: Sent): boolean {
+  return sent.role === 'piece' && isOfCall(sent)
+}
+
+function isOfCall({ event }: Sent): boolean {
+  return /tool_calls|tool_use|function_call|partial_json/.test(JSON.stringify(event))
 }
 
 function insert({ events }: State, at: number, sent: Sent): void {
   // Nothing follows the last event.
   const mark = events.findIndex(({ role }) => role === 'mark')
   const end = mark === -1 ? events.length : mark
-  events.splice(at % (end + 1), 0, sent)
+  // A later mutation of the event does not change its model.
+  events.splice(at % (end + 1), 0, clone(sent))
 }
 
 function pick({ events }: State, at: number, is: (sent: Sent) => boolean): number | undefined {

@@ -70,7 +70,7 @@ export const DEFECTS = {
     file: 'shared/src/model/tool-calls.ts',
     code: "const { call_id = '', item = '', place } = names\n    if (this",
     broken:
-      "const { call_id = '', item = '', place } = names\n    const joined = this.calls.find((call) => place !== undefined && call.place === place)\n    if (joined !== undefined) {\n      Object.assign(joined, { pieces: '', text: new ObjectText(), whole: undefined, isClosed: false })\n      return this.extend(joined, input)\n    }\n    if (this",
+      "const { call_id = '', item = '', place } = names\n    const joined = this.calls.find((call) => place !== undefined && call.place === place)\n    if (joined !== undefined) {\n      Object.assign(joined, newCall({ call_id, item, place }, joined.name))\n      this.extend(joined, input)\n      return joined\n    }\n    if (this",
   },
   'an answer without an end counts as complete': {
     file: 'provider-openai/src/chat-answer.ts',

@@ -56,7 +56,7 @@ export class Blocks {
     const before = this.open.get(index)
     if (type === 'tool_use' && before?.announced === announced && before.call_id === call_id) {
       // The same announcement twice is one. Without an id, nothing tells it from a second call.
-      if (call_id !== '') return
+      if (call_id !== '') return void this.calls.repeats({ call_id }, textIn(block, 'name'))
       this.calls.refuse(`a call of ${textIn(block, 'name')} was announced twice without an id`)
     }
     const opened: OpenBlock = { type, place: this.parts, call_id }

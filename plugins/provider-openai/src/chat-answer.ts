@@ -4,11 +4,12 @@ import type { ModelEvent } from 'substrat/provider'
 import { cutShort, streamFailure } from '../../shared/src/model/ask.js'
 import { cutBy, type Ends, endEvents, endIn, refuseEnd } from '../../shared/src/model/ends.js'
 import { Layout } from '../../shared/src/model/layout.js'
+import type { CallNames } from '../../shared/src/model/partial-call.js'
 import type { Paused } from '../../shared/src/model/paused.js'
 import type { Endpoint } from '../../shared/src/model/settings.js'
 import { errorIn, isDone, untilBroken, type WireEvent } from '../../shared/src/model/stream.js'
 import { addPiece, completeText, Messages } from '../../shared/src/model/text-parts.js'
-import { type CallNames, ToolCalls } from '../../shared/src/model/tool-calls.js'
+import { ToolCalls } from '../../shared/src/model/tool-calls.js'
 import { usageEvent } from '../../shared/src/model/usage.js'
 import {
   countOf,

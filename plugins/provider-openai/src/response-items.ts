@@ -119,7 +119,7 @@ export class ResponseItems {
     if (item.type !== 'function_call') return
     const { names, name, input } = sentCall(item as Call, place)
     // The same announcement twice is one.
-    if (names.call_id + names.item !== '' && this.calls.has(names, name)) return
+    if (names.call_id + names.item !== '' && this.calls.repeats(names, name)) return
     this.calls.start(names, name, input)
     this.layout.addCall(this.next(), factsOf(item as Call, ['id']))
   }

@@ -255,6 +255,94 @@ describe('an answer that the fuzzer of answers drew (stress/wire.ts)', () => {
     })
   })
 
+  test.each<[Dialect, object, object, (piece: string) => object]>([
+    [
+      'messages',
+      { type: 'content_block_start', index: 0, content_block: { type: 'tool_use', id: 'c', name: 'a' } },
+      { type: 'message_delta', delta: { stop_reason: 'tool_use' } },
+      (partial_json) => ({
+        type: 'content_block_delta',
+        index: 0,
+        delta: { type: 'input_json_delta', partial_json },
+      }),
+    ],
+    [
+      'responses',
+      {
+        type: 'response.output_item.added',
+        output_index: 0,
+        item: { type: 'function_call', call_id: 'c', name: 'a' },
+      },
+      completed(),
+      (delta) => ({ type: 'response.function_call_arguments.delta', output_index: 0, delta }),
+    ],
+  ])('the same, of %s', async (dialect, start, end, piece) => {
+    const whole = [start, start, piece('{"x":'), piece('1}'), end]
+    expect(await readEvents(dialect, whole)).toMatchObject({ calls: [{ input: { x: 1 } }] })
+    for (const begun of [
+      [start, piece('{"'), start],
+      [start, start, piece('{"')],
+    ]) {
+      const { failure } = await readEvents(dialect, [...begun, piece('{}'), piece('x":"{}"}'), end])
+      expect(failure?.message).toContain('announced twice')
+    }
+  })
+
+  test('a piece of an earlier call with the same id, which comes in the middle of another one, is refused', async () => {
+    const start = {
+      type: 'content_block_start',
+      index: 0,
+      content_block: { type: 'tool_use', id: 'c', name: 'a' },
+    }
+    const piece = (partial_json: string): object => ({
+      type: 'content_block_delta',
+      index: 0,
+      delta: { type: 'input_json_delta', partial_json },
+    })
+    const stop = { type: 'content_block_stop', index: 0 }
+    const events = [start, stop, start, piece('{"'), piece('{}'), piece('x":1}'), stop, ...ended('tool_use')]
+    expect((await readEvents('messages', events)).failure?.message).toContain('may be those of two')
+  })
+
+  test('a whole call with an id, after the same one without an id, is refused', async () => {
+    const call = { type: 'function_call', name: 'list_children', arguments: '{"x":1}' }
+    const done = (more: object): object => ({ type: 'response.output_item.done', item: { ...call, ...more } })
+    const { failure } = await readEvents('responses', [done({}), done({ call_id: 'b' }), completed()])
+    expect(failure?.message).toContain('sent twice, with different names or none')
+  })
+
+  test('a whole call without an id, at another index than the same one, is refused', async () => {
+    const call = { type: 'function_call', name: 'shell', arguments: '' }
+    const json = '{"x":1}'
+    const events = [
+      { type: 'response.output_item.added', output_index: 0, item: call },
+      { type: 'response.function_call_arguments.done', output_index: 0, arguments: json },
+      { type: 'response.output_item.done', output_index: 5, item: { ...call, arguments: json } },
+    ]
+    const { failure } = await readEvents('responses', [...events, completed()])
+    expect(failure?.message).toContain('sent twice, with different names or none')
+  })
+
+  test('a call whose announcement comes again after its end is refused', async () => {
+    const call = block(0, { type: 'tool_use', id: 'c', name: 'list_children' })
+    expect(
+      (await readEvents('messages', [...call, ...call, ...ended('tool_use')])).failure?.message,
+    ).toContain('with the id c was sent twice')
+  })
+
+  test.each(['max_output_tokens', 'brand_new'])(
+    'a call without arguments, before the last one of an answer that ends with %s, is refused',
+    async (reason) => {
+      const added = (call_id: string): object => ({
+        type: 'response.output_item.added',
+        item: { type: 'function_call', call_id, name: 'list_children' },
+      })
+      const end = { status: 'incomplete', incomplete_details: { reason } }
+      const { failure } = await readEvents('responses', [added('a'), added('b'), completed([], end)])
+      expect(failure?.message).toContain('the arguments of list_children did not come')
+    },
+  )
+
   test('reasoning that a later request could not send back is refused', async () => {
     const thinking = block(0, { type: 'thinking', thinking: true, signature: 'x' })
     const reasoning = { type: 'reasoning', id: [5], encrypted_content: 'x' }

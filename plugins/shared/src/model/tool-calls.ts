@@ -10,35 +10,18 @@
  */
 import type { ToolCall } from 'substrat/provider'
 import { failure } from '../failure.js'
-import { areSame, contradict, isBlank, ObjectText, readArguments } from './call-arguments.js'
-
-/** The names of a call in its pieces. Servers omit each of these, or give several calls the same. */
-export interface CallNames {
-  call_id?: string
-  item?: string
-  /** The index of the call, or of the part of the response. */
-  place?: number | undefined
-}
-
-interface PartialCall {
-  call_id: string
-  item: string
-  place: number | undefined
-  name: string
-  /** The pieces so far. */
-  pieces: string
-  text: ObjectText
-  /** The arguments as one text or object, if the server sent them so. */
-  whole: unknown
-  /** No further piece belongs to it. */
-  isClosed: boolean
-  /** A whole item named it. */
-  isDone: boolean
-  /** It was announced again after its first pieces, or another call was with the same names. */
-  isAnnouncedTwice: boolean
-  /** The length of its arguments: its pieces, the whole item and the end of the response may each state them. */
-  length: number
-}
+import { contradict, isBlank, readArguments } from './call-arguments.js'
+import {
+  type CallNames,
+  isAt,
+  isOpen,
+  isRepeat,
+  isTwin,
+  mayGetPieceOf,
+  newCall,
+  type PartialCall,
+  sentOf,
+} from './partial-call.js'
 
 /** The limits of substrat (src/limits.ts). */
 const CALLS_MAX = 128
@@ -62,8 +45,8 @@ export class ToolCalls {
       throw failure('invalid_response', `the model called more than ${CALLS_MAX} tools in one response`)
     const isOpenTwice = this.calls.some((call) => call_id !== '' && call.call_id === call_id && isOpen(call))
     if (isOpenTwice) this.stray ??= `two calls with the id ${call_id} are open at once`
-    const state = { pieces: '', text: new ObjectText(), whole: undefined, isClosed: false, length: 0 }
-    const call = { call_id, item, place, name, ...state, isDone: false, isAnnouncedTwice: false }
+    const call = newCall({ call_id, item, place }, name)
+    call.isAnnouncedTwice = this.calls.some((one) => mayGetPieceOf(one, call))
     this.calls.push(call)
     this.extend(call, input)
     return call
@@ -107,7 +90,7 @@ export class ToolCalls {
     const isNext = areWhole && name !== '' && !isBlank(piece) && !isRepeated
     if (!isFirst && call_id !== '' && here.length <= 1 && isNamed) {
       call.name ||= name
-      call.isAnnouncedTwice ||= name !== '' && isBlank(piece) && !isBlank(call.pieces) && isOpen(call)
+      call.isAnnouncedTwice ||= name !== '' && isBlank(piece) && isOpen(call)
       this.continueCall(call, piece)
     } else if (isFirst || isNext) this.start(names, name, piece)
     else if (this.counted(piece) !== undefined || name !== '')
@@ -154,11 +137,13 @@ export class ToolCalls {
     return this.calls.some((call) => call.place === place && isOpen(call))
   }
 
-  /** Whether this call was announced, or was sent whole before its announcement. */
-  has({ call_id = '', item = '', place }: CallNames, name: string): boolean {
+  /** Whether this announcement repeats that of a call, or follows a call that was sent whole. */
+  repeats({ call_id = '', item = '', place }: CallNames, name: string): boolean {
     const isSame = (call: PartialCall): boolean =>
       call.item === item || (call_id !== '' && call.isDone && call.place === place)
-    return this.calls.some((call) => call.call_id === call_id && call.name === name && isSame(call))
+    const same = this.calls.filter((call) => call.call_id === call_id && call.name === name && isSame(call))
+    for (const call of same) call.isAnnouncedTwice ||= isOpen(call)
+    return same.length > 0
   }
 
   /**
@@ -171,22 +156,25 @@ export class ToolCalls {
     const ids = new Set<string>()
     return this.calls.map((call, index) => {
       const { name } = call
+      const cutHere = index === this.calls.length - 1 ? cut : undefined
       if (name === '') this.conflict('one of them has no name')
-      if (needsEnd && !call.isClosed && cut === undefined && isBlank(call.pieces))
+      if (needsEnd && !call.isClosed && cutHere === undefined && isBlank(call.pieces))
         this.conflict(`the arguments of ${name} did not come`)
+      if (this.calls.slice(0, index).some((one) => isTwin(one, call)))
+        this.conflict(`the call of ${name} with the id ${call.call_id} was sent twice`)
       if (name.length > WORD_CHARACTERS_MAX)
         throw failure('invalid_response', `the model called a tool whose name has ${name.length} characters`)
       const isUsable = call.call_id !== '' && call.call_id.length <= WORD_CHARACTERS_MAX
       const call_id = isUsable && !ids.has(call.call_id) ? call.call_id : unusedId(index, ids)
       ids.add(call_id)
-      return { call_id, name, ...this.inputOf(call, index === this.calls.length - 1 ? cut : undefined) }
+      return { call_id, name, ...this.inputOf(call, cutHere) }
     })
   }
 
   private inputOf(call: PartialCall, cut: string | undefined): Pick<ToolCall, 'input' | 'arguments_error'> {
     if (contradict(call.whole, call.pieces))
       this.conflict(`the arguments of ${call.name} were sent in two versions`)
-    const sent = isBlank(call.whole) ? call.pieces : call.whole
+    const sent = sentOf(call)
     const read = readArguments(sent)
     // A call that was cut off before its arguments looks like a call without any.
     if (cut !== undefined && ('error' in read || isBlank(sent)))
@@ -203,9 +191,7 @@ export class ToolCalls {
     const open = narrowed.filter(canTake)
     if (open.length === 1) return open[0]
     // A late piece of a call that was sent whole.
-    return open.length === 0 && narrowed.length === 1 && narrowed[0]?.whole !== undefined
-      ? narrowed[0]
-      : undefined
+    return narrowed.length === 1 && narrowed[0]?.whole !== undefined ? narrowed[0] : undefined
   }
 
   /** The announced call that a whole item completes. */
@@ -214,10 +200,9 @@ export class ToolCalls {
     const isId = (call: PartialCall): boolean =>
       call_id === '' || call.call_id === '' || call.call_id === call_id
     const isItem = (call: PartialCall): boolean => item === '' || call.item === item
-    const isNameless = (call: PartialCall): boolean => call.call_id + call.item === ''
     const named = this.calls.filter((call) =>
       call_id + item === ''
-        ? isNameless(call) && isAt(call, place) && call.name === name
+        ? call.call_id + call.item === '' && isAt(call, place) && call.name === name
         : isId(call) && (isItem(call) || call.call_id === call_id),
     )
     const undone = named.filter(({ isDone }) => !isDone)
@@ -226,7 +211,9 @@ export class ToolCalls {
     const open = candidates.length > 1 ? candidates.filter((call) => isAt(call, place)) : candidates
     if (open.length === 1) return open[0]
     if (open.length > 1) this.conflict(`the calls of ${name} have no ids that distinguish them`)
-    if (named.some((call) => isRepeat(call, name, input))) return 'repeated'
+    const repeated = named.filter((call) => isRepeat(call, name, input))
+    if (repeated.some((call) => call.call_id === call_id)) return 'repeated'
+    if (repeated.length > 0) this.conflict(`a call of ${name} was sent with an id and without one`)
     if (named.some((call) => item !== '' && call.item === item && call.call_id === call_id))
       this.conflict(`a call of ${name} was sent in two versions`)
     return undefined
@@ -259,8 +246,9 @@ export class ToolCalls {
 
   private extend(call: PartialCall, piece: unknown): void {
     if (typeof piece === 'string') {
-      if (call.isAnnouncedTwice && !isBlank(piece))
-        this.stray ??= `a call of ${call.name} was announced again in the middle of its arguments`
+      // Each of two calls with the same names begins with a brace.
+      if (call.isAnnouncedTwice && !isBlank(call.pieces) && piece.trimStart().startsWith('{'))
+        this.stray ??= `a call of ${call.name} was announced twice, and its arguments may be those of two`
       call.pieces += this.counted(piece, call, call.pieces.length)
       call.text.add(piece)
     } else if (piece !== undefined && piece !== null) this.settle(call, piece)
@@ -272,29 +260,13 @@ export class ToolCalls {
     this.characters += Math.max(0, length - call.length)
     call.length = Math.max(call.length, length)
     if (this.characters <= INPUT_CHARACTERS_MAX) return sent
-    throw failure(
-      'invalid_response',
-      `the model called tools with inputs of more than ${INPUT_CHARACTERS_MAX} characters in one response`,
-    )
+    const why = `inputs of more than ${INPUT_CHARACTERS_MAX} characters in one response`
+    throw failure('invalid_response', `the model called tools with ${why}`)
   }
 
   private conflict(why: string): never {
     throw failure('invalid_response', `the model's tool calls cannot be distinguished: ${why}`)
   }
-}
-
-/** A piece without an index, or a call that began without one, may be anywhere. */
-function isAt(call: PartialCall, place: number | undefined): boolean {
-  return place === undefined || call.place === undefined || call.place === place
-}
-
-function isOpen(call: PartialCall): boolean {
-  return !call.isClosed && !call.text.isEnded
-}
-
-/** Whether a call is the same as one that is known. */
-function isRepeat(call: PartialCall, name: string, input: unknown): boolean {
-  return call.name === name && areSame(isBlank(call.whole) ? call.pieces : call.whole, input)
 }
 
 /** Some servers send no id, or the same for all calls. */
