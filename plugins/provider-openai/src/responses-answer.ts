@@ -58,7 +58,10 @@ export async function* readResponses(
     const response =
       event.object === 'response' ? event : objectIn(event as { response?: object }, 'response')
     if (event.object === 'response' || Object.hasOwn(LAST, type)) {
-      const ended = { ...dropNull(response), status: statusOf(type, textIn(response, 'status')) } as Response
+      const ended = {
+        ...dropNull(response),
+        status: statusOf(type, textIn(response as Response | undefined, 'status')),
+      } as Response
       // The items may be refused, and the request is charged all the same.
       yield* used(ended)
       yield* items.takeAll(objectsIn(ended, 'output'))

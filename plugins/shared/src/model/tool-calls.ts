@@ -213,7 +213,11 @@ export class ToolCalls {
     if (open.length > 1) this.conflict(`the calls of ${name} have no ids that distinguish them`)
     const repeated = named.filter((call) => isRepeat(call, name, input))
     if (repeated.some((call) => call.call_id === call_id)) return 'repeated'
-    if (repeated.length > 0) this.conflict(`a call of ${name} was sent with an id and without one`)
+    const isNameless = call_id + item === ''
+    // Without a name, only the arguments could tell whether it completes a call at another place.
+    const elsewhere = this.calls.filter((call) => !call.isDone && isRepeat(call, name, input))
+    if (repeated.length > 0 || (isNameless && elsewhere.length > 0))
+      this.conflict(`a call of ${name} was sent twice, with different names or none`)
     if (named.some((call) => item !== '' && call.item === item && call.call_id === call_id))
       this.conflict(`a call of ${name} was sent in two versions`)
     return undefined
