@@ -2,7 +2,7 @@
 import { SubstratError } from '../errors.js'
 
 const REMEDIES = {
-  timeout: 'to wait longer, add --timeout',
+  timeout: 'to wait longer, add --timeout 1h',
   'if-busy': 'to queue a message, add --if-busy queue',
 }
 

@@ -7,13 +7,14 @@ import { stderr } from './stdio.js'
 /** Throws USAGE unless the person agrees. */
 export async function confirmImport(file: string, agents: string[]): Promise<void> {
   const from = file === '-' ? 'stdin' : file
+  const trusting = `substrat import ${shellWord(file)} --trust`
   const what = `this home did not make the bundle ${from}`
   if (!canAsk()) {
     throw new SubstratError(
       'USAGE',
       `${what}, and its agents may run programs as you: ${agents.join(' | ')}`,
       {
-        hint: `if you trust its author with that: substrat import ${shellWord(file)} --trust`,
+        hint: `if you trust its author with that: ${trusting}`,
         facts: { agents },
       },
     )
@@ -21,5 +22,8 @@ export async function confirmImport(file: string, agents: string[]): Promise<voi
   stderr.write(`substrat: ${oneLine(what)}; its agents may run programs as you:\n`)
   for (const agent of agents) stderr.write(`  ${printableText(oneLine(agent), stderr)}\n`)
   if ((await choose('Import them? yes or no: ', ['yes', 'no'])) === 'yes') return
-  throw new SubstratError('USAGE', `nothing was imported from ${from}`, { facts: { agents } })
+  throw new SubstratError('USAGE', `nothing was imported from ${from}`, {
+    hint: `if you trust its author: ${trusting}`,
+    facts: { agents },
+  })
 }

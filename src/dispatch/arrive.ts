@@ -134,7 +134,7 @@ function checkPlace(store: Store, { id, name, parent, path }: State): void {
     throw new SubstratError(
       'SESSION_STATE',
       `${path} cannot return: its parent ${above?.path ?? parent} ${above === undefined ? 'was removed' : howEnded(above)}`,
-      { hint: 'copy its conversation into a new agent: substrat fork', facts: { agent_id: id } },
+      { hint: `copy its conversation into a new agent: substrat fork ${id}`, facts: { agent_id: id } },
     )
   }
   const owner =

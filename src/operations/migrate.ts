@@ -8,14 +8,14 @@
 import { auditHome } from '../audit/audit.js'
 import { INVARIANTS } from '../audit/invariants.js'
 import { clock, sleep } from '../clock.js'
-import { SubstratError } from '../errors.js'
+import { SubstratError, shellWord } from '../errors.js'
 import { OPERATOR } from '../format.js'
 import { busyError } from '../session/busy.js'
 import { keyRetentionAt } from '../session/key-index.js'
 import { openForRead } from '../session/load.js'
 import { snapshotOf } from '../session/snapshot.js'
 import { randomUuid } from '../start/random.js'
-import { type HomeTransfer, type Migration, migratingError } from '../storage/open.js'
+import { type HomeTransfer, type Migration, migratingError, nextOf } from '../storage/open.js'
 import type { Names, Right, Store, Unframed } from '../storage/store.js'
 import { endKeptServers } from './migrated-servers.js'
 import { differences } from './migrated-things.js'
@@ -54,7 +54,7 @@ export async function migrate(
     if (migration !== undefined) to.open()
     return { ...result, agents: to.store().agentIds().length, migrated: migration !== undefined }
   }
-  if (source.migration?.state === 'arriving') throw wrongWay(from)
+  if (source.migration?.state === 'arriving') throw wrongWay(from, source.migration)
   const id = continuedId(from, to)
   if (source.migration === undefined) {
     await untilUnused(from.store(), options.waitMs)
@@ -93,11 +93,11 @@ export function cancelMigration(from: HomeTransfer, to: HomeTransfer): void {
   const { migration } = source
   if (migration?.state === 'left')
     throw new SubstratError('SESSION_STATE', `the home ${from.label} was migrated, and cannot be reopened`, {
-      hint: `migrate it back: substrat migrate --from '${to.label}' --to NEW_HOME`,
+      hint: `migrate it back: substrat migrate --from ${shellWord(to.label)} --to NEW_HOME`,
     })
-  if (migration?.state === 'arriving') throw wrongWay(from)
+  if (migration?.state === 'arriving') throw wrongWay(from, migration)
   const isOurs = target?.migration?.state === 'arriving' && target.homeId === source.homeId
-  if (migration !== undefined && !isOurs) sameTarget(migration, to)
+  if (migration !== undefined && !isOurs) sameTarget(from, migration, to)
   if (migration === undefined && !isOurs)
     throw new SubstratError('USAGE', `no migration from ${from.label} to ${to.label} has begun`, {
       hint: 'name the homes of the migration that you want to undo',
@@ -112,7 +112,7 @@ function continuedId(from: HomeTransfer, to: HomeTransfer): string {
   const [leaving, arriving] = [source?.migration, target?.migration]
   if (arriving === undefined) {
     if (target !== undefined && !target.isEmpty) throw occupied(to)
-    if (leaving !== undefined) return sameTarget(leaving, to).id
+    if (leaving !== undefined) return sameTarget(from, leaving, to).id
     return randomUuid()
   }
   const isOurs = arriving.state === 'arriving' && target?.homeId === source?.homeId
@@ -120,10 +120,10 @@ function continuedId(from: HomeTransfer, to: HomeTransfer): string {
   return arriving.id
 }
 
-function sameTarget(leaving: Migration, to: HomeTransfer): Migration {
+function sameTarget(from: HomeTransfer, leaving: Migration, to: HomeTransfer): Migration {
   if (leaving.other === to.label) return leaving
   throw new SubstratError('HOME_UNUSABLE', `the home is in a migration to ${leaving.other}`, {
-    hint: 'continue that one, or undo it: add --cancel',
+    hint: nextOf(from.label, leaving.other),
     facts: { to: leaving.other },
   })
 }
@@ -258,7 +258,7 @@ function differs(from: HomeTransfer, to: HomeTransfer, different: string[]): Sub
     'CORRUPT',
     `the copy of the home differs from it: ${different.slice(0, 5).join(', ')}`,
     {
-      hint: `reopen the home: substrat migrate --from '${from.label}' --to '${to.label}' --cancel`,
+      hint: `reopen the home: substrat migrate --from ${shellWord(from.label)} --to ${shellWord(to.label)} --cancel`,
       facts: { different: different.slice(0, 100) },
     },
   )
@@ -270,13 +270,11 @@ function noHome({ label }: HomeTransfer): SubstratError {
   })
 }
 
-function wrongWay({ label }: HomeTransfer): SubstratError {
+function wrongWay({ label }: HomeTransfer, { other }: Migration): SubstratError {
   return new SubstratError(
     'HOME_UNUSABLE',
     `the home ${label} is the target of a migration that has not ended`,
-    {
-      hint: 'continue that one first',
-    },
+    { hint: nextOf(other, label) },
   )
 }
 

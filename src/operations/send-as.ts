@@ -196,7 +196,10 @@ function outcomeOf(
   const result = viewTurn(ctx.store, to, to.run, null)
   if (reply === undefined) return { result, failure: notYet(to, messageId, whyNot) }
   if (reply.kind === 'response') return { result: { ...result, reply: reply.content } }
-  const failure = new SubstratError('PROVIDER_FAILED', reply.content, { facts: { agent_id: to.id } })
+  const failure = new SubstratError('PROVIDER_FAILED', reply.content, {
+    hint: `see how its turn ended: substrat show ${wordOf(to)}`,
+    facts: { agent_id: to.id },
+  })
   return { result, failure }
 }
 

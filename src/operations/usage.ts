@@ -54,7 +54,7 @@ export function damageIn({ damaged: [first, ...others] }: UsedView): SubstratErr
   if (first === undefined) return undefined
   const count = others.length === 0 ? '1 agent is' : `${others.length + 1} agents are`
   return new SubstratError('CORRUPT', `${count} not counted, because the log cannot be read: ${first}`, {
-    hint: `see what is damaged: substrat doctor ${first}`,
+    hint: 'see what is damaged: substrat doctor --all',
     facts: { damaged: [first, ...others] },
   })
 }

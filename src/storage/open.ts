@@ -12,7 +12,7 @@ import { surveyHome } from './survey.js'
 import type { HomeTransfer } from './transfer.js'
 
 export type { StorePlugin } from './plugin.js'
-export { type HomeTransfer, type KeptThings, type Migration, migratingError } from './transfer.js'
+export { type HomeTransfer, type KeptThings, type Migration, migratingError, nextOf } from './transfer.js'
 
 const SCHEME = /^([a-z][a-z0-9+.-]*):\/\//
 

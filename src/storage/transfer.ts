@@ -10,7 +10,7 @@
  * | left    | arriving | two closed homes with the same content: continue        |
  * | left    | open     | the end                                                 |
  */
-import { SubstratError } from '../errors.js'
+import { SubstratError, shellWord } from '../errors.js'
 import type { Store } from './store.js'
 
 export interface Migration {
@@ -59,7 +59,13 @@ export function migratingError(label: string, { state, other }: Migration): Subs
     })
   const [from, to] = state === 'leaving' ? [label, other] : [other, label]
   return new SubstratError('HOME_UNUSABLE', `the home ${label} is in a migration that has not ended`, {
-    hint: `continue it: substrat migrate --from '${from}' --to '${to}'; or undo it: add --cancel`,
+    hint: nextOf(from, to),
     facts: { home: label, from, to },
   })
+}
+
+/** The commands that end a migration that has begun. */
+export function nextOf(from: string, to: string): string {
+  const command = `substrat migrate --from ${shellWord(from)} --to ${shellWord(to)}`
+  return `continue it: ${command}; or undo it: ${command} --cancel`
 }

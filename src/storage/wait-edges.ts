@@ -5,7 +5,7 @@
  * Invariant: a process adds its edge before it searches for a cycle. If two edges together close a cycle, at least one
  * of the two processes sees it.
  */
-import { SubstratError } from '../errors.js'
+import { RUN_AGAIN, SubstratError } from '../errors.js'
 import * as io from '../host/disk/io.js'
 import { randomUuid } from '../start/random.js'
 import { isHeld, type KernelLease, type LockSystem, readHolder, waitForLease } from './locks/lease.js'
@@ -32,7 +32,8 @@ export class WaitEdges implements Waits {
     const path = agent.waitEdge(recipientId, randomUuid())
     io.mkdir('edge.mkdir', agent.waits)
     const lease = await waitForLease(this.locksOf(waiterId, recipientId), path, command, LOCK_WAIT_MS)
-    if (lease === undefined) throw new SubstratError('LOCKED', `another process holds ${path}`)
+    if (lease === undefined)
+      throw new SubstratError('LOCKED', `another process holds ${path}`, { hint: RUN_AGAIN })
     return {
       release: async () => {
         io.unlink('edge.unlink', path)

@@ -1,7 +1,8 @@
-/** Histories of parked and cancelled turns. The word TOKEN in arguments is the content of the file `token`. */
+/** Histories of parked and cancelled turns. The argument $token is the content of that file. */
 import type { House } from '../../test/support/cli.js'
 import { MARKS, parked } from '../../test/support/parked.js'
-import type { History } from './walk.js'
+import { row } from './setups.js'
+import { firstId, type History } from './walk.js'
 
 async function rotated(house: House): Promise<void> {
   const { token } = await parked(house)
@@ -30,30 +31,33 @@ const cancelled =
     await house.ok('cancel', 'a')
   }
 
+/** The turn waits for approval or an answer until a time that has passed. */
+const late =
+  (park: (house: House) => Promise<unknown>) =>
+  async (house: House): Promise<void> => {
+    await house.ok('config', 'set', 'token_lifetime', '1ms')
+    await park(house)
+    await house.waitForTime(firstId(house))
+  }
+
+const tokened = async (house: House): Promise<void> => {
+  house.write('token', (await parked(house)).token)
+}
+
+const BY_TOKEN = 'resume a --token $token --approve'
+
 export const DECISIONS: History[] = [
-  {
-    title: 'a token was replaced',
-    prepare: rotated,
-    args: ['resume', 'a', '--token', 'TOKEN', '--approve'],
-    code: 'TOKEN_REVOKED',
-  },
-  {
-    title: 'a token was used for another decision',
+  row('TOKEN_MALFORMED', 'a token is none', 'resume a --approve --token x', { prepare: parked }),
+  row('TOKEN_REVOKED', 'a token was replaced', BY_TOKEN, { prepare: rotated }),
+  row('TOKEN_CONSUMED', 'a token was used for another decision', 'resume a --token $token --deny', {
     prepare: approved,
-    args: ['resume', 'a', '--token', 'TOKEN', '--deny'],
-    code: 'TOKEN_CONSUMED',
-  },
-  {
-    title: 'a token has another secret',
-    prepare: foreign,
-    args: ['resume', 'a', '--token', 'TOKEN', '--approve'],
-    code: 'TOKEN_FOREIGN',
-  },
-  {
-    title: 'a keyed turn was cancelled',
-    prepare: cancelled('--key', 'k'),
-    args: ['send', 'a', 'go', '--key', 'k'],
-    code: 'CANCELLED',
-  },
-  { title: 'the latest turn was cancelled', prepare: cancelled(), args: ['wait', 'a'], code: 'CANCELLED' },
+  }),
+  row('TOKEN_FOREIGN', 'a token has another secret', BY_TOKEN, { prepare: foreign }),
+  row('TOKEN_EXPIRED', 'a token has expired', BY_TOKEN, { prepare: late(tokened) }),
+  row('SESSION_STATE', 'a decision comes too late', 'approve a', {
+    prepare: async (house) => [await late(parked)(house), await house.run(['recover', '--all'])],
+  }),
+  row('TOKEN_NOT_FOUND', 'the agent waits for another token', 'approve a nonsense', { prepare: parked }),
+  row('CANCELLED', 'a keyed turn was cancelled', 'send a go --key k', { prepare: cancelled('--key', 'k') }),
+  row('CANCELLED', 'the latest turn was cancelled', 'wait a', { prepare: cancelled() }),
 ]

@@ -7,9 +7,9 @@ const busy = new SubstratError('LOCKED', 'agent a is busy', { hint, facts: { pid
 
 test('the error of a busy agent names only flags that the command has', () => {
   expect(withBusyFlags(busy, {}).hint).toBe(hint)
-  expect(withBusyFlags(busy, { timeout: {} }).hint).toBe(`${hint}; to wait longer, add --timeout`)
+  expect(withBusyFlags(busy, { timeout: {} }).hint).toBe(`${hint}; to wait longer, add --timeout 1h`)
   const both = withBusyFlags(busy, { timeout: {}, 'if-busy': {} })
-  expect(both.hint).toMatch(/add --timeout; to queue a message, add --if-busy queue$/)
+  expect(both.hint).toMatch(/add --timeout 1h; to queue a message, add --if-busy queue$/)
   expect(both).toMatchObject({ code: 'LOCKED', message: busy.message, facts: busy.facts })
 })
 

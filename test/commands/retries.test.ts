@@ -112,6 +112,20 @@ describe.concurrent('a rate limit past the retries', () => {
   })
 })
 
+test('a repeated key after a time limit reports the limit and not a cancellation, and nothing runs', async () => {
+  const house = new House()
+  const id = await house.spawn('a', '--option', house.scenario('s.json', { after_file: 'never' }))
+  const command = ['send', 'a', 'go', '--key', 'k']
+  expect((await house.run([...command, '--turn-timeout', '100ms'])).exit).toBe(12)
+  const { exit, stderr, json } = await house.run([...command, '--json'])
+  expect([exit, json.error.code]).toEqual([12, 'TIMED_OUT'])
+  expect(stderr).toContain('was already sent with this key; its turn timed out')
+  expect(json.error.message).toContain('it exceeded its time limit')
+  expect(json.error.hint).toContain('add --retry --turn-timeout 1d')
+  expect(stderr + json.error.message).not.toContain('cancelled')
+  expect(house.count(id, 'run.started')).toBe(1)
+})
+
 describe.concurrent('a conversation that is too long for the model', () => {
   test('is compacted once, in one record, and the request is repeated', async () => {
     const house = new House(QUICK)

@@ -136,11 +136,11 @@ describe.concurrent('send to a busy agent', () => {
         /^substrat: agent a is busy: substrat send, pid \d+ on \S+ since [-\d]+ [\d:]+Z, holds it/,
       )
       expect(stderr).toContain(`pid ${first.pid} `)
-      expect(stderr).toMatch(/to wait longer, add --timeout; to queue a message, add --if-busy queue\)$/m)
+      expect(stderr).toMatch(/to wait longer, add --timeout 1h; to queue a message, add --if-busy queue\)$/m)
     }
     const rotated = await house.run(['token', 'rotate', 'a'], { env: { SUBSTRAT_TIMEOUT: '100ms' } })
     expect(rotated.exit).toBe(4)
-    expect(rotated.stderr).toMatch(/substrat show a; to wait longer, add --timeout\)$/m)
+    expect(rotated.stderr).toMatch(/substrat show a; to wait longer, add --timeout 1h\)$/m)
     const json = (await house.run(['send', 'a', 'two', '--if-busy', 'fail', '--json'])).json
     expect(json).toStrictEqual({
       error: {

@@ -8,6 +8,7 @@ import type { Context } from '../../src/dispatch/context.js'
 import type { Outcome } from '../../src/dispatch/outcome.js'
 import { RUN_AGAIN, SubstratError } from '../../src/errors.js'
 import type { Operation } from '../../src/host/disk/operation.js'
+import { cancelAgents } from '../../src/operations/cancel.js'
 import { decide } from '../../src/operations/decide.js'
 import { deliver } from '../../src/operations/deliver.js'
 import { fork } from '../../src/operations/fork.js'
@@ -134,6 +135,27 @@ const COMMANDS: Command[] = [
     count: (store, id) => recordsOf(store, id).filter(({ kind }) => kind === 'message.agent').length,
   },
 ]
+
+const cancelling = (name: string, prepare: Command['prepare']): Command => ({
+  name,
+  prepare,
+  run: (ctx, id) => cancelAgents(ctx, { all: false, agents: [id], isRecursive: false }),
+  count: (store, id) => recordsOf(store, id).filter(({ kind }) => kind === 'run.cancelled').length,
+})
+// Repeating it is safe: it cancels nothing more.
+COMMANDS.push(cancelling('cancel', parked), cancelling('cancel of an interrupted turn', interrupted))
+
+async function interrupted(store: FileStore): Promise<string> {
+  const session = await newSession(store, { name: 'a' })
+  const run_id = randomUUID()
+  session.append(beginning(session, run_id, 'hi'))
+  session.append([
+    { kind: 'run.interrupted', run_id, reason: 'suspended' },
+    { kind: 'session.suspended', reason: 'requested' },
+  ])
+  await session.close(() => false)
+  return session.id
+}
 
 async function parked(store: FileStore): Promise<string> {
   const session = await newSession(store, { name: 'a' })

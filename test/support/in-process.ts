@@ -25,6 +25,8 @@ export interface World {
   env: Record<string, string>
   cwd: string
   stdin: string | Buffer
+  /** Gets the events of the command's process. An emitted signal reaches the handlers of the command, as the kernel's does. */
+  onStart?(events: EventEmitter): void
 }
 
 interface Ended {
@@ -83,6 +85,7 @@ export class Program {
     await setImmediate()
     const { own, bundle } = this.#load(world)
     const exited = new Promise<number>((resolve) => own.once('exit', resolve))
+    world.onStart?.(own)
     // The command ends by an exit, which throws here.
     const starter = { whyUntrusted: () => undefined, requireSaved: undefined, thread: undefined }
     bundle.main(this.#root, starter).catch((error: unknown) => {
