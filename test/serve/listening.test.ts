@@ -7,9 +7,9 @@ import { request } from 'node:https'
 import { type AddressInfo, createConnection, createServer } from 'node:net'
 import path from 'node:path'
 import { describe, expect, onTestFinished, test, vi } from 'vitest'
-import type { Children } from '../../plugins/serve/src/children.js'
 import { onIdle } from '../../plugins/serve/src/idle.js'
 import { serverFor } from '../../plugins/serve/src/listen.js'
+import type { Commands } from '../../plugins/shared/src/face/commands.js'
 import { House, type Running } from '../support/cli.js'
 import { Gate } from '../support/gate.js'
 import { certificate } from '../support/model-server/certificate.js'
@@ -203,18 +203,18 @@ describe('--exit-when-idle', () => {
     vi.useFakeTimers()
     onTestFinished(() => void vi.useRealTimers())
     const http = new EventEmitter()
-    const children = { count: 0, onEnd: (): void => undefined }
+    const commands = { count: 0, onEnd: (): void => undefined }
     const ends: number[] = []
-    onIdle(http as HttpServer, children as Children, 100, () => ends.push(Date.now()))
+    onIdle(http as HttpServer, commands as Commands, 100, () => ends.push(Date.now()))
     const response = new EventEmitter()
     vi.advanceTimersByTime(99)
     http.emit('request', {}, response)
     vi.advanceTimersByTime(1000)
-    children.count = 1
+    commands.count = 1
     response.emit('close')
     vi.advanceTimersByTime(1000)
-    children.count = 0
-    children.onEnd()
+    commands.count = 0
+    commands.onEnd()
     vi.advanceTimersByTime(99)
     expect(ends).toEqual([])
     vi.advanceTimersByTime(1)

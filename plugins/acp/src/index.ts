@@ -15,7 +15,7 @@ async function run({ version, spawn, ...place }: AcpOptions): Promise<void> {
   await serveAcp(version, (client) => {
     const core = loadCore(place)
     const openHome = () => core.openHome(place.home)
-    return new Agents({ core, openHome, commands: new Commands(place), client, spawn })
+    return new Agents({ core, openHome, commands: Commands.at(place), client, spawn })
   })
 }
 

@@ -7,6 +7,7 @@
 import { type CommandOptions, Commands } from '../../shared/src/face/commands.js'
 import { type Core, loadCore, type Place, type Store } from '../../shared/src/face/core.js'
 import { FaceError } from '../../shared/src/face/face-error.js'
+import { follow } from '../../shared/src/face/follow.js'
 import type { StreamLine } from '../../shared/src/face/output.js'
 
 export const ANSWER_MS_MAX = 25_000
@@ -38,7 +39,7 @@ export class Operator {
   private loaded: Core | undefined
 
   constructor(private readonly place: Place) {
-    this.commands = new Commands(place)
+    this.commands = Commands.at(place)
   }
 
   /** Loaded at the first use: the answer to `initialize` does not need it. */
@@ -69,18 +70,13 @@ export class Operator {
     options: CommandOptions,
     isDurable: (line: StreamLine) => boolean,
   ): Promise<Begun> {
-    const begun = new Promise<Begun>((resolve) => {
-      const { first } = this.commands.start([...args, '--json', '--stream'], {
-        ...options,
-        onLine: (line) => {
-          if (isDurable(line)) resolve({ is: 'running', runId: line.run_id ?? null })
-        },
-      })
-      void first.then(({ result, error }) =>
-        resolve(error === undefined ? { is: 'ended', result } : Promise.reject(error)),
-      )
+    const { begun, first } = follow(this.commands, args, { ...options, isOurs: isDurable })
+    const running = begun.then(({ run_id }): Begun => ({ is: 'running', runId: run_id ?? null }))
+    const ended = first.then(({ result, error }): Begun => {
+      if (error !== undefined) throw error
+      return { is: 'ended', result }
     })
-    return (await inTime(begun)) ?? { is: 'unknown' }
+    return (await inTime(Promise.race([running, ended]))) ?? { is: 'unknown' }
   }
 }
 

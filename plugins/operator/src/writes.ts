@@ -3,6 +3,7 @@ import { resolve } from 'node:path'
 import type { McpServer } from '@modelcontextprotocol/sdk/server/mcp.js'
 import { z } from 'zod'
 import { allowList, flags, optionFlags } from '../../shared/src/face/arguments.js'
+import { isRun, isRunOfKey } from '../../shared/src/face/follow.js'
 import {
   decidingFields,
   type MessageFields,
@@ -79,11 +80,10 @@ export function addWrites(server: McpServer, operator: Operator, mayDecide: bool
 }
 
 /** Without the decisions of a person, the fields that only a person may set. */
-function messageFieldsFor(mayDecide: boolean): Partial<typeof messageFields> {
+function messageFieldsFor(mayDecide: boolean): typeof messageFields {
   if (mayDecide) return messageFields
-  return Object.fromEntries(
-    Object.entries(messageFields).filter(([name]) => !decidingFields.some((deciding) => deciding === name)),
-  )
+  const others = Object.entries(messageFields).filter(([name]) => !decidingFields.includes(name))
+  return Object.fromEntries(others) as unknown as typeof messageFields
 }
 
 interface Sent extends MessageFields {
@@ -159,13 +159,11 @@ interface Compacted {
  * that ended before; its result is then at hand.
  */
 function isRunOf(operator: Operator, id: string, key: string): (line: StreamLine) => boolean {
-  return ({ agent, kind, run_id: runId, key: ofRun, continues }) => {
-    if (agent !== id || (kind !== 'run.started' && kind !== 'run.resumed')) return false
+  const isOfKey = isRunOfKey(operator.core, () => operator.store(), { agentId: id, key })
+  return (line) => {
+    if (!isRun(id)(line)) return false
     const { run } = operator.show(id)
-    if (run?.status !== 'open' || run.id !== runId) return false
-    if (ofRun === key.normalize('NFC')) return true
-    const known = operator.core.runOfKey(operator.find(id).store, id, key)
-    return known !== undefined && (known === runId || known === continues)
+    return run?.status === 'open' && run.id === line.run_id && isOfKey(line)
   }
 }
 

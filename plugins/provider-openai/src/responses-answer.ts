@@ -55,8 +55,8 @@ export async function* readResponses(
       return yield* end(endpoint, items, {})
     }
     const type = String(event.type)
-    const response =
-      event.object === 'response' ? event : objectIn(event as { response?: object }, 'response')
+    const response: { status?: string } =
+      event.object === 'response' ? event : (objectIn(event as { response?: object }, 'response') ?? {})
     if (event.object === 'response' || Object.hasOwn(LAST, type)) {
       const ended = {
         ...dropNull(response),

@@ -81,8 +81,8 @@ export const CONTROLS: Route[] = [
       const args = argsOf(call, 'terminate', call.body)
       const { results } =
         call.body.recursive === true
-          ? await call.server.children.finish(args)
-          : { results: [await call.server.children.result(args)] }
+          ? await call.server.commands.finish(args)
+          : { results: [await call.server.commands.result(args)] }
       return { status: 200, body: { agents: (results as { agent: object }[]).map(({ agent }) => agent) } }
     },
   }),
@@ -97,7 +97,7 @@ interface Given {
 
 /** The command prints its result once that is durable. It may then run turns for mail, which the answer does not wait for. */
 function run(call: Call<unknown, unknown>, command: string, given: Given): Promise<unknown> {
-  return call.server.children.result(argsOf(call, command, given))
+  return call.server.commands.result(argsOf(call, command, given))
 }
 
 function argsOf({ server, agent }: Call<unknown, unknown>, command: string, given: Given): string[] {

@@ -1,6 +1,8 @@
 /** The checks that every request passes before anything is read. */
+
 import { createHash, timingSafeEqual } from 'node:crypto'
-import { CommandError, Refusal } from './problem.js'
+import { FaceError } from '../../shared/src/face/face-error.js'
+import { Refusal } from './problem.js'
 import { findAgent, type Server } from './server.js'
 
 export class Guard {
@@ -60,7 +62,7 @@ export function resumeTokenOf(request: Request): string | undefined {
  */
 export function checkResumeToken(server: Server, agent: string, token: string): void {
   if (isGenuine(server, agent, token)) return
-  throw new CommandError({
+  throw FaceError.of({
     code: 'TOKEN_FOREIGN',
     message: 'the token is not for this agent',
     hint: 'use the agent and the token of one wait',

@@ -2,6 +2,7 @@
  * The one table from the errors of substrat, and of the server itself, to HTTP statuses. Every failed request answers with
  * problem+json (RFC 9457), which also names the place, the person who can act, and the next step.
  */
+import { type Coded, FaceError } from '../../shared/src/face/face-error.js'
 import type { ErrorCode } from './core.js'
 
 /** `caller`: change the request. `operator`: a person with access to the home must act. `anyone`: the same request may succeed later. */
@@ -99,38 +100,15 @@ interface Problem {
   facts: Record<string, unknown>
 }
 
-/** An error with one of the codes, as commands print it with `--json`, or a SubstratError. */
-export interface Coded {
-  code: string
-  message: string
-  hint?: string | null | undefined
-  facts?: Record<string, unknown>
-}
-
-/** An error that a command printed. */
-export class CommandError extends Error implements Coded {
-  readonly code: string
-  readonly hint: string | null
-  readonly facts: Record<string, unknown>
-  constructor({ code, message, hint = null, facts = {} }: Coded) {
-    super(message)
-    this.code = code
-    this.hint = hint
-    this.facts = facts
-  }
-}
-
 /** An error of the server itself. */
-export class Refusal extends Error implements Coded {
-  readonly facts: Record<string, unknown>
+export class Refusal extends FaceError {
   constructor(
-    readonly code: ServerCode | 'USAGE',
+    code: ServerCode | 'USAGE',
     message: string,
-    readonly hint: string,
+    hint: string,
     facts: Record<string, unknown> = {},
   ) {
-    super(message)
-    this.facts = facts
+    super(code, message, hint, facts)
   }
 }
 

@@ -169,7 +169,7 @@ export const READS: Route[] = [
     answers: { 200: { description: 'The findings.', shape: doctorShape } },
     handle: async ({ server, query }) => {
       const args = ['doctor', '--json', ...(query.all ? ['--all'] : [])]
-      const { results } = await server.children.finish(args)
+      const { results } = await server.commands.finish(args)
       return { status: 200, body: results[0] }
     },
   }),

@@ -2,9 +2,9 @@
 import { setMaxListeners } from 'node:events'
 import type { Server as HttpServer } from 'node:http'
 import { getRequestListener } from '@hono/node-server'
+import { Commands } from '../../shared/src/face/commands.js'
 import { type Address, hostsOf, hostWord, parseAddress } from './address.js'
 import { buildApp } from './app.js'
-import { Children } from './children.js'
 import type { Core, Store } from './core.js'
 import { cutConnections } from './cut.js'
 import { Feeds } from './events/feeds.js'
@@ -42,15 +42,20 @@ export async function runServer(settings: Settings): Promise<void> {
   const wanted = parseAddress(settings.listen)
   const http = serverFor(wanted, security)
   const open = (): Store | undefined => core.openHome(home)
-  const children = new Children(settings.command, home, open()?.commandEnvironment)
+  const commands = new Commands({
+    command: settings.command,
+    home,
+    environment: open()?.commandEnvironment,
+    whenDied: 'look at what it has done, then repeat the request with the same Idempotency-Key',
+  })
   const stopping = new AbortController()
   // Each open request and stream listens.
   setMaxListeners(0, stopping.signal)
   const metrics = new Metrics(core)
-  children.onStart = (agentId) => metrics.begin(agentId === undefined ? undefined : open(), agentId)
-  const feeds = new Feeds(core, open, children, metrics.onSync)
-  const server: Server = { core, home, children, feeds, metrics, isReadOnly, stopping: stopping.signal }
-  const swept = isReadOnly ? undefined : await sweep(children)
+  commands.onStart = (agentId) => metrics.begin(agentId === undefined ? undefined : open(), agentId)
+  const feeds = new Feeds(core, open, commands, metrics.onSync)
+  const server: Server = { core, home, commands, feeds, metrics, isReadOnly, stopping: stopping.signal }
+  const swept = isReadOnly ? undefined : await sweep(commands)
   if (swept !== undefined) note(swept)
   const address = await listen(http, wanted, security)
   const tokens = tokenFor(http, settings)
@@ -63,7 +68,7 @@ export async function runServer(settings: Settings): Promise<void> {
   http.on('request', getRequestListener(app.fetch, { hostname: 'localhost' }))
   cutConnections(http)
   const { idleMs } = settings
-  if (idleMs !== undefined) onIdle(http, children, idleMs, () => stopping.abort())
+  if (idleMs !== undefined) onIdle(http, commands, idleMs, () => stopping.abort())
   announce(address, security.tlsCert !== undefined, tokens)
   await stopped(http, stopping)
 }

@@ -9,7 +9,7 @@ interface Search {
 }
 
 export async function searchWith(
-  { children, core }: Server,
+  { commands, core }: Server,
   { text, agent, since, limit }: Search,
   signal: AbortSignal,
 ): Promise<object> {
@@ -22,7 +22,7 @@ export async function searchWith(
     text,
   ]
   // One more than asked shows whether there are more.
-  const { ended } = children.start(args, { resultsMax: limit + 1, signal })
+  const { ended } = commands.start(args, { resultsMax: limit + 1, signal })
   const { results, error, exit, said } = await ended
   // A damaged log does not hide the matches in the others.
   const isDamaged = exit === core.EXIT_STATUS.CORRUPT

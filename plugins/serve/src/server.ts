@@ -1,5 +1,5 @@
 /** The facts about the server that every handler knows. Nothing here outlives the process, and none of it is needed after a restart. */
-import type { Children } from './children.js'
+import type { Commands } from '../../shared/src/face/commands.js'
 import type { Core, Store } from './core.js'
 import type { Feeds } from './events/feeds.js'
 import type { Metrics } from './metrics/metrics.js'
@@ -9,7 +9,7 @@ export interface Server {
   /** Absolute path of the home. */
   home: string
   /** Starts the commands that write. */
-  children: Children
+  commands: Commands
   feeds: Feeds
   metrics: Metrics
   isReadOnly: boolean

@@ -1,5 +1,5 @@
 /** The sweep before the server listens: it runs `recover --all --continue none`. */
-import type { Children } from './children.js'
+import type { Commands } from '../../shared/src/face/commands.js'
 
 interface Recovered {
   outcome: string
@@ -11,8 +11,8 @@ interface Recovered {
  * Interrupted turns are marked before the first client can ask about them. No turn runs: a person or a client decides that.
  * Returns a sentence for the operator. The others can be read also if one agent cannot be repaired.
  */
-export async function sweep(children: Children): Promise<string | undefined> {
-  const { ended } = children.start(['recover', '--all', '--continue', 'none', '--json'])
+export async function sweep(commands: Commands): Promise<string | undefined> {
+  const { ended } = commands.start(['recover', '--all', '--continue', 'none', '--json'])
   const { results, error } = await ended
   // The home itself cannot be used.
   if (error !== undefined && results.length === 0) throw error

@@ -3,10 +3,11 @@
  * is on disk (202), or with `Prefer: wait` when the turn has ended (200). The command does not depend on either.
  */
 import { z } from 'zod'
+import { FaceError } from '../../shared/src/face/face-error.js'
+import { follow, isRun } from '../../shared/src/face/follow.js'
 import type { StreamLine } from '../../shared/src/face/output.js'
-import { CommandError } from './problem.js'
 import type { Answer, Call } from './route.js'
-import { findAgent, openStore, type Server } from './server.js'
+import { findAgent } from './server.js'
 import { accepted, turn } from './shapes.js'
 
 const PREFER =
@@ -51,19 +52,14 @@ export async function runTurn(call: Call<unknown, unknown>, command: TurnCommand
   const { server, headers } = call
   const { args, input, env, isOurs } = command
   const waitMs = waitOf(headers.get('prefer') ?? '')
-  let durable: StreamLine | undefined
-  let wake: () => void = () => undefined
-  const isDurable = new Promise<undefined>((resolve) => {
-    wake = () => resolve(undefined)
-  })
-  const { first } = server.children.start([...args, '--json', '--stream'], {
+  const { first, begun } = follow(server.commands, args, {
     input,
     ...(env === undefined ? {} : { env }),
-    onLine: (line) => {
-      if (durable !== undefined || !isOurs(line)) return
-      durable = line
-      wake()
-    },
+    isOurs,
+  })
+  let durable: StreamLine | undefined
+  const isDurable = begun.then((line) => {
+    durable = line
   })
   if (waitMs > 0) await atMost(waitMs, first, server.stopping)
   const end = await Promise.race([first, waitMs === Number.POSITIVE_INFINITY ? first : isDurable])
@@ -115,7 +111,7 @@ function codeOf({ kind }: { kind: string }): string {
 }
 
 function refusedBy(code: string, turn: Turn): Error {
-  return new CommandError({
+  return FaceError.of({
     code,
     message: 'nothing was changed: another turn of the agent has not ended',
     hint: `look at it: substrat show ${turn.agent.id}`,
@@ -150,24 +146,5 @@ async function atMost(ms: number, first: Promise<unknown>, stopping: AbortSignal
   } finally {
     clearTimeout(timer)
     stopping.removeEventListener('abort', end)
-  }
-}
-
-/** The first run that starts or continues. Without an id: of any agent. */
-export function isRun(agentId?: string): (line: StreamLine) => boolean {
-  return ({ agent, kind }) => RUNS.has(kind) && (agentId === undefined || agent === agentId)
-}
-
-const RUNS = new Set(['run.started', 'run.resumed'])
-
-/** The run of the key. The command may first continue an earlier turn, whose run is not ours. */
-export function hasKey(server: Server, agentId: string, key: string): (line: StreamLine) => boolean {
-  const isRunOf = isRun(agentId)
-  return (line) => {
-    if (!isRunOf(line)) return false
-    if (line.key === key.normalize('NFC')) return true
-    const store = openStore(server)
-    const runId = store === undefined ? undefined : server.core.runOfKey(store, agentId, key)
-    return runId !== undefined && [line.run_id, line.continues].includes(runId)
   }
 }

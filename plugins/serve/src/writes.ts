@@ -2,11 +2,12 @@
 import { randomUUID } from 'node:crypto'
 import { z } from 'zod'
 import { flags, optionFlags } from '../../shared/src/face/arguments.js'
+import { isRun, isRunOfKey } from '../../shared/src/face/follow.js'
 import { messageFields, messageFlags } from '../../shared/src/face/message-fields.js'
 import { type Route, route } from './route.js'
-import { findAgent } from './server.js'
+import { findAgent, openStore } from './server.js'
 import { turn } from './shapes.js'
-import { continueTurn, hasKey, isRun, runTurn, TURN, timeout } from './turns.js'
+import { continueTurn, runTurn, TURN, timeout } from './turns.js'
 
 export const WRITES: Route[] = [
   route({
@@ -56,7 +57,7 @@ export const WRITES: Route[] = [
         ...optionFlags(options),
       ]
       if (prompt !== undefined) return runTurn(call, { args, input: `${prompt}\n`, isOurs: isRun() })
-      return { status: 201, body: await call.server.children.result([...args, '--json']) }
+      return { status: 201, body: await call.server.commands.result([...args, '--json']) }
     },
   }),
   route({
@@ -114,7 +115,7 @@ export const WRITES: Route[] = [
       return runTurn(call, {
         args,
         input: `${body.content}\n`,
-        isOurs: hasKey(server, agentId, key),
+        isOurs: isRunOfKey(server.core, () => openStore(server), { agentId, key }),
         canQueue: true,
       })
     },

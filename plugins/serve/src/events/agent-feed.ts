@@ -2,9 +2,10 @@
  * The events of one agent. A feed reads each new record once for all clients, after an fsync, and has the latest ones in memory.
  * A client that is further behind reads the log itself. The number of a record is the id of its event, and live text has none.
  */
+
+import { FaceError } from '../../../shared/src/face/face-error.js'
 import type { StreamLine } from '../../../shared/src/face/output.js'
 import type { Core, PageBounds, Position, Store } from '../core.js'
-import { CommandError } from '../problem.js'
 import { Feed } from './feed.js'
 import { CHUNK_BYTES, eventOf, type Source } from './stream.js'
 
@@ -82,7 +83,7 @@ function frameOf(record: { seq: number }): Buffer {
 }
 
 function shorterLog(agentId: string): Error {
-  return new CommandError({
+  return FaceError.of({
     code: 'CORRUPT',
     message: `the log of agent ${agentId} was replaced by a shorter one`,
     hint: 'read it from the beginning; substrat doctor',

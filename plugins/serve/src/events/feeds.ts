@@ -2,8 +2,9 @@
  * All feeds of a server. Every client of an agent has the same feed, and one timer looks at all of them: the log is the only
  * source, so that records of other processes and other servers come in the same way.
  */
+
+import type { Commands } from '../../../shared/src/face/commands.js'
 import type { StreamLine } from '../../../shared/src/face/output.js'
-import type { Children } from '../children.js'
 import type { Core, Position, Store } from '../core.js'
 import { Refusal } from '../problem.js'
 import { AgentFeed, AgentSource } from './agent-feed.js'
@@ -28,10 +29,10 @@ export class Feeds {
   constructor(
     private readonly core: Core,
     private readonly openHome: () => Store | undefined,
-    children: Children,
+    commands: Commands,
     private readonly onSync: (seconds: number) => void,
   ) {
-    children.watch((line) => this.take(line))
+    commands.watch((line) => this.take(line))
   }
 
   /** The records of the agent from this position on, and live text. */

@@ -2,7 +2,8 @@
  * One client of a stream of server-sent events. The client pulls: nothing is read for it before it has taken what it was given,
  * so that a client has at most one chunk in memory. A client that does not read is closed. Its cursor is the last id it has.
  */
-import { type Coded, codedError, problemOf } from '../problem.js'
+import type { Coded } from '../../../shared/src/face/face-error.js'
+import { codedError, problemOf } from '../problem.js'
 
 /** Why a stream ends early. */
 export type Why = 'slow' | 'stopping' | 'failed'

@@ -1,5 +1,5 @@
 /** `/metrics`: counts from the logs, the agents by status, and times that this server measured. */
-import type { Progress } from '../children.js'
+import type { Progress } from '../../../shared/src/face/commands.js'
 import type { Core, Store } from '../core.js'
 import { Counter, exposition, gaugeLines, Histogram } from './families.js'
 import { LogCounts } from './log-counts.js'

@@ -1,6 +1,6 @@
 /** The answers of `/v1/chat/completions`. */
 import { z } from 'zod'
-import type { Coded } from '../problem.js'
+import type { Coded } from '../../../shared/src/face/face-error.js'
 import type { Shape } from '../route.js'
 import { failureOf } from './failure.js'
 import type { Ended } from './message-turn.js'

@@ -1,6 +1,7 @@
 /** Errors as OpenAI's API words them. Its SDKs choose the class of the exception by the status, and show the message. */
 import { z } from 'zod'
-import { type Coded, CommandError, codedError, problemOf } from '../problem.js'
+import { type Coded, FaceError } from '../../../shared/src/face/face-error.js'
+import { codedError, problemOf } from '../problem.js'
 import type { Shape } from '../route.js'
 
 /** The words of that API for an error of substrat. The others keep their code. */
@@ -26,13 +27,13 @@ const openAiError = z
 export type OpenAiError = z.infer<typeof openAiError>['error']
 
 /** The error of a message that was given to a command. */
-export class MessageError extends CommandError {
+export class MessageError extends FaceError {
   constructor(
     error: Coded,
     /** Whether the same request, sent again, cannot deliver the message a second time. */
     readonly isRepeatable: boolean,
   ) {
-    super(error)
+    super(error.code, error.message, error.hint, error.facts)
   }
 }
 

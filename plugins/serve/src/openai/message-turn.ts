@@ -5,11 +5,11 @@
 import { randomUUID } from 'node:crypto'
 import type { OUTPUTS } from 'substrat/outputs'
 import type { z } from 'zod'
+import { type Coded, FaceError } from '../../../shared/src/face/face-error.js'
+import { follow, isRunOfKey } from '../../../shared/src/face/follow.js'
 import type { StreamLine } from '../../../shared/src/face/output.js'
 import type { Store } from '../core.js'
-import { type Coded, CommandError } from '../problem.js'
 import type { Server } from '../server.js'
-import { hasKey } from '../turns.js'
 import { MessageError } from './failure.js'
 
 type TurnResult = z.output<(typeof OUTPUTS)['send']>
@@ -39,7 +39,7 @@ export class MessageTurn {
   run: { id: string; startedAt: string } | undefined
   /** Rejects if the message was refused or its turn has no reply. */
   readonly ended: Promise<Ended>
-  private readonly durable: Promise<void>
+  private readonly durable: Promise<unknown>
 
   /** `onLine` receives the lines of this turn, also if another command of this server runs it. */
   constructor(
@@ -56,17 +56,13 @@ export class MessageTurn {
         : server.core.runOfMessage(store, agentId, { key: key.normalize('NFC'), content })
     if (known === undefined) refuseBusy(to)
     else this.run = { id: known.run_id, startedAt: known.started_at }
-    let begin: () => void = () => undefined
-    const begun = new Promise<void>((resolve) => {
-      begin = resolve
-    })
-    const unwatch = server.children.watch((line) => {
+    const unwatch = server.commands.watch((line) => {
       if (line.agent !== agentId || this.run === undefined) return
       if (line.continues === this.run.id && line.run_id !== undefined) this.run.id = line.run_id
       if (line.run_id === this.run.id) onLine(line)
     })
-    const isOurs = hasKey(server, agentId, key)
-    const { first } = server.children.start(
+    const { first, begun } = follow(
+      server.commands,
       [
         'send',
         agentId,
@@ -75,16 +71,14 @@ export class MessageTurn {
         '--if-waiting=fail',
         // The turn of a repeated key may take as long as it needs.
         ...(known === undefined ? [] : ['--timeout=24d']),
-        '--json',
-        '--stream',
       ],
       {
         input: `${content}\n`,
+        isOurs: isRunOfKey(server.core, () => store, { agentId, key }),
         onLine: (line) => {
-          if (this.run !== undefined || !isOurs(line)) return
+          if (this.run !== undefined) return
           this.run = { id: line.run_id as string, startedAt: line.ts as string }
           onLine(line)
-          begin()
         },
       },
     )
@@ -97,8 +91,7 @@ export class MessageTurn {
         throw this.errorOf(error as Coded)
       }
     })
-    this.durable = known === undefined ? Promise.race([begun, this.ended.then(() => undefined)]) : begun
-    if (known !== undefined) begin()
+    this.durable = known === undefined ? Promise.race([begun, this.ended]) : Promise.resolve()
     // A caller may await only one of the two, so neither rejection may be unhandled.
     this.ended.catch(() => undefined)
     this.durable.catch(() => undefined)
@@ -129,7 +122,7 @@ export class MessageTurn {
       this.run = { id: run.id, startedAt: run.started_at }
       return { reply: reply ?? '', usage: run.usage }
     }
-    throw new CommandError({
+    throw FaceError.of({
       code: 'INTERRUPTED',
       message: `the turn of ${this.to.path} was interrupted`,
       hint: `continue it: substrat resume ${this.to.server.core.shellWord(this.to.path)}`,
@@ -137,7 +130,7 @@ export class MessageTurn {
   }
 
   /** In plain words: a chat shows them to a person. */
-  private waiting(wait: Wait): CommandError {
+  private waiting(wait: Wait): FaceError {
     const { path, server } = this.to
     const { core } = server
     const word = core.shellWord(path)
@@ -146,7 +139,7 @@ export class MessageTurn {
       ? ['an earlier turn of', 'then send the message again: it was not delivered']
       : ['the turn of', this.later]
     if (wait.kind === 'not_before')
-      return new CommandError({
+      return FaceError.of({
         code: 'NOT_BEFORE',
         message: `${start} ${path} waits for a rate limit until ${wait.not_before}`,
         hint: `continue it then: substrat resume ${word}; ${end}`,
@@ -154,7 +147,7 @@ export class MessageTurn {
     const asked = wait.asks.map((ask) => `it ${core.askText(wait, ask).join(' ')}`)
     const ids = wait.asks.flatMap(({ call_id }) => (call_id === undefined ? [] : [call_id]))
     const commands = core.decisionCommands(word, { kind: wait.kind, call_ids: ids })
-    return new CommandError({
+    return FaceError.of({
       code: 'WAITING',
       message: `${start} ${path} waits for a person: ${asked.join(', ')}`,
       hint: `decide on the page of the server or with: ${commands}; ${end}`,
@@ -169,7 +162,7 @@ const UNTAKEN = new Set(['LOCKED', 'NO_SLOT', 'SERVER_BUSY'])
 function refuseBusy({ server, store, agentId, path }: Recipient): void {
   const { agent, run } = server.core.showAgent(store, agentId)
   if (agent.status !== 'running' || run?.status !== 'open') return
-  throw new CommandError({
+  throw FaceError.of({
     code: 'LOCKED',
     message: `${path} runs a turn; the message was not delivered`,
     hint: `send it again when the turn has ended, or queue it: substrat send ${server.core.shellWord(path)} --queue '…'`,

@@ -1,6 +1,8 @@
 /** The stream of one reply: its text as it is written, then its end. */
+
+import type { Coded } from '../../../shared/src/face/face-error.js'
 import type { Source, Why } from '../events/stream.js'
-import { type Coded, Refusal } from '../problem.js'
+import { Refusal } from '../problem.js'
 import type { Ended, MessageTurn } from './message-turn.js'
 import type { ReplyText } from './reply-text.js'
 

@@ -3,8 +3,8 @@
  * ordinary one: docs/openai-endpoint.md.
  */
 import { z } from 'zod'
+import type { Coded } from '../../../shared/src/face/face-error.js'
 import { eventResponse } from '../events/stream.js'
-import type { Coded } from '../problem.js'
 import { Refusal } from '../problem.js'
 import { type Answer, type Call, type Route, route, type Shape } from '../route.js'
 import { findAgent, openStore, type Server } from '../server.js'

@@ -23,7 +23,7 @@ export const messageFields = Object.fromEntries(
 /** The names of the fields that only a person may set. */
 export const decidingFields = rowsWithFlag().flatMap(([, { isDecision, flag }]) =>
   isDecision === true ? [fieldName(flag)] : [],
-) as (keyof Fields)[]
+)
 
 /** The flags of the command. Throws USAGE for a list that the command would split elsewhere. */
 export function messageFlags(given: MessageFields): string[] {
