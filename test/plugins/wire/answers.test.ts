@@ -324,10 +324,12 @@ describe('an answer that the fuzzer of answers drew (stress/wire.ts)', () => {
   })
 
   test('a call whose announcement comes again after its end is refused', async () => {
-    const call = block(0, { type: 'tool_use', id: 'c', name: 'list_children' })
-    expect(
-      (await readEvents('messages', [...call, ...call, ...ended('tool_use')])).failure?.message,
-    ).toContain('with the id c was sent twice')
+    const call = { type: 'tool_use', id: 'c', name: 'list_children' }
+    for (const index of [0, 5]) {
+      const events = [...block(0, call), ...block(index, call), ...ended('tool_use')]
+      const { failure } = await readEvents('messages', events)
+      expect(failure?.message).toContain('with the id c was sent twice')
+    }
   })
 
   test.each(['max_output_tokens', 'brand_new'])(
@@ -359,8 +361,8 @@ describe('an answer that the fuzzer of answers drew (stress/wire.ts)', () => {
   })
 
   test('calls with one id are not made again by the whole message', async () => {
-    const calls = [shell('x', 'ls', 0), shell('x', 'ls', 1)]
-    const whole = { choices: [{ message: { tool_calls: [shell('x', 'ls'), shell('x', 'ls')] } }] }
+    const calls = [shell('x', 'ls', 0), shell('x', 'pwd', 1)]
+    const whole = { choices: [{ message: { tool_calls: [shell('x', 'ls'), shell('x', 'pwd')] } }] }
     expect(await inputs('chat', [...calls.map(callChunk), whole, chunk({}, 'tool_calls')])).toHaveLength(2)
   })
 

@@ -60,9 +60,7 @@ export function mayGetPieceOf(earlier: PartialCall, call: PartialCall): boolean 
   return isEmpty && isAt(earlier, call.place)
 }
 
-/** Whether two calls have the same names and the same arguments: then one of them is a repetition. */
+/** Whether two calls have the same id and the same arguments: one of them may be a repetition. */
 export function isTwin(a: PartialCall, b: PartialCall): boolean {
-  const haveSameNames =
-    a.call_id !== '' && a.call_id === b.call_id && a.item === b.item && a.place === b.place
-  return haveSameNames && isRepeat(a, b.name, sentOf(b))
+  return a.call_id !== '' && a.call_id === b.call_id && isRepeat(a, b.name, sentOf(b))
 }
