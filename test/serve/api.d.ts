@@ -1447,7 +1447,7 @@ export interface components {
                 run_id: components["schemas"]["uuid"];
                 content: components["schemas"]["content"];
                 /**
-                 * @description A `summary` by the model, or `dropped` without a summary.
+                 * @description A `summary` by the model, or `dropped`: no summary has some of the messages.
                  * @enum {string}
                  */
                 how: "summary" | "dropped";

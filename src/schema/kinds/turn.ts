@@ -214,7 +214,7 @@ export const provider = {
       content,
       how: z
         .enum(['summary', 'dropped'])
-        .describe('A `summary` by the model, or `dropped` without a summary.'),
+        .describe('A `summary` by the model, or `dropped`: no summary has some of the messages.'),
       keeps_seq: integer.describe('The first record that the model still gets.'),
       keeps_offset: integer.describe('Its byte offset in the log.'),
       messages: integer.describe('How many messages `content` replaces.'),

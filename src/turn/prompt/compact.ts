@@ -67,29 +67,48 @@ function placeFrom(session: Session, first: Exchange | undefined): { seq: number
 }
 
 /**
- * Without a model, and without any exchange but the prompt: for a conversation whose latest exchanges are refused too. `tried` has
- * the summary of the earlier ones, if there is one.
+ * Without a model, and without any exchange but the prompt: for a conversation whose latest exchanges are refused too. `tried` was
+ * refused just now. If it has a summary of the earlier exchanges, that stays.
  */
 export function shortest(session: Session, tried: Shorter | undefined): Compacted {
   const all = exchanges(session)
   const last = all.at(-1)
   const cut = last?.isPrompt === true ? all.length - 1 : all.length
-  if (cut <= 0) return { type: 'none' }
   const left = all.slice(0, cut)
   const earlier = compactionOf(session)
-  const summary = tried?.how === 'summary' ? tried.content : earlier && session.text(earlier.content)
+  // The first one is the summary of an earlier compaction.
+  const own = earlier === undefined ? left : left.slice(1)
+  const sinceTried = tried === undefined ? own : own.filter(({ seq }) => seq >= tried.keeps.seq)
+  // Otherwise this would be the request that was just refused.
+  if (sinceTried.length === 0) return { type: 'none' }
+  const isTold = tried?.how === 'summary'
+  const summary = isTold ? tried.content : earlier && session.text(earlier.content)
   const { last_seq, last_offset } = session.state
   const keeps =
     cut < all.length ? session.placeOf((last as Exchange).seq) : { seq: last_seq, offset: last_offset }
-  const told = summary ?? droppedNotice(messagesIn(session, left))
-  const task = told.includes(TASK) ? '' : taskIfBefore(session, keeps.seq)
+  const told =
+    summary === undefined
+      ? droppedNotice(messagesIn(session, left))
+      : withoutTask(session, summary) + laterNotice(isTold ? sinceTried : own)
   return {
     type: 'compacted',
-    content: `${told}${toolsNotice(left)}${task}`,
-    how: summary === undefined ? 'dropped' : 'summary',
+    content: `${told}${toolsNotice(left)}${taskIfBefore(session, keeps.seq)}`,
+    how: 'dropped',
     keeps,
     ...countsOf(session, left),
   }
+}
+
+/** Removes the task of this turn, which is quoted at the end again. The summary may quote those of earlier turns. */
+function withoutTask(session: Session, summary: string): string {
+  const task = taskIfBefore(session, Number.POSITIVE_INFINITY)
+  const rest = summary.endsWith(task) ? summary.slice(0, summary.length - task.length) : summary
+  return rest.replaceAll(TASK, 'An earlier task, word for word:')
+}
+
+function laterNotice(left: Exchange[]): string {
+  const count = left.reduce((sum, { messages }) => sum + messages.length, 0)
+  return `\n\n[substrat] The ${count} messages after this summary were left out, because the conversation was refused.`
 }
 
 /** Tools may have run in what no summary has. */

@@ -195,6 +195,70 @@ describe('the prompt of the turn stays word for word', () => {
   })
 })
 
+describe('the shortest conversation', () => {
+  const TASK = 'Your current task, word for word:'
+
+  /** A conversation with a summary that quotes an earlier task, and an exchange after it. */
+  function summarisedBefore(): void {
+    const run_id = appendTurn(session, 'question 1', LONG)
+    const { last_seq: keeps_seq, last_offset: keeps_offset } = session.state
+    const content = `the old gist\n\n${TASK}\n\nname every foo`
+    const compacted = { content, how: 'summary', messages: 2, responses: 1, keeps_seq, keeps_offset } as const
+    session.append([{ kind: 'context.compacted', run_id, ...compacted }])
+    appendTurn(session, 'question 2', 'answer 2')
+  }
+
+  /** What the model receives, if it calls a tool, then refuses every conversation until the second shorter one. */
+  async function secondTrial(summarise: () => AsyncIterable<ModelEvent>): Promise<ModelMessage[]> {
+    const given: ModelMessage[][] = []
+    const provider = model((request) => {
+      if (request.prompt.startsWith('Summarise')) return summarise()
+      given.push(request.messages())
+      if (given.length === 4) return answer('done')
+      if (given.length > 1) throw providerFailure('invalid', 'wrong')
+      const call = { call_id: 'c1', name: 'read_file', input: { path: LONG } }
+      return says({ type: 'tool_call', call }, { type: 'stop', reason: 'tool_calls' })
+    })
+    expect(await runTurn(session, provider, { prompt: 'sort every bar' })).toMatchObject({
+      status: 'completed',
+    })
+    const record = [...session.records({ seq: 1, offset: 0 })].findLast(
+      ({ kind }) => kind === 'context.compacted',
+    )
+    expect(record).toMatchObject({ how: 'dropped' })
+    return given[3] as ModelMessage[]
+  }
+
+  test('has the current prompt, also if the summary before it quotes another task', async () => {
+    summarisedBefore()
+    const [first, ...rest] = await secondTrial(() => {
+      throw providerFailure('invalid', 'wrong')
+    })
+    expect(rest).toEqual([])
+    expect(first?.content).toMatch(/the old gist\n\nAn earlier task, word for word:\n\nname every foo\n/)
+    expect(first?.content).toContain('The 5 messages after this summary were left out')
+    expect(first?.content.split(TASK)).toEqual([expect.any(String), '\n\nsort every bar'])
+  })
+
+  test('says what is left out after the summary that was made for it, and has the prompt once', async () => {
+    for (const n of [1, 2]) appendTurn(session, `question ${n}`, 'short')
+    const [first, ...rest] = await secondTrial(() => answer('the gist'))
+    expect(rest).toEqual([])
+    expect(first?.content).toContain('The 2 messages after this summary were left out')
+    expect(first?.content.split(TASK)).toEqual([expect.any(String), '\n\nsort every bar'])
+  })
+
+  test('is not sent if it is what was just refused', async () => {
+    appendTurn(session, 'question 1', LONG)
+    const { provider, asked } = narrow(10)
+    expect(await runTurn(session, provider, { prompt: 'x'.repeat(2000) })).toMatchObject({
+      status: 'failed',
+      error: { type: 'overflow', message: 'too long, and it could not be made shorter' },
+    })
+    expect(asked.histories.map((messages) => messages.length)).toEqual([3, 2])
+  })
+})
+
 describe('a conversation that cannot be made shorter', () => {
   async function failsWhole(provider: ModelProvider): Promise<void> {
     const run = await runTurn(session, provider, { prompt: 'and now?' })
