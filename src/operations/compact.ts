@@ -24,6 +24,7 @@ import type { Run, State } from '../session/state.js'
 import { howEnded, isCompactedSince, isUnfinished } from '../session/status.js'
 import { timeoutSignal } from '../timeout-signal.js'
 import { UncaughtErrors } from '../turn/ask/uncaught-errors.js'
+import { wasAnsweredBefore } from '../turn/prompt/answered-before.js'
 import { type Compacted, compact } from '../turn/prompt/compact.js'
 import { compactedRecord } from '../turn/step/model.js'
 import { modelFailure } from '../turn/step/records.js'
@@ -94,7 +95,8 @@ async function shorten(
   const uncaught = new UncaughtErrors()
   try {
     const signal = AbortSignal.any([asked, timeoutSignal(bounds.turnTimeoutMs)])
-    const made = await compact(session, provider, settingsOf(session), { signal, uncaught }, keep)
+    const mayDrop = wasAnsweredBefore(session)
+    const made = await compact(session, provider, settingsOf(session), { signal, uncaught }, keep, mayDrop)
     if (signal.aborted) throw stoppedRequest(ctx, session, made)
     return made
   } finally {
@@ -133,7 +135,7 @@ function tooLate(state: State): SubstratError {
 function noSummary(state: State, { error }: FailureReport): SubstratError {
   const message = `the request for a summary of ${nameOf(state)} failed: ${causeOf(error)}; the conversation is unchanged`
   return new SubstratError(codeOfFailure(error.type), message, {
-    hint: `run it again later: substrat compact ${wordOf(state)}`,
+    hint: `${error.type === 'invalid' ? `check its model and options: substrat show ${wordOf(state)}; then` : 'run it again later'}: substrat compact ${wordOf(state)}`,
     facts: { agent_id: state.id, type: error.type },
   })
 }

@@ -9,10 +9,10 @@ import { hasDueMail, type MailIndex, mailIndexOf } from '../mail/inbox.js'
 import type { AgentView, ShownAgent } from '../schema/output.js'
 import type { ListedAgent } from '../schema/output-overview.js'
 import { STATUSES } from '../schema/words.js'
-import { recordAt, withAgent } from '../session/load.js'
+import { recordAt, recordsFrom, withAgent } from '../session/load.js'
 import { peekSummary } from '../session/peek-summary.js'
 import { readRecordText, readText } from '../session/read.js'
-import type { SessionRecord } from '../session/records.js'
+import type { RecordKind, SessionRecord } from '../session/records.js'
 import { runningTools } from '../session/running-tools.js'
 import type { AgentSummary } from '../session/snapshot-layout.js'
 import type { Location, Run, State } from '../session/state.js'
@@ -20,6 +20,7 @@ import { isCompactedSince, isUnfinished, type Status } from '../session/status.j
 import { statusNow } from '../session/status-now.js'
 import { troubleOf } from '../session/trouble.js'
 import type { OpenedAgent, Store } from '../storage/store.js'
+import { wasAnsweredBefore } from '../turn/prompt/answered-before.js'
 
 export interface ListFilter {
   status?: string | undefined
@@ -107,7 +108,7 @@ function viewOpened(store: Store, state: State, opened: OpenedAgent): ShownAgent
     holder,
     ...(state.workspace_host === undefined ? {} : { workspace_host: state.workspace_host }),
     trouble: whyUnfinished(state, status),
-    next: nextCommand(store, state, status, holder === null && hasDueMail(store, state, mailIds)),
+    next: nextCommand(store, state, status, holder === null && hasDueMail(store, state, mailIds), opened),
   }
 }
 
@@ -129,20 +130,36 @@ function whyUnfinished(state: State, status: Status): string | null {
   return isLeft ? 'its process died' : troubleOf(state.run)
 }
 
-function nextCommand(store: Store, state: State, status: Status, hasMail: boolean): string | null {
+function nextCommand(
+  store: Store,
+  state: State,
+  status: Status,
+  hasMail: boolean,
+  { log }: OpenedAgent,
+): string | null {
   const name = wordOf(state)
   if (status === 'running') return `substrat log ${name} --follow`
   const obstacle = turnObstacle(store, state, status === 'waiting' ? 'mail' : 'message')
   if (obstacle !== undefined) return obstacle.next
-  if (isRefused(state)) return `substrat ${isCompactedSince(state) ? 'retry' : 'compact'} ${name}`
+  if (isRefused(state, log)) return `substrat ${isCompactedSince(state) ? 'retry' : 'compact'} ${name}`
   return isUnfinished(state) || hasMail ? `substrat resume ${name}` : `substrat send ${name} '…'`
 }
 
-/** Whether the latest turn failed because the service refused its conversation, which had an answer before. */
-function isRefused({ run, reply, seed }: State): boolean {
+/** Whether the latest turn failed because the service refused its conversation, which had an answer before. A wrong setting can be `invalid` too. */
+function isRefused(state: State, log: OpenedAgent['log']): boolean {
+  const { run, reply, seed } = state
   if (run?.status !== 'failed' || run.hasLaunched) return false
-  const hasMore = reply !== null || seed !== null || run.steps > 0
-  return hasMore && (run.error?.type === 'overflow' || run.error?.type === 'invalid')
+  if (run.error?.type === 'overflow') return reply !== null || seed !== null || run.steps > 0
+  if (run.error?.type !== 'invalid') return false
+  return isCompactedSince(state) || wasAnsweredBefore({ state, recordsOfKinds })
+
+  function* recordsOfKinds<K extends RecordKind>(
+    from: Pick<Location, 'seq' | 'offset'>,
+    kinds: readonly K[],
+  ): Generator<SessionRecord<K>> {
+    for (const { record } of recordsFrom(log, from))
+      if (kinds.some((kind) => kind === record.kind)) yield record as SessionRecord<K>
+  }
 }
 
 function listedAgent(store: Store, id: string, hasMail: MailIndex, onSummary?: OnSummary): ListedAgent {

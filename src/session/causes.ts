@@ -57,7 +57,7 @@ export function nextStep(type: FailureType, agent: string, isProgram = false): s
     case 'invalid':
       return isProgram
         ? `see what happened: substrat log ${word}`
-        : `see what happened: substrat log ${word}; if the service refuses the conversation, make it shorter: substrat compact ${word}`
+        : `see what happened: substrat log ${word}; then what to run next: substrat show ${word}`
     case 'refused':
       return `ask in other words: substrat send ${word} '…'`
     case 'busy':

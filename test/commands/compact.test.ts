@@ -15,6 +15,7 @@ async function withModel(onSummary = ''): Promise<{ house: House; id: string }> 
        async *complete(request) {
          const isSummary = request.prompt.startsWith('Summarise')
          if (isSummary) { ${onSummary} }
+         if (request.model === 'none') throw failure('invalid')
          const text = isSummary ? 'the gist' : request.messages().map(({ content }) => content).join(' | ')
          yield { type: 'text', text }
          yield { type: 'usage', usage: { input_tokens: 3, output_tokens: 1 } }
@@ -87,6 +88,18 @@ describe.concurrent('compact', () => {
     expect(house.findings(true)).toEqual([])
   })
 
+  test('leaves the conversation whole if its settings were never answered, and show does not name it', async () => {
+    const { house, id } = await withModel(`if (request.model === 'none') throw failure('invalid')`)
+    await house.ok('set', 'a', '--model', 'none')
+    const { exit, stderr } = await house.run(['compact', 'a', '--keep', '0'])
+    expect([exit, stderr]).toEqual([9, expect.stringMatching(/no invalid; the conversation is unchanged/)])
+    expect(house.count(id, 'context.compacted')).toBe(0)
+    expect((await house.run(['send', 'a', 'three'])).exit).toBe(9)
+    expect((await house.ok('show', 'a', '--json')).json.next).not.toContain('compact')
+    await house.ok('set', 'a', '--model', 'default')
+    expect((await house.ok('send', 'a', 'four')).stdout).toContain('one')
+  })
+
   test('also works while the agent is gated or on hold', async () => {
     const { house } = await withModel()
     await house.ok('gate', 'a')
@@ -126,7 +139,7 @@ test.each(['overflow', 'invalid'])(
     const id = await house.spawn('a', '--option', option)
     for (const message of ['one', 'two']) await house.ok('send', 'a', message)
     const sent = await house.run(['send', 'a', 'three'])
-    expect([sent.exit, sent.stderr]).toEqual([9, expect.stringContaining('substrat compact a')])
+    expect([sent.exit, sent.stderr]).toEqual([9, expect.stringMatching(/substrat (compact|show) a/)])
     const next = async (): Promise<string> => (await house.ok('show', 'a', '--json')).json.next
     expect(await next()).toBe('substrat compact a')
     await house.ok('compact', 'a', '--keep', '0')

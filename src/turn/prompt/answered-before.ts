@@ -8,12 +8,15 @@ import type { Run } from '../../session/state.js'
  * Whether the same provider has answered this conversation with the same model and options. Its settings then work, so a refused
  * request means the conversation.
  */
-export function wasAnsweredBefore(session: Session): boolean {
-  const { run, model, options, context_seq, context_offset } = session.state
-  if (run !== null && run.steps > 0) return true
+export function wasAnsweredBefore(session: Pick<Session, 'state' | 'recordsOfKinds'>): boolean {
+  const { run, model, options, context_seq: seq, context_offset: offset } = session.state
+  // The settings may have changed since the end of a run.
+  if (run?.status === 'open' && run.steps > 0) return true
   let isSame = false
   const kinds = ['run.started', 'model.responded'] as const
-  for (const record of session.recordsOfKinds({ seq: context_seq, offset: context_offset }, kinds)) {
+  // The conversation may begin in the middle of its latest run.
+  const from = run !== null && run.start.seq < seq ? run.start : { seq, offset }
+  for (const record of session.recordsOfKinds(from, kinds)) {
     if (record.kind === 'model.responded' && isSame) return true
     if (record.kind === 'run.started')
       isSame = record.model === model && isDeepStrictEqual(record.options, options)

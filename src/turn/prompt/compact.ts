@@ -25,13 +25,17 @@ export type Compacted =
   /** Nothing can be left out, or the turn was stopped. */
   | { type: 'none'; usage?: Usage; model?: string }
 
-/** `keep`: how many of the latest exchanges stay. Default: the latest third. */
+/**
+ * `keep`: how many of the latest exchanges stay. Default: the latest third. `mayDrop`: whether an `invalid` request for the summary
+ * means the conversation. Otherwise it may mean the settings, and fails.
+ */
 export async function compact(
   session: Session,
   provider: ModelProvider,
   settings: ProviderSettings,
   ends: TurnEnds,
   keep?: number,
+  mayDrop = true,
 ): Promise<Compacted> {
   const all = exchanges(session)
   const cut = keep === undefined ? cutOf(all) : all.length - keep
@@ -42,7 +46,8 @@ export async function compact(
   const keeps = placeFrom(session, all[cut])
   const how = provider.summarises === false ? 'dropped' : 'summary'
   const notice = { text: droppedNotice(messagesIn(session, left)), how: 'dropped' as const }
-  const summary = how === 'dropped' ? notice : await summarise(provider, settings, left, ends, notice)
+  const summary =
+    how === 'dropped' ? notice : await summarise(provider, settings, left, ends, notice, mayDrop)
   if ('type' in summary) return summary
   const { text, ...used } = summary
   const content = text + taskIfBefore(session, keeps.seq)
@@ -160,6 +165,7 @@ async function summarise(
   left: Exchange[],
   ends: TurnEnds,
   dropped: Summary,
+  mayDrop: boolean,
 ): Promise<Summary | Exclude<Compacted, { how: unknown }>> {
   const prompt = `${SUMMARY_PROMPT}\n\n${left.map(transcriptOf).join('\n\n')}`
   const request = {
@@ -175,7 +181,8 @@ async function summarise(
   if (result.outcome === 'stopped') return { ...result, type: 'none' }
   if (result.outcome === 'failed') {
     // The excerpts may have the very words that the service refuses. No other model is asked.
-    if (!REFUSALS.includes(result.error.type)) return { type: 'failed', ...result }
+    const { type } = result.error
+    if (!REFUSALS.includes(type) || (type === 'invalid' && !mayDrop)) return { type: 'failed', ...result }
     const { usage, model } = result
     return { ...dropped, ...(usage && { usage }), ...(model !== undefined && { model }) }
   }
