@@ -208,7 +208,7 @@ describe('the shortest conversation', () => {
     appendTurn(session, 'question 2', 'answer 2')
   }
 
-  /** What the model receives, if it calls a tool, then refuses every conversation until the second shorter one. */
+  /** The conversation of the second shorter request. Before it, the model calls a tool, then refuses every conversation. */
   async function secondTrial(summarise: () => AsyncIterable<ModelEvent>): Promise<ModelMessage[]> {
     const given: ModelMessage[][] = []
     const provider = model((request) => {
