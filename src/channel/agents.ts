@@ -1,6 +1,6 @@
 /** Spawns the agent of a thread, from the template in the settings. */
 import type { Context } from '../dispatch/context.js'
-import { isOwed } from '../dispatch/pending-visits.js'
+import { needsVisit } from '../dispatch/pending-visits.js'
 import { SubstratError } from '../errors.js'
 import { limits } from '../limits.js'
 import { checkWorkspace, noProviderError } from '../operations/spawn.js'
@@ -41,7 +41,7 @@ export async function spawnAgent(
       },
       { ...ctx.bounds, childrenMax: limits.channelAgentsMax },
     )
-    await session.close((state) => isOwed(ctx.store, state))
+    await session.close((state) => needsVisit(ctx.store, state))
   } catch (error) {
     const isThere =
       error instanceof SubstratError && error.code === 'NAME_TAKEN' && error.facts.agent_id === id

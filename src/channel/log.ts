@@ -1,6 +1,6 @@
 /** The session of a channel: a root agent with the provider `channel`. Its log has the cursor, the threads and the messages. */
 import type { Context } from '../dispatch/context.js'
-import { isOwed } from '../dispatch/pending-visits.js'
+import { needsVisit } from '../dispatch/pending-visits.js'
 import { applyControls } from '../dispatch/visit.js'
 import { SubstratError, shellWord } from '../errors.js'
 import { CHANNEL } from '../format.js'
@@ -41,7 +41,7 @@ export async function channelAgent(ctx: Context, { name, type, agent }: ChannelC
       },
       ctx.bounds,
     )
-    await session.close((state) => isOwed(ctx.store, state))
+    await session.close((state) => needsVisit(ctx.store, state))
     return id
   } catch (error) {
     if (!(error instanceof SubstratError) || error.code !== 'NAME_TAKEN') throw error
@@ -81,7 +81,7 @@ export class ChannelLog {
       applyControls(session)
       const result = work(session, session.state.channel ?? NO_CHANNEL)
       removeDelivered(session)
-      await session.close((state) => isOwed(store, state))
+      await session.close((state) => needsVisit(store, state))
       return result
     } finally {
       await session.abandon()

@@ -68,7 +68,7 @@ export function saidRecords(
 }
 
 /** Queues the mail of the agents, as much as there is room for. */
-function takeMail(store: Store, session: Session, saying: Saying, note: (text: string) => void): void {
+function relayMail(store: Store, session: Session, saying: Saying, note: (text: string) => void): void {
   const records: NewRecord[] = []
   const { state } = session
   const late = new Set<string>()
@@ -212,7 +212,7 @@ export function queueNews(
     const thread = threadOf(session, agent_id)
     if (thread !== undefined) announceTimeout(store, session, saying, thread)
   }
-  takeMail(store, session, saying, note)
+  relayMail(store, session, saying, note)
   for (const wait of news?.waits ?? []) announce(session, saying, wait)
 }
 

@@ -5,7 +5,7 @@
  */
 import { sleep } from '../clock.js'
 import type { Context } from '../dispatch/context.js'
-import { isOwed } from '../dispatch/pending-visits.js'
+import { needsVisit } from '../dispatch/pending-visits.js'
 import { SubstratError, shellWord } from '../errors.js'
 import { readClock } from '../host/identity.js'
 import { limits } from '../limits.js'
@@ -22,7 +22,7 @@ import { failureOf } from './load.js'
 import { ChannelLog, channelAgent, NO_CHANNEL } from './log.js'
 import { channelTarget, newsOf, queueNews, type Saying, saidRecords } from './outgoing.js'
 
-/** How often the home is read for the work of other processes. */
+/** Poll interval for changes by other processes. */
 const LOOK_MS = 250
 /** How long the platform may hold a request for messages. */
 const RECEIVE_MS = 25_000
@@ -98,7 +98,7 @@ class ChannelRunner {
     this.agents = new ThreadAgents(ctx, config.name)
     this.counts = { agent: log.id, received: 0, ignored: 0 }
     this.outbound = new CommandOutbound({
-      ...{ store, command, isOwed, rules: [], secrets: {} },
+      ...{ store, command, needsVisit, rules: [], secrets: {} },
       note: (text) => reporter.note(text),
       waitMs: limits.outboundDeliverWaitMs,
       targets: async () => new Map([[config.name, channelTarget(connection, saying)]]),

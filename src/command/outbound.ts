@@ -1,5 +1,5 @@
 /** The outbound messages of a command, from the setting `notify`. */
-import { isOwed } from '../dispatch/pending-visits.js'
+import { needsVisit } from '../dispatch/pending-visits.js'
 import { limits } from '../limits.js'
 import { type NotifyTarget, notifyRules } from '../outbound/notify.js'
 import { CommandOutbound, type Outbound } from '../outbound/outbound.js'
@@ -24,7 +24,7 @@ export function outboundOf(
     store,
     command,
     note,
-    isOwed,
+    needsVisit,
     rules: notifyRules(targets),
     secrets: Object.fromEntries(variables),
     waitMs: sendsPending ? limits.outboundDeliverWaitMs : limits.outboundWaitMs,

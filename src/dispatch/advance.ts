@@ -11,7 +11,7 @@ import type { Run } from '../session/state.js'
 import { isInterrupted, isUnfinished } from '../session/status.js'
 import { isAwaitedBefore } from './arrivals.js'
 import type { Context } from './context.js'
-import { findLaunchedRun, isTaken } from './keyed-message.js'
+import { findLaunchedRun, wasDelivered } from './keyed-message.js'
 import { failureOf, nameOf, wasStopped } from './outcome.js'
 import type { TurnBudget } from './turn-budget.js'
 import { type Obstacle, turnObstacle } from './turn-obstacle.js'
@@ -105,7 +105,7 @@ export function visitAndAdvance(
   agentId: string,
   { waitMs, budget }: { waitMs: number; budget: TurnBudget },
 ): Promise<number> {
-  return visit(ctx, agentId, { waitMs, goesOn: true }, (session, settled) =>
+  return visit(ctx, agentId, { waitMs, continuesTurn: true }, (session, settled) =>
     advance(ctx, session, settled, budget),
   )
 }
@@ -152,7 +152,7 @@ export async function takeMail(
       session.yields = true
       break
     }
-    if (isTaken(session.store, session.state, first)) {
+    if (wasDelivered(session.store, session.state, first)) {
       ctx.reporter.note(
         `dropping message ${first.message_id}: a message with the same key was delivered before`,
       )

@@ -13,7 +13,7 @@ const PASS_ON_MS = 1000
 /** Agents with a waiting command that did not take them in time, such as a stopped process. It then waits its turn again. */
 const stalled = new Set<string>()
 
-/** Tries `take` at once. If the agent is busy, lets everyone see the arrival while `take` waits. */
+/** Tries `take` at once. If the agent is busy, registers as waiting, so that the holder yields, while `take` waits. */
 export async function inOrderOfArrival(
   store: Store,
   agentId: string,

@@ -21,7 +21,7 @@ import type { Store } from '../storage/store.js'
 import { lockChildren, lockRoots } from '../tree/children.js'
 import { livingChild, livingRoot } from '../tree/names.js'
 import type { Context } from './context.js'
-import { isOwed } from './pending-visits.js'
+import { needsVisit } from './pending-visits.js'
 import { conversationText } from './seed.js'
 
 interface ArriveOptions {
@@ -67,7 +67,7 @@ export async function arriveAlone(ctx: Context, agentId: string, workspace: stri
     await session.abandon()
     throw error
   }
-  await session.close((state) => isOwed(store, state))
+  await session.close((state) => needsVisit(store, state))
   return session.state
 }
 
@@ -87,7 +87,7 @@ export async function followTop(
     try {
       await followTop(above, options)
     } finally {
-      await above.close((each) => isOwed(store, each))
+      await above.close((each) => needsVisit(store, each))
     }
   }
   await arrive(session, { ...options, workspace: null })
@@ -119,7 +119,7 @@ function arrivalOf(store: Store, state: State, moved: Moved, { workspace }: Arri
   const arrived = { kind: 'session.arrived' as const, move_id, from_home: home_id, ...placeHere(store) }
   const open = foldArrived({ ...state }, arrived)
   const isNative = home_id !== store.homeId && state.provider_state !== null
-  const seed = isNative ? conversationText(store, state.id, { goesOn: isUnfinished(open) }) : undefined
+  const seed = isNative ? conversationText(store, state.id, { continuesTurn: isUnfinished(open) }) : undefined
   return [
     arrived,
     ...(workspace === null ? [] : [{ kind: 'session.configured' as const, workspace }]),

@@ -104,7 +104,7 @@ export interface Deliveries {
    */
   lookAgain(agentId: string, state?: State): void
   /** Call if another process has taken the agent, with its messages. `wakeIfPending` then does nothing. */
-  leave(agentId: string): void
+  markHandled(agentId: string): void
   /** Like `wake` if the agent has work, unless `lookAgain` has already looked. */
   wakeIfPending(agentId: string): void
   /** Whether a turn of the agent runs or is queued in this command. */

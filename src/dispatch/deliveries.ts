@@ -32,8 +32,8 @@ class CommandDeliveries implements Deliveries {
   private readonly joined = new Set<Promise<void>>()
   /** Agents that were woken during their own visit. */
   private readonly again = new Set<string>()
-  /** Agents whose inbox was read after their lock was released, or that another process has taken with their messages. */
-  private readonly looked = new Set<string>()
+  /** Agents whose inbox needs no further check: it was read after their lock was released, or another process has taken it. */
+  private readonly handledElsewhere = new Set<string>()
   /** Agents without a turn here, for the note at the end. */
   private readonly left = new Set<string>()
 
@@ -57,17 +57,17 @@ class CommandDeliveries implements Deliveries {
   }
 
   lookAgain(agentId: string, state?: State): void {
-    this.looked.add(agentId)
+    this.handledElsewhere.add(agentId)
     if (this.hasWork(agentId, state)) this.take(agentId)
   }
 
-  leave(agentId: string): void {
-    this.looked.add(agentId)
+  markHandled(agentId: string): void {
+    this.handledElsewhere.add(agentId)
   }
 
   wakeIfPending(agentId: string): void {
     // The look after the release of the lock has seen every message whose sender found the agent locked.
-    if (!this.looked.has(agentId) && this.hasWork(agentId)) this.wake(agentId)
+    if (!this.handledElsewhere.has(agentId) && this.hasWork(agentId)) this.wake(agentId)
   }
 
   has(agentId: string): boolean {
@@ -201,16 +201,16 @@ export async function withDrain(
   onOutcome: OnOutcome,
   work: (onOutcome: OnOutcome) => Promise<void>,
 ): Promise<void> {
-  let told: Outcome | undefined
+  let reported: Outcome | undefined
   try {
     await work((outcome) => {
-      told = outcome
+      reported = outcome
       onOutcome(outcome)
     })
     // If a command stopped the turn, the agent gets no further turn.
-    if (told?.wasStopped !== true) ctx.deliveries.wakeIfPending(agentId)
+    if (reported?.wasStopped !== true) ctx.deliveries.wakeIfPending(agentId)
   } catch (error) {
-    if (told === undefined) throw error
+    if (reported === undefined) throw error
     ctx.reporter.note(`messages may still be pending for agent ${agentId}: ${(error as Error).message}`)
   } finally {
     await ctx.deliveries.untilIdle()

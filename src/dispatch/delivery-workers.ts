@@ -144,8 +144,13 @@ function visitOf({ turns, isHeld, error }: Report): VisitResult {
 /** The worker's side: visits the agents that it is given, until the other process ends this or dies. */
 export async function workOnDeliveries(command: Context): Promise<void> {
   const onVisited = (agentId: string, { turns, isHeld, error }: VisitResult): void => {
-    const told = error && { code: error.code, message: error.message, hint: error.hint, facts: error.facts }
-    const report: Report = { agentId, turns, isHeld, error: told ?? null }
+    const failure = error && {
+      code: error.code,
+      message: error.message,
+      hint: error.hint,
+      facts: error.facts,
+    }
+    const report: Report = { agentId, turns, isHeld, error: failure ?? null }
     // The other process may have died.
     if (process.connected) process.send?.(report, () => undefined)
   }

@@ -21,7 +21,7 @@ import { openForAppend, type Session } from '../session/session.js'
 import type { RecordedServer } from '../session/state.js'
 import type { ServerUse } from '../storage/store.js'
 import type { Context } from './context.js'
-import { isOwed } from './pending-visits.js'
+import { needsVisit } from './pending-visits.js'
 
 /** How long to wait for another command that does the same. */
 const LOCK_WAIT_MS = 2000
@@ -102,7 +102,7 @@ async function withFreeSession(
     try {
       await work(session)
     } finally {
-      await session.close((state) => isOwed(ctx.store, state))
+      await session.close((state) => needsVisit(ctx.store, state))
     }
     // A sender that found the agent locked relies on this process to deliver its message.
     ctx.deliveries.lookAgain(agentId)

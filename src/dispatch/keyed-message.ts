@@ -26,14 +26,14 @@ export interface KeyedMessage {
 }
 
 /**
- * Undefined if the message must run, or its turn has not ended. `goesOn`: whether the caller continues the turn of the
+ * Undefined if the message must run, or its turn has not ended. `continuesTurn`: whether the caller continues the turn of the
  * key if that is the latest turn and was interrupted.
  */
 export function findKeyedOutcome(
   ctx: Context,
   state: State,
   request: KeyedMessage,
-  goesOn: (state: State) => boolean = isLeftOpen,
+  continuesTurn: (state: State) => boolean = isLeftOpen,
 ): Outcome | undefined {
   const entry = request.key === null ? undefined : findKey(ctx.store, state, request.key)
   if (entry === 'lost') throw lostKey(state, request.key as string)
@@ -41,7 +41,7 @@ export function findKeyedOutcome(
   const run = readPastRun(ctx.store, state.id, entry)
   if (run.digest !== digestOf(request.content)) throw keyConflict(state, request)
   if (run.status === 'open') return undefined
-  if (run.status === 'interrupted' && isLatest(state, run) && goesOn(state)) return undefined
+  if (run.status === 'interrupted' && isLatest(state, run) && continuesTurn(state)) return undefined
   return request.retry && run.status !== 'completed' ? undefined : answerOf(ctx, state, run)
 }
 
@@ -142,7 +142,7 @@ export function findLaunchedRun(store: Store, state: State, key: string | null):
 }
 
 /** Whether another command delivered a message with this key while this one was pending. False for a retry. */
-export function isTaken(
+export function wasDelivered(
   store: Store,
   state: State,
   { message_id, key, digest }: Pick<Message, 'message_id' | 'key' | 'digest'>,

@@ -15,10 +15,10 @@ export async function flushOutbox(ctx: Context, session: Session, isRepeat: bool
   const sent = sendOutbox(session, { isRepeat, note })
   for (const { kind, to, run_id, message_id } of sent)
     if (kind === 'error' && to === OPERATOR) ctx.reporter.reported(run_id, message_id)
-  const told = sent.map(({ to }) => to)
+  const woken = sent.map(({ to }) => to)
   if (session.state.isDone && session.state.state !== 'terminated') await end(ctx, session)
-  if (session.state.state === 'terminated') told.push(...returnMail(ctx.store, session.state, note))
-  for (const agentId of told) ctx.deliveries.wake(agentId)
+  if (session.state.state === 'terminated') woken.push(...returnMail(ctx.store, session.state, note))
+  for (const agentId of woken) ctx.deliveries.wake(agentId)
 }
 
 /** Terminates an agent that called `complete`, unless it has a living child, which would become an orphan. */

@@ -20,9 +20,9 @@ export function visitAndDrain(
   onOutcome: OnOutcome,
   work: (session: Session, settled: SettleResult, onOutcome: OnOutcome) => Promise<void>,
 ): Promise<void> {
-  return withDrain(ctx, agentId, onOutcome, (told) =>
-    visit(ctx, agentId, { waitMs: ctx.bounds.waitMs, goesOn: true }, (session, settled) =>
-      work(session, settled, told),
+  return withDrain(ctx, agentId, onOutcome, (report) =>
+    visit(ctx, agentId, { waitMs: ctx.bounds.waitMs, continuesTurn: true }, (session, settled) =>
+      work(session, settled, report),
     ),
   )
 }

@@ -6,7 +6,7 @@ import { discardDangling, lockRoots } from '../tree/children.js'
 import type { Context } from './context.js'
 
 /** Whether the agent needs another visit, also if it has no mail to read. Its marker then stays. */
-export function isOwed(store: Store, state: State): boolean {
+export function needsVisit(store: Store, state: State): boolean {
   return reasonInState(state) !== undefined || returnsMail(store, state)
 }
 

@@ -17,9 +17,9 @@ import type { LogReader, Store } from '../storage/store.js'
 import { refusedNotice } from '../turn/prompt/history.js'
 import { cappedResult } from '../turn/tools/toolbox.js'
 
-/** `goesOn`: the next turn continues the latest one, so the seed excludes that turn. */
+/** `continuesTurn`: the next turn continues the latest one, so the seed excludes that turn. */
 export interface SeedOptions {
-  goesOn: boolean
+  continuesTurn: boolean
   /** The sentence before the conversation. */
   head?: string
 }
@@ -78,12 +78,12 @@ export interface ConversationSource {
 /** The same, of a log that need not be in the home. */
 export function conversationIn(
   source: ConversationSource,
-  { goesOn, head = SEED_HEAD }: SeedOptions,
+  { continuesTurn, head = SEED_HEAD }: SeedOptions,
 ): string | undefined {
   const newest = new Newest()
   const latest = new LatestTurn(newest)
   readWords(source, latest)
-  if (!goesOn) latest.flush()
+  if (!continuesTurn) latest.flush()
   const told = newest.words()
   return told.length === 0 ? undefined : [`${head}\n\n<conversation>`, ...told, FOOT].join('\n\n')
 }

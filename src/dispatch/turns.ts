@@ -146,7 +146,9 @@ async function driveRun(
   if (provider.kind === 'agent') {
     await refuseBesideServer(ctx, session)
     const event = first('agent', [])
-    seedAgain(session, { goesOn: event.type !== 'begin' || event.run.prompt.origin === 'continuation' })
+    seedAgain(session, {
+      continuesTurn: event.type !== 'begin' || event.run.prompt.origin === 'continuation',
+    })
     return drive(session, event, portsOf(ctx, session, { provider, settings }, options), stopOf(ctx, session))
   }
   const places = { workspace: settings.workspace, home: ctx.store.address }
@@ -197,7 +199,7 @@ function portsOf(
     note: (text) => reporter.note(text),
     programTools: (run) => (toolbox.offers(run.allow) ? programTools(store.address, session, run) : null),
     // The latest turn is the one that this prompt begins or continues.
-    history: () => conversationText(store, session.id, { goesOn: true, head: HISTORY_HEAD }),
+    history: () => conversationText(store, session.id, { continuesTurn: true, head: HISTORY_HEAD }),
     serveTools: (call) => serveTools(store, session, toolbox.treeDefinitions, call),
     keepsServers: ctx.keptServers.keeps && ctx.keptServers.max > 0,
     isLast: () => isLast() || shutdown.requested !== undefined,

@@ -20,14 +20,14 @@ import type { Context } from './context.js'
 import { limitKeptServers } from './kept-servers.js'
 import { flushOutbox } from './outbox.js'
 import { wasStopped } from './outcome.js'
-import { isOwed } from './pending-visits.js'
+import { needsVisit } from './pending-visits.js'
 import { lastKnownPath } from './read-state.js'
 import { toolboxOf } from './toolbox.js'
 
 export interface VisitOptions {
   waitMs: number
   /** True: the work continues an open run that it finds. False: settling marks that run as interrupted. */
-  goesOn: boolean
+  continuesTurn: boolean
   /** The work ends the run, so a tool that was cut short needs no decision of a person. */
   endsRun?: boolean
   /** The command waits with a message, which comes before messages that are stored meanwhile. */
@@ -62,8 +62,8 @@ async function withSession<T>(
   const opening =
     hasMessage === true ? inOrderOfArrival(store, agentId, { command, waitMs }, open) : open(waitMs)
   const session = await opening.finally(taken)
-  const looksAgain = options.goesOn && options.endsRun !== true
-  return finishAfter(ctx, session, looksAgain, async () => {
+  const recheckInbox = options.continuesTurn && options.endsRun !== true
+  return finishAfter(ctx, session, recheckInbox, async () => {
     const note = (text: string): void => ctx.reporter.note(text)
     await followMove(ctx, session, options)
     const { policy } = toolboxOf(ctx, session)
@@ -72,14 +72,14 @@ async function withSession<T>(
       providers,
       policy,
       unknownTool: options.endsRun === true ? 'continue' : tools.unknownTool,
-      goesOn: options.goesOn,
+      continuesTurn: options.continuesTurn,
       takesOver: tools.takesOver === true,
       waitMs: ctx.bounds.waitMs,
       givesUp: options.endsRun === true,
       note,
     })
     // Send the outbox of a dead process first. If the work continues the interrupted turn, its error must not be sent.
-    if (!options.goesOn || !isInterrupted(session.state)) await flushOutbox(ctx, session, true)
+    if (!options.continuesTurn || !isInterrupted(session.state)) await flushOutbox(ctx, session, true)
     // Pending controls apply to the work that follows.
     applyControls(session)
     return work(session, settled)
@@ -124,13 +124,13 @@ export function applyControls(session: Session): void {
 }
 
 /**
- * Runs the work in an open session and closes the session. `looksAgain`: after a turn, read the inbox again once the
+ * Runs the work in an open session and closes the session. `recheckInbox`: after a turn, read the inbox again once the
  * lock is released, unless a command stopped that turn.
  */
 export async function finishAfter<T>(
   ctx: Context,
   session: Session,
-  looksAgain: boolean,
+  recheckInbox: boolean,
   work: () => Promise<T>,
 ): Promise<T> {
   let hadTurn = false
@@ -140,7 +140,7 @@ export async function finishAfter<T>(
     ctx.reporter.record(record, session.id, session.state.path)
   })
   const result = await toItsEnd(ctx, session, work).catch((error) => {
-    // The process before left later messages to this command (`takeMail`), whose own message is refused.
+    // The previous holder yielded its inbox to us; our own message was refused, so deliver the rest.
     if (session.arrivedAt !== undefined && !hadTurn) ctx.deliveries.lookAgain(session.id)
     wakeOutbound(ctx, session)
     throw error
@@ -149,8 +149,8 @@ export async function finishAfter<T>(
   // The session is closed. A failure from here on must not close it again: its file descriptors may be reused by now.
   if (hadTurn) await limitKeptServers(ctx)
   const isPassedOn = session.yields && (await passOn(ctx.store, session.id))
-  if (isPassedOn) ctx.deliveries.leave(session.id)
-  else if (looksAgain && (session.yields || (hadTurn && !wasStopped(session.state.run as Run))))
+  if (isPassedOn) ctx.deliveries.markHandled(session.id)
+  else if (recheckInbox && (session.yields || (hadTurn && !wasStopped(session.state.run as Run))))
     ctx.deliveries.lookAgain(session.id, session.state)
   return result
 }
@@ -167,7 +167,7 @@ async function toItsEnd<T>(ctx: Context, session: Session, work: () => Promise<T
     // A call that was repeated may have found its reply in the inbox. No marker leads a later command to that file.
     removeDelivered(session)
     session.appendLast(restRecords(session.state, 'idle'))
-    await session.close((state) => isOwed(ctx.store, state))
+    await session.close((state) => needsVisit(ctx.store, state))
     return result
   } catch (error) {
     if (isStorageFailure(error)) await session.abandon()
@@ -180,7 +180,7 @@ async function toItsEnd<T>(ctx: Context, session: Session, work: () => Promise<T
 async function closeAfter(ctx: Context, session: Session): Promise<void> {
   try {
     session.appendLast(restRecords(session.state, 'idle'))
-    await session.close((state) => isOwed(ctx.store, state))
+    await session.close((state) => needsVisit(ctx.store, state))
   } catch {
     await session.abandon()
   }

@@ -113,7 +113,7 @@ async function end(ctx: Context, agentId: string, { run_id }: Run): Promise<void
   const until = clock.monotonic() + ctx.bounds.waitMs
   for (let isAsked = false; ; await sleep(20)) {
     try {
-      return await visit(ctx, agentId, { waitMs: 0, goesOn: true, endsRun: true }, async (session) => {
+      return await visit(ctx, agentId, { waitMs: 0, continuesTurn: true, endsRun: true }, async (session) => {
         if (session.state.run?.run_id !== run_id) return
         session.append([...cancelRecords(session.state, 'cancelled'), ...endOfInterrupted(session.state)])
       })

@@ -32,7 +32,7 @@ import { modelFailure } from '../turn/step/records.js'
 /** `keep`: how many of the latest exchanges stay. Default: the latest third. Throws SESSION_STATE, OTHER_HOST, TREE_RULES. */
 export function compactAgent(ctx: Context, agentId: string, keep?: number): Promise<CompactedAgent> {
   checkReach(ctx.store, ctx.caller, agentId, 'compact')
-  return visit(ctx, agentId, { waitMs: ctx.bounds.waitMs, goesOn: false }, async (session) => {
+  return visit(ctx, agentId, { waitMs: ctx.bounds.waitMs, continuesTurn: false }, async (session) => {
     const provider = await checkedProvider(ctx, session)
     const { run_id } = session.state.run as Run
     // A repeated command leaves out no more than the first one, whose outcome may have been lost.

@@ -32,7 +32,7 @@ export async function configure(
     throw new SubstratError('USAGE', 'there is nothing to change', { hint: 'substrat set --help' })
   }
   checkReach(ctx.store, ctx.caller, agentId, 'change')
-  return visit(ctx, agentId, { waitMs: ctx.bounds.waitMs, goesOn: false }, async (session) => {
+  return visit(ctx, agentId, { waitMs: ctx.bounds.waitMs, continuesTurn: false }, async (session) => {
     const { state } = session
     if (state.state === 'terminated') {
       throw new SessionStateError(`${nameOf(state)} ${howEnded(state)} and cannot be changed`, {

@@ -63,8 +63,8 @@ export interface DecisionRequest {
 /** `onOutcome` is called once, when the run has ended or is parked again. */
 export async function decide(ctx: Context, request: DecisionRequest, onOutcome: OnOutcome): Promise<void> {
   refuseInTool(ctx.caller, 'decide or answer for an agent')
-  await visitAndDrain(ctx, request.agentId, onOutcome, (session, settled, told) =>
-    decideIn(ctx, session, settled, request, told),
+  await visitAndDrain(ctx, request.agentId, onOutcome, (session, settled, report) =>
+    decideIn(ctx, session, settled, request, report),
   )
 }
 
@@ -149,7 +149,7 @@ export async function rotateToken(
   agentId: string,
 ): Promise<{ result: TurnResult; secret: string }> {
   refuseInTool(ctx.caller, 'rotate a token')
-  return visit(ctx, agentId, { waitMs: ctx.bounds.waitMs, goesOn: false }, async (session) => {
+  return visit(ctx, agentId, { waitMs: ctx.bounds.waitMs, continuesTurn: false }, async (session) => {
     const wait = waitOf(session.state, null)
     const expiresAt = new Date(clock.now() + ctx.bounds.tokenLifetimeMs).toISOString()
     const { records, secret } = rotation(session.state, asksOf(session, wait), expiresAt)

@@ -45,7 +45,7 @@ export async function deliver(
     if (all) command.reporter.count('agents visited', visits.size, total)
   }
   const ctx = command.deliveries.contextUnder({ turnsMax: Number.POSITIVE_INFINITY, onVisited })
-  let told = 0
+  let reported = 0
   let total = 0
   const work = async (ids: string[]): Promise<boolean> => {
     const agents = ids.filter((id) => ctx.store.hasAgent(id))
@@ -67,14 +67,14 @@ export async function deliver(
         : undefined
       if (delivered === undefined) continue
       onAgent(delivered.delivered, delivered.failure)
-      told += 1
+      reported += 1
     }
     return ids.every((id) => visits.has(id) || !ctx.store.hasAgent(id))
   }
   if (all) await withPendingAgents(ctx, work)
   else await work(agentIds)
   if (all) await limitKeptServers(ctx)
-  if (told === 0) ctx.reporter.note('nothing to deliver')
+  if (reported === 0) ctx.reporter.note('nothing to deliver')
 }
 
 /** The ids of the named agents, without duplicates. Throws USAGE. */

@@ -47,7 +47,7 @@ export async function rebuild(root: string, options: DoctorOptions, open: () => 
   const after = await lookAt(root, options)
   for (const finding of after.findings) finding.remedy ??= remedyAfter(finding, repairs)
   const paths = pathsOf(root, after)
-  const told = repairs.map(({ agent_id, done, isDone }) => ({
+  const mended = repairs.map(({ agent_id, done, isDone }) => ({
     agent: agent_id,
     path: pathOf(paths, agent_id),
     done,
@@ -56,7 +56,7 @@ export async function rebuild(root: string, options: DoctorOptions, open: () => 
   // A failed sync comes before other failures: the repaired files may not be durable.
   const failures = repairs.flatMap(({ failure }) => failure ?? [])
   const failure = failures.find(({ code }) => code === 'SYNC_FAILED') ?? failures[0]
-  return { examined: tell(root, after, options, told), failure }
+  return { examined: tell(root, after, options, mended), failure }
 }
 
 /** The next command after a failed repair, which would fail again. If several failed, the first is the cause of the others. */
@@ -167,7 +167,7 @@ function tell(
 ): DoctorReport {
   const { findings, states, agents, whole, held, homeFormat } = looked
   const paths = pathsOf(root, looked)
-  const told = findings.map((finding) => toldFinding(finding, states, paths, options))
+  const described = findings.map((finding) => describedFinding(finding, states, paths, options))
   return {
     home: root,
     format: { home: homeFormat, agents: formatsOf(states) },
@@ -179,7 +179,7 @@ function tell(
       holder: holder ?? null,
     })),
     repairs,
-    findings: told.sort((a, b) => VERDICTS.indexOf(a.verdict) - VERDICTS.indexOf(b.verdict)),
+    findings: described.sort((a, b) => VERDICTS.indexOf(a.verdict) - VERDICTS.indexOf(b.verdict)),
   }
 }
 
@@ -190,7 +190,7 @@ function formatsOf(states: Map<string, State>): Record<string, number> {
   return counts
 }
 
-function toldFinding(
+function describedFinding(
   finding: Finding,
   states: Map<string, State>,
   paths: Map<string, string>,

@@ -50,7 +50,7 @@ export async function fork(ctx: Context, request: ForkRequest): Promise<TurnResu
   const settings = isSame ? given : await ctx.providers.withDefaults(provider, given)
   checkWorkspace(settings.workspace)
   const { kind } = await ctx.providers.check(provider, settings)
-  const content = conversationText(ctx.store, from.id, { goesOn: false })
+  const content = conversationText(ctx.store, from.id, { continuesTurn: false })
   if (content === undefined) {
     throw new SubstratError('SESSION_STATE', `${from.path} has no conversation to continue yet`, {
       hint: `send it something first: substrat send ${wordOf(from)} '…'`,

@@ -44,7 +44,7 @@ function senderOf(ctx: Context, agent: State, verb: string): { from: string; fro
 async function isObeyed(ctx: Context, state: State): Promise<boolean> {
   try {
     // Each visit applies pending controls.
-    await visit(ctx, state.id, { waitMs: deliveryWaitMs(state), goesOn: false }, async () => undefined)
+    await visit(ctx, state.id, { waitMs: deliveryWaitMs(state), continuesTurn: false }, async () => undefined)
     return true
   } catch (error) {
     if (error instanceof SubstratError && error.code === 'LOCKED') return false

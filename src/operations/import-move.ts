@@ -9,7 +9,7 @@
  */
 import { arriveAlone, hasArrivedBy, messagesOf } from '../dispatch/arrive.js'
 import type { Context } from '../dispatch/context.js'
-import { isOwed } from '../dispatch/pending-visits.js'
+import { needsVisit } from '../dispatch/pending-visits.js'
 import { viewAgent } from '../dispatch/view.js'
 import { SubstratError, shellWord } from '../errors.js'
 import type { BundledFiles } from '../files/bundle.js'
@@ -188,7 +188,7 @@ async function storeClosed(ctx: Context, { agent, known, batch }: Arrival): Prom
     const session = await besideOthers(id, () =>
       createAgent(store, { id, name, parent, command, isClosed: true, encode: () => batch }, bounds),
     )
-    await session.close((state) => isOwed(store, state))
+    await session.close((state) => needsVisit(store, state))
     return
   }
   if (known.moved?.move_id === batch.state.moved?.move_id && known.path === batch.state.path) return

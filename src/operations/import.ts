@@ -7,7 +7,7 @@
  */
 import { refuseInTool } from '../dispatch/caller.js'
 import type { Context } from '../dispatch/context.js'
-import { isOwed } from '../dispatch/pending-visits.js'
+import { needsVisit } from '../dispatch/pending-visits.js'
 import { conversationIn } from '../dispatch/seed.js'
 import { viewAgent } from '../dispatch/view.js'
 import { SubstratError } from '../errors.js'
@@ -93,7 +93,7 @@ async function create(
     ctx.reporter.note(
       `${state.path}: the session of ${state.provider_name} stays with the original; the next turn begins a new one with the conversation`,
     )
-  await session.close((each) => isOwed(ctx.store, each))
+  await session.close((each) => needsVisit(ctx.store, each))
   return state
 }
 
@@ -146,7 +146,7 @@ function firstBatch(
   const seed =
     state.provider_state === null
       ? undefined
-      : conversationIn({ log, text, ids: [copy.id, agent.id] }, { goesOn: false })
+      : conversationIn({ log, text, ids: [copy.id, agent.id] }, { continuesTurn: false })
   const records: NewRecord[] = [
     ...recordsToClose(state, 'copied'),
     { kind: 'session.imported', from: agent.id, home_id, bundle_id, ...place },

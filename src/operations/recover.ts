@@ -93,19 +93,19 @@ async function recoverEach(
   if (ids.length === 0) ctx.reporter.note('nothing to recover')
   const done: (Recovered | undefined)[] = new Array(ids.length)
   // Decide before the first visit, so that the choice does not depend on the order of the visits.
-  const goesOn = ids.map((id) => policy === 'all' || (policy === 'roots' && !isLeft(ctx, id)))
+  const continuesTurn = ids.map((id) => policy === 'all' || (policy === 'roots' && !isLeft(ctx, id)))
   let begun = 0
   let ended = 0
-  let told = 0
+  let reported = 0
   ctx.reporter.count('agents visited', 0, ids.length)
   const worker = async (): Promise<void> => {
     while (begun < ids.length) {
       const index = begun++
-      done[index] = await recoverOne(ctx, ids[index] as string, goesOn[index] as boolean)
+      done[index] = await recoverOne(ctx, ids[index] as string, continuesTurn[index] as boolean)
       ctx.reporter.count('agents visited', ++ended, ids.length)
-      for (let next = done[told]; next !== undefined; next = done[told]) {
+      for (let next = done[reported]; next !== undefined; next = done[reported]) {
         onAgent(next.recovered, next.failure, next.words)
-        told += 1
+        reported += 1
       }
     }
   }
@@ -121,13 +121,13 @@ interface Recovered {
   isStopped?: boolean
 }
 
-async function recoverOne(ctx: Context, agentId: string, goesOn: boolean): Promise<Recovered> {
+async function recoverOne(ctx: Context, agentId: string, continuesTurn: boolean): Promise<Recovered> {
   if (!ctx.store.hasAgent(agentId)) return recoverAbsent(ctx, agentId)
   try {
-    const recovered = await visit(ctx, agentId, { waitMs: 0, goesOn }, (session, settled) =>
-      recoverSession(ctx, session, settled, goesOn),
+    const recovered = await visit(ctx, agentId, { waitMs: 0, continuesTurn }, (session, settled) =>
+      recoverSession(ctx, session, settled, continuesTurn),
     )
-    if (goesOn && recovered.isStopped !== true && ctx.deliveries.hasWork(agentId))
+    if (continuesTurn && recovered.isStopped !== true && ctx.deliveries.hasWork(agentId))
       ctx.deliveries.wake(agentId)
     return recovered
   } catch (error) {
@@ -152,11 +152,13 @@ async function recoverSession(
   ctx: Context,
   session: Session,
   settled: SettleResult,
-  goesOn: boolean,
+  continuesTurn: boolean,
 ): Promise<Recovered> {
   const found = session.state
   await stopKeptServer(session, (text) => ctx.reporter.note(text))
-  const turns = goesOn ? await advance(ctx, session, settled, new TurnBudget(limits.turnsDrainedMax)) : 0
+  const turns = continuesTurn
+    ? await advance(ctx, session, settled, new TurnBudget(limits.turnsDrainedMax))
+    : 0
   const { state } = session
   const { id, name, run } = state
   const isCutShort = isInterrupted(state) || needsPerson(state)

@@ -61,7 +61,7 @@ export function childObstacle(
 /** Sends what a dead process left in the agent's outbox, so that the agent can be removed. */
 export async function flushTerminated(ctx: Context, state: State): Promise<void> {
   if (state.state !== 'terminated' || removalObstacle(ctx.store, state) === undefined) return
-  await visit(ctx, state.id, { waitMs: ctx.bounds.waitMs, goesOn: false }, async () => undefined)
+  await visit(ctx, state.id, { waitMs: ctx.bounds.waitMs, continuesTurn: false }, async () => undefined)
 }
 
 /**

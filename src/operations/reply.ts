@@ -29,7 +29,7 @@ export async function reply(
   onOutcome: OnOutcome,
 ): Promise<void> {
   const { store } = ctx
-  await withDrain(ctx, agentId, onOutcome, async (told) => {
+  await withDrain(ctx, agentId, onOutcome, async (report) => {
     const open = [...messagesIn(store, OPERATOR)].filter(
       ({ kind, from }) => kind === 'request' && from === agentId,
     )
@@ -50,6 +50,6 @@ export async function reply(
     post(store, draft, { isRepeat: true })
     store.mail.take(replyTo)
     ctx.reporter.note(`answered request ${replyTo} of ${nameOf(state)}`)
-    told({ result })
+    report({ result })
   })
 }

@@ -33,8 +33,8 @@ export async function resume(
   onOutcome: OnOutcome,
 ): Promise<void> {
   checkReach(ctx.store, ctx.caller, agentId, 'resume')
-  await visitAndDrain(ctx, agentId, onOutcome, (session, settled, told) =>
-    resumeSession(ctx, session, settled, reseed, told),
+  await visitAndDrain(ctx, agentId, onOutcome, (session, settled, report) =>
+    resumeSession(ctx, session, settled, reseed, report),
   )
 }
 
@@ -62,7 +62,7 @@ async function resumeSession(
   if (reseed) {
     await stopKeptServerOrThrow(session, (text) => ctx.reporter.note(text))
     const { state } = session
-    const options = { goesOn: isUnfinished(state) || state.isPoked || isLost(state) }
+    const options = { continuesTurn: isUnfinished(state) || state.isPoked || isLost(state) }
     seed(session, options, isElsewhere ? placeHere(ctx.store) : {})
   }
   const wentOn = reseed

@@ -15,11 +15,11 @@ import { howEnded } from '../session/status.js'
 
 export async function retry(ctx: Context, agentId: string, onOutcome: OnOutcome): Promise<void> {
   checkReach(ctx.store, ctx.caller, agentId, 'retry')
-  await visitAndDrain(ctx, agentId, onOutcome, (session, settled, told) =>
+  await visitAndDrain(ctx, agentId, onOutcome, (session, settled, report) =>
     runOwnTurn(
       ctx,
       session,
-      told,
+      report,
       (options) => runAgain(ctx, session, settled, options),
       'do not retry it again',
     ),

@@ -46,15 +46,15 @@ export async function sendAs(
   if (from.state === 'terminated') throw terminatedSenderError(from)
   await checkAllowOf(ctx, to.id, request.allow)
   try {
-    const isLeft = request.isQueued || request.kind !== 'request' || request.notBefore !== null
-    if (isLeft || ctx.caller !== senderId) onOutcome(leave(ctx, from, to, request))
+    const mustQueue = request.isQueued || request.kind !== 'request' || request.notBefore !== null
+    if (mustQueue || ctx.caller !== senderId) onOutcome(queueMessage(ctx, from, to, request))
     else await converse(ctx, from, to, request, onOutcome)
   } finally {
     await ctx.deliveries.untilIdle()
   }
 }
 
-function leave(ctx: Context, from: State, to: State, request: SendRequest): Outcome {
+function queueMessage(ctx: Context, from: State, to: State, request: SendRequest): Outcome {
   const place = placeOf(ctx, from, to, request)
   const result = viewReceiver(ctx.store, to, place.messageId)
   const messageId = store(ctx, from, to, request, place)

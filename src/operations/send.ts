@@ -46,21 +46,21 @@ export async function send(ctx: Context, request: SendRequest, onOutcome: OnOutc
     return
   }
   await checkAllowOf(ctx, request.agentId, request.allow)
-  await withDrain(ctx, request.agentId, onOutcome, async (told) => {
+  await withDrain(ctx, request.agentId, onOutcome, async (report) => {
     if (request.isQueued || request.notBefore !== null || request.kind !== 'request')
-      told(queue(ctx, request))
-    else await converseOrQueue(ctx, request, told)
+      report(queue(ctx, request))
+    else await converseOrQueue(ctx, request, report)
   })
 }
 
 async function converseOrQueue(ctx: Context, request: SendRequest, onOutcome: OnOutcome): Promise<void> {
   const waitMs = request.ifBusy === 'wait' ? ctx.bounds.waitMs : 0
   const end = clock.monotonic() + waitMs
-  let result: 'left' | 'again' | undefined
+  let result: 'mustQueue' | 'again' | undefined
   do {
     let hasAgent = false
     const leftMs = Math.max(0, end - clock.monotonic())
-    const options = { waitMs: result === undefined ? waitMs : leftMs, goesOn: true, hasMessage: true }
+    const options = { waitMs: result === undefined ? waitMs : leftMs, continuesTurn: true, hasMessage: true }
     try {
       result = await visit(ctx, request.agentId, options, (session, settled) => {
         hasAgent = true
@@ -68,10 +68,10 @@ async function converseOrQueue(ctx: Context, request: SendRequest, onOutcome: On
       })
     } catch (error) {
       if (request.ifBusy !== 'queue' || !isUntaken(error, hasAgent)) throw error
-      result = 'left'
+      result = 'mustQueue'
     }
   } while (result === 'again')
-  if (result === 'left') onOutcome(queue(ctx, request))
+  if (result === 'mustQueue') onOutcome(queue(ctx, request))
 }
 
 /**
@@ -85,7 +85,7 @@ function isUntaken(error: unknown, hasAgent: boolean): boolean {
 const REFUSALS = new Set<ErrorCode>(['ON_HOLD', 'GATED', 'PROGRAM_ALIVE', 'OTHER_HOST'])
 
 /**
- * `left`: an earlier turn is parked, and the caller must queue the message. `again`: another command comes first, and the caller
+ * `mustQueue`: an earlier turn is parked, and the caller must queue the message. `again`: another command comes first, and the caller
  * must take the agent once more.
  */
 async function converse(
@@ -94,7 +94,7 @@ async function converse(
   settled: SettleResult,
   request: SendRequest,
   onOutcome: OnOutcome,
-): Promise<'left' | 'again' | undefined> {
+): Promise<'mustQueue' | 'again' | undefined> {
   const parked = openWait(session.state)
   const isOwn = isOwnTurn(session.state, request)
   if (isOwn && turnObstacle(ctx.store, session.state, 'message')?.kind === 'program') {
@@ -127,7 +127,7 @@ async function converse(
       'the interrupted turn was continued too often without progress; giving it up to run this message',
     )
   const whyNot = whyNotNow(ctx, session, request, parked, onOutcome)
-  if (whyNot !== undefined) return whyNot === 'left' ? 'left' : undefined
+  if (whyNot !== undefined) return whyNot === 'mustQueue' ? 'mustQueue' : undefined
   noteSuperseded(ctx, session)
   const earlier = earlierMail(session, request)
   if (earlier.size > 0) {
@@ -136,7 +136,7 @@ async function converse(
     const result = await runEarlierMail(ctx, session, earlier, parked !== null)
     if (result === 'yields') return 'again'
     const whyNot = whyNotNow(ctx, session, request, parked, onOutcome)
-    if (whyNot !== undefined) return whyNot === 'left' ? 'left' : undefined
+    if (whyNot !== undefined) return whyNot === 'mustQueue' ? 'mustQueue' : undefined
     // The last of their turns was interrupted.
     if (result === 'left') throw notTaken(session.state, session.state.run as Run)
   }
@@ -162,7 +162,7 @@ function runMessage(
 }
 
 /**
- * Why the message cannot begin now. `told`: the outcome is reported. Throws if the agent is closed or a signal came. Only a turn that
+ * Why the message cannot begin now. `reported`: the outcome is reported. Throws if the agent is closed or a signal came. Only a turn that
  * was parked before the command is replaced: one that an earlier message or the interrupted turn asked for since is not.
  */
 function whyNotNow(
@@ -171,18 +171,18 @@ function whyNotNow(
   request: SendRequest,
   parkedBefore: Wait | null,
   onOutcome: OnOutcome,
-): 'told' | 'left' | undefined {
+): 'reported' | 'mustQueue' | undefined {
   const answered = findKeyedOutcome(ctx, session.state, request)
   if (answered !== undefined) {
     onOutcome(answered)
-    return 'told'
+    return 'reported'
   }
   const { run } = session.state
   const isNew = openWait(session.state)?.at.seq !== parkedBefore?.at.seq
   if (run?.status === 'open' && (isNew || request.ifWaiting !== 'supersede')) {
-    if (request.ifWaiting === 'queue') return 'left'
+    if (request.ifWaiting === 'queue') return 'mustQueue'
     onOutcome(notTakenByWaiting(ctx, session, run, request.ifWaiting))
-    return 'told'
+    return 'reported'
   }
   const { requested } = ctx.shutdown
   if (requested !== undefined) throw notBegun(session.state, requested)

@@ -46,14 +46,19 @@ export async function stopAndVisit(
   work: (session: Session) => Promise<void>,
 ): Promise<AgentView> {
   // `terminate` ends a run that a dead process left open with its own record, so settling must not interrupt that run.
-  const goesOn = verb === 'terminate'
+  const continuesTurn = verb === 'terminate'
   const end = clock.monotonic() + ctx.bounds.waitMs
   for (let asked: string | undefined; ; await sleep(20)) {
     try {
-      return await visit(ctx, agentId, { waitMs: 0, goesOn, endsRun: goesOn }, async (session) => {
-        await work(session)
-        return viewAgent(ctx.store, session.state)
-      })
+      return await visit(
+        ctx,
+        agentId,
+        { waitMs: 0, continuesTurn, endsRun: continuesTurn },
+        async (session) => {
+          await work(session)
+          return viewAgent(ctx.store, session.state)
+        },
+      )
     } catch (error) {
       if (!(error instanceof SubstratError) || error.code !== 'LOCKED') throw error
       asked = requestStop(ctx, agentId, verb, asked)

@@ -49,14 +49,14 @@ export async function waitForAgents(
   const edges = await edgesOf(ctx, agentIds)
   try {
     const watch = new Watch(ctx, request)
-    const told = await watch.reportUntilDone(signal, onAgent)
+    const reported = await watch.reportUntilDone(signal, onAgent)
     const { deliveries } = watch.ctx
     if (signal.aborted) {
       deliveries.stop()
       ctx.shutdown.expire()
     }
     await deliveries.untilIdle()
-    for (const agentId of agentIds.slice(told)) watch.giveUp(agentId, onAgent)
+    for (const agentId of agentIds.slice(reported)) watch.giveUp(agentId, onAgent)
   } finally {
     for (const edge of edges) await edge.release()
   }
@@ -105,15 +105,15 @@ class Watch {
   async reportUntilDone(signal: AbortSignal, onAgent: WaitListener): Promise<number> {
     const { agentIds } = this.request
     const rests = new Map<string, WaitResult>()
-    let told = 0
+    let reported = 0
     for (let pauseMs = 2; ; pauseMs = Math.min(pauseMs * 1.5, PAUSE_MS_MAX)) {
       for (const agentId of agentIds) {
         const rest = rests.has(agentId) ? undefined : this.restAt(agentId, !signal.aborted)
         if (rest !== undefined) rests.set(agentId, rest)
       }
-      for (let id = agentIds[told]; id !== undefined && rests.has(id); id = agentIds[++told])
+      for (let id = agentIds[reported]; id !== undefined && rests.has(id); id = agentIds[++reported])
         this.tell(id, rests.get(id) as WaitResult, onAgent)
-      if (told === agentIds.length || signal.aborted) return told
+      if (reported === agentIds.length || signal.aborted) return reported
       await sleepUnless(signal, pauseMs)
     }
   }

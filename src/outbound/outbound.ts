@@ -26,14 +26,14 @@ export interface OutboundPorts extends Pick<SenderPorts, 'store' | 'command' | '
   waitMs: number
   /** Called once something must be sent. */
   targets(): Promise<OutboundTargets>
-  isOwed(store: Store, state: State): boolean
+  needsVisit(store: Store, state: State): boolean
 }
 
 export class CommandOutbound implements Outbound {
   private readonly end = new CommandEnd()
   private readonly sending = new Map<string, Promise<void>>()
   private readonly waiting = new Set<string>()
-  /** Agents with messages to a full target. They hold no place, so they keep no others from faster targets. */
+  /** Agents with messages to a full target. They do not count as sending, so agents with faster targets can proceed. */
   private readonly withoutRoom = new Map<OutboundTarget, Set<string>>()
   private targets: Promise<OutboundTargets> | undefined
 
@@ -71,7 +71,7 @@ export class CommandOutbound implements Outbound {
           const others = this.withoutRoom.get(target) ?? new Set()
           this.withoutRoom.set(target, others.add(agentId))
         }
-        // A target may have got room before the agent was among them.
+        // The target may have freed a slot before this agent was registered.
         for (const target of this.withoutRoom.keys()) this.fill(target)
         this.begin()
       })
@@ -90,7 +90,7 @@ export class CommandOutbound implements Outbound {
 
   /** Returns the targets that had no room for a message of the agent. */
   private async send(agentId: string): Promise<ReadonlySet<OutboundTarget>> {
-    const { store, command, note, isOwed } = this.ports
+    const { store, command, note, needsVisit } = this.ports
     try {
       this.targets ??= this.ports.targets()
       const targets = await this.targets
@@ -101,7 +101,7 @@ export class CommandOutbound implements Outbound {
         this.begin()
       }
       return await sendPending(
-        { store, command, targets, note, end, onAttempted, isOwed: (state) => isOwed(store, state) },
+        { store, command, targets, note, end, onAttempted, needsVisit: (state) => needsVisit(store, state) },
         agentId,
       )
     } catch (error) {

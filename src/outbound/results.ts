@@ -17,7 +17,7 @@ import type { Store } from '../storage/store.js'
 export interface RecordingOptions {
   command: string
   /** Whether the agent needs another visit once the results are recorded. */
-  isOwed(state: State): boolean
+  needsVisit(state: State): boolean
 }
 
 /** Never waits for the agent. Throws if the storage fails. */
@@ -25,14 +25,14 @@ export async function recordResults(
   store: Store,
   state: Pick<State, 'id' | 'path'>,
   results: OutboundResult[],
-  { command, isOwed }: RecordingOptions,
+  { command, needsVisit }: RecordingOptions,
 ): Promise<void> {
   try {
     const session = await openForAppend(store, state.id, { command, waitMs: 0 })
     try {
       const pending = session.state.outbound ?? []
       session.append(results.filter((result) => isPending(pending, result)))
-      await session.close(isOwed)
+      await session.close(needsVisit)
     } finally {
       await session.abandon()
     }

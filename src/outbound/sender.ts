@@ -28,7 +28,7 @@ export interface SenderPorts {
   targets: OutboundTargets
   /** When the command stops waiting. Aborted then. */
   end: SendingEnd
-  isOwed(state: State): boolean
+  needsVisit(state: State): boolean
   note(text: string): void
   /** An attempt at the target has ended, so it may have room. */
   onAttempted(target: OutboundTarget): void
@@ -63,7 +63,7 @@ export async function sendPending(ports: SenderPorts, agentId: string): Promise<
       await sleep(OTHER_SENDER_LOOK_MS)
       continue
     }
-    // Once more after the release: a process that found this one sending relies on it.
+    // Check again after releasing: another process may have queued a message and left it to us.
     const sender = new AgentSender(ports, agentId, right)
     if (!(await sender.run())) return sender.full
   }
@@ -207,9 +207,9 @@ class AgentSender {
       await new Promise<void>((resolve) => setImmediate(resolve))
       const results = [...this.unrecorded]
       if (results.length === 0 || this.failure !== undefined) return
-      const { store, command, isOwed } = this.ports
+      const { store, command, needsVisit } = this.ports
       try {
-        await recordResults(store, state, results, { command, isOwed })
+        await recordResults(store, state, results, { command, needsVisit })
         this.unrecorded = this.unrecorded.filter((each) => !results.includes(each))
       } catch (error) {
         this.failure ??= error

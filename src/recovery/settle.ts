@@ -50,7 +50,7 @@ export interface SettleOptions {
   /** After a tool with unknown outcome: wait for a person, or let the model find out. */
   unknownTool: 'stop' | 'continue'
   /** Whether the caller continues an open run. Otherwise the run ends as interrupted. */
-  goesOn: boolean
+  continuesTurn: boolean
   /** Whether a turn continues although its programs ran on another host, once their leash has ended them. */
   takesOver?: boolean
   /** How long the command waits for other processes (`--timeout`). */
@@ -77,10 +77,10 @@ export async function settle(session: Session, options: SettleOptions): Promise<
   const left = await killPrograms(session, server.ended, options.note, options)
   const hasSurvivor = left.hasSurvivor || isBeside
   const elsewhere = isBeside ? [...left.elsewhere, ...server.elsewhere] : left.elsewhere
-  const { policy, unknownTool, goesOn } = options
+  const { policy, unknownTool, continuesTurn } = options
   const found = row === 'J' && !hasSurvivor ? await inspectedTurn(session, options) : { finished: undefined }
   session.append(
-    settlement(session.state, row, { policy, unknownTool, goesOn, hasSurvivor, elsewhere, ...found }),
+    settlement(session.state, row, { policy, unknownTool, continuesTurn, hasSurvivor, elsewhere, ...found }),
   )
   session.append(restRecords(session.state, 'recovery'))
   return { row, hasSurvivor }
@@ -203,7 +203,7 @@ async function inspectedTurn(
 async function inspectProgram(
   session: Session,
   provider: AgentProvider,
-  { waitMs = INSPECT_MS_MAX, goesOn, givesUp = false, note }: SettleOptions,
+  { waitMs = INSPECT_MS_MAX, continuesTurn, givesUp = false, note }: SettleOptions,
 ): Promise<Inspection> {
   const { provider_state, provider_name, path } = session.state
   const state = provider_state === null ? null : Buffer.from(provider_state, 'base64')
@@ -219,7 +219,7 @@ async function inspectProgram(
     const asked = provider.inspect(state, settingsOf(session), { signal: time.signal, heard })
     return await withTimeout(asked, ms, late)
   } catch (error) {
-    if (error !== late || !goesOn || givesUp) throw error
+    if (error !== late || !continuesTurn || givesUp) throw error
     throw new SubstratError(
       'TIMED_OUT',
       `${provider_name} did not report how the turn of ${path} ended: ${late.message}`,

@@ -19,7 +19,7 @@ export interface SettlementFacts {
   /** After a tool with unknown outcome: wait for a person, or let the model find out. */
   unknownTool: 'stop' | 'continue'
   /** Whether the caller continues an open run. Otherwise the run ends as interrupted. */
-  goesOn: boolean
+  continuesTurn: boolean
   /** A program of the run may still run and cannot be killed. */
   hasSurvivor: boolean
   /** Programs of the run that may be alive on another host. */
@@ -55,7 +55,7 @@ export function settlement(state: State, row: Row, facts: SettlementFacts): NewR
     case 'expire':
       return [...expiredRecords(state, run), interruption(run, 'wait_timeout')]
     case 'go_on':
-      return facts.goesOn && !facts.hasSurvivor ? [] : interruptedBy(run, facts)
+      return facts.continuesTurn && !facts.hasSurvivor ? [] : interruptedBy(run, facts)
   }
 }
 
@@ -91,7 +91,7 @@ function interruption(run: Run, reason: Interruption, used: Used = {}): NewRecor
  * done part of its work, so its result is "outcome unknown". If `unknownTool` is `stop`, a person decides first.
  */
 function settledTools(run: Run, facts: SettlementFacts): NewRecord[] {
-  const { policy, unknownTool, goesOn, hasSurvivor, elsewhere = [] } = facts
+  const { policy, unknownTool, continuesTurn, hasSurvivor, elsewhere = [] } = facts
   const unknown = run.calls.filter(({ status, tool }) => status === 'started' && !isRepeatable(policy, tool))
   const results = unknown.map(
     ({ call_id, tool }): NewRecord => ({
@@ -105,7 +105,7 @@ function settledTools(run: Run, facts: SettlementFacts): NewRecord[] {
   )
   if (unknown.length > 0 && unknownTool === 'stop' && !hasSurvivor)
     return [...results, interruption(run, 'unknown_tool')]
-  return goesOn && !hasSurvivor ? results : [...results, ...interruptedBy(run, facts)]
+  return continuesTurn && !hasSurvivor ? results : [...results, ...interruptedBy(run, facts)]
 }
 
 const UNKNOWN_OUTCOME =

@@ -19,7 +19,7 @@ export interface TakeoverRules {
   /** The setting `recovery.takeover`. */
   takesOver?: boolean
   /** Whether the caller continues an open run. Only then it waits. */
-  goesOn: boolean
+  continuesTurn: boolean
   note(text: string): void
 }
 
@@ -38,7 +38,7 @@ export function programRow(
 
 /** Waits until each `leashed` program of the turn is `ended`. Does not wait if another program stops the turn in any case. */
 export async function outliveLeashes(session: Session, rules: TakeoverRules): Promise<void> {
-  if (!rules.goesOn) return
+  if (!rules.continuesTurn) return
   const groups = programsOf(session)
   const actions = groups.map((group) => PROGRAM_TABLE[programRow(session, group, rules)].action)
   const first = groups[actions.indexOf('outlive')]

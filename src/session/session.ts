@@ -279,10 +279,10 @@ export class Session {
 
   /**
    * Closes the session cleanly: writes the snapshot, removes the marker if the agent needs no visit, and releases the lock. If
-   * the snapshot cannot be written, the session still closes: the log has everything, and the marker stays. `isOwed`: whether the
+   * the snapshot cannot be written, the session still closes: the log has everything, and the marker stays. `needsVisit`: whether the
    * agent needs a visit, also if it has no mail.
    */
-  async close(isOwed: (state: State) => boolean): Promise<void> {
+  async close(needsVisit: (state: State) => boolean): Promise<void> {
     const { lease, current } = this
     if (this.hasLeft) return this.abandon()
     try {
@@ -291,7 +291,7 @@ export class Session {
       const isCurrent = this.snapshotBytes === current.log_bytes
       const snapshot = isCurrent ? undefined : snapshotOf(current, this.intactEnd)
       if (current.state === 'terminated') this.removeRequests()
-      await lease.rest({ snapshot, isOwed: isOwed(current) })
+      await lease.rest({ snapshot, needsVisit: needsVisit(current) })
     } catch (error) {
       if (!(error instanceof SubstratError)) throw error
     } finally {

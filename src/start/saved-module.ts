@@ -18,7 +18,7 @@ export interface SavedModule {
 export interface SavedModuleOptions {
   /**
    * It has code of its own, with no other command's functions: V8 takes the longer to restore code the more functions it has. At
-   * first the command uses the code that another one saved, and leaves a mark. The next run takes the mark away, compiles the
+   * first the command uses the code that another one saved, and writes an empty file. The next run deletes it, compiles the
    * functions that it needs, and saves them. If it fails, the run after it uses the other command's code again.
    */
   command?: string

@@ -93,10 +93,10 @@ export class AgentLease implements Lease {
   }
 
   /** A message counts as mail from the moment its sender begins to store it. */
-  async rest({ snapshot, isOwed }: Rest): Promise<void> {
+  async rest({ snapshot, needsVisit }: Rest): Promise<void> {
     this.lock.assertHeld()
     if (snapshot !== undefined) this.parts.snapshots.write(this.agentId, snapshot)
-    this.parts.visits.unmark(this.agentId, () => isOwed || this.parts.mail.holdsAny(this.agentId))
+    this.parts.visits.unmark(this.agentId, () => needsVisit || this.parts.mail.holdsAny(this.agentId))
     await this.release()
   }
 

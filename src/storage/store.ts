@@ -256,7 +256,7 @@ export interface Rest {
   /** Undefined if the stored snapshot is current. */
   snapshot: object | undefined
   /** Whether the agent needs a visit, also if it has no mail. */
-  isOwed: boolean
+  needsVisit: boolean
 }
 
 export interface Birth {

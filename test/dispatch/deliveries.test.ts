@@ -134,7 +134,7 @@ test('a message that comes while a command holds the agent without a turn is del
     id,
     () => undefined,
     (onOutcome) =>
-      visit(ctx, id, { waitMs: 0, goesOn: false }, async () => {
+      visit(ctx, id, { waitMs: 0, continuesTurn: false }, async () => {
         posted(store, id, 'meanwhile')
         onOutcome({ wasStopped: false } as Outcome)
       }),

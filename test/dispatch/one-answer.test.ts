@@ -72,7 +72,7 @@ async function resumed(store: FileStore, agentId: string): Promise<void> {
 
 /** A visit like that of `set` and other commands that write to an agent and continue no turn. */
 async function touched(store: FileStore, agentId: string): Promise<void> {
-  await visit(context(store, false), agentId, { waitMs: 0, goesOn: false }, async () => undefined)
+  await visit(context(store, false), agentId, { waitMs: 0, continuesTurn: false }, async () => undefined)
 }
 
 const last = (family: Family): string => Object.values(family).at(-1) as string

@@ -16,7 +16,7 @@ beforeEach(async () => {
 })
 
 function text(): string | undefined {
-  return conversationText(session.store, session.id, { goesOn: false })
+  return conversationText(session.store, session.id, { continuesTurn: false })
 }
 
 /** The text between the tags, message by message. */
@@ -154,7 +154,7 @@ describe('the continued turn', () => {
     session.append(beginning(session, first, 'build it'))
     session.append([{ kind: 'run.interrupted', run_id: first, reason: 'process_exit' }])
     session.append([{ ...startedRun(second), origin: 'continuation', continues: first }])
-    const told = conversationText(session.store, session.id, { goesOn: true })
+    const told = conversationText(session.store, session.id, { continuesTurn: true })
     expect(told).toContain('You: hello')
     expect(told).not.toContain('build it')
     expect(said()).toEqual(['User: hi', 'You: hello', 'User: build it'])
@@ -163,12 +163,14 @@ describe('the continued turn', () => {
   test('takes no room from the earlier conversation', () => {
     appendTurn(session, 'hi', `hello ${'x'.repeat(limits.seedBytesMax / 2)}`)
     session.append(beginning(session, randomUUID(), 'y'.repeat((limits.seedBytesMax * 3) / 4)))
-    expect(conversationText(session.store, session.id, { goesOn: true })).toMatch(/User: hi\n\nYou: hello/)
+    expect(conversationText(session.store, session.id, { continuesTurn: true })).toMatch(
+      /User: hi\n\nYou: hello/,
+    )
   })
 
   test('may be all that there is', () => {
     session.append(beginning(session, randomUUID(), 'build it'))
-    expect(conversationText(session.store, session.id, { goesOn: true })).toBeUndefined()
+    expect(conversationText(session.store, session.id, { continuesTurn: true })).toBeUndefined()
   })
 })
 
@@ -190,29 +192,29 @@ describe('a session that was begun with it', () => {
   })
 
   test('is replaced if nothing proves that it arrived; the new seed includes later messages', () => {
-    seedAgain(session, { goesOn: false })
+    seedAgain(session, { continuesTurn: false })
     expect(seeds()).toBe(1)
     const run_id = begun('build it')
     session.append([{ kind: 'run.failed', run_id, error: { type: 'crashed', message: 'it did' } }])
-    seedAgain(session, { goesOn: false })
+    seedAgain(session, { continuesTurn: false })
     expect(session.state).toMatchObject({ provider_state: null, isSeedDue: true })
     expect(session.text((session.recordAt(session.state.seed as never) as { content: string }).content)).toBe(
       text(),
     )
     expect(text()).toContain('User: build it')
     // Until that is tried.
-    seedAgain(session, { goesOn: false })
+    seedAgain(session, { continuesTurn: false })
     expect(seeds()).toBe(2)
   })
 
   test('includes the turn that it was made to continue only if another turn starts instead', () => {
     const run_id = randomUUID()
     session.append(beginning(session, run_id, 'remember 17'))
-    seed(session, { goesOn: true })
-    seedAgain(session, { goesOn: true })
+    seed(session, { continuesTurn: true })
+    seedAgain(session, { continuesTurn: true })
     expect(seeds()).toBe(2)
     session.append([{ kind: 'run.cancelled', run_id, reason: 'superseded' }])
-    for (let nth = 1; nth <= 2; nth++) seedAgain(session, { goesOn: false })
+    for (let nth = 1; nth <= 2; nth++) seedAgain(session, { continuesTurn: false })
     expect(seeds()).toBe(3)
     session.append(beginning(session, randomUUID(), 'which?'))
     expect(programPrompt(session, false)).toMatch(/User: remember 17\n\n<\/conversation>\n\nwhich\?$/)
@@ -231,7 +233,7 @@ describe('a session that was begun with it', () => {
   ])('counts as received if its program %s, for any outcome of the turn', (_, record) => {
     const run_id = begun('build it')
     session.append([record(run_id), { kind: 'run.cancelled', run_id, reason: 'cancelled' }])
-    seedAgain(session, { goesOn: false })
+    seedAgain(session, { continuesTurn: false })
     expect(session.state).toMatchObject({ provider_state: 'bmF0', isSeedDue: false })
   })
 })

@@ -20,7 +20,7 @@ beforeEach(async () => {
   id = await newAgent(store, { name: 'a' })
 })
 
-const options = { waitMs: 0, goesOn: true }
+const options = { waitMs: 0, continuesTurn: true }
 const turn = (ctx = contextAt(store).ctx): Promise<string> =>
   visit(ctx, id, options, async (session) => {
     appendTurn(session, 'hi', 'echo: hi')

@@ -68,7 +68,7 @@ test.each(Object.entries(CASES))('after %s, its sender has that answer alone', a
   session.append([{ kind: 'run.interrupted', run_id, reason: 'suspended' }])
   await session.close(() => true)
   const { ctx } = contextAt(store)
-  await visit(ctx, id, { waitMs: 0, goesOn: false }, async () => undefined)
+  await visit(ctx, id, { waitMs: 0, continuesTurn: false }, async () => undefined)
   expect(mailOf(store, OPERATOR)).toEqual([])
   await next(ctx, id)
   const replies = mailOf(store, OPERATOR).filter(({ reply_to }) => reply_to === message_id)

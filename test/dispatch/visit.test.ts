@@ -114,7 +114,7 @@ test('a pending control applies to the work of the visit', async () => {
   const id = await newAgent(store)
   const { ctx } = contextAt(store, { bounds })
   posted(store, id, '', GATE)
-  const isGated = await visit(ctx, id, { waitMs: 0, goesOn: false }, async (session) => {
+  const isGated = await visit(ctx, id, { waitMs: 0, continuesTurn: false }, async (session) => {
     return session.state.gate.isGated
   })
   expect(isGated).toBe(true)
@@ -137,7 +137,7 @@ describe('the outbox of a run is sent', () => {
     const seen = await visit(
       ctx,
       session.id,
-      { waitMs: 0, goesOn: true },
+      { waitMs: 0, continuesTurn: true },
       async () => store.mail.ids('operator').length,
     )
     expect(seen).toBe(1)
@@ -148,7 +148,7 @@ describe('the outbox of a run is sent', () => {
     const store = tempStore()
     const id = await newAgent(store)
     const { ctx } = contextAt(store, { bounds })
-    await visit(ctx, id, { waitMs: 0, goesOn: false }, async (session) => {
+    await visit(ctx, id, { waitMs: 0, continuesTurn: false }, async (session) => {
       const run = randomUUID()
       session.append([{ kind: 'session.activated', boot_id: 'b' }, startedRun(run), deliveredRecord(run)])
       session.append(answering(run))
@@ -168,7 +168,7 @@ describe('an agent that said that it is done', () => {
     const id = await newAgent(store, { name: 'lead' })
     if (hasChild) await newAgent(store, { name: 'child', parent: id })
     const { ctx } = contextAt(store, { bounds })
-    await visit(ctx, id, { waitMs: 0, goesOn: false }, async (session) => {
+    await visit(ctx, id, { waitMs: 0, continuesTurn: false }, async (session) => {
       const run = randomUUID()
       session.append(beginning(session, run, 'go'))
       session.append([replied(run, 'done'), completedRecord(run, null, true)])
@@ -181,7 +181,7 @@ test('after a failure of storage nothing more is written: the session is left to
   const store = tempStore()
   const id = await newAgent(store)
   const { ctx } = contextAt(store, { bounds })
-  const work = visit(ctx, id, { waitMs: 0, goesOn: false }, async (session) => {
+  const work = visit(ctx, id, { waitMs: 0, continuesTurn: false }, async (session) => {
     session.append([{ kind: 'session.activated', boot_id: 'b' }])
     throw new SubstratError('STORAGE_FAILED', 'the disk is full')
   })
@@ -199,7 +199,7 @@ test('a control that arrives during a turn applies before its end, although the 
   ctx.reporter.record = ({ kind }) => {
     if (kind === 'run.started') posted(store, id, '', GATE)
   }
-  await visit(ctx, id, { waitMs: 0, goesOn: true }, (session) =>
+  await visit(ctx, id, { waitMs: 0, continuesTurn: true }, (session) =>
     startTurn(
       ctx,
       session,
@@ -218,7 +218,7 @@ test('after a turn the inbox is looked at again, when the lock is free', async (
   const { ctx } = contextAt(store, { bounds })
   const isHeld: boolean[] = []
   ctx.deliveries.lookAgain = (agentId) => void isHeld.push(store.isHeld(agentId))
-  await visit(ctx, id, { waitMs: 0, goesOn: true }, (session) =>
+  await visit(ctx, id, { waitMs: 0, continuesTurn: true }, (session) =>
     startTurn(
       ctx,
       session,

@@ -138,7 +138,10 @@ describe.concurrent('compiled code of the cache', () => {
 describe.concurrent('a list of plugins', () => {
   function withPlugin(): { house: House; list: string } {
     const house = House.ofProcesses()
-    house.plugin('test', modelProvider(`yield { type: 'text', text: 'owned' }; yield { type: 'stop', reason: 'end' }`))
+    house.plugin(
+      'test',
+      modelProvider(`yield { type: 'text', text: 'owned' }; yield { type: 'stop', reason: 'end' }`),
+    )
     const list = path.join(house.env.XDG_DATA_HOME as string, 'substrat', 'package.json')
     expect(existsSync(list)).toBe(true)
     return { house, list }

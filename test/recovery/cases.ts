@@ -21,7 +21,7 @@ export interface RecoveryCase {
   inspect?: () => unknown
   /** Batches after session.created. */
   before: (run: string, session: Session) => NewRecord[][]
-  goesOn: boolean
+  continuesTurn: boolean
   /** Default `stop`. */
   unknownTool?: 'stop' | 'continue'
   /** Ids of mail whose files are in the inbox. */
@@ -140,7 +140,7 @@ export const CASES: RecoveryCase[] = [
     story: 'spawned without a prompt, then killed before its clean exit',
     provider: 'scripted',
     before: () => [],
-    goesOn: false,
+    continuesTurn: false,
   },
   {
     name: 'A-not-at-rest',
@@ -154,7 +154,7 @@ export const CASES: RecoveryCase[] = [
         { kind: 'run.completed', run_id: run },
       ],
     ],
-    goesOn: true,
+    continuesTurn: true,
   },
   {
     name: 'B-mark',
@@ -162,21 +162,21 @@ export const CASES: RecoveryCase[] = [
       'spawned with a prompt, and killed before the provider was asked; the command does not continue the turn',
     provider: 'scripted',
     before: (run, session) => [beginning(session, run, 'hi')],
-    goesOn: false,
+    continuesTurn: false,
   },
   {
     name: 'B-ask',
     story: 'killed between the start of a turn and the start of its program; the command continues the turn',
     provider: 'exec',
     before: (run, session) => [beginning(session, run, 'hi')],
-    goesOn: true,
+    continuesTurn: true,
   },
   {
     name: 'C-mark',
     story: 'killed during inference; the command does not continue the turn',
     provider: 'scripted',
     before: (run, session) => [[...beginning(session, run, 'hi'), asked(run)]],
-    goesOn: false,
+    continuesTurn: false,
   },
   {
     name: 'C-ask',
@@ -186,7 +186,7 @@ export const CASES: RecoveryCase[] = [
       [...beginning(session, run, 'hi'), asked(run)],
       [{ kind: 'run.resumed', run_id: run, boot_id: 'x', auto: true, attempt: 1 }, asked(run)],
     ],
-    goesOn: true,
+    continuesTurn: true,
   },
   {
     name: 'C-reboot',
@@ -197,7 +197,7 @@ export const CASES: RecoveryCase[] = [
         record.kind === 'run.started' ? { ...record, boot_id: `${elsewhere}/1/2/3` } : record,
       ),
     ],
-    goesOn: false,
+    continuesTurn: false,
   },
   {
     name: 'C-retry',
@@ -214,14 +214,14 @@ export const CASES: RecoveryCase[] = [
         },
       ],
     ],
-    goesOn: true,
+    continuesTurn: true,
   },
   {
     name: 'D-none-started',
     story: 'killed after a response with tool calls was recorded, and before the first tool started',
     provider: 'scripted',
     before: (run, session) => calling(run, session, 'read_file', 'shell'),
-    goesOn: true,
+    continuesTurn: true,
   },
   {
     name: 'D-some-finished',
@@ -232,28 +232,28 @@ export const CASES: RecoveryCase[] = [
       [toolStarted(run, 'c1', 'read_file')],
       [toolFinished(run, 'c1', 'read_file')],
     ],
-    goesOn: false,
+    continuesTurn: false,
   },
   {
     name: 'D-deferred',
     story: 'killed after a tool left its result to come from elsewhere, and before the turn waited for it',
     provider: 'scripted',
     before: (run, session) => deferred(run, session),
-    goesOn: true,
+    continuesTurn: true,
   },
   {
     name: 'D-deferred-mark',
     story: 'the same; the command does not continue the turn',
     provider: 'scripted',
     before: (run, session) => deferred(run, session),
-    goesOn: false,
+    continuesTurn: false,
   },
   {
     name: 'E-await',
     story: 'killed after await_external started, and before its deferral: it runs again',
     provider: 'scripted',
     before: (run, session) => deferred(run, session).slice(0, -1),
-    goesOn: true,
+    continuesTurn: true,
   },
   {
     name: 'E-stop',
@@ -263,7 +263,7 @@ export const CASES: RecoveryCase[] = [
       ...calling(run, session, 'shell', 'read_file'),
       [toolStarted(run, 'c1', 'shell')],
     ],
-    goesOn: true,
+    continuesTurn: true,
     unknownTool: 'stop',
   },
   {
@@ -274,7 +274,7 @@ export const CASES: RecoveryCase[] = [
       ...calling(run, session, 'shell', 'read_file'),
       [toolStarted(run, 'c1', 'shell')],
     ],
-    goesOn: true,
+    continuesTurn: true,
     unknownTool: 'continue',
   },
   {
@@ -286,7 +286,7 @@ export const CASES: RecoveryCase[] = [
       ...calling(run, session, 'write_file'),
       [toolStarted(run, 'c1', 'write_file')],
     ],
-    goesOn: false,
+    continuesTurn: false,
     unknownTool: 'continue',
   },
   {
@@ -294,7 +294,7 @@ export const CASES: RecoveryCase[] = [
     story: 'killed while a read-only tool ran: the tool runs again',
     provider: 'scripted',
     before: (run, session) => [...calling(run, session, 'read_file'), [toolStarted(run, 'c1', 'read_file')]],
-    goesOn: true,
+    continuesTurn: true,
   },
   {
     name: 'E-foreign',
@@ -313,7 +313,7 @@ export const CASES: RecoveryCase[] = [
         },
       ],
     ],
-    goesOn: true,
+    continuesTurn: true,
     unknownTool: 'continue',
   },
   {
@@ -325,7 +325,7 @@ export const CASES: RecoveryCase[] = [
       [toolStarted(run, 'c1', 'read_file')],
       [toolFinished(run, 'c1', 'read_file')],
     ],
-    goesOn: true,
+    continuesTurn: true,
   },
   {
     name: 'F-mark',
@@ -336,7 +336,7 @@ export const CASES: RecoveryCase[] = [
       [toolStarted(run, 'c1', 'read_file')],
       [toolFinished(run, 'c1', 'read_file')],
     ],
-    goesOn: false,
+    continuesTurn: false,
   },
   {
     name: 'G-model',
@@ -347,28 +347,28 @@ export const CASES: RecoveryCase[] = [
       [...beginning(session, run, 'hi'), asked(run)],
       [replied(run, 'hello'), { kind: 'model.responded', run_id: run, stop: 'end' }],
     ],
-    goesOn: true,
+    continuesTurn: true,
   },
   {
     name: 'G-close',
     story: 'killed between the reply of a program and the end of its run, while releasing the provider',
     provider: 'exec',
     before: (run, session) => [beginning(session, run, 'hi'), [launched(run)], [replied(run, 'hello')]],
-    goesOn: true,
+    continuesTurn: true,
   },
   {
     name: 'H-keep',
     story: 'waiting for approval with a valid token; the process has exited by design',
     provider: 'scripted',
     before: (run, session) => parked(run, session, FUTURE),
-    goesOn: true,
+    continuesTurn: true,
   },
   {
     name: 'H-result',
     story: 'waiting for a result from elsewhere with a valid token',
     provider: 'scripted',
     before: (run, session) => [...deferred(run, session), awaiting(run, FUTURE)],
-    goesOn: true,
+    continuesTurn: true,
   },
   {
     name: 'H-killed',
@@ -378,7 +378,7 @@ export const CASES: RecoveryCase[] = [
       const [first, second, third] = parked(run, session, FUTURE) as [NewRecord[], NewRecord[], NewRecord[]]
       return [first, second, third.slice(0, -1)]
     },
-    goesOn: false,
+    continuesTurn: false,
   },
   {
     name: 'H-decided',
@@ -395,35 +395,35 @@ export const CASES: RecoveryCase[] = [
         ],
       ]
     },
-    goesOn: true,
+    continuesTurn: true,
   },
   {
     name: 'H2-before',
     story: 'waiting for the end of a rate limit, which has not come',
     provider: 'scripted',
     before: (run, session) => limited(run, session, FUTURE),
-    goesOn: true,
+    continuesTurn: true,
   },
   {
     name: 'H2-after',
     story: 'waiting for the end of a rate limit, which has passed',
     provider: 'scripted',
     before: (run, session) => limited(run, session, PAST),
-    goesOn: true,
+    continuesTurn: true,
   },
   {
     name: 'I-deadline',
     story: 'waiting for approval past its deadline',
     provider: 'scripted',
     before: (run, session) => parked(run, session, PAST),
-    goesOn: true,
+    continuesTurn: true,
   },
   {
     name: 'I-result',
     story: 'waiting for a result from elsewhere past its deadline',
     provider: 'scripted',
     before: (run, session) => [...deferred(run, session), awaiting(run, PAST)],
-    goesOn: true,
+    continuesTurn: true,
   },
   {
     name: 'I-revoked',
@@ -433,7 +433,7 @@ export const CASES: RecoveryCase[] = [
       ...parked(run, session, FUTURE),
       [{ kind: 'token.revoked', run_id: run, token_id: deriveId(run, 'token'), reason: 'rotated' }],
     ],
-    goesOn: true,
+    continuesTurn: true,
   },
   {
     name: 'I-missing',
@@ -441,7 +441,7 @@ export const CASES: RecoveryCase[] = [
     provider: 'scripted',
     before: (run, session) =>
       parked(run, session, FUTURE).map((batch) => batch.filter(({ kind }) => kind !== 'token.minted')),
-    goesOn: false,
+    continuesTurn: false,
   },
   {
     name: 'J-finished',
@@ -449,7 +449,7 @@ export const CASES: RecoveryCase[] = [
     provider: 'agent',
     inspect: async () => ({ outcome: 'finished', reply: 'built' }),
     before: inFlight,
-    goesOn: true,
+    continuesTurn: true,
   },
   {
     name: 'J-unfinished',
@@ -457,21 +457,21 @@ export const CASES: RecoveryCase[] = [
     provider: 'agent',
     inspect: async () => ({ outcome: 'unfinished' }),
     before: inFlight,
-    goesOn: true,
+    continuesTurn: true,
   },
   {
     name: 'J-unknown',
     story: 'killed while the program ran; the program has no store of its own',
     provider: 'exec',
     before: inFlight,
-    goesOn: true,
+    continuesTurn: true,
   },
   {
     name: 'J-provider-gone',
     story: "killed while the program ran; the provider's plugin was uninstalled afterwards",
     provider: 'gone',
     before: inFlight,
-    goesOn: true,
+    continuesTurn: true,
   },
   {
     name: 'J-provider-broken',
@@ -481,7 +481,7 @@ export const CASES: RecoveryCase[] = [
       throw new Error('the store is locked')
     },
     before: inFlight,
-    goesOn: true,
+    continuesTurn: true,
   },
   {
     name: 'J-provider-garbage',
@@ -489,7 +489,7 @@ export const CASES: RecoveryCase[] = [
     provider: 'agent',
     inspect: async () => ({ outcome: 'finished' }),
     before: inFlight,
-    goesOn: true,
+    continuesTurn: true,
   },
   {
     name: 'J-foreign',
@@ -501,7 +501,7 @@ export const CASES: RecoveryCase[] = [
       reply: 'no provider is asked while its program may still run',
     }),
     before: (run, session) => [beginning(session, run, 'build it'), [launched(run, { pid_namespace: '1' })]],
-    goesOn: true,
+    continuesTurn: true,
   },
   {
     name: 'J-reboot',
@@ -513,7 +513,7 @@ export const CASES: RecoveryCase[] = [
       ),
       [launched(run, { kernel_boot_id: elsewhere, process_group: process.pid })],
     ],
-    goesOn: true,
+    continuesTurn: true,
   },
   {
     name: 'K',
@@ -533,7 +533,7 @@ export const CASES: RecoveryCase[] = [
       return [[activated, started, mail, asked(run)]]
     },
     inbox: [DELIVERED, PENDING],
-    goesOn: true,
+    continuesTurn: true,
   },
 ]
 

@@ -42,7 +42,7 @@ function settled(options: Partial<SettleOptions> = {}): Promise<SettleResult> {
     providers: new ProviderRegistry(() => []),
     policy: POLICY,
     unknownTool: 'stop',
-    goesOn: true,
+    continuesTurn: true,
     note,
     ...options,
   })
@@ -127,7 +127,12 @@ describe('on another host', () => {
       ['whose record names no lease', { lease: undefined }, 0, {}],
       ['in a home whose leases do not end by themselves', {}, undefined, {}],
       ['with takeover switched off', {}, 0, { takesOver: false }],
-      ['whose lease has just ended, for a command that continues no turn', {}, 3_600_000, { goesOn: false }],
+      [
+        'whose lease has just ended, for a command that continues no turn',
+        {},
+        3_600_000,
+        { continuesTurn: false },
+      ],
     ])('a program %s stops the turn', async (_, fields, leftMs, options) => {
       const { lease = LEASE, ...group } = { ...lookalike(), ...fields }
       started('lease' in fields ? group : { ...group, lease })
@@ -145,7 +150,7 @@ describe('on another host', () => {
     test('a turn that a command left interrupted continues later, and its record names the leash', async () => {
       started({ ...lookalike(), lease: LEASE })
       leave(() => 3_600_000)
-      await settled({ takesOver: true, goesOn: false })
+      await settled({ takesOver: true, continuesTurn: false })
       expect(session.state.run?.reason).toBe('other_host')
       session = await closedAndReopened(session)
       leave(() => 0)

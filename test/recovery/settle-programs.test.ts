@@ -31,7 +31,7 @@ function settled(): Promise<SettleResult> {
     providers: new ProviderRegistry(() => []),
     policy: POLICY,
     unknownTool: 'continue',
-    goesOn: true,
+    continuesTurn: true,
     note: (text) => void notes.push(text),
   })
 }

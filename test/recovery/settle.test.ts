@@ -151,7 +151,7 @@ describe('recovery with a program store that does not answer', () => {
   })
 
   test.each<[string, Partial<SettleOptions>]>([
-    ['does not continue it', { goesOn: false }],
+    ['does not continue it', { continuesTurn: false }],
     ['gives it up', { givesUp: true }],
   ])('leaves the turn interrupted for a command that %s', async (_, over) => {
     const { session, notes, settled } = await unanswered(over, 300_000)
@@ -209,7 +209,7 @@ async function transcriptOf(recovery: RecoveryCase, agentId: string, visited: Vi
     'the log before',
     ...before.map(lineOf),
     '',
-    `settle${recovery.unknownTool === 'continue' ? ' (unknown_tool=continue)' : ''}${recovery.goesOn ? ', and the command continues the turn' : ''}`,
+    `settle${recovery.unknownTool === 'continue' ? ' (unknown_tool=continue)' : ''}${recovery.continuesTurn ? ', and the command continues the turn' : ''}`,
     `  row ${settled.row}: ${found} -> ${action}`,
     ...notes.map((note) => `  note: ${plain(note)}`),
     ...(settled.hasSurvivor ? ['  a program may still run where recovery cannot kill it'] : []),
@@ -234,11 +234,11 @@ function inboxLines(agentId: string, before: string[]): string[] {
 }
 
 /** The next step of the turn, if the caller continues it: by itself, or after the decision of a person. */
-function nextStep(state: State, { goesOn, provider: name }: RecoveryCase): string[] {
+function nextStep(state: State, { continuesTurn, provider: name }: RecoveryCase): string[] {
   const { run } = state
   const provider = name === 'scripted' ? 'model' : 'agent'
   const isParked = run?.status === 'open' && run.wait !== null && !isDue(run.wait, readClock())
-  if (!goesOn || run === null || isParked || !isUnfinished(state)) return []
+  if (!continuesTurn || run === null || isParked || !isUnfinished(state)) return []
   const isOpen = run.status === 'open'
   const who = isOpen || isInterrupted(state) ? 'by itself' : 'after the decision of a person'
   const { records, effect } = step(

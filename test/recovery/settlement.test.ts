@@ -8,7 +8,7 @@ import { POLICY } from '../support/turns.js'
 
 const AGENT = '0b9f6c1e-6f0a-4c55-9a3b-2f1f5a3c7d10'
 const RUN = '1b9f6c1e-6f0a-4c55-9a3b-2f1f5a3c7d10'
-const FACTS = { policy: POLICY, unknownTool: 'stop', goesOn: false, hasSurvivor: false } as const
+const FACTS = { policy: POLICY, unknownTool: 'stop', continuesTurn: false, hasSurvivor: false } as const
 
 /** A program that has called a tool of substrat and has not received the result. */
 const calling: NewRecord[] = [

@@ -27,7 +27,7 @@ export function optionsOf(inspect: Parameters<typeof providersOf>[0], notes: str
     providers: providersOf(inspect),
     policy: POLICY,
     unknownTool: 'stop',
-    goesOn: true,
+    continuesTurn: true,
     note: (text) => void notes.push(text),
   }
 }
@@ -43,7 +43,7 @@ export interface Visited {
 export async function visit(
   store: FileStore,
   agentId: string,
-  { inspect, goesOn, unknownTool = 'stop' }: RecoveryCase,
+  { inspect, continuesTurn, unknownTool = 'stop' }: RecoveryCase,
 ): Promise<Visited> {
   const session = await reopen(store, agentId)
   const notes: string[] = []
@@ -52,7 +52,7 @@ export async function visit(
     const settled = await settle(session, {
       ...optionsOf(inspect, notes),
       unknownTool,
-      goesOn,
+      continuesTurn,
     })
     return { settled, notes, before, after: records(session) }
   } finally {

@@ -69,7 +69,7 @@ describe.skipIf(whyNoPostgres() !== undefined)('a home in PostgreSQL', () => {
       'end a turn': () => lease.endTurn?.(batch, { mailIds: [MESSAGE], snapshot: SNAPSHOT }),
       repair: () => lease.repair({ synced: 0, end: 0, openRunId: null }),
       writeBlob: () => lease.writeBlob(Buffer.from('x')),
-      rest: () => lease.rest({ snapshot: SNAPSHOT, isOwed: false }),
+      rest: () => lease.rest({ snapshot: SNAPSHOT, needsVisit: false }),
       take: () => store.take(AGENT, { command: 'substrat send', waitMs: 0 }),
       create: () => store.create(birth(OTHER)),
       remove: () => store.remove(AGENT, lease),

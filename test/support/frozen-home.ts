@@ -40,7 +40,7 @@ export async function settleFrozen(session: Session): Promise<void> {
     providers: new ProviderRegistry(() => []),
     policy: POLICY,
     unknownTool: 'stop',
-    goesOn: false,
+    continuesTurn: false,
     note: () => undefined,
   })
   sendOutbox(session, { isRepeat: true, note: expect.unreachable })

@@ -1,6 +1,6 @@
 /** Messages between agents, posted and forged. */
 import { randomUUID } from 'node:crypto'
-import { isOwed } from '../../src/dispatch/pending-visits.js'
+import { needsVisit } from '../../src/dispatch/pending-visits.js'
 import type { Message } from '../../src/mail/message.js'
 import { type Draft, post } from '../../src/mail/post.js'
 import { digestOf } from '../../src/session/ids.js'
@@ -73,5 +73,5 @@ export function mailOf(store: FileStore, to: string): Message[] {
 
 /** Whether a holder that leaves the agent now keeps its marker. */
 export function keepsMarker(store: FileStore, state: State): boolean {
-  return isOwed(store, state) || store.mail.holdsAny(state.id)
+  return needsVisit(store, state) || store.mail.holdsAny(state.id)
 }

@@ -2,7 +2,7 @@
 import { createServer, type IncomingHttpHeaders, type ServerResponse } from 'node:http'
 import type { AddressInfo } from 'node:net'
 import { onTestFinished } from 'vitest'
-import { isOwed } from '../../src/dispatch/pending-visits.js'
+import { needsVisit } from '../../src/dispatch/pending-visits.js'
 import { type NotifyTarget, notifyRules } from '../../src/outbound/notify.js'
 import { notifyTargets } from '../../src/outbound/notify-target.js'
 import { CommandOutbound } from '../../src/outbound/outbound.js'
@@ -54,7 +54,7 @@ export function outboundTo(store: Store, targets: NotifyTarget[], waitMs = 60_00
     store,
     command: 'test',
     note: () => undefined,
-    isOwed,
+    needsVisit,
     rules: notifyRules(targets),
     secrets: {},
     waitMs,

@@ -431,21 +431,25 @@ export class World {
   /** The process dies, and another process recovers. It may die at once too. */
   private crash(word: string, flag: boolean): void {
     this.effect = undefined
-    const goesOn = !word.includes('only mark')
+    const continuesTurn = !word.includes('only mark')
     const reply = word.includes('had finished') ? 'x' : undefined
-    this.settle(goesOn, word.includes('continue') ? 'continue' : 'stop', reply)
+    this.settle(continuesTurn, word.includes('continue') ? 'continue' : 'stop', reply)
     if (flag) return
     this.append(restRecords(this.state, 'recovery'))
     if (word.includes('a message')) this.message()
     else if (word.includes('cancel')) this.cancel()
-    else if (goesOn) this.goOn()
+    else if (continuesTurn) this.goOn()
   }
 
-  private settle(goesOn: boolean, unknownTool: 'stop' | 'continue', finished: string | undefined): void {
+  private settle(
+    continuesTurn: boolean,
+    unknownTool: 'stop' | 'continue',
+    finished: string | undefined,
+  ): void {
     const row = rowOf(this.state, reading(this.now))
     this.rows.add(row)
     const used = row === 'J' ? this.usedByProgram() : {}
-    const facts = { policy: POLICY, unknownTool, goesOn, hasSurvivor: false, finished, used }
+    const facts = { policy: POLICY, unknownTool, continuesTurn, hasSurvivor: false, finished, used }
     this.append(settlement(this.state, row, facts))
   }
 

@@ -2,7 +2,7 @@
 import type { Server as HttpServer, IncomingMessage, ServerResponse } from 'node:http'
 
 interface Times {
-  /** A client that takes nothing of its answer for this time is cut off. Streams of events have a shorter limit of their own. */
+  /** Cut off a client that reads nothing of its answer for this long. Streams of events have a shorter limit of their own. */
   stallMs: number
   /** How long a client may send a body that the answer did not wait for, such as one without a token. */
   lingerMs: number

@@ -103,12 +103,12 @@ export class AgentLease implements Lease {
     return true
   }
 
-  async rest({ snapshot, isOwed }: Rest): Promise<void> {
+  async rest({ snapshot, needsVisit }: Rest): Promise<void> {
     this.held.assertHeld()
     const { shared } = this
     shared.slots.releaseSpare(this.agentId)
     shared.slots.releasing((slot) =>
-      this.write('rest', [...snapshotValues(shared, snapshot), isOwed, ...slot]),
+      this.write('rest', [...snapshotValues(shared, snapshot), needsVisit, ...slot]),
     )
     this.end()
   }

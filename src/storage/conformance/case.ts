@@ -63,7 +63,7 @@ export function created(store: Store, agentId: string = randomUuid()): Promise<L
 /** A new agent that no process holds. Returns its id. */
 export async function restingAgent(store: Store): Promise<string> {
   const lease = await created(store)
-  await lease.rest({ snapshot: undefined, isOwed: false })
+  await lease.rest({ snapshot: undefined, needsVisit: false })
   return lease.agentId
 }
 

@@ -99,7 +99,7 @@ export function leaseCases(newHome: NewHome): StoreCase[] {
         const end = next.log.size()
         const tail = { synced: end, end, openRunId: null }
         demand((await codeOf(() => stale.repair(tail))) === 'LOCKED', 'a repair is refused')
-        const code = await codeOf(() => stale.rest({ snapshot: { of: 'stale' }, isOwed: false }))
+        const code = await codeOf(() => stale.rest({ snapshot: { of: 'stale' }, needsVisit: false }))
         demand(code === 'LOCKED', 'a rest is refused')
         demand(snapshotOf(home.open(), agentId)?.of === 'birth', 'the snapshot is unchanged')
         demand(
@@ -129,12 +129,12 @@ export function leaseCases(newHome: NewHome): StoreCase[] {
         await (await taken(store, agentId)).release()
         demand(home.open().visits.isMarked(agentId), 'a holder that only releases it leaves it marked')
         const lease = await taken(store, agentId)
-        await lease.rest({ snapshot: undefined, isOwed: true })
+        await lease.rest({ snapshot: undefined, needsVisit: true })
         demand(
           isEqual(home.open().visits.markedIds(), [agentId]),
           'an agent that is owed a visit stays marked',
         )
-        await (await taken(store, agentId)).rest({ snapshot: undefined, isOwed: false })
+        await (await taken(store, agentId)).rest({ snapshot: undefined, needsVisit: false })
         demand(isEqual(home.open().visits.markedIds(), []), 'another does not')
         demand(!home.open().isHeld(agentId), 'it is released')
       },
@@ -143,7 +143,7 @@ export function leaseCases(newHome: NewHome): StoreCase[] {
       const agentId = await restingAgent(home.open())
       const lease = await taken(home.open(), agentId)
       append(lease, 'one')
-      await lease.rest({ snapshot: { of: 'one', list: [1, 'ü', null] }, isOwed: false })
+      await lease.rest({ snapshot: { of: 'one', list: [1, 'ü', null] }, needsVisit: false })
       const opened = home.open().open(agentId)
       const snapshot =
         opened !== undefined && 'object' in opened.snapshot ? opened.snapshot.object : undefined

@@ -38,7 +38,7 @@ export function mailCases(newHome: NewHome): StoreCase[] {
         const agentId = await restingAgent(store)
         const lease = await taken(store, agentId)
         home.open().mail.put(agentId, randomUuid(), { content: 'hi' })
-        await lease.rest({ snapshot: undefined, isOwed: false })
+        await lease.rest({ snapshot: undefined, needsVisit: false })
         demand(home.open().visits.isMarked(agentId), 'the agent is marked')
       },
     ),

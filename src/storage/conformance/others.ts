@@ -71,7 +71,7 @@ export function otherCases(newHome: NewHome): StoreCase[] {
           isUpgrade: false,
         })
         const { agentId } = lease
-        await lease.rest({ snapshot: undefined, isOwed: false })
+        await lease.rest({ snapshot: undefined, needsVisit: false })
         const { contents } = home.open()
         const found = async (text: string, ignoresCase: boolean): Promise<unknown[]> => {
           const seqs: unknown[] = []

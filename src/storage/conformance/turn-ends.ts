@@ -77,7 +77,7 @@ export function turnEndCases(newHome: NewHome): StoreCase[] {
     storeCase(newHome, 'an unused slot is released with its agent', async (home) => {
       const slots = { pool: 'pool', slots: 1 }
       for (const leave of [
-        (lease: Lease) => lease.rest({ snapshot: undefined, isOwed: false }),
+        (lease: Lease) => lease.rest({ snapshot: undefined, needsVisit: false }),
         (lease: Lease) => lease.release(),
       ]) {
         const lease = await home.open().take(await restingAgent(home.open()), { ...OPTIONS, slots })

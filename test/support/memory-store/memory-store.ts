@@ -378,14 +378,14 @@ class MemoryLease implements Lease {
     this.held.assertHeld()
     if (batch.id !== this.lastBatchId && !isSame(mailIds, this.mailIds)) return false
     this.append(batch)
-    if (snapshot !== undefined) void this.rest({ snapshot, isOwed: false })
+    if (snapshot !== undefined) void this.rest({ snapshot, needsVisit: false })
     return true
   }
 
-  async rest({ snapshot, isOwed }: Rest): Promise<void> {
+  async rest({ snapshot, needsVisit }: Rest): Promise<void> {
     this.held.assertHeld()
     if (snapshot !== undefined) this.agent.snapshot = JSON.stringify(snapshot)
-    if (!isOwed && this.agent.inbox.size === 0) this.home.marked.delete(this.agentId)
+    if (!needsVisit && this.agent.inbox.size === 0) this.home.marked.delete(this.agentId)
     await this.release()
   }
 

@@ -80,7 +80,7 @@ function decision(run: Run, decision: 'approve' | 'deny' | 'input', text = ''): 
 }
 
 /** The next command, after a parked time has come or after a kill. */
-function goesOn(): TurnFacts {
+function continuesTurn(): TurnFacts {
   const event = { type: 'go_on', provider: 'agent', boot_id: bootId(), auto: false, notice: null } as const
   return { first: { ...event, sources: [] } }
 }
@@ -258,7 +258,7 @@ describe('a program that asks', () => {
     const parked = await runTurn(session, provider)
     const limited = await runTurn(session, provider, decision(parked, 'approve'))
     expect(limited.wait?.kind).toBe('not_before')
-    expect((await runTurn(session, provider, goesOn())).status).toBe('completed')
+    expect((await runTurn(session, provider, continuesTurn())).status).toBe('completed')
     expect(answers.map(({ decision }) => decision)).toEqual(['approve', 'approve'])
     expect(prompts).toEqual(['hi'])
   })
@@ -268,7 +268,7 @@ describe('a program that asks', () => {
     const { provider, prompts, answers } = program([WAIT], [acts, LIMITED], [DONE])
     const parked = await runTurn(session, provider)
     await runTurn(session, provider, decision(parked, 'approve'))
-    await runTurn(session, provider, goesOn())
+    await runTurn(session, provider, continuesTurn())
     expect(answers).toHaveLength(1)
     expect(prompts).toEqual(['hi', expect.stringMatching(/interrupted.*hi/s)])
   })

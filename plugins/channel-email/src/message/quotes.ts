@@ -54,7 +54,7 @@ function trailingQuote(lines: string[]): number {
   return start === end && end > 0 && /:\s*$/.test(lines[end - 1] as string) ? lines.length : start
 }
 
-/** Behind the quote at the beginning, if the person wrote everything below it. */
+/** Index after a leading quote, if the person wrote everything below it. */
 function leadingQuote(lines: string[]): number {
   const first = lines.findIndex(isQuoted)
   if (first === -1) return 0

@@ -63,7 +63,7 @@ export class AgentFeed extends Feed<AgentSource> {
     return seq < first ? undefined : this.frames.slice(seq - first)
   }
 
-  /** Live text of a turn that this server started. It is of the time after the latest record. */
+  /** Live text of a turn that this server started. It follows the latest record. */
   live(line: StreamLine): void {
     if (this.end === undefined || this.clients.size === 0) return
     const frame = eventOf('live', JSON.stringify(line))

@@ -28,7 +28,7 @@ export interface Source {
 interface Times {
   /** A comment is sent after this time without an event, so that both ends notice a dead connection. */
   heartbeatMs: number
-  /** A client that takes nothing for this time is closed. */
+  /** Close a client that reads nothing for this long. */
   stallMs: number
   /** How long it then has to take the event that says so. */
   lingerMs: number
