@@ -69,9 +69,15 @@ export function botFailure(message: string, facts: Partial<ChannelFailure['failu
   return Object.assign(new Error(message), { failure: { permanent: false, ...facts } })
 }
 
-/** The failure of a call, in a sentence that begins with `what`. */
-export function failureOf(what: string, error: unknown, token: string): ChannelFailure {
+/** The failure of a call, in a sentence that begins with `what`. `unknownPauseMs`: the pause after one that may have shown a message. */
+export function failureOf(
+  what: string,
+  error: unknown,
+  token: string,
+  unknownPauseMs?: number,
+): ChannelFailure {
   const { reason, ...facts } = causeOf(error)
+  if (facts.notShown !== true && unknownPauseMs !== undefined) facts.retryAfterMs = unknownPauseMs
   return botFailure(`${what}: ${reason}`.replaceAll(token, '…'), facts)
 }
 

@@ -98,7 +98,8 @@ class BotConnection implements ChannelConnection {
       )
       return { id: String(sent.message_id) }
     } catch (error) {
-      throw failureOf('Telegram did not take the message', error, this.settings.token)
+      const { token, retryAfterMs } = this.settings
+      throw failureOf('Telegram did not take the message', error, token, retryAfterMs)
     }
   }
 

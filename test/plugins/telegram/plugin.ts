@@ -25,6 +25,7 @@ export function settingsFor(house: House, url: string, responses?: unknown[]): s
   const scenario = path.join(house.workspace, 'scenario.json')
   if (responses !== undefined) writeFileSync(scenario, JSON.stringify({ responses }))
   channel.options.base_url = url
+  channel.options.retry_after = '1s'
   channel.agent = {
     ...channel.agent,
     ...{ provider: 'scripted', workspace: house.workspace },

@@ -255,12 +255,29 @@ describe('a failure of the service', () => {
       return true
     }
     const failure = async () => failureOf(connection.send(answerTo('77'), NEVER))
+    const message = expect.stringContaining('ECONNRESET')
+    const broken = { permanent: false, retryAfterMs: 300_000, message }
     telegram.before = drop
-    expect(await failure()).toEqual({ permanent: false, message: expect.stringContaining('ECONNRESET') })
+    expect(await failure()).toEqual(broken)
     telegram.before = () => false
     telegram.after = drop
-    expect(await failure()).toEqual({ permanent: false, message: expect.stringContaining('ECONNRESET') })
+    expect(await failure()).toEqual(broken)
     expect(telegram.shown).toHaveLength(1)
+  })
+
+  test('whose outcome is unknown names a pause that outlasts a short outage, and a failure to receive names none', async () => {
+    const telegram = await newTelegram()
+    const connection = await open(telegram)
+    telegram.after = (method, response) =>
+      method === 'sendMessage' && !!response.writeHead(502).end('<html>Bad Gateway</html>')
+    const failure = await failureOf(connection.send(answerTo('77', 'shown'), NEVER))
+    expect(failure).toMatchObject({ permanent: false, retryAfterMs: 300_000 })
+    expect(failure).not.toHaveProperty('notShown')
+    const options = { token: TOKEN, base_url: telegram.url, retry_after: '20m' }
+    const patient = await channel.open({ options })
+    telegram.after = (_, response) => !!response.destroy()
+    expect(await failureOf(patient.send(answerTo('77'), NEVER))).toMatchObject({ retryAfterMs: 1_200_000 })
+    expect(await failureOf(receive(patient))).not.toHaveProperty('retryAfterMs')
   })
 
   test('that breaks a kept connection leaves no message that the plugin sends again by itself', async () => {
