@@ -10,7 +10,7 @@ import { waitFor } from '../../test/support/wait.js'
 import { wordsOf } from './advice.js'
 import type { History } from './walk.js'
 
-export const WORK = 'cat >> work; echo >> work; echo done'
+const WORK = 'cat >> work; echo >> work; echo done'
 export const WORKS = exec(WORK)
 
 export const NOTHING = (): undefined => undefined

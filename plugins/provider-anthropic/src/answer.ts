@@ -13,6 +13,7 @@ import { UsageCount } from './usage-count.js'
 type Event = Wire<Anthropic.RawMessageStreamEvent> | ({ type: 'message' } & Whole) | { type: 'ping' }
 type Whole = Wire<Pick<Anthropic.Message, 'model' | 'usage' | 'stop_reason' | 'content'>>
 
+/** By `stop_reason`. @public A test compares it with the docs. */
 export const MESSAGES_ENDS: Ends = {
   end_turn: 'complete',
   stop_sequence: 'complete',

@@ -26,7 +26,7 @@ type Choice = Wire<OpenAI.Chat.ChatCompletionChunk.Choice> & { message?: Message
 /** `reasoning_content`: a field of several servers, unknown to OpenAI. */
 type Message = Wire<OpenAI.Chat.ChatCompletionChunk.Choice.Delta> & { reasoning_content?: string | null }
 
-/** Also the words of other APIs, which gateways pass on. */
+/** Also the words of other APIs, which gateways pass on. @public A test compares it with the docs. */
 export const CHAT_ENDS: Ends = {
   stop: 'complete',
   end_turn: 'complete',

@@ -25,7 +25,7 @@ const LAST: Record<string, string> = {
   'response.cancelled': 'cancelled',
 }
 
-/** By status, or for an incomplete response by its reason. */
+/** By status, or for an incomplete response by its reason. @public A test compares it with the docs. */
 export const RESPONSES_ENDS: Ends = {
   completed: 'complete',
   failed: 'failed',

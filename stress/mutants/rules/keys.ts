@@ -194,9 +194,9 @@ export const KEYS: Mutant[] = [
     suites: ['dispatch/acknowledged'],
   },
   {
-    name: 'a continued run loses its key',
+    name: 'a continued run loses its key and its other options',
     place: 'dispatch/turns.ts continueTurn',
-    edits: { 'object:2.properties.1': '@key: @key && null' },
+    edits: { 'object:2.properties.1': '...@argument.callee()' },
     suites: ['dispatch/acknowledged'],
   },
 ]

@@ -28,9 +28,15 @@ export const MAIL: Mutant[] = [
   },
   {
     name: 'a message with a key shares its turn with other messages',
-    place: 'mail/inbox.ts hasTurnAlone',
-    edits: { 'logical:1': '@left' },
+    place: 'mail/due.ts hasTurnAlone',
+    edits: { 'logical:2': '@left' },
     suites: ['mail/inbox', 'dispatch/acknowledged'],
+  },
+  {
+    name: 'a message with an option shares its turn with other messages',
+    place: 'mail/due.ts hasTurnAlone',
+    edits: { 'logical:1': '@left' },
+    suites: ['serve/message-options#option of one message'],
   },
   {
     name: 'a flood of notifications starves a request',

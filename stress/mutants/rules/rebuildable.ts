@@ -213,7 +213,7 @@ export const REBUILDABLE: Mutant[] = [
   },
   {
     name: 'the usage of a compaction is not counted',
-    place: 'turn/step/model.ts compactedRecord',
+    place: 'turn/step/model.ts summaryFields',
     edits: { 'conditional:1': '{}' },
     suites: ['turn/step-properties'],
   },

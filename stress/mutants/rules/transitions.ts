@@ -186,7 +186,7 @@ export const TRANSITIONS: Mutant[] = [
     place: 'turn/step/model.ts triedRecord',
     edits: {
       'return:1.argument':
-        '@{turn/step/model.ts modelResponded|call:1.callee}(@function:1.params.0, @variableDeclarator:1.init)',
+        '@{turn/step/model.ts modelResponded|call:1.callee}(@function:1.params.0, @call:1.arguments.0)',
     },
     suites: ['turn/prompt/compact#stays whole if the shorter ones are refused too'],
   },

@@ -14,7 +14,7 @@ import { openInput } from './input.js'
 import { Output, type StreamLine } from './output.js'
 
 /** The first result or error of a command. The result is durable; the command may then still run turns for mail. */
-export interface First {
+interface First {
   /** Undefined if the command ended without one. */
   result: unknown
   error: FaceError | undefined
