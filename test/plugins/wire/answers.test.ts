@@ -279,13 +279,11 @@ describe('an answer that the fuzzer of answers drew (stress/wire.ts)', () => {
   ])('the same, of %s', async (dialect, start, end, piece) => {
     const whole = [start, start, piece('{"x":'), piece('1}'), end]
     expect(await readEvents(dialect, whole)).toMatchObject({ calls: [{ input: { x: 1 } }] })
-    for (const begun of [
-      [start, piece('{"'), start],
-      [start, start, piece('{"')],
-    ]) {
-      const { failure } = await readEvents(dialect, [...begun, piece('{}'), piece('x":"{}"}'), end])
-      expect(failure?.message).toContain('announced twice')
-    }
+    const twice = [start, start, piece('{"'), piece('{}'), piece('x":"{}"}'), end]
+    expect((await readEvents(dialect, twice)).failure?.message).toContain('announced twice')
+    // The second one may be that of a call without arguments.
+    const again = [start, piece('{"x":'), start, piece('1}'), end]
+    expect((await readEvents(dialect, again)).failure?.message).toContain('announced again')
   })
 
   test('a piece of an earlier call with the same id, which comes in the middle of another one, is refused', async () => {

@@ -142,7 +142,11 @@ export class ToolCalls {
     const isSame = (call: PartialCall): boolean =>
       call.item === item || (call_id !== '' && call.isDone && call.place === place)
     const same = this.calls.filter((call) => call.call_id === call_id && call.name === name && isSame(call))
-    for (const call of same) call.isAnnouncedTwice ||= isOpen(call)
+    for (const call of same.filter(isOpen)) {
+      call.isAnnouncedTwice = true
+      // Another call could begin here, and may have no arguments of its own.
+      if (!isBlank(call.pieces)) this.stray ??= `a call of ${name} was announced again after its first pieces`
+    }
     return same.length > 0
   }
 
