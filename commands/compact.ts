@@ -6,7 +6,7 @@ import { compactAgent } from '../src/operations/compact.js'
 export default class Compact extends BaseCommand {
   static override summary = 'Replace the beginning of a conversation with a summary.'
   static override description =
-    'Use it if the service refuses the conversation. The model summarises the messages that are left out; if it refuses, a notice replaces them. The log keeps everything. Agent programs such as claude keep their own conversation, which substrat cannot change.'
+    'Use it if the service refuses the conversation. The model summarises the messages that are left out; if it refuses, a notice replaces them. If the summary fails otherwise, the conversation stays whole. The log keeps everything. Agent programs such as claude keep their own conversation, which substrat cannot change.'
   static override examples = ['<%= config.bin %> compact notes', '<%= config.bin %> compact notes --keep 1']
   static override args = {
     agent,
@@ -17,6 +17,9 @@ export default class Compact extends BaseCommand {
       description:
         'keep this many of the latest exchanges: messages, and responses with their results; default: the latest third',
     }),
+    drop: Flags.boolean({
+      description: 'leave the messages out without a summary, and with any earlier one; asks no model',
+    }),
     timeout: duration({
       description: 'wait this long for a busy agent or a slot; default: the timeout setting',
     }),
@@ -25,7 +28,10 @@ export default class Compact extends BaseCommand {
   async run(): Promise<void> {
     const { args, flags } = await this.parse(Compact)
     const agentId = this.resolveForWrite(args.agent)
-    const result = await compactAgent(this.context({ waitMs: flags.timeout }), agentId, flags.keep)
+    const result = await compactAgent(this.context({ waitMs: flags.timeout }), agentId, {
+      keep: flags.keep,
+      drops: flags.drop,
+    })
     const { agent, how, messages } = result
     const what = how === null ? 'nothing to leave out' : `${messages} messages ${REPLACED[how]}`
     this.printObject(result, `${agent.path}: ${what}`)

@@ -166,7 +166,7 @@ function failedRunError(
 ): SubstratError {
   const error = run.error ?? { type: 'crashed' as const, message: 'it failed without saying why' }
   const { type } = error
-  const next = nextStep(type, agent, 'records' in run ? run.records.some(isLaunch) : run.hasLaunched)
+  const next = nextStep(error, agent, 'records' in run ? run.records.some(isLaunch) : run.hasLaunched)
   return new SubstratError(codeOfFailure(type), `the turn of ${agent} failed: ${causeOf(error)}`, {
     hint: run.key === null || type === 'session_lost' ? next : `${next}; ${ASK_AGAIN}`,
     facts: { ...facts, type, ...(said === null ? {} : { said }) },

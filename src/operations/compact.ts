@@ -25,19 +25,25 @@ import { howEnded, isCompactedSince, isUnfinished } from '../session/status.js'
 import { timeoutSignal } from '../timeout-signal.js'
 import { UncaughtErrors } from '../turn/ask/uncaught-errors.js'
 import { wasAnsweredBefore } from '../turn/prompt/answered-before.js'
-import { type Compacted, compact } from '../turn/prompt/compact.js'
+import { type ByHand, type Compacted, compact } from '../turn/prompt/compact.js'
 import { compactedRecord } from '../turn/step/model.js'
 import { modelFailure } from '../turn/step/records.js'
 
-/** `keep`: how many of the latest exchanges stay. Default: the latest third. Throws SESSION_STATE, OTHER_HOST, TREE_RULES. */
-export function compactAgent(ctx: Context, agentId: string, keep?: number): Promise<CompactedAgent> {
+export type CompactOptions = Omit<ByHand, 'wasAnswered'>
+
+/** Throws SESSION_STATE, OTHER_HOST, TREE_RULES. */
+export function compactAgent(
+  ctx: Context,
+  agentId: string,
+  options: CompactOptions,
+): Promise<CompactedAgent> {
   checkReach(ctx.store, ctx.caller, agentId, 'compact')
   return visit(ctx, agentId, { waitMs: ctx.bounds.waitMs, continuesTurn: false }, async (session) => {
     const provider = await checkedProvider(ctx, session)
     const { run_id } = session.state.run as Run
     // A repeated command leaves out no more than the first one, whose outcome may have been lost.
-    const isRepeated = keep === undefined && isCompactedSince(session.state)
-    const made = isRepeated ? NONE : await shorten(ctx, session, provider, keep)
+    const isRepeated = options.keep === undefined && isCompactedSince(session.state)
+    const made = isRepeated ? NONE : await shorten(ctx, session, provider, options)
     if (made.type === 'failed') {
       session.append([modelFailure(run_id, made, null)])
       throw noSummary(session.state, made)
@@ -80,28 +86,32 @@ async function shorten(
   ctx: Context,
   session: Session,
   provider: ModelProvider,
-  keep: number | undefined,
+  options: CompactOptions,
 ): Promise<Compacted> {
-  const { store, bounds, reporter, shutdown } = ctx
-  shutdown.listen()
-  const asked = shutdown.whenRequested
-  const { slotsMax, waitMs } = bounds
-  const onWait = (): void => reporter.note(`waiting for one of ${slotsMax} slots for provider calls`)
-  const slot = await takeSlot(store, { slotsMax, waitMs, command: ctx.command, signal: asked, onWait }).catch(
-    (error) => {
-      throw stoppedBy(ctx, session.state) ?? error
-    },
-  )
+  ctx.shutdown.listen()
+  const asked = ctx.shutdown.whenRequested
+  const byHand = { ...options, wasAnswered: wasAnsweredBefore(session) }
+  // Without a request to the model there is nothing to wait for.
+  const slot = options.drops ? undefined : await slotFor(ctx, session.state, asked)
   const uncaught = new UncaughtErrors()
   try {
-    const signal = AbortSignal.any([asked, timeoutSignal(bounds.turnTimeoutMs)])
-    const mayDrop = wasAnsweredBefore(session)
-    const made = await compact(session, provider, settingsOf(session), { signal, uncaught }, keep, mayDrop)
+    const signal = AbortSignal.any([asked, timeoutSignal(ctx.bounds.turnTimeoutMs)])
+    const made = await compact(session, provider, settingsOf(session), { signal, uncaught }, byHand)
     if (signal.aborted) throw stoppedRequest(ctx, session, made)
     return made
   } finally {
     uncaught.close()
-    await slot.release()
+    await slot?.release()
+  }
+}
+
+async function slotFor(ctx: Context, state: State, signal: AbortSignal): ReturnType<typeof takeSlot> {
+  const { slotsMax, waitMs } = ctx.bounds
+  const onWait = (): void => ctx.reporter.note(`waiting for one of ${slotsMax} slots for provider calls`)
+  try {
+    return await takeSlot(ctx.store, { slotsMax, waitMs, command: ctx.command, signal, onWait })
+  } catch (error) {
+    throw stoppedBy(ctx, state) ?? error
   }
 }
 
@@ -134,8 +144,13 @@ function tooLate(state: State): SubstratError {
 
 function noSummary(state: State, { error }: FailureReport): SubstratError {
   const message = `the request for a summary of ${nameOf(state)} failed: ${causeOf(error)}; the conversation is unchanged`
+  const word = wordOf(state)
+  const first =
+    error.type === 'invalid'
+      ? `check its model and options: substrat show ${word}; then: substrat compact ${word}`
+      : `run it again later: substrat compact ${word}`
   return new SubstratError(codeOfFailure(error.type), message, {
-    hint: `${error.type === 'invalid' ? `check its model and options: substrat show ${wordOf(state)}; then` : 'run it again later'}: substrat compact ${wordOf(state)}`,
+    hint: `${first}; or leave the messages out without a summary: substrat compact ${word} --drop`,
     facts: { agent_id: state.id, type: error.type },
   })
 }

@@ -28,8 +28,11 @@ const WHAT: Partial<Record<FailureType, string>> = {
   invalid_response: 'its AI provider sent an invalid answer',
 }
 
+/** Begins the message of an empty answer for which a retry alone does not help. */
+export const TOKENS_USED_UP = 'the model used up its limit of tokens'
+
 /** The user's next step. It ends with the command to run. `isProgram`: an agent program keeps the conversation itself. */
-export function nextStep(type: FailureType, agent: string, isProgram = false): string {
+export function nextStep({ type, message }: RunError, agent: string, isProgram = false): string {
   const word = shellWord(agent)
   const again = `substrat retry ${word}`
   switch (type) {
@@ -43,7 +46,9 @@ export function nextStep(type: FailureType, agent: string, isProgram = false): s
     case 'invalid_response':
       return `try again: ${again}`
     case 'empty':
-      return `if it used up its limit of tokens, raise that: substrat set ${word} --option max_tokens=NUMBER; then: ${again}`
+      return message.startsWith(TOKENS_USED_UP)
+        ? `raise the limit: substrat set ${word} --option max_tokens=NUMBER; then: ${again}`
+        : `try again: ${again}`
     case 'authentication':
       return `log in, or set the API key, then: ${again}`
     case 'billing':

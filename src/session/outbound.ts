@@ -116,7 +116,7 @@ function textOfEvent(
     case 'run.failed':
       return bounded(
         `The turn of ${path} failed: ${causeOf(record.error)}.`,
-        nextStep(record.error.type, path, run?.hasLaunched === true),
+        nextStep(record.error, path, run?.hasLaunched === true),
       )
     case 'run.cancelled':
       return bounded(

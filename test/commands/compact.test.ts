@@ -88,6 +88,54 @@ describe.concurrent('compact', () => {
     expect(house.findings(true)).toEqual([])
   })
 
+  test.each(['', ' \n'])(
+    'leaves the conversation whole if the summary is empty (%j), and names --drop',
+    async (text) => {
+      const { house, id } = await withModel(
+        `yield { type: 'text', text: ${JSON.stringify(text)} }
+       yield { type: 'usage', usage: { input_tokens: 70, output_tokens: 5 } }
+       yield { type: 'stop', reason: 'end' }
+       return`,
+      )
+      const { exit, stderr } = await house.run(['compact', 'a'])
+      expect([exit, stderr]).toEqual([
+        9,
+        expect.stringMatching(/no summary.*unchanged.*substrat compact a --drop/),
+      ])
+      expect(house.count(id, 'context.compacted')).toBe(0)
+      expect((await house.ok('show', 'a', '--json')).json.usage).toMatchObject({ input_tokens: 76 })
+      expect(house.findings(true)).toEqual([])
+    },
+  )
+
+  test('with --drop asks no model, also for a model that refuses the conversation and never answered it', async () => {
+    const { house, id } = await withModel(`throw failure('server_error')`)
+    await house.ok('set', 'a', '--model', 'none')
+    const { exit, stderr } = await house.run(['compact', 'a', '--keep', '0'])
+    expect([exit, stderr]).toEqual([9, expect.stringContaining('substrat compact a --drop')])
+    expect((await house.ok('compact', 'a', '--keep', '0', '--drop')).stdout).toBe(
+      'a: 4 messages are left out without a summary\n',
+    )
+    expect(house.count(id, 'model.failed')).toBe(1)
+    await house.ok('set', 'a', '--model', 'default')
+    expect((await house.ok('send', 'a', 'three')).stdout).toMatch(
+      /4 messages of this conversation.* \| three\n$/,
+    )
+    expect(house.findings(true)).toEqual([])
+  })
+
+  test('tells the model that a summary was cut off', async () => {
+    const { house } = await withModel(
+      `yield { type: 'text', text: 'half a gi' }
+       yield { type: 'stop', reason: 'length' }
+       return`,
+    )
+    await house.ok('compact', 'a', '--keep', '0')
+    expect((await house.ok('send', 'a', 'three')).stdout).toContain(
+      'half a gi\n\n[substrat] The summary may be incomplete (length). | three',
+    )
+  })
+
   test('leaves the conversation whole if its settings were never answered, and show does not name it', async () => {
     const { house, id } = await withModel(`if (request.model === 'none') throw failure('invalid')`)
     await house.ok('set', 'a', '--model', 'none')

@@ -1,7 +1,7 @@
 /** The text of a failure for the user: one plain sentence with the cause, and the next command. */
 import { describe, expect, test } from 'vitest'
 import { FAILURE_TYPES } from '../../src/schema/words.js'
-import { causeOf, nextStep, toolTimedOut } from '../../src/session/causes.js'
+import { causeOf, nextStep, TOKENS_USED_UP, toolTimedOut } from '../../src/session/causes.js'
 
 describe.each(FAILURE_TYPES)('a failure of type %s', (type) => {
   test('becomes a sentence that ends with the message of the provider', () => {
@@ -9,7 +9,7 @@ describe.each(FAILURE_TYPES)('a failure of type %s', (type) => {
   })
 
   test('has a next step with a command to paste', () => {
-    expect(nextStep(type, "it's")).toMatch(
+    expect(nextStep({ type, message: 'no' }, "it's")).toMatch(
       /substrat (retry|send|set|log|resume|spawn|compact) ('it'\\''s'|'…')/,
     )
   })
@@ -23,11 +23,15 @@ test('no cause mentions API, HTTP, JSON or a status code', () => {
 test('an unreachable AI provider is named as the cause, with the next step', () => {
   const error = { type: 'unreachable', message: 'api.test cannot be reached (ENOTFOUND)' } as const
   expect(causeOf(error)).toBe('its AI provider cannot be reached: api.test cannot be reached (ENOTFOUND)')
-  expect(nextStep('unreachable', 'notes')).toBe('check the network connection, then: substrat retry notes')
+  expect(nextStep(error, 'notes')).toBe('check the network connection, then: substrat retry notes')
 })
 
-test('the next step after an empty answer names the limit of tokens', () => {
-  expect(nextStep('empty', 'notes')).toContain('substrat set notes --option max_tokens=NUMBER')
+test('the next step after an empty answer names the limit of tokens only if that was used up', () => {
+  const next = (message: string): string => nextStep({ type: 'empty', message }, 'notes')
+  expect(next(`${TOKENS_USED_UP} (9)`)).toContain('substrat set notes --option max_tokens=NUMBER')
+  expect(next('the model answered with nothing (its end: tool_calls)')).toBe(
+    'try again: substrat retry notes',
+  )
 })
 
 test('a crash is described in its own words', () => {

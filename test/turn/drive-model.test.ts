@@ -172,8 +172,7 @@ test('a model that used up its limit of tokens before it wrote anything is not a
     }),
   )
   expect(asked).toBe(1)
-  const message =
-    'the model used up its limit of tokens (4096) before it wrote anything; raise it with --option max_tokens=…'
+  const message = 'the model used up its limit of tokens (4096) before it wrote anything'
   expect(run).toMatchObject({ status: 'failed', error: { type: 'empty', message }, usage })
 })
 

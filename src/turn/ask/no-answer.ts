@@ -5,6 +5,7 @@
  * Invariant: a turn that has called tools may end without a word. Its work is done, and models often end so.
  */
 import type { FailureReport } from '../../provider/failure.js'
+import { TOKENS_USED_UP } from '../../session/causes.js'
 import type { Run } from '../../session/state.js'
 import type { ModelAnswer } from './ask-model.js'
 
@@ -16,8 +17,8 @@ export function emptyAnswer(run: Run, answer: ModelAnswer): FailureReport | unde
   if (calls.length > 0 || reply.trim() !== '' || hasWorked) return undefined
   const message =
     stop === 'length'
-      ? `the model used up its limit of tokens${usage === null ? '' : ` (${usage.output_tokens})`} before it wrote anything; raise it with --option max_tokens=…`
-      : `the model answered with nothing: no text and no tool call${incomplete === undefined ? '' : ` (${incomplete})`}`
+      ? `${TOKENS_USED_UP}${usage === null ? '' : ` (${usage.output_tokens})`} before it wrote anything`
+      : `the model answered with nothing: no text and no tool call${incomplete === undefined ? '' : ` (its end: ${incomplete})`}`
   return {
     error: { type: 'empty', message },
     retryAfterMs: null,

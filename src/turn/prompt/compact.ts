@@ -25,18 +25,24 @@ export type Compacted =
   /** Nothing can be left out, or the turn was stopped. */
   | { type: 'none'; usage?: Usage; model?: string }
 
-/**
- * `keep`: how many of the latest exchanges stay. Default: the latest third. `mayDrop`: whether an `invalid` request for the summary
- * means the conversation. Otherwise it may mean the settings, and fails.
- */
+/** The wishes of a person. They can decide what a turn must decide by itself. */
+export interface ByHand {
+  /** How many of the latest exchanges stay. Default: the latest third. */
+  keep: number | undefined
+  /** Leave the messages out without asking for a summary. */
+  drops: boolean
+  /** An `invalid` request for the summary means the conversation. Otherwise it may mean the settings, and fails. */
+  wasAnswered: boolean
+}
+
 export async function compact(
   session: Session,
   provider: ModelProvider,
   settings: ProviderSettings,
   ends: TurnEnds,
-  keep?: number,
-  mayDrop = true,
+  byHand?: ByHand,
 ): Promise<Compacted> {
+  const { keep, drops } = byHand ?? {}
   const all = exchanges(session)
   const cut = keep === undefined ? cutOf(all) : all.length - keep
   // A lone summary of everything before is not replaced by its own summary.
@@ -44,10 +50,9 @@ export async function compact(
     return { type: 'none' }
   const left = all.slice(0, cut)
   const keeps = placeFrom(session, all[cut])
-  const how = provider.summarises === false ? 'dropped' : 'summary'
+  const how = drops === true || provider.summarises === false ? 'dropped' : 'summary'
   const notice = { text: droppedNotice(messagesIn(session, left)), how: 'dropped' as const }
-  const summary =
-    how === 'dropped' ? notice : await summarise(provider, settings, left, ends, notice, mayDrop)
+  const summary = how === 'dropped' ? notice : await summarise(provider, settings, left, ends, notice, byHand)
   if ('type' in summary) return summary
   const { text, ...used } = summary
   const content = text + taskIfBefore(session, keeps.seq)
@@ -165,7 +170,7 @@ async function summarise(
   left: Exchange[],
   ends: TurnEnds,
   dropped: Summary,
-  mayDrop: boolean,
+  byHand: ByHand | undefined,
 ): Promise<Summary | Exclude<Compacted, { how: unknown }>> {
   const prompt = `${SUMMARY_PROMPT}\n\n${left.map(transcriptOf).join('\n\n')}`
   const request = {
@@ -182,14 +187,24 @@ async function summarise(
   if (result.outcome === 'failed') {
     // The excerpts may have the very words that the service refuses. No other model is asked.
     const { type } = result.error
-    if (!REFUSALS.includes(type) || (type === 'invalid' && !mayDrop)) return { type: 'failed', ...result }
+    if (!REFUSALS.includes(type) || (type === 'invalid' && byHand?.wasAnswered === false))
+      return { type: 'failed', ...result }
     const { usage, model } = result
     return { ...dropped, ...(usage && { usage }), ...(model !== undefined && { model }) }
   }
-  const { reply, usage, model } = result.answer
+  const { reply, usage, model, incomplete } = result.answer
   const used = { ...(usage === null ? {} : { usage }), ...(model === undefined ? {} : { model }) }
-  if (reply.trim() === '') return { ...dropped, ...used }
-  return { how: 'summary', text: `[substrat] Summary of the conversation so far:\n\n${reply}`, ...used }
+  if (reply.trim() === '') return byHand === undefined ? { ...dropped, ...used } : { ...NO_SUMMARY, ...used }
+  const end = incomplete === undefined ? '' : `\n\n[substrat] The summary may be incomplete (${incomplete}).`
+  const text = `[substrat] Summary of the conversation so far:\n\n${reply}${end}`
+  return { how: 'summary', text, ...used }
+}
+
+/** A person may ask again, or drop the messages. */
+const NO_SUMMARY = {
+  type: 'failed' as const,
+  error: { type: 'empty' as const, message: 'the model wrote no summary' },
+  retryAfterMs: null,
 }
 
 const REFUSALS = ['invalid', 'overflow', 'refused']
