@@ -5,7 +5,7 @@ import { Ajv2020, type ValidateFunction } from 'ajv/dist/2020.js'
 import { expect } from 'vitest'
 import type { House, Running } from '../support/cli.js'
 import { waitFor } from '../support/wait.js'
-import type { operations } from './api.js'
+import type { operations } from './generated/api.js'
 
 export const PLUGIN = path.join(import.meta.dirname, '..', '..', 'plugins', 'serve')
 

@@ -1,7 +1,7 @@
 /** The shapes of the API, as openapi-typescript makes them from the server's own document. */
-import type { components, operations } from '../../../../../test/serve/api.js'
+import type { components, operations } from '../../../../../test/serve/generated/api.js'
 
-export type { operations } from '../../../../../test/serve/api.js'
+export type { operations } from '../../../../../test/serve/generated/api.js'
 
 type Schemas = components['schemas']
 
