@@ -40,8 +40,15 @@ const IN_POSTGRES = [
 const SHARED = { isolate: false, setupFiles: ['test/support/fresh.ts'] }
 
 export default defineConfig({
-  // Plugins import it besides types; their build has this alias too.
-  resolve: { alias: { 'substrat/message': path.join(import.meta.dirname, 'src/schema/message.ts') } },
+  // Plugins import them besides types; their build has this alias too.
+  resolve: {
+    alias: Object.fromEntries(
+      ['message', 'reasons'].map((name) => [
+        `substrat/${name}`,
+        path.join(import.meta.dirname, `src/schema/${name}.ts`),
+      ]),
+    ),
+  },
   test: {
     pool: 'forks',
     // Most tests wait for processes that they started: twice as many workers as cores keep the cores busy.

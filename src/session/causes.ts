@@ -1,32 +1,8 @@
 /**
- * The cause of a failure in one sentence, and the next command to run. Results, transcripts, mail and hints take their words
- * from here. The log has the full cause with its stack.
+ * The next command to run after a failure. Results, mail and hints take their words from here.
  */
 import { shellWord } from '../errors.js'
 import type { RunError } from '../schema/types.js'
-import type { FailureType } from '../schema/words.js'
-
-/** A clause that ends a sentence. The provider's own message comes last, for readers who know the provider. */
-export function causeOf({ type, message }: RunError): string {
-  const what = WHAT[type]
-  return what === undefined ? message : `${what}: ${message}`
-}
-
-/** For other types the provider's message is enough. */
-const WHAT: Partial<Record<FailureType, string>> = {
-  unreachable: 'its AI provider cannot be reached',
-  overloaded: 'its AI provider is too busy to answer',
-  server_error: 'its AI provider failed',
-  billing: 'its AI provider reports a billing problem',
-  rate_limit: 'its AI provider limits the rate of requests',
-  timeout: 'its AI provider did not answer in time',
-  authentication: 'its AI provider rejected the credentials',
-  misconfigured: 'its provider is misconfigured',
-  overflow: 'the conversation is too long for its AI model',
-  refused: 'its AI model refused to answer',
-  invalid: 'its AI provider rejected the request',
-  invalid_response: 'its AI provider sent an invalid answer',
-}
 
 /** Begins the message of an empty answer for which a retry alone does not help. */
 export const TOKENS_USED_UP = 'the model used up its limit of tokens'

@@ -1,10 +1,8 @@
 /** Why a run did not complete, in words. */
 
+import { causeOf, WHY_STOPPED } from '../schema/reasons.js'
 import type { RunError } from '../schema/types.js'
-import { causeOf } from './causes.js'
 import type { Run } from './state.js'
-
-type StopReason = NonNullable<Run['reason']>
 
 /** A clause that ends a sentence. Null if the run has completed or is open. */
 export function troubleOf(run: {
@@ -30,23 +28,4 @@ const ENDS: Record<Run['status'], string> = {
   failed: 'failed',
   cancelled: 'was cancelled',
   interrupted: 'was interrupted',
-}
-
-export const WHY_STOPPED: Record<StopReason, string> = {
-  process_exit: 'its process died',
-  process_restart: 'the machine was restarted',
-  program_killed: 'its agent program was killed',
-  shutdown: 'a signal stopped it',
-  suspended: 'another command suspended it',
-  turn_timeout: 'it exceeded its time limit',
-  terminated: 'the agent was terminated',
-  cancelled: 'another command cancelled it',
-  superseded: 'a new message superseded it',
-  copied: 'the agent was copied while the turn was open',
-  moved: 'the agent was moved to another home',
-  log_damaged: 'the log was damaged, and the outcome of the turn is lost',
-  unknown_tool: 'a tool call was interrupted, and its outcome is unknown',
-  other_host: 'one of its programs may still be running on another host',
-  program_alive: 'one of its programs may still be running and cannot be killed',
-  wait_timeout: 'no approval, answer or result came before the deadline',
 }

@@ -1,7 +1,8 @@
 /** The text of a failure for the user: one plain sentence with the cause, and the next command. */
 import { describe, expect, test } from 'vitest'
+import { causeOf } from '../../src/schema/reasons.js'
 import { FAILURE_TYPES } from '../../src/schema/words.js'
-import { causeOf, nextStep, TOKENS_USED_UP, toolTimedOut } from '../../src/session/causes.js'
+import { nextStep, TOKENS_USED_UP, toolTimedOut } from '../../src/session/causes.js'
 
 describe.each(FAILURE_TYPES)('a failure of type %s', (type) => {
   test('becomes a sentence that ends with the message of the provider', () => {

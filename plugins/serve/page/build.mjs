@@ -18,7 +18,12 @@ const { outputFiles } = await build({
   target: ['chrome123', 'firefox120', 'safari17.5'],
   jsx: 'automatic',
   jsxImportSource: 'preact',
-  alias: { 'substrat/message': path.resolve(root, '../../../src/schema/message.ts') },
+  alias: Object.fromEntries(
+    ['message', 'reasons'].map((name) => [
+      `substrat/${name}`,
+      path.resolve(root, `../../../src/schema/${name}.ts`),
+    ]),
+  ),
   legalComments: 'inline',
   banner: { js: `/*! preact\n\n${readFileSync(path.join(preact, 'LICENSE'), 'utf8').trim()}\n*/` },
   logLevel: 'warning',

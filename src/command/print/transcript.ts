@@ -1,9 +1,8 @@
 /** The output of `log` without `--json`: one entry per record. Messages are printed in full, other records in one line. */
 import { readableTime } from '../../clock.js'
 import { callText } from '../../dispatch/call-text.js'
-import { causeOf } from '../../session/causes.js'
+import { causeOf, WHY_STOPPED } from '../../schema/reasons.js'
 import type { SessionRecord } from '../../session/records.js'
-import { WHY_STOPPED } from '../../session/trouble.js'
 
 /**
  * Whether `log` prints an entry for the record. `all`: also the life of tokens, which matters only to those who look for it. The
@@ -146,7 +145,32 @@ export function entryText(
       return `program started, process group ${record.process_group}`
     case 'server.failed':
       return `tool server ${record.server} did not start: ${record.why}`
-    default:
+    // Their effect has an entry of its own, or only programs read them.
+    case 'session.upgraded':
+    case 'session.activated':
+    case 'session.seeded':
+    case 'model.requested':
+    case 'provider.state':
+    case 'prompt.assembled':
+    case 'server.started':
+    case 'server.kept':
+    case 'server.stopped':
+    case 'wait.answered':
+    case 'mail.replied':
+    case 'mail.answered':
+    case 'clock.set_back':
+    case 'status.derived':
+    case 'run.programs_gone':
+    case 'outbound.queued':
+    case 'outbound.attempted':
+    case 'outbound.sent':
+    case 'outbound.failed':
+    case 'outbound.dropped':
+    case 'channel.received':
+    case 'channel.cursor':
+    case 'channel.handled':
+    case 'channel.taken':
+    case 'channel.announced':
       return undefined
   }
 }

@@ -2,10 +2,11 @@
  * The conversation of an agent, from its records. A tool call is one entry: its start, its end and its output are one thing to a
  * reader.
  */
+import { causeOf, WHY_STOPPED } from 'substrat/reasons'
 import type { Content, RecordOf, SessionRecord } from '../api/types.js'
 import { reasoningText, textOf } from './content.js'
 import { clockText, durationText } from './time.js'
-import { DECISION_WORDS, inputText, type Tone, WAIT_WORDS, WHY_CANCELLED, WHY_INTERRUPTED } from './words.js'
+import { DECISION_WORDS, inputText, type Tone, WAIT_WORDS } from './words.js'
 
 export type Entry =
   | { type: 'message'; seq: number; at: string; from: 'you' | 'agent' | 'other'; who: string; text: string }
@@ -187,15 +188,18 @@ function eventOf(record: SessionRecord): Event | undefined {
     case 'wait.answered':
       return textOf(record.content) === '' ? undefined : { tone: 'good', text: textOf(record.content) }
     case 'run.interrupted':
-      return { tone: 'bad', text: `Interrupted: ${WHY_INTERRUPTED[record.reason]}` }
+      return { tone: 'bad', text: `Interrupted: ${WHY_STOPPED[record.reason]}` }
     case 'run.cancelled':
-      return { tone: 'calm', text: `Cancelled: ${WHY_CANCELLED[record.reason]}` }
+      return {
+        tone: 'calm',
+        text: `${record.reason === 'turn_timeout' ? 'Timed out' : 'Cancelled'}: ${WHY_STOPPED[record.reason]}`,
+      }
     case 'run.failed':
-      return withDetail({ tone: 'bad', text: `Failed: ${record.error.message}` }, record.detail)
+      return withDetail({ tone: 'bad', text: `Failed: ${causeOf(record.error)}` }, record.detail)
     case 'model.failed':
       return {
         tone: 'wait',
-        text: `Request failed: ${record.error.message}${record.retry_in_ms === null ? '' : `; retrying in ${durationText(record.retry_in_ms)}`}`,
+        text: `Request failed: ${causeOf(record.error)}${record.retry_in_ms === null ? '' : `; retrying in ${durationText(record.retry_in_ms)}`}`,
       }
     case 'context.compacted':
       return withDetail(

@@ -2,9 +2,10 @@
  * The turns of an agent as bars on a time axis, from its records. A bar ends with the record that ended it. One without an end
  * runs until now, or until its process died.
  */
-import type { SessionRecord } from '../api/types.js'
+import { causeOf, WHY_STOPPED } from 'substrat/reasons'
+import type { RecordOf, SessionRecord } from '../api/types.js'
 import { durationText } from './time.js'
-import { KILLS, type Tone, WAIT_WORDS, WHY_CANCELLED, WHY_INTERRUPTED } from './words.js'
+import { KILLS, type Tone, WAIT_WORDS } from './words.js'
 
 export type Lane = 'turn' | 'request' | 'tool' | 'wait' | 'gap'
 
@@ -81,13 +82,13 @@ class Drawing {
         this.endTurn(at, 'good', 'completed')
         break
       case 'run.failed':
-        this.endTurn(at, 'bad', `failed: ${record.error.message}`)
+        this.endTurn(at, 'bad', `failed: ${causeOf(record.error)}`)
         break
       case 'run.cancelled':
         this.endTurn(
           at,
           'calm',
-          `${record.reason === 'turn_timeout' ? 'timed out' : 'cancelled'}: ${WHY_CANCELLED[record.reason]}`,
+          `${record.reason === 'turn_timeout' ? 'timed out' : 'cancelled'}: ${WHY_STOPPED[record.reason]}`,
         )
         break
       case 'run.interrupted':
@@ -101,7 +102,7 @@ class Drawing {
         this.close('request', at, { tone: 'good', word: 'answered' })
         break
       case 'model.failed':
-        this.close('request', at, { tone: 'bad', word: `failed: ${record.error.message}` })
+        this.close('request', at, { tone: 'bad', word: `failed: ${causeOf(record.error)}` })
         break
       case 'provider.started':
         this.begin('request', 'request', at, 'run', 'program')
@@ -125,14 +126,14 @@ class Drawing {
   }
 
   /** A process that died wrote nothing: its bars end with its last record, and the rest is a gap. */
-  private interrupt(at: number, reason: keyof typeof WHY_INTERRUPTED): void {
+  private interrupt(at: number, reason: RecordOf<'run.interrupted'>['reason']): void {
     const isKill = KILLS.has(reason)
     const diedAt = isKill ? this.lastAt : at
     this.endSteps(diedAt, 'bad')
     this.close('wait', at)
-    this.close('turn', diedAt, { tone: 'bad', suffix: `interrupted: ${WHY_INTERRUPTED[reason]}` })
-    this.mark(diedAt, isKill ? 'kill' : 'interruption', WHY_INTERRUPTED[reason])
-    this.begin('gap', 'gap', diedAt, 'bad', WHY_INTERRUPTED[reason])
+    this.close('turn', diedAt, { tone: 'bad', suffix: `interrupted: ${WHY_STOPPED[reason]}` })
+    this.mark(diedAt, isKill ? 'kill' : 'interruption', WHY_STOPPED[reason])
+    this.begin('gap', 'gap', diedAt, 'bad', WHY_STOPPED[reason])
   }
 
   private endTurn(at: number, tone: Tone, suffix: string): void {

@@ -32,28 +32,6 @@ export function lookOf(agent: ListedAgent | ShownAgent['agent'], needsPerson: bo
   return needsPerson ? LOOKS.failed : LOOKS.idle
 }
 
-export const WHY_INTERRUPTED: Record<RecordOf<'run.interrupted'>['reason'], string> = {
-  process_exit: 'its process died',
-  process_restart: 'the machine was restarted',
-  program_killed: 'its agent program was killed',
-  shutdown: 'a signal stopped it',
-  suspended: 'another command suspended it',
-  unknown_tool: 'a tool call was interrupted, and its outcome is unknown',
-  wait_timeout: 'no decision came before the deadline',
-  program_alive: 'one of its programs may still be running and cannot be killed',
-  other_host: 'one of its programs may still be running on another host',
-}
-
-export const WHY_CANCELLED: Record<RecordOf<'run.cancelled'>['reason'], string> = {
-  turn_timeout: 'it exceeded its time limit',
-  terminated: 'the agent was terminated',
-  cancelled: 'another command cancelled it',
-  superseded: 'a new message superseded it',
-  log_damaged: 'the log was damaged, and the outcome of the turn is lost',
-  copied: 'the agent was copied while the turn was open',
-  moved: 'the agent was moved to another home',
-}
-
 /** The interruptions by which a process or a machine died, unlike those that a person asked for. */
 export const KILLS: ReadonlySet<string> = new Set(['process_exit', 'process_restart', 'program_killed'])
 
