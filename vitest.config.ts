@@ -20,6 +20,24 @@ const KILLS = [
   'test/store-postgres/{conformance,crowded,hosts,lost-calls,migrate,predicates,standby,suspend}.test.ts',
   'test/serve/killed.test.ts',
 ]
+/** They start many processes: installations, signals, pipes, races of commands. `npm run test:labs` runs them with the kills. */
+const PROCESSES = [
+  'test/command/{entry,stdio}.test.ts',
+  'test/commands/{agent-shell,deliver-workers,mcp,nohup,umask}.test.ts',
+  'test/dispatch/{clock-ahead,limited-programs,signal-to-all}.test.ts',
+  'test/operations/{send,stop-agent,terminate-races}.test.ts',
+  'test/package/{demo,inspector,owners,readme}.test.ts',
+]
+/**
+ * The second and further files of a command, and what a person sees in a terminal: `npm run test:commands`. Each command has one
+ * file of its name in `npm test`.
+ */
+const COMMANDS = [
+  'test/commands/{bad-input,config-edit,config-providers,derived-status,drain,earlier-mail}.test.ts',
+  'test/commands/{forged-move,kept-server,mail,move,other-host-unlock,program-usage,program-waits}.test.ts',
+  'test/commands/{providers-add,reviewers,terminal,tool-results,tools,tools-mail,upgrade,waits}.test.ts',
+  'test/terminal/**/*.test.ts',
+]
 /** Plugins, which are packages of their own, and the commands that only plugins have. */
 const PLUGINS = [
   'test/{acp,channel,operator,plugins,serve,store-postgres}/**/*.test.ts',
@@ -75,14 +93,15 @@ export default defineConfig({
         : [
             { extends: true, test: { name: 'labs', include: LABS } },
             { extends: true, test: { name: 'servers', include: SERVERS } },
-            { extends: true, test: { name: 'kills', include: KILLS, ...SHARED } },
+            { extends: true, test: { name: 'kills', include: [...KILLS, ...PROCESSES], ...SHARED } },
             { extends: true, test: { name: 'plugins', include: PLUGINS, exclude: KILLS, ...SHARED } },
+            { extends: true, test: { name: 'commands', include: COMMANDS, ...SHARED } },
             {
               extends: true,
               test: {
                 name: 'code',
                 include: ['test/**/*.test.ts'],
-                exclude: [...LABS, ...SERVERS, ...KILLS, ...PLUGINS],
+                exclude: [...LABS, ...SERVERS, ...KILLS, ...PROCESSES, ...COMMANDS, ...PLUGINS],
                 ...SHARED,
               },
             },
