@@ -87,17 +87,17 @@ export function failureOfHome({ findings, home }: DoctorReport): SubstratError |
   })
 }
 
-interface Looked extends AuditReport {
+interface Examination extends AuditReport {
   homeFormat: number | null
   /** True if home.json cannot be read, so that only file names could be checked. */
   isUnreadable: boolean
 }
 
-async function lookAt(root: string, options: DoctorOptions): Promise<Looked> {
+async function lookAt(root: string, options: DoctorOptions): Promise<Examination> {
   const { store, trouble } = openLeniently(root)
-  const looked = store === undefined ? namesAlone(root) : await auditOf(store, options)
-  const found = addFindingTo(looked.findings, null)
-  const isMissing = looked.findings.some(({ invariant }) => invariant === 'a home has its home.json')
+  const examination = store === undefined ? namesAlone(root) : await auditOf(store, options)
+  const found = addFindingTo(examination.findings, null)
+  const isMissing = examination.findings.some(({ invariant }) => invariant === 'a home has its home.json')
   // Unreadable is not damaged: do not tell the user to move the file away.
   if (trouble?.code === 'CORRUPT' && !isMissing)
     found('home.json is intact', trouble.message, factsPath(root))
@@ -108,10 +108,15 @@ async function lookAt(root: string, options: DoctorOptions): Promise<Looked> {
   } else if (settingsTrouble !== undefined) {
     const { message, hint } = settingsTrouble
     const remedy = hint === undefined ? {} : { remedy: hint }
-    looked.findings.push({ agent_id: null, invariant: 'the settings are valid', detail: message, ...remedy })
+    examination.findings.push({
+      agent_id: null,
+      invariant: 'the settings are valid',
+      detail: message,
+      ...remedy,
+    })
   }
-  await checkPlugins(plugins, looked.states.values(), found)
-  return { ...looked, homeFormat: store?.format ?? null, isUnreadable: trouble !== undefined }
+  await checkPlugins(plugins, examination.states.values(), found)
+  return { ...examination, homeFormat: store?.format ?? null, isUnreadable: trouble !== undefined }
 }
 
 /** The paths of all agents. For one whose log cannot be read, the path in its snapshot or its name in the index of the roots. */
@@ -142,9 +147,9 @@ async function auditOf(store: Store, { all, onChecked }: DoctorOptions): Promise
   try {
     return await auditHome(store, all, undefined, onChecked)
   } catch (error) {
-    const looked = namesAlone(store.address)
-    reportUnreadable(error, store.address, addFindingTo(looked.findings, null))
-    return looked
+    const examination = namesAlone(store.address)
+    reportUnreadable(error, store.address, addFindingTo(examination.findings, null))
+    return examination
   }
 }
 
@@ -161,12 +166,12 @@ function namesAlone(root: string): AuditReport {
 
 function tell(
   root: string,
-  looked: Looked,
+  examination: Examination,
   options: DoctorOptions,
   repairs: DoctorReport['repairs'],
 ): DoctorReport {
-  const { findings, states, agents, whole, held, homeFormat } = looked
-  const paths = pathsOf(root, looked)
+  const { findings, states, agents, whole, held, homeFormat } = examination
+  const paths = pathsOf(root, examination)
   const described = findings.map((finding) => describedFinding(finding, states, paths, options))
   return {
     home: root,

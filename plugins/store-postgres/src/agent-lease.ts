@@ -57,7 +57,7 @@ export class AgentLease implements Lease {
     const { agentId, shared } = this
     return (
       first ??
-      shared.client.lookedAt(agentId)?.mail ??
+      shared.client.cachedMail(agentId)?.mail ??
       call(shared, agentId, (client) => client.list('mail_ids', agentId, 'pending'))
     )
   }

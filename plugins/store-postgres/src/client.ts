@@ -1,12 +1,12 @@
 /** Calls the functions of the schema, for a caller that blocks until the answer is there. */
 import type { StoreKit } from 'substrat/store'
-import { Ahead, type Wish } from './ahead.js'
 import { applicationName } from './application-name.js'
 import { PasswordWanted } from './blocking-connection.js'
 import { BlockingExecutor } from './blocking-executor.js'
 import type { Executor } from './executor.js'
 import { Keeper } from './keeper.js'
-import { Looked } from './looked.js'
+import { MailCache } from './mail-cache.js'
+import { Prefetched, type PrefetchPlan } from './prefetched.js'
 import type { Answer, Failure, Row, Statement } from './protocol.js'
 import { targetOf } from './target.js'
 import { timeoutMs } from './timeout.js'
@@ -43,8 +43,8 @@ export interface CallOptions {
 export class Client {
   readonly keeper: Keeper
   private executor: Executor
-  private readonly looked = new Looked()
-  private readonly ahead = new Ahead()
+  private readonly mailCache = new MailCache()
+  private readonly prefetched = new Prefetched()
   private statements = 0
   /** The number of the latest change of this process. */
   lastChange = 0
@@ -107,20 +107,20 @@ export class Client {
   }
 
   /** Sends the first statement of a command. `greeted` with the same arguments gets its answer. */
-  beginEarly(key: string | null, wish: Wish): void {
-    const [name, ...values] = firstCall(key, wish)
+  beginEarly(key: string | null, plan: PrefetchPlan): void {
+    const [name, ...values] = firstCall(key, plan)
     const text = selection(name, values)
     this.early = JSON.stringify([text, values])
     this.begin({ text, values, ...this.endsOf({}) })
   }
 
   /** The same as `hello`, at the start of a command: reads ahead what its words say. `key`: the folded word. */
-  greeted(key: string | null, wish: Wish): Row | undefined {
-    const [name, ...values] = firstCall(key, wish)
+  greeted(key: string | null, plan: PrefetchPlan): Row | undefined {
+    const [name, ...values] = firstCall(key, plan)
     if (name === 'hello') return this.hello()
     try {
       const rows = this.read(name, ...values)
-      this.greet(this.ahead.put(rows, key, this.statements))
+      this.greet(this.prefetched.put(rows, key, this.statements))
     } catch (error) {
       // An older schema, or a damaged snapshot: without reading ahead, the command says what is wrong.
       if (!(error instanceof StatementError && WITHOUT_AHEAD.includes(error.failure.code))) throw error
@@ -134,7 +134,7 @@ export class Client {
 
   /** A part that the first statement has read, if no other statement came since. */
   takeAhead<T>(part: string): T | undefined {
-    return this.ahead.take(part, this.statements)
+    return this.prefetched.take(part, this.statements)
   }
 
   /** Like `read`, or a part that the first statement has read. */
@@ -152,14 +152,14 @@ export class Client {
     const look = `substrat.look($${values.length + 1}, done::text)`
     const text = `select done, look.* from ${invocation(name, values)} done, lateral ${look} look`
     const [row] = this.execute(text, [...values, agentId], options)
-    this.looked.note(agentId, row, this.statements)
+    this.mailCache.note(agentId, row, this.statements)
     this.lastChange = Number(row?.change ?? 0)
     return row?.done
   }
 
   /** The mail and the stop requests of the agent, if the last statement has just brought them. */
-  lookedAt(agentId: string): ReturnType<Looked['of']> {
-    return this.looked.of(agentId, this.statements)
+  cachedMail(agentId: string): ReturnType<MailCache['of']> {
+    return this.mailCache.of(agentId, this.statements)
   }
 
   private execute(text: string, values: unknown[], { isWrite = true, ...ends }: CallOptions): Row[] {
@@ -228,7 +228,7 @@ export class Client {
 
 function firstCall(
   key: string | null,
-  { opens, lists }: Wish,
+  { opens, lists }: PrefetchPlan,
 ): [name: 'hello' | 'begin_with_name' | 'begin_command', ...values: unknown[]] {
   if (key === null && !lists) return ['hello']
   return opens || lists ? ['begin_command', key, opens, lists] : ['begin_with_name', key]

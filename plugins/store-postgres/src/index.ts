@@ -1,9 +1,9 @@
 /** The module that substrat loads for a home at postgres://. */
 import type { HomeTransfer, Migration, Store, StoreKit, StorePlugin } from 'substrat/store'
-import { type Wish, wishOf } from './ahead.js'
 import { Client } from './client.js'
 import { explained } from './failure.js'
 import { Pages } from './pages.js'
+import { type PrefetchPlan, prefetchPlan } from './prefetched.js'
 import type { Row } from './protocol.js'
 import type { Shared } from './rights.js'
 import { SCHEMA_VERSION } from './schema-version.js'
@@ -46,7 +46,7 @@ function connect(kit: StoreKit, url: string, password: string | undefined): { sh
   }
   const isFirst = !begun.has(client)
   begun.add(client)
-  const hello = explained(kit, { url }, () => (isFirst ? client.greeted(...firstWish(kit)) : client.hello()))
+  const hello = explained(kit, { url }, () => (isFirst ? client.greeted(...firstPlan(kit)) : client.hello()))
   const unusable = (code: 'HOME_UNUSABLE' | 'UNKNOWN_FORMAT', why: string, hint: string) =>
     new kit.SubstratError(code, `the home at ${url} ${why}`, { hint, facts: { home: url } })
   const init = 'make or migrate it: substrat store init'
@@ -64,7 +64,7 @@ function connect(kit: StoreKit, url: string, password: string | undefined): { sh
 
 function prepare(kit: StoreKit, url: string, password: string | undefined): void {
   const { client } = clientOf(kit, url, password)
-  if (!begun.has(client)) client.beginEarly(...firstWish(kit))
+  if (!begun.has(client)) client.beginEarly(...firstPlan(kit))
 }
 
 /** Those with a first statement. */
@@ -92,9 +92,9 @@ function newClient(kit: StoreKit, url: string, password: string | undefined): Cl
 }
 
 /** The arguments of the first statement of this process. */
-function firstWish(kit: StoreKit): [key: string | null, wish: Wish] {
-  const wish = wishOf(process.argv.slice(2))
-  return [wish.word === null ? null : kit.foldName(wish.word), wish]
+function firstPlan(kit: StoreKit): [key: string | null, plan: PrefetchPlan] {
+  const plan = prefetchPlan(process.argv.slice(2))
+  return [plan.word === null ? null : kit.foldName(plan.word), plan]
 }
 
 let fromEnvironment: string | undefined

@@ -25,7 +25,7 @@ export class RemoteMail implements Mail {
   ids(to: string): string[] {
     const { client, pages } = this.shared
     const listed = pages.find(to)?.row?.mail as string[] | undefined
-    return client.lookedAt(to)?.mail ?? listed ?? this.idsIn(to, 'pending')
+    return client.cachedMail(to)?.mail ?? listed ?? this.idsIn(to, 'pending')
   }
 
   read(to: string, messageId: string): Unframed | undefined {

@@ -53,8 +53,8 @@ export function requestsOf(shared: Shared): Requests {
       void call(shared, agentId, (client) => client.call('remove_request', [agentId, runId, verb])),
     watch: (agentId, onRequests) => {
       const watch = shared.client.keeper.watch(agentId, () => onRequests(requestsTo(agentId)))
-      const looked = shared.client.lookedAt(agentId)
-      onRequests(looked === undefined ? requestsTo(agentId) : requestsIn(looked.requests))
+      const cached = shared.client.cachedMail(agentId)
+      onRequests(cached === undefined ? requestsTo(agentId) : requestsIn(cached.requests))
       return watch
     },
   }

@@ -26,11 +26,11 @@ import { openRemoteLog } from './log.js'
 import { RemoteMail } from './mail.js'
 import { RemoteNames } from './names.js'
 import { changesOf, contentsOf, hostsOf, movesOf, requestsOf, visitsOf, waitsOf } from './parts.js'
-import { Peeks } from './peeks.js'
 import type { Row } from './protocol.js'
 import { call, HeldRight, holderIn, isHeldIn, ownHolder, type Shared, tryHold, waitFor } from './rights.js'
 import { Seen } from './seen.js'
 import { thingsOf } from './slots.js'
+import { SnapshotPrefetch } from './snapshot-prefetch.js'
 import { type Taken, tryTake } from './take.js'
 import { upkeepOf } from './upkeep.js'
 import { uptimeMs } from './uptime.js'
@@ -52,7 +52,7 @@ export class PostgresStore implements Store {
   readonly upkeep: Store['upkeep']
   readonly changes: Store['changes']
   readonly commandEnvironment: Record<string, string>
-  private readonly peeks: Peeks
+  private readonly snapshotPrefetch: SnapshotPrefetch
   private readonly held = new Map<string, HeldRight>()
   /** The agents, when they were listed last. */
   private ids: string[] = []
@@ -75,7 +75,7 @@ export class PostgresStore implements Store {
     this.moves = movesOf(shared)
     this.contents = contentsOf(shared)
     this.local = localFilesOf(shared.kit, this.homeId, (agentId) => this.label({ kind: 'log', agentId }))
-    this.peeks = new Peeks(shared)
+    this.snapshotPrefetch = new SnapshotPrefetch(shared)
     this.changes = changesOf(shared)
     this.commandEnvironment = shared.password === undefined ? {} : { PGPASSWORD: shared.password }
     this.upkeep = upkeepOf(shared, (agentId) => {
@@ -128,8 +128,8 @@ export class PostgresStore implements Store {
   }
 
   readAhead(agentIds: string[]): void {
-    this.peeks.readAhead(agentIds, this.ids)
-    this.shared.pages.begin(agentIds, (id) => this.peeks.has(id))
+    this.snapshotPrefetch.readAhead(agentIds, this.ids)
+    this.shared.pages.begin(agentIds, (id) => this.snapshotPrefetch.has(id))
   }
 
   peek<S extends KnownEnd>(
@@ -137,7 +137,7 @@ export class PostgresStore implements Store {
     heads: string[],
     parse: (snapshot: PeekedSnapshot) => S | undefined,
   ): S | undefined {
-    return this.peeks.peek(agentId, heads, parse)
+    return this.snapshotPrefetch.peek(agentId, heads, parse)
   }
 
   readBlob(agentId: string, { blob }: BlobReference): Buffer {

@@ -12,7 +12,7 @@ interface Peeked {
   tail: string
 }
 
-export class Peeks {
+export class SnapshotPrefetch {
   private ahead: ReadonlySet<string> = new Set()
   private isOfAll = false
   private found: Map<string, Peeked> | undefined

@@ -14,7 +14,7 @@ interface Seen {
   atMs: number
 }
 
-export class Looked {
+export class MailCache {
   private seen: Seen | undefined
 
   /** `statement`: the number of the statement that saw it. */

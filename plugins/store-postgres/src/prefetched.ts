@@ -5,7 +5,7 @@
 import type { Row } from './protocol.js'
 
 /** The things that a command reads first. */
-export interface Wish {
+export interface PrefetchPlan {
   /** A word that may be the name of a root. */
   word: string | null
   opens: boolean
@@ -13,7 +13,7 @@ export interface Wish {
 }
 
 /** `argv`: the command and its words. A word that names no agent costs nothing. */
-export function wishOf([command = '', ...words]: string[]): Wish {
+export function prefetchPlan([command = '', ...words]: string[]): PrefetchPlan {
   const word = words.find((each) => !each.startsWith('-') && each.length <= NAME_LENGTH_MAX)
   // A repeated key has its outcome in the log.
   const hasKey = words.some((each) => each === '--key' || each.startsWith('--key='))
@@ -26,7 +26,7 @@ export function wishOf([command = '', ...words]: string[]): Wish {
 
 const NAME_LENGTH_MAX = 128
 
-export class Ahead {
+export class Prefetched {
   private readonly parts = new Map<string, unknown>()
   private statement = 0
 
