@@ -14,7 +14,7 @@ export function causeOf({ type, message }: { type: FailureType; message: string 
 
 /** For other types the provider's message is enough. */
 const WHAT: Partial<Record<FailureType, string>> = {
-  unreachable: 'its AI provider cannot be reached',
+  unreachable: 'the connection to its AI provider failed',
   overloaded: 'its AI provider is too busy to answer',
   server_error: 'its AI provider failed',
   billing: 'its AI provider reports a billing problem',

@@ -42,6 +42,22 @@ describe.each(VARIANTS)('$api', ({ api, provider, options, keyVariable }) => {
     expect(message).toMatch(/^127\.0\.0\.1:\d+ answered [45]\d\d: \S/)
   })
 
+  // An `invalid` request can cost a conversation its beginning, so no other refusal may count as one.
+  test.each<[number, string]>([
+    [304, 'misconfigured'],
+    [400, 'invalid'],
+    [405, 'misconfigured'],
+    [409, 'server_error'],
+    [410, 'misconfigured'],
+    [422, 'invalid'],
+    [425, 'server_error'],
+    [499, 'server_error'],
+  ])('an answer with the status %i has type %s', async (status, type) => {
+    await withHttp(status, 'text/plain', '', async (url) => {
+      expect((await failureOf(() => collect(provider, requestFor(options(url))))).failure.type).toBe(type)
+    })
+  })
+
   test.each([
     ['rate_limit', 'rate_limit'],
     ['overloaded', 'overloaded'],
@@ -233,7 +249,7 @@ describe.each(VARIANTS)('$api', ({ api, provider, options, keyVariable }) => {
       'overflow',
       'too large',
     ],
-    [302, 'text/plain', 'elsewhere', 'invalid', '302'],
+    [302, 'text/plain', 'elsewhere', 'misconfigured', '302'],
     [500, 'text/plain', '', 'server_error', '500'],
   ])(
     'a compatible server that answers %i with %s %s fails with type %s',

@@ -23,7 +23,9 @@ test('no cause mentions API, HTTP, JSON or a status code', () => {
 
 test('an unreachable AI provider is named as the cause, with the next step', () => {
   const error = { type: 'unreachable', message: 'api.test cannot be reached (ENOTFOUND)' } as const
-  expect(causeOf(error)).toBe('its AI provider cannot be reached: api.test cannot be reached (ENOTFOUND)')
+  expect(causeOf(error)).toBe(
+    'the connection to its AI provider failed: api.test cannot be reached (ENOTFOUND)',
+  )
   expect(nextStep(error, 'notes')).toBe('check the network connection, then: substrat retry notes')
 })
 

@@ -9,14 +9,13 @@ import type { Run } from '../../session/state.js'
  * request means the conversation.
  */
 export function wasAnsweredBefore(session: Pick<Session, 'state' | 'recordsOfKinds'>): boolean {
-  const { run, model, options, context_seq: seq, context_offset: offset } = session.state
+  const { run, model, options } = session.state
   // The settings may have changed since the end of a run.
   if (run?.status === 'open' && run.steps > 0) return true
   let isSame = false
   const kinds = ['run.started', 'model.responded'] as const
-  // The conversation may begin in the middle of its latest run.
-  const from = run !== null && run.start.seq < seq ? run.start : { seq, offset }
-  for (const record of session.recordsOfKinds(from, kinds)) {
+  // The beginning may be left out by now, and a run with it whose later responses are not.
+  for (const record of session.recordsOfKinds({ seq: 1, offset: 0 }, kinds)) {
     if (record.kind === 'model.responded' && isSame) return true
     if (record.kind === 'run.started')
       isSame = record.model === model && isDeepStrictEqual(record.options, options)

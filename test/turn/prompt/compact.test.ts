@@ -337,6 +337,22 @@ describe('a conversation that is refused as invalid', () => {
     ])
   })
 
+  test('is compacted also if it was answered only in a turn whose beginning is left out', async () => {
+    let requests = 0
+    const first = model((request) => {
+      if (request.prompt.startsWith('Summarise')) return answer('the gist')
+      requests += 1
+      if (requests === 5) throw providerFailure('overflow', 'too long')
+      if (requests > 6) return answer('poison')
+      const call = { call_id: `c${requests}`, name: 'read_file', input: { path: LONG } }
+      return says({ type: 'tool_call', call }, { type: 'stop', reason: 'tool_calls' })
+    })
+    expect(await runTurn(session, first, { prompt: 'look' })).toMatchObject({ status: 'completed' })
+    expect(session.state.context_seq).toBeGreaterThan(session.state.run?.start.seq as number)
+    const { provider } = refusing('poison')
+    expect(await runTurn(session, provider, { prompt: 'and now?' })).toMatchObject({ status: 'completed' })
+  })
+
   test('fails if it was never answered, or only by another model', async () => {
     appendTurn(session, 'poison', 'x')
     session.append([{ kind: 'session.configured', model: 'another' }])

@@ -114,6 +114,10 @@ const MODEL_MESSAGE =
 const ITEM_MESSAGE = /\bitem with id\b/i
 
 const OVERLOADED_STATUSES = [503, 529]
+/** A conflict, a request that came too early, and one that a gateway closed. They say nothing about the conversation. */
+const REPEATABLE_STATUSES = [409, 425, 499]
+/** The address or the model is wrong. A redirect that names no place says the same. */
+const SETTINGS_STATUSES = [404, 405, 410]
 
 export function apiFailure({ target, status, headers, error }: Reported): ProviderFailure {
   const now = Date.now()
@@ -154,8 +158,12 @@ function typeOf(status: number | undefined, { codes, message }: ApiError, isTime
   if (status === 408) return 'timeout'
   if (status === 429) return 'rate_limit'
   if (OVERLOADED_STATUSES.includes(status) || byCode === 'overloaded') return 'overloaded'
-  if (status >= 500) return 'server_error'
-  const isOfSettings = status === 404 || byCode === 'misconfigured' || MODEL_MESSAGE.test(message)
+  if (status >= 500 || REPEATABLE_STATUSES.includes(status)) return 'server_error'
+  const isOfSettings =
+    status < 400 ||
+    SETTINGS_STATUSES.includes(status) ||
+    byCode === 'misconfigured' ||
+    MODEL_MESSAGE.test(message)
   return isOfSettings && !ITEM_MESSAGE.test(message) ? 'misconfigured' : 'invalid'
 }
 
