@@ -1,6 +1,6 @@
 /** Bundles of moves that no export made. Nothing is written before a bundle is checked as a whole. */
 import { join } from 'node:path'
-import { describe, expect, test } from 'vitest'
+import { beforeAll, describe, expect, test } from 'vitest'
 import type { JsonObject } from '../../src/format.js'
 import type { Bundle } from '../../src/schema/bundle.js'
 import { forgeRecords, importChangesNothing, repack, unpacked } from '../support/bundles.js'
@@ -16,8 +16,10 @@ async function houseWithNotes(): Promise<House> {
   return house
 }
 
+const newFile = (): string => join(tempDirectory(), 'notes.bundle')
+
 async function moved(house: House, ...flags: string[]): Promise<string> {
-  const file = join(tempDirectory(), 'notes.bundle')
+  const file = newFile()
   await house.ok('export', 'notes', '--bundle', file, ...flags)
   return file
 }
@@ -43,9 +45,17 @@ describe('a forged bundle of a move is refused, and nothing is written:', () => 
     ['logs of a newer format', (manifest) => void Object.assign(manifest, { format: 3 }), 'format 3'],
   ]
 
+  /** The bundle that all forgeries of its manifest begin with. */
+  let genuine: string
+  beforeAll(async () => {
+    const house = await houseWithNotes()
+    genuine = join(house.workspace, 'notes.bundle')
+    await house.ok('export', 'notes', '--bundle', genuine, '--move')
+  })
+
   test.each(CASES)('%s', async (_, edit, why) => {
-    const file = await moved(await houseWithNotes(), '--move')
-    const bundle = unpacked(file)
+    const file = newFile()
+    const bundle = unpacked(genuine)
     edit(bundle.manifest)
     repack(file, bundle)
     for (const flags of [[], ['--hold'], ['--if-exists', 'use']]) {
@@ -122,11 +132,18 @@ describe('forged mail in a bundle is refused, and nothing is written:', () => {
     ],
   ]
 
-  test.each(CASES)('%s', async (_, change, why) => {
+  /** The bundle that all forgeries of its mail begin with: two messages. */
+  let genuine: string
+  beforeAll(async () => {
     const house = await houseWithNotes()
     for (const content of ['one', 'two']) await house.ok('send', 'notes', '--queue', '--no-drain', content)
-    const file = await moved(house, '--move')
-    const bundle = unpacked(file)
+    genuine = join(house.workspace, 'notes.bundle')
+    await house.ok('export', 'notes', '--bundle', genuine, '--move')
+  })
+
+  test.each(CASES)('%s', async (_, change, why) => {
+    const file = newFile()
+    const bundle = unpacked(genuine)
     forgeRecords(bundle, (record) => {
       if (record.kind !== 'session.moved') return undefined
       const [mail, messages] = [

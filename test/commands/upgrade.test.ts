@@ -1,17 +1,18 @@
 /** Commands in homes of format 1: reading commands change nothing, and writing commands upgrade one agent at a time. */
-import { cpSync, readdirSync, readFileSync, writeFileSync } from 'node:fs'
+import { readdirSync, readFileSync, writeFileSync } from 'node:fs'
 import path from 'node:path'
 import { describe, expect, test } from 'vitest'
 import { FORMAT } from '../../src/format.js'
 import { frame } from '../../src/storage/log/frame.js'
 import { House } from '../support/cli.js'
+import { copyTree } from '../support/copy-tree.js'
 import { FROZEN } from '../support/frozen-home.js'
 
 const HOMES = ['home', 'home-turns', 'home-tree']
 
 function houseWith(name: string): House {
   const house = new House({ SUBSTRAT_TIMEOUT: '5s' })
-  cpSync(path.join(FROZEN, name), house.home, { recursive: true })
+  copyTree(path.join(FROZEN, name), house.home)
   return house
 }
 

@@ -66,9 +66,12 @@ function sha256(bytes: Buffer): string {
   return createHash('sha256').update(bytes).digest('hex')
 }
 
-/** Imports the bundle into a home with one agent, and expects that nothing in the home changes. */
+let bystander: Promise<House> | undefined
+
+/** Imports the bundle into a home with one agent, the same for all tests of a file, and expects that nothing in the home changes. */
 export async function importChangesNothing(args: string[], home?: House): Promise<Result> {
-  const house = home ?? (await houseWithBystander())
+  bystander ??= houseWithBystander()
+  const house = home ?? (await bystander)
   const before = listing(house.home)
   const result = await house.run(['import', '--trust', ...args])
   expect(listing(house.home)).toEqual(before)

@@ -8,9 +8,7 @@
 import { type ChildProcess, spawn } from 'node:child_process'
 import {
   chmodSync,
-  cpSync,
   existsSync,
-  lstatSync,
   mkdirSync,
   mkdtempSync,
   readdirSync,
@@ -27,6 +25,7 @@ import type { Message } from '../../src/mail/message.js'
 import { messagesIn } from '../../src/mail/stored-messages.js'
 import type { SessionRecord } from '../../src/session/records.js'
 import { reachableCheckout } from './another-user.js'
+import { copyTree } from './copy-tree.js'
 import { Program } from './in-process.js'
 import { checkPrinted } from './output-shapes.js'
 import { assertInFiles, IN_POSTGRES, LINKED, newHomeInPostgres, storeAt } from './postgres-homes.js'
@@ -118,9 +117,7 @@ export class House {
   copy(env: Record<string, string> = {}): House {
     assertInFiles()
     const house = new House(env)
-    // A killed holder leaves its socket, which Node cannot copy.
-    const filter = (file: string): boolean => !lstatSync(file).isSocket()
-    cpSync(this.home, house.home, { recursive: true, filter })
+    copyTree(this.home, house.home)
     return house
   }
 

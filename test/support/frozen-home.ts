@@ -1,5 +1,4 @@
 /** The frozen homes of each format (test/formats). */
-import { cpSync } from 'node:fs'
 import { join } from 'node:path'
 import { expect } from 'vitest'
 import { sendOutbox } from '../../src/mail/answers.js'
@@ -8,6 +7,7 @@ import { settle } from '../../src/recovery/settle.js'
 import { readRecordText } from '../../src/session/read.js'
 import type { Session } from '../../src/session/session.js'
 import { FileStore } from '../../src/storage/file-store.js'
+import { copyTree } from './copy-tree.js'
 import { recordsOf } from './sessions.js'
 import { tempDirectory } from './temp.js'
 import { POLICY } from './turns.js'
@@ -21,7 +21,7 @@ export const FROZEN = frozenIn(1)
 /** A copy, as from a backup: reading takes locks, and git stores no empty directories. */
 export function frozenHome(name: string, format = 1): FileStore {
   const root = join(tempDirectory(), 'home')
-  cpSync(join(frozenIn(format), name), root, { recursive: true })
+  copyTree(join(frozenIn(format), name), root)
   return FileStore.openForRead(root) as FileStore
 }
 

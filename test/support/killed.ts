@@ -1,15 +1,15 @@
 /** Work that is killed at its n-th disk step, and the home that it leaves, as another process finds it. */
-import { cpSync } from 'node:fs'
 import { join } from 'node:path'
 import type { Operation } from '../../src/host/disk/operation.js'
 import { FileStore } from '../../src/storage/file-store.js'
+import { copyTree } from './copy-tree.js'
 import { withFaults } from './faults.js'
 import { tempDirectory } from './temp.js'
 
 /** Copies the files, so that this process holds no lock in the copy. */
 export function copyOf(store: FileStore): FileStore {
   const root = join(tempDirectory(), 'home')
-  cpSync(store.address, root, { recursive: true, preserveTimestamps: true })
+  copyTree(store.address, root)
   return FileStore.openForWrite(root)
 }
 
