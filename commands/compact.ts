@@ -1,6 +1,7 @@
 import * as Flags from '@oclif/core/flags'
 import { BaseCommand } from '../src/command/base.js'
 import { agent, duration } from '../src/command/flags.js'
+import { shellWord } from '../src/errors.js'
 import { compactAgent } from '../src/operations/compact.js'
 
 export default class Compact extends BaseCommand {
@@ -33,7 +34,11 @@ export default class Compact extends BaseCommand {
       drops: flags.drop,
     })
     const { agent, how, messages } = result
-    const what = how === null ? 'nothing to leave out' : `${messages} messages ${REPLACED[how]}`
+    // The last exchange stays without --keep, and may be the one that the service refuses.
+    const all =
+      flags.keep === 0 ? '' : ` (leave out every message: substrat compact ${shellWord(agent.path)} --keep 0)`
+    const nothing = `nothing to leave out${all}`
+    const what = how === null ? nothing : `${messages} messages ${REPLACED[how]}`
     this.printObject(result, `${agent.path}: ${what}`)
   }
 }

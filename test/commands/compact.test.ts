@@ -46,7 +46,9 @@ describe.concurrent('compact', () => {
   test('keeps the latest third by default, and leaves out nothing more if it is repeated', async () => {
     const { house, id } = await withModel()
     expect((await house.ok('compact', 'a')).stdout).toMatch(/^a: \d messages are replaced by a summary\n$/)
-    expect((await house.ok('compact', 'a')).stdout).toBe('a: nothing to leave out\n')
+    expect((await house.ok('compact', 'a')).stdout).toBe(
+      'a: nothing to leave out (leave out every message: substrat compact a --keep 0)\n',
+    )
     expect(house.count(id, 'context.compacted')).toBe(1)
   })
 
@@ -55,6 +57,7 @@ describe.concurrent('compact', () => {
     for (const compacted of [true, false])
       expect((await house.ok('compact', 'a', '--keep', '0', '--json')).json).toMatchObject({ compacted })
     expect(house.count(id, 'context.compacted')).toBe(1)
+    expect((await house.ok('compact', 'a', '--keep', '0')).stdout).toBe('a: nothing to leave out\n')
     expect((await house.ok('send', 'a', 'three')).stdout).toMatch(/the gist \| three\n$/)
   })
 

@@ -128,6 +128,16 @@ test('an answer that never ends its pauses ends after 10 of them, marked as inco
   expect([textOf(events), asked]).toEqual(['x'.repeat(11), expect.objectContaining({ length: 11 })])
 })
 
+test.each([
+  ['no word', [THINKING]],
+  ['only white space', [{ type: 'text', text: '\n' }]],
+])('an answer whose pauses have %s is asked for again once, then ends as incomplete', async (_, blocks) => {
+  const { base_url, asked } = await serve([message(blocks, 'pause_turn')])
+  const events = await collect(anthropic, requestFor({ base_url }, 'go'))
+  expect(events.at(-1)).toEqual({ type: 'stop', reason: 'end', incomplete: 'pause_turn' })
+  expect(asked).toHaveLength(2)
+})
+
 test('Chat Completions of a gateway can pause too', async () => {
   const chunk = (content: string, finish_reason: string): object[] => [
     { choices: [{ delta: { content }, finish_reason }] },

@@ -1,9 +1,13 @@
 /**
  * Continues a response that the server paused: it is sent back, and the server adds to it. The parts become one response.
  *
- * Invariant: a response is continued at most PAUSES_MAX times. Then it ends as incomplete.
+ * Invariants:
+ * - A response is continued at most PAUSES_MAX times. Then it ends as incomplete.
+ * - It ends as incomplete too if two parts in a row have no text: without text nothing can be sent back, so the same request would be
+ *   paid again and again.
  */
 import type { JsonObject, ModelEvent, ModelRequest, Usage } from 'substrat/provider'
+import { isBlank } from './history.js'
 import { joinedItems } from './layout.js'
 
 /** The response is not over. The contract has no such event. */
@@ -36,7 +40,8 @@ export async function* continuePaused(
       }
     }
     if (paused === undefined) return
-    if (parts.length <= PAUSES_MAX) continue
+    const hasStalled = parts.length > 1 && parts.slice(-2).every(({ text }) => isBlank(text))
+    if (parts.length <= PAUSES_MAX && !hasStalled) continue
     yield* itemEvents(parts)
     yield { type: 'stop', reason: 'end', incomplete: paused.word }
     return
