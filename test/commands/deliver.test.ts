@@ -80,16 +80,6 @@ describe.concurrent('deliver', () => {
     expect((await house.run(['deliver', 'a', 'nobody'])).exit).toBe(3)
   })
 
-  test('is not bounded by the 100 turns of other commands', async () => {
-    const house = new House()
-    const id = await house.spawn('a')
-    const store = FileStore.openForWrite(house.home)
-    for (let n = 0; n < 120; n++) posted(store, id, `m${n}`)
-    const { lines } = await delivered(house, '--all')
-    expect(lines).toMatchObject([{ agent: id, turns: 120, exit: 0 }])
-    expect(house.inbox(id)).toEqual([])
-  })
-
   test('continues an interrupted turn, also of an agent that works for another', async () => {
     const house = new House()
     const scenario = house.scenario('s.json', { delay_ms: 3_600_000 })

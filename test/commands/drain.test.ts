@@ -1,9 +1,7 @@
-/** The turns that a command runs besides its own: limited, in parallel, and with a note about the rest. */
+/** The turns that a command runs besides its own: in parallel, and none with --no-drain. Their bound is in test/dispatch/deliveries.test.ts. */
 import { describe, expect, test } from 'vitest'
-import { FileStore } from '../../src/storage/file-store.js'
 import { House } from '../support/cli.js'
 import { Gate } from '../support/gate.js'
-import { posted } from '../support/mail.js'
 import { waitFor } from '../support/wait.js'
 
 const ask = (to: string): object => ({ name: 'send_message', input: { to, content: 'work' } })
@@ -58,27 +56,6 @@ describe('one slow turn delays no other agent', () => {
       .flatMap((record) => (record.kind === 'mail.delivered' ? [record] : []))
     expect(replies.map(({ mail_kind }) => mail_kind)).toEqual(Array(11).fill('response'))
     expect(replies.at(-1)?.content).toMatch(/^done: /)
-    expect(house.findings(true)).toEqual([])
-  })
-})
-
-describe('the bound of a command', () => {
-  test('is 100 turns, and stderr names the remaining work', async () => {
-    const house = new House()
-    const store = FileStore.openForWrite(house.home)
-    const a = await house.spawn('a')
-    const b = await house.spawn('b', '--parent', 'a')
-    // Each is a turn of b, whose reply is mail for a. A turn of a takes all that has come.
-    for (let n = 0; n < 101; n++) posted(store, b, `m${n}`, { from: a, from_path: 'a' })
-    const sent = await house.run(['send', 'b', 'go', '--queue'])
-    expect(sent.exit).toBe(0)
-    expect(house.count(a, 'run.completed') + house.count(b, 'run.completed')).toBe(100)
-    expect(house.inbox(a).length + house.inbox(b).length).toBeGreaterThan(0)
-    expect(sent.stderr).toMatch(
-      /messages are still pending for (agent \S+|2 agents); deliver them: substrat deliver --all\n$/,
-    )
-    expect((await house.run(['deliver', '--all'])).exit).toBe(0)
-    expect([...house.inbox(a), ...house.inbox(b)]).toEqual([])
     expect(house.findings(true)).toEqual([])
   })
 })

@@ -2,20 +2,23 @@ import { randomUUID } from 'node:crypto'
 import { writeFileSync } from 'node:fs'
 import path from 'node:path'
 import { expect, test } from 'vitest'
+import { checkHome } from '../../src/audit/check.js'
 import { withDrain } from '../../src/dispatch/deliveries.js'
 import type { Outcome } from '../../src/dispatch/outcome.js'
 import { runUntil } from '../../src/dispatch/run-until.js'
 import { TurnBudget } from '../../src/dispatch/turn-budget.js'
 import { deliveryWaitMs, visit } from '../../src/dispatch/visit.js'
 import { limits } from '../../src/limits.js'
+import { deliver } from '../../src/operations/deliver.js'
 import { openForRead } from '../../src/session/load.js'
+import type { SessionRecord } from '../../src/session/records.js'
 import type { Run, State } from '../../src/session/state.js'
 import type { FileStore } from '../../src/storage/file-store.js'
 import { mintToken, waitRecords } from '../../src/turn/tokens.js'
 import { contextAt } from '../support/contexts.js'
 import { withFaults } from '../support/faults.js'
 import { posted } from '../support/mail.js'
-import { beginning, newAgent, newSession } from '../support/sessions.js'
+import { beginning, newAgent, newSession, recordsOf } from '../support/sessions.js'
 import { tempDirectory, tempStore } from '../support/temp.js'
 import { waitFor } from '../support/wait.js'
 
@@ -58,6 +61,31 @@ test('turns side by side spend from one budget, and an agent that came too late 
   expect(notes.at(-1)).toBe(
     `messages are still pending for agent ${left}; deliver them: substrat deliver --all`,
   )
+})
+
+test('a command runs 100 turns for mail at most, unless it has another bound', () => {
+  expect(contextAt(tempStore()).ctx.deliveries).toHaveProperty('budget.left', 100)
+})
+
+test('a command runs as many turns for mail as it may, and names the rest, which deliver runs', async () => {
+  const store = tempStore()
+  const [a, b] = [await newAgent(store, { name: 'a' }), await newAgent(store, { name: 'b' })]
+  // Each request is a turn of b, whose reply is mail for a. A turn of a takes all that has come.
+  for (let n = 0; n < 5; n++) posted(store, b, `m${n}`, { from: a, from_path: 'a' })
+  const { ctx, notes } = contextAt(store, { bounds: { slotsMax: 1 }, turnsMax: 4 })
+  ctx.deliveries.wake(b)
+  await ctx.deliveries.untilIdle()
+  const isTurn = ({ kind }: SessionRecord): boolean => kind === 'run.completed'
+  const turns = (): number => [a, b].flatMap((id) => recordsOf(store, id).filter(isTurn)).length
+  expect(turns()).toBe(4)
+  const pending = [a, b].flatMap((id) => store.mail.ids(id))
+  expect(pending.length).toBeGreaterThan(0)
+  expect(notes.at(-1)).toMatch(
+    /^messages are still pending for (agent \S+|2 agents); deliver them: substrat deliver --all$/,
+  )
+  await deliver(contextAt(store).ctx, { all: true, agentIds: [] }, () => undefined)
+  expect([a, b].flatMap((id) => store.mail.ids(id))).toEqual([])
+  expect(checkHome(store, { isRecovered: true })).toEqual([])
 })
 
 test('a stop from outside is heard between visits that wait for nothing but their disk', async () => {

@@ -68,3 +68,14 @@ test('a failed fsync of one agent is reported for it alone: the turn beside it e
   expect(replies().filter((reply) => reply.includes('reply after first'))).toHaveLength(1)
   expect(replies()).toHaveLength(2)
 })
+
+test('deliver is not bounded by the number of turns of other commands', async () => {
+  const store = tempStore()
+  const id = await newAgent(store)
+  for (let n = 0; n < 4; n++) posted(store, id, `m${n}`)
+  const { ctx } = contextAt(store, { turnsMax: 2 })
+  const told: DeliveredAgent[] = []
+  await deliver(ctx, { all: true, agentIds: [] }, (agent) => told.push(agent))
+  expect(told).toMatchObject([{ agent: id, turns: 4 }])
+  expect(store.mail.ids(id)).toEqual([])
+})

@@ -75,18 +75,19 @@ async function turns(keys: string[]): Promise<void> {
 function inLog(): Map<string, number> {
   const seqs = new Map<string, number>()
   for (const line of readFileSync(store.local.logPath(id), 'utf8').split('\n').slice(0, -1)) {
+    if (!line.includes('"kind":"run.started"')) continue
     const { kind, key, seq } = JSON.parse(line)
     if (kind === 'run.started' && key !== undefined) seqs.set(key, seq)
   }
   return seqs
 }
 
-/** Checks one key in seven, from the oldest on, because each lookup reads an unusable index again. */
+/** Checks one key in 23, from the oldest on, because each lookup reads an unusable index again. */
 function expectAsInLog(unused = 'never used'): void {
   const find = finder()
   expect(find(unused)).toBeUndefined()
   for (const [index, [key, seq]] of [...inLog()].entries())
-    if (index % 7 === 0) expect(find(key)).toMatchObject({ key, seq })
+    if (index % 23 === 0) expect(find(key)).toMatchObject({ key, seq })
 }
 
 describe('the key index', () => {

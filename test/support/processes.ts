@@ -9,7 +9,7 @@ export function isAlive(pid: number): boolean {
 export function processesWith(entry: string): number[] {
   return readdirSync('/proc')
     .map(Number)
-    .filter((pid) => Number.isInteger(pid) && isAlive(pid) && environment(pid).includes(entry))
+    .filter((pid) => Number.isInteger(pid) && environment(pid).includes(entry) && isAlive(pid))
 }
 
 /** Does nothing if the process has ended meanwhile. */
