@@ -5,6 +5,7 @@
  * again leaves the whole conversation. After a kill the log is in row C of the recovery table until then: the turn asks with the
  * whole conversation again.
  */
+import { shellWord } from '../errors.js'
 import { limits } from '../limits.js'
 import type { ModelProvider } from '../provider/contract.js'
 import { type FailureReport, saysNothing } from '../provider/failure.js'
@@ -122,7 +123,9 @@ export class Compaction {
     const plan = this.ports.planRetry(failed.error, this.consecutiveFailures++, retryAfterMs)
     if (plan.retryInMs !== null)
       this.ports.note(`${causeOf(failed.error)}; trying again in ${plan.retryInMs / 1000} s`)
-    const message = `${failed.error.message} (request for a summary of the conversation, which is too long)`
+    const why = this.refusal?.type === 'invalid' ? 'was refused' : 'is too long'
+    const without = `substrat compact ${shellWord(this.session.state.path)} --drop`
+    const message = `${failed.error.message} (request for a summary of the conversation, which ${why}; without a summary: ${without})`
     return { type: 'model_failed', ...failed, error: { ...failed.error, message }, plan, isSummary: true }
   }
 }

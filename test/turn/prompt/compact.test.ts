@@ -361,6 +361,19 @@ describe('a conversation that is refused as invalid', () => {
     expect(asked).toHaveLength(1)
   })
 
+  test('is not said to be too long if the request for its summary fails', async () => {
+    for (const prompt of ['poison', 'fine']) await runTurn(session, refusing('none').provider, { prompt })
+    const provider = model((request) => {
+      if (request.prompt.startsWith('Summarise')) throw providerFailure('authentication', 'no key')
+      throw providerFailure('invalid', 'Something about it is wrong.')
+    })
+    const { error } = await runTurn(session, provider, { prompt: 'and now?' })
+    expect(error).toMatchObject({
+      type: 'authentication',
+      message: expect.stringContaining('which was refused;'),
+    })
+  })
+
   test('keeps only the prompt if the latest exchanges are refused too', async () => {
     await runTurn(session, refusing('none').provider, { prompt: 'fine so far' })
     await runTurn(session, refusing('none').provider, { prompt: 'poison' })
@@ -410,7 +423,9 @@ describe('a request for a summary', () => {
     })
     const run = await runTurn(session, provider, { prompt: 'and now?' })
     expect(run).toMatchObject({ status: 'failed', error: { type: 'overloaded' } })
-    expect(run.error?.message).toContain('busy (request for a summary of the conversation')
+    expect(run.error?.message).toMatch(
+      /^busy \(request for a summary of the conversation, which is too long; without a summary: substrat compact \S+ --drop\)$/,
+    )
     expect(asked.summaries).toHaveLength(4)
     expect(conversation(session)).toHaveLength(7)
   })
