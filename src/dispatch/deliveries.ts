@@ -148,8 +148,7 @@ class CommandDeliveries implements Deliveries {
       // DEADLOCK: the agent waits for the agent whose tool runs this command, so it has a turn in another process.
       const isHeld = ['LOCKED', 'DEADLOCK'].includes(error.code)
       this.policy.onVisited?.(agentId, { turns: 0, isHeld, error: isHeld ? undefined : error })
-      if (!isHeld)
-        this.ctx.reporter.note(`messages may still be pending for agent ${agentId}: ${error.message}`)
+      if (!isHeld) this.ctx.reporter.note(pendingText(agentId, error))
       // A process that runs a turn of the agent reads the inbox after it.
       else if (!this.hasTurn(agentId)) this.left.add(agentId)
     }
@@ -211,8 +210,12 @@ export async function withDrain(
     if (reported?.wasStopped !== true) ctx.deliveries.wakeIfPending(agentId)
   } catch (error) {
     if (reported === undefined) throw error
-    ctx.reporter.note(`messages may still be pending for agent ${agentId}: ${(error as Error).message}`)
+    ctx.reporter.note(pendingText(agentId, error as Error))
   } finally {
     await ctx.deliveries.untilIdle()
   }
+}
+
+function pendingText(agentId: string, { message }: Error): string {
+  return `messages may still be pending for agent ${agentId}: ${message} (then deliver them: substrat deliver ${agentId})`
 }

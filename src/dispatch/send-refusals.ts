@@ -1,25 +1,52 @@
 /** Why `send` does not store a message. */
 
-import { SessionStateError, SubstratError } from '../errors.js'
+import { SessionStateError, SubstratError, shellWord } from '../errors.js'
+import { findPending } from '../mail/inbox.js'
+import { digestOf } from '../session/ids.js'
 import type { Run, State } from '../session/state.js'
 import { howEnded } from '../session/status.js'
 import { troubleOf } from '../session/trouble.js'
 import type { Store } from '../storage/store.js'
 import type { StopSignal } from '../turn/stop.js'
+import { type KeyedMessage, nextIdOfKey } from './keyed-message.js'
 import { nameOf, wordOf } from './outcome.js'
 import { type Closure, declarationOf, refuseElsewhere, turnObstacle } from './turn-obstacle.js'
 
+/** What became of a message that did not begin, and how to go on without running it twice. */
+export interface Fate {
+  what: string
+  next: string
+}
+
+/** A message with a key may be in the inbox since an earlier command. */
+export function fateOf(
+  store: Store,
+  state: State,
+  { key, content }: Pick<KeyedMessage, 'key' | 'content'>,
+): Fate {
+  const word = wordOf(state)
+  const pending = key === null ? undefined : findPending(store, state, nextIdOfKey(store, state, key))
+  if (pending?.digest === digestOf(content))
+    return { what: 'the message is still queued', next: `deliver it: substrat deliver ${word}` }
+  const flag = key === null ? '' : ` --key ${shellWord(key)}`
+  return { what: 'the message was not stored', next: `send it again: substrat send ${word}${flag} '…'` }
+}
+
 /** Throws if the agent takes no message now. */
-export function refuseClosed(store: Store, state: State): void {
+export function refuseClosed(
+  store: Store,
+  state: State,
+  message: Pick<KeyedMessage, 'key' | 'content'>,
+): void {
   refuseElsewhere(store, state)
   const obstacle = turnObstacle(store, state, 'message')
   if (obstacle?.kind === 'terminated') throw terminatedError(state)
   if (obstacle?.kind === 'hold' || obstacle?.kind === 'gate') throw closedError(state, obstacle)
-  if (obstacle?.kind === 'program') throw besideError(state)
+  if (obstacle?.kind === 'program') throw besideError(state, fateOf(store, state, message))
 }
 
 /** A message does not decide about the program. Its turn could work beside it in the same directory and native session. */
-function besideError(state: State): SubstratError {
+function besideError(state: State, { what }: Fate): SubstratError {
   const { run, id } = state
   const word = wordOf(state)
   const declaration = declarationOf(state)
@@ -28,14 +55,10 @@ function besideError(state: State): SubstratError {
       ? `make sure that it has ended, then: substrat resume ${word}`
       : `recover it on that host: substrat recover --all; or, if that host is down: ${declaration}`
   const why = troubleOf(run as Run)
-  return new SubstratError(
-    'PROGRAM_ALIVE',
-    `${nameOf(state)} has an interrupted turn: ${why}; the message was not stored`,
-    {
-      hint: `${next}; or queue the message: --queue`,
-      facts: { agent_id: id, run_id: (run as Run).run_id, reason: (run as Run).reason },
-    },
-  )
+  return new SubstratError('PROGRAM_ALIVE', `${nameOf(state)} has an interrupted turn: ${why}; ${what}`, {
+    hint: `${next}; or queue the message: --queue`,
+    facts: { agent_id: id, run_id: (run as Run).run_id, reason: (run as Run).reason },
+  })
 }
 
 function closedError(state: State, { code, is, until, next }: Closure): SubstratError {
@@ -57,20 +80,20 @@ export function isCutShort({ status, reason }: Run): boolean {
   return status === 'interrupted' && reason !== 'shutdown'
 }
 
-export function notTaken(state: State, run: Run): SubstratError {
-  const what =
+export function notTaken(state: State, run: Run, { what, next }: Fate): SubstratError {
+  const ended =
     run.reason === 'suspended' ? 'was suspended' : `could not end its earlier turn (${troubleOf(run)})`
-  const message = `${nameOf(state)} ${what} before the message was delivered; the message was not stored`
+  const message = `${nameOf(state)} ${ended} before the message was delivered; ${what}`
   return new SubstratError('INTERRUPTED', message, {
-    hint: `send it again: substrat send ${wordOf(state)} '…'`,
+    hint: next,
     facts: { agent_id: state.id },
   })
 }
 
-export function notBegun(state: State, signal: StopSignal): SubstratError {
-  const message = `stopped by ${signal} before the message was delivered; the message was not stored`
+export function notBegun(state: State, signal: StopSignal, { what, next }: Fate): SubstratError {
+  const message = `stopped by ${signal} before the message was delivered; ${what}`
   return new SubstratError(`STOPPED_${signal}`, message, {
-    hint: `send it again: substrat send ${wordOf(state)} '…'`,
+    hint: next,
     facts: { agent_id: state.id },
   })
 }

@@ -6,10 +6,10 @@ import { callText } from './call-text.js'
 import { nameOf, wordOf } from './outcome.js'
 import { decisionCommands } from './turn-obstacle.js'
 
-export function supersededText(state: State, wait: Wait, asks: Ask[]): string {
+export function supersededText(state: State, wait: Wait, asks: Ask[], by = 'this message'): string {
   const instead =
     wait.kind === 'not_before' ? `substrat resume ${wordOf(state)}` : decisionCommands(wordOf(state), wait)
-  return `gave up ${parkedThing(wait, asks)} of ${nameOf(state)}; this message starts a new turn (instead of send: ${instead})`
+  return `gave up ${parkedThing(wait, asks)} of ${nameOf(state)}; ${by} starts a new turn (instead of send: ${instead})`
 }
 
 function parkedThing({ kind, not_before }: Wait, asks: Ask[]): string {

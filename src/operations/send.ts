@@ -14,7 +14,7 @@ import {
 } from '../dispatch/keyed-message.js'
 import { nameOf, type OnOutcome, type Outcome, outcomeOf } from '../dispatch/outcome.js'
 import { runOwnTurn } from '../dispatch/own-turn.js'
-import { isCutShort, notBegun, notTaken, refuseClosed } from '../dispatch/send-refusals.js'
+import { fateOf, isCutShort, notBegun, notTaken, refuseClosed } from '../dispatch/send-refusals.js'
 import type { SendRequest } from '../dispatch/send-request.js'
 import { supersededText } from '../dispatch/superseded.js'
 import { declarationOf, turnObstacle } from '../dispatch/turn-obstacle.js'
@@ -101,7 +101,7 @@ async function converse(
     onOutcome(outcomeOf(ctx, session, session.state.run as Run))
     return
   }
-  refuseClosed(ctx.store, session.state)
+  refuseClosed(ctx.store, session.state, request)
   // Repeating a key continues its turn, as `resume` does, also where only a person may decide that. After too many
   // attempts without progress it needs `--retry`, so that a loop in a script does not continue the turn for ever.
   const { interruption } = session.state.recovery
@@ -121,24 +121,27 @@ async function converse(
     onOutcome(outcomeOf(ctx, session, session.state.run as Run))
     return
   }
-  if (wentOn.outcome === 'ran' && isCutShort(wentOn.run)) throw notTaken(session.state, wentOn.run)
+  if (wentOn.outcome === 'ran' && isCutShort(wentOn.run))
+    throw notTaken(session.state, wentOn.run, fateOf(ctx.store, session.state, request))
   if (wentOn.outcome === 'exhausted')
     ctx.reporter.note(
       'the interrupted turn was continued too often without progress; giving it up to run this message',
     )
   const whyNot = whyNotNow(ctx, session, request, parked, onOutcome)
   if (whyNot !== undefined) return whyNot === 'mustQueue' ? 'mustQueue' : undefined
-  noteSuperseded(ctx, session)
   const earlier = earlierMail(session, request)
+  noteSuperseded(ctx, session, earlier.size > 0)
   if (earlier.size > 0) {
-    storeNow()
+    // Queued, the message would not replace the turn that is parked.
+    if (parked === null) storeNow()
     if (isStored) return runStored(ctx, session)
     const result = await runEarlierMail(ctx, session, earlier, parked !== null)
     if (result === 'yields') return 'again'
     const whyNot = whyNotNow(ctx, session, request, parked, onOutcome)
     if (whyNot !== undefined) return whyNot === 'mustQueue' ? 'mustQueue' : undefined
     // The last of their turns was interrupted.
-    if (result === 'left') throw notTaken(session.state, session.state.run as Run)
+    if (result === 'left')
+      throw notTaken(session.state, session.state.run as Run, fateOf(ctx.store, session.state, request))
   }
   await runMessage(ctx, session, request, onOutcome)
 }
@@ -185,18 +188,19 @@ function whyNotNow(
     return 'reported'
   }
   const { requested } = ctx.shutdown
-  if (requested !== undefined) throw notBegun(session.state, requested)
-  refuseClosed(ctx.store, session.state)
+  if (requested !== undefined)
+    throw notBegun(session.state, requested, fateOf(ctx.store, session.state, request))
+  refuseClosed(ctx.store, session.state, request)
   return undefined
 }
 
 /** Says what the message replaces, once that is durable: without a free slot, the parked turn stays. */
-function noteSuperseded(ctx: Context, session: Session): void {
+function noteSuperseded(ctx: Context, session: Session, byEarlier: boolean): void {
   const wait = openWait(session.state)
   if (wait === null) return
   const record = session.recordAt(wait.at)
   const asks = record.kind === 'run.waiting' ? (record.asks ?? []) : []
-  const text = supersededText(session.state, wait, asks)
+  const text = supersededText(session.state, wait, asks, byEarlier ? 'your earlier message' : 'this message')
   session.onceDurable('run.cancelled', () => ctx.reporter.note(text))
 }
 

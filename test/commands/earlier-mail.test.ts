@@ -231,6 +231,7 @@ describe.concurrent('--if-waiting supersede', () => {
     await house.ok('send', 'a', 'B', ...QUEUED)
     const sent = await house.ok('send', 'a', 'C')
     expect(sent.stderr).toContain('gave up the pending approval')
+    expect(sent.stderr).toContain('your earlier message starts a new turn')
     expect(order(house, id)).toEqual(['parks', 'B', 'C'])
     expect(house.records(id)).toContainEqual(
       expect.objectContaining({ kind: 'run.cancelled', reason: 'superseded' }),

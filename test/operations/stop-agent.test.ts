@@ -219,6 +219,40 @@ describe.concurrent('a signal in mid-turn', () => {
   })
 })
 
+describe('a message that a signal keeps from its turn', () => {
+  test('is still queued if its key was queued before, and following the advice runs it once', async () => {
+    const { house, id, gate, sender } = await standing()
+    await sender.kill()
+    await house.ok('send', 'a', 'two', '--key', 'k', '--queue', '--no-drain')
+    const next = house.start(['send', 'a', 'two', '--key', 'k'])
+    await house.waitForRecord(id, 'provider.started', 2)
+    next.child.kill('SIGTERM')
+    await next.says('letting the turn finish')
+    gate.open()
+    expect((await next.result).stderr).toContain(
+      'the message is still queued (deliver it: substrat deliver a)',
+    )
+    gate.open()
+    await house.ok('deliver', 'a')
+    expect(
+      house.records(id).filter((record) => 'content' in record && record.content === 'two'),
+    ).toHaveLength(1)
+  })
+
+  test('has its key in the advice, so that no other command runs it a second time', async () => {
+    const { house, id, gate, sender } = await standing()
+    await sender.kill()
+    const next = house.start(['send', 'a', 'two', '--key', "it's k"])
+    await house.waitForRecord(id, 'provider.started', 2)
+    next.child.kill('SIGTERM')
+    await next.says('letting the turn finish')
+    gate.open()
+    expect((await next.result).stderr).toContain(
+      `the message was not stored (send it again: substrat send a --key 'it'\\''s k' '…')`,
+    )
+  })
+})
+
 describe('a recovery that is stopped by a signal', () => {
   test('finishes the current turn and starts no other', async () => {
     const house = new House()

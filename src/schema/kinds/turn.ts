@@ -25,6 +25,8 @@ import {
 import { CANCELLATIONS, INTERRUPTIONS } from '../words.js'
 import { host_id, host_name, kind, message_id, programUsage, run_id, token_id } from './kind.js'
 
+const { key, digest, ...otherOptions } = askedFields
+
 export const run = {
   'run.started': kind('A turn starts. Provider, model and options are fixed for the run.', {
     run_id,
@@ -37,9 +39,11 @@ export const run = {
     provider: text,
     model: text.nullable(),
     options: texts,
-    ...askedFields,
+    key,
+    digest,
     continues: uuid.optional(),
     auto: flag.optional().describe('Whether it continues automatically.'),
+    ...otherOptions,
     repeats: uuid
       .optional()
       .describe(

@@ -20,8 +20,9 @@ export function runStarted(state: Runnable, request: RunRequest): NewRecord[] {
     provider: state.provider_name,
     model: state.model,
     options: state.options,
-    ...askedOptions(request),
+    ...askedOptions({ key: request.key, digest: request.digest }),
     ...(prompt.origin === 'continuation' ? { continues: prompt.continues, auto: prompt.auto } : {}),
+    ...askedOptions({ ...request, key: null, digest: null }),
     ...(request.repeats === undefined ? {} : { repeats: request.repeats }),
   })
   return [...records, ...assembledRecords(run_id, sources), ...promptRecords(run_id, prompt)]
