@@ -12,7 +12,7 @@ import { type KeyedMessage, nextIdOfKey } from './keyed-message.js'
 import { nameOf, wordOf } from './outcome.js'
 import { type Closure, declarationOf, refuseElsewhere, turnObstacle } from './turn-obstacle.js'
 
-/** What became of a message that did not begin, and how to go on without running it twice. */
+/** The place of a message that did not begin, and the next command, which runs it once. */
 export interface Fate {
   what: string
   next: string
