@@ -22,6 +22,7 @@ export function checkFiles(
 ): void {
   const loose: Entry[] = []
   let home: Entry | undefined
+  let foreign: string | undefined
   for (const entry of entries) {
     const found = addFindingTo(findings, entry.agentId)
     if ('error' in entry) {
@@ -30,7 +31,9 @@ export function checkFiles(
     }
     // The first entry is the home itself.
     home ??= entry
-    checkOwner(entry, home.facts.owner, found)
+    // A directory comes before its content, which its remedy mends too.
+    if (foreign === undefined || !entry.path.startsWith(`${foreign}/`))
+      foreign = checkOwner(entry, home.facts.owner, found) ? undefined : entry.path
     if (isLoose(entry)) loose.push(entry)
     checkKind(entry, found)
     checkStanding(entry, upkeep, found)
@@ -76,9 +79,13 @@ function closing(path: string): string {
   return `chmod -R go-w ${shellWord(path)}`
 }
 
-function checkOwner({ path, facts }: Entry, owner: number, found: AddFinding): void {
-  if (facts.owner !== owner)
-    found('all files of a home have one owner', `${path} belongs to user ${facts.owner}, not ${owner}`, path)
+function checkOwner({ path, facts }: Entry, owner: number, found: AddFinding): boolean {
+  if (facts.owner === owner) return true
+  // With -h, a symlink in it changes no file outside the home.
+  const remedy = `ls -la ${shellWord(path)}, then as root: chown -hR ${owner} ${shellWord(path)}`
+  const detail = `${path} belongs to user ${facts.owner}, not ${owner}`
+  found('all files of a home have one owner', detail, path, remedy)
+  return false
 }
 
 function checkKind({ path, standing, expectedKind, facts }: Entry, found: AddFinding): void {

@@ -14,7 +14,7 @@ import { ContentFiles } from './contents.js'
 import { createAgent } from './create-agent.js'
 import { GoneHostFiles } from './gone-hosts.js'
 import { confinedPaths, HomeFormat, makeHome, readHome, refuseWithoutFacts } from './home.js'
-import { refuseExposedConfig } from './home-trust.js'
+import { refuseExposedAgent, refuseExposedConfig } from './home-trust.js'
 import { KeyIndexFiles } from './keys.js'
 import { AgentFiles } from './local-files.js'
 import { chooseLockKind } from './locks/kernel-lock.js'
@@ -239,6 +239,7 @@ export class FileStore implements Store {
   async hold(agentId: string, { command, waitMs, signal }: TakeOptions): Promise<KernelLease | undefined> {
     const { lock, log } = this.paths.agent(agentId)
     try {
+      this.refuseExposed(agentId)
       return await waitForLease(this.locks, lock, command, waitMs, { signal, log })
     } catch (error) {
       throw this.hasAgent(agentId) ? error : agentGone(agentId)
@@ -251,8 +252,15 @@ export class FileStore implements Store {
     const paths = parentId === null ? this.paths.rootNames() : this.paths.agent(parentId).childNames()
     const hasAgent = (id: string): boolean => this.hasAgent(id)
     return new NameIndex(paths, this.locks, hasAgent, () => {
-      if (parentId !== null) this.visits.syncNameOf(parentId)
+      if (parentId === null) return
+      // A child gets rights and options of its parent.
+      this.refuseExposed(parentId)
+      this.visits.syncNameOf(parentId)
     })
+  }
+
+  private refuseExposed(agentId: string): void {
+    refuseExposedAgent(this.paths, this.paths.agent(agentId))
   }
 
   takeSlot(pool: string, slots: number, command: string): Promise<KernelLease | undefined> {
@@ -261,6 +269,7 @@ export class FileStore implements Store {
 
   async takeSender(agentId: string, command: string): Promise<KernelLease | undefined> {
     try {
+      this.refuseExposed(agentId)
       return await tryLease(this.locks, this.paths.agent(agentId).sender, command)
     } catch (error) {
       if (this.hasAgent(agentId)) throw error

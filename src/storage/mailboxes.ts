@@ -10,6 +10,7 @@ import { statIfThere } from '../host/disk/facts.js'
 import * as io from '../host/disk/io.js'
 import { replace } from '../host/disk/replace.js'
 import { asideName } from './aside.js'
+import { refuseExposedAgent } from './home-trust.js'
 import { frame, type Unframed, unframeFile } from './log/frame.js'
 import * as maildir from './maildir.js'
 import type { Markers } from './markers.js'
@@ -26,6 +27,8 @@ export class Mailboxes implements Mail {
   put(to: string, messageId: string, message: object): boolean {
     const path = this.pathOf(to, messageId)
     if (to === OPERATOR) return !this.isTaken(messageId) && maildir.putMessage(path, frame(message))
+    // Another user could read the message.
+    refuseExposedAgent(this.paths, this.paths.agent(to))
     this.markers.syncNameOf(to)
     // Before and after the message is stored: see `Markers.unmark`.
     const isNew = maildir.putMessage(path, frame(message), () => this.markers.mark(to))
@@ -47,7 +50,7 @@ export class Mailboxes implements Mail {
     return maildir.messageIdsIn(to === OPERATOR ? this.paths.operatorInbox : this.paths.agent(to).inbox)
   }
 
-  /** Undefined if there is no such message. A file too large for a message counts as damaged. */
+  /** Undefined if there is no such message. A file too large for a message, or of another user, counts as damaged. */
   read(to: string, messageId: string): Unframed | undefined {
     return readLine(this.pathOf(to, messageId))
   }

@@ -11,6 +11,7 @@ import * as io from '../host/disk/io.js'
 import { createWhole } from '../host/disk/replace.js'
 import { writerOf } from '../host/disk/temporary.js'
 import { limits } from '../limits.js'
+import { isTrustedFile } from '../start/trust.js'
 import { isLeftover, parseMailFile, parseReturnedFile } from './paths.js'
 
 /** False if the name is taken. `beforeLink`: see `createWhole`. */
@@ -46,12 +47,15 @@ export function hasMessages(directory: string): boolean {
 }
 
 /**
- * Empty, without reading it, if it is not a regular file or is larger than any message. Undefined if it does not exist.
+ * Empty, without reading it, if it is not a regular file, is larger than any message, or could be of another user: a message
+ * becomes a prompt. Undefined if it does not exist.
  */
 export function readMessage(path: string): Buffer | undefined {
   const facts = statIfThere('mail.stat', path)
   if (facts === undefined) return undefined
-  const isMessage = facts.kind === 'file' && facts.sizeBytes <= limits.mailFileBytesMax
+  const { kind, sizeBytes, owner: uid, group: gid, mode } = facts
+  const isMessage =
+    kind === 'file' && sizeBytes <= limits.mailFileBytesMax && isTrustedFile({ uid, gid, mode })
   return isMessage ? io.readIfThere('mail.read', path) : Buffer.alloc(0)
 }
 

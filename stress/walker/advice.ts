@@ -16,7 +16,7 @@ const KEYED = /repeat the same substrat send and add (--retry(?: --turn-timeout 
 const FLAG = /(?:\badd|message:) (--[a-z-]+(?: [a-z0-9]+)?)$/
 const VALUE = /(?:'[^']*'|"[^"]*"|\\'|[^\s'"])+/
 const COMMAND = new RegExp(`(?:^|[ :])((?:[A-Z_]+=${VALUE.source} )*)substrat ([a-z].*)$`)
-const SHELL = /(?:^|: )((?:chmod|mv|kill) .*)$/
+const SHELL = /(?:^|: )((?:chmod|chown|mv|kill|rm) .*)$/
 
 const NAMES = new Set(
   ['help', 'plugins', ...readdirSync(join(repository, 'commands'))].map((name) => name.replace(/\.ts$/, '')),

@@ -1,8 +1,9 @@
 /** Errors of a home, and of the disk below it. */
-import { chmodSync, copyFileSync, mkdirSync, renameSync, rmSync, symlinkSync, writeFileSync } from 'node:fs'
+import { copyFileSync, mkdirSync, symlinkSync, writeFileSync } from 'node:fs'
 import { join } from 'node:path'
 import { FileTransfer } from '../../src/storage/file-transfer.js'
 import type { House } from '../../test/support/cli.js'
+import { EXPOSED } from './exposed.js'
 import { removeFrom, row, usage, veteran, worker } from './setups.js'
 import type { History } from './walk.js'
 
@@ -53,19 +54,7 @@ export const HOMES: History[] = [
     env: { SUBSTRAT_HOME: 'nonsense://x' },
     ...ELSEWHERE,
   }),
-  row('HOME_EXPOSED', 'others may write to the home', 'send a hi', {
-    prepare: async (house) => [await worker(house), chmodSync(house.home, 0o777)],
-    isMended: true,
-  }),
-  row('HOME_EXPOSED', 'a directory of the home is a link', 'send a hi', {
-    prepare: async (house) => {
-      await worker(house)
-      renameSync(join(house.home, 'unclean'), join(house.root, 'moved'))
-      symlinkSync('../moved', join(house.home, 'unclean'))
-    },
-    byHand: (house) => rmSync(join(house.home, 'unclean')),
-    isMended: true,
-  }),
+  ...EXPOSED,
   row('CORRUPT', 'home.json is damaged', 'send a hi', {
     prepare: async (house) => {
       await worker(house)

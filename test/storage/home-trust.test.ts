@@ -1,8 +1,9 @@
 /** Homes that other users can write to, or have written to. */
-import { chmodSync, chownSync, lstatSync, mkdirSync, writeFileSync } from 'node:fs'
+import { chmodSync, chownSync, lstatSync, mkdirSync, readdirSync, writeFileSync } from 'node:fs'
 import { join } from 'node:path'
 import { describe, expect, test } from 'vitest'
 import { House } from '../support/cli.js'
+import { chownTree } from '../support/owners.js'
 
 const isRoot = process.getuid?.() === 0
 if (!isRoot) console.warn('skipped: homes with files of other users, because only root can give files away')
@@ -60,7 +61,8 @@ describe('an empty directory that all can write to', () => {
     const { exit, json } = await house.run(['spawn', '--json'])
     expect([exit, json.error.code]).toEqual([11, 'HOME_EXPOSED'])
     expect(json.error.message).toContain(`${config} belongs to user ${OTHER}`)
-    expect(json.error.hint).toContain(`chmod -R go-w ${home(house)}`)
+    expect(json.error.hint).toContain(`chown -hR 0 ${config}`)
+    expect(json.error.path).toBe(config)
   })
 })
 
@@ -92,6 +94,89 @@ describe('a home', () => {
     await house.spawn('a')
     chownSync(join(home(house), 'home.json'), OTHER, OTHER)
     expect((await house.run(['send', 'a', 'hi'])).exit).toBe(11)
+  })
+})
+
+describe('an agent', () => {
+  const WRITES = ['--provider', 'exec', '--option', 'command=cat >> RAN']
+  const inAgent = (house: House, id: string, name: string): string =>
+    join(home(house), 'agents', id, ...(name === '' ? [] : [name]))
+
+  test.skipIf(!isRoot)(
+    'that another user put into an open home runs no program once the home is closed (needs root)',
+    async () => {
+      const { house } = houseBelow()
+      await house.spawn('mine', ...WRITES)
+      const id = await house.spawn('planted', ...WRITES)
+      await house.ok('send', 'planted', 'evil', '--queue', '--no-drain')
+      chownTree(inAgent(house, id, ''), OTHER)
+      chmodSync(home(house), 0o777)
+      const { hint } = (await house.run(['deliver', '--all', '--json'])).json.error
+      expect(hint).toContain(`chmod -R go-w ${home(house)} && chown -hR 0 ${inAgent(house, id, '')}`)
+      chmodSync(home(house), 0o700)
+      const { exit, stderr } = await house.run(['deliver', '--all'])
+      expect([exit, stderr]).toEqual([11, expect.stringContaining(`rm -r ${inAgent(house, id, '')}`)])
+      expect(house.read('RAN')).toBeUndefined()
+      await house.ok('send', 'mine', 'good')
+      expect(house.read('RAN')).toContain('good')
+      expect(house.read('RAN')).not.toContain('evil')
+    },
+  )
+
+  const NAMES = ['', 'events.jsonl', 'session.json', 'inbox', 'requests']
+  const EXPOSURES: [string, string, (path: string) => void][] = NAMES.flatMap((name) => [
+    ...(isRoot
+      ? [['is of another user', name, (path: string) => chownSync(path, OTHER, OTHER)] as const]
+      : []),
+    ['can be written by others', name, (path: string) => chmodSync(path, 0o777)] as const,
+  ]).map(([what, name, expose]) => [what, name, expose])
+
+  test.for(EXPOSURES)('whose file %s "%s" is only read', async ([, name, expose]) => {
+    const { house } = houseBelow()
+    const id = await house.spawn('a', ...WRITES)
+    const path = inAgent(house, id, name)
+    expose(path)
+    for (const args of [
+      ['send', 'a', 'hi'],
+      ['spawn', '--parent', 'a'],
+      ['send', 'a', 'hi', '--queue'],
+    ]) {
+      const { exit, json } = await house.run([...args, '--json'])
+      expect([exit, json.error.code, json.error.path], args.join(' ')).toEqual([11, 'HOME_EXPOSED', path])
+    }
+    expect(house.read('RAN')).toBeUndefined()
+    await house.ok('show', 'a')
+    expect((await house.ok('list', '--json')).json.agents).toHaveLength(1)
+  })
+
+  test.skipIf(!isRoot)('gets no message that another user wrote to its inbox (needs root)', async () => {
+    const { house } = houseBelow()
+    const id = await house.spawn('a', ...WRITES)
+    const inbox = inAgent(house, id, 'inbox')
+    await house.ok('send', 'a', 'evil', '--queue', '--no-drain')
+    const [message = ''] = readdirSync(inbox)
+    chownSync(join(inbox, message), OTHER, OTHER)
+    await house.run(['deliver', '--all'])
+    expect([house.read('RAN'), readdirSync(inbox)]).toEqual([undefined, [message]])
+    const { findings } = (await house.run(['doctor', '--json'])).json
+    expect(findings).toContainEqual(
+      expect.objectContaining({
+        file: join(inbox, message),
+        remedy: expect.stringContaining(`chown -hR 0 ${join(inbox, message)}`),
+      }),
+    )
+    chownSync(join(inbox, message), 0, 0)
+    await house.ok('deliver', '--all')
+    expect(house.read('RAN')).toContain('evil')
+  })
+})
+
+describe('the advice', () => {
+  test('for a directory above the home names that directory', async () => {
+    const { house, above } = houseBelow()
+    chmodSync(above, 0o777)
+    const { hint, path } = (await house.run(['spawn', '--json'])).json.error
+    expect([path, hint]).toEqual([above, expect.stringContaining(`chmod go-w ${above};`)])
   })
 })
 
