@@ -11,7 +11,7 @@ const KILLS = [
   'test/acp/{driven,killed}.test.ts',
   'test/commands/{move-over-ssh,other-host,plugin-list-killed,tools-killed}.test.ts',
   'test/dispatch/{exactly-once,one-answer,*-killed}.test.ts',
-  'test/operations/{import,migrate,move,*-killed}.test.ts',
+  'test/operations/{*-killed,transfer/{import,migrate,move}}.test.ts',
   'test/outbound/storm.test.ts',
   'test/plugins/*-{dying,killed}.test.ts',
   'test/plugins/telegram/killed.test.ts',

@@ -78,7 +78,7 @@ export default class Export extends BaseCommand {
         hint: 'name it: --bundle FILE; or move to another machine: --to ssh://HOST',
       })
     const agentId = this.resolveForWrite(word)
-    const { moveAgents } = await import('../src/operations/move-agents.js')
+    const { moveAgents } = await import('../src/operations/transfer/move-agents.js')
     const { bundle, agents, isRepeated } = await moveAgents(this.context({ drains: false }), {
       agentId,
       isTree,
@@ -101,7 +101,7 @@ export default class Export extends BaseCommand {
     },
   ): Promise<void> {
     const agentId = this.resolveForWrite(word)
-    const { moveOverSsh } = await import('../src/operations/move-over-ssh.js')
+    const { moveOverSsh } = await import('../src/operations/transfer/move-over-ssh.js')
     const { bundle, agents } = await moveOverSsh(this.context({ drains: false }), {
       ...{ agentId, isTree: flags.tree, to, name: flags.name ?? null, workspace: flags.workspace ?? null },
       remoteCommand: flags['remote-command'] ?? (process.env.SUBSTRAT_REMOTE || 'substrat'),
@@ -112,7 +112,7 @@ export default class Export extends BaseCommand {
 
   private async writeBundle(store: Store, agentId: string, output: string, isTree: boolean): Promise<void> {
     // Loaded only here: node:zlib takes time to load.
-    const { exportBundle } = await import('../src/operations/export-bundle.js')
+    const { exportBundle } = await import('../src/operations/transfer/export-bundle.js')
     const { bytes, agents } = exportBundle(store, agentId, isTree, await this.openCount('agents read'))
     if (output === '-') {
       stdout.write(bytes)

@@ -59,7 +59,7 @@ export default class Import extends BaseCommand {
         ? await readStdinBytes(max, () => tooLargeError('stdin', max))
         : readUserBytes(args.file, max)
     // Loaded only here: node:zlib takes time to load.
-    const { importAgents } = await import('../src/operations/import.js')
+    const { importAgents } = await import('../src/operations/transfer/import.js')
     const imported = await importAgents(this.context(), {
       bundle,
       name: flags.name ?? null,

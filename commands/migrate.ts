@@ -3,7 +3,7 @@ import { BaseCommand } from '../src/command/base.js'
 import { duration } from '../src/command/flags.js'
 import { givenAddress } from '../src/command/home-address.js'
 import { refuseInTool } from '../src/dispatch/caller.js'
-import { cancelMigration, migrate } from '../src/operations/migrate.js'
+import { cancelMigration, migrate } from '../src/operations/transfer/migrate.js'
 import { transferOf } from '../src/storage/open.js'
 
 const WAIT_MS = 60_000

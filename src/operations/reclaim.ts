@@ -18,7 +18,7 @@ import type { ImportedAgents } from '../schema/output-home.js'
 import type { State } from '../session/state.js'
 import { howEnded } from '../session/status.js'
 import { resolveAgent } from '../tree/names.js'
-import { treeOf } from './move-agents.js'
+import { treeOf } from './transfer/move-agents.js'
 
 /** `word`: the file of the bundle, or the agent. */
 export async function reclaim(ctx: Context, word: string): Promise<ImportedAgents> {

@@ -1,5 +1,5 @@
 /**
- * The homes of a migration (`operations/migrate.ts`). Each home records its part, so that a killed migration continues and no moment
+ * The homes of a migration (`operations/transfer/migrate.ts`). Each home records its part, so that a killed migration continues and no moment
  * has two open homes:
  *
  * | source  | target   | what a kill leaves                                      |

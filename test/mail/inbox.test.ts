@@ -238,6 +238,16 @@ describe('one turn takes', () => {
     expect(deliver()).toEqual(['a 3'])
   })
 
+  test.each([{ allow: ['shell'] }, { steps_max: 1 }, { turn_timeout_ms: 1 }])(
+    'a message with options alone, because they must not apply to others: %j',
+    (options) => {
+      notification('a 1', { from: 'a' })
+      notification('a 2', { from: 'a', ...options })
+      notification('a 3', { from: 'a' })
+      expect([deliver(), deliver(), deliver()]).toEqual([['a 1'], ['a 2'], ['a 3']])
+    },
+  )
+
   test(`${limits.mailsTakenMax} messages at most`, () => {
     for (let n = 1; n <= limits.mailsTakenMax + 1; n++) notification(`${n}`)
     expect(deliver()).toHaveLength(limits.mailsTakenMax)

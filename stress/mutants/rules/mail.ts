@@ -36,7 +36,7 @@ export const MAIL: Mutant[] = [
     name: 'a message with an option shares its turn with other messages',
     place: 'mail/due.ts hasTurnAlone',
     edits: { 'logical:1': '@left' },
-    suites: ['serve/message-options#option of one message'],
+    suites: ['mail/inbox'],
   },
   {
     name: 'a flood of notifications starves a request',
@@ -101,8 +101,14 @@ export const MAIL: Mutant[] = [
   {
     name: 'a message of any size is read',
     place: 'storage/maildir.ts readMessage',
-    edits: { 'logical:1': '@left' },
+    edits: { 'logical:2': '@left' },
     suites: ['storage/mailboxes', 'mail/inbox'],
+  },
+  {
+    name: 'a message file of another user is read',
+    place: 'storage/maildir.ts readMessage',
+    edits: { 'logical:1': '@left' },
+    suites: ['storage/home-trust'],
   },
   {
     name: 'a message to a terminated agent is stored',

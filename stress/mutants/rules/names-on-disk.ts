@@ -174,7 +174,7 @@ export const NAMES_ON_DISK: Mutant[] = [
   {
     name: 'a child is created before the name of its parent is fsynced',
     place: 'storage/file-store.ts FileStore.names',
-    edits: { 'if:1': '' },
+    edits: { 'expression:2': '' },
     suites: ['tree/create-agent-below'],
   },
   {

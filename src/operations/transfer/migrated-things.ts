@@ -1,8 +1,8 @@
 /** Digests of all that a migration copies: two homes have the same content if these are equal. */
-import { OPERATOR } from '../format.js'
-import { sha256Hex } from '../start/hash.js'
-import type { KeptThings } from '../storage/open.js'
-import type { Mail, Store, Unframed } from '../storage/store.js'
+import { OPERATOR } from '../../format.js'
+import { sha256Hex } from '../../start/hash.js'
+import type { KeptThings } from '../../storage/open.js'
+import type { Mail, Store, Unframed } from '../../storage/store.js'
 
 interface Home {
   store: Store

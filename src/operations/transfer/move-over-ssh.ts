@@ -6,11 +6,11 @@
  * After a kill on either side, the same command ends the move: before the record here, with another bundle, which replaces the
  * agents stored there; after it, with the same bundle, which it makes again.
  */
-import type { Context } from '../dispatch/context.js'
-import { readState } from '../dispatch/read-state.js'
-import { RUN_AGAIN, SessionStateError, SubstratError, shellWord } from '../errors.js'
-import { parseSshUrl, runOver, type SshPlace } from '../host/ssh.js'
-import { busyError } from '../session/busy.js'
+import type { Context } from '../../dispatch/context.js'
+import { readState } from '../../dispatch/read-state.js'
+import { RUN_AGAIN, SessionStateError, SubstratError, shellWord } from '../../errors.js'
+import { parseSshUrl, runOver, type SshPlace } from '../../host/ssh.js'
+import { busyError } from '../../session/busy.js'
 import { type Moved, moveAgents } from './move-agents.js'
 
 export interface RemoteMove {

@@ -5,9 +5,9 @@
  * This home made a bundle if it has each agent, and the log in the bundle is the beginning of that agent's log here. No other
  * author can know these bytes without having them from this home, so nothing in the bundle needs to be believed.
  */
-import type { BundledFiles } from '../files/bundle.js'
-import type { State } from '../session/state.js'
-import type { Store } from '../storage/store.js'
+import type { BundledFiles } from '../../files/bundle.js'
+import type { State } from '../../session/state.js'
+import type { Store } from '../../storage/store.js'
 import type { ImportRequest } from './imported-log.js'
 
 /** Throws what `confirm` throws. Writes nothing. `states`: the agents as they would be imported. */

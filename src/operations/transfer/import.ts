@@ -5,28 +5,29 @@
  * Everything is checked before the first agent is created. The new ids derive from the bundle, the home and the name, so a command
  * that is repeated after a kill creates only the agents that are missing.
  */
-import { refuseInTool } from '../dispatch/caller.js'
-import type { Context } from '../dispatch/context.js'
-import { needsVisit } from '../dispatch/pending-visits.js'
-import { conversationIn } from '../dispatch/seed.js'
-import { viewAgent } from '../dispatch/view.js'
-import { SubstratError } from '../errors.js'
-import { type BundledFiles, unpackBundle } from '../files/bundle.js'
-import { refused } from '../files/tar.js'
-import { isDirectory } from '../files/user-files.js'
-import { recordsToClose } from '../recovery/close-open.js'
-import type { Bundle } from '../schema/bundle.js'
-import type { ImportedAgents } from '../schema/output-home.js'
-import type { Content } from '../schema/types.js'
-import { type EncodedBatch, encodeBatch } from '../session/batch.js'
-import { deriveId } from '../session/ids.js'
-import { openForRead } from '../session/load.js'
-import type { NewRecord } from '../session/records.js'
-import type { State } from '../session/state.js'
-import { type Host, placeHere } from '../session/workspace-host.js'
-import { BytesLog } from '../storage/store.js'
-import { createAgent } from '../tree/create-agent.js'
-import { checkName } from '../tree/names.js'
+import { refuseInTool } from '../../dispatch/caller.js'
+import type { Context } from '../../dispatch/context.js'
+import { needsVisit } from '../../dispatch/pending-visits.js'
+import { conversationIn } from '../../dispatch/seed.js'
+import { viewAgent } from '../../dispatch/view.js'
+import { SubstratError } from '../../errors.js'
+import { type BundledFiles, unpackBundle } from '../../files/bundle.js'
+import { refused } from '../../files/tar.js'
+import { isDirectory } from '../../files/user-files.js'
+import { recordsToClose } from '../../recovery/close-open.js'
+import type { Bundle } from '../../schema/bundle.js'
+import type { ImportedAgents } from '../../schema/output-home.js'
+import type { Content } from '../../schema/types.js'
+import { type EncodedBatch, encodeBatch } from '../../session/batch.js'
+import { deriveId } from '../../session/ids.js'
+import { openForRead } from '../../session/load.js'
+import type { NewRecord } from '../../session/records.js'
+import type { State } from '../../session/state.js'
+import { type Host, placeHere } from '../../session/workspace-host.js'
+import { BytesLog } from '../../storage/store.js'
+import { createAgent } from '../../tree/create-agent.js'
+import { checkName } from '../../tree/names.js'
+import { checkWorkspace } from '../spawn.js'
 import { confirmForeign } from './foreign-bundle.js'
 import {
   besideOthers,
@@ -38,7 +39,6 @@ import {
   ownRecords,
   textIn,
 } from './imported-log.js'
-import { checkWorkspace } from './spawn.js'
 
 /** Calls back with each agent once it is durable. */
 export async function importAgents(ctx: Context, request: ImportRequest): Promise<ImportedAgents> {

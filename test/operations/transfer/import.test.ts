@@ -1,16 +1,16 @@
 /** An import that is killed at any disk step, and repeated. */
 import { tmpdir } from 'node:os'
 import { expect, test } from 'vitest'
-import { auditHome } from '../../src/audit/audit.js'
-import { exportBundle } from '../../src/operations/export-bundle.js'
-import { importAgents } from '../../src/operations/import.js'
-import { send } from '../../src/operations/send.js'
-import type { FileStore } from '../../src/storage/file-store.js'
-import { contextAt } from '../support/contexts.js'
-import { copyOf, killedAt } from '../support/killed.js'
-import { sendRequest } from '../support/send-request.js'
-import { newAgent, recordsOf } from '../support/sessions.js'
-import { tempStore } from '../support/temp.js'
+import { auditHome } from '../../../src/audit/audit.js'
+import { send } from '../../../src/operations/send.js'
+import { exportBundle } from '../../../src/operations/transfer/export-bundle.js'
+import { importAgents } from '../../../src/operations/transfer/import.js'
+import type { FileStore } from '../../../src/storage/file-store.js'
+import { contextAt } from '../../support/contexts.js'
+import { copyOf, killedAt } from '../../support/killed.js'
+import { sendRequest } from '../../support/send-request.js'
+import { newAgent, recordsOf } from '../../support/sessions.js'
+import { tempStore } from '../../support/temp.js'
 
 /** A bundle of an agent with a large message, and of its child. */
 async function bundleOfTwo(): Promise<Buffer> {

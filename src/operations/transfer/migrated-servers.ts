@@ -2,10 +2,10 @@
  * The kept servers of a home that leaves. In the target, a process whose SUBSTRAT_HOME names the source counts as another home's, so
  * a turn there would start a second program beside it.
  */
-import { keptServerError, killServerProcesses } from '../provider/kept-server.js'
-import { placeOfGroup } from '../provider/other-host.js'
-import { openForRead } from '../session/load.js'
-import type { Store } from '../storage/store.js'
+import { keptServerError, killServerProcesses } from '../../provider/kept-server.js'
+import { placeOfGroup } from '../../provider/other-host.js'
+import { openForRead } from '../../session/load.js'
+import type { Store } from '../../storage/store.js'
 
 const GRACE_MS = 1000
 

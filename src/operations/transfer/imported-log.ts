@@ -1,13 +1,13 @@
 /** The log of an agent in a bundle, as `import` stores it: checked, with the agent's new id, name and place. */
-import { RUN_AGAIN, SubstratError } from '../errors.js'
-import { refused } from '../files/tar.js'
-import { isBlob, type JsonObject } from '../format.js'
-import type { BundledAgent } from '../schema/bundle.js'
-import type { Content } from '../schema/types.js'
-import { blobsIn } from '../session/blobs-in.js'
-import { loadFrom, recordsFrom } from '../session/load.js'
-import type { State } from '../session/state.js'
-import { BatchLines, type BytesLog } from '../storage/store.js'
+import { RUN_AGAIN, SubstratError } from '../../errors.js'
+import { refused } from '../../files/tar.js'
+import { isBlob, type JsonObject } from '../../format.js'
+import type { BundledAgent } from '../../schema/bundle.js'
+import type { Content } from '../../schema/types.js'
+import { blobsIn } from '../../session/blobs-in.js'
+import { loadFrom, recordsFrom } from '../../session/load.js'
+import type { State } from '../../session/state.js'
+import { BatchLines, type BytesLog } from '../../storage/store.js'
 
 export interface ImportRequest {
   bundle: Buffer
