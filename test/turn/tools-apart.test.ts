@@ -7,6 +7,7 @@ import type { Session } from '../../src/session/session.js'
 import { isAlive } from '../support/programs.js'
 import { newSession } from '../support/sessions.js'
 import { tempDirectory, tempStore } from '../support/temp.js'
+import { serverThat } from '../support/toolboxes.js'
 import { FakeStop, model, runTurn, says, toolboxAt } from '../support/turns.js'
 import { waitFor } from '../support/wait.js'
 
@@ -96,7 +97,10 @@ describe('a process that a tool started in its own session', () => {
 })
 
 describe('a process that a tool server started in its own session', () => {
-  const servers = { notes: { command: '/bin/sh', args: ['-c', `${apart('browser')} exec cat`], env: {} } }
+  // A server that did not start would be killed at once, with all its processes.
+  const { command, args, env } = serverThat('well')
+  const script = `${apart('browser')} exec "$0" "$@"`
+  const servers = { notes: { command: '/bin/sh', args: ['-c', script, command, ...args], env } }
 
   test('is killed with a turn that does not complete', async () => {
     const stop = new FakeStop()
