@@ -4,7 +4,6 @@ import type { State } from '../../src/session/state.js'
 import { openHome } from '../../src/storage/open.js'
 import { resolveAgent } from '../../src/tree/names.js'
 import type { Host, Told } from './host.js'
-import type { Place } from './places.js'
 import { messageOf, type Program } from './program.js'
 import type { Action } from './steps.js'
 import { isTimed, keyOf, wordsOf } from './words.js'
@@ -43,7 +42,8 @@ export class Person {
   readonly contents = new Map<string, string>()
   /** The token secrets printed so far, by agent; the latest last. */
   private readonly secrets = new Map<string, string[]>()
-  private readonly keyed = new Map<Place, Brought>()
+  /** By agent: an agent that took the name of another never had its keys. */
+  private readonly keyed = new Map<string, Brought>()
 
   constructor(private readonly host: Pick<Host, 'home' | 'workspace' | 'pace'>) {}
 
@@ -55,7 +55,7 @@ export class Person {
   words(given: Action, id: string): Words {
     const action = this.aim(given)
     const agentId = 'at' in action && typeof action.at === 'string' ? this.agentAt(action.at) : undefined
-    const message = this.messageIn(action, id)
+    const message = this.messageIn(action, id, agentId)
     const { workspace, pace } = this.host
     const token = action.do === 'decide' ? this.tokenBy(action.by, agentId) : undefined
     const facts = { id, content: message?.content, key: message?.key ?? null, workspace, pace, token }
@@ -104,11 +104,11 @@ export class Person {
     if (!known.includes(secret)) this.secrets.set(agentId, [...known, secret])
   }
 
-  private messageIn(action: Action, id: string): Brought | undefined {
+  private messageIn(action: Action, id: string, agentId = ''): Brought | undefined {
     if (action.do === 'spawn') return this.write(id, action.prompt)
     if (action.do !== 'send') return undefined
     const key = keyOf(action)
-    const earlier = key === 'again' ? this.keyed.get(action.at) : undefined
+    const earlier = key === 'again' ? this.keyed.get(agentId) : undefined
     if (earlier !== undefined) return earlier
     const { program } = action
     // Past the turn's time limit, but soon enough for the messages queued behind it.
@@ -116,7 +116,7 @@ export class Person {
     const message = this.write(id, isTimed(action) ? late : program) as Brought
     if (key === 'none') return message
     const keyed = { ...message, key: `key ${id}` }
-    this.keyed.set(action.at, keyed)
+    this.keyed.set(agentId, keyed)
     return keyed
   }
 

@@ -1,5 +1,6 @@
 /** Runs one sequence on a home and on its twin. */
 import { join } from 'node:path'
+import type { SessionRecord } from '../../src/session/records.js'
 import { type Counts, type Host, noCounts } from './host.js'
 import type { Sequence } from './steps.js'
 import type { StepDone } from './story.js'
@@ -46,7 +47,12 @@ export async function tryOut(makeHost: MakeHost, directory: string, sequence: Se
   }
   if (lived.violations.length > 0 || !sequence.hasTwin)
     return { violations: lived.violations, counts, logs, story }
-  if (hasFailedTool(world) || hasLeftTurn(world) || hasCutUnderWrongClock(story)) {
+  if (
+    hasFailedTool(world) ||
+    hasLeftTurn(world) ||
+    hasCutUnderWrongClock(story) ||
+    hasReplacedInVain(story, world)
+  ) {
     counts.notCompared = 1
     return { violations: [], counts, logs, story }
   }
@@ -72,6 +78,26 @@ function hasLeftTurn({ agents }: World): boolean {
   return agents.some(({ fates }) =>
     [...fates.values()].some(({ status, attempts }) => status === 'interrupted' && attempts > 0),
   )
+}
+
+/**
+ * A message that is in no log may have let an earlier one of its sender replace a parked turn, before its command was cut short. The
+ * twin never sent it, so its turn stays parked.
+ */
+function hasReplacedInVain(story: StepDone[], { agents }: World): boolean {
+  const isInVain = ({ command, told, inTwin }: StepDone['done'][number]): boolean =>
+    ['send', 'spawn'].includes(command.action.do) && told.isHarmed && inTwin.length === 0
+  return (
+    story.some(({ done }) => done.some(isInVain)) && agents.some(({ records }) => hasReplacedByMail(records))
+  )
+}
+
+function hasReplacedByMail(records: SessionRecord[]): boolean {
+  return records.some((record, at) => {
+    if (record.kind !== 'run.cancelled' || record.reason !== 'superseded') return false
+    const next = records.slice(at).find(({ kind }) => kind === 'run.started')
+    return next?.kind === 'run.started' && next.origin === 'mail'
+  })
 }
 
 /**
