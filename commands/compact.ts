@@ -36,7 +36,9 @@ export default class Compact extends BaseCommand {
     const { agent, how, messages } = result
     // The last exchange stays without --keep, and may be the one that the service refuses.
     const all =
-      flags.keep === 0 ? '' : ` (leave out every message: substrat compact ${shellWord(agent.path)} --keep 0)`
+      flags.keep === 0
+        ? ''
+        : ` (leave out every message: substrat compact ${shellWord(agent.path)} --keep 0${flags.drop ? ' --drop' : ''})`
     const nothing = `nothing to leave out${all}`
     const what = how === null ? nothing : `${messages} messages ${REPLACED[how]}`
     this.printObject(result, `${agent.path}: ${what}`)

@@ -7,7 +7,7 @@ import { TOOL_NAMES } from '../turn/tools/toolbox.js'
 import type { Context } from './context.js'
 import { readState } from './read-state.js'
 
-/** The same for an agent that exists. Its provider is only loaded: whether it can run now is a question for its turn. */
+/** `checkAllow` for an agent that exists. Its provider is only loaded: whether it can run now is a question for its turn. */
 export async function checkAllowOf(ctx: Context, agentId: string, allow: string[]): Promise<void> {
   if (allow.length === 0) return
   const { provider_name } = readState(ctx.store, agentId)

@@ -3,7 +3,7 @@
  * messages of a sender in order.
  *
  * On disk after a crash: the earlier messages, each pending or with its turn. The new message is not stored before its own turn,
- * except with `--if-busy queue`: then it is stored first.
+ * except with `--if-busy queue`: then it is stored first, unless it replaces a parked turn.
  */
 import { clock } from '../clock.js'
 import { OPERATOR } from '../format.js'

@@ -46,7 +46,7 @@ export function mailIndexOf(store: Store): MailIndex {
 }
 
 /**
- * The messages of the next turn: one request or keyed message alone, or several that need no reply. Empty if none is
+ * The messages of the next turn: one that has a turn alone, or several that need no reply. Empty if none is
  * due. `among`: chooses only from messages with these ids.
  */
 export function nextMail(session: Session, among?: ReadonlySet<string>): Delivery[] {

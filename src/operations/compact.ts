@@ -42,7 +42,7 @@ export function compactAgent(
     const provider = await checkedProvider(ctx, session)
     const { run_id } = session.state.run as Run
     // A repeated command leaves out no more than the first one, whose outcome may have been lost.
-    const isRepeated = options.keep === undefined && isCompactedSince(session.state)
+    const isRepeated = options.keep === undefined && options.drops !== true && isCompactedSince(session.state)
     const made = isRepeated ? NONE : await shorten(ctx, session, provider, options)
     if (made.type === 'failed') {
       session.append([modelFailure(run_id, made, null)])

@@ -4,6 +4,7 @@
  */
 
 import { checkAllowOf } from '../dispatch/allow.js'
+import { refuseInTool } from '../dispatch/caller.js'
 import type { Context } from '../dispatch/context.js'
 import { effectOfPost, postOnce, withEffect } from '../dispatch/effect.js'
 import { findKeyedOutcome, idOfKey, isOwnTurn, keyConflict, nextIdOfKey } from '../dispatch/keyed-message.js'
@@ -44,6 +45,8 @@ export async function sendAs(
     return
   }
   if (from.state === 'terminated') throw terminatedSenderError(from)
+  // A right of another agent's turn is a decision. Through the inbox, it would also hold for an agent above.
+  if (request.allow.length > 0) refuseInTool(ctx.caller, 'allow tools')
   await checkAllowOf(ctx, to.id, request.allow)
   try {
     const mustQueue = request.isQueued || request.kind !== 'request' || request.notBefore !== null

@@ -53,7 +53,12 @@ export async function send(ctx: Context, request: SendRequest, onOutcome: OnOutc
   })
 }
 
-async function converseOrQueue(ctx: Context, request: SendRequest, onOutcome: OnOutcome): Promise<void> {
+async function converseOrQueue(ctx: Context, request: SendRequest, tell: OnOutcome): Promise<void> {
+  let isReported = false
+  const onOutcome: OnOutcome = (outcome) => {
+    isReported = true
+    tell(outcome)
+  }
   const waitMs = request.ifBusy === 'wait' ? ctx.bounds.waitMs : 0
   const end = clock.monotonic() + waitMs
   let result: 'mustQueue' | 'again' | undefined
@@ -67,7 +72,8 @@ async function converseOrQueue(ctx: Context, request: SendRequest, onOutcome: On
         return converse(ctx, session, settled, request, onOutcome)
       })
     } catch (error) {
-      if (request.ifBusy !== 'queue' || !isUntaken(error, hasAgent)) throw error
+      // Reported, the message is stored or has had its turn.
+      if (isReported || request.ifBusy !== 'queue' || !isUntaken(error, hasAgent)) throw error
       result = 'mustQueue'
     }
   } while (result === 'again')

@@ -13,7 +13,7 @@ export function exposureHint(found: Untrusted[], root: string, namedMax: number)
   const first = [...takeAbove, ...closeAbove(above), ...closeInside(inside, root)]
   const theirs = ofCause(inside, 'owner').map(({ path }) => path)
   if (theirs.length === 0)
-    return takeAbove.length === 0
+    return above.length === 0
       ? `${first.join(' && ')}; or ${ELSEWHERE}`
       : `${ELSEWHERE}; or, if no other user needs ${above[0]?.path}: ${first.join(' && ')}`
   const named = theirs.length > namedMax ? [root] : theirs
@@ -22,15 +22,15 @@ export function exposureHint(found: Untrusted[], root: string, namedMax: number)
     // With -h, a symlink that another user has planted changes no file outside the home.
     `to keep what is there: ${[...first, takeOver('chown -hR', named)].join(' && ')}`,
     ...(named.every((path) => isRemovable(path, root))
-      ? [`or to remove it: ${[...first, asRoot(`rm -r ${words(named)}`)].join(' && ')}`]
+      ? [`or to remove it with all its content: ${[...first, asRoot(`rm -r ${words(named)}`)].join(' && ')}`]
       : []),
   ].join('; ')
 }
 
-/** Other commands work without the settings, without an agent, and without what an agent has besides its log. */
+/** Other commands work without them. An inbox is not among them: it has mail of the person. */
 function isRemovable(path: string, root: string): boolean {
   const name = path.slice(root.length + 1)
-  return /^(config\.json|agents\/[^/]+(\/(session\.json|keys|server\.json|inbox|requests))?)$/.test(name)
+  return /^(config\.json|agents\/[^/]+(\/(session\.json|keys|server\.json|requests))?)$/.test(name)
 }
 
 function closeAbove(above: Untrusted[]): string[] {

@@ -27,7 +27,7 @@ export class Mailboxes implements Mail {
   put(to: string, messageId: string, message: object): boolean {
     const path = this.pathOf(to, messageId)
     if (to === OPERATOR) return !this.isTaken(messageId) && maildir.putMessage(path, frame(message))
-    // Another user could read the message.
+    // Another user could have written files there.
     refuseExposedAgent(this.paths, this.paths.agent(to))
     this.markers.syncNameOf(to)
     // Before and after the message is stored: see `Markers.unmark`.

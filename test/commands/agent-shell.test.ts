@@ -80,6 +80,16 @@ describe.concurrent('a shell in a tool', () => {
     for (const each of [deep, other]) expect(house.kinds(each)).toEqual(['session.created'])
   })
 
+  test('gives no rights to the turn of another agent', async () => {
+    const house = new House()
+    const top = await agent(house, 'top')
+    const words = ['send top x --queue --allow all', 'send top x --kind notification --allow shell']
+    const shells = words.map((each) => shell(`substrat ${each} 2>&1; echo "exit $?"`))
+    const id = await agent(house, 'top/a', [shells, 'ok'], ...ALL)
+    for (const text of await printed(house, id)) expect(text).toMatch(/only a person may[\s\S]*exit 13\n$/)
+    expect(house.inbox(top)).toEqual([])
+  })
+
   test('controls only the agents below its agent, and sends only as its agent', async () => {
     const house = new House()
     const refused = [

@@ -111,6 +111,17 @@ describe.concurrent('compact', () => {
     },
   )
 
+  test('with --drop also drops the summary of an earlier compaction', async () => {
+    const house = new House()
+    await house.spawn('a')
+    for (const text of ['one', 'two', 'three']) await house.ok('send', 'a', text)
+    await house.ok('compact', 'a', '--keep', '0')
+    expect((await house.ok('compact', 'a')).stdout).toContain('nothing to leave out')
+    expect((await house.ok('compact', 'a', '--keep', '0', '--drop')).stdout).toMatch(
+      /messages? (is|are) left out/,
+    )
+  })
+
   test('with --drop asks no model, also for a model that refuses the conversation and never answered it', async () => {
     const { house, id } = await withModel(`throw failure('server_error')`)
     await house.ok('set', 'a', '--model', 'none')

@@ -39,6 +39,19 @@ describe('import of a bundle that another home made', () => {
     },
   )
 
+  test('names the rights of the messages that a move brings along', async () => {
+    const [from, to] = [new House(), new House()]
+    await from.spawn('notes')
+    await from.ok('send', 'notes', 'later', '--queue', '--no-drain', '--allow', 'shell')
+    const file = join(from.workspace, 'notes.bundle')
+    await from.ok('export', 'notes', '--bundle', file, '--move')
+    const refused = await to.run(into(to, file, '--json'))
+    expect([refused.exit, refused.json.error.agents]).toEqual([
+      2,
+      [expect.stringContaining('; --allow shell; in ')],
+    ])
+  })
+
   test('through a pipe needs --trust as well', async () => {
     const [from, to] = [new House(), new House()]
     const stdin = readFileSync(await exported(from)).toString('latin1')

@@ -46,8 +46,8 @@ export async function compact(
   const all = exchanges(session)
   const cut = keep === undefined ? cutOf(all) : all.length - keep
   // A lone summary of everything before is not replaced by its own summary.
-  if (cut <= 0 || (keep !== undefined && cut === 1 && compactionOf(session) !== undefined))
-    return { type: 'none' }
+  const isAlone = keep !== undefined && cut === 1 && compactionOf(session) !== undefined
+  if (cut <= 0 || (isAlone && drops !== true)) return { type: 'none' }
   const left = all.slice(0, cut)
   const keeps = placeFrom(session, all[cut])
   const how = drops === true || provider.summarises === false ? 'dropped' : 'summary'

@@ -187,7 +187,8 @@ export class Commands {
     const results = printed.filter((result) => errorIn(result) === undefined)
     const failed = printed.map(errorIn).find((error) => error !== undefined)
     if (failed !== undefined || exit === 0 || results.length > 0) return { exit, results, error: failed }
-    const { whenDied = 'repeat it with the same key' } = this.installed
+    const { whenDied = 'look at what it has done, then repeat it, with its key if it has one' } =
+      this.installed
     const error = new FaceError(CHILD_DIED, `the command ended without a result: ${why}`, whenDied)
     return { exit, results, error }
   }
