@@ -104,11 +104,12 @@ export class Person {
     if (!known.includes(secret)) this.secrets.set(agentId, [...known, secret])
   }
 
-  private messageIn(action: Action, id: string, agentId = ''): Brought | undefined {
+  private messageIn(action: Action, id: string, agentId: string | undefined): Brought | undefined {
     if (action.do === 'spawn') return this.write(id, action.prompt)
     if (action.do !== 'send') return undefined
     const key = keyOf(action)
-    const earlier = key === 'again' ? this.keyed.get(agentId) : undefined
+    const to = agentId ?? action.at
+    const earlier = key === 'again' ? this.keyed.get(to) : undefined
     if (earlier !== undefined) return earlier
     const { program } = action
     // Past the turn's time limit, but soon enough for the messages queued behind it.
@@ -116,7 +117,7 @@ export class Person {
     const message = this.write(id, isTimed(action) ? late : program) as Brought
     if (key === 'none') return message
     const keyed = { ...message, key: `key ${id}` }
-    this.keyed.set(agentId, keyed)
+    this.keyed.set(to, keyed)
     return keyed
   }
 
