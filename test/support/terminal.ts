@@ -1,6 +1,6 @@
 /** A shell in a real terminal, which tmux provides: a person types commands and sees the screen. */
 import { spawnSync } from 'node:child_process'
-import { chmodSync, mkdirSync, writeFileSync } from 'node:fs'
+import { mkdirSync, renameSync, writeFileSync } from 'node:fs'
 import path from 'node:path'
 import { afterAll } from 'vitest'
 import type { House } from './cli.js'
@@ -27,8 +27,10 @@ export class Terminal {
     const bin = path.join(house.root, 'bin')
     mkdirSync(bin, { recursive: true })
     const command = house.command().map((word) => `'${word}'`)
-    writeFileSync(path.join(bin, 'substrat'), `#!/bin/sh\nexec ${command.join(' ')} "$@"\n`)
-    chmodSync(path.join(bin, 'substrat'), 0o755)
+    // An earlier terminal of the house may be starting the program, which cannot be opened for writing then.
+    const program = path.join(bin, `substrat-${terminals}`)
+    writeFileSync(program, `#!/bin/sh\nexec ${command.join(' ')} "$@"\n`, { mode: 0o755 })
+    renameSync(program, path.join(bin, 'substrat'))
     // A shell of root ignores PS1 in its environment.
     writeFileSync(path.join(bin, 'shrc'), "PS1='$ '\n")
     const all = {
