@@ -10,8 +10,8 @@ import {
   MESSAGE_OPTIONS,
   type MessageOptions,
   messageOptions,
-  type OptionName,
   rowsWithFlag,
+  type SettableName,
 } from '../schema/message.js'
 import { WORKSPACE_SCOPES, type WorkspaceScope } from '../schema/words.js'
 import { type DueTime, dueAfter } from '../session/durations.js'
@@ -69,10 +69,9 @@ export const duration = custom<number>({
 })
 
 type Rows = typeof MESSAGE_OPTIONS
-type WithFlag = { [N in OptionName]: Rows[N] extends { flag: string } ? N : never }[OptionName]
-type FlagName<N extends WithFlag> = Rows[N]['flag']
+type FlagName<N extends SettableName> = Rows[N]['flag']
 type MessageFlags = {
-  [N in WithFlag as FlagName<N>]: Interfaces.OptionFlag<NonNullable<MessageOptions[N]> | undefined>
+  [N in SettableName as FlagName<N>]: Interfaces.OptionFlag<NonNullable<MessageOptions[N]> | undefined>
 }
 
 /** The flags of the options of a message. */

@@ -49,6 +49,8 @@ interface Values {
 
 type Rows = typeof MESSAGE_OPTIONS
 export type OptionName = keyof Rows
+/** The options that a person or a client can set. */
+export type SettableName = { [N in OptionName]: Rows[N] extends { flag: string } ? N : never }[OptionName]
 
 /** Each option has a value. Null, or an empty list, asks for nothing. */
 export type MessageOptions = { -readonly [N in OptionName]: Values[Rows[N]['type']] }
@@ -77,7 +79,7 @@ export function askedOptions(options: NamedOptions): AskedOptions {
   return Object.fromEntries(asked)
 }
 
-/** The options that a person or a client can set. */
+/** Their rows. */
 export function rowsWithFlag(): [OptionName, Required<Pick<Option, 'type' | 'flag' | 'help'>> & Option][] {
   return Object.entries(MESSAGE_OPTIONS).flatMap(([name, row]) =>
     'flag' in row ? [[name as OptionName, row]] : [],

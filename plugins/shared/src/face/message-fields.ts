@@ -1,15 +1,14 @@
 /** The options of a message (src/schema/message.ts of substrat), as a client writes them and as the command takes them. */
-import { type MESSAGE_OPTIONS, type OptionName, rowsWithFlag } from 'substrat/message'
+import { type MESSAGE_OPTIONS, rowsWithFlag, type SettableName } from 'substrat/message'
 import { z } from 'zod'
 import { allowList, flags } from './arguments.js'
 
 const TYPES = { duration: z.string(), count: z.int().min(1), tools: z.array(z.string()) }
 
 type Rows = typeof MESSAGE_OPTIONS
-type WithFlag = { [N in OptionName]: Rows[N] extends { flag: string } ? N : never }[OptionName]
 type Underscored<T extends string> = T extends `${infer A}-${infer B}` ? `${A}_${Underscored<B>}` : T
-type FieldName<N extends WithFlag> = Underscored<Rows[N]['flag']>
-type Fields = { [N in WithFlag as FieldName<N>]: z.ZodOptional<(typeof TYPES)[Rows[N]['type']]> }
+type FieldName<N extends SettableName> = Underscored<Rows[N]['flag']>
+type Fields = { [N in SettableName as FieldName<N>]: z.ZodOptional<(typeof TYPES)[Rows[N]['type']]> }
 export type MessageFields = { [N in keyof Fields]?: z.output<Fields[N]> }
 
 /** The fields of a body or of the arguments of a tool. Each is optional. */
