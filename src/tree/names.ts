@@ -1,7 +1,7 @@
 /**
  * Names of agents. The user names an agent by UUID, path, name, or a unique prefix of the UUID.
  *
- * Invariant: a name is unique among living siblings.
+ * Invariants: a name is unique among living siblings. It leads to the living agent, else to the latest terminated one that exists.
  */
 import { suggestion } from '../closest.js'
 import { SubstratError } from '../errors.js'
@@ -11,6 +11,7 @@ import { openForRead } from '../session/load.js'
 import { peekState } from '../session/peek-state.js'
 import type { State } from '../session/state.js'
 import type { Store } from '../storage/store.js'
+import { oldestFirst } from './forest.js'
 
 /** The name in its stored form (Unicode NFC). Throws USAGE for an invalid name. */
 export function checkName(name: string): string {
@@ -23,8 +24,8 @@ export function checkName(name: string): string {
 }
 
 /**
- * Throws AGENT_NOT_FOUND or AGENT_AMBIGUOUS. Reads one index entry for each name of a path. Only a bare name that is
- * not the name of a root is searched in all agents.
+ * Throws AGENT_NOT_FOUND or AGENT_AMBIGUOUS. Reads one index entry for each name of a path. A name that the index does
+ * not have is searched in all agents: a terminated agent loses its entry to a later one, which may be removed or never created.
  */
 export function resolveAgent(store: Store | undefined, word: string): string {
   if (store === undefined) throw notFound(word)
@@ -37,7 +38,8 @@ export function resolveAgent(store: Store | undefined, word: string): string {
   const isName = whyNoName(word.normalize('NFC')) === undefined
   const found = (isName ? findRoot(store, word) : undefined) ?? findByPrefix(store, word, lower)
   if (found !== undefined) return found
-  const { ids, others } = isName ? scanForName(store, word) : { ids: [], others: [] }
+  const { ids, others, terminatedRoot } = isName ? scanForName(store, word) : { ids: [], others: [] }
+  if (terminatedRoot !== undefined) return terminatedRoot
   if (ids.length === 1) return ids[0] as string
   throw ids.length === 0 ? notFound(word, others) : ambiguous(`${shownWord(word)} is the name`, ids)
 }
@@ -70,42 +72,62 @@ function findNamed(store: Store, parentId: string | null, name: string): string 
 
 function findByPath(store: Store, path: string): string {
   const [root = '', ...below] = path.split('/')
-  const named = isUuid(root) ? [root].find((id) => store.hasAgent(id)) : findRoot(store, root)
+  const named = isUuid(root) ? [root].find((id) => store.hasAgent(id)) : findAnywhere(store, null, root)
   const found = below.reduce(
-    (id: string | undefined, name) => (id === undefined ? undefined : findNamed(store, id, name)),
+    (id: string | undefined, name) => (id === undefined ? undefined : findAnywhere(store, id, name)),
     named,
   )
   if (found === undefined) throw notFound(path)
   return found
 }
 
-/** The living agent with the name, else a terminated one. */
+/** Does not trust a miss in the index, not even if the index is complete: it has an entry only for each living agent. */
+function findAnywhere(store: Store, parentId: string | null, name: string): string | undefined {
+  const found = store.names(parentId).find(name)
+  if (found !== 'none' && found !== 'unknown') return found
+  return lookThrough(store, name, ({ parent }) => parent === parentId)
+}
+
+/** The living agent with the name, else the latest terminated one. */
 function lookThrough(store: Store, name: string, isMeant: (agent: State) => boolean): string | undefined {
   const wanted = foldName(name)
   const scan = new Scan(store)
-  let dead: string | undefined
+  const terminated: State[] = []
   for (const agent of scan.agents()) {
     if (foldName(agent.name ?? agent.id) !== wanted || !isMeant(agent)) continue
     if (agent.state !== 'terminated') return agent.id
-    dead = agent.id
+    terminated.push(agent)
   }
   scan.assertWhole()
-  return dead
+  return latest(terminated)
 }
 
-/** The ids of living agents with the name, anywhere in the tree, and the names of the other living agents. */
-function scanForName(store: Store, name: string): { ids: string[]; others: string[] } {
+interface SameName {
+  /** The living agents with the name, anywhere in the tree. */
+  ids: string[]
+  /** The names of the other living agents. */
+  others: string[]
+  terminatedRoot: string | undefined
+}
+
+function scanForName(store: Store, name: string): SameName {
   const wanted = foldName(name)
   const scan = new Scan(store)
   const ids: string[] = []
   const others: string[] = []
+  const terminatedRoots: State[] = []
   for (const agent of scan.agents()) {
-    if (agent.name === null || agent.state === 'terminated') continue
-    if (foldName(agent.name) === wanted) ids.push(agent.id)
-    else others.push(agent.name)
+    if (agent.name === null) continue
+    const isWanted = foldName(agent.name) === wanted
+    if (agent.state !== 'terminated') (isWanted ? ids : others).push(isWanted ? agent.id : agent.name)
+    else if (isWanted && agent.parent === null) terminatedRoots.push(agent)
   }
   if (ids.length === 0) scan.assertWhole()
-  return { ids, others }
+  return { ids, others, terminatedRoot: latest(terminatedRoots) }
+}
+
+function latest(agents: State[]): string | undefined {
+  return agents.sort(oldestFirst).at(-1)?.id
 }
 
 /** Reads all agents. An agent that is damaged or cannot be read does not hide the others. */
@@ -115,9 +137,15 @@ class Scan {
   constructor(private readonly store: Store) {}
 
   *agents(): Iterable<State> {
-    for (const id of this.store.agentIds()) {
-      const agent = this.read(id)
-      if (agent !== undefined) yield agent
+    const ids = this.store.agentIds()
+    this.store.readAhead(ids)
+    try {
+      for (const id of ids) {
+        const agent = this.read(id)
+        if (agent !== undefined) yield agent
+      }
+    } finally {
+      this.store.readAhead([])
     }
   }
 

@@ -4,7 +4,7 @@ import { join } from 'node:path'
 import { beforeEach, describe, expect, test, vi } from 'vitest'
 import type { FileStore } from '../../src/storage/file-store.js'
 import { HomePaths } from '../../src/storage/paths.js'
-import { lockRoots } from '../../src/tree/children.js'
+import { discardDangling, forgetName, lockRoots } from '../../src/tree/children.js'
 import { createAgent } from '../../src/tree/create-agent.js'
 import { checkName, livingChild, livingRoot, resolveAgent } from '../../src/tree/names.js'
 import { failing, withFaults } from '../support/faults.js'
@@ -121,6 +121,35 @@ describe('a name leads to its agent', () => {
     store.names(null).reserve('a', randomUUID())
     expect(resolveAgent(store, 'a')).toBe(gone)
     expect(livingRoot(store, 'a')).toBeUndefined()
+  })
+
+  test('also once the entry of that dead spawn is discarded', async () => {
+    const [top, gone] = [await spawned('top'), await spawned('a')]
+    const deep = await newSession(store, { name: 'A', parent: top })
+    await deep.close(() => false)
+    await terminate(gone)
+    store.names(null).reserve('a', randomUUID())
+    await discardDangling(store, 'test')
+    expect(store.names(null).find('a')).toBe('none')
+    expect(resolveAgent(store, 'a')).toBe(gone)
+    expect(livingRoot(store, 'a')).toBeUndefined()
+  })
+
+  test('of several terminated ones to the latest that exists', async () => {
+    const ids: string[] = []
+    // Until the latest is neither the first nor the last that a search meets.
+    do {
+      ids.push(await spawned('a'))
+      await terminate(ids.at(-1) as string)
+    } while (ids.length < 3 || [0, -1].some((end) => store.agentIds().at(end) === ids.at(-1)))
+    const removed = await spawned('a')
+    await terminate(removed)
+    expect(resolveAgent(store, 'a')).toBe(removed)
+    const lease = await store.hold(removed, { command: 'test', waitMs: 0 })
+    store.remove(removed, lease as NonNullable<typeof lease>)
+    await lease?.release()
+    await forgetName(store, { id: removed, name: 'a', parent: null }, 'test')
+    expect(resolveAgent(store, 'a')).toBe(ids.at(-1))
   })
 
   test('and to no agent if it was never created', async () => {
@@ -336,6 +365,22 @@ describe('a path', () => {
     const second = await below(child, 'a')
     expect(resolveAgent(store, 'top/Ärger/a')).toBe(second)
     expect(livingChild(store, child, 'A')).toBe(second)
+  })
+
+  test('leads to a terminated one also once the entry of a later spawn that died is discarded', async () => {
+    const below = await newSession(store, { name: 'b', parent: grandchild })
+    await below.close(() => false)
+    for (const id of [below.id, grandchild]) await terminate(id)
+    store.names(child).reserve('a', randomUUID())
+    for (const repair of [() => undefined, () => discardDangling(store, 'test')]) {
+      await repair()
+      expect(resolveAgent(store, 'top/Ärger/a')).toBe(grandchild)
+      expect(resolveAgent(store, 'top/Ärger/a/b')).toBe(below.id)
+      expect(livingChild(store, child, 'a')).toBeUndefined()
+    }
+    const next = await newSession(store, { name: 'a', parent: child })
+    await next.close(() => false)
+    expect(resolveAgent(store, 'top/Ärger/a')).toBe(next.id)
   })
 
   test('leads also where the indexes were deleted', () => {
