@@ -22,7 +22,8 @@ const KILLS = [
 ]
 /** They start many processes: installations, signals, pipes, races of commands. `npm run test:labs` runs them with the kills. */
 const PROCESSES = [
-  'test/command/{entry,stdio}.test.ts',
+  'test/command/entry.test.ts',
+  'test/console/stdio.test.ts',
   'test/commands/{agent-shell,deliver-workers,mcp,nohup,umask}.test.ts',
   'test/dispatch/{clock-ahead,limited-programs,signal-to-all}.test.ts',
   'test/operations/{send,stop-agent,terminate-races}.test.ts',

@@ -1,8 +1,8 @@
 import * as Flags from '@oclif/core/flags'
 import { BaseCommand } from '../src/command/base.js'
 import { runFace } from '../src/command/face.js'
-import { homeAccess } from '../src/command/home-address.js'
 import { refuseInTool } from '../src/dispatch/caller.js'
+import { homeAccess } from '../src/settings/home-address.js'
 
 export default class Acp extends BaseCommand {
   static override enableJsonFlag = false

@@ -1,8 +1,8 @@
 import * as Args from '@oclif/core/args'
 import * as Flags from '@oclif/core/flags'
-import { BaseCommand } from '../src/command/base.js'
 import { agent, duration, stream } from '../src/command/flags.js'
-import { canAsk } from '../src/command/prompt.js'
+import { WritingCommand } from '../src/command/writing.js'
+import { canAsk } from '../src/console/prompt.js'
 import { SubstratError, shellWord } from '../src/errors.js'
 import type { CallEdit } from '../src/operations/approved-calls.js'
 import { decide } from '../src/operations/decide.js'
@@ -13,7 +13,7 @@ interface Choice {
   edits?: CallEdit[]
 }
 
-export default class Approve extends BaseCommand {
+export default class Approve extends WritingCommand {
   static override summary = 'Approve the pending tool calls of an agent and continue its turn.'
   static override description =
     'Prints the reply. At a terminal, shows the calls and asks first: yes, no, or edit, which opens the arguments in $VISUAL or $EDITOR. On this machine you do not need the resume token; approving revokes it. To see the pending calls, run substrat show AGENT.'
@@ -66,7 +66,7 @@ export default class Approve extends BaseCommand {
       throw new SubstratError('USAGE', '--edits needs the TOKEN_ID of the wait with these calls', {
         hint: 'copy it from wait.token_id of substrat show AGENT --json',
       })
-    const { readEdits } = await import('../src/command/approval.js')
+    const { readEdits } = await import('../src/console/approval.js')
     return readEdits(file)
   }
 
@@ -76,7 +76,7 @@ export default class Approve extends BaseCommand {
     const store = this.openForRead()
     const [{ pendingCalls }, { askAboutCalls }] = await Promise.all([
       import('../src/operations/pending-calls.js'),
-      import('../src/command/approval.js'),
+      import('../src/console/approval.js'),
     ])
     const pending = store === undefined ? undefined : pendingCalls(store, agentId)
     if (pending === undefined) return undefined

@@ -1,10 +1,10 @@
 import * as Args from '@oclif/core/args'
 import * as Flags from '@oclif/core/flags'
-import { BaseCommand } from '../src/command/base.js'
 import { drain, duration } from '../src/command/flags.js'
+import { WritingCommand } from '../src/command/writing.js'
 import { cancelAgents } from '../src/operations/cancel.js'
 
-export default class Cancel extends BaseCommand {
+export default class Cancel extends WritingCommand {
   static override summary = 'Cancel the running or waiting turn of an agent.'
   static override description =
     'The turn is marked as cancelled, and its tools and programs are killed. The log stays complete, and queued messages stay queued. With --all or --recursive, pending messages are not delivered afterwards.'

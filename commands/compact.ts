@@ -1,10 +1,10 @@
 import * as Flags from '@oclif/core/flags'
-import { BaseCommand } from '../src/command/base.js'
 import { agent, duration } from '../src/command/flags.js'
+import { WritingCommand } from '../src/command/writing.js'
 import { shellWord } from '../src/errors.js'
 import { compactAgent } from '../src/operations/compact.js'
 
-export default class Compact extends BaseCommand {
+export default class Compact extends WritingCommand {
   static override summary = 'Replace the beginning of a conversation with a summary.'
   static override description =
     'Use it if the service refuses the conversation. The model summarises the messages that are left out; if it refuses, a notice replaces them. If the summary fails otherwise, the conversation stays whole. The log keeps everything. Agent programs such as claude keep their own conversation, which substrat cannot change.'

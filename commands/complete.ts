@@ -2,11 +2,11 @@ import { join } from 'node:path'
 import * as Args from '@oclif/core/args'
 import { BaseCommand } from '../src/command/base.js'
 import { type Candidate, type CommandFacts, candidatesFor } from '../src/command/completion/candidates.js'
-import { oneLine } from '../src/command/output.js'
-import { allKeys } from '../src/command/settings.js'
+import { oneLine } from '../src/console/output.js'
 import { readUserFile } from '../src/files/user-files.js'
 import { agentWords } from '../src/operations/list-and-show.js'
 import type { SchemaList } from '../src/schema/output-home.js'
+import { allKeys } from '../src/settings/settings.js'
 
 export default class Complete extends BaseCommand {
   static override enableJsonFlag = false

@@ -1,15 +1,15 @@
 import { join } from 'node:path'
 import * as Args from '@oclif/core/args'
 import * as Flags from '@oclif/core/flags'
-import { BaseCommand } from '../src/command/base.js'
 import { duration } from '../src/command/flags.js'
-import { deliveredLine } from '../src/command/print/result-line.js'
-import { stderr } from '../src/command/stdio.js'
+import { WritingCommand } from '../src/command/writing.js'
+import { deliveredLine } from '../src/console/print/result-line.js'
+import { stderr } from '../src/console/stdio.js'
 import { workOnDeliveries } from '../src/dispatch/delivery-workers.js'
 import { isSameFile } from '../src/files/user-files.js'
 import { deliver, namedAgents } from '../src/operations/deliver.js'
 
-export default class Deliver extends BaseCommand {
+export default class Deliver extends WritingCommand {
   static override strict = false
   static override summary = 'Deliver pending mail and continue interrupted turns.'
   static override description =

@@ -1,9 +1,9 @@
 import * as Flags from '@oclif/core/flags'
-import { BaseCommand } from '../src/command/base.js'
-import { doctorText } from '../src/command/print/doctor-text.js'
+import { WritingCommand } from '../src/command/writing.js'
+import { doctorText } from '../src/console/print/doctor-text.js'
 import { examine, failureOfHome, rebuild } from '../src/operations/doctor.js'
 
-export default class Doctor extends BaseCommand {
+export default class Doctor extends WritingCommand {
   static override summary = "Check substrat's data directory for damage and print repair steps."
   static override description =
     "Reads each agent's snapshot and the end of its log. If an agent is in use or has an unfinished turn, reads its whole log. Without --rebuild it takes no lock and writes nothing. Exits 10 if stored data is damaged."

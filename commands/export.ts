@@ -1,15 +1,15 @@
 import { resolve } from 'node:path'
 import * as Flags from '@oclif/core/flags'
-import { BaseCommand } from '../src/command/base.js'
 import { agent } from '../src/command/flags.js'
-import { toMarkdown } from '../src/command/print/markdown.js'
-import { stdout } from '../src/command/stdio.js'
+import { WritingCommand } from '../src/command/writing.js'
+import { toMarkdown } from '../src/console/print/markdown.js'
+import { stdout } from '../src/console/stdio.js'
 import { SubstratError } from '../src/errors.js'
 import { writePrivateFile, writeUserFile } from '../src/files/user-files.js'
 import { exportConversation } from '../src/operations/export.js'
 import type { Store } from '../src/storage/store.js'
 
-export default class Export extends BaseCommand {
+export default class Export extends WritingCommand {
   static override summary = 'Write the conversation of an agent as Markdown, or a bundle for another home.'
   static override examples = [
     '<%= config.bin %> export notes -o notes.md',

@@ -1,11 +1,11 @@
 import { resolve } from 'node:path'
 import * as Flags from '@oclif/core/flags'
-import { BaseCommand } from '../src/command/base.js'
 import { agent } from '../src/command/flags.js'
-import { parseOptions } from '../src/command/input.js'
+import { WritingCommand } from '../src/command/writing.js'
+import { parseOptions } from '../src/console/input.js'
 import { fork } from '../src/operations/fork.js'
 
-export default class Fork extends BaseCommand {
+export default class Fork extends WritingCommand {
   static override summary = "Copy an agent's conversation into a new agent."
   static override description =
     "The new agent receives the conversation as text, so it can use another provider. With the same model provider, it receives all messages, including tool calls, results and reasoning. The original agent does not change. Prints the new agent's UUID."

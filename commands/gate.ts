@@ -1,8 +1,8 @@
-import { BaseCommand } from '../src/command/base.js'
 import { agent } from '../src/command/flags.js'
+import { WritingCommand } from '../src/command/writing.js'
 import { setGate } from '../src/operations/gate.js'
 
-export default class Gate extends BaseCommand {
+export default class Gate extends WritingCommand {
   static override summary = 'Stop an agent from starting turns until you ungate it.'
   static override description =
     "A running turn continues to its end. New messages stay in the inbox. The agent's parent can permit one turn at a time with its permit_turn tool. Compare suspend --hold, which resume ends."

@@ -1,13 +1,13 @@
 import { resolve } from 'node:path'
 import * as Args from '@oclif/core/args'
 import * as Flags from '@oclif/core/flags'
-import { BaseCommand } from '../src/command/base.js'
-import { confirmImport } from '../src/command/foreign-agents.js'
-import { readStdinBytes } from '../src/command/input.js'
+import { WritingCommand } from '../src/command/writing.js'
+import { confirmImport } from '../src/console/foreign-agents.js'
+import { readStdinBytes } from '../src/console/input.js'
 import { readUserBytes, tooLargeError } from '../src/files/user-files.js'
 import { limits } from '../src/limits.js'
 
-export default class Import extends BaseCommand {
+export default class Import extends WritingCommand {
   static override summary = 'Create copies of the agents in a bundle, or take in agents that move.'
   static override description =
     "A copy has a new UUID, and the conversation, attachments and settings of the original, but not its pending mail, waits, tokens and keys. An agent program's own session stays behind: the next turn begins a new one with the conversation. Repeating a command that was killed creates only the agents that are missing. Agents of export --move keep their UUIDs, and bring all of it along. A bundle that this home did not make is imported after a question at the terminal, or with --trust. Prints the UUID of each agent."

@@ -1,8 +1,8 @@
 import * as Flags from '@oclif/core/flags'
 import { BaseCommand } from '../src/command/base.js'
 import { since } from '../src/command/flags.js'
-import { agentsTable } from '../src/command/print/describe.js'
-import { stdout } from '../src/command/stdio.js'
+import { agentsTable } from '../src/console/print/describe.js'
+import { stdout } from '../src/console/stdio.js'
 import { LISTED_STATUSES, type ListFilter, listAgents } from '../src/operations/list-and-show.js'
 import { SESSION_STATES, SHOWN_STATUSES } from '../src/schema/words.js'
 
@@ -54,8 +54,8 @@ export default class List extends BaseCommand {
       { redraw, refuseWithoutTerminal, terminalSize },
     ] = await Promise.all([
       import('../src/operations/list-rows.js'),
-      import('../src/command/print/list-rows.js'),
-      import('../src/command/watch.js'),
+      import('../src/console/print/list-rows.js'),
+      import('../src/console/watch.js'),
     ])
     if (isWatched) refuseWithoutTerminal(this.jsonEnabled())
     const draw = (): string => {

@@ -2,9 +2,9 @@ import * as Flags from '@oclif/core/flags'
 import { localTime } from '../src/clock.js'
 import { BaseCommand } from '../src/command/base.js'
 import { agent, pattern, since } from '../src/command/flags.js'
-import { columnsOf } from '../src/command/print/hanging.js'
-import { describeRecord, entryText, shownFilter } from '../src/command/print/transcript.js'
-import { stdout } from '../src/command/stdio.js'
+import { columnsOf } from '../src/console/print/hanging.js'
+import { describeRecord, entryText, shownFilter } from '../src/console/print/transcript.js'
+import { stdout } from '../src/console/stdio.js'
 import { type LogRequest, readLog } from '../src/operations/read-log.js'
 import { readRecordText } from '../src/session/read.js'
 import type { SessionRecord } from '../src/session/records.js'
@@ -91,8 +91,8 @@ export default class Log extends BaseCommand {
     { all, pager, grep }: { all: boolean; pager: boolean; grep: unknown },
   ): Promise<void> {
     const [{ LogPage }, { openPager, pagerOf }] = await Promise.all([
-      import('../src/command/print/log-page.js'),
-      import('../src/command/page.js'),
+      import('../src/console/print/log-page.js'),
+      import('../src/console/page.js'),
     ])
     const columns = columnsOf(stdout)
     // An entry that was searched for shows the place that was found.

@@ -1,9 +1,9 @@
 import * as Flags from '@oclif/core/flags'
 import { BaseCommand } from '../src/command/base.js'
 import { runFace } from '../src/command/face.js'
-import { homeAccess } from '../src/command/home-address.js'
 import { bridgeStdio } from '../src/command/mcp-bridge.js'
 import { refuseInTool } from '../src/dispatch/caller.js'
+import { homeAccess } from '../src/settings/home-address.js'
 
 /** Without a flag, src/start/run.ts starts the bridge itself: an agent program waits for it in each turn. */
 export default class Mcp extends BaseCommand {

@@ -1,14 +1,14 @@
 import * as Flags from '@oclif/core/flags'
-import { BaseCommand } from '../src/command/base.js'
 import { duration } from '../src/command/flags.js'
-import { givenAddress } from '../src/command/home-address.js'
+import { WritingCommand } from '../src/command/writing.js'
 import { refuseInTool } from '../src/dispatch/caller.js'
 import { cancelMigration, migrate } from '../src/operations/transfer/migrate.js'
+import { givenAddress } from '../src/settings/home-address.js'
 import { transferOf } from '../src/storage/open.js'
 
 const WAIT_MS = 60_000
 
-export default class Migrate extends BaseCommand {
+export default class Migrate extends WritingCommand {
   static override summary =
     'Move the whole home to another store: between files and PostgreSQL, or to other files.'
   static override description =

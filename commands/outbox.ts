@@ -1,7 +1,7 @@
 import * as Args from '@oclif/core/args'
 import * as Flags from '@oclif/core/flags'
 import { BaseCommand } from '../src/command/base.js'
-import { outboxText } from '../src/command/print/outbox-text.js'
+import { outboxText } from '../src/console/print/outbox-text.js'
 import { viewOutbox } from '../src/operations/outbox.js'
 
 export default class Outbox extends BaseCommand {

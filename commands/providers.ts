@@ -1,7 +1,7 @@
 import * as Args from '@oclif/core/args'
 import { BaseCommand } from '../src/command/base.js'
-import { terminalColumns } from '../src/command/print/hanging.js'
-import { providersText } from '../src/command/print/providers-text.js'
+import { terminalColumns } from '../src/console/print/hanging.js'
+import { providersText } from '../src/console/print/providers-text.js'
 import { listProviders } from '../src/provider/listing.js'
 
 export default class Providers extends BaseCommand {

@@ -1,10 +1,10 @@
 import * as Flags from '@oclif/core/flags'
-import { BaseCommand } from '../src/command/base.js'
 import { age, duration } from '../src/command/flags.js'
-import { pruneText } from '../src/command/print/prune-text.js'
+import { WritingCommand } from '../src/command/writing.js'
+import { pruneText } from '../src/console/print/prune-text.js'
 import { prune } from '../src/operations/prune.js'
 
-export default class Prune extends BaseCommand {
+export default class Prune extends WritingCommand {
   static override summary = 'Remove old terminated agents and delivered messages.'
   static override description =
     'An agent stays while it has an unanswered request or a pending message, or while one of its children stays.'

@@ -1,11 +1,11 @@
 import * as Args from '@oclif/core/args'
 import * as Flags from '@oclif/core/flags'
-import { BaseCommand } from '../src/command/base.js'
 import { duration } from '../src/command/flags.js'
-import { recoveredLine } from '../src/command/print/result-line.js'
+import { WritingCommand } from '../src/command/writing.js'
+import { recoveredLine } from '../src/console/print/result-line.js'
 import { recover } from '../src/operations/recover.js'
 
-export default class Recover extends BaseCommand {
+export default class Recover extends WritingCommand {
   static override strict = false
   static override summary = 'Repair agents after a crash and continue their turns.'
   static override description =

@@ -1,9 +1,9 @@
 import * as Flags from '@oclif/core/flags'
-import { BaseCommand } from '../src/command/base.js'
 import { agent, duration } from '../src/command/flags.js'
+import { WritingCommand } from '../src/command/writing.js'
 import { remove } from '../src/operations/remove.js'
 
-export default class Remove extends BaseCommand {
+export default class Remove extends WritingCommand {
   static override summary = 'Delete a terminated agent with its log and files.'
   static override description =
     'Deletion is permanent. An agent stays while it has an unanswered request, a pending message or children, terminated or not. With --recursive its children are deleted first.'

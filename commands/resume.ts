@@ -1,14 +1,14 @@
 import * as Flags from '@oclif/core/flags'
-import { BaseCommand } from '../src/command/base.js'
 import { parseDecision } from '../src/command/decision.js'
 import { agent, duration, stream } from '../src/command/flags.js'
+import { WritingCommand } from '../src/command/writing.js'
 import { decide } from '../src/operations/decide.js'
 import { resume } from '../src/operations/resume.js'
 
 const decision = ['approve', 'deny', 'input', 'result']
 const otherDecisions = (name: string): string[] => decision.filter((other) => other !== name)
 
-export default class Resume extends BaseCommand {
+export default class Resume extends WritingCommand {
   static override summary = 'Continue an agent that is interrupted, waiting or on hold.'
   static override description =
     `Prints the reply. If there is nothing to continue, prints nothing and exits 0.

@@ -2,9 +2,9 @@ import * as Args from '@oclif/core/args'
 import * as Flags from '@oclif/core/flags'
 import { BaseCommand } from '../src/command/base.js'
 import { since } from '../src/command/flags.js'
-import { terminalColumns } from '../src/command/print/hanging.js'
-import { SearchText } from '../src/command/print/search-text.js'
-import { stdout } from '../src/command/stdio.js'
+import { terminalColumns } from '../src/console/print/hanging.js'
+import { SearchText } from '../src/console/print/search-text.js'
+import { stdout } from '../src/console/stdio.js'
 import { searchHome } from '../src/operations/search.js'
 
 export default class Search extends BaseCommand {

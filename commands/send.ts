@@ -1,16 +1,16 @@
 import * as Args from '@oclif/core/args'
 import * as Flags from '@oclif/core/flags'
-import { BaseCommand } from '../src/command/base.js'
 import { agent, drain, duration, messageFlags, optionsIn, stream, time } from '../src/command/flags.js'
-import { checkKey, readMessage } from '../src/command/input.js'
-import { canAsk } from '../src/command/prompt.js'
+import { WritingCommand } from '../src/command/writing.js'
+import { checkKey, readMessage } from '../src/console/input.js'
+import { canAsk } from '../src/console/prompt.js'
 import { refuseInTool } from '../src/dispatch/caller.js'
 import type { Context } from '../src/dispatch/context.js'
 import type { Outcome } from '../src/dispatch/outcome.js'
 import type { SendRequest } from '../src/dispatch/send-request.js'
 import { send } from '../src/operations/send.js'
 
-export default class Send extends BaseCommand {
+export default class Send extends WritingCommand {
   static override summary = 'Send a message to an agent and print its reply.'
   static override description =
     `If the agent has an interrupted turn, send continues it first. It then runs the messages that you queued before, without printing their replies.
@@ -127,7 +127,7 @@ With --key the message is delivered at most once. After a crash, repeating the c
     })
     if (undecided?.result.wait == null) return
     const { agent, wait } = undecided.result
-    const { askAboutParked } = await import('../src/command/parked.js')
+    const { askAboutParked } = await import('../src/console/parked.js')
     const choice = await askAboutParked(agent.path, wait)
     if (choice === 'leave') return this.report(undecided)
     const report = (outcome: Outcome): void => this.report(outcome)

@@ -1,11 +1,11 @@
 import { resolve } from 'node:path'
 import * as Flags from '@oclif/core/flags'
-import { BaseCommand } from '../src/command/base.js'
 import { agent, allow, duration, workspaceScope } from '../src/command/flags.js'
-import { parseOptions } from '../src/command/input.js'
+import { WritingCommand } from '../src/command/writing.js'
+import { parseOptions } from '../src/console/input.js'
 import { configure } from '../src/operations/configure.js'
 
-export default class SetCommand extends BaseCommand {
+export default class SetCommand extends WritingCommand {
   static override summary = "Change an agent's settings, effective from its next turn."
   static override examples = [`<%= config.bin %> set notes --model gpt-5.1 --system 'Be brief.'`]
   static override args = {

@@ -2,8 +2,8 @@ import * as Flags from '@oclif/core/flags'
 import { localTime } from '../src/clock.js'
 import { BaseCommand } from '../src/command/base.js'
 import { agent } from '../src/command/flags.js'
-import { describeAgent, LABEL_COLUMNS } from '../src/command/print/describe.js'
-import { hanging, terminalColumns } from '../src/command/print/hanging.js'
+import { describeAgent, LABEL_COLUMNS } from '../src/console/print/describe.js'
+import { hanging, terminalColumns } from '../src/console/print/hanging.js'
 import { showAgent } from '../src/operations/list-and-show.js'
 
 export default class Show extends BaseCommand {

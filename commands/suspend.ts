@@ -1,9 +1,9 @@
 import * as Flags from '@oclif/core/flags'
-import { BaseCommand } from '../src/command/base.js'
 import { agent, duration } from '../src/command/flags.js'
+import { WritingCommand } from '../src/command/writing.js'
 import { suspend } from '../src/operations/stop-agent.js'
 
-export default class Suspend extends BaseCommand {
+export default class Suspend extends WritingCommand {
   static override summary = 'Pause an agent after its current step.'
   static override examples = ['<%= config.bin %> suspend notes', '<%= config.bin %> suspend notes --hold']
   static override args = {

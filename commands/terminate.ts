@@ -1,9 +1,9 @@
 import * as Flags from '@oclif/core/flags'
-import { BaseCommand } from '../src/command/base.js'
 import { agent, drain, duration } from '../src/command/flags.js'
+import { WritingCommand } from '../src/command/writing.js'
 import { terminate } from '../src/operations/terminate.js'
 
-export default class Terminate extends BaseCommand {
+export default class Terminate extends WritingCommand {
   static override summary = 'End an agent permanently, but keep its log.'
   static override description =
     'A running turn is stopped, and agents that wait for a reply receive an error. The name can be used again. An agent with living children needs --recursive, which terminates the deepest agents first and prints one line for each. If the command is killed, run it again.'

@@ -1,9 +1,9 @@
 import * as Args from '@oclif/core/args'
 import * as Flags from '@oclif/core/flags'
 import { BaseCommand } from '../src/command/base.js'
-import { terminalColumns } from '../src/command/print/hanging.js'
-import { treeText, watchedTreeText } from '../src/command/print/tree-text.js'
-import { fitted } from '../src/command/print/width.js'
+import { terminalColumns } from '../src/console/print/hanging.js'
+import { treeText, watchedTreeText } from '../src/console/print/tree-text.js'
+import { fitted } from '../src/console/print/width.js'
 import { ShownStatuses } from '../src/operations/list-rows.js'
 import { damageOf, viewTree } from '../src/operations/tree.js'
 
@@ -38,7 +38,7 @@ export default class Tree extends BaseCommand {
   }
 
   private async watch(agentId: string | undefined, all: boolean): Promise<void> {
-    const { redraw, refuseWithoutTerminal, terminalSize } = await import('../src/command/watch.js')
+    const { redraw, refuseWithoutTerminal, terminalSize } = await import('../src/console/watch.js')
     refuseWithoutTerminal(this.jsonEnabled())
     const draw = (): string => {
       const store = this.openForRead()

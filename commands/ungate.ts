@@ -1,8 +1,8 @@
-import { BaseCommand } from '../src/command/base.js'
 import { agent, drain } from '../src/command/flags.js'
+import { WritingCommand } from '../src/command/writing.js'
 import { setGate } from '../src/operations/gate.js'
 
-export default class Ungate extends BaseCommand {
+export default class Ungate extends WritingCommand {
   static override summary = 'Ungate an agent and deliver its pending messages to it.'
   static override examples = ['<%= config.bin %> ungate lead/tests']
   static override args = {

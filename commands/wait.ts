@@ -1,11 +1,11 @@
 import * as Args from '@oclif/core/args'
 import * as Flags from '@oclif/core/flags'
-import { BaseCommand } from '../src/command/base.js'
 import { drain, duration } from '../src/command/flags.js'
-import { waitedText } from '../src/command/print/result-line.js'
+import { WritingCommand } from '../src/command/writing.js'
+import { waitedText } from '../src/console/print/result-line.js'
 import { waitForAgents } from '../src/operations/wait.js'
 
-export default class Wait extends BaseCommand {
+export default class Wait extends WritingCommand {
   static override strict = false
   static override summary = 'Wait until agents are idle or need a decision, then print their latest replies.'
   static override description =

@@ -96,7 +96,7 @@ export function shellWord(text: string): string {
 }
 
 /**
- * The words for it in a hint. A command that has already made something durable replaces them (src/command/advice.ts), so a hint
+ * The words for it in a hint. A command that has already made something durable replaces them (src/console/advice.ts), so a hint
  * must use them, and read well with another command in their place.
  */
 export const RUN_AGAIN = 'run the same command again'

@@ -1,10 +1,10 @@
 import * as Args from '@oclif/core/args'
 import * as Flags from '@oclif/core/flags'
-import { BaseCommand } from '../../src/command/base.js'
-import { channelNamed } from '../../src/command/channels.js'
+import { WritingCommand } from '../../src/command/writing.js'
 import { refuseInTool } from '../../src/dispatch/caller.js'
+import { channelNamed } from '../../src/settings/channels.js'
 
-export default class ChannelRun extends BaseCommand {
+export default class ChannelRun extends WritingCommand {
   static override summary = 'Connect the threads of a chat platform or mailbox to agents.'
   static override description =
     'Each thread has an agent, which is spawned when its first message comes. A message starts a turn, and the reply goes to the thread. Runs until it is stopped by a signal. After a crash, the next run continues: no message is lost, and none runs twice.'

@@ -1,7 +1,7 @@
 import { BaseCommand } from '../../src/command/base.js'
-import { editConfig } from '../../src/command/config-edit.js'
-import { configPath } from '../../src/command/config-text.js'
+import { editConfig } from '../../src/console/config-edit.js'
 import { refuseInTool } from '../../src/dispatch/caller.js'
+import { configPath } from '../../src/settings/config-text.js'
 
 export default class ConfigEdit extends BaseCommand {
   static override summary = "Open the home's config.json in $VISUAL or $EDITOR."

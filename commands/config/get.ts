@@ -1,6 +1,6 @@
 import * as Args from '@oclif/core/args'
 import { BaseCommand } from '../../src/command/base.js'
-import { checkKey } from '../../src/command/settings.js'
+import { checkKey } from '../../src/settings/settings.js'
 
 export default class ConfigGet extends BaseCommand {
   static override summary = 'Print the effective value of a setting.'

@@ -1,6 +1,6 @@
 import { BaseCommand } from '../../src/command/base.js'
-import { terminalColumns } from '../../src/command/print/hanging.js'
-import { settingsText } from '../../src/command/print/settings-text.js'
+import { terminalColumns } from '../../src/console/print/hanging.js'
+import { settingsText } from '../../src/console/print/settings-text.js'
 
 export default class ConfigList extends BaseCommand {
   static override summary = 'List every setting with its value, source, default and environment variable.'

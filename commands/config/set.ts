@@ -1,9 +1,9 @@
 import * as Args from '@oclif/core/args'
 import { BaseCommand } from '../../src/command/base.js'
-import { configPath, textWith } from '../../src/command/config-text.js'
-import { checkKey } from '../../src/command/settings.js'
 import { refuseInTool } from '../../src/dispatch/caller.js'
 import { changeConfig } from '../../src/operations/change-config.js'
+import { configPath, textWith } from '../../src/settings/config-text.js'
+import { checkKey } from '../../src/settings/settings.js'
 
 export default class ConfigSet extends BaseCommand {
   static override summary = "Change a setting in the home's config.json."

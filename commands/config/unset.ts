@@ -1,9 +1,9 @@
 import * as Args from '@oclif/core/args'
 import { BaseCommand } from '../../src/command/base.js'
-import { configPath, hasKey, textWith } from '../../src/command/config-text.js'
-import { checkKey } from '../../src/command/settings.js'
 import { refuseInTool } from '../../src/dispatch/caller.js'
 import { changeConfig } from '../../src/operations/change-config.js'
+import { configPath, hasKey, textWith } from '../../src/settings/config-text.js'
+import { checkKey } from '../../src/settings/settings.js'
 
 export default class ConfigUnset extends BaseCommand {
   static override summary = "Remove a setting from the home's config.json, so that its default applies."

@@ -1,6 +1,6 @@
 import * as Args from '@oclif/core/args'
 import { BaseCommand } from '../../src/command/base.js'
-import { testedText } from '../../src/command/print/outbox-text.js'
+import { testedText } from '../../src/console/print/outbox-text.js'
 import { testTargets } from '../../src/operations/notify-test.js'
 
 export default class NotifyTest extends BaseCommand {

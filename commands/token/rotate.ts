@@ -1,8 +1,8 @@
-import { BaseCommand } from '../../src/command/base.js'
 import { agent, duration } from '../../src/command/flags.js'
+import { WritingCommand } from '../../src/command/writing.js'
 import { rotateToken } from '../../src/operations/decide.js'
 
-export default class TokenRotate extends BaseCommand {
+export default class TokenRotate extends WritingCommand {
   static override summary = 'Replace the resume token of a waiting agent.'
   static override description = 'The previous token stops working. Prints the new token on stdout.'
   static override examples = ['<%= config.bin %> token rotate notes']

@@ -1,8 +1,9 @@
 /** Reads the decision in `resume --token T` with `--approve`, `--deny`, `--input` or `--result`. */
+
+import { readStdin } from '../console/input.js'
 import { SubstratError, shellWord } from '../errors.js'
 import { readUserFile } from '../files/user-files.js'
 import type { Decision } from '../schema/words.js'
-import { readStdin } from './input.js'
 
 export interface DecisionFlags {
   token?: string | undefined

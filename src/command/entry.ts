@@ -5,18 +5,18 @@ import { run } from '@oclif/core/run'
 import { settings } from '@oclif/core/settings'
 import packageJson from '../../package.json' with { type: 'json' }
 import { suggestion } from '../closest.js'
+import { asSubstratError, errorJson, errorLine } from '../console/output.js'
+import { guardStdio, stderr, stdout } from '../console/stdio.js'
 import { SubstratError, shellWord } from '../errors.js'
 import { isThere } from '../files/user-files.js'
 import type { PluginFacts } from '../provider/registry.js'
+import { connectEarly } from '../settings/home-address.js'
 import { type Commands, startOwn, withoutPlugins } from '../start/own-command.js'
 import { OwnConfig } from '../start/own-config.js'
 import { keepLoader } from '../start/plugin-modules.js'
 import type { Starter } from '../start/starter.js'
 import { keepThread } from '../start/threads.js'
-import { connectEarly } from './home-address.js'
-import { asSubstratError, errorJson, errorLine } from './output.js'
 import { readPlugins } from './plugin-code.js'
-import { guardStdio, stderr, stdout } from './stdio.js'
 
 const pjson = packageJson as unknown as Interfaces.PJSON
 

@@ -3,7 +3,7 @@ import { createRequire } from 'node:module'
 import { join } from 'node:path'
 import { EXIT_STATUS, SubstratError } from '../errors.js'
 import { isThere } from '../files/user-files.js'
-import type { HomeAccess } from './home-address.js'
+import type { HomeAccess } from '../settings/home-address.js'
 
 /** The place of substrat and of the home, and the options of the face. */
 interface FaceOptions {

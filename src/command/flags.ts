@@ -15,8 +15,8 @@ import {
 } from '../schema/message.js'
 import { WORKSPACE_SCOPES, type WorkspaceScope } from '../schema/words.js'
 import { type DueTime, dueAfter } from '../session/durations.js'
-import { parseDuration } from './durations.js'
-import { isValid, parseNames } from './setting-kinds.js'
+import { parseDuration } from '../settings/durations.js'
+import { isValid, parseNames } from '../settings/setting-kinds.js'
 
 /** The argument AGENT. */
 export const agent = string({

@@ -1,8 +1,8 @@
 /** The pages of `substrat help`: commands in five groups, short usage lines, and the page of exit codes. */
 import type { Command } from '@oclif/core/command'
 import { CommandHelp, Help, type HelpFormatter } from '@oclif/core/help'
-import { EXIT_MEANINGS } from './exit-codes.js'
-import { displayWidth } from './print/width.js'
+import { EXIT_MEANINGS } from '../console/exit-codes.js'
+import { displayWidth } from '../console/print/width.js'
 
 const GROUPS = {
   START: ['spawn', 'fork', 'import', 'set', 'providers', 'providers add', 'models', 'plugins'],

@@ -1,7 +1,7 @@
 /** How commands print: results on stdout, notes on stderr, and JSON with `--json` or `--stream`. */
 import { Command } from '@oclif/core/command'
-import { printableText } from './output.js'
-import { guardStdio, stderr, stdout } from './stdio.js'
+import { printableText } from '../console/output.js'
+import { guardStdio, stderr, stdout } from '../console/stdio.js'
 
 export abstract class PrintingCommand extends Command {
   /** With `--stream`, stdout has one JSON line per record. */

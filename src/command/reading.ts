@@ -2,6 +2,9 @@
  * The functions of the reading commands, for the servers in plugins/ (dist/reading.cjs). A server loads them from the substrat
  * that runs it, so that both read a home by the same rules.
  */
+
+export { errorLine } from '../console/output.js'
+export { askText } from '../console/print/ask-text.js'
 export { idOfKey, runOfKey, runOfMessage } from '../dispatch/keyed-message.js'
 export { decisionCommands } from '../dispatch/turn-obstacle.js'
 export { type ErrorCode, EXIT_STATUS, SubstratError, shellWord } from '../errors.js'
@@ -25,11 +28,9 @@ export { INTERRUPTIONS, SESSION_STATES, SHOWN_STATUSES, STATUSES, WAITS } from '
 export { readText } from '../session/read.js'
 export type { SessionRecord } from '../session/records.js'
 export { UsageCounter } from '../session/usage-log.js'
+export { parseDuration } from '../settings/durations.js'
+export { type HomeAccess, homeAddress, homeUrl, openUrlsBy } from '../settings/home-address.js'
 export { openHome } from '../storage/open.js'
 export type { Store } from '../storage/store.js'
 export { resolveAgent } from '../tree/names.js'
 export { callingAgent } from './caller.js'
-export { parseDuration } from './durations.js'
-export { type HomeAccess, homeAddress, homeUrl, openUrlsBy } from './home-address.js'
-export { errorLine } from './output.js'
-export { askText } from './print/ask-text.js'

@@ -1,6 +1,6 @@
 /**
  * The durable effect of a command that failed. Only its operation knows it, so the operation attaches it to the error.
- * The advice that the command prints depends on it (src/command/advice.ts).
+ * The advice that the command prints depends on it (src/console/advice.ts).
  *
  * Invariant: an error with an effect never advises to repeat the command, because that would do the work twice.
  */

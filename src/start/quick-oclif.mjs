@@ -8,7 +8,7 @@ const IMPORT = /^const (?<name>\w+) = (?<module>(?:__import(?:Star|Default)\()?r
  * - it reads a manifest through the thread pool;
  * - it compares ids with `localeCompare`, for which V8 loads ICU;
  * - it loads a helper for Windows on every platform;
- * - it listens for errors of stdout, which src/command/stdio.ts handles before any listener.
+ * - it listens for errors of stdout, which src/console/stdio.ts handles before any listener.
  *
  * One change corrects oclif: it refuses the value of `--key=-kfoo` and of `-k-kfoo`, because the value looks like a flag. A value
  * in the same word as its flag is taken as it is. The servers for other programs pass each value of a client in this way.

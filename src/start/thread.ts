@@ -33,7 +33,7 @@ export function newThread(root: string): Worker {
   // Not imported: only such a home needs the module.
   const { Worker: Thread } = process.getBuiltinModule('node:worker_threads')
   // Otherwise Node would load the streams of this process. Nothing writes to the stdout of a thread, and its stderr has warnings at
-  // most. A failed write ends no turn: src/command/stdio.ts.
+  // most. A failed write ends no turn: src/console/stdio.ts.
   const thread = new Thread(join(root, 'dist', 'thread.cjs'), { execArgv: [], stdout: true, stderr: true })
   thread.stderr.on('data', (bytes: Buffer) => process.stderr.write(bytes))
   thread.unref()

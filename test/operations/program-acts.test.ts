@@ -1,8 +1,8 @@
 /** A program's own tools and notes, as `show` and `export` have them. */
 import { randomUUID } from 'node:crypto'
 import { beforeEach, describe, expect, test } from 'vitest'
-import { describeAgent } from '../../src/command/print/describe.js'
-import { toMarkdown } from '../../src/command/print/markdown.js'
+import { describeAgent } from '../../src/console/print/describe.js'
+import { toMarkdown } from '../../src/console/print/markdown.js'
 import { exportConversation } from '../../src/operations/export.js'
 import { showAgent } from '../../src/operations/list-and-show.js'
 import type { ShownAgent } from '../../src/schema/output.js'

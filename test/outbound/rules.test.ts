@@ -1,12 +1,12 @@
 /** The rules of sending, without a network. */
 import { expect, test } from 'vitest'
-import { targetsTrouble } from '../../src/command/notify-targets.js'
 import { requestOf } from '../../src/outbound/event.js'
 import { delayIn } from '../../src/outbound/http.js'
 import { patternOf } from '../../src/outbound/notify.js'
 import { beginningOf, expiry, resultOf } from '../../src/outbound/plan.js'
 import type { OutboundMessage } from '../../src/outbound/target.js'
 import type { OutboundEntry } from '../../src/session/state.js'
+import { targetsTrouble } from '../../src/settings/notify-targets.js'
 
 const ID = '0b9f6c1e-6f0a-4c55-9a3b-2f1f5a3c7d10'
 const NOW = { at: '2026-11-20T10:00:00.000Z', kernel_boot_id: 'k', uptime_ms: 1000 }

@@ -17,6 +17,8 @@ export const LAYERS = [
   'src/dispatch',
   'src/operations',
   'src/channel',
+  'src/settings',
+  'src/console',
   'src/command',
   'commands',
 ]

@@ -3,7 +3,7 @@
  * face, nor its death, ends the command, and what it has acknowledged to the disk stays.
  *
  * Nothing here is state: another process can read everything that a command did from the home. A command whose face died finds
- * its output pipe closed, which ends no turn (src/command/stdio.ts of substrat).
+ * its output pipe closed, which ends no turn (src/console/stdio.ts of substrat).
  */
 import { type ChildProcess, spawn } from 'node:child_process'
 import { closeSync } from 'node:fs'

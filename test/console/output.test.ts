@@ -1,5 +1,5 @@
 import { describe, expect, test } from 'vitest'
-import { asSubstratError, errorLine, printableText } from '../../src/command/output.js'
+import { asSubstratError, errorLine, printableText } from '../../src/console/output.js'
 import { SubstratError } from '../../src/errors.js'
 
 describe('too many open files', () => {

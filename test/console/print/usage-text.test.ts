@@ -1,5 +1,5 @@
 import { expect, test } from 'vitest'
-import { totalText, usageText } from '../../../src/command/print/usage-text.js'
+import { totalText, usageText } from '../../../src/console/print/usage-text.js'
 
 const USED = { input_tokens: 1234567, output_tokens: 0, runs: 1, runs_with_usage: 1, runs_with_cost: 1 }
 

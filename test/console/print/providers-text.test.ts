@@ -1,6 +1,6 @@
 import { describe, expect, test } from 'vitest'
-import { providersText } from '../../../src/command/print/providers-text.js'
-import { displayWidth } from '../../../src/command/print/width.js'
+import { providersText } from '../../../src/console/print/providers-text.js'
+import { displayWidth } from '../../../src/console/print/width.js'
 
 const OPENAI = {
   name: 'openai',

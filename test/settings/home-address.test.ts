@@ -1,5 +1,5 @@
 import { afterEach, describe, expect, test, vi } from 'vitest'
-import { homeAddress } from '../../src/command/home-address.js'
+import { homeAddress } from '../../src/settings/home-address.js'
 
 afterEach(() => {
   vi.unstubAllEnvs()

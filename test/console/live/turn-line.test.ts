@@ -1,7 +1,7 @@
 /** The status line of a turn shows what the turn has used. */
 import { expect, test } from 'vitest'
-import type { Signs } from '../../../src/command/live/signs.js'
-import { TurnLine } from '../../../src/command/live/turn-line.js'
+import type { Signs } from '../../../src/console/live/signs.js'
+import { TurnLine } from '../../../src/console/live/turn-line.js'
 import type { Usage } from '../../../src/schema/types.js'
 
 const SIGNS = { dot: '·', ellipsis: '…', dim: ['', ''] } as unknown as Signs

@@ -1,5 +1,5 @@
 import { expect, test } from 'vitest'
-import { inboxText } from '../../../src/command/print/mail-text.js'
+import { inboxText } from '../../../src/console/print/mail-text.js'
 import type { MailView } from '../../../src/schema/output-overview.js'
 
 const ID = '0b9f6c1e-6f0a-4c55-9a3b-2f1f5a3c7d10'

@@ -1,5 +1,5 @@
 import { expect, test } from 'vitest'
-import { settingsText } from '../../../src/command/print/settings-text.js'
+import { settingsText } from '../../../src/console/print/settings-text.js'
 
 const setting = (
   key: string,

@@ -1,6 +1,6 @@
 import fc from 'fast-check'
 import { expect, test } from 'vitest'
-import { jsonTrouble, lineOfField } from '../../src/command/json-lines.js'
+import { jsonTrouble, lineOfField } from '../../src/settings/json-lines.js'
 
 test('a text that JSON.parse accepts has no trouble, and any other text has some', () => {
   const isJson = (text: string): boolean => {

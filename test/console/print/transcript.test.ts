@@ -1,7 +1,7 @@
 /** The entries of `log` for mail, reminders, controls and calls by programs. */
 import { randomUUID } from 'node:crypto'
 import { expect, test } from 'vitest'
-import { describeRecord, shownFilter } from '../../../src/command/print/transcript.js'
+import { describeRecord, shownFilter } from '../../../src/console/print/transcript.js'
 import type { NewRecord, SessionRecord } from '../../../src/session/records.js'
 
 const run_id = randomUUID()
