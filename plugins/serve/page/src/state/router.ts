@@ -41,8 +41,13 @@ export function linkTo(to: Route): string {
   }
 }
 
+/**
+ * The view changes at once, and is drawn before the next key. The browser announces the new address later, so a key that follows a
+ * shortcut would go to the old view.
+ */
 export function go(to: Route): void {
   location.hash = linkTo(to)
+  route.set(parse(location.hash))
 }
 
 export function agentLink(id: string): string {

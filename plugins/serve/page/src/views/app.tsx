@@ -1,5 +1,5 @@
 /** The frame of the page: header, navigation, the view of the address, notes and dialogs. */
-import { useEffect, useState } from 'preact/hooks'
+import { useCallback, useEffect, useState } from 'preact/hooks'
 import { readToken, saveToken, takeTokenFromAddress } from '../api/token.js'
 import type { IconName } from '../model/icon-paths.js'
 import { Icon } from '../parts/icons.js'
@@ -49,13 +49,15 @@ function Frame() {
     void readNeeds()
     return () => abort.abort()
   }, [])
-  useShortcuts(() => setHelpOpen(true))
+  // The same function at each drawing: another one would forget the first key of a sequence.
+  const openHelp = useCallback(() => setHelpOpen(true), [])
+  useShortcuts(openHelp)
   return (
     <>
       <button type="button" class="skip" onClick={() => document.getElementById('main')?.focus()}>
         Skip to the content
       </button>
-      <Header onHelp={() => setHelpOpen(true)} />
+      <Header onHelp={openHelp} />
       <main id="main" tabIndex={-1}>
         <View />
       </main>

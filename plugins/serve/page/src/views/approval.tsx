@@ -1,5 +1,5 @@
 /** The forms by which a person approves the calls of an agent, changes their arguments, or denies them. */
-import { useEffect, useRef, useState } from 'preact/hooks'
+import { useEffect, useLayoutEffect, useRef, useState } from 'preact/hooks'
 import { call, Problem } from '../api/client.js'
 import type { PendingCalls, Wait } from '../api/types.js'
 import { ActionButton, useAction } from '../parts/action.js'
@@ -145,6 +145,8 @@ function DenyForm({ agentId, wait, onBack }: Props & { onBack: () => void }) {
   const [reason, setReason] = useState('')
   const { run, isBusy } = useAction()
   const field = useRef<HTMLInputElement>(null)
+  // The attribute autofocus works only once in the life of a page.
+  useLayoutEffect(() => field.current?.focus(), [])
   const deny = (event: Event): void => {
     event.preventDefault()
     const body = { ...tied(wait), ...(reason.trim() === '' ? {} : { reason }) }
@@ -156,7 +158,6 @@ function DenyForm({ agentId, wait, onBack }: Props & { onBack: () => void }) {
       <input
         id={`reason-${agentId}`}
         ref={field}
-        autofocus
         value={reason}
         onInput={(event) => setReason(event.currentTarget.value)}
       />

@@ -42,8 +42,11 @@ export function useShortcuts(onHelp: () => void): void {
   useEffect(() => {
     let isAfterG = false
     const onKey = (event: KeyboardEvent): void => {
+      const wasAfterG = isAfterG
+      // Any other key ends the sequence, also one that goes to a field.
+      isAfterG = false
       if (!areKeysOn.value || event.ctrlKey || event.metaKey || event.altKey || isTyping(event.target)) return
-      const to = isAfterG ? AFTER_G[event.key] : undefined
+      const to = wasAfterG ? AFTER_G[event.key] : undefined
       isAfterG = event.key === 'g'
       if (to !== undefined) go(to)
       else if (event.key === '?') onHelp()
@@ -63,10 +66,10 @@ function isTyping(target: EventTarget | null): boolean {
   return target instanceof HTMLElement && target.closest('input, textarea, select, dialog') !== null
 }
 
-/** The field exists once the view is drawn. */
+/** `go` has queued the drawing as a microtask. The field exists after it, and before the next key. */
 function goToFilter(): void {
   go({ view: 'agents' })
-  setTimeout(() => focus('filter'), 50)
+  queueMicrotask(() => focus('filter'))
 }
 
 function focus(id: string): void {
