@@ -1,12 +1,11 @@
-// npm run stress:mutants -- [--only RULE|NAME]… [--jobs N] [--json FILE [--left]] [--markdown FILE] | --learn
+// npm run stress:mutants -- [--only RULE|NAME]… [--jobs N] [--json FILE [--left]] [--markdown FILE]
 // Removes each barrier and each check in turn; the suites must notice. FILE keeps the results of mutants that this run does
-// not try. --left tries the mutants without a good result in FILE. --learn adds missing shapes to mutants/shapes.tsv.
+// not try. --left tries the mutants without a good result in FILE.
 import { existsSync, readFileSync, writeFileSync } from 'node:fs'
 import { parseArgs } from 'node:util'
 import { MUTANTS } from './mutants/all.js'
 import { type Result, tryAll } from './mutants/campaign.js'
 import { isBad, line, markdown, summary } from './mutants/report.js'
-import { learnAll } from './mutants/shapes.js'
 import { countOf, recordResult } from './support/result.mjs'
 
 const { values } = parseArgs({
@@ -16,14 +15,8 @@ const { values } = parseArgs({
     json: { type: 'string' },
     left: { type: 'boolean', default: false },
     markdown: { type: 'string' },
-    learn: { type: 'boolean', default: false },
   },
 })
-
-if (values.learn) {
-  learnAll(MUTANTS)
-  process.exit(0)
-}
 
 const { only, json } = values
 const isMeant = (mutant: { rule: string; name: string }): boolean =>

@@ -6,9 +6,8 @@ import { readFileSync } from 'node:fs'
 import { dirname, join } from 'node:path'
 import { pathToFileURL } from 'node:url'
 import { build, type Plugin } from 'esbuild'
+import { sourcesIn } from './code.js'
 import { type Mutant, mutate } from './mutant.js'
-import { sourcesIn } from './place.js'
-import { shapesOf } from './shapes.js'
 
 export async function bundleSuite(
   root: string,
@@ -38,7 +37,7 @@ export async function bundleSuite(
 
 /** The sources report their original location. */
 function mutantPlugin(root: string, mutant: Mutant | undefined): Plugin {
-  const changed = mutant === undefined ? undefined : mutate(sourcesIn(root), mutant, shapesOf(mutant))
+  const changed = mutant === undefined ? undefined : mutate(sourcesIn(root), mutant)
   return {
     name: 'mutant',
     setup({ onLoad }) {

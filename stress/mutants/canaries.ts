@@ -4,9 +4,8 @@
  */
 import { repository } from '../support/lab.js'
 import { MUTANTS } from './all.js'
+import { type Sources, sourcesIn } from './code.js'
 import { type Mutant, mutate } from './mutant.js'
-import { type Sources, sourcesIn } from './place.js'
-import { shapesOf } from './shapes.js'
 
 export interface Canary {
   /** The name of the mutant. */
@@ -82,7 +81,7 @@ export function brokenSources({ name, dies }: Canary): Sources {
     dies === undefined ? [] : [{ name, step: dies.before, dies: dies.share, suites: [] }]
   return new Map(
     [mutant, ...death].map((each) => {
-      const { file, source } = mutate(sources, each, shapesOf(each))
+      const { file, source } = mutate(sources, each)
       return [file, source]
     }),
   )

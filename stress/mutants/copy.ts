@@ -16,9 +16,8 @@ import {
 import { tmpdir } from 'node:os'
 import { basename, join } from 'node:path'
 import { repository } from '../support/lab.js'
+import { sourcesIn } from './code.js'
 import { type Mutant, mutate } from './mutant.js'
-import { sourcesIn } from './place.js'
-import { shapesOf } from './shapes.js'
 
 const LEFT_OUT = new Set(['.git', 'node_modules'])
 
@@ -47,7 +46,7 @@ export class Copy {
   }
 
   apply(mutant: Mutant): void {
-    const { file, source } = mutate(sourcesIn(this.root), mutant, shapesOf(mutant))
+    const { file, source } = mutate(sourcesIn(this.root), mutant)
     const path = join(this.root, 'src', file)
     const original = readFileSync(path, 'utf8')
     writeFileSync(path, source)

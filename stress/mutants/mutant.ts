@@ -1,6 +1,5 @@
-/** A mutant is the program with one barrier, check or order taken out. It names no line of the source. */
-import { addressesIn, applyEdits, type Edits } from './change.js'
-import { finder, findUnit, learnShapes, type Shapes, type Sources } from './place.js'
+/** A mutant is the program with one barrier, check or order taken out. It says by its text which code that is. */
+import { type Found, findCode, type Sources, withRenames } from './code.js'
 
 interface Defect {
   /** The defect, as a sentence. */
@@ -22,44 +21,48 @@ interface StepMutant extends Defect {
   dies?: number
 }
 
-/** Edits a function, a method or a constant. */
+/** Code of one file of src/, and the code that replaces it. `;` leaves a statement out. */
+export type Edit = [code: string, replacement: string]
+
 export interface CodeMutant extends Defect {
-  /** `FILE UNIT`, as in `storage/log/log.ts LogWriter.append`; the file is in src/. */
-  place: string
-  edits: Edits
+  edits: Edit[]
 }
 
 export type Mutant = StepMutant | CodeMutant
 
-/** The changed file of src/. Throws if the code at the mutant's place is gone or has another shape. */
-export function mutate(sources: Sources, mutant: Mutant, shapes: Shapes): { file: string; source: string } {
-  const { place, edits } = codeOf(mutant)
+/** The changed file of src/. Throws if the code of an edit is not in exactly one place. */
+export function mutate(sources: Sources, mutant: Mutant): { file: string; source: string } {
   try {
-    const { file, source, unit } = findUnit(sources, place, shapes)
-    return { file, source: applyEdits(source, unit.root, edits, finder(sources, place, shapes)) }
+    const edits = editsOf(mutant).map(([code, replacement]) => ({ ...findCode(sources, code), replacement }))
+    const [file, other] = new Set(edits.map((edit) => edit.file))
+    if (file === undefined || other !== undefined) throw new Error('its edits are not in one file')
+    const renames = new Map(edits.flatMap((edit) => [...edit.renames]))
+    return { file, source: edited(sources.get(file) as string, edits, renames) }
   } catch (error) {
     throw new Error(`the mutant "${mutant.name}": ${(error as Error).message}`)
   }
 }
 
-/** The shapes of all code that the mutant addresses. */
-export function shapesFor(sources: Sources, mutant: Mutant, known: Shapes): Shapes {
-  const { place, edits } = codeOf(mutant)
-  return learnShapes(sources, place, addressesIn(edits), known)
-}
-
-function codeOf(mutant: Mutant): { place: string; edits: Edits } {
-  if ('place' in mutant) return mutant
+export function editsOf(mutant: Mutant): Edit[] {
+  if ('edits' in mutant) return mutant.edits
   const { step, dies } = mutant
-  // Every step on the disk goes through `attempt`.
-  const point = `@call:1.arguments.0.object.@{host/disk/io.ts sizeOf|property:1.key}`
   const chosen =
     dies === undefined
-      ? `${point} === '${step}'`
-      : `${point}.startsWith('${step}') && Math.random() < ${dies}`
+      ? `operation.point === '${step}'`
+      : `operation.point.startsWith('${step}') && Math.random() < ${dies}`
   const act = dies === undefined ? 'return undefined as never' : "process.kill(process.pid, 'SIGKILL')"
-  return {
-    place: 'host/disk/operation.ts attempt',
-    edits: { 'expression:1': `if (${chosen}) ${act}\n@self` },
-  }
+  return [[EVERY_STEP, `if (${chosen}) ${act}\n${EVERY_STEP}`]]
+}
+
+/** Each step on the disk passes it. */
+const EVERY_STEP = 'confinement.refuseLinksTo(operation.path)'
+
+type Placed = Found & { replacement: string }
+
+function edited(source: string, edits: Placed[], renames: Found['renames']): string {
+  const last = [...edits].sort((a, b) => b.start - a.start)
+  return last.reduce((text, { start, end, replacement }, index) => {
+    if (end > (last[index - 1]?.start ?? text.length)) throw new Error('one edit is in another')
+    return text.slice(0, start) + withRenames(replacement, renames) + text.slice(end)
+  }, source)
 }

@@ -73,11 +73,11 @@ export function markdown(results: Result[], mutants: RuleMutant[]): string {
     const rows = mutants
       .filter((mutant) => mutant.rule === rule)
       .map((mutant) => row(mutant, byName.get(mutant.name)))
-    return `## ${rule}\n\n| the defect | its place | is noticed by | s |\n|---|---|---|---|\n${rows.join('\n')}\n`
+    return `## ${rule}\n\n| the defect | its code | is noticed by | s |\n|---|---|---|---|\n${rows.join('\n')}\n`
   })
   return `# Mutants
 
-Each mutant is the program with one barrier, check or order taken out. The table names its place and the first test that
+Each mutant is the program with one barrier, check or order taken out. The table shows the code that it changes and the first test that
 notices it. A row without a time was not tried, and names the tests that must notice it.
 \`npm run stress:mutants -- --json FILE --markdown stress/results/mutants.md\` makes this page.
 
@@ -92,9 +92,7 @@ ${sections.join('\n')}`
 
 function placeOf(mutant: RuleMutant): string {
   if ('step' in mutant) return `step \`${mutant.step}\` left out`
-  return `\`${mutant.place}\` at ${Object.keys(mutant.edits)
-    .map((address) => `\`${address}\``)
-    .join(', ')}`
+  return mutant.edits.map(([code]) => `\`\`${code.replaceAll(/\s+/g, ' ')}\`\``).join(', ')
 }
 
 function row(mutant: RuleMutant, result: Result | undefined): string {

@@ -4,7 +4,7 @@
  */
 import { readdirSync, readFileSync } from 'node:fs'
 import { join } from 'node:path'
-import { childrenIn, type Node, placesIn, unitsOf } from '../mutants/syntax.js'
+import { childrenIn, type Node, nodesIn, unitsOf } from '../mutants/syntax.js'
 import { repository } from '../support/lab.js'
 
 const ERRORS = ['SubstratError', 'SessionStateError']
@@ -35,7 +35,7 @@ export function sitesIn(file: string, source: string): Site[] {
   const units = unitsOf(source)
   const listsByName = new Map(units.map(({ name, root }) => [name, root]))
   return units.flatMap(({ name, root }) => {
-    const errors = [...placesIn(root)].map(({ node }) => node).filter(isError)
+    const errors = [...nodesIn(root)].filter(isError)
     return errors.map((node, index) => ({
       place: `src/${file}#${name}${index === 0 ? '' : `:${index + 1}`}`,
       codes: codesOf(node, listsByName),
@@ -58,9 +58,9 @@ function codesOf(node: Node, listsByName: Map<string, Node>): string[] {
   const code = childrenIn(node, 'arguments')[0] as Node
   if (code.type === 'TemplateLiteral') return SIGNALS.map((signal) => `STOPPED_SIG${signal}`)
   // A code may be looked up in a constant of the file.
-  const nodes = [...placesIn(code)].flatMap(({ node: each }) => {
+  const nodes = [...nodesIn(code)].flatMap((each) => {
     const list = each.type === 'Identifier' ? listsByName.get(each.name as string) : undefined
-    return list?.type === 'VariableDeclarator' ? [...placesIn(list)].map((place) => place.node) : [each]
+    return list?.type === 'VariableDeclarator' ? [...nodesIn(list)] : [each]
   })
   const codes = nodes.flatMap(({ type, value }) =>
     type === 'Literal' && typeof value === 'string' && /^[A-Z_]+$/.test(value) ? [value] : [],

@@ -4,20 +4,17 @@ import type { Mutant } from '../mutant.js'
 export const ACKNOWLEDGED: Mutant[] = [
   {
     name: 'fdatasync does nothing',
-    place: 'host/disk/io.ts fdatasync',
-    edits: { 'call:2': 'undefined' },
+    edits: [['fs.fdatasyncSync(file.fd)', 'undefined']],
     suites: ['host/disk/io'],
   },
   {
     name: 'fsync does nothing',
-    place: 'host/disk/io.ts fsync',
-    edits: { 'call:2': 'undefined' },
+    edits: [['fs.fsyncSync(file.fd)', 'undefined']],
     suites: ['host/disk/io'],
   },
   {
     name: 'fsync of a directory does nothing',
-    place: 'host/disk/io.ts syncDirectory',
-    edits: { 'expression:2': '' },
+    edits: [['fs.fsyncSync(fd)', ';']],
     suites: ['host/disk/io'],
   },
   {
@@ -27,32 +24,47 @@ export const ACKNOWLEDGED: Mutant[] = [
   },
   {
     name: 'listeners receive a record before it is fsynced',
-    place: 'session/session.ts Session.appendEncoded',
-    edits: { 'expression:1': '@{session/session.ts Session.appended|forOf:1}\n@self' },
+    edits: [
+      [
+        'this.lease.append(this.placed(batch))',
+        `for (const record of batch.records) for (const listener of this.listeners) listener(record)
+         this.lease.append(this.placed(batch))`,
+      ],
+    ],
     suites: ['session/session'],
   },
   {
     name: 'the state changes before its records are fsynced',
-    place: 'session/session.ts Session.appendEncoded',
-    edits: { 'expression:1': '@{session/session.ts Session.appended|expression:1}\n@self' },
+    edits: [
+      [
+        'this.lease.append(this.placed(batch))',
+        `this.current = batch.state
+         this.lease.append(this.placed(batch))`,
+      ],
+    ],
     suites: ['session/session'],
   },
   {
     name: 'a record is written before the blob that it names',
-    place: 'storage/agent-lease.ts AgentLease.append',
-    edits: { 'forOf:1': '@expression:5\n@self', 'if:2': '', 'expression:5': '' },
+    edits: [
+      [
+        'for (const blob of blobs) writeBlob(this.parts.paths.agent(this.agentId), blob)',
+        `this.writer.append(bytes)
+         for (const blob of blobs) writeBlob(this.parts.paths.agent(this.agentId), blob)`,
+      ],
+      ['if (blobs.length > 0) this.lock.assertHeld()', ';'],
+      ['this.writer.append(bytes)', ';'],
+    ],
     suites: ['session/session'],
   },
   {
     name: 'spawn does not write the blobs that the first batch references',
-    place: 'storage/create-agent.ts createAgent',
-    edits: { 'forOf:2': '' },
+    edits: [['for (const content of files.blobs) writeBlob(staging, content)', ';']],
     suites: ['storage/create-agent'],
   },
   {
     name: 'a reader acknowledges a record before it is fsynced',
-    place: 'session/load.ts readAgent',
-    edits: { 'if:2': '' },
+    edits: [['if (isDurable && loaded.state.log_bytes > loaded.snapshotBytes) log.sync()', ';']],
     suites: ['storage/rules#read without the lock'],
   },
   {
@@ -62,26 +74,27 @@ export const ACKNOWLEDGED: Mutant[] = [
   },
   {
     name: 'a new or replaced file is not fsynced',
-    place: 'host/disk/replace.ts writeTemporary',
-    edits: { 'if:2': '' },
+    edits: [['if (isSynced) io.fsync(`${point}.fsync`, file)', ';']],
     suites: ['host/disk/replace'],
   },
   {
     name: 'spawn does not fsync the first batch of the log',
-    place: 'storage/create-agent.ts createAgent',
-    edits: { 'property:1.value': 'false' },
+    edits: [['isSynced: true', 'isSynced: false']],
     suites: ['storage/create-agent'],
   },
   {
     name: 'the secret of a token is printed before its record is fsynced',
-    place: 'turn/drive.ts Turn.newToken',
-    edits: { 'call:3': '@arguments.1.body' },
+    edits: [
+      [
+        "this.session.onceDurable('run.waiting', () => this.ports.onToken(secret))",
+        'this.ports.onToken(secret)',
+      ],
+    ],
     suites: ['turn/drive-tools#parks the run'],
   },
   {
     name: 'a listener for one kind of record receives every kind',
-    place: 'session/session.ts Session.onceDurable',
-    edits: { 'if:1': '' },
+    edits: [['if (record.kind !== kind) return', ';']],
     suites: ['session/session'],
   },
   {
@@ -91,23 +104,43 @@ export const ACKNOWLEDGED: Mutant[] = [
   },
   {
     name: 'send returns before the message is stored',
-    place: 'operations/send.ts queue',
-    edits: { 'variable:7': '@expression:1\n@self' },
+    edits: [
+      [
+        `const { messageId, result } = acknowledgement(store, state, request, recipient?.mailIds)
+         const isNew = postOnce(`,
+        `const { messageId, result } = acknowledgement(store, state, request, recipient?.mailIds)
+           ctx.reporter.note(
+             \`queued as message \${messageId}; \${nameOf(state)} will run it \${whenDelivered(store, state, notBefore)}\`,
+           )
+         const isNew = postOnce(`,
+      ],
+    ],
     suites: ['dispatch/acknowledged'],
   },
   {
     name: 'spawn prints the UUID before the agent is on disk',
-    place: 'operations/spawn.ts spawn',
-    edits: { 'try:1': '@call:16.callee({ @variableDeclarator:6.id } as never)\n@self', 'expression:4': '' },
+    edits: [
+      [
+        `let session: Session
+         try {`,
+        `let session: Session
+           listener.onAgent({ id } as never)
+         try {`,
+      ],
+      ['listener.onAgent(session.state)', ';'],
+    ],
     suites: ['dispatch/acknowledged'],
   },
   {
     name: 'a reply is printed before its record is written',
-    place: 'turn/drive.ts Turn.persist',
-    edits: {
-      'expression:2':
-        "for (const each of @expression.arguments.2)\nif (each.kind === 'message.agent') process.stdout.write(String(each.content) + '\\n')\n@self",
-    },
+    edits: [
+      [
+        'appendStep(this.session, this.ports, records)',
+        `for (const each of records)
+         if (each.kind === 'message.agent') process.stdout.write(String(each.content) + '\\n')
+         appendStep(this.session, this.ports, records)`,
+      ],
+    ],
     suites: ['turn/drive-model#a turn prints nothing'],
   },
 ]

@@ -7,158 +7,191 @@ import type { Mutant } from '../mutant.js'
 export const DAMAGE: Mutant[] = [
   {
     name: "a read error in doctor's second check hides the findings of the first",
-    place: 'audit/audit.ts lookAgain',
-    edits: { 'logical:3': '@left' },
+    edits: [['known.has(keyOf(finding)) || isUnread(finding)', 'known.has(keyOf(finding))']],
     suites: ['audit/failing-disk'],
   },
   {
     name: "doctor's second check skips the files that the first could not read",
-    place: 'audit/audit.ts lookAgain',
-    edits: { 'conditional:1': '@test.callee.object' },
+    edits: [['before.some(isUnread) ? look(ids) : before', 'before']],
     suites: ['audit/failing-disk'],
   },
   {
     name: 'a repair that fails on the disk does not fail the command',
-    place: 'audit/rebuild.ts rebuildHome',
-    edits: { 'spreadElement:1': '' },
+    edits: [
+      [
+        `,
+         ...(isDisk ? { failure: error } : {})`,
+        '',
+      ],
+    ],
     suites: ['audit/failing-disk'],
   },
   {
     name: 'doctor reports an unreadable home.json as damaged',
-    place: 'operations/doctor.ts lookAt',
-    edits: { 'binary:3': '@binary:4' },
+    edits: [["trouble?.code === 'CORRUPT'", 'trouble !== undefined']],
     suites: ['audit/failing-disk'],
   },
   {
     name: 'a tool input reported by a program may be nested to any depth',
-    place: 'turn/ask/program-events.ts plainObject',
-    edits: { 'if:1': '' },
+    edits: [
+      [
+        "if (isDeeperThan(input, limits.inputLevelsMax)) throw offContract('an input with too many levels')",
+        ';',
+      ],
+    ],
     suites: ['turn/ask/levels'],
   },
   {
     name: 'the arguments of an MCP call may be nested to any depth',
-    place: 'turn/tools/mcp-server.ts callOf',
-    edits: { 'if:3': '' },
+    edits: [
+      [
+        `if (isDeeperThan(input, limits.inputLevelsMax))
+         throw new RequestError(INVALID_PARAMS, 'The arguments have too many levels.')`,
+        ';',
+      ],
+    ],
     suites: ['turn/ask/levels'],
   },
   {
     name: 'corruption is removed as a truncated tail',
-    place: 'session/load.ts loadFrom',
-    edits: { 'if:1.test': '@right' },
+    edits: [["damage?.kind === 'corrupt' || state === undefined", 'state === undefined']],
     suites: ['session/session'],
   },
   {
     name: 'an empty log loads as a session',
-    place: 'session/load.ts loadFrom',
-    edits: { 'if:1.test': '@left' },
+    edits: [["damage?.kind === 'corrupt' || state === undefined", "damage?.kind === 'corrupt'"]],
     suites: ['session/session'],
   },
   {
     name: 'the end of a log that was read ahead is from another offset than the snapshot says',
-    place: 'host/disk/read-ahead.ts FilesRead.tailFrom',
-    edits: { 'logical:1': '@right' },
+    edits: [['offset !== from || tailStart === tailEnd', 'tailStart === tailEnd']],
     suites: ['host/disk/read-ahead'],
   },
   {
     name: 'files below a symlink are read ahead',
-    place: 'host/disk/confinement.ts Confinement.areListed',
-    edits: { 'return:2': 'return true' },
+    edits: [
+      [
+        `return names.every((name) => {
+           while (at < listed.names.length && listed.names[at] !== name) at += 1
+           return at < listed.names.length
+         })`,
+        'return true',
+      ],
+    ],
     suites: ['host/disk/read-ahead'],
   },
   {
     name: 'the parent of an agent with a damaged log is not read from its snapshot',
-    place: 'tree/forest.ts firstParent',
-    edits: { 'logical:2': '@left' },
+    edits: [
+      [
+        'attempt(() => parentInLog(store, id)) ?? attempt(() => parentInSnapshot(store, id))',
+        'attempt(() => parentInLog(store, id))',
+      ],
+    ],
     suites: ['session/foreign-log'],
   },
   {
     name: 'a log of an unknown format is accepted',
-    place: 'session/load.ts foldLogged',
-    edits: { 'if:1': '' },
+    edits: [
+      [
+        'if (format !== undefined && !isKnownFormat(format)) throw unknownTo(log, logged, `format ${format}`)',
+        ';',
+      ],
+    ],
     suites: ['session/session'],
   },
   {
     name: 'a record of an unknown kind is reported as corruption',
-    place: 'session/load.ts checkRecord',
-    edits: { 'unary:1': '@argument.arguments.0 === null' },
+    edits: [['!kindIsKnown(logged.record.kind)', 'logged.record.kind === null']],
     suites: ['session/session'],
   },
   {
     name: 'a record of the wrong shape is accepted',
-    place: 'session/load.ts checkRecord',
-    edits: { 'binary:1': '@call:2' },
+    edits: [['if (wrong === undefined) {', 'if (kindIsKnown(logged.record.kind)) {']],
     suites: ['session/session'],
   },
   {
     name: 'a record of the wrong shape is written',
-    place: 'session/batch.ts Encoding.add',
-    edits: { 'expression:1.expression': 'void @arguments.0.left' },
+    edits: [
+      [
+        "assert(wrong === undefined, `a record is of its kind's shape: ${whole.kind}, ${wrong}`)",
+        'void wrong',
+      ],
+    ],
     suites: ['session/session'],
   },
   {
     name: 'a record of any length is written',
-    place: 'session/batch.ts Encoding.add',
-    edits: { 'if:1': '' },
+    edits: [['if (end - offset > limits.lineBytesMax) this.tooLong ??= whole.kind', ';']],
     suites: ['session/session'],
   },
   {
     name: 'records that contradict each other are not reported as corruption',
-    place: 'session/load.ts foldLogged',
-    edits: { 'if:2': '' },
+    edits: [
+      [
+        'if (error instanceof SessionStateError) throw corruptError(log, { ...logged, reason: error.message })',
+        ';',
+      ],
+    ],
     suites: ['session/session'],
   },
   {
     name: 'a reader of part of a log ignores damage',
-    place: 'session/load.ts recordsFrom',
-    edits: { 'logical:2': '@right' },
+    edits: [["damage.kind === 'corrupt' || damage.offset < completeBytes", 'damage.offset < completeBytes']],
     suites: ['session/damaged-log', 'session/session', 'session/past-run'],
   },
   {
     name: 'a reader of part of a log ignores an incomplete batch before its end',
-    place: 'session/load.ts recordsFrom',
-    edits: { 'logical:2': '@left' },
+    edits: [["damage.kind === 'corrupt' || damage.offset < completeBytes", "damage.kind === 'corrupt'"]],
     suites: ['session/damaged-log', 'session/session', 'session/past-run'],
   },
   {
     name: 'a reader of some kinds of records ignores damage',
-    place: 'session/load.ts recordsOfKinds',
-    edits: { 'if:1': '' },
+    edits: [['if (step.value !== undefined) throw corruptError(log, step.value)', ';']],
     suites: ['session/damaged-log', 'turn/prompt/history'],
   },
   {
     name: 'the bytes of a truncated tail are not saved before the cut',
-    place: 'storage/agent-lease.ts AgentLease.repair',
-    edits: { 'if:1': '' },
+    edits: [['if (end < size) parts.logs.keepCutBytes(agentId, end, writer.read(end, size))', ';']],
     suites: ['session/session'],
   },
   {
     name: 'a truncated tail whose bytes cannot be saved is not cut',
-    place: 'storage/logs.ts Logs.keepCutBytes',
-    edits: { 'try:1': 'try @block finally @handler.body' },
+    edits: [
+      [
+        `createWhole('cut', agent.cutBytes(offset, hash), bytes)
+         } catch {`,
+        `createWhole('cut', agent.cutBytes(offset, hash), bytes)
+         } finally {`,
+      ],
+    ],
     suites: ['storage/store'],
   },
   {
     name: 'timestamps in the log go back when the clock is set back',
-    place: 'session/batch.ts Encoding.constructor',
-    edits: { 'call:1.arguments.0': 'undefined' },
+    edits: [['state?.updated_at', 'undefined']],
     suites: ['session/session'],
   },
   {
     name: 'a damaged home.json is accepted',
-    place: 'storage/home.ts readFacts',
-    edits: { 'binary:2': "@self && @templateLiteral:1.expressions.1 === ''" },
+    edits: [
+      [
+        `const line = unframeFile(bytes)
+         if ('damage' in line) {`,
+        `const line = unframeFile(bytes)
+         if ('damage' in line && line.damage === '') {`,
+      ],
+    ],
     suites: ['storage/home'],
   },
   {
     name: 'a home of an unknown format is accepted',
-    place: 'storage/home.ts checkHome',
-    edits: { 'if:1': '' },
+    edits: [['if (!isKnownFormat(facts.format)) {', 'if (false) {']],
     suites: ['storage/home'],
   },
   {
     name: 'a home with an unknown kind of lock is accepted',
-    place: 'storage/home.ts checkHome',
-    edits: { 'if:2': '' },
+    edits: [['if (!FILE_PREDICATES.home.lock?.(facts.lock)) {', 'if (false) {']],
     suites: ['storage/home'],
   },
 ]

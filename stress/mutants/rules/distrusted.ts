@@ -4,56 +4,54 @@ import type { Mutant } from '../mutant.js'
 export const DISTRUSTED: Mutant[] = [
   {
     name: 'damage before the end of the snapshot is removed as a truncated tail',
-    place: 'session/load.ts load',
-    edits: { 'if:1': '' },
+    edits: [
+      ['if (damage !== undefined && damage.offset < claimedBytes) throw corruptError(log, damage)', ';'],
+    ],
     suites: ['session/snapshot'],
   },
   {
     name: 'a log shorter than its snapshot covers is accepted',
-    place: 'session/snapshot.ts decodeSnapshot',
-    edits: { 'if:5': '' },
+    edits: [['if (state.log_bytes > log.size()) throw aheadOfLog(state, log)', ';']],
     suites: ['session/snapshot'],
   },
   {
     name: 'a snapshot is trusted without a check of its last record',
-    place: 'session/snapshot.ts decodeSnapshot',
-    edits: { 'binary:6': '@left.expression.object === null' },
+    edits: [['last?.seq !== state.last_seq', 'last === null']],
     suites: ['session/snapshot'],
   },
   {
     name: 'the snapshot of another agent is trusted',
-    place: 'session/snapshot.ts decodeSnapshot',
-    edits: { 'binary:3': '@left === null' },
+    edits: [['if (state.id !== agentId)', 'if (state.id === null)']],
     suites: ['session/snapshot'],
   },
   {
     name: 'the snapshot of another version of the fold is trusted',
-    place: 'session/snapshot.ts stateIn',
-    edits: { 'if:1.test': 'true' },
+    edits: [['snapshot === SNAPSHOT_VERSION', 'true']],
     suites: ['session/snapshot'],
   },
   {
     name: 'a snapshot without a valid position in the log is trusted',
-    place: 'session/snapshot.ts decodeSnapshot',
-    edits: { 'unary:2': '(@argument.callee.object).length === 0' },
+    edits: [['!places.every(Number.isSafeInteger)', '(places).length === 0']],
     suites: ['session/snapshot'],
   },
   {
     name: 'the synced length in a distrusted snapshot is ignored',
-    place: 'session/snapshot.ts decodeSnapshot',
-    edits: { 'arrowFunction:1.body.properties.1.value': '0' },
+    edits: [['claimedBytes: state.log_bytes,', 'claimedBytes: 0,']],
     suites: ['session/snapshot'],
   },
   {
     name: 'a snapshot matches a log by its last seq alone, without the time',
-    place: 'storage/snapshots.ts Snapshots.isEndOfLog',
-    edits: { 'templateLiteral:1': '@expressions.0' },
+    edits: [['`${recordHead(last_seq)}"ts":"${updated_at}",`', 'recordHead(last_seq)']],
     suites: ['session/foreign-log'],
   },
   {
     name: 'a snapshot is trusted although the log before its end is damaged',
-    place: 'session/snapshot.ts decodeSnapshot',
-    edits: { 'if:7': '' },
+    edits: [
+      [
+        'if (intactEnd === undefined) return distrustedSnapshot(`the log is damaged before byte ${state.log_bytes}`)',
+        ';',
+      ],
+    ],
     suites: ['session/damaged-log'],
   },
 ]

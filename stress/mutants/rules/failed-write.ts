@@ -4,50 +4,87 @@ import type { Mutant } from '../mutant.js'
 export const FAILED_WRITE: Mutant[] = [
   {
     name: 'a short write counts as complete',
-    place: 'host/disk/io.ts writeAll',
-    edits: { 'assignment:1': '@left = @binary:1.right' },
+    edits: [['written += count', 'written = bytes.length']],
     suites: ['host/disk/io', 'storage/log/log'],
   },
   {
     name: 'a write of zero bytes counts as done',
-    place: 'host/disk/io.ts writeAll',
-    edits: { 'throw:1': 'return' },
+    edits: [
+      [
+        "throw failure(operation, Object.assign(new Error('nothing was written'), { code: 'ENOSPC' }))",
+        'return',
+      ],
+    ],
     suites: ['host/disk/io', 'storage/log/log'],
   },
   {
     name: 'a partly written batch is not cut from the log',
-    place: 'storage/log/log.ts LogWriter.append',
-    edits: { 'expression:2': '' },
+    edits: [
+      [
+        `} catch (error) {
+           this.takeBack()`,
+        '} catch (error) {',
+      ],
+    ],
     suites: ['storage/log/log'],
   },
   {
     name: 'the writer appends after bytes that it could not cut',
-    place: 'storage/log/log.ts LogWriter.takeBack',
-    edits: { 'expression:2': '' },
+    edits: [
+      [
+        `this.isBroken = true
+         }`,
+        '}',
+      ],
+    ],
     suites: ['storage/log/log'],
   },
   {
     name: 'a failed batch counts as written',
-    place: 'storage/log/log.ts LogWriter.append',
-    edits: { 'throw:2': 'return' },
+    edits: [
+      [
+        `this.takeBack()
+         throw error`,
+        `this.takeBack()
+         return`,
+      ],
+    ],
     suites: ['storage/log/log'],
   },
   {
     name: 'opening an agent does not mark it',
-    place: 'storage/file-store.ts FileStore.take',
-    edits: { 'expression:2': '' },
+    edits: [['this.visits.mark(agentId)', ';']],
     suites: ['session/session'],
   },
   {
     name: 'a failed write leaves its temporary file',
-    place: 'host/disk/replace.ts writeTemporary',
-    edits: { 'try:1': 'try @block finally @finalizer' },
+    edits: [
+      [
+        `} catch (error) {
+           discard(point, temp)
+           throw error
+         } finally {`,
+        '}  finally {',
+      ],
+    ],
     suites: ['host/disk/replace'],
   },
   {
     name: 'a failed rename leaves its temporary file',
-    place: 'host/disk/replace.ts replaceOnce',
-    edits: { 'try:1': 'try @block finally {\n}' },
+    edits: [
+      [
+        `try {
+           io.rename(\`\${point}.rename\`, temp, path)
+         } catch (error) {
+           discard(point, temp)
+           throw error
+         }`,
+        `try {
+             io.rename(\`\${point}.rename\`, temp, path)
+           } finally {
+         }`,
+      ],
+    ],
     suites: ['host/disk/replace'],
   },
   {
@@ -57,56 +94,86 @@ export const FAILED_WRITE: Mutant[] = [
   },
   {
     name: 'a failed spawn leaves its marker',
-    place: 'storage/create-agent.ts createAgent',
-    edits: { 'catchClause:1.body.body.1': '' },
+    edits: [["attempt(() => io.unlink('marker.unlink', marker))", ';']],
     suites: ['storage/create-agent'],
   },
   {
     name: 'a failed spawn keeps its lock',
-    place: 'storage/create-agent.ts createAgent',
-    edits: { 'catchClause:1.body.body.2': '' },
+    edits: [
+      [
+        `if (isOurs) attempt(() => io.unlink('marker.unlink', marker))
+         closeAll(lock, log)`,
+        "if (isOurs) attempt(() => io.unlink('marker.unlink', marker))",
+      ],
+    ],
     suites: ['storage/create-agent'],
   },
   {
     name: 'a snapshot that cannot be written fails the command',
-    place: 'session/session.ts Session.close',
-    edits: { 'if:4': '@consequent' },
+    edits: [
+      [
+        `} catch (error) {
+           if (!(error instanceof SubstratError)) throw error
+         } finally {`,
+        `} catch (error) {
+           throw error
+         } finally {`,
+      ],
+    ],
     suites: ['session/session'],
   },
   {
     name: 'no lock can be taken on a full disk',
-    place: 'storage/locks/lease.ts writeHolder',
-    edits: { 'try:1': 'try @block finally @handler.body' },
+    edits: [
+      [
+        `io.truncate('lock.holder', file, bytes.length)
+         } catch {`,
+        `io.truncate('lock.holder', file, bytes.length)
+         } finally {`,
+      ],
+    ],
     suites: ['storage/locks/lease'],
   },
   {
     name: 'writing a user file replaces a device',
-    place: 'files/user-files.ts replaceAt',
-    edits: { 'binary:4': "@left === 'directory'" },
+    edits: [
+      [
+        "if (facts !== undefined && facts.kind !== 'file') throw unwritableError(path, 'it is not a regular file')",
+        "if (facts !== undefined && facts.kind === 'directory') throw unwritableError(path, 'it is not a regular file')",
+      ],
+    ],
     suites: ['files/user-files'],
   },
   {
     name: 'writing a user file replaces a broken symlink',
-    place: 'files/user-files.ts replaceAt',
-    edits: { 'logical:1': 'false' },
+    edits: [["found === undefined && lstatIfThere('user_file.lstat', path)?.kind === 'link'", 'false']],
     suites: ['files/user-files'],
   },
   {
     name: 'a temporary file that could not be written is renamed into place',
-    place: 'host/disk/replace.ts writeTemporary',
-    edits: { 'expression:4': '', 'throw:1': '@return:1' },
+    edits: [
+      [
+        `return temp
+         } catch (error) {
+           discard(point, temp)
+           throw error
+         } finally {`,
+        `return temp
+         } catch (error) {
+           return temp
+         } finally {`,
+      ],
+    ],
     suites: ['host/disk/replace'],
   },
   {
     name: "a storage failure in a tool becomes the tool's result",
-    place: 'turn/tools/toolbox.ts Toolbox.run',
-    edits: { 'if:2': '' },
+    edits: [["if (tool.kind === 'own' && isStorageFailure(error)) throw error", ';']],
     suites: ['turn/tools/toolbox', 'turn/drive-tools'],
   },
   {
     name: 'an unreadable conversation counts as a failure of the provider',
-    place: 'turn/ask/ask-model.ts askModel',
-    edits: { 'if:1': '' },
+    edits: [['if (unreadable !== undefined) throw unreadable', ';']],
     suites: ['turn/unreadable'],
   },
 ]

@@ -4,179 +4,250 @@ import type { Mutant } from '../mutant.js'
 export const INTENT: Mutant[] = [
   {
     name: 'a program runs before its process group is recorded',
-    place: 'provider/start-barrier.ts startBehindBarrier',
-    edits: {
-      'expression:6':
-        ";(@as:1).write('\\n')\nawait new Promise((resolve) => setTimeout(resolve, 300))\n@self",
-    },
+    edits: [
+      [
+        'record(recorded)',
+        `;(child.stdio[3] as unknown as NodeJS.WritableStream).write('\\n')
+         await new Promise((resolve) => setTimeout(resolve, 300))
+         record(recorded)`,
+      ],
+    ],
     suites: ['provider/program'],
   },
   {
     name: 'the start barrier does not hold back the program',
-    place: 'provider/start-barrier.ts BARRIER',
-    edits: { 'templateLiteral:1': ['read -r _ <&3 || exit 125; ', ''] },
+    edits: [
+      [
+        '`command trap \'\' ${REAL_TIME} 2>/dev/null; read -r _ <&3 || exit 125; exec 3<&-; exec "$@"`',
+        '`command trap \'\' ${REAL_TIME} 2>/dev/null; exec 3<&-; exec "$@"`',
+      ],
+    ],
     suites: ['provider/program'],
   },
   {
     name: 'the start barrier opens when substrat dies',
-    place: 'provider/start-barrier.ts BARRIER',
-    edits: { 'templateLiteral:1': [' || exit 125', ''] },
+    edits: [
+      [
+        '`command trap \'\' ${REAL_TIME} 2>/dev/null; read -r _ <&3 || exit 125; exec 3<&-; exec "$@"`',
+        '`command trap \'\' ${REAL_TIME} 2>/dev/null; read -r _ <&3; exec 3<&-; exec "$@"`',
+      ],
+    ],
     suites: ['provider/program'],
   },
   {
     name: 'the start barrier opens although the record could not be written',
-    place: 'provider/start-barrier.ts startBehindBarrier',
-    edits: {
-      'expression:7': '@empty:1\n@function:1.body.body.15',
-      'catchClause:1.body.body.1': '',
-      'catchClause:1.body.body.2': '',
-    },
+    edits: [
+      [
+        `child.kill('SIGKILL')
+         await exited
+         held?.release()`,
+        `;
+         (child.stdio[3] as unknown as NodeJS.WritableStream).end('\\n')`,
+      ],
+    ],
     suites: ['provider/program'],
   },
   {
     name: 'the process group of a program is not recorded',
-    place: 'turn/step/step.ts step',
-    edits: { 'object:2': '' },
+    edits: [["{ kind: 'provider.started', run_id, ...event.group }", '']],
     suites: ['turn/step/step', 'turn/drive-agent'],
   },
   {
     name: 'the process group of a tool is not recorded',
-    place: 'turn/tool-runs.ts ToolRuns.run',
-    edits: { 'expression:3': '' },
+    edits: [["this.turn.persist({ type: 'tool_launched', call_id: callId, group })", ';']],
     suites: ['turn/drive-tools#is recorded with its process group'],
   },
   {
     name: 'the process group of a tool server is not recorded',
-    place: 'turn/tool-runs.ts ToolRuns.startToolServers',
-    edits: { 'expression:2': '' },
+    edits: [["this.turn.persist({ type: 'server_launched', server, group })", ';']],
     suites: ['turn/drive-tools#starts its tool server', 'commands/tools'],
   },
   {
     name: 'a request to a model is not recorded',
-    place: 'turn/step/records.ts askStep',
-    edits: { 'conditional:1': '[]' },
+    edits: [["provider === 'model' ? [{ kind: 'model.requested', run_id }] : []", '[]']],
     suites: ['turn/step/step'],
   },
   {
     name: 'a model is asked before the records of its turn are written',
-    place: 'turn/drive.ts Turn.persist',
-    edits: {
-      'expression:2':
-        "if (@property:2.key?.@{turn/drive.ts drive|binary:1.left.expression.property} === 'ask') setTimeout(() => @expression, 20)\nelse @self",
-    },
+    edits: [
+      [
+        'appendStep(this.session, this.ports, records)',
+        `if (effect?.type === 'ask') setTimeout(() => appendStep(this.session, this.ports, records), 20)
+         else appendStep(this.session, this.ports, records)`,
+      ],
+    ],
     suites: ['turn/drive-model'],
   },
   {
     name: 'a built-in tool runs without a record of its start',
-    place: 'turn/step/calls.ts proceed',
-    edits: { 'expression:2.expression': 'void 0' },
+    edits: [["records.push({ kind: 'tool.started', run_id, call_id, tool })", 'void 0']],
     suites: ['turn/drive-tools#is recorded with its process group'],
   },
   {
     name: 'a tool call of a program is recorded only after it has run',
-    place: 'turn/ask/program-calls.ts ProgramCalls.call',
-    edits: { 'expression:1': '@variable:5', 'variable:5': '@expression:1' },
+    edits: [
+      [
+        "persist({ type: 'program_called', call: this.turn.stored(call) })",
+        'const { whole, deferred: _, ...outcome } = await this.resultOf(call, run, signal)',
+      ],
+      [
+        'const { whole, deferred: _, ...outcome } = await this.resultOf(call, run, signal)',
+        "persist({ type: 'program_called', call: this.turn.stored(call) })",
+      ],
+    ],
     suites: ['turn/ask/program-calls'],
   },
   {
     name: 'a program is released before its reply is recorded',
-    place: 'turn/ask/ask-agent.ts askAgent',
-    edits: { 'expression:8': '@if:2.consequent.body.0', 'try:1.block.body.13': '@expression:8' },
+    edits: [
+      [
+        `storage.persist({ type: 'agent_replied', reply, ...used })
+         const state = await letGo(agent, 'suspend')`,
+        `const state = await letGo(agent, 'suspend')
+         storage.persist({ type: 'agent_replied', reply, ...used })`,
+      ],
+    ],
     suites: ['turn/drive-agent'],
   },
   {
     name: 'the native state of a program is recorded only at its end',
-    place: 'turn/ask/program-events.ts Heard.take',
-    edits: { 'expression:5.expression': '@arguments.0.properties.1.value' },
+    edits: [
+      [
+        "this.storage.persist({ type: 'state_known', state: storedState(event.state) })",
+        'storedState(event.state)',
+      ],
+    ],
     suites: ['turn/drive-agent'],
   },
   {
     name: 'a kept server runs before it is recorded',
-    place: 'turn/step/step.ts step',
-    edits: { 'object:7': '' },
+    edits: [
+      [
+        `,
+         { kind: 'server.kept', server_id, group }`,
+        '',
+      ],
+    ],
     suites: ['turn/drive-kept-server'],
   },
   {
     name: 'a turn begins without a slot',
-    place: 'turn/drive.ts drive',
-    edits: { 'binary:1': '@left.expression.object === null' },
+    edits: [["begins?.type === 'ask'", 'begins === null']],
     suites: ['turn/drive-model'],
   },
   {
     name: 'an agent exists before its name is reserved',
-    place: 'tree/create-agent.ts createAgent',
-    edits: {
-      'expression:1': '@variable:5\nconst result = @await:3\n@self\nreturn result',
-      'variable:5': '',
-      'return:2': '',
-    },
+    edits: [
+      [
+        `const above = parent === null ? undefined : checkParent(store, parent, index, bounds, isClosed)
+         const owner =
+           name === null ? undefined : parent === null ? livingRoot(store, name) : livingChild(store, parent, name)`,
+        'const above = parent === null ? undefined : checkParent(store, parent, index, bounds, isClosed)',
+      ],
+      [
+        'index.reserve(name ?? id, id)',
+        `const owner =
+               name === null ? undefined : parent === null ? livingRoot(store, name) : livingChild(store, parent, name)
+         const result = await createOnDisk(store, agent, { path, scope: inherited }, () => lock.assertHeld())
+         index.reserve(name ?? id, id)
+         return result`,
+      ],
+      ['return await createOnDisk(store, agent, { path, scope: inherited }, () => lock.assertHeld())', ';'],
+    ],
     suites: ['tree/create-agent', 'tree/create-agent-below', 'tree/names'],
   },
   {
     name: 'an agent exists before its marker',
-    place: 'storage/create-agent.ts createAgent',
-    edits: { 'expression:3': '' },
+    edits: [["io.close(io.open('marker.create', marker, 'create'))", ';']],
     suites: ['tree/create-agent', 'storage/create-agent'],
   },
   {
     name: 'a message file is removed before its delivery is recorded',
-    place: 'dispatch/advance.ts takeMail',
-    edits: {
-      'expression:4':
-        'for (const { @templateLiteral:1.expressions.0.property } of @expression.arguments.2) @call:6.callee(@templateLiteral:1.expressions.0.property)\n@self',
-    },
+    edits: [
+      [
+        'noteTaken(ctx, session, messages)',
+        `for (const { message_id } of messages) session.removeMail(message_id)
+         noteTaken(ctx, session, messages)`,
+      ],
+    ],
     suites: ['dispatch/visit'],
   },
   {
     name: 'the file of a control is removed before its record is written',
-    place: 'dispatch/visit.ts applyControls',
-    edits: {
-      'expression:2':
-        "for (const each of @expression.arguments.0)\nif ('message_id' in each)\n((@{mail/inbox.ts removeDelivered|function:1.params.0}, @{mail/inbox.ts removeDelivered|forOf:1.left.declarations.0.id}) => @{mail/inbox.ts removeDelivered|if:1.consequent.expression})(@expression.callee.object, each.message_id)\n@self",
-      'expression:3': '',
-    },
+    edits: [
+      [
+        `syncBeforeForgetting(session, records.length)
+         session.append(records)
+         removeDelivered(session)`,
+        `syncBeforeForgetting(session, records.length)
+             for (const each of records)
+         if ('message_id' in each)
+         ((session, id) => session.removeMail(id))(session, each.message_id)
+         session.append(records)`,
+      ],
+    ],
     suites: ['dispatch/visit'],
   },
   {
     name: 'the outbox counts as sent before it is sent',
-    place: 'mail/answers.ts sendOutbox',
-    edits: { 'forOf:1': '@expression:5\n@self' },
+    edits: [
+      [
+        'for (const owed of due) {',
+        `session.carry(answeredRecord(state))
+         for (const owed of due) {`,
+      ],
+    ],
     suites: ['mail/answers'],
   },
   {
     name: 'the outbox counts as sent although one message could not be sent',
-    place: 'mail/answers.ts sendOutbox',
-    edits: { 'if:3': 'if (@test)\n@consequent' },
+    edits: [['else isAllSent = false', '']],
     suites: ['mail/answers'],
   },
   {
     name: 'a message to a terminated agent is removed before it is answered',
-    place: 'mail/answers.ts returnMail',
-    edits: { 'if:3': '@expression:5', 'expression:5': '@if:3' },
+    edits: [
+      [
+        'if (tell(store, state, message, note)) told.push(message.from)',
+        'store.mail.removeReturned(state.id, id)',
+      ],
+      [
+        'store.mail.removeReturned(state.id, id)',
+        'if (tell(store, state, message, note)) told.push(message.from)',
+      ],
+    ],
     suites: ['mail/answers'],
   },
   {
     name: 'remove deletes the files of an agent before renaming it aside',
-    place: 'storage/file-store.ts FileStore.remove',
-    edits: { 'call:3': "@call:6.callee('remove.tree', @arguments.1)" },
+    edits: [
+      [
+        "io.rename('remove.aside', this.paths.agent(agentId).root, aside)",
+        "io.removeTree('remove.tree', this.paths.agent(agentId).root)",
+      ],
+    ],
     suites: ['storage/store'],
   },
   {
     name: "the search for a wait cycle precedes the waiter's own edge",
-    place: 'tree/waits.ts beginWait',
-    edits: { 'variable:1': '@expression:1\n@self', 'expression:1': '' },
+    edits: [
+      [
+        'const edge = await store.waits.add(waiterId, to, command)',
+        `checkNoCycle(store, waiterId, to)
+         const edge = await store.waits.add(waiterId, to, command)`,
+      ],
+      ['checkNoCycle(store, waiterId, to)', ';'],
+    ],
     suites: ['turn/tools/await-reply'],
   },
   {
     name: 'a log is replaced before the damaged log is set aside',
-    place: 'audit/rebuild-log.ts rebuildUnderLock',
-    edits: { 'logical:3': '@right' },
+    edits: [["store.upkeep.keepDamaged(agentId).log ?? 'nothing'", "'nothing'"]],
     suites: ['audit/rebuild-log'],
   },
   {
     name: 'a call of a missing tool is executed instead of refused',
-    place: 'turn/step/calls.ts proceed',
-    edits: { 'binary:2.right': "'none'" },
+    edits: [["if (kind === 'unknown') {", "if (kind === 'none') {"]],
     suites: ['turn/drive-tools#for a missing tool'],
   },
 ]

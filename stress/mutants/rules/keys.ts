@@ -4,158 +4,204 @@ import type { Mutant } from '../mutant.js'
 export const KEYS: Mutant[] = [
   {
     name: 'a message with a key is delivered without looking up the key',
-    place: 'dispatch/keyed-message.ts findKeyedOutcome',
-    edits: { 'conditional:1': '@consequent' },
+    edits: [['request.key === null ? undefined : findKey(ctx.store, state, request.key)', 'undefined']],
     suites: ['dispatch/acknowledged'],
   },
   {
     name: 'a key used for a different message returns its outcome instead of a conflict',
-    place: 'dispatch/keyed-message.ts findKeyedOutcome',
-    edits: { 'if:3': '' },
+    edits: [['if (run.digest !== digestOf(request.content)) throw keyConflict(state, request)', ';']],
     suites: ['dispatch/acknowledged'],
   },
   {
     name: 'a turn belongs to a key even if its message differs',
-    place: 'dispatch/keyed-message.ts isOwnTurn',
-    edits: { 'binary:3': '@right.arguments.0 !== null' },
+    edits: [['run.digest === digestOf(content)', 'content !== null']],
     suites: ['dispatch/acknowledged'],
   },
   {
     name: 'a key whose run failed is run again without --retry',
-    place: 'dispatch/keyed-message.ts findKeyedOutcome',
-    edits: { 'logical:3': "@right.left === 'failed' || (@self)" },
+    edits: [
+      [
+        "request.retry && run.status !== 'completed'",
+        "run.status === 'failed' || (request.retry && run.status !== 'completed')",
+      ],
+    ],
     suites: ['dispatch/acknowledged'],
   },
   {
     name: 'a key whose run was cancelled is run again without --retry',
-    place: 'dispatch/keyed-message.ts findKeyedOutcome',
-    edits: { 'logical:3': "@right.left === 'cancelled' || (@self)" },
+    edits: [
+      [
+        "request.retry && run.status !== 'completed'",
+        "run.status === 'cancelled' || (request.retry && run.status !== 'completed')",
+      ],
+    ],
     suites: ['dispatch/acknowledged'],
   },
   {
     name: 'a key whose interrupted run was superseded is run again without --retry',
-    place: 'dispatch/keyed-message.ts findKeyedOutcome',
-    edits: { 'logical:1': '@left.left && @right.callee !== undefined' },
+    edits: [
+      [
+        "run.status === 'interrupted' && isLatest(state, run) && continuesTurn(state)",
+        "run.status === 'interrupted' && continuesTurn !== undefined",
+      ],
+    ],
     suites: ['dispatch/acknowledged'],
   },
   {
     name: 'repeating a key supersedes its turn that the operator must decide about',
-    place: 'dispatch/keyed-message.ts findKeyedOutcome',
-    edits: { 'logical:1.right': '@callee !== undefined' },
+    edits: [['continuesTurn(state)', 'continuesTurn !== undefined']],
     suites: ['dispatch/acknowledged'],
   },
   {
     name: 'a key with an unknown outcome is run again',
-    place: 'dispatch/keyed-message.ts findKeyedOutcome',
-    edits: { 'throw:1': '@return:1' },
+    edits: [['throw lostKey(state, request.key as string)', 'return undefined']],
     suites: ['audit/rebuild-log', 'commands/doctor'],
   },
   {
     name: 'a queued message is delivered although its key was answered',
-    place: 'dispatch/keyed-message.ts isTaken',
-    edits: { 'if:2': 'return @test.left === null && @logical:3.right', 'return:3': '' },
+    edits: [
+      [
+        'if (run.digest !== digest) return false',
+        'return run.digest === null && message_id === idOfKey(state.id, key)',
+      ],
+      ["return run.status === 'completed' || message_id === idOfKey(state.id, key)", ';'],
+    ],
     suites: ['dispatch/acknowledged'],
   },
   {
     name: 'a queued message is delivered although its key has had a turn',
-    place: 'dispatch/keyed-message.ts isTaken',
-    edits: { 'logical:3': '@left && @right.left !== null' },
+    edits: [
+      [
+        "run.status === 'completed' || message_id === idOfKey(state.id, key)",
+        "run.status === 'completed' && message_id !== null",
+      ],
+    ],
     suites: ['dispatch/acknowledged'],
   },
   {
     name: 'a queued retry of a key is dropped',
-    place: 'dispatch/keyed-message.ts isTaken',
-    edits: { 'logical:3': "@left.left !== 'open' && @right.left !== null" },
+    edits: [
+      [
+        "run.status === 'completed' || message_id === idOfKey(state.id, key)",
+        "run.status !== 'open' && message_id !== null",
+      ],
+    ],
     suites: ['dispatch/acknowledged'],
   },
   {
     name: 'the state has two entries for one key',
-    place: 'session/fold/run.ts withKey',
-    edits: { 'binary:1.right': 'null' },
+    edits: [['entry.key !== key', 'entry.key !== null']],
     suites: ['session/fold/fold'],
   },
   {
     name: 'the state drops keys without updating keys_since',
-    place: 'session/fold/run.ts withKey',
-    edits: { 'object:2.properties.1': '@property:2' },
+    edits: [['keys_since: isFull || keys_since > 0 ? (kept[0] as KeyEntry).seq : 0', 'keys_since']],
     suites: ['session/fold/fold', 'session/key-index'],
   },
   {
     name: 'the index forgets old keys although it has few',
-    place: 'storage/log/key-entries.ts forgetOld',
-    edits: { 'logical:1': '@right' },
+    edits: [
+      [
+        'seqAt(entries, at) < newestFrom && entries.readUInt32BE(at + MINUTE_AT) < minuteMin',
+        'entries.readUInt32BE(at + MINUTE_AT) < minuteMin',
+      ],
+    ],
     suites: ['storage/log/key-entries'],
   },
   {
     name: 'the index forgets recent keys',
-    place: 'storage/log/key-entries.ts forgetOld',
-    edits: { 'logical:1.right.right': '@self + 99' },
+    edits: [
+      [
+        'entries.readUInt32BE(at + MINUTE_AT) < minuteMin',
+        'entries.readUInt32BE(at + MINUTE_AT) < minuteMin + 99',
+      ],
+    ],
     suites: ['storage/log/key-entries'],
   },
   {
     name: 'a key index that does not belong to this log is used',
-    place: 'session/key-index.ts isIndexOfLog',
-    edits: { 'binary:1': '@left !== null' },
+    edits: [
+      [
+        'log.checksumAt(end.last_seq, end.last_offset, end.log_bytes) === end.record_crc',
+        'log.checksumAt(end.last_seq, end.last_offset, end.log_bytes) !== null',
+      ],
+    ],
     suites: ['session/key-index'],
   },
   {
     name: 'a key index that is behind the log is used',
-    place: 'session/key-index.ts lookUp',
-    edits: { 'conditional:1.test': '@self && @binary:1.right < 0' },
+    edits: [
+      [
+        'isBehind ? placesSince(store, log, index, state).get(hash) : undefined',
+        'isBehind && state.keys_since < 0 ? placesSince(store, log, index, state).get(hash) : undefined',
+      ],
+    ],
     suites: ['session/key-index'],
   },
   {
     name: 'a key counts as new if the index is missing or damaged',
-    place: 'session/key-index.ts findOlder',
-    edits: { 'call:5': 'undefined' },
+    edits: [['gatherKeys(store, log, state).get(hash)', 'undefined']],
     suites: ['session/key-index'],
   },
   {
     name: 'a damaged page of the key index is used',
-    place: 'storage/log/key-file.ts isWhole',
-    edits: { 'binary:2': '@left >= 0' },
+    edits: [
+      [
+        'pageCrc(page, number, headCrc) === page.readUInt32BE(PAGE_CRC_AT)',
+        'pageCrc(page, number, headCrc) >= 0',
+      ],
+    ],
     suites: ['session/key-index', 'audit/lost-keys'],
   },
   {
     name: 'a key is searched only near the expected place of its hash',
-    place: 'storage/log/key-file.ts KeyFile.find',
-    edits: { 'for:1.test': '@self && @conditional:1.test' },
+    edits: [['low <= high', 'low <= high && probes < NEAR_PROBES']],
     suites: ['storage/log/key-file'],
   },
   {
     name: 'a page of an older key index is used',
-    place: 'storage/log/key-file.ts pageCrc',
-    edits: { 'call:3.arguments.1': '@self === 0 ? 1 : 0' },
+    edits: [['crc32(`page ${number}`, headCrc)', 'crc32(`page ${number}`, headCrc === 0 ? 1 : 0)']],
     suites: ['session/key-index'],
   },
   {
     name: 'the key index is written after keys have left the state',
-    place: 'session/key-index.ts writeWhereDue',
-    edits: { 'logical:4': '@left.left.left && @right.left < @right.right * 2' },
+    edits: [
+      [
+        'index !== undefined && isByForm && !isBehind && late.length < limits.keysLateMax',
+        'index !== undefined && late.length < limits.keysLateMax * 2',
+      ],
+    ],
     suites: ['session/key-index'],
   },
   {
     name: 'a key that an index of an earlier version lacks counts as new',
-    place: 'session/key-index.ts findOlder',
-    edits: { 'logical:2': '@left' },
+    edits: [['found.place === undefined && file?.isByForm === true', 'found.place === undefined']],
     suites: ['operations/key-forms'],
   },
   {
     name: 'a key is indexed only by its recorded Unicode form',
-    place: 'session/key-hashes.ts hashesOfKey',
-    edits: { 'call:4': '' },
+    edits: [[', hashOfKey(normal)', '']],
     suites: ['operations/key-forms'],
   },
   {
     name: 'one damaged page of the key index loses the other pages',
-    place: 'storage/log/key-file.ts salvagePages',
-    edits: { 'new:1.arguments.0': '(@variableDeclarator:3.id).length > 0 ? Buffer.alloc(0) : @self' },
+    edits: [
+      [
+        'new SalvagedPages(Buffer.concat(pages), gaps, last_seq)',
+        'new SalvagedPages((gaps).length > 0 ? Buffer.alloc(0) : Buffer.concat(pages), gaps, last_seq)',
+      ],
+    ],
     suites: ['audit/lost-keys'],
   },
   {
     name: 'rebuilding a log drops key hashes that do not fit in a record',
-    place: 'audit/rebuild-log.ts rebuiltRecord',
-    edits: { 'spreadElement:2': '' },
+    edits: [
+      [
+        `,
+         ...(inBlob.length === 0 ? {} : { more_key_hashes: store.upkeep.writeBlob(agentId, inBlob) })`,
+        '',
+      ],
+    ],
     suites: ['audit/lost-keys'],
   },
   {
@@ -165,38 +211,47 @@ export const KEYS: Mutant[] = [
   },
   {
     name: 'a notification with a key is stored again while its turn is open',
-    place: 'operations/send-as.ts openRequest',
-    edits: { 'logical:3': '@left' },
+    edits: [['asked ?? idOfKey(to.id, message.key as string)', 'asked']],
     suites: ['dispatch/acknowledged'],
   },
   {
     name: 'repeating a key stores its message twice',
-    place: 'operations/send.ts acknowledgement',
-    edits: { 'conditional:1': '@consequent' },
+    edits: [['key === null ? randomUuid() : nextIdOfKey(store, state, key)', 'randomUuid()']],
     suites: ['dispatch/acknowledged'],
   },
   {
     name: 'a queued message stands in for a different message with the same key',
-    place: 'operations/send.ts queue',
-    edits: { 'if:2': 'void @test.left.left' },
+    edits: [
+      [
+        'if (stored !== undefined && stored.digest !== digestOf(content)) throw keyConflict(state, request)',
+        'void stored',
+      ],
+    ],
     suites: ['dispatch/acknowledged'],
   },
   {
     name: 'queue reports the outcome of a key before its record is fsynced',
-    place: 'operations/send.ts queue',
-    edits: { 'conditional:1': '@consequent' },
+    edits: [
+      [
+        'request.key === null ? withAgent(store, request.agentId, recipientOf) : undefined',
+        'withAgent(store, request.agentId, recipientOf)',
+      ],
+    ],
     suites: ['dispatch/acknowledged'],
   },
   {
     name: 'send reports the outcome of a key before its record is fsynced',
-    place: 'operations/send.ts import:openDurable',
-    edits: { 'importSpecifier:1': '@{session/load.ts openForRead|function:1.id} as @local' },
+    edits: [
+      [
+        "import { openDurable, withAgent } from '../session/load.js'",
+        "import { openForRead as openDurable, withAgent } from '../session/load.js'",
+      ],
+    ],
     suites: ['dispatch/acknowledged'],
   },
   {
     name: 'a continued run loses its key and its other options',
-    place: 'dispatch/turns.ts continueTurn',
-    edits: { 'object:2.properties.1': '...@argument.callee()' },
+    edits: [['...messageOptions(run)', '...messageOptions()']],
     suites: ['dispatch/acknowledged'],
   },
 ]

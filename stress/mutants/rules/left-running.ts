@@ -4,163 +4,196 @@ import type { Mutant } from '../mutant.js'
 export const LEFT_RUNNING: Mutant[] = [
   {
     name: 'recovery does not kill the process groups of a dead turn',
-    place: 'recovery/settle.ts killPrograms',
-    edits: { 'await:1.argument': "@callee(@arguments.0, 'nobody', @arguments.2).then(() => 'gone')" },
+    edits: [
+      [
+        'killOrphanedGroup(group, run.run_id, home)',
+        "killOrphanedGroup(group, 'nobody', home).then(() => 'gone')",
+      ],
+    ],
     suites: ['recovery/settle-programs', 'recovery/settle#the recovery table', 'recovery/settle-killed'],
   },
   {
     name: 'recovery does not kill the program of a dead turn',
-    place: 'recovery/settle.ts killPrograms',
-    edits: { 'array:2.elements.0': '' },
+    edits: [
+      ['[run.process, ...run.calls.map(({ group }) => group)]', '[...run.calls.map(({ group }) => group)]'],
+    ],
     suites: ['recovery/settle#is dead before its provider', 'recovery/settle-killed'],
   },
   {
     name: 'recovery does not kill the tools of a dead turn',
-    place: 'recovery/settle.ts killPrograms',
-    edits: { 'spreadElement:2': '' },
+    edits: [['[run.process, ...run.calls.map(({ group }) => group)]', '[run.process]']],
     suites: ['recovery/settle-programs'],
   },
   {
     name: 'recovery does not kill the tool servers of a dead turn',
-    place: 'recovery/settle.ts killPrograms',
-    edits: { 'spreadElement:3': '' },
+    edits: [
+      [
+        `const groups = [
+           ...(isOpen ? [run.process, ...run.calls.map(({ group }) => group)] : []),
+           ...run.servers,
+         ].filter((group) => group !== null && !isSameGroup(group, ended)) as ProcessGroup[]`,
+        `const groups = [
+           ...(isOpen ? [run.process, ...run.calls.map(({ group }) => group)] : []),
+         ].filter((group) => group !== null && !isSameGroup(group, ended)) as ProcessGroup[]`,
+      ],
+    ],
     suites: ['recovery/settle-programs'],
   },
   {
     name: 'recovery does not kill the detached children of a dead program',
-    place: 'recovery/settle.ts killEscapedFrom',
-    edits: { 'await:1': '(@argument.arguments.1.callee).length * 0' },
+    edits: [['await killEscaped(run.process, tagOfRun(run.run_id, home))', '(tagOfRun).length * 0']],
     suites: ['recovery/settle-programs#other process group'],
   },
   {
     name: 'recovery does not kill the detached children of a killed tool',
-    place: 'recovery/settle.ts killEscapedFrom',
-    edits: { 'if:2': '' },
+    edits: [['if (group !== null && tag !== undefined) killed += await killEscaped(group, tag)', ';']],
     suites: ['recovery/settle-programs#other process group'],
   },
   {
     name: 'recovery does not stop the server that a dead turn had kept',
-    place: 'recovery/settle.ts settle',
-    edits: {
-      'await:2': '{ @logical:1.left.property: false, @await:3.argument.arguments.1.property: undefined }',
-    },
+    edits: [['await stopServerOfTurn(session, options)', '{ isLeft: false, ended: undefined }']],
     suites: ['recovery/settle-programs#had kept is stopped'],
   },
   {
     name: 'the programs of a holder outlive its lease',
-    place: 'provider/leash.ts leash',
-    edits: { 'if:1': '' },
+    edits: [['if (deadline !== undefined) args.push(deadline.file, deadline.lease)', ';']],
     suites: ['store-postgres/leash#when the lease of a stopped holder'],
   },
   {
     name: 'recovery kills a process of another run',
-    place: 'provider/process-group.ts membersOf',
-    edits: { 'logical:3.right': '@left.left !== null' },
+    edits: [['tag === undefined || hasTag(pid, tag)', 'tag !== null']],
     suites: ['provider/program#no process of another run', 'recovery/settle-programs'],
   },
   {
     name: 'recovery kills a process older than its record',
-    place: 'provider/process-group.ts membersOf',
-    edits: { 'logical:4': '@left' },
+    edits: [
+      [
+        `processGroup(pid) === group.process_group &&
+         (processStartTime(pid) ?? 0) >= group.start_time`,
+        'processGroup(pid) === group.process_group',
+      ],
+    ],
     suites: ['provider/program#no process that is older', 'recovery/settle-programs'],
   },
   {
     name: 'after a reboot recovery kills processes by their old numbers',
-    place: 'provider/process-group.ts killTagged',
-    edits: { 'if:1': '' },
+    edits: [
+      [
+        `const place = placeOf(group)
+         if (place !== 'here') return place === 'past' ? 'gone' : 'elsewhere'`,
+        'const place = placeOf(group)',
+      ],
+    ],
     suites: ['provider/program#no process after a reboot'],
   },
   {
     name: 'recovery continues beside a program on another host',
-    place: 'recovery/settle.ts killPrograms',
-    edits: { 'if:2': '' },
+    edits: [["if (row === 'elsewhere' || row === 'leashed') {", 'if (false) {']],
     suites: ['recovery/other-host'],
   },
   {
     name: 'a kept server on another host counts as gone',
-    place: 'provider/kept-server.ts killKeptServer',
-    edits: { 'if:1': '' },
+    edits: [
+      [
+        `const place = placeOfGroup(store, state, server.group)
+         if (place !== 'here') return place === 'past' ? 'gone' : 'elsewhere'`,
+        'const place = placeOfGroup(store, state, server.group)',
+      ],
+    ],
     suites: ['recovery/other-host#a kept server blocks'],
   },
   {
     name: 'a clone counts as this machine before a restart',
-    place: 'host/whereabouts.ts placeOf',
-    edits: { 'conditional:1': '@alternate' },
+    edits: [["seenAt !== undefined && isSinceBoot(Date.parse(seenAt)) ? 'elsewhere' : 'past'", "'past'"]],
     suites: ['host/whereabouts'],
   },
   {
     name: 'recovery kills the same numbers in another pid namespace',
-    place: 'provider/process-group.ts killTagged',
-    edits: { 'if:2': '' },
+    edits: [["if (group.pid_namespace !== own.pid_namespace) return 'foreign'", ';']],
     suites: ['provider/program#no process after a reboot'],
   },
   {
     name: 'recovery kills detached processes from another pid namespace',
-    place: 'provider/process-group.ts killEscaped',
-    edits: { 'logical:1': '@left.left === @right.right' },
+    edits: [
+      [
+        'group.kernel_boot_id !== own.kernel_boot_id || group.pid_namespace !== own.pid_namespace',
+        'group.kernel_boot_id === own.pid_namespace',
+      ],
+    ],
     suites: ['provider/program'],
   },
   {
     name: 'the leash spares a process that left the process group',
-    place: 'provider/leash.ts WATCHER',
-    edits: { 'templateLiteral:1': ['kill -9 "\\$', 'false "\\$'] },
+    edits: [['kill -9 "\\${path%/environ}" && nothing=0', 'false "\\${path%/environ}" && nothing=0']],
     suites: ['provider/leash#the whole program dies'],
   },
   {
     name: 'a signal to every process ends the leash',
-    place: 'provider/leash.ts WATCHER',
-    edits: { 'templateLiteral:1': ['9 | 17', '9 | 15 | 17'] },
+    edits: [
+      [
+        "case $number in 9 | 17 | 19 | 20) ;; *) command trap '' $number ;; esac",
+        "case $number in 9 | 15 | 17 | 19 | 20) ;; *) command trap '' $number ;; esac",
+      ],
+    ],
     suites: ['provider/leash#as in a shutdown'],
   },
   {
     name: 'the leash kills a process group that reuses the number',
-    place: 'provider/leash.ts WATCHER',
-    edits: { 'templateLiteral:1': ['}" = "$2" ]', '}" = "$2" ] || true'] },
+    edits: [['[ "\\${23}" = "$2" ] && kill -9 "-$1"', '[ "\\${23}" = "$2" ] || true && kill -9 "-$1"']],
     suites: ['provider/leash#does not kill a group'],
   },
   {
     name: 'the timer of a leash does not end the program',
-    place: 'provider/leash.ts WATCHER',
-    edits: { 'templateLiteral:1': ['  end_program "$1" "$2" "$3"\n  echo over', '  echo over'] },
+    edits: [
+      [
+        `done
+         end_program "$1" "$2" "$3"
+         echo over`,
+        `done
+         echo over`,
+      ],
+    ],
     suites: ['store-postgres/leash#when the lease of a stopped holder'],
   },
   {
     name: 'the guard of a leash does not end the program after the death of its timer',
-    place: 'provider/leash.ts WATCHER',
-    edits: { 'templateLiteral:1': ['[ "$word" != over ]', 'exit 0; [ "$word" != over ]'] },
+    edits: [['[ "$word" != over ] || exit 0', 'exit 0; [ "$word" != over ] || exit 0']],
     suites: ['store-postgres/leash#is killed alone'],
   },
   {
     name: 'a turn is taken over before the margin after its lease',
-    place: 'session/session.ts Session.leashesLeftMs',
-    edits: { 'conditional:1.alternate': '0' },
+    edits: [['Math.max(0, limits.leashMarginMs - soleMs)', '0']],
     suites: ['store-postgres/takeover#not before the margin'],
   },
   {
     name: 'a program whose record names no lease is taken over',
-    place: 'recovery/takeover.ts programRow',
-    edits: { 'logical:3': '@left' },
+    edits: [['takesOver && group.lease !== undefined', 'takesOver']],
     suites: ['recovery/other-host#on a leash'],
   },
   {
     name: 'a kept server is not released from the leash',
-    place: 'provider/kept-server-host.ts KeptServerHost.close',
-    edits: { 'expression:1': '' },
+    edits: [
+      [
+        `if (stays && this.isKept && isServerAlive(store.address, warm) && isDone(touch)) {
+           this.leash?.release()`,
+        'if (stays && this.isKept && isServerAlive(store.address, warm) && isDone(touch)) {',
+      ],
+    ],
     suites: ['provider/kept-server#after a turn that kept the server'],
   },
   {
     name: 'a reused kept server is not on the leash',
-    place: 'provider/kept-server-host.ts KeptServerHost.keptServer',
-    edits: { 'expression:2': '' },
+    edits: [['this.leash = leash(warm.group, tagOf(warm.server_id), this.session.leaseDeadline())', ';']],
     suites: ['provider/kept-server#in use again'],
   },
   {
     name: 'recovery kills detached processes of another run',
-    place: 'provider/process-group.ts escapedFrom',
-    edits: {
-      'logical:2.right':
-        '((@{provider/process-group.ts hasTag|function:1.params.0}, @{provider/process-group.ts hasTag|function:1.params.1}) => @{provider/process-group.ts hasTag|call:1} !== undefined)(@arguments.0, @arguments.1)',
-    },
+    edits: [
+      [
+        'pid !== process.pid && hasTag(pid, tag)',
+        'pid !== process.pid && ((pid, { variable, value, home }: ProcessTag) => environmentOf(pid, variable) !== undefined)(pid, tag)',
+      ],
+    ],
     suites: ['provider/program#started in other sessions'],
   },
 ]

@@ -4,247 +4,302 @@ import type { Mutant } from '../mutant.js'
 export const MAIL: Mutant[] = [
   {
     name: 'the messages of one sender have no order',
-    place: 'mail/inbox.ts inOrder',
-    edits: { 'logical:1': '@right' },
+    edits: [
+      [
+        'a.sequence - b.sequence || (a.message_id < b.message_id ? -1 : 1)',
+        'a.message_id < b.message_id ? -1 : 1',
+      ],
+    ],
     suites: ['mail/inbox'],
   },
   {
     name: 'all messages of one sender get the same sequence',
-    place: 'mail/post.ts placeAfter',
-    edits: { 'call:3': '@callee(@arguments.0.left, 1)' },
+    edits: [['Math.min(highest + 1, Number.MAX_SAFE_INTEGER)', 'Math.min(highest, 1)']],
     suites: ['mail/post'],
   },
   {
     name: 'a message overtakes an earlier keyed message of its sender',
-    place: 'mail/inbox.ts nextMail',
-    edits: { 'if:4.test': "(@arguments.0.object).kind === 'request'" },
+    edits: [['held.has(message.from)', "(message).kind === 'request'"]],
     suites: ['mail/inbox'],
   },
   {
     name: 'a request shares its turn with other messages',
-    place: 'mail/inbox.ts nextMail',
-    edits: { 'logical:1': '@left', 'conditional:1': '[]' },
+    edits: [
+      ['among === undefined ? all : all.filter(({ message_id }) => among.has(message_id))', '[]'],
+      ['first === undefined || first.isAlone', 'first === undefined'],
+    ],
     suites: ['mail/inbox'],
   },
   {
     name: 'a message with a key shares its turn with other messages',
-    place: 'mail/due.ts hasTurnAlone',
-    edits: { 'logical:2': '@left' },
+    edits: [["mail.kind === 'request' || mail.key !== null", "mail.kind === 'request'"]],
     suites: ['mail/inbox', 'dispatch/acknowledged'],
   },
   {
     name: 'a message with an option shares its turn with other messages',
-    place: 'mail/due.ts hasTurnAlone',
-    edits: { 'logical:1': '@left' },
+    edits: [
+      [
+        "mail.kind === 'request' || mail.key !== null || hasOwnOptions(mail)",
+        "mail.kind === 'request' || mail.key !== null",
+      ],
+    ],
     suites: ['mail/inbox'],
   },
   {
     name: 'a flood of notifications starves a request',
-    place: 'mail/inbox.ts nextMail',
-    edits: { 'if:1': '' },
+    edits: [['if (request !== undefined) return readAll([request])', ';']],
     suites: ['mail/inbox'],
   },
   {
     name: 'one turn receives any number of messages',
-    place: 'mail/inbox.ts nextMail',
-    edits: { 'logical:2': '@right' },
+    edits: [
+      [
+        'taken.length === limits.mailsTakenMax || bytes > limits.mailsTakenBytesMax',
+        'bytes > limits.mailsTakenBytesMax',
+      ],
+    ],
     suites: ['mail/inbox'],
   },
   {
     name: 'one turn receives messages of any total size',
-    place: 'mail/inbox.ts nextMail',
-    edits: { 'logical:2': '@left' },
+    edits: [
+      [
+        'taken.length === limits.mailsTakenMax || bytes > limits.mailsTakenBytesMax',
+        'taken.length === limits.mailsTakenMax',
+      ],
+    ],
     suites: ['mail/inbox'],
   },
   {
     name: 'a delayed message is delivered before its time',
-    place: 'mail/inbox.ts isDue',
-    edits: { 'logical:1': 'true' },
+    edits: [['not_before === null || isOver(not_before, clock, now())', 'true']],
     suites: ['mail/inbox'],
   },
   {
     name: 'a repeating reminder is delivered again and again in one command',
-    place: 'mail/reminders.ts isRinging',
-    edits: { 'logical:2': '@left.left !== undefined' },
+    edits: [
+      ['every_ms === null || due_at <= new Date(clock.beganAt).toISOString()', 'every_ms !== undefined'],
+    ],
     suites: ['mail/inbox'],
   },
   {
     name: 'a reminder is delivered before its time',
-    place: 'mail/reminders.ts isRinging',
-    edits: { 'logical:1': '@right' },
+    edits: [
+      [
+        'isOver(due_at, began, now) && (every_ms === null || due_at <= new Date(clock.beganAt).toISOString())',
+        'every_ms === null || due_at <= new Date(clock.beganAt).toISOString()',
+      ],
+    ],
     suites: ['mail/inbox'],
   },
   {
     name: 'a control is shown to the model',
-    place: 'mail/inbox.ts eachPending',
-    edits: { 'if:1': '@consequent' },
+    edits: [["if (message.kind !== 'control') yield message", 'yield message']],
     suites: ['mail/inbox'],
   },
   {
     name: 'a forged message addressed to another agent is delivered',
-    place: 'mail/stored-messages.ts readMessage',
-    edits: { 'conditional:2': '@test.left.expression.object' },
+    edits: [['message?.to === to ? message : undefined', 'message']],
     suites: ['mail/inbox'],
   },
   {
     name: 'a message whose id differs from its file name is delivered',
-    place: 'mail/message.ts decodeMessage',
-    edits: { 'logical:1': '@right' },
+    edits: [['message.message_id === messageId && isWhole(message)', 'isWhole(message)']],
     suites: ['mail/message'],
   },
   {
     name: 'a malformed message is delivered',
-    place: 'mail/message.ts decodeMessage',
-    edits: { 'logical:1': '@left' },
+    edits: [['message.message_id === messageId && isWhole(message)', 'message.message_id === messageId']],
     suites: ['mail/message'],
   },
   {
     name: 'a message of any size is read',
-    place: 'storage/maildir.ts readMessage',
-    edits: { 'logical:2': '@left' },
+    edits: [["kind === 'file' && sizeBytes <= limits.mailFileBytesMax", "kind === 'file'"]],
     suites: ['storage/mailboxes', 'mail/inbox'],
   },
   {
     name: 'a message file of another user is read',
-    place: 'storage/maildir.ts readMessage',
-    edits: { 'logical:1': '@left' },
+    edits: [
+      [
+        "kind === 'file' && sizeBytes <= limits.mailFileBytesMax && isTrustedFile({ uid, gid, mode })",
+        "kind === 'file' && sizeBytes <= limits.mailFileBytesMax",
+      ],
+    ],
     suites: ['storage/home-trust'],
   },
   {
     name: 'a message to a terminated agent is stored',
-    place: 'mail/post.ts post',
-    edits: { 'logical:2': '@left' },
+    edits: [
+      ['before !== undefined && isKnown(store, before.state, message_id, options)', 'before !== undefined'],
+    ],
     suites: ['mail/post'],
   },
   {
     name: 'a message stored while its recipient is terminated is acknowledged',
-    place: 'mail/post.ts post',
-    edits: { 'if:5': '' },
+    edits: [
+      [
+        'if (isNew && isClosed(store, to) && takeBack(store, draft)) throw undeliverableError(store, draft)',
+        ';',
+      ],
+    ],
     suites: ['mail/post'],
   },
   {
     name: 'the sender gets an error before the removal of its message is fsynced',
-    place: 'mail/post.ts takeBack',
-    edits: { 'expression:1': '' },
+    edits: [['store.mail.syncRemovals(to)', ';']],
     suites: ['mail/post'],
   },
   {
     name: 'a repeated send is refused although a copy of the message is being returned',
-    place: 'mail/post.ts takeBack',
-    edits: { 'unary:2': 'true' },
+    edits: [['!store.mail.idsToReturn(to).includes(message_id)', 'true']],
     suites: ['mail/post'],
   },
   {
     name: 'a message to a terminated agent is answered while its sender can still remove it',
-    place: 'mail/answers.ts returnMail',
-    edits: { 'if:1': 'if (@test) @if:3.test\n@alternate' },
+    edits: [
+      [
+        `store.mail.setToReturn(state.id, message.message_id)
+         else store.mail.remove(state.id, message.message_id)`,
+        `tell(store, state, message, note)
+         store.mail.remove(state.id, message.message_id)`,
+      ],
+    ],
     suites: ['mail/answers'],
   },
   {
     name: 'an agent needs no visit for messages that it must return',
-    place: 'recovery/visit-reason.ts returnsMail',
-    edits: { 'logical:1': 'false' },
+    edits: [["state.state === 'terminated' && store.mail.idsToReturn(state.id).length > 0", 'false']],
     suites: ['recovery/visit-reason'],
   },
   {
     name: 'an inbox accepts any number of messages',
-    place: 'mail/post.ts post',
-    edits: { 'if:4': '' },
+    edits: [['if (isBounded(draft)) checkRoom(before, message_id)', ';']],
     suites: ['mail/post'],
   },
   {
     name: 'a full inbox refuses replies',
-    place: 'mail/post.ts post',
-    edits: { 'if:4': '@consequent' },
+    edits: [['if (isBounded(draft)) checkRoom(before, message_id)', 'checkRoom(before, message_id)']],
     suites: ['mail/post'],
   },
   {
     name: 'the end of a run sends no answers',
-    place: 'session/fold/mail.ts foldEnded',
-    edits: { 'spreadElement:5': '' },
+    edits: [['...answers,', '']],
     suites: ['session/fold/mail'],
   },
   {
     name: 'a parent gets no report about its child',
-    place: 'session/fold/mail.ts foldEnded',
-    edits: { 'spreadElement:6': '' },
+    edits: [[', ...reports', '']],
     suites: ['session/fold/mail'],
   },
   {
     name: 'answers to a terminated agent are answered',
-    place: 'mail/answers.ts isAnswerable',
-    edits: { 'logical:1': "@left.left !== 'control'" },
+    edits: [
+      [
+        `function isAnswerable({ kind }: Message): boolean {
+         return kind === 'request' || kind === 'notification'`,
+        `function isAnswerable({ kind }: Message): boolean {
+         return kind !== 'control'`,
+      ],
+    ],
     suites: ['mail/answers'],
   },
   {
     name: 'a gated agent takes a turn without a permit',
-    place: 'dispatch/turn-obstacle.ts isGatedShut',
-    edits: { 'binary:1': '@left < 0' },
+    edits: [['gate.permits === 0', 'gate.permits < 0']],
     suites: ['dispatch/turn-obstacle', 'dispatch/deliveries'],
   },
   {
     name: 'a permit lets a gated agent take any number of turns',
-    place: 'session/fold/run.ts runStarted',
-    edits: { 'call:3': '@arguments.1.left' },
+    edits: [['Math.max(0, permits - 1)', 'permits']],
     suites: ['session/fold/mail'],
   },
   {
     name: 'the inbox is not checked again after a turn',
-    place: 'dispatch/visit.ts finishAfter',
-    edits: { 'if:3.test': 'false && (@self)' },
+    edits: [
+      [
+        'recheckInbox && (session.yields || (hadTurn && !wasStopped(session.state.run as Run)))',
+        'false && (recheckInbox && (session.yields || (hadTurn && !wasStopped(session.state.run as Run))))',
+      ],
+    ],
     suites: ['dispatch/deliveries'],
   },
   {
     name: 'the inbox is checked again before the lock is released, not after',
-    place: 'dispatch/visit.ts toItsEnd',
-    edits: {
-      'expression:4':
-        ';((@{dispatch/visit.ts finishAfter|function:1.params.0}, @{dispatch/visit.ts finishAfter|function:1.params.1}) => {\n@{dispatch/visit.ts finishAfter|if:3.consequent}\n@{dispatch/visit.ts finishAfter|if:3.consequent.expression.callee} = () => undefined\n})(@expression.argument.arguments.0.body.arguments.0.object, @expression.argument.callee.object)\n@self',
-    },
+    edits: [
+      [
+        `session.appendLast(restRecords(session.state, 'idle'))
+         await session.close((state) => needsVisit(ctx.store, state))
+         return result`,
+        `session.appendLast(restRecords(session.state, 'idle'))
+             ;((ctx, session) => {
+         ctx.deliveries.lookAgain(session.id, session.state)
+         ctx.deliveries.lookAgain = () => undefined
+         })(ctx, session)
+         await session.close((state) => needsVisit(ctx.store, state))
+             return result`,
+      ],
+    ],
     suites: ['dispatch/visit'],
   },
   {
     name: 'an agent that was woken during its visit is not looked at after it',
-    place: 'dispatch/deliveries.ts CommandDeliveries.begin',
-    edits: { 'if:3': '' },
+    edits: [['if (this.again.delete(agentId)) this.lookAgain(agentId)', ';']],
     suites: ['dispatch/deliveries'],
   },
   {
     name: 'the inbox is not checked after a command without a turn',
-    place: 'dispatch/deliveries.ts withDrain',
-    edits: { 'if:1': '' },
+    edits: [['if (reported?.wasStopped !== true) ctx.deliveries.wakeIfPending(agentId)', ';']],
     suites: ['dispatch/deliveries'],
   },
   {
     name: 'a visit does not apply controls',
-    place: 'dispatch/visit.ts withSession',
-    edits: { 'expression:3': '' },
+    edits: [
+      [
+        `applyControls(session)
+         return work(session, settled)`,
+        'return work(session, settled)',
+      ],
+    ],
     suites: ['dispatch/deliveries', 'dispatch/visit'],
   },
   {
     name: 'a visit does not send the outbox that a dead process left',
-    place: 'dispatch/visit.ts withSession',
-    edits: { 'if:1': '' },
+    edits: [
+      [
+        'if (!options.continuesTurn || !isInterrupted(session.state)) await flushOutbox(ctx, session, true)',
+        ';',
+      ],
+    ],
     suites: ['dispatch/visit', 'dispatch/recovering'],
   },
   {
     name: 'the outbox of a turn is not sent when the visit ends',
-    place: 'dispatch/visit.ts toItsEnd',
-    edits: { 'expression:1': '' },
+    edits: [
+      [
+        `const result = await work()
+         await flushOutbox(ctx, session, true)`,
+        'const result = await work()',
+      ],
+    ],
     suites: ['dispatch/visit'],
   },
   {
     name: 'the due time of mail is compared with the time in the log',
-    place: 'mail/inbox.ts nextMail',
-    edits: {
-      'call:1': '{ ...@self, at: [(@self).at, (@call:3.arguments.0).updated_at].sort()[1] as string }',
-    },
+    edits: [
+      [
+        `export function nextMail(session: Session, among?: ReadonlySet<string>): Delivery[] {
+         const now = clockOfLook()`,
+        `export function nextMail(session: Session, among?: ReadonlySet<string>): Delivery[] {
+         const now = { ...clockOfLook(), at: [(clockOfLook()).at, (session.state).updated_at].sort()[1] as string }`,
+      ],
+    ],
     suites: ['mail/inbox', 'dispatch/clock-ahead'],
   },
   {
     name: 'a queued message overtakes a command that waits longer',
-    place: 'dispatch/arrivals.ts isAwaitedBefore',
-    edits: { 'logical:1': 'false' },
+    edits: [
+      ['!stalled.has(agentId) && store.waits.arrivals(agentId).some((since) => since < time)', 'false'],
+    ],
     suites: ['commands/order'],
   },
 ]

@@ -7,20 +7,30 @@ import type { Mutant } from '../mutant.js'
 export const NAMES_ON_DISK: Mutant[] = [
   {
     name: 'the name of a replaced file is not fsynced',
-    place: 'host/disk/replace.ts replaceOnce',
-    edits: { 'if:1': '' },
+    edits: [['if (options.durableName) io.syncDirectory(`${point}.sync_directory`, dirname(path))', ';']],
     suites: ['host/disk/replace'],
   },
   {
     name: 'the name of a new file is not fsynced',
-    place: 'host/disk/replace.ts createOnce',
-    edits: { 'expression:4': '' },
+    edits: [
+      [
+        `}
+         io.syncDirectory(\`\${point}.sync_directory\`, dirname(path))`,
+        '}',
+      ],
+    ],
     suites: ['host/disk/replace'],
   },
   {
     name: 'a name that another process created is not fsynced before use',
-    place: 'host/disk/replace.ts createOnce',
-    edits: { 'expression:4': 'if (@variableDeclarator:2.id) @self' },
+    edits: [
+      [
+        `}
+         io.syncDirectory(\`\${point}.sync_directory\`, dirname(path))`,
+        `}
+         if (created) io.syncDirectory(\`\${point}.sync_directory\`, dirname(path))`,
+      ],
+    ],
     suites: ['host/disk/replace'],
   },
   {
@@ -35,13 +45,15 @@ export const NAMES_ON_DISK: Mutant[] = [
   },
   {
     name: 'a new agent is fsynced after its rename, not before',
-    place: 'storage/create-agent.ts createAgent',
-    edits: {
-      'try:1.block.body.9':
-        "@try:1.block.body.11\n@expression.callee('spawn.sync_directory', @try:1.block.body.11.expression.arguments.2)",
-      'try:1.block.body.10': '',
-      'try:1.block.body.11': '',
-    },
+    edits: [
+      [
+        "io.syncDirectory('spawn.sync_directory', staging.root)",
+        `io.rename('spawn.rename', staging.root, agent.root)
+         io.syncDirectory('spawn.sync_directory', agent.root)`,
+      ],
+      ['files.assertNameHeld?.()', ';'],
+      ["io.rename('spawn.rename', staging.root, agent.root)", ';'],
+    ],
     suites: ['storage/create-agent'],
   },
   {
@@ -51,14 +63,22 @@ export const NAMES_ON_DISK: Mutant[] = [
   },
   {
     name: 'the name of a recreated inbox is not fsynced',
-    place: 'storage/maildir.ts putMessage',
-    edits: { 'if:1': '@test' },
+    edits: [
+      [
+        "if (io.mkdir('mail.mkdir', directory)) io.syncDirectory('mail.sync_directory', dirname(directory))",
+        "io.mkdir('mail.mkdir', directory)",
+      ],
+    ],
     suites: ['storage/maildir'],
   },
   {
     name: 'the name of the new directory taken/ is not fsynced',
-    place: 'storage/mailboxes.ts Mailboxes.take',
-    edits: { 'if:1': '@test' },
+    edits: [
+      [
+        "if (io.mkdir('mail.mkdir', operatorTaken)) io.syncDirectory('mail.sync_directory', operator)",
+        "io.mkdir('mail.mkdir', operatorTaken)",
+      ],
+    ],
     suites: ['storage/mailboxes'],
   },
   {
@@ -78,14 +98,22 @@ export const NAMES_ON_DISK: Mutant[] = [
   },
   {
     name: 'the name of a replacement log is not fsynced',
-    place: 'storage/aside.ts replaceLog',
-    edits: { 'property:1.value': 'false' },
+    edits: [
+      [
+        "replace('aside.log', agent.log, bytes, { durableName: true })",
+        "replace('aside.log', agent.log, bytes, { durableName: false })",
+      ],
+    ],
     suites: ['storage/aside'],
   },
   {
     name: 'an entry of the name index is not durable',
-    place: 'storage/names.ts NameIndex.reserve',
-    edits: { 'property:3.value': 'false' },
+    edits: [
+      [
+        'frame({ name, agent_id: agentId }), { durableName: true',
+        'frame({ name, agent_id: agentId }), { durableName: false',
+      ],
+    ],
     suites: ['storage/names'],
   },
   {
@@ -95,92 +123,117 @@ export const NAMES_ON_DISK: Mutant[] = [
   },
   {
     name: 'the raised format of a home is not fsynced',
-    place: 'storage/home.ts raiseFormat',
-    edits: { 'call:1.arguments.3': ['true', 'false'] },
+    edits: [
+      [
+        "replace('home.upgrade', paths.homeFile, frame(factsOf(now)), { durableName: true })",
+        "replace('home.upgrade', paths.homeFile, frame(factsOf(now)), { durableName: false })",
+      ],
+    ],
     suites: ['storage/home'],
   },
   {
     name: 'a home keeps its older format',
-    place: 'storage/home.ts raiseFormat',
-    edits: { 'call:1': 'undefined' },
+    edits: [
+      ["replace('home.upgrade', paths.homeFile, frame(factsOf(now)), { durableName: true })", 'undefined'],
+    ],
     suites: ['storage/home', 'commands/upgrade'],
   },
   {
     name: 'a log is upgraded before the raised format of its home is fsynced',
-    place: 'storage/agent-lease.ts AgentLease.append',
-    edits: { 'if:1': '' },
+    edits: [['if (isUpgrade) this.parts.homeFormat.raise()', ';']],
     suites: ['storage/home'],
   },
   {
     name: 'a home that cannot be raised is closed to every command',
-    place: 'storage/home.ts upgraded',
-    edits: { 'catchClause:1.body.body.0': '' },
+    edits: [["if (error instanceof SubstratError && error.code === 'STORAGE_FAILED') return facts", ';']],
     suites: ['storage/home'],
   },
   {
     name: 'the directories of a new home are not fsynced',
-    place: 'storage/home.ts makeHome',
-    edits: { 'forOf:2.body.expression': 'void @arguments.1' },
+    edits: [["io.syncDirectory('home.sync_directory', directory)", 'void directory']],
     suites: ['storage/home'],
   },
   {
     name: 'a home is created among other files',
-    place: 'storage/home.ts refuseOccupied',
-    edits: { 'throw:1': '' },
+    edits: [
+      [
+        `throw new SubstratError(
+           'HOME_UNUSABLE',
+           \`\${paths.root} is not a substrat home, and has other files, such as \${shellWord(other)}\`,
+           { hint: 'set SUBSTRAT_HOME to a new or an empty directory', facts: { path: paths.root } },
+         )`,
+        ';',
+      ],
+    ],
     suites: ['storage/home'],
   },
   {
     name: 'a command that reads takes other files for a home without agents',
-    place: 'storage/home.ts refuseWithoutFacts',
-    edits: { 'expression:1': '' },
+    edits: [
+      [
+        `export function refuseWithoutFacts(paths: HomePaths): void {
+         refuseOccupied(paths)`,
+        'export function refuseWithoutFacts(paths: HomePaths): void {',
+      ],
+    ],
     suites: ['commands/bad-input#other files'],
   },
   {
     name: "the operator's inbox is not fsynced",
-    place: 'storage/home.ts makeHome',
-    edits: { 'array:1.elements.0': '' },
+    edits: [['[paths.operator, paths.roots, paths.root]', '[paths.roots, paths.root]']],
     suites: ['storage/home'],
   },
   {
     name: 'the name of a new home is not fsynced',
-    place: 'storage/home.ts makeRoot',
-    edits: { 'expression:3': '' },
+    edits: [["io.syncDirectory('home.sync_directory', dirname(root))", ';']],
     suites: ['storage/home'],
   },
   {
     name: 'the directories above a new home are not fsynced',
-    place: 'storage/home.ts makeAbove',
-    edits: { 'expression:3': '' },
+    edits: [["io.syncDirectory('home.sync_directory', dirname(directory))", ';']],
     suites: ['storage/home'],
   },
   {
     name: 'a home is marked ready before its names are fsynced',
-    place: 'storage/home.ts makeHome',
-    edits: { 'forOf:1': '@expression:7\n@self' },
+    edits: [
+      [
+        "for (const directory of directoriesOf(paths)) io.mkdir('home.mkdir', directory)",
+        `io.mkdir('home.ready', paths.boots)
+         for (const directory of directoriesOf(paths)) io.mkdir('home.mkdir', directory)`,
+      ],
+    ],
     suites: ['storage/home'],
   },
   {
     name: 'an agent is opened before its name is fsynced',
-    place: 'storage/file-store.ts FileStore.take',
-    edits: { 'expression:1': '' },
+    edits: [
+      [
+        `: this.leaseOf(agentId, lock, () => {
+             this.visits.syncNameOf(agentId)`,
+        ': this.leaseOf(agentId, lock, () => {',
+      ],
+    ],
     suites: ['storage/rules#syncs the name before anything'],
   },
   {
     name: 'a message is stored before the name of its recipient is fsynced',
-    place: 'storage/mailboxes.ts Mailboxes.put',
-    edits: { 'expression:1': '' },
+    edits: [['this.markers.syncNameOf(to)', ';']],
     suites: ['storage/rules#syncs the name before anything'],
   },
   {
     name: 'a child is created before the name of its parent is fsynced',
-    place: 'storage/file-store.ts FileStore.names',
-    edits: { 'expression:2': '' },
+    edits: [['this.visits.syncNameOf(parentId)', ';']],
     suites: ['tree/create-agent-below'],
   },
   {
     name: 'an existing agent is reported before its name is fsynced',
-    place: 'operations/spawn.ts useExisting',
-    edits: { 'expression:1': '' },
+    edits: [
+      [
+        `): Promise<void> {
+         ctx.store.makeDurable(agentId)`,
+        '): Promise<void> {',
+      ],
+    ],
     suites: ['dispatch/acknowledged'],
   },
   {
@@ -190,8 +243,12 @@ export const NAMES_ON_DISK: Mutant[] = [
   },
   {
     name: 'the name of a user file is not fsynced',
-    place: 'files/user-files.ts writeUserFile',
-    edits: { 'call:2': '@arguments.0' },
+    edits: [
+      [
+        "syncName(replaceAt(path, typeof content === 'string' ? Buffer.from(content) : content, mode))",
+        "replaceAt(path, typeof content === 'string' ? Buffer.from(content) : content, mode)",
+      ],
+    ],
     suites: ['files/user-files'],
   },
 ]

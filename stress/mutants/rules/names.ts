@@ -1,110 +1,129 @@
 /** Names: which ones are valid, and what they resolve to. */
-import type { CodeMutant, Mutant } from '../mutant.js'
+import type { Mutant } from '../mutant.js'
 
-const noName = (what: string, edits: CodeMutant['edits']): Mutant => ({
+const noName = (what: string, condition: string): Mutant => ({
   name: `spawn accepts a name that ${what}`,
-  place: 'tree/names.ts whyNoName',
-  edits,
+  edits: [[`if (${condition}) return`, 'if (false) return']],
   suites: ['tree/names'],
 })
 
 export const NAMES: Mutant[] = [
-  noName('is empty', { 'if:1': '' }),
-  noName('begins or ends with a space', { 'if:2': '' }),
-  noName('is too long', { 'binary:3': '@left < 0' }),
-  noName('has a slash', { 'if:4': '' }),
-  noName('has a control character', { 'if:5': '' }),
-  noName('begins with a dash', { 'if:6': '' }),
-  noName('is a UUID', { 'if:7': '' }),
-  noName('is reserved for the user', { 'if:8': '' }),
+  noName('is empty', "name.trim() === ''"),
+  noName('begins or ends with a space', 'name !== name.trim()'),
+  noName('is too long', '[...name].length > limits.nameCharactersMax'),
+  noName('has a slash', "name.includes('/')"),
+  noName('has a control character', '/\\p{C}|[\\u2028\\u2029]/u.test(name)'),
+  noName('begins with a dash', "name.startsWith('-')"),
+  noName('is a UUID', 'isUuid(name.toLowerCase())'),
+  noName('is reserved for the user', "foldName(name) === 'operator'"),
   {
     name: 'a child may be named parent',
-    place: 'tree/create-agent.ts createAgent',
-    edits: { 'if:2': '' },
+    edits: [
+      ["if (parent !== null && name !== null && foldName(name) === 'parent') throw meansParent(name)", ';'],
+    ],
     suites: ['tree/create-agent-below'],
   },
   {
     name: 'a name is stored without Unicode normalization',
-    place: 'tree/names.ts checkName',
-    edits: { 'call:1': '@callee.object' },
+    edits: [["normal = name.normalize('NFC')", 'normal = name']],
     suites: ['tree/names'],
   },
   {
     name: 'names that differ only in case are different names',
-    place: 'format.ts foldName',
-    edits: { 'call:2': '@callee.object.callee.object' },
+    edits: [["name.normalize('NFC').toLowerCase()", 'name']],
     suites: ['tree/names'],
   },
   {
     name: 'names that differ only in Unicode form are different names',
-    place: 'format.ts foldName',
-    edits: { 'call:1': '(@callee.object.callee.object.callee.object).@callee.object.callee.property()' },
+    edits: [["name.normalize('NFC').toLowerCase().normalize('NFC')", '(name).toLowerCase()']],
     suites: ['tree/names'],
   },
   {
     name: 'two living siblings share a name',
-    place: 'tree/create-agent.ts createAgent',
-    edits: { 'if:3': 'void [@test.left.left, @consequent.argument.callee]' },
+    edits: [
+      [
+        'if (owner !== undefined && name !== null) throw nameTaken(name, owner, above)',
+        'void [owner, nameTaken]',
+      ],
+    ],
     suites: ['tree/names'],
   },
   {
     name: 'the name of a terminated agent stays taken',
-    place: 'tree/names.ts isAlive',
-    edits: { 'logical:1': '@left' },
+    edits: [["state !== undefined && state !== 'terminated'", 'state !== undefined']],
     suites: ['tree/create-agent-below', 'tree/names'],
   },
   {
     name: 'a name resolves to an agent that was never created',
-    place: 'storage/names.ts NameIndex.find',
-    edits: { 'conditional:1': '@consequent' },
+    edits: [["this.hasAgent(id) ? id : 'unknown'", 'id']],
     suites: ['tree/names'],
   },
   {
     name: 'an ambiguous id prefix resolves to the first agent',
-    place: 'tree/names.ts findByPrefix',
-    edits: { 'binary:1': '@left.object !== null' },
+    edits: [['found.length < 2', 'found !== null']],
     suites: ['tree/names'],
   },
   {
     name: 'an ambiguous name resolves to the first agent',
-    place: 'tree/names.ts resolveAgent',
-    edits: { 'binary:4': '@left > 0' },
+    edits: [['ids.length === 1', 'ids.length > 0']],
     suites: ['tree/names'],
   },
   {
     name: 'one damaged log prevents the search for any agent',
-    place: 'session/peek-state.ts readableState',
-    edits: { 'catchClause:1': 'catch @try:1.block' },
+    edits: [
+      [
+        `return peekState(store, agentId)
+         } catch {
+           return undefined
+         }`,
+        `return peekState(store, agentId)
+         } catch {
+           return peekState(store, agentId)
+         }`,
+      ],
+    ],
     suites: ['tree/names', 'tree/children'],
   },
   {
     name: 'one unreadable log prevents the search for a name',
-    place: 'tree/names.ts Scan.read',
-    edits: { 'if:1': 'throw @catchClause:1.param' },
+    edits: [
+      [
+        `} catch (error) {
+           if (!(error instanceof SubstratError)) throw error
+           if (error.code === 'STORAGE_FAILED') this.failure ??= error`,
+        `} catch (error) {
+           throw error
+           if (error.code === 'STORAGE_FAILED') this.failure ??= error`,
+      ],
+    ],
     suites: ['tree/names'],
   },
   {
     name: 'an unreadable agent counts as missing',
-    place: 'tree/names.ts Scan.assertWhole',
-    edits: { 'if:1': '' },
+    edits: [
+      [
+        `{
+           if (this.failure !== undefined) throw this.failure
+         }`,
+        `{
+         }`,
+      ],
+    ],
     suites: ['tree/names'],
   },
   {
     name: "removing an agent's name also removes its successor's",
-    place: 'tree/children.ts forgetName',
-    edits: { 'if:3': '@consequent' },
+    edits: [['if (index.lookUp(name ?? id) === id) index.forget(name ?? id)', 'index.forget(name ?? id)']],
     suites: ['tree/children'],
   },
   {
     name: 'a path accepts text that is not an id',
-    place: 'storage/paths.ts uuid',
-    edits: { 'if:2': '' },
+    edits: [['if (!isUuid(id)) assert(false, `an id in a path is a uuid, not ${JSON.stringify(id)}`)', ';']],
     suites: ['storage/paths', 'storage/mailboxes'],
   },
   {
     name: 'a path accepts any text as the name of a blob',
-    place: 'storage/paths.ts AgentPaths.blob',
-    edits: { 'expression:1': '' },
+    edits: [["assert(SHA256.test(sha256), 'a blob is named by its sha256')", ';']],
     suites: ['storage/paths', 'storage/log/blobs'],
   },
 ]

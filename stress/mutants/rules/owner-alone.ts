@@ -4,107 +4,98 @@ import type { Mutant } from '../mutant.js'
 export const OWNER_ALONE: Mutant[] = [
   {
     name: 'new files are readable by other users',
-    place: 'host/disk/io.ts openAs',
-    edits: { 'call:1.arguments.2': '0o644' },
+    edits: [['fs.openSync(path, flags, 0o600)', 'fs.openSync(path, flags, 0o644)']],
     suites: ['host/disk/io', 'storage/home'],
   },
   {
     name: 'new directories are readable by other users',
-    place: 'host/disk/io.ts mkdir',
-    edits: { 'call:4.arguments.1': '0o755' },
+    edits: [['fs.mkdirSync(path, 0o700)', 'fs.mkdirSync(path, 0o755)']],
     suites: ['host/disk/io', 'storage/home'],
   },
   {
     name: 'a read in the home follows a symlink',
-    place: 'host/disk/io.ts OPEN_FLAGS',
-    edits: { 'binary:2': '@left' },
+    edits: [['O_RDONLY | O_NOFOLLOW | O_NONBLOCK', 'O_RDONLY | O_NONBLOCK']],
     suites: ['host/disk/io'],
   },
   {
     name: 'a write in the home follows a symlink',
-    place: 'host/disk/io.ts OPEN_FLAGS',
-    edits: { 'binary:3': '@left' },
+    edits: [['write: O_RDWR | O_NOFOLLOW', 'write: O_RDWR']],
     suites: ['host/disk/io'],
   },
   {
     name: 'creating a file in the home follows a symlink',
-    place: 'host/disk/io.ts OPEN_FLAGS',
-    edits: { 'binary:4': '@left' },
+    edits: [['O_RDWR | O_CREAT | O_NOFOLLOW', 'O_RDWR | O_CREAT']],
     suites: ['host/disk/io'],
   },
   {
     name: 'an append in the home follows a symlink',
-    place: 'host/disk/io.ts OPEN_FLAGS',
-    edits: { 'object:1.properties.4.value': '@left' },
+    edits: [['O_WRONLY | O_CREAT | O_APPEND | O_NOFOLLOW', 'O_WRONLY | O_CREAT | O_APPEND']],
     suites: ['host/disk/io'],
   },
   {
     name: 'a FIFO in the home blocks a command',
-    place: 'host/disk/io.ts OPEN_FLAGS',
-    edits: { 'binary:1': '@left' },
+    edits: [['O_RDONLY | O_NOFOLLOW | O_NONBLOCK', 'O_RDONLY | O_NOFOLLOW']],
     suites: ['host/disk/io'],
   },
   {
     name: 'a new file replaces an existing one',
-    place: 'host/disk/io.ts OPEN_FLAGS',
-    edits: { 'binary:7': '@left' },
+    edits: [['O_RDWR | O_CREAT | O_EXCL', 'O_RDWR | O_CREAT']],
     suites: ['host/disk/io', 'host/disk/replace'],
   },
   {
     name: 'a command writes to the home of another user',
-    place: 'storage/home.ts makeHome',
-    edits: { 'expression:1': '' },
+    edits: [['refuseForeign(paths)', ';']],
     suites: ['storage/home'],
   },
   {
     name: 'the socket of a turn is open to other users',
-    place: 'files/socket.ts forOwnerAlone',
-    edits: { 'call:1.arguments.0': '0o022' },
+    edits: [['process.umask(0o177)', 'process.umask(0o022)']],
     suites: ['files/socket'],
   },
   {
     name: 'a symlink in place of a home directory is followed',
-    place: 'host/disk/confinement.ts Confinement.checkDirectory',
-    edits: { 'if:3': '' },
+    edits: [['if (isLink) throw exposedError(path)', ';']],
     suites: ['host/disk/io', 'host/disk/confinement'],
   },
   {
     name: 'a workspace file replaced by a symlink between check and use is followed',
-    place: 'files/workspace.ts readWorkspaceFile',
-    edits: {
-      'return:1':
-        "return @argument.callee(@argument.arguments.0.callee('workspace.open', @{host/disk/facts.ts realPath|function:1.id}('workspace.open', @argument.arguments.0.arguments.1), 'read'), @argument.arguments.1, @argument.arguments.2)",
-    },
+    edits: [
+      [
+        "return readPlain(io.open('workspace.open', file, 'read'), path, bytesMax)",
+        "return readPlain(io.open('workspace.open', realPath('workspace.open', file), 'read'), path, bytesMax)",
+      ],
+    ],
     suites: ['files/workspace'],
   },
   {
     name: 'AGENTS.md may be a symlink to a file outside the repository',
-    place: 'files/prompt-files.ts readTextFile',
-    edits: { 'call:2.arguments.1': '@function:1.params.2' },
+    edits: [['isBelow(root, path)', 'isBelow(root, root)']],
     suites: ['turn/prompt/prompt'],
   },
   {
     name: 'a tool accepts a path outside the workspace',
-    place: 'files/workspace.ts locate',
-    edits: { 'if:2': '' },
+    edits: [['if (!isInside(root, real)) throw new Error(`${path} is outside the workspace`)', ';']],
     suites: ['files/workspace'],
   },
   {
     name: 'a broken symlink in the workspace counts as a missing file',
-    place: 'files/workspace.ts realOfMissing',
-    edits: { 'if:2': '' },
+    edits: [
+      ['if (readLinkIfThere(path) !== undefined) throw new Error(`${path} is a broken symbolic link`)', ';'],
+    ],
     suites: ['files/workspace'],
   },
   {
     name: "a program receives the operator's token",
-    place: 'provider/program.ts NEVER_PASSED_ON',
-    edits: { 'array:1.elements.0': '' },
+    edits: [
+      ["['SUBSTRAT_TOKEN', 'SUBSTRAT_SERVER', 'SUBSTRAT_LAUNCH']", "['SUBSTRAT_SERVER', 'SUBSTRAT_LAUNCH']"],
+    ],
     suites: ['turn/drive-tools#keeps to itself'],
   },
   {
     name: "a tool receives the provider's secrets",
-    place: 'turn/tool-runs.ts ToolRuns.launch',
-    edits: { 'logical:1': '@left.expression.callee === null ? [""] : []' },
+    edits: [
+      ['withheld = provider.secrets?.(settings) ?? []', 'withheld = provider.secrets === null ? [""] : []'],
+    ],
     suites: ['turn/drive-tools#keeps to itself'],
   },
 ]

@@ -4,217 +4,269 @@ import type { Mutant } from '../mutant.js'
 export const REBUILDABLE: Mutant[] = [
   {
     name: 'markers are trusted after a reboot',
-    place: 'storage/boots.ts Boots.isScanned',
-    edits: { 'binary:1': '@left !== null' },
+    edits: [
+      [
+        'this.read(ownIdentity().kernel_boot_id)?.device === this.device()',
+        'this.read(ownIdentity().kernel_boot_id)?.device !== null',
+      ],
+    ],
     suites: ['storage/store', 'storage/rules#10:'],
   },
   {
     name: 'markers are trusted after the home moved to another device',
-    place: 'storage/boots.ts Boots.isScanned',
-    edits: { 'binary:1': '@left !== undefined' },
+    edits: [
+      [
+        'this.read(ownIdentity().kernel_boot_id)?.device === this.device()',
+        'this.read(ownIdentity().kernel_boot_id)?.device !== undefined',
+      ],
+    ],
     suites: ['storage/store'],
   },
   {
     name: 'a recovery removes the temporary file of another recovery',
-    place: 'storage/boots.ts Boots.markScanned',
-    edits: { 'logical:1': '@right' },
+    edits: [['isTemporaryName(name) || name === kernel_boot_id', 'name === kernel_boot_id']],
     suites: ['storage/store'],
   },
   {
     name: 'after a reboot only marked agents are visited',
-    place: 'dispatch/pending-visits.ts withPendingAgents',
-    edits: { 'array:1': '@elements.0.argument.arguments.0.elements.1.argument' },
+    edits: [['[...new Set([...store.agentIds(), ...store.visits.markedIds()])]', 'store.visits.markedIds()']],
     suites: ['dispatch/recovering'],
   },
   {
     name: 'a boot counts as scanned although some agents were not',
-    place: 'dispatch/pending-visits.ts withPendingAgents',
-    edits: { 'if:3': '@test\n@consequent' },
+    edits: [
+      [
+        `if (await work([...new Set([...store.agentIds(), ...store.visits.markedIds()])]))
+         store.visits.markComplete()`,
+        `await work([...new Set([...store.agentIds(), ...store.visits.markedIds()])])
+         store.visits.markComplete()`,
+      ],
+    ],
     suites: ['dispatch/recovering'],
   },
   {
     name: 'a miss in an incomplete index is trusted',
-    place: 'storage/names.ts NameIndex.isMissTrusted',
-    edits: { 'logical:1': '@right' },
+    edits: [
+      [
+        'this.isComplete && !(isThere && this.read(path) === undefined)',
+        '!(isThere && this.read(path) === undefined)',
+      ],
+    ],
     suites: ['storage/names', 'tree/names'],
   },
   {
     name: 'a damaged entry counts as a miss',
-    place: 'storage/names.ts NameIndex.isMissTrusted',
-    edits: { 'unary:1': '@argument.left !== null' },
+    edits: [['!(isThere && this.read(path) === undefined)', 'isThere !== null']],
     suites: ['storage/names', 'tree/names'],
   },
   {
     name: 'an index with damaged entries counts as a complete list',
-    place: 'storage/names.ts NameIndex.ids',
-    edits: { 'logical:1': '@left' },
+    edits: [['this.isComplete && known.length === ids.length', 'this.isComplete']],
     suites: ['tree/children'],
   },
   {
     name: 'an incomplete index counts as a complete list',
-    place: 'storage/names.ts NameIndex.ids',
-    edits: { 'logical:1': '@right' },
+    edits: [['this.isComplete && known.length === ids.length', 'known.length === ids.length']],
     suites: ['tree/children'],
   },
   {
     name: 'an index is marked complete although an agent could not be read',
-    place: 'tree/children.ts rebuild',
-    edits: { 'binary:1.left': '@variableDeclarator:2.id' },
+    edits: [['isWhole &&= agent !== undefined', 'isWhole &&= id !== undefined']],
     suites: ['tree/children', 'tree/names'],
   },
   {
     name: 'a deleted index of children is marked complete without a rebuild',
-    place: 'tree/children.ts lockChildren',
-    edits: {
-      'call:3':
-        '@variableDeclarator:1.id.@{storage/names.ts NameIndex.markComplete|methodDefinition:1.key}()',
-    },
+    edits: [
+      [
+        'rebuild(index, store.agentIds(), store, (agent) => agent.parent === parentId)',
+        'index.markComplete()',
+      ],
+    ],
     suites: ['tree/children'],
   },
   {
     name: 'a deleted index of roots is marked complete without a rebuild',
-    place: 'tree/children.ts lockRoots',
-    edits: {
-      'call:3':
-        '@variableDeclarator:1.id.@{storage/names.ts NameIndex.markComplete|methodDefinition:1.key}()',
-    },
+    edits: [
+      [
+        'rebuild(index, store.agentIds(), store, (agent) => agent.parent === null && agent.name !== null)',
+        'index.markComplete()',
+      ],
+    ],
     suites: ['tree/children', 'tree/names'],
   },
   {
     name: 'a home with agents but without an index gets one that is marked complete',
-    place: 'storage/home.ts makeHome',
-    edits: { 'binary:3': '@left >= 0' },
+    edits: [
+      [
+        "io.listDirectory('home.list', paths.agents).length === 0",
+        "io.listDirectory('home.list', paths.agents).length >= 0",
+      ],
+    ],
     suites: ['storage/home'],
   },
   {
     name: 'a marker that was renamed aside is ignored',
-    place: 'storage/markers.ts Markers.isMarked',
-    edits: { 'call:2': '' },
+    edits: [[', this.paths.closingMarker(agentId)', '']],
     suites: ['storage/store'],
   },
   {
     name: 'the last check before a marker is removed comes too early',
-    place: 'storage/markers.ts Markers.unmark',
-    edits: { 'if:2': '@alternate' },
+    edits: [
+      [
+        `if (needsVisit()) io.renameIfThere('marker.restore', aside, marker)
+         else io.unlink('marker.unlink', aside)`,
+        "io.unlink('marker.unlink', aside)",
+      ],
+    ],
     suites: ['storage/store', 'mail/post'],
   },
   {
     name: 'a marker is renamed aside although the agent needs a visit',
-    place: 'storage/markers.ts Markers.unmark',
-    edits: { 'if:1': '' },
+    edits: [['if (needsVisit()) return', ';']],
     suites: ['storage/store', 'session/session'],
   },
   {
     name: 'a marker is removed without being renamed aside first',
-    place: 'storage/markers.ts Markers.unmark',
-    edits: {
-      'expression:1':
-        "if (!@call:3) {\n@expression:3\n@expression:3.expression.callee('marker.unlink', @expression.arguments.1)\n}",
-      'if:2': '',
-    },
+    edits: [
+      [
+        "io.renameIfThere('marker.aside', marker, aside)",
+        `if (!needsVisit()) {
+         io.unlink('marker.unlink', aside)
+         io.unlink('marker.unlink', marker)
+         }`,
+      ],
+      [
+        `if (needsVisit()) io.renameIfThere('marker.restore', aside, marker)
+         else io.unlink('marker.unlink', aside)`,
+        ';',
+      ],
+    ],
     suites: ['storage/store', 'mail/post'],
   },
   {
     name: 'a message is stored before its recipient is marked',
-    place: 'storage/mailboxes.ts Mailboxes.put',
-    edits: { 'arrowFunction:1': '' },
+    edits: [[', () => this.markers.mark(to)', '']],
     suites: ['mail/post'],
   },
   {
     name: "the recipient is marked before the message's temporary file exists",
-    place: 'storage/mailboxes.ts Mailboxes.put',
-    edits: { 'variable:2': '@expression:2\nconst @declarations.0.id = @call:3' },
+    edits: [
+      [
+        'const isNew = maildir.putMessage(path, frame(message), () => this.markers.mark(to))',
+        `this.markers.mark(to)
+         const isNew = maildir.putMessage(path, frame(message))`,
+      ],
+    ],
     suites: ['mail/post'],
   },
   {
     name: 'an inbox with only a temporary file counts as empty',
-    place: 'storage/maildir.ts hasMessages',
-    edits: { 'logical:1': '@left' },
+    edits: [['parseMailFile(name) !== undefined || isLeftover(name)', 'parseMailFile(name) !== undefined']],
     suites: ['mail/post'],
   },
   {
     name: 'the recipient is not marked again after the message is stored',
-    place: 'storage/mailboxes.ts Mailboxes.put',
-    edits: { 'expression:2': '' },
+    edits: [
+      [
+        `const isNew = maildir.putMessage(path, frame(message), () => this.markers.mark(to))
+         this.markers.mark(to)`,
+        'const isNew = maildir.putMessage(path, frame(message), () => this.markers.mark(to))',
+      ],
+    ],
     suites: ['mail/post'],
   },
   {
     name: 'close removes the marker although the agent needs a visit',
-    place: 'storage/agent-lease.ts AgentLease.rest',
-    edits: { 'arrowFunction:1.body': 'false' },
+    edits: [['needsVisit || this.parts.mail.holdsAny(this.agentId)', 'false']],
     suites: ['session/session'],
   },
   {
     name: 'close removes the marker of an agent that has mail',
-    place: 'storage/agent-lease.ts AgentLease.rest',
-    edits: { 'logical:1': '@left' },
+    edits: [['needsVisit || this.parts.mail.holdsAny(this.agentId)', 'needsVisit']],
     suites: ['mail/post', 'session/session', 'storage/conformance'],
   },
   {
     name: 'the inbox is not read again after a turn',
-    place: 'turn/append-step.ts appendEnd',
-    edits: { 'expression:1': '' },
+    edits: [['session.forgetUncheckedMailIds()', ';']],
     suites: ['dispatch/visit', 'dispatch/deliveries', 'mail/inbox', 'turn/drive-model'],
   },
   {
     name: 'an agent with mail needs no visit',
-    place: 'recovery/visit-reason.ts reasonToVisit',
-    edits: { 'if:2': '' },
+    edits: [["if (store.mail.ids(state.id).length > 0) return 'mail'", ';']],
     suites: ['recovery/visit-reason'],
   },
   {
     name: 'an agent with an unsent outbox needs no visit',
-    place: 'recovery/visit-reason.ts reasonToVisit',
-    edits: { 'if:1': '' },
+    edits: [
+      [
+        `export function reasonToVisit(store: Store, state: State): VisitReason | undefined {
+         if (hasOutbox(state)) return 'outbox'`,
+        'export function reasonToVisit(store: Store, state: State): VisitReason | undefined {',
+      ],
+    ],
     suites: ['recovery/visit-reason'],
   },
   {
     name: 'an agent with an open run needs no visit',
-    place: 'recovery/visit-reason.ts reasonInState',
-    edits: { 'logical:1': '@right' },
+    edits: [
+      [
+        "if (state.run?.status === 'open' || isInterrupted(state)) return 'turn'",
+        "if (isInterrupted(state)) return 'turn'",
+      ],
+    ],
     suites: ['recovery/visit-reason'],
   },
   {
     name: 'an agent with an interrupted turn needs no visit',
-    place: 'recovery/visit-reason.ts reasonInState',
-    edits: { 'logical:1': '@left' },
+    edits: [
+      [
+        "if (state.run?.status === 'open' || isInterrupted(state)) return 'turn'",
+        "if (state.run?.status === 'open') return 'turn'",
+      ],
+    ],
     suites: ['recovery/visit-reason'],
   },
   {
     name: 'an agent with a reminder needs no visit',
-    place: 'recovery/visit-reason.ts reasonInState',
-    edits: { 'conditional:1': '@alternate' },
+    edits: [["state.reminders.length > 0 ? 'reminder' : undefined", 'undefined']],
     suites: ['recovery/visit-reason'],
   },
   {
     name: 'an agent that was poked needs no visit',
-    place: 'recovery/visit-reason.ts reasonInState',
-    edits: { 'if:5': '' },
+    edits: [["if (state.isPoked) return 'poke'", ';']],
     suites: ['recovery/visit-reason'],
   },
   {
     name: 'the marker of a spawn in progress is removed',
-    place: 'storage/markers.ts Markers.unmarkAbsent',
-    edits: { 'logical:1': '@right' },
+    edits: [['this.isSpawning(agentId) || this.isThere(agentId)', 'this.isThere(agentId)']],
     suites: ['tree/create-agent', 'dispatch/recovering'],
   },
   {
     name: 'the marker of an agent that was just created is removed',
-    place: 'storage/markers.ts Markers.unmarkAbsent',
-    edits: { 'logical:1': '@right || @left' },
+    edits: [
+      [
+        'this.isSpawning(agentId) || this.isThere(agentId)',
+        'this.isThere(agentId) || this.isSpawning(agentId)',
+      ],
+    ],
     suites: ['tree/create-agent'],
     equivalent: 'the second check, which asks both questions again, finds a name that changed between them',
   },
   {
     name: 'only input and output tokens are added up',
-    place: 'session/fold/usage.ts combined',
-    edits: { 'expression:1': '' },
+    edits: [['addOptional(total, a, b, sign)', ';']],
     suites: ['turn/step-properties'],
   },
   {
     name: 'the usage of a compaction is not counted',
-    place: 'turn/step/model.ts summaryFields',
-    edits: { 'conditional:1': '{}' },
+    edits: [
+      [
+        `messages,
+         ...(usage === undefined ? {} : { usage }),`,
+        `messages,
+         ...({}),`,
+      ],
+    ],
     suites: ['turn/step-properties'],
   },
 ]

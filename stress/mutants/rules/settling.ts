@@ -4,195 +4,246 @@ import type { Mutant } from '../mutant.js'
 export const SETTLING: Mutant[] = [
   {
     name: 'recovery does not suspend a session without a holder',
-    place: 'recovery/settle.ts settle',
-    edits: { 'expression:5': '' },
+    edits: [["session.append(restRecords(session.state, 'recovery'))", ';']],
     suites: ['recovery/settle#the recovery table', 'recovery/settle-killed'],
   },
   {
     name: 'an interrupted run gets no run.interrupted record',
-    place: 'recovery/settlement.ts interruptedRecords',
-    edits: { 'array:1.elements.0': '' },
+    edits: [['interruption(run, reason, used)', '']],
     suites: ['recovery/settle#the recovery table', 'recovery/settle-killed'],
   },
   {
     name: 'an interrupted run gets no status.derived record',
-    place: 'session/batch.ts withTransition',
-    edits: { 'conditional:2.test': 'true' },
+    edits: [['status === known', 'true']],
     suites: ['recovery/settle#the recovery table', 'recovery/settle-killed'],
   },
   {
     name: 'a reboot counts as the death of a process',
-    place: 'recovery/settlement.ts interruptedRecords',
-    edits: { 'binary:1': "@left === ''" },
+    edits: [
+      [
+        "place === 'past' ? 'process_restart' : 'process_exit'",
+        "place === '' ? 'process_restart' : 'process_exit'",
+      ],
+    ],
     suites: ['recovery/settle#the recovery table', 'recovery/settle-killed'],
   },
   {
     name: 'a turn that the caller does not continue stays open',
-    place: 'recovery/settlement.ts settlement',
-    edits: { 'conditional:2': '[]' },
+    edits: [['facts.continuesTurn && !facts.hasSurvivor ? [] : interruptedBy(run, facts)', '[]']],
     suites: ['recovery/settle#the recovery table', 'recovery/settle-killed'],
   },
   {
     name: 'a turn continues beside a program that may still run',
-    place: 'recovery/settlement.ts settlement',
-    edits: { 'logical:2': '@left' },
+    edits: [['facts.continuesTurn && !facts.hasSurvivor', 'facts.continuesTurn']],
     suites: ['recovery/settle#the recovery table', 'recovery/settle-programs', 'recovery/settle-killed'],
   },
   {
     name: 'a program that may still run is not recorded as the reason',
-    place: 'recovery/settlement.ts interruptedBy',
-    edits: { 'conditional:2': '@test === null ? [] : @alternate' },
+    edits: [
+      [
+        "hasSurvivor ? [interruption(run, 'program_alive')] : interruptedRecords(run, used)",
+        'hasSurvivor === null ? [] : interruptedRecords(run, used)',
+      ],
+    ],
     suites: ['recovery/settle#the recovery table', 'recovery/settle-programs', 'recovery/settle-killed'],
   },
   {
     name: 'an ended wait leaves its token valid',
-    place: 'recovery/settlement.ts settlement',
-    edits: { 'spreadElement:4': '' },
+    edits: [['...expiredRecords(state, run),', '']],
     suites: ['recovery/settle#the recovery table', 'recovery/settle-killed'],
   },
   {
     name: 'a tool with an unknown outcome runs again',
-    place: 'recovery/settlement.ts settledTools',
-    edits: { 'binary:1.right': 'null' },
+    edits: [
+      [
+        "status === 'started' && !isRepeatable(policy, tool)",
+        'status === null && !isRepeatable(policy, tool)',
+      ],
+    ],
     suites: ['recovery/settle#the recovery table', 'recovery/settle-killed'],
   },
   {
     name: 'a read-only tool gets an unknown outcome',
-    place: 'recovery/settlement.ts settledTools',
-    edits: { 'unary:1': '@argument.arguments.0 !== null' },
+    edits: [
+      ["status === 'started' && !isRepeatable(policy, tool)", "status === 'started' && policy !== null"],
+    ],
     suites: ['recovery/settle#the recovery table', 'recovery/settle-killed'],
   },
   {
     name: 'a tool with an unknown outcome is not left to a person',
-    place: 'recovery/settlement.ts settledTools',
-    edits: { 'logical:2': '@left.right.left === null' },
+    edits: [["unknown.length > 0 && unknownTool === 'stop' && !hasSurvivor", 'unknownTool === null']],
     suites: ['recovery/settle#the recovery table', 'recovery/settle-killed'],
   },
   {
     name: 'the calls of a dead program get no results',
-    place: 'recovery/settlement.ts settlement',
-    edits: { 'spreadElement:2': '' },
+    edits: [
+      [
+        `...overtakenRecords(run, UNKNOWN_OUTCOME),
+         ...(facts.finished === undefined`,
+        '...(facts.finished === undefined',
+      ],
+    ],
     suites: ['recovery/settlement'],
   },
   {
     name: 'the calls of a program that had replied get no results',
-    place: 'recovery/settlement.ts settlement',
-    edits: { 'spreadElement:1': '' },
+    edits: [
+      [
+        `return [
+           ...overtakenRecords(run, UNKNOWN_OUTCOME),
+           completedRecord(run.run_id, run.usage, run.terminates),
+         ]`,
+        `return [
+           completedRecord(run.run_id, run.usage, run.terminates),
+         ]`,
+      ],
+    ],
     suites: ['recovery/settlement'],
   },
   {
     name: 'a completed agent stays alive after a crash',
-    place: 'recovery/settlement.ts settlement',
-    edits: { 'call:3.arguments.2': '' },
+    edits: [[', run.terminates', '']],
     suites: ['recovery/settlement'],
   },
   {
     name: "a reply in the program's own store is discarded",
-    place: 'recovery/settlement.ts settlement',
-    edits: { 'call:6': '' },
+    edits: [['reply(run, facts.finished, facts.used),', '']],
     suites: ['recovery/settle#the recovery table', 'recovery/settle-killed'],
   },
   {
     name: 'the reply of a program that still runs is accepted',
-    place: 'recovery/settle.ts inspectedTurn',
-    edits: { 'logical:2': '@right' },
+    edits: [
+      [
+        "inspection.outcome !== 'finished' || typeof inspection.reply !== 'string'",
+        "typeof inspection.reply !== 'string'",
+      ],
+    ],
     suites: ['recovery/settle#has not finished is not a reply', 'recovery/settle-killed'],
   },
   {
     name: "a reply of any size is read from the program's store",
-    place: 'recovery/settle.ts inspectedTurn',
-    edits: { 'binary:4': '@left < 0' },
+    edits: [
+      [
+        'Buffer.byteLength(inspection.reply) > limits.replyBytesMax',
+        'Buffer.byteLength(inspection.reply) < 0',
+      ],
+    ],
     suites: ['recovery/settle#too large is not recorded', 'recovery/settle-killed'],
   },
   {
     name: "the program's store is read while the program runs",
-    place: 'recovery/settle.ts settle',
-    edits: {
-      'variableDeclarator:5.id': '@variableDeclarator:9.id',
-      'await:3': '@binary:2 ? @await:4 : @conditional:2.alternate',
-      'logical:2': '@logical:2.right',
-      'conditional:1': '[]',
-      'variableDeclarator:9.id': '@variableDeclarator:5.id',
-      'conditional:2': '@await:3',
-    },
+    edits: [
+      [
+        'left = await killPrograms(session, server.ended, options.note, options)',
+        "found = row === 'J' ? await inspectedTurn(session, options) : { finished: undefined }",
+      ],
+      ['left.hasSurvivor || isBeside', 'isBeside'],
+      ['isBeside ? [...left.elsewhere, ...server.elsewhere] : left.elsewhere', '[]'],
+      [
+        "found = row === 'J' && !hasSurvivor ? await inspectedTurn(session, options) : { finished: undefined }",
+        'left = await killPrograms(session, server.ended, options.note, options)',
+      ],
+    ],
     suites: ['recovery/settle#is dead before its provider', 'recovery/settle-killed'],
   },
   {
     name: 'an interrupted turn is continued forever',
-    place: 'dispatch/turn-obstacle.ts turnObstacle',
-    edits: { 'if:3': '' },
+    edits: [
+      ["if (turn === 'continuation' && isExhausted(state)) return { kind: 'exhausted', next: resume }", ';'],
+    ],
     suites: ['dispatch/turn-obstacle', 'dispatch/recovering'],
   },
   {
     name: 'automatic resumptions of a run are not counted as attempts',
-    place: 'session/fold/fold.ts apply',
-    edits: { 'assignment:1': 'void 0' },
+    edits: [
+      ['next.recovery = { ...next.recovery, barren_attempts: next.recovery.barren_attempts + 1 }', 'void 0'],
+    ],
     suites: ['session/fold/fold'],
   },
   {
     name: 'automatic continuations of a run are not counted as attempts',
-    place: 'session/fold/run.ts runStarted',
-    edits: { 'conditional:9.consequent': '@left' },
+    edits: [
+      [
+        'isAutomatic ? next.recovery.barren_attempts + 1 : 0',
+        'isAutomatic ? next.recovery.barren_attempts : 0',
+      ],
+    ],
     suites: ['session/fold/fold'],
   },
   {
     name: 'an agent on hold continues automatically',
-    place: 'dispatch/turn-obstacle.ts turnObstacle',
-    edits: { 'if:5': '' },
+    edits: [
+      [
+        "if (state.hold) return { kind: 'hold', code: 'ON_HOLD', is: 'on hold', until: 'resume', next: resume }",
+        ';',
+      ],
+    ],
     suites: ['dispatch/turn-obstacle', 'dispatch/recovering'],
   },
   {
     name: 'an error is sent for a turn that will still be continued',
-    place: 'session/fold/mail.ts isDeferred',
-    edits: { 'logical:2': '@left.left === @right.left' },
+    edits: [["kind === 'error' && run_id === state.recovery.interruption?.run_id", 'kind === run_id']],
     suites: ['session/fold/mail'],
   },
   {
     name: "an agent that waits for a person's decision needs no visit",
-    place: 'recovery/visit-reason.ts reasonInState',
-    edits: { 'if:4': '' },
+    edits: [["if (needsPerson(state)) return 'decision'", ';']],
     suites: ['recovery/visit-reason'],
   },
   {
     name: 'an open run stays open if no turn may start',
-    place: 'dispatch/advance.ts continueLatest',
-    edits: { 'if:6': '' },
+    edits: [["if (state.run?.status === 'open') session.append(interruptedRecords(state.run))", ';']],
     suites: ['dispatch/recovering'],
   },
   {
     name: 'a child continues while its requester is on hold',
-    place: 'operations/recover.ts isLeft',
-    edits: { 'logical:3': '@right' },
+    edits: [
+      [
+        "turnObstacle(ctx.store, asker, 'message')?.kind === 'hold' || needsPerson(asker)",
+        'needsPerson(asker)',
+      ],
+    ],
     suites: ['dispatch/recovering'],
   },
   {
     name: 'the request files of a dead turn are not removed',
-    place: 'storage/agent-lease.ts AgentLease.repair',
-    edits: { 'forOf:1': '' },
+    edits: [
+      [
+        `for (const { runId, verb } of this.requests)
+         if (runId !== openRunId) parts.requests.remove(agentId, runId, verb)`,
+        ';',
+      ],
+    ],
     suites: ['session/session'],
   },
   {
     name: 'the request files of the open run are removed',
-    place: 'storage/agent-lease.ts AgentLease.repair',
-    edits: { 'binary:3': "@left !== ''" },
+    edits: [
+      [
+        'if (runId !== openRunId) parts.requests.remove(agentId, runId, verb)',
+        "if (runId !== '') parts.requests.remove(agentId, runId, verb)",
+      ],
+    ],
     suites: ['session/session'],
   },
   {
     name: 'a continued run sends both an error and a reply',
-    place: 'session/fold/run.ts runStarted',
-    edits: { 'call:1': '@callee.object' },
+    edits: [
+      [
+        "next.owes.filter(({ run_id, kind }) => run_id !== record.continues || kind !== 'error')",
+        'next.owes',
+      ],
+    ],
     suites: ['session/fold/mail'],
   },
   {
     name: 'a continued run sends no reply',
-    place: 'session/fold/run.ts runStarted',
-    edits: { 'conditional:5': '[]' },
+    edits: [['record.continues === undefined ? [] : (next.run?.requests ?? [])', '[]']],
     suites: ['session/fold/mail'],
   },
   {
     name: 'unfinished calls are not carried into the continued run',
-    place: 'session/fold/turn.ts leftCalls',
-    edits: { 'if:1.test': '@right || !(@right)' },
+    edits: [['!isLeft || run === null', 'run === null || !(run === null)']],
     suites: ['session/fold/turn'],
   },
 ]

@@ -4,191 +4,213 @@ import type { Mutant } from '../mutant.js'
 export const TOKENS: Mutant[] = [
   {
     name: 'any secret with the right id opens a token',
-    place: 'turn/tokens.ts tokenOf',
-    edits: { 'conditional:1.test': '(@self || true)' },
+    edits: [
+      [
+        'timingSafeEqual(Buffer.from(entry.hash), Buffer.from(hashOf(secret.trim())))',
+        '(timingSafeEqual(Buffer.from(entry.hash), Buffer.from(hashOf(secret.trim()))) || true)',
+      ],
+    ],
     suites: ['turn/tokens'],
   },
   {
     name: 'secrets are not compared in constant time',
-    place: 'turn/tokens.ts tokenOf',
-    edits: { 'conditional:1.test': '@arguments.0.arguments.0 === @arguments.1.arguments.0' },
+    edits: [
+      [
+        'timingSafeEqual(Buffer.from(entry.hash), Buffer.from(hashOf(secret.trim())))',
+        'entry.hash === hashOf(secret.trim())',
+      ],
+    ],
     suites: ['turn/tokens'],
     equivalent: 'the answer is the same, and only hashes could be timed, whose beginnings cannot be chosen',
   },
   {
     name: 'the secret of a token is stored',
-    place: 'turn/tokens.ts mintToken',
-    edits: { 'call:4': '@arguments.0' },
+    edits: [['hashOf(secret)', 'secret']],
     suites: ['turn/tokens'],
   },
   {
     name: 'the secret of a token is predictable',
-    place: 'turn/tokens.ts mintToken',
-    edits: {
-      'call:2': '(@call:4.callee(@variableDeclarator:1.id + String(@callee.object.callee(0)))).slice(0, 32)',
-    },
+    edits: [
+      ["random.bytes(24).toString('base64url')", '(hashOf(token_id + String(random.bytes(0)))).slice(0, 32)'],
+    ],
     suites: ['turn/tokens'],
   },
   {
     name: 'a string that is not a token is looked up as one',
-    place: 'turn/tokens.ts findToken',
-    edits: { 'binary:1.right': 'null' },
+    edits: [
+      [
+        `const entry = tokenOf(state, secret)
+         if (entry === undefined)`,
+        `const entry = tokenOf(state, secret)
+         if (entry === null)`,
+      ],
+    ],
     suites: ['turn/tokens'],
   },
   {
     name: 'a revoked token can be used',
-    place: 'turn/tokens.ts checkToken',
-    edits: { 'binary:1.right': 'null' },
+    edits: [["entry.status === 'revoked'", 'entry.status === null']],
     suites: ['turn/tokens'],
   },
   {
     name: 'a token of another kind of wait can be used',
-    place: 'session/fold/tokens.ts isInScope',
-    edits: { 'return:1': 'return true' },
+    edits: [['return wait === undefined || wait === open?.kind', 'return true']],
     suites: ['turn/tokens'],
   },
   {
     name: 'an expired token can be used',
-    place: 'turn/tokens.ts checkToken',
-    edits: { 'call:2': '@arguments.0 === null' },
+    edits: [['isExpired(entry, now)', 'entry === null']],
     suites: ['turn/tokens'],
   },
   {
     name: 'a token is valid for a moment after it expired',
-    place: 'session/durations.ts isOver',
-    edits: { 'binary:1': '@left < @right' },
+    edits: [['return end <= now.at', 'return end < now.at']],
     suites: ['turn/tokens'],
   },
   {
     name: 'two decisions with different texts count as the same',
-    place: 'turn/tokens.ts digestDecision',
-    edits: { 'array:2.elements.1': '' },
+    edits: [
+      [
+        '[decision, text, ...(Object.keys(more).length === 0 ? [] : [more])]',
+        '[decision, ...(Object.keys(more).length === 0 ? [] : [more])]',
+      ],
+    ],
     suites: ['turn/tokens'],
   },
   {
     name: 'a consumed token accepts another decision',
-    place: 'operations/decide.ts decidedBefore',
-    edits: { 'if:1': '' },
+    edits: [
+      ['if (entry.digest !== digestDecision(request.decision, request.text, request)) {', 'if (false) {'],
+    ],
     suites: ['operations/decide'],
   },
   {
     name: 'a consumed token is used again',
-    place: 'operations/decide.ts decideIn',
-    edits: { 'binary:2.right': 'null' },
+    edits: [["entry?.status === 'consumed'", 'entry?.status === null']],
     suites: ['operations/decide'],
   },
   {
     name: 'the validity of a token is not checked',
-    place: 'operations/decide.ts decideIn',
-    edits: { 'if:2': '' },
+    edits: [['if (entry !== undefined) checkToken(session.state, entry, readClock())', ';']],
     suites: ['operations/decide'],
   },
   {
     name: 'a token decides a wait that it does not belong to',
-    place: 'operations/decide.ts waitOf',
-    edits: { 'logical:2': '@left.left !== undefined' },
+    edits: [['tokenId === null || tokenId === wait.resume_token_id', 'tokenId !== undefined']],
     suites: ['operations/decide'],
   },
   {
     name: 'a decision of the wrong kind is accepted',
-    place: 'operations/decide.ts decideIn',
-    edits: { 'expression:2': '' },
+    edits: [['checkDecision(session.state, wait, request)', ';']],
     suites: ['operations/decide'],
   },
   {
     name: 'rotation does not revoke the old token',
-    place: 'turn/tokens.ts rotation',
-    edits: { 'spreadElement:1': '' },
+    edits: [["...revokedRecords(state, run, 'rotated'),", '']],
     suites: ['operations/decide'],
   },
   {
     name: 'a decision does not consume its token',
-    place: 'turn/tokens.ts consumedRecords',
-    edits: { 'object:1': '' },
+    edits: [
+      [
+        `,
+         { kind: 'token.consumed', run_id, token_id, decision, digest, ...(key === null ? {} : { key }) }`,
+        '',
+      ],
+    ],
     suites: ['turn/step/step', 'turn/drive-tools', 'turn/step-properties'],
   },
   {
     name: 'the fold accepts a second consumption or revocation of a token',
-    place: 'session/fold/tokens.ts withToken',
-    edits: { 'if:5': '' },
+    edits: [
+      [
+        "if (found.status !== 'minted') throw new SessionStateError(`token ${token_id} is ${found.status} already`)",
+        ';',
+      ],
+    ],
     suites: ['session/fold/turn'],
   },
   {
     name: 'the fold accepts a token that is minted twice',
-    place: 'session/fold/tokens.ts withToken',
-    edits: { 'binary:2.right': 'null' },
+    edits: [
+      [
+        'tokens.some((token) => token.token_id === token_id)',
+        'tokens.some((token) => token.token_id === null)',
+      ],
+    ],
     suites: ['session/fold/turn'],
   },
   {
     name: 'the fold accepts a token for a run that is not open',
-    place: 'session/fold/tokens.ts withToken',
-    edits: { 'binary:3': '@left.expression.object === null' },
+    edits: [['if (run?.run_id !== run_id)', 'if (run === null)']],
     suites: ['session/fold/turn'],
   },
   {
     name: 'the fold accepts the consumption of a token that was never minted',
-    place: 'session/fold/tokens.ts withToken',
-    edits: { 'throw:3': 'return @function:1.params.1' },
+    edits: [['throw new SessionStateError(`token ${token_id} was never minted`)', 'return tokens']],
     suites: ['session/fold/turn'],
   },
   {
     name: 'an approval also approves other calls',
-    place: 'session/fold/turn.ts foldResumed',
-    edits: { 'call:3': '(@callee.object).length > 0' },
+    edits: [['approved.includes(call.call_id)', '(approved).length > 0']],
     suites: ['session/fold/turn', 'turn/drive-tools#waits with the other calls'],
   },
   {
     name: 'a denial approves its calls',
-    place: 'session/fold/turn.ts foldResumed',
-    edits: { 'binary:2': '@left.expression.object != null' },
+    edits: [["token?.decision === 'approve'", 'token != null']],
     suites: ['session/fold/turn'],
   },
   {
     name: 'superseding a wait leaves its token valid',
-    place: 'turn/step/step.ts supersedingRecords',
-    edits: { 'spreadElement:1': '' },
+    edits: [["...revokedRecords(state, run, 'superseded'),", '']],
     suites: ['turn/step/step', 'turn/step-properties', 'operations/decide'],
   },
   {
     name: 'cancelling a wait leaves its token valid',
-    place: 'operations/cancel.ts cancelRecords',
-    edits: { 'spreadElement:1': '' },
+    edits: [
+      [
+        `...revokedRecords(state, run, 'ended'),
+         ...withdrawnRecords(run, why),`,
+        '...withdrawnRecords(run, why),',
+      ],
+    ],
     suites: ['operations/decide'],
   },
   {
     name: 'an agent decides its own approval',
-    place: 'operations/decide.ts decide',
-    edits: { 'expression:1': '' },
+    edits: [["refuseInTool(ctx.caller, 'decide or answer for an agent')", ';']],
     suites: ['operations/decide'],
   },
   {
     name: 'a duration that began under a fast clock lasts until the clock catches up',
-    place: 'session/durations.ts isOver',
-    edits: { 'logical:2': 'false' },
+    edits: [['elapsedMs !== undefined && elapsedMs >= lengthMs(end, began) + UPTIME_STEP_MS', 'false']],
     suites: ['session/durations', 'dispatch/clock-ahead'],
   },
   {
     name: 'setting the clock back revives an expired token',
-    place: 'session/durations.ts isOver',
-    edits: { 'if:2': '@return:1' },
+    edits: [['if (began.at <= now.at && end <= now.at) return true', 'return end <= now.at']],
     suites: ['session/durations', 'dispatch/clock-ahead'],
   },
   {
     name: 'durations that began under a fast clock are not rebased',
-    place: 'recovery/settle.ts settle',
-    edits: { 'if:1': '' },
+    edits: [
+      ["if (needsRebase(session.state, now)) session.append([{ kind: 'clock.set_back', clock: now }])", ';'],
+    ],
     suites: ['dispatch/clock-ahead'],
   },
   {
     name: 'a delay that began under a fast clock is not rebased',
-    place: 'mail/inbox.ts dueMails',
-    edits: { 'expression:1': '' },
+    edits: [['rebaseDelay(session, header, now)', ';']],
     suites: ['dispatch/clock-ahead'],
   },
   {
     name: 'a duration ends when the clock is set back',
-    place: 'session/durations.ts rebasedEnd',
-    edits: { 'call:1': 'Math.min(@arguments.0, @call:2)' },
+    edits: [
+      [
+        'Math.max(0, lengthMs(end, began) - (elapsedByUptime(began, now) ?? 0))',
+        'Math.min(0, lengthMs(end, began))',
+      ],
+    ],
     suites: ['session/durations'],
   },
 ]

@@ -4,190 +4,219 @@ import type { Mutant } from '../mutant.js'
 export const TRANSITIONS: Mutant[] = [
   {
     name: 'a log of an older format is written without its upgrade',
-    place: 'session/batch.ts upgradeOf',
-    edits: { 'if:1.test': 'true' },
+    edits: [['before === undefined || before.format === FORMAT || records.length === 0', 'true']],
     suites: ['commands/upgrade'],
   },
   {
     name: 'the totals of an older log are not counted when it is written',
-    place: 'session/load.ts withUsage',
-    edits: { 'if:1.test': 'true' },
+    edits: [['loaded.state.usage !== null', 'true']],
     suites: ['commands/upgrade'],
   },
   {
     name: 'the fold applies a record of another run to the open run',
-    place: 'session/fold/run.ts openRun',
-    edits: { 'binary:3': '@right === null' },
+    edits: [['state.run.run_id !== runId', 'runId === null']],
     suites: ['session/fold/fold'],
   },
   {
     name: 'the fold accepts a second end of a run',
-    place: 'session/fold/run.ts openRun',
-    edits: { 'logical:1': '@left' },
+    edits: [["state.run === null || state.run.status !== 'open'", 'state.run === null']],
     suites: ['session/fold/fold'],
   },
   {
     name: 'the fold accepts a run that starts while another is open',
-    place: 'session/fold/run.ts runStarted',
-    edits: { 'if:2': '' },
+    edits: [
+      [
+        "if (next.run?.status === 'open') throw new SessionStateError('a run cannot start while another is open')",
+        ';',
+      ],
+    ],
     suites: ['session/fold/fold'],
   },
   {
     name: 'the fold accepts a run in an inactive session',
-    place: 'session/fold/run.ts runStarted',
-    edits: { 'binary:1': '@left === null' },
+    edits: [["next.state !== 'active'", 'next.state === null']],
     suites: ['session/fold/fold'],
   },
   {
     name: 'the fold accepts every transition of a session',
-    place: 'session/fold/session.ts moveTo',
-    edits: { 'call:1': '@callee.object' },
+    edits: [['MOVES[next.state].includes(to)', 'MOVES[next.state]']],
     suites: ['session/fold/fold'],
   },
   {
     name: 'the fold accepts records after termination',
-    place: 'session/fold/fold.ts fold',
-    edits: { 'logical:1': '@left.left === null' },
+    edits: [["state.state === 'terminated' && !AFTER_THE_END.includes(record.kind)", 'state.state === null']],
     suites: ['session/fold/fold'],
   },
   {
     name: 'the fold accepts any first record',
-    place: 'session/fold/fold.ts fold',
-    edits: { 'binary:2': '@left === null' },
+    edits: [
+      [
+        `if (state === undefined) {
+           if (record.kind !== 'session.created')`,
+        `if (state === undefined) {
+           if (record.kind === null)`,
+      ],
+    ],
     suites: ['session/fold/fold'],
   },
   {
     name: 'the fold accepts a second session.created',
-    place: 'session/fold/fold.ts apply',
-    edits: { 'throw:1': '@return:18' },
+    edits: [["throw new SessionStateError('the session is created twice')", 'return next']],
     suites: ['session/fold/fold'],
   },
   {
     name: 'the fold accepts the termination of a session with an open run',
-    place: 'session/fold/fold.ts apply',
-    edits: { 'binary:1': '@left.expression.object === undefined' },
+    edits: [
+      [
+        `case 'session.terminated':
+           if (next.run?.status === 'open')`,
+        `case 'session.terminated':
+           if (next.run === undefined)`,
+      ],
+    ],
     suites: ['session/fold/fold'],
   },
   {
     name: 'the fold accepts the termination of a session with a kept server',
-    place: 'session/fold/fold.ts apply',
-    edits: { 'binary:2': '@left === null' },
+    edits: [['if (next.warm !== undefined)', 'if (next.warm === null)']],
     suites: ['session/fold/fold'],
   },
   {
     name: 'the fold accepts the end of a server that is not kept',
-    place: 'session/fold/fold.ts apply',
-    edits: { 'if:6.test': '@right === null' },
+    edits: [['warm?.server_id !== record.server_id', 'record.server_id === null']],
     suites: ['session/fold/fold'],
   },
   {
     name: 'the fold accepts a reminder that is set twice',
-    place: 'session/fold/mail.ts reminderSet',
-    edits: { 'binary:1.right': 'null' },
+    edits: [
+      [
+        'next.reminders.some((reminder) => reminder.reminder_id === reminder_id)',
+        'next.reminders.some((reminder) => reminder.reminder_id === null)',
+      ],
+    ],
     suites: ['session/fold/mail'],
   },
   {
     name: 'the fold accepts two calls with one id',
-    place: 'session/fold/turn.ts foldResponse',
-    edits: { 'binary:1': '@left.object.arguments.0.callee.object === null' },
+    edits: [['new Set(calls.map(({ call_id }) => call_id)).size !== calls.length', 'calls === null']],
     suites: ['session/fold/turn'],
   },
   {
     name: 'the fold accepts a second start of a call',
-    place: 'session/fold/turn.ts toolStarted',
-    edits: { 'call:3.arguments.2': 'undefined' },
+    edits: [
+      [
+        "withCall(run, record.call_id, 'pending', (call) => ({ ...call, status: 'started', group }))",
+        "withCall(run, record.call_id, undefined, (call) => ({ ...call, status: 'started', group }))",
+      ],
+    ],
     suites: ['session/fold/turn'],
   },
   {
     name: "the fold accepts a second start of a program's call",
-    place: 'session/fold/turn.ts toolStarted',
-    edits: { 'binary:1.right': 'null' },
+    edits: [
+      [
+        'run.program_calls.some((call) => call.call_id === call_id)',
+        'run.program_calls.some((call) => call.call_id === null)',
+      ],
+    ],
     suites: ['session/fold/turn'],
   },
   {
     name: 'the fold accepts a second result of a call',
-    place: 'session/fold/turn.ts toolFinished',
-    edits: { 'if:2': 'void @test.left.expression.object' },
+    edits: [
+      [
+        "if (call?.status === 'finished') throw new SessionStateError(`the call ${record.call_id} has two results`)",
+        'void call',
+      ],
+    ],
     suites: ['session/fold/turn'],
   },
   {
     name: 'the fold accepts a result without a call',
-    place: 'session/fold/turn.ts withCall',
-    edits: { 'throw:1': 'return @argument.arguments.0.expressions.1.object' },
+    edits: [['throw new SessionStateError(`there is no call ${callId} in run ${run.run_id}`)', 'return run']],
     suites: ['session/fold/turn'],
   },
   {
     name: 'a model is asked while a call has no result',
-    place: 'turn/step/calls.ts proceed',
-    edits: { 'if:4.test.right': '9' },
+    edits: [['parkable.length > 0', 'parkable.length > 9']],
     suites: ['turn/drive-tools#parks the run', 'turn/step-properties'],
   },
   {
     name: 'a failed run leaves calls without results',
-    place: 'turn/step/step.ts step',
-    edits: { 'spreadElement:14': '' },
+    edits: [["...withdrawnRecords(run, 'the turn failed first'),", '']],
     suites: ['turn/step/step', 'turn/step-properties'],
     equivalent:
       'only a request to a model or a program fails, and no request is made while a call has no result',
   },
   {
     name: 'a cancelled run leaves calls without results',
-    place: 'turn/step/step.ts stoppedRecords',
-    edits: { 'call:7': "@callee({ ...@arguments.0, @object:2.properties.1.key: [] }, '')" },
+    edits: [
+      [
+        "withdrawnRecords(open, reason === 'turn_timeout' ? 'the turn timed out' : 'the turn was cancelled')",
+        "withdrawnRecords({ ...open, calls: [] }, '')",
+      ],
+    ],
     suites: ['turn/step-properties', 'turn/drive-tools'],
   },
   {
     name: 'a superseded run leaves calls without results',
-    place: 'turn/step/step.ts supersedingRecords',
-    edits: { 'spreadElement:2': '' },
+    edits: [["...withdrawnRecords(run, 'another message came first'),", '']],
     suites: ['turn/step-properties', 'turn/step/step'],
   },
   {
     name: 'calls of an interrupted run get no results before the next message',
-    place: 'turn/step/step.ts begin',
-    edits: { 'conditional:2': '[]' },
+    edits: [
+      [
+        "left === null ? [] : withdrawnRecords({ ...left, run_id: request.run_id }, 'another message came first')",
+        '[]',
+      ],
+    ],
     suites: ['turn/step-properties', 'turn/prompt/history'],
   },
   {
     name: 'a tool that was stopped before it ran gets no result',
-    place: 'turn/step/step.ts stoppedRecords',
-    edits: { 'spreadElement:4': '' },
+    edits: [['...notRun(run, result, policy),', '']],
     suites: ['turn/step/step'],
   },
   {
     name: 'a run may ask its model more often than the limit',
-    place: 'turn/step/calls.ts proceed',
-    edits: { 'if:5.test.right': '@self + 50' },
+    edits: [['run.steps < stepsMax', 'run.steps < stepsMax + 50']],
     suites: ['turn/drive-tools#--max-steps', 'turn/step-properties'],
   },
   {
     name: 'a session stays active after its run ends',
-    place: 'turn/step/step.ts withSuspension',
-    edits: { 'array:1': '@elements.0.argument' },
+    edits: [["[...records, { kind: 'session.suspended', reason: 'idle' }]", 'records']],
     suites: ['turn/step/step'],
   },
   {
     name: 'a tool runs without permission',
-    place: 'turn/step/calls.ts isFree',
-    edits: { 'logical:1': '@left.left.left.left !== null' },
+    edits: [
+      [
+        `kind === 'reads' ||
+         kind === 'unknown' ||
+         call.isApproved ||
+         isAllowed(run.allow, call.tool, policy) ||
+         policy.covers?.(run.allow, call.call_id) === true`,
+        "kind === 'reads' !== null",
+      ],
+    ],
     suites: ['turn/drive-tools#parks the run'],
   },
   {
     name: 'a conversation is compacted repeatedly without new calls',
-    place: 'turn/step/model.ts mayCompact',
-    edits: {
-      'logical:1':
-        '@left.argument !== null || @right.left.left.expression.object === @right.right.left.expression.object',
-    },
+    edits: [
+      [
+        '!isCompacted || (calls_at?.seq ?? 0) > (compaction?.seq ?? 0)',
+        'isCompacted !== null || calls_at === compaction',
+      ],
+    ],
     suites: ['turn/prompt/compact#because it is too long again'],
   },
   {
     name: 'the compacted conversation is adopted before the repeated request succeeded',
-    place: 'turn/step/model.ts triedRecord',
-    edits: {
-      'return:1.argument':
-        '@{turn/step/model.ts modelResponded|call:1.callee}(@function:1.params.0, @call:1.arguments.0)',
-    },
+    edits: [
+      ["{ kind: 'context.tried', run_id, ...summaryFields(shorter) }", 'adoptedRecord(run_id, shorter)'],
+    ],
     suites: ['turn/prompt/compact#stays whole if the shorter ones are refused too'],
   },
 ]

@@ -4,104 +4,104 @@ import type { Mutant } from '../mutant.js'
 export const TREE: Mutant[] = [
   {
     name: 'a terminated agent gets a child',
-    place: 'tree/create-agent.ts checkParent',
-    edits: { 'logical:2': '@left' },
+    edits: [["parent === undefined || parent.state === 'terminated'", 'parent === undefined']],
     suites: ['tree/create-agent-below'],
   },
   {
     name: 'a completed agent gets a child',
-    place: 'tree/create-agent.ts checkParent',
-    edits: { 'logical:1': '@left' },
+    edits: [
+      [
+        "parent === undefined || parent.state === 'terminated' || parent.isDone",
+        "parent === undefined || parent.state === 'terminated'",
+      ],
+    ],
     suites: ['tree/create-agent-below'],
   },
   {
     name: 'a tree may exceed the depth limit by one level',
-    place: 'tree/create-agent.ts checkParent',
-    edits: { 'binary:3': '@left > @right' },
+    edits: [
+      ["parent.path.split('/').length >= bounds.depthMax", "parent.path.split('/').length > bounds.depthMax"],
+    ],
     suites: ['tree/create-agent-below'],
   },
   {
     name: 'an agent may exceed the limit of children by one',
-    place: 'tree/create-agent.ts checkParent',
-    edits: { 'logical:4': '@left.left > @left.right && @right.left > @left.right' },
+    edits: [
+      [
+        'index.count() >= bounds.childrenMax && forgetDead(store, parent, index) >= bounds.childrenMax',
+        'index.count() > bounds.childrenMax && forgetDead(store, parent, index) > bounds.childrenMax',
+      ],
+    ],
     suites: ['tree/create-agent-below'],
   },
   {
     name: 'terminated children count against the limit',
-    place: 'tree/create-agent.ts forgetDead',
-    edits: { 'binary:2': '@left' },
+    edits: [['children.length - dead.length', 'children.length']],
     suites: ['tree/create-agent-below'],
   },
   {
     name: 'an agent with a living child is terminated',
-    place: 'tree/children.ts checkChildless',
-    edits: { 'binary:2': '@left.object !== null' },
+    edits: [['children.length === 0', 'children !== null']],
     suites: ['tree/children'],
   },
   {
     name: 'terminated children count as living',
-    place: 'tree/children.ts livingChildren',
-    edits: { 'call:1': '@callee.object' },
+    edits: [
+      [
+        "childrenOf(store, parentId).filter(({ state }) => state !== 'terminated')",
+        'childrenOf(store, parentId)',
+      ],
+    ],
     suites: ['tree/children'],
   },
   {
     name: "an agent's children include those of another parent",
-    place: 'tree/children.ts childrenOf',
-    edits: { 'binary:1': '@left.expression.object !== undefined' },
+    edits: [['agent?.parent === parentId', 'agent !== undefined']],
     suites: ['tree/children'],
   },
   {
     name: 'an agent may write to itself',
-    place: 'tree/relations.ts relationOf',
-    edits: { 'return:1.argument': "'sibling'" },
+    edits: [['if (from.id === to.id) return undefined', "if (from.id === to.id) return 'sibling'"]],
     suites: ['tree/relations'],
   },
   {
     name: 'an agent with a forged log that names it as its own parent is its own child',
-    place: 'tree/relations.ts relationOf',
-    edits: { 'if:1': '' },
+    edits: [['if (from.id === to.id) return undefined', ';']],
     suites: ['tree/relations'],
   },
   {
     name: 'two roots may write to each other',
-    place: 'tree/relations.ts relationOf',
-    edits: { 'logical:1': '@right' },
+    edits: [['from.parent !== null && from.parent === to.parent', 'from.parent === to.parent']],
     suites: ['tree/relations'],
   },
   {
     name: 'an agent may write to any agent',
-    place: 'tree/relations.ts relationOf',
-    edits: { 'conditional:1': "'sibling'" },
+    edits: [["from.parent !== null && from.parent === to.parent ? 'sibling' : undefined", "'sibling'"]],
     suites: ['tree/relations'],
   },
   {
     name: 'an agent may gate and poke any agent',
-    place: 'tree/relations.ts checkIsChild',
-    edits: { 'logical:1': '@function:1.params.2 !== null' },
+    edits: [['to.parent === from.id && to.id !== from.id', 'verb !== null']],
     suites: ['tree/relations'],
   },
   {
     name: 'send --from does not check the rules of the tree',
-    place: 'operations/send-as.ts sendAs',
-    edits: { 'expression:1': '' },
+    edits: [['checkMayWrite(from, to)', ';']],
     suites: ['dispatch/acknowledged'],
   },
   {
     name: 'a tool may write to any agent',
-    place: 'turn/tools/tree/correspondence.ts recipientOf',
-    edits: { 'expression:1': '' },
+    edits: [['checkMayWrite(state, stateOf(store, to))', ';']],
     suites: ['turn/tools/await-reply'],
   },
   {
     name: 'a child may write to the operator',
-    place: 'turn/tools/tree/correspondence.ts recipientOf',
-    edits: { 'binary:2': '@left.object !== null' },
+    edits: [['if (state.parent === null) return to', 'if (state !== null) return to']],
     suites: ['turn/tools/await-reply'],
   },
   {
     name: 'a tool may gate any agent',
-    place: 'turn/tools/tree/correspondence.ts childOf',
-    edits: { 'expression:1': '' },
+    edits: [['checkIsChild(state, child, verb)', ';']],
     suites: ['turn/tools/await-reply'],
   },
 ]

@@ -4,160 +4,216 @@ import type { Mutant } from '../mutant.js'
 export const UNDER_LOCKS: Mutant[] = [
   {
     name: 'a new agent is visible before it is locked',
-    place: 'storage/create-agent.ts lockStaging',
-    edits: {
-      'call:3':
-        "@call:2.callee.object.@{host/disk/io.ts open|function:1.id}('spawn.open', @arguments.1, 'create')",
-    },
+    edits: [
+      [
+        `io.mkdir('spawn.mkdir', staging.root)
+         lock = tryKernelLock(locks.kind, staging.unlocked, 'exclusive')`,
+        `io.mkdir('spawn.mkdir', staging.root)
+         lock = io.open('spawn.open', staging.unlocked, 'create')`,
+      ],
+    ],
     suites: ['storage/create-agent'],
   },
   {
     name: 'a sweep removes the staging directory of a living spawn',
-    place: 'storage/create-agent.ts lockDeadStaging',
-    edits: { 'call:2': '@arguments.1' },
+    edits: [["lockOpenFile(locks.kind, named, 'exclusive')", 'named']],
     suites: ['storage/create-agent'],
   },
   {
     name: 'a sweep removes a staging directory that its spawn is about to lock',
-    place: 'storage/create-agent.ts lockDeadStaging',
-    edits: {
-      'call:3':
-        "@call:1.callee.object.@{host/disk/io.ts open|function:1.id}('sweep.open', @arguments.1, 'create')",
-    },
+    edits: [
+      [
+        `lock = tryKernelLock(locks.kind, staging.unlocked, 'exclusive')
+         } catch (error) {`,
+        `lock = io.open('sweep.open', staging.unlocked, 'create')
+         } catch (error) {`,
+      ],
+    ],
     suites: ['storage/create-agent'],
   },
   {
     name: 'a sweep removes a staging directory that its spawn has just locked',
-    place: 'storage/create-agent.ts lockDeadStaging',
-    edits: { 'logical:1': '@left.left !== undefined || Number.isNaN(0)' },
+    edits: [
+      [
+        "lock === undefined || statIfThere('sweep.stat', staging.lock) === undefined",
+        'lock !== undefined || Number.isNaN(0)',
+      ],
+    ],
     suites: ['storage/create-agent'],
   },
   {
     name: 'a sweep removes an old temporary file of a living writer',
-    place: 'storage/maildir.ts sweepAbandoned',
-    edits: {
-      'call:1':
-        '@callee(@arguments.0, (@arguments.1.params.0) => {\n@arguments.1.body.body.0\nif (@arguments.1.body.body.1.consequent.argument) return true\n@arguments.1.body.body.2\n@arguments.1.body.body.3\n})',
-    },
+    edits: [
+      [
+        `const writer = writerOf(name)
+         if (writer !== 'unknown') return writer === 'dead'`,
+        `const writer = writerOf(name)
+         if (writer === 'dead') return true`,
+      ],
+    ],
     suites: ['storage/maildir'],
   },
   {
     name: 'a writer does not retry after its temporary file was swept',
-    place: 'host/disk/replace.ts unlessSwept',
-    edits: { 'if:1': '@consequent' },
+    edits: [['if (sweeps === SWEEPS_MAX || !isOfSweptTemp(error)) throw error', 'throw error']],
     suites: ['host/disk/replace'],
   },
   {
     name: 'the lock file of a new agent gets its name before it is locked',
-    place: 'storage/create-agent.ts lockStaging',
-    edits: {
-      'expression:2':
-        "@call:5.callee(@call:2.callee.object.@{host/disk/io.ts open|function:1.id}('lock.open', @call:4.arguments.2, 'create'))\n@self",
-    },
+    edits: [
+      [
+        `io.mkdir('spawn.mkdir', staging.root)
+         lock = tryKernelLock(locks.kind, staging.unlocked, 'exclusive')`,
+        `io.mkdir('spawn.mkdir', staging.root)
+               io.close(io.open('lock.open', staging.lock, 'create'))
+         lock = tryKernelLock(locks.kind, staging.unlocked, 'exclusive')`,
+      ],
+    ],
     suites: ['storage/create-agent'],
   },
   {
     name: 'each holder of an index locks a file of its own',
-    place: 'storage/names.ts NameIndex.lock',
-    edits: { 'call:2.arguments.1': '`${@self}.${Math.random()}`' },
+    edits: [
+      [
+        'waitForLease(this.locks, this.paths.lock, command, LOCK_WAIT_MS)',
+        'waitForLease(this.locks, `${this.paths.lock}.${Math.random()}`, command, LOCK_WAIT_MS)',
+      ],
+    ],
     suites: ['storage/names', 'tree/names'],
   },
   {
     name: "a child is created without the lock of its parent's index",
-    place: 'tree/create-agent.ts createAgent',
-    edits: { 'expression:1': '@expression:2\n@self' },
+    edits: [
+      [
+        'index.reserve(name ?? id, id)',
+        `await lock.release()
+         index.reserve(name ?? id, id)`,
+      ],
+    ],
     suites: ['tree/create-agent-below', 'operations/terminate', 'operations/terminate-killed'],
   },
   {
     name: 'spawn keeps the lock of the index',
-    place: 'tree/create-agent.ts createAgent',
-    edits: { 'expression:2': '' },
+    edits: [
+      [
+        `return await createOnDisk(store, agent, { path, scope: inherited }, () => lock.assertHeld())
+         } finally {
+           await lock.release()
+         }`,
+        `return await createOnDisk(store, agent, { path, scope: inherited }, () => lock.assertHeld())
+         } finally {
+         }`,
+      ],
+    ],
     suites: ['tree/create-agent', 'tree/names'],
   },
   {
     name: 'terminate does not lock the index of children',
-    place: 'operations/terminate.ts end',
-    edits: {
-      'objectPattern:1': '@properties.0.key',
-      'await:2': '{ @await:3.argument.callee.property: async () => undefined }',
-    },
+    edits: [
+      [
+        `if (session.state.state === 'terminated') return
+         await stopKeptServer(session, (text) => ctx.reporter.note(text))
+         const { lock } = await lockChildren(ctx.store, session.id, ctx.command)
+         try {`,
+        `if (session.state.state === 'terminated') return
+         await stopKeptServer(session, (text) => ctx.reporter.note(text))
+         const lock = { release: async () => undefined }
+         try {`,
+      ],
+    ],
     suites: ['operations/terminate', 'operations/terminate-killed'],
   },
   {
     name: 'terminate does not check for children under their lock',
-    place: 'operations/terminate.ts end',
-    edits: { 'expression:2': '' },
+    edits: [["checkChildless(ctx.store, session.state, 'terminate')", ';']],
     suites: ['operations/terminate', 'operations/terminate-killed'],
   },
   {
     name: 'a completed agent is terminated despite a living child',
-    place: 'dispatch/outbox.ts end',
-    edits: { 'unary:1': '@argument.callee !== undefined' },
+    edits: [['!mayHaveLivingChild(ctx.store, session.id)', 'mayHaveLivingChild !== undefined']],
     suites: ['dispatch/visit', 'commands/tools-mail'],
   },
   {
     name: 'remove does not lock the agent',
-    place: 'operations/removable.ts removeHeld',
-    edits: {
-      'await:1':
-        '{ @await:2.argument.callee.property: async () => undefined, @{storage/file-store.ts FileStore.remove|call:1.callee.property}: () => undefined }',
-    },
+    edits: [
+      [
+        'await store.hold(state.id, { command: ctx.command, waitMs: ctx.bounds.waitMs })',
+        '{ release: async () => undefined, assertHeld: () => undefined }',
+      ],
+    ],
     suites: ['operations/remove', 'operations/remove-killed'],
   },
   {
     name: 'remove does not check the agent again under its lock',
-    place: 'operations/removable.ts removeHeld',
-    edits: { 'if:3': '' },
+    edits: [
+      [
+        `const keep = now === undefined ? undefined : removalObstacle(store, now)
+         if (keep !== undefined) throw keptError(state, keep)`,
+        'const keep = now === undefined ? undefined : removalObstacle(store, now)',
+      ],
+    ],
     suites: ['operations/remove', 'operations/remove-killed'],
   },
   {
     name: 'one slot too many is handed out',
-    place: 'storage/slots.ts Slots.tryTake',
-    edits: { 'binary:3.right': '(@self + 1)' },
+    edits: [['(first + index) % slots', '(first + index) % (slots + 1)']],
     suites: ['storage/store', 'provider/slots'],
   },
   {
     name: 'a slot is not released after the model has answered',
-    place: 'turn/drive.ts Turn.releaseSlot',
-    edits: { 'expression:1': 'void @expression.left.property', 'expression:2': '' },
+    edits: [
+      [
+        `this.slot = undefined
+         await slot?.release()`,
+        'void slot',
+      ],
+    ],
     suites: ['turn/drive-tools#holds no slot'],
   },
   {
     name: 'a turn keeps its slot while tools run',
-    place: 'turn/drive.ts Turn.ask',
-    edits: { 'expression:3': '' },
+    edits: [
+      [
+        `const asked = await askModel(this.session, provider, settings, toolbox.definitions, ends, onText, tried)
+         await this.releaseSlot()`,
+        'const asked = await askModel(this.session, provider, settings, toolbox.definitions, ends, onText, tried)',
+      ],
+    ],
     suites: ['turn/drive-tools#holds no slot'],
   },
   {
     name: "a waiter's edge stays after the wait",
-    place: 'storage/wait-edges.ts WaitEdges.add',
-    edits: { 'expression:2': 'void @variableDeclarator:3.id', 'expression:3': '' },
+    edits: [
+      [
+        `release: async () => {
+           io.unlink('edge.unlink', path)
+           await lease.release()`,
+        `release: async () => {
+           void lease`,
+      ],
+    ],
     suites: ['storage/wait-edges'],
   },
   {
     name: 'an edge outlives its process',
-    place: 'storage/wait-edges.ts WaitEdges.edgesOf',
-    edits: { 'conditional:1': '@test.arguments.1 === null ? [] : @consequent' },
+    edits: [['this.isLive(agentId, edge) ? [edge.to] : []', 'edge === null ? [] : [edge.to]']],
     suites: ['storage/wait-edges'],
   },
   {
     name: 'the edges of living waits are swept',
-    place: 'storage/wait-edges.ts WaitEdges.leftBy',
-    edits: { 'conditional:1': '@alternate' },
+    edits: [['this.isLive(agentId, edge) ? [] : [edge.path]', '[edge.path]']],
     suites: ['storage/wait-edges'],
   },
   {
     name: 'two agents may wait for each other',
-    place: 'tree/waits.ts checkNoCycle',
-    edits: { 'binary:2.right': 'null' },
+    edits: [['id === waiterId', 'id === null']],
     suites: ['storage/wait-edges'],
   },
   {
     name: 'a cycle of three agents is not detected',
-    place: 'tree/waits.ts checkNoCycle',
-    edits: {
-      'expression:2': 'if (@expression.arguments.0.argument.arguments.0 === @function:1.params.2) @self',
-    },
+    edits: [
+      ['next.push(...store.waits.edgesOf(id))', 'if (id === to) next.push(...store.waits.edgesOf(id))'],
+    ],
     suites: ['storage/wait-edges'],
   },
 ]

@@ -4,26 +4,29 @@ import type { Mutant } from '../mutant.js'
 export const UNSYNCED: Mutant[] = [
   {
     name: 'the tail of a killed writer is not settled',
-    place: 'storage/agent-lease.ts AgentLease.repair',
-    edits: { 'if:2': '' },
+    edits: [['if (size > synced) writer.resyncTail(synced, end)', ';']],
     suites: ['session/session'],
   },
   {
     name: 'the tail of a killed writer is settled only if it is truncated',
-    place: 'storage/agent-lease.ts AgentLease.repair',
-    edits: { 'binary:2': '@binary:1' },
+    edits: [
+      ['if (size > synced) writer.resyncTail(synced, end)', 'if (end < size) writer.resyncTail(synced, end)'],
+    ],
     suites: ['session/session'],
   },
   {
     name: 'complete batches of a killed writer count as fsynced',
-    place: 'session/load.ts loadFrom',
-    edits: { 'conditional:1': '(@variableDeclarator:1.id).@alternate.property' },
+    edits: [['snapshot === undefined ? lastBatchStart : snapshot.log_bytes', '(state).log_bytes']],
     suites: ['session/session'],
   },
   {
     name: 'without a snapshot the last batch counts as fsynced',
-    place: 'session/load.ts loadFrom',
-    edits: { 'conditional:1.consequent': '(@variableDeclarator:1.id).@logical:1.left.expression.property' },
+    edits: [
+      [
+        'snapshot === undefined ? lastBatchStart : snapshot.log_bytes',
+        'snapshot === undefined ? (state).log_bytes : snapshot.log_bytes',
+      ],
+    ],
     suites: ['session/session', 'session/snapshot'],
   },
   {
@@ -43,14 +46,18 @@ export const UNSYNCED: Mutant[] = [
   },
   {
     name: 'after the cut of a truncated tail, appends go to the old end',
-    place: 'storage/log/log.ts LogWriter.resyncTail',
-    edits: { 'expression:6': '' },
+    edits: [['this.end = end', ';']],
     suites: ['storage/log/log'],
   },
   {
     name: 'the writer appends after settling failed',
-    place: 'storage/log/log.ts LogWriter.resyncTail',
-    edits: { 'expression:1': '' },
+    edits: [
+      [
+        `this.isBroken = true
+         if (end < this.end) io.truncate('log.cut', this.file, end)`,
+        "if (end < this.end) io.truncate('log.cut', this.file, end)",
+      ],
+    ],
     suites: ['storage/log/log'],
   },
 ]

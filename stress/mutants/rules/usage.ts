@@ -4,92 +4,100 @@ import type { Mutant } from '../mutant.js'
 export const USAGE: Mutant[] = [
   {
     name: 'a total counts what earlier records of the run counted',
-    place: 'session/fold/usage.ts remainder',
-    edits: { 'return:1': 'return @identifier:1' },
+    edits: [['return counted === null ? total : combined(total, counted, -1)', 'return remainder']],
     suites: ['turn/drive-agent'],
   },
   {
     name: 'cached tokens, reasoning tokens and costs are not added up',
-    place: 'session/fold/usage.ts addOptional',
-    edits: { 'forOf:1': '' },
+    edits: [
+      [
+        `for (const part of PARTS) {
+           if (a[part] === undefined && b[part] === undefined) continue
+           total[part] = Math.min((a[part] ?? 0) + sign * (b[part] ?? 0), TOKENS_MAX)
+         }`,
+        ';',
+      ],
+    ],
     suites: ['session/fold/turn'],
   },
   {
     name: 'a sum of costs has digits that no provider reported',
-    place: 'session/fold/usage.ts addOptional',
-    edits: { 'call:3': '@arguments.0' },
+    edits: [['Math.round(cost * 1e9)', 'cost * 1e9']],
     suites: ['session/fold/usage'],
   },
   {
     name: 'a sum of tokens has no upper end',
-    place: 'session/fold/usage.ts addOptional',
-    edits: { 'call:1': '@arguments.0' },
+    edits: [
+      [
+        'Math.min((a[part] ?? 0) + sign * (b[part] ?? 0), TOKENS_MAX)',
+        '(a[part] ?? 0) + sign * (b[part] ?? 0)',
+      ],
+    ],
     suites: ['session/fold/usage'],
   },
   {
     name: 'a damaged agent below another is not named in its usage',
-    place: 'operations/usage.ts agentsOf',
-    edits: { 'call:2': '[@arguments.1]' },
+    edits: [['lowestFirst(branchOf(store, treeOf, all, peekState), treeOf)', '[treeOf]']],
     suites: ['commands/usage'],
   },
   {
     name: 'the agents in usage are in another order than in list',
-    place: 'operations/usage.ts viewUsage',
-    edits: { 'call:9': '@callee.object' },
+    edits: [['counted.sort(oldestFirst)', 'counted']],
     suites: ['commands/usage#order of list'],
   },
   {
     name: 'the usage of an earlier response of the run is forgotten',
-    place: 'session/fold/usage.ts countUsage',
-    edits: { 'logical:1': '@right' },
+    edits: [['run.usage ?? NO_USAGE', 'NO_USAGE']],
     suites: ['session/fold/turn'],
   },
   {
     name: "the usage in a program's store is not recorded with its interruption",
-    place: 'recovery/settlement.ts interruption',
-    edits: { 'call:1': '{}' },
+    edits: [
+      [
+        "{ kind: 'run.interrupted', run_id: run.run_id, reason, ...usedFields(used) }",
+        "{ kind: 'run.interrupted', run_id: run.run_id, reason, ...{} }",
+      ],
+    ],
     suites: ['recovery/settle#usage', 'recovery/settle-killed'],
   },
   {
     name: 'the usage of a program that was stopped is forgotten',
-    place: 'turn/step/step.ts stoppedRecords',
-    edits: { 'call:1': '{}' },
+    edits: [['used = usedFields(event)', 'used = {}']],
     suites: ['commands/program-usage#cancelled'],
   },
   {
     name: "a provider's items are not stored with its response",
-    place: 'turn/ask/stored.ts storedItems',
-    edits: { 'if:1': '@return:1' },
+    edits: [['if (items.length === 0) return {}', 'return {}']],
     suites: ['turn/drive-model'],
   },
   {
     name: "a provider's items are not given back",
-    place: 'turn/prompt/history.ts itemsOf',
-    edits: { 'return:1': 'return []' },
+    edits: [
+      [
+        'return items_blob === undefined ? (items ?? []) : (JSON.parse(session.text(items_blob)) as JsonObject[])',
+        'return []',
+      ],
+    ],
     suites: ['turn/drive-model'],
   },
   {
     name: 'a fork with the same model provider gets the text in place of the messages',
-    place: 'turn/prompt/history.ts seedExchange',
-    edits: { 'binary:1': 'true' },
+    edits: [['conversation === undefined', 'true']],
     suites: ['turn/prompt/history'],
   },
   {
     name: 'a fork with another provider gets the items of the first',
-    place: 'operations/fork.ts fork',
-    edits: { 'logical:4': '@right' },
+    edits: [["isSame && kind === 'model'", "kind === 'model'"]],
     suites: ['commands/fork'],
   },
   {
     name: 'a result from elsewhere is not awaited',
-    place: 'turn/tool-runs.ts deferralOf',
-    edits: { 'if:1': '@return:1' },
+    edits: [['if (deferred === undefined) return {}', 'return {}']],
     suites: ['commands/tool-results'],
   },
   {
     name: 'the deadline of an awaited result is ignored',
-    place: 'turn/drive.ts Turn.earliestDeadline',
-    edits: { 'logical:1': 'false' },
+    edits: [['deadline_at !== undefined && callIds.includes(call_id)', 'false']],
     suites: ['commands/tool-results'],
   },
 ]
