@@ -6,9 +6,9 @@
  *
  * On disk after a crash: the message is still in the inbox, or it is queued.
  */
-import { clock } from '../clock.js'
+import { clock, readableTime } from '../clock.js'
 import { idOfKey } from '../dispatch/keyed-message.js'
-import { SubstratError } from '../errors.js'
+import { SubstratError, shellWord } from '../errors.js'
 import { readClock } from '../host/identity.js'
 import { limits } from '../limits.js'
 import { replyId } from '../mail/answers.js'
@@ -228,6 +228,15 @@ function announce(session: Session, saying: Saying, { agentId, wait, text, butto
   const said = saidRecords(saying, session.id, thread, { cause, text, buttons })
   if (said.length > ChannelLog.roomIn(session.state)) return
   session.append([{ kind: 'channel.announced', agent_id: agentId, since_seq: wait.since_seq }, ...said])
+}
+
+/** Says that replies are left to a later run. Undefined if none is. */
+export function pendingNote({ path, outbound = [] }: State): string | undefined {
+  if (outbound.length === 0) return undefined
+  const [first] = outbound.flatMap(({ not_before }) => not_before ?? []).sort()
+  const replies = outbound.length === 1 ? '1 reply is' : `${outbound.length} replies are`
+  const run = first === undefined ? 'the next run' : `a run after ${readableTime(first)}`
+  return `${replies} still pending; ${run} tries again: substrat outbox ${shellWord(path)}`
 }
 
 /** The platform, as the sender of outbound messages sees it. */

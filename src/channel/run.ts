@@ -20,7 +20,7 @@ import type { Channel, ChannelConnection, ChannelSettings } from './contract.js'
 import { passOn, pendingRecord, recordMessages } from './incoming.js'
 import { failureOf } from './load.js'
 import { ChannelLog, channelAgent, NO_CHANNEL } from './log.js'
-import { channelTarget, newsOf, queueNews, type Saying, saidRecords } from './outgoing.js'
+import { channelTarget, newsOf, pendingNote, queueNews, type Saying, saidRecords } from './outgoing.js'
 
 /** Poll interval for changes by other processes. */
 const LOOK_MS = 250
@@ -113,6 +113,8 @@ class ChannelRunner {
     let isMore = true
     while (isMore && !this.isStopped) isMore = await this.receiveWithRetries(0, ATTEMPTS_OF_ONCE)
     await this.finish()
+    const left = pendingNote(this.log.state)
+    if (left !== undefined) this.ctx.reporter.note(left)
     return this.counts
   }
 

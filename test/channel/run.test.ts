@@ -1,6 +1,7 @@
 /** `channel run --once`, in this process, with a platform on the loopback. */
 import { describe, expect, test } from 'vitest'
 import type { ChannelConfig } from '../../src/channel/config.js'
+import { readableTime } from '../../src/clock.js'
 import { viewOutbox } from '../../src/operations/outbox.js'
 import { channelConfig, channelState, runOnce, threadAgents } from '../support/channels.js'
 import { newPlatform } from '../support/platform.js'
@@ -185,7 +186,7 @@ describe('a reply', () => {
       return true
     }
     platform.write()
-    await runOnce(store, platform, channelConfig([{ say: 'late' }]))
+    const { notes } = await runOnce(store, platform, channelConfig([{ say: 'late' }]))
     const [message] = viewOutbox(store, { agentId: undefined, isDropped: false }).messages
     expect(message).toMatchObject({
       path: 'chat',
@@ -197,6 +198,8 @@ describe('a reply', () => {
     expect(Date.parse(message?.next_at as string) - Date.parse(message?.at as string)).toBeGreaterThan(
       500_000,
     )
+    const time = readableTime(message?.next_at as string)
+    expect(notes).toContain(`1 reply is still pending; a run after ${time} tries again: substrat outbox chat`)
   })
 
   test('is a sentence about the cause if the turn failed', async () => {

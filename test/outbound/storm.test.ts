@@ -15,7 +15,6 @@ import { type Received, targetServer } from '../support/targets.js'
 
 /** For each target. */
 const EVENTS = Number(process.env.EVENTS ?? 6)
-const SEED = Number(process.env.SEED ?? Date.now() % 1_000_000)
 const FORMATS = ['json', 'slack', 'discord', 'ntfy'] as const
 const TARGETS = [...FORMATS, 'program']
 const AGENTS = Array.from({ length: EVENTS > 100 ? 8 : 2 }, (_, index) => `agent${index}`)
@@ -39,7 +38,7 @@ function failing(accepted: Set<number>): (response: ServerResponse, index: numbe
 const PROGRAM = 'body=$(cat); [ $(($$ % 3)) -ne 0 ] || exit 1; printf "%s\\n" "$body" >> "$0"'
 
 test('no message is lost, one that comes twice has the same id, and each target gets the messages of an agent in order', async () => {
-  const random = new Random(SEED)
+  const random = Random.announced(`notifications: EVENTS=${EVENTS}`)
   const house = House.ofProcesses()
   const servers = new Map<string, { accepted: Set<number>; received: Received[] }>()
   const on = ['completed', 'interrupted']
@@ -139,5 +138,5 @@ test('no message is lost, one that comes twice has the same id, and each target 
     ([name, { queued, sent, dropped, twice }]) =>
       `${name}: ${queued} queued, ${sent} sent, ${dropped} dropped, ${twice} accepted twice with the same id`,
   )
-  console.info([`seed ${SEED}: ${killed} commands killed`, ...said].join('\n'))
+  console.info([`seed ${random.seed}: ${killed} commands killed`, ...said].join('\n'))
 })

@@ -8,14 +8,13 @@
 import { setTimeout as sleep } from 'node:timers/promises'
 import type { Email } from 'postal-mime'
 import { afterAll, beforeAll, expect, test } from 'vitest'
-import { endsOfReplies } from '../support/channels.js'
+import { answerAll, endsOfReplies } from '../support/channels.js'
 import { Random } from '../support/random.js'
 import { waitFor } from '../support/wait.js'
 import { MailHouse } from './email-house.js'
 import { AGENT, ANN, BOB, MailServers } from './mail-servers.js'
 
 const MESSAGES = Number(process.env.MESSAGES ?? 8)
-const SEED = Number(process.env.SEED ?? Date.now() % 1_000_000)
 /** Mails that come between two kills, at most. */
 const AT_ONCE = MESSAGES > 100 ? 24 : 4
 const THREADS = Array.from({ length: MESSAGES > 100 ? 8 : 2 }, (_, index) => ({
@@ -34,7 +33,7 @@ beforeAll(async () => {
 afterAll(() => servers.close())
 
 test('no mail is lost and none runs twice, and each reply is sent or dropped by rule, in the order of its thread', async () => {
-  const random = new Random(SEED)
+  const random = Random.announced(`mails of a channel: MESSAGES=${MESSAGES}`)
   // An entry for no request: each turn repeats its prompt.
   const house = new MailHouse(servers, [])
   // The cursor is behind all earlier mail.
@@ -79,7 +78,7 @@ test('no mail is lost and none runs twice, and each reply is sent or dropped by 
   }
   await servers.waitForMail(AGENT, MESSAGES)
   isFailing = false
-  await runToTheEnd(house)
+  await answerAll(house, { channel: 'mail', count: MESSAGES, run: () => house.runOnce() })
   await servers.allDelivered()
 
   const ends = endsOfReplies(house)
@@ -103,21 +102,11 @@ test('no mail is lost and none runs twice, and each reply is sent or dropped by 
   expect(await house.turns()).toBe(MESSAGES)
   const dropped = texts.filter((text) => ends.get(text) === 'dropped').length
   console.info(
-    `seed ${SEED}: ${MESSAGES} mails in ${sent.size} threads, ${kills} kills, ${attempts} attempts: none lost, none run twice; ` +
+    `seed ${random.seed}: ${MESSAGES} mails in ${sent.size} threads, ${kills} kills, ${attempts} attempts: none lost, none run twice; ` +
       `${MESSAGES - dropped} replies sent, ${dropped} dropped, ${taken.length - mails.length} sent again with the same Message-ID, ${all.length - mails.length} shown twice`,
   )
   expect(house.findings(true)).toEqual([])
 })
-
-/** Runs without kills and refusals until every reply was sent or dropped. */
-async function runToTheEnd(house: MailHouse): Promise<void> {
-  for (let runs = 0; runs < 50 && endsOfReplies(house).size < MESSAGES; runs++) {
-    await house.runOnce()
-    // After three kills without progress, only a person continues a turn.
-    for (const { id, status } of (await house.ok('list', '--json')).json.agents)
-      if (status === 'interrupted_startup') await house.run(['resume', id])
-  }
-}
 
 function messageIn({ text = '' }: Email): string | undefined {
   return /message \d+/.exec(text)?.[0]

@@ -1,6 +1,17 @@
 /** Pseudo-random numbers from a seed (mulberry32). */
 export class Random {
-  constructor(private state: number) {}
+  private state: number
+
+  constructor(readonly seed: number) {
+    this.state = seed
+  }
+
+  /** From SEED, or from another seed in each run. It is announced before the run, so that a failure can be repeated. */
+  static announced(run: string): Random {
+    const seed = Number(process.env.SEED ?? Date.now() % 1_000_000)
+    console.info(`${run} SEED=${seed}`)
+    return new Random(seed)
+  }
 
   /** At least 0, and less than 1. */
   next(): number {

@@ -8,7 +8,7 @@
  */
 import { setTimeout as sleep } from 'node:timers/promises'
 import { expect, test } from 'vitest'
-import { endsOfReplies } from '../../support/channels.js'
+import { answerAll, endsOfReplies } from '../../support/channels.js'
 import { House } from '../../support/cli.js'
 import { Random } from '../../support/random.js'
 import { newTelegram, refuse, type Telegram, type Update } from '../../support/telegram.js'
@@ -16,7 +16,6 @@ import { waitFor } from '../../support/wait.js'
 import { settingsFor } from './plugin.js'
 
 const MESSAGES = Number(process.env.MESSAGES ?? 12)
-const SEED = Number(process.env.SEED ?? Date.now() % 1_000_000)
 const PEOPLE = [501, 502, 503]
 /** The part of the requests that fail before the method was carried out, and of the others that fail after it: one in three. */
 const [FAILS, FAILS_AFTER] = [1 / 6, 1 / 5]
@@ -25,7 +24,7 @@ const AGAIN = 0.2
 const SHOWN_MAX = 2
 
 test('no message is lost and none runs twice, and no process sends a reply again that was answered', async () => {
-  const random = new Random(SEED)
+  const random = Random.announced(`messages of Telegram: MESSAGES=${MESSAGES}`)
   const [house, telegram] = [House.ofProcesses(), await newTelegram()]
   const [channel] = JSON.parse(settingsFor(house, telegram.url))
   await house.ok('config', 'set', 'channels', JSON.stringify([{ ...channel, senders: ['*'], tries: 10 }]))
@@ -73,7 +72,12 @@ test('no message is lost and none runs twice, and no process sends a reply again
     await running.kill()
   }
   isFailing = false
-  await answerAll(house)
+  const run = async (): Promise<string> => {
+    const { exit, stderr } = await house.run(['channel', 'run', 'telegram', '--once'])
+    expect(exit, stderr).toBe(0)
+    return stderr
+  }
+  await answerAll(house, { channel: 'telegram', count: MESSAGES, run })
 
   const ends = endsOfReplies(house)
   expect(ends.size).toBe(MESSAGES)
@@ -95,7 +99,7 @@ test('no message is lost and none runs twice, and no process sends a reply again
   expect(delivered).toHaveLength(MESSAGES)
   expect(answered).toHaveLength(new Set(answered).size)
   console.info(
-    `seed ${SEED}: ${MESSAGES} messages in ${sent.size} chats, ${kills} kills, ${cut} answers lost: ` +
+    `seed ${random.seed}: ${MESSAGES} messages in ${sent.size} chats, ${kills} kills, ${cut} answers lost: ` +
       `none lost, none run twice; ${[...ends.values()].filter((end) => end === 'dropped').length} replies dropped, ${shown - MESSAGES} more shown than written`,
   )
   expect(house.findings(true)).toEqual([])
@@ -119,17 +123,6 @@ test('a reply is shown twice if each process dies after Telegram has shown it, a
     { reason: 'attempts', why: 'the answers to its attempts were lost; it may have been shown' },
   ])
 })
-
-/** Runs without kills and failures until every reply was sent or dropped. */
-async function answerAll(house: House): Promise<void> {
-  for (let runs = 0; runs < 50 && endsOfReplies(house).size < MESSAGES; runs++) {
-    const { exit, stderr } = await house.run(['channel', 'run', 'telegram', '--once'])
-    expect(exit, stderr).toBe(0)
-    // After three kills without progress, only a person continues a turn.
-    for (const { id, path: name, status } of (await house.ok('list', '--json')).json.agents)
-      if (name.startsWith('telegram/') && status === 'interrupted_startup') await house.run(['resume', id])
-  }
-}
 
 /** The messages that the replies in the chat repeat. */
 function repliesTo(telegram: Telegram, person: number): string[] {
