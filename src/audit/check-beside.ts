@@ -7,8 +7,8 @@ import { type AddFinding, addFindingTo, type Finding, unlessUnreadable } from '.
 export function checkBesideLog(store: Store, state: State, found: AddFinding): void {
   const openRun = state.run?.status === 'open' ? state.run.run_id : undefined
   for (const { runId, verb } of store.requests.requestsTo(state.id)) {
-    // The holder removes the requests when its run ends; otherwise the next holder does.
-    if (runId !== openRun && !store.isHeld(state.id))
+    // The holder removes the requests as it unmarks the agent. Otherwise the next holder does, and the marker leads to it.
+    if (runId !== openRun && !store.isHeld(state.id) && !store.visits.isMarked(state.id))
       found(
         'a stop request names the open run',
         `a request to ${verb} run ${runId} is left, but the run has ended`,

@@ -290,19 +290,12 @@ export class Session {
       if (current.keys !== this.openedKeys) writeKeyIndex(this.store, lease.log, current)
       const isCurrent = this.snapshotBytes === current.log_bytes
       const snapshot = isCurrent ? undefined : snapshotOf(current, this.intactEnd)
-      if (current.state === 'terminated') this.removeRequests()
       await lease.rest({ snapshot, needsVisit: needsVisit(current) })
     } catch (error) {
       if (!(error instanceof SubstratError)) throw error
     } finally {
       await this.abandon()
     }
-  }
-
-  /** A later visit would remove requests to stop a run that has ended, but a terminated agent may get none. */
-  private removeRequests(): void {
-    const { store, id } = this
-    for (const { runId, verb } of store.requests.requestsTo(id)) store.requests.remove(id, runId, verb)
   }
 
   /** Releases the lock and changes nothing else. After a storage failure, recovery does the rest. */

@@ -96,8 +96,19 @@ export class AgentLease implements Lease {
   async rest({ snapshot, needsVisit }: Rest): Promise<void> {
     this.lock.assertHeld()
     if (snapshot !== undefined) this.parts.snapshots.write(this.agentId, snapshot)
-    this.parts.visits.unmark(this.agentId, () => needsVisit || this.parts.mail.holdsAny(this.agentId))
+    this.parts.visits.unmark(
+      this.agentId,
+      () => needsVisit || this.parts.mail.holdsAny(this.agentId),
+      () => this.removeRequests(),
+    )
     await this.release()
+  }
+
+  /** An agent that needs no visit has no open run. No later visit may come to remove the requests to its last one. */
+  private removeRequests(): void {
+    const { agentId, parts } = this
+    for (const { runId, verb } of parts.requests.requestsTo(agentId))
+      parts.requests.remove(agentId, runId, verb)
   }
 
   release(): Promise<void> {

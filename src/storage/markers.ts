@@ -37,16 +37,18 @@ export class Markers implements Visits {
    * Removes the marker if the agent needs no visit. The marker is renamed aside before the last check and still counts,
    * so no concurrent send is lost. A sender writes a temporary file into the inbox, marks, links the message, and marks
    * again. Either the last check sees the temporary file or the message, or it precedes both. If it precedes both, the
-   * sender's mark comes after the rename aside, and stays.
+   * sender's mark comes after the rename aside, and stays. The same holds for what `clear` removes: an asker stores its stop
+   * request, then marks.
    */
-  unmark(agentId: string, needsVisit: () => boolean): void {
+  unmark(agentId: string, needsVisit: () => boolean, clear: () => void = () => undefined): void {
     const marker = this.paths.marker(agentId)
     const aside = this.paths.closingMarker(agentId)
     if (needsVisit()) return
     // The marker may be aside already: its process died, or is unmarking an agent that was never created.
     io.renameIfThere('marker.aside', marker, aside)
-    if (needsVisit()) io.renameIfThere('marker.restore', aside, marker)
-    else io.unlink('marker.unlink', aside)
+    if (needsVisit()) return void io.renameIfThere('marker.restore', aside, marker)
+    clear()
+    io.unlink('marker.unlink', aside)
   }
 
   unmarkAbsent(agentId: string): void {

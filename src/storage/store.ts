@@ -197,7 +197,10 @@ export interface Lease extends Right {
    * is unchanged; SYNC_FAILED and LOCKED mean that the outcome is unknown.
    */
   append(batch: Batch): void
-  /** Leaves the agent and releases it: the snapshot, and whether it stays marked. Mail keeps it marked in any case. */
+  /**
+   * Leaves the agent and releases it: the snapshot, and whether it stays marked. Mail keeps it marked in any case. An agent that is
+   * not marked has no stop request.
+   */
   rest(rest: Rest): Promise<void>
   /**
    * Only in stores on another machine: `append` for the batch that ends a turn, in one request with the end of the visit. False if the

@@ -12,10 +12,14 @@ import { remove } from '../../src/operations/remove.js'
 import { requestStop } from '../../src/operations/stop-agent.js'
 import { terminate } from '../../src/operations/terminate.js'
 import { terminateSession } from '../../src/provider/kept-server.js'
+import { restRecords } from '../../src/recovery/settlement.js'
+import { readableState } from '../../src/session/peek-state.js'
 import type { FileStore } from '../../src/storage/file-store.js'
+import type { RequestVerb } from '../../src/storage/store.js'
 import { contextAt } from '../support/contexts.js'
 import { withFaults } from '../support/faults.js'
 import { copyOf, killedAt } from '../support/killed.js'
+import { clearFaults } from '../support/operations.js'
 import { beginning, newAgent, reopen, terminate as terminated } from '../support/sessions.js'
 import { tempStore } from '../support/temp.js'
 
@@ -99,19 +103,61 @@ test('the first recovery after a boot removes entries to which no marker leads',
 })
 
 /** An agent whose holder died in a turn that another command had asked to stop. */
-async function askedAgent(): Promise<string> {
+async function askedAgent(verb: RequestVerb): Promise<string> {
   const id = await newAgent(store, { name: 'a' })
   const session = await reopen(store, id)
   const runId = randomUUID()
   session.append(beginning(session, runId, 'hello'))
   await session.abandon()
-  store.requests.put(id, runId, 'terminate')
+  store.requests.put(id, runId, verb)
   return id
 }
 
+describe('a run that has ended has no stop request', () => {
+  test('once recovery has ended the run of a dead holder', async () => {
+    const id = await askedAgent('cancel')
+    for (const command of Object.values(COMMANDS)) {
+      const left = copyOf(store)
+      await command(left)
+      expect(readableState(left, id)?.run?.status).not.toBe('open')
+      expect(checkHome(left, { isRecovered: true })).toEqual([])
+      // Without a turn, the agent needs a visit for its interrupted one.
+      if (left.visits.isMarked(id)) await command(left)
+      expect(left.requests.requestsTo(id)).toEqual([])
+    }
+  })
+
+  test('whenever the command that asks its holder to stop stores the request, and dies', async () => {
+    let steps = 0
+    for (let at = 0; at <= steps; at++) {
+      const id = await newAgent(store, { name: `a${at}` })
+      const holder = await reopen(store, id)
+      const runId = randomUUID()
+      holder.append(beginning(holder, runId, 'hello'))
+      holder.append(cancelRecords(holder.state, 'cancelled'))
+      holder.append(restRecords(holder.state, 'idle'))
+      steps = 0
+      let isAsked = false
+      withFaults(() => {
+        if (steps++ < at || isAsked) return undefined
+        isAsked = true
+        store.requests.put(id, runId, 'cancel')
+        store.visits.mark(id)
+        return undefined
+      })
+      await holder.close(() => false)
+      clearFaults()
+      if (store.visits.isMarked(id)) await COMMANDS['recover --all'](store)
+      expect(store.requests.requestsTo(id), `before step ${at}`).toEqual([])
+    }
+    expect(steps).toBeGreaterThan(5)
+    expect(checkHome(store, { isRecovered: true })).toEqual([])
+  })
+})
+
 describe('a terminated agent has no stop request', () => {
   test('once its termination has ended', async () => {
-    const id = await askedAgent()
+    const id = await askedAgent('terminate')
     await terminate(contextAt(store).ctx, id, false, nothing)
     expect(store.requests.requestsTo(id)).toEqual([])
   })
@@ -119,7 +165,7 @@ describe('a terminated agent has no stop request', () => {
   test.each(['request.remove', 'marker.aside', 'marker.unlink'])(
     'after recovery from a kill of its termination at %s',
     async (point) => {
-      const id = await askedAgent()
+      const id = await askedAgent('terminate')
       const work = (): Promise<unknown> => terminate(contextAt(store).ctx, id, false, nothing)
       await afterKill(point, work, (left, at) => expect(left.requests.requestsTo(id), at).toEqual([]))
     },

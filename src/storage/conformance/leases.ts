@@ -174,6 +174,17 @@ export function leaseCases(newHome: NewHome): StoreCase[] {
         await lease.release()
       },
     ),
+    storeCase(newHome, 'requests are removed as the agent is left unmarked', async (home) => {
+      const agentId = await restingAgent(home.open())
+      const runId = randomUuid()
+      for (const needsVisit of [true, false]) {
+        const lease = await taken(home.open(), agentId)
+        home.open().requests.put(agentId, runId, 'cancel')
+        await lease.rest({ snapshot: undefined, needsVisit })
+        const left = home.open().requests.requestsTo(agentId)
+        demand(left.length === (needsVisit ? 1 : 0), `requests left: ${left.length}`)
+      }
+    }),
   ]
 }
 

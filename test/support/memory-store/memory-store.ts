@@ -385,7 +385,10 @@ class MemoryLease implements Lease {
   async rest({ snapshot, needsVisit }: Rest): Promise<void> {
     this.held.assertHeld()
     if (snapshot !== undefined) this.agent.snapshot = JSON.stringify(snapshot)
-    if (!needsVisit && this.agent.inbox.size === 0) this.home.marked.delete(this.agentId)
+    if (!needsVisit && this.agent.inbox.size === 0) {
+      this.home.marked.delete(this.agentId)
+      this.agent.requests = []
+    }
     await this.release()
   }
 

@@ -215,6 +215,7 @@ begin
     where m.recipient = p_agent and m.state = 'removed' and m.changed_at < clock_timestamp() - interval '1 day';
   if not p_is_owed and not exists (
     select from substrat.mail m where m.recipient = p_agent and m.state in ('pending', 'returning')) then
+    delete from substrat.request r where r.agent_id = p_agent;
     delete from substrat.marked k where k.agent_id = p_agent;
   end if;
   update substrat.agent a set lease = null, expires_at = null, ended_lease = p_lease where a.id = p_agent;
