@@ -1,5 +1,5 @@
-// Builds dist/substrat.cjs (oclif, every command and their modules in one file), rarely used modules as separate files,
-// dist/conformance.js and oclif.manifest.json. The bundle is one CommonJS file, because only that form can start from V8's
+// Builds dist/substrat.cjs (oclif, every command and their modules in one file), the code of threads and of other
+// programs as separate files, dist/conformance.js and oclif.manifest.json. The bundle is one CommonJS file, because only that form can start from V8's
 // compiled code (src/start/code-cache.ts).
 import { mkdirSync, readFileSync, renameSync, writeFileSync } from 'node:fs'
 import { createRequire } from 'node:module'
@@ -7,7 +7,6 @@ import path from 'node:path'
 import { Plugin } from '@oclif/core'
 import { build } from 'esbuild'
 import { generate } from './src/schema/generate.mjs'
-import { apart } from './src/start/apart.mjs'
 import { scriptSource } from './src/start/bundle-script.mjs'
 import { entrySource } from './src/start/entry-source.mjs'
 import { lazyModules } from './src/start/lazy-modules.mjs'
@@ -56,7 +55,6 @@ const asModule = {
     js: `import { createRequire } from 'node:module'\nconst require = createRequire(import.meta.url)`,
   },
 }
-await buildModule('@modelcontextprotocol/sdk/client/index.js', 'dist/mcp-client.js')
 const bridge = await build({ ...shared, entryPoints: ['src/command/mcp-entry.ts'], format: 'cjs' })
 replace('dist/mcp.cjs', bridge.outputFiles[0].text)
 // For the plugin substrat-serve.
@@ -66,7 +64,6 @@ const reading = await build({
   minify: true,
   format: 'cjs',
   external: ['fs-native-extensions'],
-  plugins: [apart()],
   define: { 'import.meta.url': 'bundleUrl' },
   banner: { js: `const bundleUrl = require('node:url').pathToFileURL(__filename).href` },
 })
@@ -76,9 +73,6 @@ const readAhead = await build({ ...thread, entryPoints: ['src/host/disk/read-ahe
 replace('dist/read-ahead.cjs', readAhead.outputFiles[0].text)
 const search = await build({ ...thread, entryPoints: ['src/storage/search/worker.ts'] })
 replace('dist/search.cjs', search.outputFiles[0].text)
-const predicates = 'src/schema/generated/snapshot-predicates.js'
-const snapshotCheck = await build({ ...shared, entryPoints: [predicates], format: 'cjs' })
-replace('dist/snapshot-predicates.cjs', snapshotCheck.outputFiles[0].text)
 await buildModule('src/provider/conformance/conformance.ts', 'dist/conformance.js')
 await buildModule('src/storage/conformance/conformance.ts', 'dist/store-conformance.js')
 await buildModule('src/channel/conformance/conformance.ts', 'dist/channel-conformance.js')
@@ -93,7 +87,7 @@ async function buildCli(...plugins) {
     format: 'cjs',
     // A native add-on finds its binary beside itself. oclif loads TypeScript only for plugins under development.
     external: ['fs-native-extensions', 'typescript'],
-    plugins: [apart(), quickOclif(), ...plugins],
+    plugins: [quickOclif(), ...plugins],
     // execa reads import.meta.url, which CommonJS does not have.
     define: { 'import.meta.url': 'bundleUrl' },
   })

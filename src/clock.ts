@@ -12,15 +12,9 @@ export interface Clock {
 /** The only clock, so that tests and the fuzzer can set it. */
 export const clock: Clock = {
   now: () => Date.now(),
-  monotonic,
+  monotonic: () => performance.now(),
   // The bundle runs this module at its first use.
   beganAt: Date.now() - process.uptime() * 1000,
-}
-
-/** Not `performance.now()`: the global would load its module at every start (src/start/README.md). */
-function monotonic(): number {
-  const [seconds, nanoseconds] = process.hrtime()
-  return seconds * 1000 + nanoseconds / 1e6
 }
 
 /** The later of now and `floor`, in ISO 8601. A clock that is set back never makes the times in a log decrease. */

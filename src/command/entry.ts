@@ -11,7 +11,7 @@ import { SubstratError, shellWord } from '../errors.js'
 import { isThere } from '../files/user-files.js'
 import type { PluginFacts } from '../provider/registry.js'
 import { connectEarly } from '../settings/home-address.js'
-import { type Commands, startOwn, withoutPlugins } from '../start/own-command.js'
+import { type Commands, startOwn } from '../start/own-command.js'
 import { OwnConfig } from '../start/own-config.js'
 import { keepLoader } from '../start/plugin-modules.js'
 import type { Starter } from '../start/starter.js'
@@ -45,7 +45,7 @@ export async function start(root: string, commands: Commands, starter: Starter):
       (isHelp(argv)
         ? showHelp(root, argv)
         : isOwn
-          ? run(argv, { root, pjson: withoutPlugins(pjson) })
+          ? run(argv, { root, pjson })
           : runOthers(root, config.pluginList, argv)))
   } catch (error) {
     fail(error, argv, commands)

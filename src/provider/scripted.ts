@@ -9,7 +9,7 @@ import { isThere } from '../files/user-files.js'
 import type { JsonObject, ModelEvent, ModelProvider, ModelRequest } from './contract.js'
 import { providerFailure } from './failure.js'
 import type { CallOptions } from './host-contract.js'
-import type { Scenario, ScriptedResponse } from './scenario.js'
+import { loadScenario, type ScriptedResponse } from './scenario.js'
 
 /** How often to check whether the file of `after_file` exists. */
 const LOOK_MS = 20
@@ -39,12 +39,6 @@ async function fileOf(request: ModelRequest, name: string | undefined, options: 
   if (name === undefined) return
   const file = resolve(request.workspace, name)
   while (!isThere(file)) await pause(LOOK_MS, options)
-}
-
-/** Loads zod only if there is a scenario to check (src/start/README.md). */
-async function loadScenario(path: string, workspace: string): Promise<Scenario> {
-  const scenario = await import('./scenario.js')
-  return scenario.loadScenario(path, workspace)
 }
 
 async function entryFor(request: ModelRequest, scenario: string): Promise<ScriptedResponse | undefined> {

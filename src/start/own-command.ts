@@ -1,5 +1,4 @@
 /** Runs one of our own commands without oclif's preparations: reading the manifest, searching plugins, loading help. */
-import type { Interfaces } from '@oclif/core'
 import type { OwnConfig, OwnPlugin } from './own-config.js'
 
 /** Our own commands by id (`config:get`). A getter loads each at its first use. */
@@ -32,9 +31,4 @@ function printVersion(config: OwnConfig): Promise<void> | undefined {
   if (process.env.WSL_DISTRO_NAME !== undefined) return undefined
   process.stdout.write(`${config.userAgent}\n`)
   return Promise.resolve()
-}
-
-/** The package.json without oclif's own plugins, which our commands do not need. The user's plugins stay. */
-export function withoutPlugins(pjson: Interfaces.PJSON): Interfaces.PJSON {
-  return { ...pjson, oclif: { ...pjson.oclif, plugins: [] } }
 }

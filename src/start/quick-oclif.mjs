@@ -5,9 +5,7 @@ const IMPORT = /^const (?<name>\w+) = (?<module>(?:__import(?:Star|Default)\()?r
 
 /**
  * Replaces slow steps of oclif's start by faster ones with the same result. The build fails if oclif's code has changed there:
- * - it reads a manifest through the thread pool;
- * - it compares ids with `localeCompare`, for which V8 loads ICU;
- * - it loads a helper for Windows on every platform;
+ * - it loads the package of its debugging output also without DEBUG;
  * - it listens for errors of stdout, which src/console/stdio.ts handles before any listener.
  *
  * One change corrects oclif: it refuses the value of `--key=-kfoo` and of `-k-kfoo`, because the value looks like a flag. A value
@@ -15,9 +13,6 @@ const IMPORT = /^const (?<name>\w+) = (?<module>(?:__import(?:Star|Default)\()?r
  */
 export function quickOclif() {
   const changes = {
-    'util/fs.js': [
-      [`await (0, promises_1.readFile)(path, 'utf8')`, `(0, node_fs_1.readFileSync)(path, 'utf8')`],
-    ],
     'parser/parse.js': [
       [`const parseFlag = async (arg) => {`, `const parseFlag = async (arg, isJoined = false) => {`],
       [`await parseFlag(arg.slice(0, i));`, `await parseFlag(arg.slice(0, i), true);`],
@@ -42,8 +37,6 @@ export function quickOclif() {
     ],
     // Only such a listener would make every command load Node's streams.
     'command.js': [[`process.stdout.on('error', (err) => {`, `void ((err) => {`]],
-    'config/plugin.js': [[`a.id.localeCompare(b.id)`, `(a.id < b.id ? -1 : 1)`]],
-    'util/os.js': [[`(await import('wsl-utils')).isWsl`, `(await import('is-wsl')).default`]],
   }
   return {
     name: 'quick-oclif',

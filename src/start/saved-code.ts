@@ -13,16 +13,8 @@ import { crc32 } from './crc32.js'
 import { whyUntrusted } from './trust.js'
 import type { WrappedSource } from './wrapped-source.js'
 
-export interface SavedCode {
-  code: Buffer
-  /** It is a day old. */
-  isDue: boolean
-}
-
-/** Writing the cache again later also covers functions that only an older agent needs. */
-const RENEWED_AFTER_MS = 24 * 60 * 60 * 1000
-/** Code that is used is renewed. Older code belongs to another version of the program, or to a command that is not run. */
-const REMOVED_AFTER_MS = 60 * RENEWED_AFTER_MS
+/** Older code may lack functions that a command needs by now, or belong to another version. The next command makes what it needs. */
+const REMOVED_AFTER_MS = 60 * 24 * 60 * 60 * 1000
 
 /**
  * The file name depends on V8's flags: V8 rejects code compiled under other flags. `command`: the one whose functions the code has;
@@ -45,10 +37,9 @@ export function readCode(
   codeFile: string,
   source: WrappedSource,
   warn: (why: string) => void,
-): SavedCode | undefined {
+): Buffer | undefined {
   try {
-    const stat = lstatSync(codeFile, { throwIfNoEntry: false })
-    if (stat === undefined) return undefined
+    if (lstatSync(codeFile, { throwIfNoEntry: false }) === undefined) return undefined
     const why = whyUntrusted([codeFile], { isOwn: true })
     if (why !== undefined) {
       warn(`the compiled code ${codeFile} is not used: ${why}`)
@@ -59,17 +50,17 @@ export function readCode(
     const header = JSON.parse(bytes.toString('utf8', 0, end))
     const code = bytes.subarray(end + 1)
     if (header.source !== source.crc || header.code !== crc32(code)) return undefined
-    return { code, isDue: Date.now() - stat.mtimeMs > RENEWED_AFTER_MS }
+    return code
   } catch {
     return undefined
   }
 }
 
 /** A CommonJS module, to be called with what Node gives one. */
-export function scriptOf(file: string, source: WrappedSource, saved: SavedCode | undefined): Script {
+export function scriptOf(file: string, source: WrappedSource, saved: Buffer | undefined): Script {
   return new Script(source.text, {
     filename: file,
-    ...(saved === undefined ? {} : { cachedData: saved.code }),
+    ...(saved === undefined ? {} : { cachedData: saved }),
   })
 }
 

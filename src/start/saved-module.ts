@@ -9,7 +9,7 @@ const SAVED_WITHIN_MS = 10_000
 
 export interface SavedModule {
   module: NodeJS.Module
-  /** Whether the code should be saved: none was there, it was another command's, it is a day old, or V8 refused it. */
+  /** Whether the code should be saved: none was there, it was another command's, or V8 refused it. */
   isDue: boolean
   /** Throws. */
   save(): void
@@ -44,7 +44,7 @@ export function runSaved(file: string, options: SavedModuleOptions = {}): SavedM
       warn = () => undefined
     })
   const own = read(ownFile)
-  const isMarked = own?.code.length === 0
+  const isMarked = own?.length === 0
   const compiles = isMarked && hasTaken(ownFile)
   const usesOwn = command === '' || (own !== undefined && !isMarked) || compiles
   const any = usesOwn ? undefined : read(anyFile)
@@ -66,7 +66,7 @@ export function runSaved(file: string, options: SavedModuleOptions = {}): SavedM
   const isRefused = script.cachedDataRejected === true
   return {
     module,
-    isDue: own === undefined || isMarked || own.isDue || isRefused,
+    isDue: own === undefined || isMarked || isRefused,
     save: () => {
       if (any !== undefined && !isRefused) return mark(ownFile, source)
       const code = script.createCachedData()
@@ -94,8 +94,8 @@ function hasTaken(codeFile: string): boolean {
 const loaded: SavedModule[] = []
 
 /**
- * Saves the code when the process ends. It has only functions that have run, so each command saves its own, at its first success and
- * once a day. If the code of one module is saved, that of all is: a provider's first turn also needs functions of the bundle that no
+ * Saves the code when the process ends. It has only functions that have run, so each command saves its own, at its first success.
+ * If the code of one module is saved, that of all is: a provider's first turn also needs functions of the bundle that no
  * turn before has needed.
  */
 export function saveAtExit(saved: SavedModule): void {

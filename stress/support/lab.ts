@@ -86,7 +86,6 @@ const COPIED = [
   'dist/read-ahead.cjs',
   'dist/search.cjs',
   'dist/thread.cjs',
-  'dist/snapshot-predicates.cjs',
   'package.json',
   'oclif.manifest.json',
 ]

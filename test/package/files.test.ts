@@ -13,7 +13,7 @@ test('the package has no file of the labs or the tests', async () => {
   const paths = files.map(({ path }) => path)
   expect(paths).toContain('docs/durability.md')
   expect(paths).toEqual(expect.arrayContaining(['dist/schemas/index.json', 'dist/schemas/record.json']))
-  expect(paths).toContain('dist/snapshot-predicates.cjs')
+  expect(paths).toContain('dist/substrat.cjs')
   expect(paths.filter((path) => /^(stress|test)\//.test(path))).toEqual([])
 })
 

@@ -33,8 +33,8 @@ describe('a module of a plugin', () => {
     return source
   }
   const sizeOf = (command = ''): number | undefined =>
-    readCode(codeFileFor(file, command, cacheDir()), WrappedSource.read(file, 'utf8'), () => undefined)?.code
-      .length
+    readCode(codeFileFor(file, command, cacheDir()), WrappedSource.read(file, 'utf8'), () => undefined)
+      ?.length
 
   test('is loaded once, with what Node gives a module', () => {
     written('exports.path = __filename; exports.sep = require("node:path").sep; this.id = module.filename')
