@@ -36,6 +36,9 @@ export interface ContextOptions {
 }
 
 export abstract class WritingCommand extends BaseCommand {
+  /** Repeated: oclif writes it into the manifest of a command only from a base that has static members of its own. */
+  static override enableJsonFlag = true
+
   private reporter: ConsoleReporter | undefined
   private shutdown: Shutdown | undefined
   private openContext: Context | undefined
