@@ -7,8 +7,8 @@ import { canAsk } from '../src/console/prompt.js'
 import { refuseInTool } from '../src/dispatch/caller.js'
 import type { Context } from '../src/dispatch/context.js'
 import type { Outcome } from '../src/dispatch/outcome.js'
-import type { SendRequest } from '../src/dispatch/send-request.js'
-import { send } from '../src/operations/send.js'
+import type { SendRequest } from '../src/operations/message/request.js'
+import { send } from '../src/operations/message/direct.js'
 
 export default class Send extends WritingCommand {
   static override summary = 'Send a message to an agent and print its reply.'
@@ -104,11 +104,11 @@ With --key the message is delivered at most once. After a crash, repeating the c
     const replyTo = flags['reply-to']
     if (replyTo !== undefined) {
       refuseInTool(this.caller, 'answer for the operator')
-      const { reply } = await import('../src/operations/reply.js')
+      const { reply } = await import('../src/operations/message/answer.js')
       await reply(ctx, { agentId, replyTo, content: request.content }, (outcome) => this.report(outcome))
     } else if (from === null) await this.sendOrAsk(ctx, request)
     else {
-      const { sendAs } = await import('../src/operations/send-as.js')
+      const { sendAs } = await import('../src/operations/message/as-agent.js')
       await sendAs(ctx, from, request, (outcome) => this.report(outcome))
     }
   }

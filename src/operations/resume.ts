@@ -4,7 +4,7 @@ import { type ContinueResult, continueLatest, hasNoMoreTurns, takeMail } from '.
 import { checkReach } from '../dispatch/caller.js'
 import type { Context } from '../dispatch/context.js'
 import { nameOf, type OnOutcome, wordOf } from '../dispatch/outcome.js'
-import { runOwnTurn, visitAndDrain } from '../dispatch/own-turn.js'
+import { runOwnTurn, visitAndDrain } from '../dispatch/own-visit.js'
 import { seed } from '../dispatch/seed.js'
 import { refuseElsewhere, turnObstacle } from '../dispatch/turn-obstacle.js'
 import { continueTurn } from '../dispatch/turns.js'

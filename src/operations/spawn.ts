@@ -6,7 +6,7 @@ import type { Context } from '../dispatch/context.js'
 import { withDrain } from '../dispatch/deliveries.js'
 import { effectOfCreation, withEffect } from '../dispatch/effect.js'
 import type { Outcome } from '../dispatch/outcome.js'
-import { runOwnTurn } from '../dispatch/own-turn.js'
+import { runOwnTurn } from '../dispatch/own-visit.js'
 import { allowedTools, firstTurn } from '../dispatch/turns.js'
 import { CREATED, viewTurn } from '../dispatch/view.js'
 import { finishAfter, holdUpCaller } from '../dispatch/visit.js'
@@ -26,7 +26,7 @@ import { type AgentFacts, createdRecord } from '../tree/created.js'
 import { checkName, livingChild, livingRoot } from '../tree/names.js'
 import { runStarted } from '../turn/step/records.js'
 import type { RunRequest } from '../turn/step/turn-event.js'
-import { send } from './send.js'
+import { send } from './message/direct.js'
 
 /** `allow` is a right of the agent; the other options are those of its first message. */
 export interface SpawnRequest extends Omit<MessageOptions, 'key' | 'digest'> {

@@ -1,7 +1,7 @@
 import { readFileSync, renameSync, writeFileSync } from 'node:fs'
 import { expect, test } from 'vitest'
+import { send } from '../../src/operations/message/direct.js'
 import { viewOutbox } from '../../src/operations/outbox.js'
-import { send } from '../../src/operations/send.js'
 import { contextAt } from '../support/contexts.js'
 import { sendRequest } from '../support/send-request.js'
 import { newAgent } from '../support/sessions.js'

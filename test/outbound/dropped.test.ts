@@ -1,6 +1,6 @@
 import { describe, expect, test } from 'vitest'
 import { viewOutbox } from '../../src/operations/outbox.js'
-import { send } from '../../src/operations/send.js'
+import { send } from '../../src/operations/message/direct.js'
 import type { Store } from '../../src/storage/store.js'
 import { contextAt } from '../support/contexts.js'
 import { sendRequest } from '../support/send-request.js'

@@ -2,7 +2,7 @@
 import type { ServerResponse } from 'node:http'
 import { describe, expect, test } from 'vitest'
 import { viewOutbox } from '../../src/operations/outbox.js'
-import { send } from '../../src/operations/send.js'
+import { send } from '../../src/operations/message/direct.js'
 import type { NotifyTarget } from '../../src/outbound/notify.js'
 import type { OutboxMessage } from '../../src/schema/output-overview.js'
 import { openForRead } from '../../src/session/load.js'

@@ -7,7 +7,7 @@ import { readFileSync } from 'node:fs'
 import { join } from 'node:path'
 
 import { setFaultHook } from '../../src/host/disk/operation.js'
-import { send } from '../../src/operations/send.js'
+import { send } from '../../src/operations/message/direct.js'
 import { FileStore } from '../../src/storage/file-store.js'
 import { contextAt } from './contexts.js'
 import { sendRequest } from './send-request.js'

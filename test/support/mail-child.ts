@@ -3,7 +3,7 @@
  * context, and `done` on stdout reports its end. This way hundreds of commands can race without a process start each.
  */
 import { createInterface } from 'node:readline'
-import { send } from '../../src/operations/send.js'
+import { send } from '../../src/operations/message/direct.js'
 import { FileStore } from '../../src/storage/file-store.js'
 import { contextAt } from './contexts.js'
 import { sendRequest } from './send-request.js'

@@ -1,4 +1,4 @@
-import type { SendRequest } from '../../src/dispatch/send-request.js'
+import type { SendRequest } from '../../src/operations/message/request.js'
 
 /** A request without a key, with the defaults of the `send` command. */
 export function sendRequest(agentId: string, over: Partial<SendRequest> = {}): SendRequest {

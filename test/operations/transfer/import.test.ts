@@ -2,7 +2,7 @@
 import { tmpdir } from 'node:os'
 import { expect, test } from 'vitest'
 import { auditHome } from '../../../src/audit/audit.js'
-import { send } from '../../../src/operations/send.js'
+import { send } from '../../../src/operations/message/direct.js'
 import { exportBundle } from '../../../src/operations/transfer/export-bundle.js'
 import { importAgents } from '../../../src/operations/transfer/import.js'
 import type { FileStore } from '../../../src/storage/file-store.js'

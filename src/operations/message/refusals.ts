@@ -1,16 +1,16 @@
 /** Why `send` does not store a message. */
 
-import { SessionStateError, SubstratError, shellWord } from '../errors.js'
-import { findPending } from '../mail/inbox.js'
-import { digestOf } from '../session/ids.js'
-import type { Run, State } from '../session/state.js'
-import { howEnded } from '../session/status.js'
-import { troubleOf } from '../session/trouble.js'
-import type { Store } from '../storage/store.js'
-import type { StopSignal } from '../turn/stop.js'
-import { type KeyedMessage, nextIdOfKey } from './keyed-message.js'
-import { nameOf, wordOf } from './outcome.js'
-import { type Closure, declarationOf, refuseElsewhere, turnObstacle } from './turn-obstacle.js'
+import { type KeyedMessage, nextIdOfKey } from '../../dispatch/keyed-message.js'
+import { nameOf, wordOf } from '../../dispatch/outcome.js'
+import { type Closure, declarationOf, refuseElsewhere, turnObstacle } from '../../dispatch/turn-obstacle.js'
+import { SessionStateError, SubstratError, shellWord } from '../../errors.js'
+import { findPending } from '../../mail/inbox.js'
+import { digestOf } from '../../session/ids.js'
+import type { Run, State } from '../../session/state.js'
+import { howEnded } from '../../session/status.js'
+import { troubleOf } from '../../session/trouble.js'
+import type { Store } from '../../storage/store.js'
+import type { StopSignal } from '../../turn/stop.js'
 
 /** The place of a message that did not begin, and the next command, which runs it once. */
 export interface Fate {

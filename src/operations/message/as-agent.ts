@@ -3,28 +3,34 @@
  * apply, and the message goes through the inbox.
  */
 
-import { checkAllowOf } from '../dispatch/allow.js'
-import { refuseInTool } from '../dispatch/caller.js'
-import type { Context } from '../dispatch/context.js'
-import { effectOfPost, postOnce, withEffect } from '../dispatch/effect.js'
-import { findKeyedOutcome, idOfKey, isOwnTurn, keyConflict, nextIdOfKey } from '../dispatch/keyed-message.js'
-import { nameOf, type OnOutcome, type Outcome, wordOf } from '../dispatch/outcome.js'
-import { readState } from '../dispatch/read-state.js'
-import type { SendRequest } from '../dispatch/send-request.js'
-import { viewReceiver, viewTurn } from '../dispatch/view.js'
-import { SubstratError } from '../errors.js'
-import { findPending } from '../mail/inbox.js'
-import type { Message } from '../mail/message.js'
-import { askedOptions } from '../schema/message.js'
-import { digestOf } from '../session/ids.js'
-import { openDurable } from '../session/load.js'
-import type { State } from '../session/state.js'
-import { howEnded, isToContinue } from '../session/status.js'
-import { randomUuid } from '../start/random.js'
-import { timeoutSignal } from '../timeout-signal.js'
-import { checkMayWrite } from '../tree/relations.js'
-import { beginWait } from '../tree/waits.js'
-import { replyIn } from '../turn/tools/tree/correspondence.js'
+import { checkAllowOf } from '../../dispatch/allow.js'
+import { refuseInTool } from '../../dispatch/caller.js'
+import type { Context } from '../../dispatch/context.js'
+import { effectOfPost, postOnce, withEffect } from '../../dispatch/effect.js'
+import {
+  findKeyedOutcome,
+  idOfKey,
+  isOwnTurn,
+  keyConflict,
+  nextIdOfKey,
+} from '../../dispatch/keyed-message.js'
+import { nameOf, type OnOutcome, type Outcome, wordOf } from '../../dispatch/outcome.js'
+import { readState } from '../../dispatch/read-state.js'
+import { viewReceiver, viewTurn } from '../../dispatch/view.js'
+import { SubstratError } from '../../errors.js'
+import { findPending } from '../../mail/inbox.js'
+import type { Message } from '../../mail/message.js'
+import { askedOptions } from '../../schema/message.js'
+import { digestOf } from '../../session/ids.js'
+import { openDurable } from '../../session/load.js'
+import type { State } from '../../session/state.js'
+import { howEnded, isToContinue } from '../../session/status.js'
+import { randomUuid } from '../../start/random.js'
+import { timeoutSignal } from '../../timeout-signal.js'
+import { checkMayWrite } from '../../tree/relations.js'
+import { beginWait } from '../../tree/waits.js'
+import { replyIn } from '../../turn/tools/tree/correspondence.js'
+import type { SendRequest } from './request.js'
 
 /**
  * In a tool, a request waits for its reply, which is the outcome. The message is only stored if it is queued, delayed,

@@ -5,17 +5,17 @@
  * On disk after a crash: the earlier messages, each pending or with its turn. The new message is not stored before its own turn,
  * except with `--if-busy queue`: then it is stored first, unless it replaces a parked turn.
  */
-import { clock } from '../clock.js'
-import { OPERATOR } from '../format.js'
-import type { Due } from '../mail/due.js'
-import { dueMailFrom } from '../mail/inbox.js'
-import { digestOf } from '../session/ids.js'
-import type { Session } from '../session/session.js'
-import { type ContinueResult, takeMail } from './advance.js'
-import type { Context } from './context.js'
-import { wasStopped } from './outcome.js'
-import type { SendRequest } from './send-request.js'
-import { TurnBudget } from './turn-budget.js'
+import { clock } from '../../clock.js'
+import { type ContinueResult, takeMail } from '../../dispatch/advance.js'
+import type { Context } from '../../dispatch/context.js'
+import { wasStopped } from '../../dispatch/outcome.js'
+import { TurnBudget } from '../../dispatch/turn-budget.js'
+import { OPERATOR } from '../../format.js'
+import type { Due } from '../../mail/due.js'
+import { dueMailFrom } from '../../mail/inbox.js'
+import { digestOf } from '../../session/ids.js'
+import type { Session } from '../../session/session.js'
+import type { SendRequest } from './request.js'
 
 /** The ids of the due messages of the operator that come before the request. */
 export function earlierMail(session: Session, request: SendRequest): ReadonlySet<string> {

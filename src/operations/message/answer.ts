@@ -1,15 +1,15 @@
 /** `send --reply-to`: the operator answers a request of an agent. */
 
-import type { Context } from '../dispatch/context.js'
-import { withDrain } from '../dispatch/deliveries.js'
-import { nameOf, type OnOutcome } from '../dispatch/outcome.js'
-import { readState } from '../dispatch/read-state.js'
-import { viewReceiver } from '../dispatch/view.js'
-import { OPERATOR } from '../format.js'
-import { replyId } from '../mail/answers.js'
-import { post } from '../mail/post.js'
-import { messagesIn } from '../mail/stored-messages.js'
-import { messageIdOf } from './inbox.js'
+import type { Context } from '../../dispatch/context.js'
+import { withDrain } from '../../dispatch/deliveries.js'
+import { nameOf, type OnOutcome } from '../../dispatch/outcome.js'
+import { readState } from '../../dispatch/read-state.js'
+import { viewReceiver } from '../../dispatch/view.js'
+import { OPERATOR } from '../../format.js'
+import { replyId } from '../../mail/answers.js'
+import { post } from '../../mail/post.js'
+import { messagesIn } from '../../mail/stored-messages.js'
+import { messageIdOf } from '../inbox.js'
 
 export interface Reply {
   agentId: string

@@ -1,5 +1,5 @@
-import type { MessageOptions } from '../schema/message.js'
-import type { DueTime } from '../session/durations.js'
+import type { MessageOptions } from '../../schema/message.js'
+import type { DueTime } from '../../session/durations.js'
 
 /** A message of the operator to an agent, or of an agent that uses the CLI. */
 export interface SendRequest extends Omit<MessageOptions, 'digest'> {

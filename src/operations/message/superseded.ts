@@ -1,10 +1,10 @@
 /** The sentence about a parked turn that a message replaces. It names the lost question or call, and how to decide instead. */
-import { readableTime } from '../clock.js'
-import type { Ask } from '../schema/types.js'
-import type { State, Wait } from '../session/state.js'
-import { callText } from './call-text.js'
-import { nameOf, wordOf } from './outcome.js'
-import { decisionCommands } from './turn-obstacle.js'
+import { readableTime } from '../../clock.js'
+import { callText } from '../../dispatch/call-text.js'
+import { nameOf, wordOf } from '../../dispatch/outcome.js'
+import { decisionCommands } from '../../dispatch/turn-obstacle.js'
+import type { Ask } from '../../schema/types.js'
+import type { State, Wait } from '../../session/state.js'
 
 export function supersededText(state: State, wait: Wait, asks: Ask[], by = 'this message'): string {
   const instead =
