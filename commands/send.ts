@@ -7,8 +7,8 @@ import { canAsk } from '../src/console/prompt.js'
 import { refuseInTool } from '../src/dispatch/caller.js'
 import type { Context } from '../src/dispatch/context.js'
 import type { Outcome } from '../src/dispatch/outcome.js'
-import type { SendRequest } from '../src/operations/message/request.js'
-import { send } from '../src/operations/message/direct.js'
+import { deliverMessage } from '../src/operations/message/deliver-message.js'
+import type { MessageRequest } from '../src/operations/message/request.js'
 
 export default class Send extends WritingCommand {
   static override summary = 'Send a message to an agent and print its reply.'
@@ -81,9 +81,10 @@ With --key the message is delivered at most once. After a crash, repeating the c
     const from = flags.from === undefined ? this.caller : this.resolveForWrite(flags.from)
     if (from !== this.caller) refuseInTool(this.caller, 'send as another agent')
     const agentId = this.resolveForWrite(args.agent)
-    const request: SendRequest = {
+    const request: MessageRequest = {
       ...optionsIn(flags),
       agentId,
+      from,
       content: await readMessage(args),
       key: checkKey(flags.key),
       retry: flags.retry,
@@ -104,24 +105,22 @@ With --key the message is delivered at most once. After a crash, repeating the c
     const replyTo = flags['reply-to']
     if (replyTo !== undefined) {
       refuseInTool(this.caller, 'answer for the operator')
-      const { reply } = await import('../src/operations/message/answer.js')
-      await reply(ctx, { agentId, replyTo, content: request.content }, (outcome) => this.report(outcome))
-    } else if (from === null) await this.sendOrAsk(ctx, request)
-    else {
-      const { sendAs } = await import('../src/operations/message/as-agent.js')
-      await sendAs(ctx, from, request, (outcome) => this.report(outcome))
-    }
+      const { answerRequest } = await import('../src/operations/message/answer.js')
+      await answerRequest(ctx, { agentId, replyTo, content: request.content }, (outcome) =>
+        this.report(outcome),
+      )
+    } else await this.sendOrAsk(ctx, request)
   }
 
   /** Only a person at a terminal is asked: a message from cron replaces the turn, and is never taken for an answer. */
-  private defaultForWaiting(): SendRequest['ifWaiting'] {
+  private defaultForWaiting(): MessageRequest['ifWaiting'] {
     return canAsk() && !this.jsonEnabled() && this.caller === null ? 'ask' : 'supersede'
   }
 
   /** The person is asked while no lock is held. The answer is only for the wait that the person has seen. */
-  private async sendOrAsk(ctx: Context, request: SendRequest): Promise<void> {
+  private async sendOrAsk(ctx: Context, request: MessageRequest): Promise<void> {
     let undecided: Outcome | undefined
-    await send(ctx, request, (outcome) => {
+    await deliverMessage(ctx, request, (outcome) => {
       if (outcome.isUndecided === true) undecided = outcome
       else this.report(outcome)
     })
@@ -131,7 +130,7 @@ With --key the message is delivered at most once. After a crash, repeating the c
     const choice = await askAboutParked(agent.path, wait)
     if (choice === 'leave') return this.report(undecided)
     const report = (outcome: Outcome): void => this.report(outcome)
-    if (choice === 'replace') return send(ctx, { ...request, ifWaiting: 'supersede' }, report)
+    if (choice === 'replace') return deliverMessage(ctx, { ...request, ifWaiting: 'supersede' }, report)
     const { agentId, content: text } = request
     const { decide } = await import('../src/operations/decide.js')
     await decide(ctx, { agentId, token: null, tokenId: wait.token_id, decision: 'input', text }, report)

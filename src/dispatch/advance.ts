@@ -11,7 +11,7 @@ import type { Run } from '../session/state.js'
 import { isInterrupted, isUnfinished } from '../session/status.js'
 import { isAwaitedBefore } from './arrivals.js'
 import type { Context } from './context.js'
-import { findLaunchedRun, wasDelivered } from './keyed-message.js'
+import { wasDelivered } from './keyed-message.js'
 import { failureOf, nameOf, wasStopped } from './outcome.js'
 import type { TurnBudget } from './turn-budget.js'
 import { type Obstacle, turnObstacle } from './turn-obstacle.js'
@@ -161,16 +161,13 @@ export async function takeMail(
     }
     noteTaken(ctx, session, messages)
     budget.spend()
-    const repeats = findLaunchedRun(session.store, session.state, first.key)
-    const asked = { ...messageOptions(first), ...(first.key === null ? { digest: null } : {}) }
-    const run = await startTurn(
-      ctx,
-      session,
-      { prompt: { origin: 'mail', mails: messages.map(deliveredFields) }, ...asked, repeats },
-      {
-        isLast: () => part === undefined && (budget.left <= 0 || hasNoMoreTurns(ctx, session)),
-      },
-    )
+    const message = {
+      prompt: { origin: 'mail' as const, mails: messages.map(deliveredFields) },
+      ...messageOptions(first),
+    }
+    const run = await startTurn(ctx, session, message, {
+      isLast: () => part === undefined && (budget.left <= 0 || hasNoMoreTurns(ctx, session)),
+    })
     removeDelivered(session)
     turns += 1
     const failure = failureOf(nameOf(session.state), run, ctx.shutdown.requested)

@@ -12,7 +12,6 @@ import type { State } from '../session/state.js'
 import { isAtWork } from '../session/status.js'
 import { visitAndAdvance } from './advance.js'
 import type { Context, Deliveries, DeliveryPolicy } from './context.js'
-import type { OnOutcome, Outcome } from './outcome.js'
 import { runUntil } from './run-until.js'
 import { TurnBudget } from './turn-budget.js'
 import { type TurnKind, turnObstacle } from './turn-obstacle.js'
@@ -190,32 +189,6 @@ export function withDeliveries(
   return new CommandDeliveries(parts, { ...usual, ...policy }).ctx
 }
 
-/**
- * Runs the work of a command on one agent, then delivers the mail that it caused. The exit status is that of the
- * command's own turn. A failure after its outcome, in a turn for mail, is only noted.
- */
-export async function withDrain(
-  ctx: Context,
-  agentId: string,
-  onOutcome: OnOutcome,
-  work: (onOutcome: OnOutcome) => Promise<void>,
-): Promise<void> {
-  let reported: Outcome | undefined
-  try {
-    await work((outcome) => {
-      reported = outcome
-      onOutcome(outcome)
-    })
-    // If a command stopped the turn, the agent gets no further turn.
-    if (reported?.wasStopped !== true) ctx.deliveries.wakeIfPending(agentId)
-  } catch (error) {
-    if (reported === undefined) throw error
-    ctx.reporter.note(pendingText(agentId, error as Error))
-  } finally {
-    await ctx.deliveries.untilIdle()
-  }
-}
-
-function pendingText(agentId: string, { message }: Error): string {
+export function pendingText(agentId: string, { message }: Error): string {
   return `messages may still be pending for agent ${agentId}: ${message} (then deliver them: substrat deliver ${agentId})`
 }

@@ -88,6 +88,13 @@ export function isOwnTurn({ run }: State, { key, content }: Pick<KeyedMessage, '
   return key !== null && run?.key != null && isSameKey(run.key, key) && run.digest === digestOf(content)
 }
 
+const AGENT_OF_KEY = /^[0-9a-f]{8}(-[0-9a-f]{4}){3}-[0-9a-f]{12} /
+
+/** Each sender has its own keys, so an agent cannot reuse a key of the operator or of another agent. */
+export function keyOfAgent(agentId: string, key: string): string {
+  return `${agentId} ${key}`
+}
+
 /** The message id of a key, so that the same message is stored once. */
 export function idOfKey(agentId: string, key: string): string {
   return deriveId(agentId, 'key', key)
@@ -168,12 +175,14 @@ function lostKey(state: State, key: string): SubstratError {
 }
 
 export function keyConflict(state: State, request: Pick<KeyedMessage, 'key'>): SubstratError {
+  // An agent knows its key without the id before it.
+  const key = request.key?.replace(AGENT_OF_KEY, '') ?? null
   return new SubstratError(
     'KEY_CONFLICT',
-    `key ${JSON.stringify(request.key)} was already used for a different message to ${nameOf(state)}`,
+    `key ${JSON.stringify(key)} was already used for a different message to ${nameOf(state)}`,
     {
       hint: 'send this message with another key',
-      facts: { agent_id: state.id, key: request.key },
+      facts: { agent_id: state.id, key },
     },
   )
 }

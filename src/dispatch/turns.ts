@@ -26,6 +26,7 @@ import { type StopSignal, type TurnStop, watchForStop } from '../turn/stop.js'
 import type { Decided } from '../turn/tokens.js'
 import { serveTools } from '../turn/tools/serve.js'
 import type { Context } from './context.js'
+import { findLaunchedRun } from './keyed-message.js'
 import { flushOutbox } from './outbox.js'
 import { conversationText, HISTORY_HEAD, seedAgain } from './seed.js'
 import { toolboxOf } from './toolbox.js'
@@ -36,24 +37,38 @@ export interface TurnOptions {
   isLast(): boolean
 }
 
-/** `allow` adds to the tools of the agent and of the settings. */
-export type TurnRequest = Pick<RunRequest, 'prompt' | 'repeats'> & MessageOptions
+/** What begins a turn: a message and its options. `allow` adds to the tools of the agent and of the settings. */
+export type TurnMessage = Pick<RunRequest, 'prompt'> & MessageOptions
 
 /** Starts a new run. If no slot becomes free, nothing is stored. */
 export function startTurn(
   ctx: Context,
   session: Session,
-  request: TurnRequest,
+  message: TurnMessage,
   options: TurnOptions,
 ): Promise<Run> {
-  const allow = allowedTools(ctx, session, request.allow)
-  const run = { run_id: randomUuid(), boot_id: bootId(), ...request, allow }
+  const run = newRun(ctx, session, message)
   return runTurn(
     ctx,
     session,
     (provider, sources) => ({ type: 'begin', provider, run: { ...run, sources } }),
     options,
   )
+}
+
+/** The run of a message. Without a session, that of a new agent. */
+export function newRun(ctx: Context, session: Session | undefined, message: TurnMessage): RunRequest {
+  const { prompt, key } = message
+  const isNew = session === undefined || prompt.origin === 'continuation'
+  return {
+    ...message,
+    run_id: randomUuid(),
+    boot_id: bootId(),
+    digest: key === null ? null : message.digest,
+    allow: allowedTools(ctx, session, message.allow),
+    repeats: isNew ? undefined : findLaunchedRun(ctx.store, session.state, key),
+    sources: [],
+  }
 }
 
 /** Runs the turn of the prompt that the agent was spawned with. */
@@ -112,7 +127,7 @@ export async function continueTurn(
 }
 
 /** The tools that need no approval in a run. They are fixed when the run starts. */
-export function allowedTools(ctx: Context, session: Session | undefined, more: string[]): string[] {
+function allowedTools(ctx: Context, session: Session | undefined, more: string[]): string[] {
   return [...new Set([...(session?.state.allow ?? []), ...ctx.tools.allow, ...more])]
 }
 

@@ -11,21 +11,20 @@ import { refuseInTool } from '../dispatch/caller.js'
 import type { Context } from '../dispatch/context.js'
 import { keyConflict } from '../dispatch/keyed-message.js'
 import { failureOf, nameOf, type OnOutcome, type Outcome, outcomeOf, wordOf } from '../dispatch/outcome.js'
-import { runOwnTurn, visitAndDrain } from '../dispatch/own-visit.js'
+import { type Visit, visitAndFinish } from '../dispatch/own-visit.js'
 import { awaitedThing, decisionCommands, refuseElsewhere } from '../dispatch/turn-obstacle.js'
-import { decideTurn, type TurnOptions } from '../dispatch/turns.js'
+import { decideTurn } from '../dispatch/turns.js'
 import { incompleteOf, viewTurn } from '../dispatch/view.js'
 import { visit } from '../dispatch/visit.js'
 import { SessionStateError, SubstratError } from '../errors.js'
 import { readClock } from '../host/identity.js'
-import type { SettleResult } from '../recovery/settle.js'
 import type { TurnResult } from '../schema/output.js'
 import type { Decision } from '../schema/words.js'
 import { isSameKey } from '../session/key-hashes.js'
 import { readContinuedRun } from '../session/past-run.js'
 import type { NewRecord } from '../session/records.js'
 import type { Session } from '../session/session.js'
-import type { Run, State, TokenEntry, Wait } from '../session/state.js'
+import type { State, TokenEntry, Wait } from '../session/state.js'
 import { howEnded, openWait } from '../session/status.js'
 import {
   alreadyDecided,
@@ -63,24 +62,16 @@ export interface DecisionRequest {
 /** `onOutcome` is called once, when the run has ended or is parked again. */
 export async function decide(ctx: Context, request: DecisionRequest, onOutcome: OnOutcome): Promise<void> {
   refuseInTool(ctx.caller, 'decide or answer for an agent')
-  await visitAndDrain(ctx, request.agentId, onOutcome, (session, settled, report) =>
-    decideIn(ctx, session, settled, request, report),
-  )
+  await visitAndFinish(ctx, request.agentId, onOutcome, (visit) => decideIn(visit, request))
 }
 
-async function decideIn(
-  ctx: Context,
-  session: Session,
-  settled: SettleResult,
-  request: DecisionRequest,
-  onOutcome: OnOutcome,
-): Promise<void> {
+async function decideIn(visit: Visit, request: DecisionRequest): Promise<void> {
+  const { ctx, session } = visit
   const entry =
     request.token === null
       ? keyedEntry(session.state, request.key ?? null)
       : findToken(session.state, request.token)
-  if (entry?.status === 'consumed')
-    return onOutcome(await decidedBefore(ctx, session, settled, entry, request))
+  if (entry?.status === 'consumed') return visit.report(await decidedBefore(visit, entry, request))
   if (entry !== undefined) checkToken(session.state, entry, readClock())
   const wait = waitOf(session.state, entry?.token_id ?? request.tokenId)
   checkDecision(session.state, wait, request)
@@ -118,8 +109,7 @@ async function decideIn(
   // With a token or a key, a repeated decision returns the outcome of the first. Without, it could decide about later calls.
   const not =
     request.token === null && key === null ? 'do not decide again: the decision is stored' : undefined
-  const begin = (options: TurnOptions): Promise<Run> => decideTurn(ctx, session, decided, asks, options)
-  await runOwnTurn(ctx, session, onOutcome, begin, not)
+  await visit.begin((options) => decideTurn(ctx, session, decided, asks, options), not)
 }
 
 /** The token that an earlier answer with this key consumed. */
@@ -161,9 +151,7 @@ export async function rotateToken(
 
 /** Returns the outcome of a repeated decision. If the process of the first one was killed, continues the turn. */
 async function decidedBefore(
-  ctx: Context,
-  session: Session,
-  settled: SettleResult,
+  { ctx, session, settled }: Visit,
   entry: TokenEntry,
   request: DecisionRequest,
 ): Promise<Outcome> {

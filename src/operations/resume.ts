@@ -4,7 +4,7 @@ import { type ContinueResult, continueLatest, hasNoMoreTurns, takeMail } from '.
 import { checkReach } from '../dispatch/caller.js'
 import type { Context } from '../dispatch/context.js'
 import { nameOf, type OnOutcome, wordOf } from '../dispatch/outcome.js'
-import { runOwnTurn, visitAndDrain } from '../dispatch/own-visit.js'
+import { type Visit, visitAndFinish } from '../dispatch/own-visit.js'
 import { seed } from '../dispatch/seed.js'
 import { refuseElsewhere, turnObstacle } from '../dispatch/turn-obstacle.js'
 import { continueTurn } from '../dispatch/turns.js'
@@ -13,7 +13,7 @@ import { SessionStateError } from '../errors.js'
 import { hasDueMail } from '../mail/inbox.js'
 import type { Provider } from '../provider/contract.js'
 import { stopKeptServerOrThrow } from '../provider/kept-server.js'
-import { type SettleResult, settingsOf } from '../recovery/settle.js'
+import { settingsOf } from '../recovery/settle.js'
 import type { Session } from '../session/session.js'
 import type { Run, State } from '../session/state.js'
 import { howEnded, isUnfinished, openWait } from '../session/status.js'
@@ -33,25 +33,18 @@ export async function resume(
   onOutcome: OnOutcome,
 ): Promise<void> {
   checkReach(ctx.store, ctx.caller, agentId, 'resume')
-  await visitAndDrain(ctx, agentId, onOutcome, (session, settled, report) =>
-    resumeSession(ctx, session, settled, reseed, report),
-  )
+  await visitAndFinish(ctx, agentId, onOutcome, (visit) => resumeIn(visit, reseed))
 }
 
-async function resumeSession(
-  ctx: Context,
-  session: Session,
-  settled: SettleResult,
-  reseed: boolean,
-  onOutcome: OnOutcome,
-): Promise<void> {
+async function resumeIn(visit: Visit, reseed: boolean): Promise<void> {
+  const { ctx, session } = visit
   refuseTerminated(session)
   const isElsewhere = otherHost(ctx.store, session.state) !== undefined
   if (!reseed) refuseElsewhere(ctx.store, session.state)
   else if (isElsewhere) checkWorkspace(session.state.workspace)
   // Before anything changes: a hold stays, and no new session begins.
   if (turnObstacle(ctx.store, session.state, 'resume')?.kind === 'program')
-    return runOwnTurn(ctx, session, onOutcome, async () => session.state.run as Run)
+    return visit.begin(async () => session.state.run as Run)
   // An idle agent needs no provider: its API key may be missing.
   if (reseed || hasWork(session)) {
     const provider = await ctx.providers.check(session.state.provider_name, settingsOf(session))
@@ -65,24 +58,22 @@ async function resumeSession(
     const options = { continuesTurn: isUnfinished(state) || state.isPoked || isLost(state) }
     seed(session, options, isElsewhere ? placeHere(ctx.store) : {})
   }
-  const wentOn = reseed
-    ? await goOnSeeded(ctx, session, settled, isLast)
-    : await continueLatest(ctx, session, { auto: false, settled, isLast })
+  const wentOn = reseed ? await goOnSeeded(visit, isLast) : await continueAsked(visit, isLast)
   if (wentOn.outcome === 'ran' || wentOn.outcome === 'waiting' || wentOn.outcome === 'survivor')
-    return runOwnTurn(ctx, session, onOutcome, async () => session.state.run as Run)
+    return visit.begin(async () => session.state.run as Run)
   await takeMail(ctx, session, ctx.deliveries.budget)
-  onOutcome({ result: viewTurn(ctx.store, session.state, null, null) })
+  visit.report({ result: viewTurn(ctx.store, session.state, null, null) })
 }
 
 /** Retries a turn that failed with `session_lost`; otherwise continues the latest turn. */
-function goOnSeeded(
-  ctx: Context,
-  session: Session,
-  settled: SettleResult,
-  isLast: () => boolean,
-): Promise<ContinueResult> {
-  if (!isLost(session.state)) return continueLatest(ctx, session, { auto: false, settled, isLast })
+function goOnSeeded(visit: Visit, isLast: () => boolean): Promise<ContinueResult> {
+  const { ctx, session } = visit
+  if (!isLost(session.state)) return continueAsked(visit, isLast)
   return continueTurn(ctx, session, false, { isLast }).then((again) => ({ outcome: 'ran', run: again }))
+}
+
+function continueAsked({ ctx, session, settled }: Visit, isLast: () => boolean): Promise<ContinueResult> {
+  return continueLatest(ctx, session, { auto: false, settled, isLast })
 }
 
 /** Whether a turn may follow. A parked turn only tells what it waits for, and no mail runs before it. */

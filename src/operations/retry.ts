@@ -4,34 +4,21 @@ import { continueLatest } from '../dispatch/advance.js'
 import { checkReach } from '../dispatch/caller.js'
 import type { Context } from '../dispatch/context.js'
 import { nameOf, type OnOutcome, wordOf } from '../dispatch/outcome.js'
-import { runOwnTurn, visitAndDrain } from '../dispatch/own-visit.js'
+import { type Visit, visitAndFinish } from '../dispatch/own-visit.js'
 import { refuseElsewhere } from '../dispatch/turn-obstacle.js'
 import { continueTurn, type TurnOptions } from '../dispatch/turns.js'
 import { SessionStateError } from '../errors.js'
-import type { SettleResult } from '../recovery/settle.js'
-import type { Session } from '../session/session.js'
 import type { Run, State } from '../session/state.js'
 import { howEnded } from '../session/status.js'
 
 export async function retry(ctx: Context, agentId: string, onOutcome: OnOutcome): Promise<void> {
   checkReach(ctx.store, ctx.caller, agentId, 'retry')
-  await visitAndDrain(ctx, agentId, onOutcome, (session, settled, report) =>
-    runOwnTurn(
-      ctx,
-      session,
-      report,
-      (options) => runAgain(ctx, session, settled, options),
-      'do not retry it again',
-    ),
+  await visitAndFinish(ctx, agentId, onOutcome, (visit) =>
+    visit.begin((options) => runAgain(visit, options), 'do not retry it again'),
   )
 }
 
-async function runAgain(
-  ctx: Context,
-  session: Session,
-  settled: SettleResult,
-  options: TurnOptions,
-): Promise<Run> {
+async function runAgain({ ctx, session, settled }: Visit, options: TurnOptions): Promise<Run> {
   refuseElsewhere(ctx.store, session.state)
   // An interrupted turn is continued: the user asked for its outcome.
   const wentOn = await continueLatest(ctx, session, { auto: false, settled, ...options })

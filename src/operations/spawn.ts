@@ -3,16 +3,13 @@
 import { checkAllow } from '../dispatch/allow.js'
 import { checkReach } from '../dispatch/caller.js'
 import type { Context } from '../dispatch/context.js'
-import { withDrain } from '../dispatch/deliveries.js'
 import { effectOfCreation, withEffect } from '../dispatch/effect.js'
 import type { Outcome } from '../dispatch/outcome.js'
-import { runOwnTurn } from '../dispatch/own-visit.js'
-import { allowedTools, firstTurn } from '../dispatch/turns.js'
+import { Visit } from '../dispatch/own-visit.js'
+import { firstTurn, newRun } from '../dispatch/turns.js'
 import { CREATED, viewTurn } from '../dispatch/view.js'
-import { finishAfter, holdUpCaller } from '../dispatch/visit.js'
 import { SubstratError } from '../errors.js'
 import { isDirectory } from '../files/user-files.js'
-import { bootId } from '../host/identity.js'
 import { type MessageOptions, messageOptions } from '../schema/message.js'
 import type { WorkspaceScope } from '../schema/words.js'
 import { openForRead } from '../session/load.js'
@@ -25,8 +22,8 @@ import { createAgent } from '../tree/create-agent.js'
 import { type AgentFacts, createdRecord } from '../tree/created.js'
 import { checkName, livingChild, livingRoot } from '../tree/names.js'
 import { runStarted } from '../turn/step/records.js'
-import type { RunRequest } from '../turn/step/turn-event.js'
-import { send } from './message/direct.js'
+import { deliverMessage } from './message/deliver-message.js'
+import { PLAIN } from './message/request.js'
 
 /** `allow` is a right of the agent; the other options are those of its first message. */
 export interface SpawnRequest extends Omit<MessageOptions, 'key' | 'digest'> {
@@ -68,7 +65,6 @@ export async function spawn(ctx: Context, request: SpawnRequest, listener: Spawn
   if (provider === null) throw noProviderError('--provider NAME')
   const settings = await settingsOf(ctx, { ...request, provider })
   const id = randomUuid()
-  const allow = allowedTools(ctx, undefined, request.allow)
   let session: Session
   try {
     session = await createAgent(
@@ -77,7 +73,7 @@ export async function spawn(ctx: Context, request: SpawnRequest, listener: Spawn
         id,
         name,
         parent: request.parent,
-        records: ({ path }) => firstRecords({ ...settings, id, name, path }, settings, allow),
+        records: ({ path }) => firstRecords(ctx, { ...settings, id, name, path }, settings),
         command: ctx.command,
         workspaceScope: request.workspaceScope,
       },
@@ -105,14 +101,12 @@ async function begin(
   listener: SpawnListener,
 ): Promise<void> {
   const { id, state } = session
-  const wait = await holdUpCaller(ctx, id)
-  await withDrain(ctx, id, listener.onOutcome, (onOutcome) =>
-    finishAfter(ctx, session, true, async () => {
-      reportCreation(ctx, session)
-      if (!hasPrompt) onOutcome({ result: viewTurn(ctx.store, state, null, null, CREATED) })
-      else await runOwnTurn(ctx, session, onOutcome, (options) => firstTurn(ctx, session, options))
-    }),
-  ).finally(() => wait.release())
+  const visit = new Visit(ctx, id, listener.onOutcome)
+  await visit.openNew(session, async () => {
+    reportCreation(ctx, session)
+    if (!hasPrompt) visit.report({ result: viewTurn(ctx.store, state, null, null, CREATED) })
+    else await visit.begin((options) => firstTurn(ctx, session, options))
+  })
 }
 
 /** The agent is durable and its id is printed, so the command does not fail if its records cannot be read back. */
@@ -143,19 +137,8 @@ async function useExisting(
   listener.onAgent(state)
   const { prompt } = request
   if (prompt === null) return listener.onOutcome({ result: viewTurn(ctx.store, state, null, null) })
-  const message = {
-    ...messageOptions(request),
-    agentId,
-    content: prompt,
-    retry: false,
-    ifWaiting: 'supersede' as const,
-    ifBusy: 'wait' as const,
-    isFirst: false,
-    isQueued: false,
-    kind: 'request' as const,
-    notBefore: null,
-  }
-  return send(ctx, message, listener.onOutcome)
+  const message = { ...PLAIN, ...messageOptions(request), agentId, content: prompt }
+  return deliverMessage(ctx, message, listener.onOutcome)
 }
 
 /** No provider is a safe default: one that only echoes would let a cron job succeed without any work. */
@@ -196,18 +179,14 @@ export function checkWorkspace(workspace: string): void {
   })
 }
 
-function firstRecords(facts: AgentFacts, request: SpawnRequest, allow: string[]): NewRecord[] {
+function firstRecords(ctx: Context, facts: AgentFacts, request: SpawnRequest): NewRecord[] {
   const { model, options, prompt } = request
   const created = createdRecord(facts)
   if (prompt === null) return [created]
   const unborn = { state: 'created' as const, provider_name: facts.provider, model, options }
-  const run: RunRequest = {
-    run_id: randomUuid(),
-    boot_id: bootId(),
-    prompt: { origin: 'operator', content: prompt },
-    ...messageOptions(request),
-    allow,
-    sources: [],
+  const message = {
+    prompt: { origin: 'operator' as const, content: prompt },
+    ...messageOptions({ ...request, digest: null }),
   }
-  return [created, ...runStarted(unborn, run)]
+  return [created, ...runStarted(unborn, newRun(ctx, undefined, message))]
 }

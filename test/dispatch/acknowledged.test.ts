@@ -4,9 +4,9 @@ import { readFileSync } from 'node:fs'
 import { tmpdir } from 'node:os'
 import { describe, expect, test } from 'vitest'
 import type { Outcome } from '../../src/dispatch/outcome.js'
-import { sendAs } from '../../src/operations/message/as-agent.js'
-import { queue, send } from '../../src/operations/message/direct.js'
-import type { SendRequest } from '../../src/operations/message/request.js'
+import { deliverMessage } from '../../src/operations/message/deliver-message.js'
+import { queue } from '../../src/operations/message/queue.js'
+import type { MessageRequest } from '../../src/operations/message/request.js'
 import { spawn } from '../../src/operations/spawn.js'
 import { digestOf } from '../../src/session/ids.js'
 import { openForRead } from '../../src/session/load.js'
@@ -23,7 +23,7 @@ import { tempStore } from '../support/temp.js'
 
 const bounds = { slotsMax: 4, waitMs: 3_600_000, turnTimeoutMs: 3_600_000 }
 
-const request = (agentId: string, over: Partial<SendRequest> = {}): SendRequest =>
+const request = (agentId: string, over: Partial<MessageRequest> = {}): MessageRequest =>
   sendRequest(agentId, { key: 'k', ...over })
 
 /** An agent that has had the message of the key, and whose process died before it wrote a snapshot. */
@@ -60,10 +60,10 @@ function answered(run: string): NewRecord[] {
   return [replied(run, 'the answer'), completedRecord(run, null)]
 }
 
-async function sent(store: FileStore, message: SendRequest): Promise<Outcome> {
+async function sent(store: FileStore, message: MessageRequest): Promise<Outcome> {
   const { ctx } = contextAt(store, { bounds })
   const outcomes: Outcome[] = []
-  await send(ctx, message, (outcome) => outcomes.push(outcome))
+  await deliverMessage(ctx, message, (outcome) => outcomes.push(outcome))
   expect(outcomes).toHaveLength(1)
   return outcomes[0] as Outcome
 }
@@ -78,7 +78,7 @@ describe('a key that was answered', () => {
     const tell = (outcome: Outcome): void => {
       told.push({ outcome, isSynced: operations.some(({ point }) => point === 'log.sync_read') })
     }
-    if (command === 'send') await send(ctx, request(id), tell)
+    if (command === 'send') await deliverMessage(ctx, request(id), tell)
     else tell(queue(ctx, request(id)))
     clearFaults()
     expect(told.map(({ outcome, isSynced }) => [outcome.result.reply, isSynced])).toEqual([
@@ -219,8 +219,12 @@ describe('a key whose turn came to an end without a reply', () => {
     await session.abandon()
     const { ctx } = contextAt(store, { bounds, caller: from })
     const codes: unknown[] = []
-    await sendAs(ctx, from, request(to), ({ failure }) => void codes.push(failure?.code))
-    await sendAs(ctx, from, request(to, { retry: true }), ({ failure }) => void codes.push(failure?.code))
+    await deliverMessage(ctx, request(to, { from }), ({ failure }) => void codes.push(failure?.code))
+    await deliverMessage(
+      ctx,
+      request(to, { from, retry: true }),
+      ({ failure }) => void codes.push(failure?.code),
+    )
     expect(codes).toEqual([code, undefined])
   })
 })
@@ -240,7 +244,7 @@ test('a notification with a key whose turn is not over is not stored again: that
   const store = tempStore()
   const { from, to, session } = await askedChild(store)
   const { ctx } = contextAt(store, { bounds, drains: false })
-  await sendAs(ctx, from, request(to, { kind: 'notification' }), () => undefined)
+  await deliverMessage(ctx, request(to, { from, kind: 'notification' }), () => undefined)
   expect(store.mail.ids(to)).toEqual([])
   await session.abandon()
 })
@@ -355,7 +359,7 @@ describe('an agent that sends by the command line', () => {
     const store = tempStore()
     const [from, to] = [await newAgent(store, { name: 'a' }), await newAgent(store, { name: 'b' })]
     const { ctx } = contextAt(store, { bounds })
-    await expect(sendAs(ctx, from, request(to), () => undefined)).rejects.toMatchObject({
+    await expect(deliverMessage(ctx, request(to, { from }), () => undefined)).rejects.toMatchObject({
       code: 'TREE_RULES',
     })
     expect(store.mail.ids(to)).toEqual([])
@@ -368,7 +372,7 @@ describe('an agent that sends by the command line', () => {
     const { ctx } = contextAt(store, { bounds, caller: from })
     const replies: (string | null)[] = []
     const operations = recordOperations()
-    await sendAs(ctx, from, request(to), ({ result }) => void replies.push(result.reply))
+    await deliverMessage(ctx, request(to, { from }), ({ result }) => void replies.push(result.reply))
     clearFaults()
     expect(replies).toEqual([expect.stringMatching(/^echo: .*hi$/s)])
     expect(store.mail.ids(from)).toEqual([])

@@ -3,11 +3,11 @@ import { writeFileSync } from 'node:fs'
 import path from 'node:path'
 import { expect, test } from 'vitest'
 import { checkHome } from '../../src/audit/check.js'
-import { withDrain } from '../../src/dispatch/deliveries.js'
 import type { Outcome } from '../../src/dispatch/outcome.js'
+import { Visit } from '../../src/dispatch/own-visit.js'
 import { runUntil } from '../../src/dispatch/run-until.js'
 import { TurnBudget } from '../../src/dispatch/turn-budget.js'
-import { deliveryWaitMs, visit } from '../../src/dispatch/visit.js'
+import { deliveryWaitMs } from '../../src/dispatch/visit.js'
 import { limits } from '../../src/limits.js'
 import { deliver } from '../../src/operations/deliver.js'
 import { openForRead } from '../../src/session/load.js'
@@ -157,16 +157,12 @@ test('a message that comes while a command holds the agent without a turn is del
   const store = tempStore()
   const id = await newAgent(store)
   const { ctx } = contextAt(store, { bounds })
-  await withDrain(
-    ctx,
-    id,
-    () => undefined,
-    (onOutcome) =>
-      visit(ctx, id, { waitMs: 0, continuesTurn: false }, async () => {
-        posted(store, id, 'meanwhile')
-        onOutcome({ wasStopped: false } as Outcome)
-      }),
-  )
+  const own = new Visit(ctx, id, () => undefined)
+  const work = async (): Promise<void> => {
+    posted(store, id, 'meanwhile')
+    own.report({ wasStopped: false } as Outcome)
+  }
+  await own.finish(() => own.open(work, { waitMs: 0, continuesTurn: false }))
   expect(store.mail.ids(id)).toEqual([])
 })
 

@@ -12,8 +12,7 @@ import { cancelAgents } from '../../src/operations/cancel.js'
 import { decide } from '../../src/operations/decide.js'
 import { deliver } from '../../src/operations/deliver.js'
 import { fork } from '../../src/operations/fork.js'
-import { sendAs } from '../../src/operations/message/as-agent.js'
-import { send } from '../../src/operations/message/direct.js'
+import { deliverMessage } from '../../src/operations/message/deliver-message.js'
 import { resume } from '../../src/operations/resume.js'
 import { retry } from '../../src/operations/retry.js'
 import { type SpawnRequest, spawn } from '../../src/operations/spawn.js'
@@ -63,13 +62,13 @@ const COMMANDS: Command[] = [
   {
     name: 'send',
     prepare: plain,
-    run: (ctx, id, told) => send(ctx, sendRequest(id, { content: 'hi' }), told),
+    run: (ctx, id, told) => deliverMessage(ctx, sendRequest(id, { content: 'hi' }), told),
     count: messages,
   },
   {
     name: 'send --queue',
     prepare: plain,
-    run: (ctx, id, told) => send(ctx, sendRequest(id, { content: 'hi', isQueued: true }), told),
+    run: (ctx, id, told) => deliverMessage(ctx, sendRequest(id, { content: 'hi', isQueued: true }), told),
     count: messages,
   },
   {
@@ -79,10 +78,9 @@ const COMMANDS: Command[] = [
       return newAgent(store, { name: 'a', parent: from })
     },
     run: (ctx, id, told) =>
-      sendAs(
+      deliverMessage(
         ctx,
-        openForRead(ctx.store, id)?.state.parent as string,
-        sendRequest(id, { content: 'hi' }),
+        sendRequest(id, { from: openForRead(ctx.store, id)?.state.parent as string }),
         told,
       ),
     count: messages,

@@ -5,7 +5,7 @@ import { join } from 'node:path'
 import { afterEach, beforeEach, expect, test } from 'vitest'
 import { clock } from '../../src/clock.js'
 import type { Context } from '../../src/dispatch/context.js'
-import { send } from '../../src/operations/message/direct.js'
+import { deliverMessage } from '../../src/operations/message/deliver-message.js'
 import { recover } from '../../src/operations/recover.js'
 import { resume } from '../../src/operations/resume.js'
 import type { FileStore } from '../../src/storage/file-store.js'
@@ -62,7 +62,7 @@ test.each([
   ['recover --all', async () => void (await recover(command(), { all: true, agents: [] }, 'all', ignore))],
 ] as const)('grows its waits up to an hour, continued by %s', async (_, goOn) => {
   const id = await agentOf({ fail: { ...LIMIT, attempts: 8 }, say: 'at last' })
-  await send(command(), sendRequest(id), ignore)
+  await deliverMessage(command(), sendRequest(id), ignore)
   for (let n = 0; n < 8; n += 1) {
     passTheWait(id)
     await goOn(id)
@@ -76,7 +76,7 @@ test.each([
 test('begins with the shortest wait again after an answer of the model', async () => {
   const limited = { fail: { ...LIMIT, attempts: 2 } }
   const id = await agentOf({ ...limited, tools: [{ name: 'list_children', input: {} }] }, { ...limited })
-  await send(command(), sendRequest(id), ignore)
+  await deliverMessage(command(), sendRequest(id), ignore)
   for (let n = 0; n < 3; n += 1) {
     passTheWait(id)
     await resume(command(), id, { reseed: false }, ignore)

@@ -10,8 +10,8 @@ import { clock } from '../../src/clock.js'
 import type { Context } from '../../src/dispatch/context.js'
 import type { Outcome } from '../../src/dispatch/outcome.js'
 import { deliver } from '../../src/operations/deliver.js'
-import { send } from '../../src/operations/message/direct.js'
-import type { SendRequest } from '../../src/operations/message/request.js'
+import { deliverMessage } from '../../src/operations/message/deliver-message.js'
+import type { MessageRequest } from '../../src/operations/message/request.js'
 import { recover } from '../../src/operations/recover.js'
 import { resume } from '../../src/operations/resume.js'
 import { waitForAgents } from '../../src/operations/wait.js'
@@ -126,9 +126,9 @@ async function told(
   return outcome as Outcome
 }
 
-function sent(agentId: string, content: string, over: Partial<SendRequest> = {}): Promise<Outcome> {
+function sent(agentId: string, content: string, over: Partial<MessageRequest> = {}): Promise<Outcome> {
   const request = sendRequest(agentId, { content, key: 'k', ifBusy: 'fail', ifWaiting: 'fail', ...over })
-  return told((ctx, tell) => send(ctx, request, tell))
+  return told((ctx, tell) => deliverMessage(ctx, request, tell))
 }
 
 const resumed = (id: string): Promise<Outcome> =>

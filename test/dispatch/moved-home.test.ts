@@ -6,7 +6,7 @@ import { checkHome } from '../../src/audit/check.js'
 import type { Context } from '../../src/dispatch/context.js'
 import type { Outcome } from '../../src/dispatch/outcome.js'
 import { SubstratError } from '../../src/errors.js'
-import { send } from '../../src/operations/message/direct.js'
+import { deliverMessage } from '../../src/operations/message/deliver-message.js'
 import { recover } from '../../src/operations/recover.js'
 import { openForRead } from '../../src/session/load.js'
 import { readMessageText } from '../../src/session/read.js'
@@ -45,7 +45,7 @@ async function sentWhileMoved(
     renameSync(store.address, to)
   }
   const told: Outcome[] = []
-  const error = await send(ctx, sendRequest(id, { allow }), (outcome) => told.push(outcome)).catch(
+  const error = await deliverMessage(ctx, sendRequest(id, { allow }), (outcome) => told.push(outcome)).catch(
     (thrown) => thrown,
   )
   return { told, error, moved: FileStore.openForWrite(to), id, before: store.address }

@@ -9,7 +9,7 @@ import type { Context } from '../../src/dispatch/context.js'
 import { visit } from '../../src/dispatch/visit.js'
 import type { Operation } from '../../src/host/disk/operation.js'
 import { deliver } from '../../src/operations/deliver.js'
-import { send } from '../../src/operations/message/direct.js'
+import { deliverMessage } from '../../src/operations/message/deliver-message.js'
 import { type ContinuePolicy, recover } from '../../src/operations/recover.js'
 import { resume } from '../../src/operations/resume.js'
 import type { RecoveredAgent } from '../../src/schema/output.js'
@@ -54,7 +54,7 @@ async function sent(
   ctx: Context = context(store),
 ): Promise<void> {
   try {
-    await send(ctx, sendRequest(agentId, { content, key: 'k' }), () => undefined)
+    await deliverMessage(ctx, sendRequest(agentId, { content, key: 'k' }), () => undefined)
   } finally {
     await ctx.deliveries.untilIdle()
   }

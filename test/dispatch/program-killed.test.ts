@@ -5,8 +5,8 @@ import { beforeEach, describe, expect, test } from 'vitest'
 import type { Context } from '../../src/dispatch/context.js'
 import type { Outcome } from '../../src/dispatch/outcome.js'
 import { deliver } from '../../src/operations/deliver.js'
-import { send } from '../../src/operations/message/direct.js'
-import type { SendRequest } from '../../src/operations/message/request.js'
+import { deliverMessage } from '../../src/operations/message/deliver-message.js'
+import type { MessageRequest } from '../../src/operations/message/request.js'
 import { recover } from '../../src/operations/recover.js'
 import { resume } from '../../src/operations/resume.js'
 import { retry } from '../../src/operations/retry.js'
@@ -67,10 +67,10 @@ async function outcomeOf(
   return told as Outcome
 }
 
-const sent = (over: Partial<SendRequest> = {}): Promise<Outcome> =>
+const sent = (over: Partial<MessageRequest> = {}): Promise<Outcome> =>
   outcomeOf((ctx, told) => {
     const asked = { content: 'build it', key: 'k', ifBusy: 'fail', ifWaiting: 'fail' } as const
-    return send(ctx, sendRequest(id, { ...asked, ...over }), told)
+    return deliverMessage(ctx, sendRequest(id, { ...asked, ...over }), told)
   })
 
 async function recovered(): Promise<RecoveredAgent[]> {

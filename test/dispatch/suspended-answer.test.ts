@@ -6,7 +6,7 @@ import { visit } from '../../src/dispatch/visit.js'
 import { OPERATOR } from '../../src/format.js'
 import { sendOutbox } from '../../src/mail/answers.js'
 import { cancelAgents } from '../../src/operations/cancel.js'
-import { send } from '../../src/operations/message/direct.js'
+import { deliverMessage } from '../../src/operations/message/deliver-message.js'
 import { recover } from '../../src/operations/recover.js'
 import { resume } from '../../src/operations/resume.js'
 import { retry } from '../../src/operations/retry.js'
@@ -33,7 +33,7 @@ const CASES: Record<string, [(ctx: Context, id: string) => Promise<unknown>, str
     },
     ['response'],
   ],
-  'a new message': [(ctx, id) => send(ctx, sendRequest(id), () => undefined), ['error']],
+  'a new message': [(ctx, id) => deliverMessage(ctx, sendRequest(id), () => undefined), ['error']],
   cancel: [(ctx, id) => cancelAgents(ctx, { all: false, agents: [id], isRecursive: false }), ['error']],
   terminate: [(ctx, id) => terminate(ctx, id, false, () => undefined), ['error']],
   'another turn whose command is killed, twice': [

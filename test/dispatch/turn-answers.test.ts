@@ -11,8 +11,8 @@ import type { SubstratError } from '../../src/errors.js'
 import { limits } from '../../src/limits.js'
 import { deliver } from '../../src/operations/deliver.js'
 import { showAgent } from '../../src/operations/list-and-show.js'
-import { send } from '../../src/operations/message/direct.js'
-import type { SendRequest } from '../../src/operations/message/request.js'
+import { deliverMessage } from '../../src/operations/message/deliver-message.js'
+import type { MessageRequest } from '../../src/operations/message/request.js'
 import { recover } from '../../src/operations/recover.js'
 import { resume } from '../../src/operations/resume.js'
 import { waitForAgents } from '../../src/operations/wait.js'
@@ -151,11 +151,11 @@ const ofOutcome = ({ result, failure }: Outcome): unknown =>
   `${result.run?.status ?? 'no run'}, ${said(failure)}`
 
 const sending =
-  (over: Partial<SendRequest>): Answer =>
+  (over: Partial<MessageRequest>): Answer =>
   ({ store, id }) => {
     const { ctx, notes } = contextAt(store, { drains: false })
     const request = sendRequest(id, { content: 'new', ifBusy: 'fail', ifWaiting: 'fail', ...over })
-    return outcomes((tell) => send(ctx, request, (outcome) => tell(ofOutcome(outcome))), notes)
+    return outcomes((tell) => deliverMessage(ctx, request, (outcome) => tell(ofOutcome(outcome))), notes)
   }
 
 const waiting =

@@ -4,7 +4,7 @@ import { describe, expect, test } from 'vitest'
 import type { Outcome } from '../../src/dispatch/outcome.js'
 import { cancelAgents } from '../../src/operations/cancel.js'
 import { type DecisionRequest, decide, rotateToken } from '../../src/operations/decide.js'
-import { send } from '../../src/operations/message/direct.js'
+import { deliverMessage } from '../../src/operations/message/deliver-message.js'
 import { openForRead } from '../../src/session/load.js'
 import type { State } from '../../src/session/state.js'
 import type { FileStore } from '../../src/storage/file-store.js'
@@ -149,7 +149,7 @@ describe('a token', () => {
   test('stops working if a message supersedes its turn', async () => {
     const agent = await parked()
     const { ctx } = contextAt(agent.store, { bounds })
-    await send(ctx, sendRequest(agent.id), () => undefined)
+    await deliverMessage(ctx, sendRequest(agent.id), () => undefined)
     expect([stateOf(agent).run?.status, statusOf(agent)]).toEqual(['completed', 'revoked'])
   })
 })

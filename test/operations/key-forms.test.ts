@@ -6,7 +6,7 @@ import { describe, expect, test } from 'vitest'
 import { checkKey } from '../../src/console/input.js'
 import { isOwnTurn } from '../../src/dispatch/keyed-message.js'
 import { limits } from '../../src/limits.js'
-import { send } from '../../src/operations/message/direct.js'
+import { deliverMessage } from '../../src/operations/message/deliver-message.js'
 import { digestOf } from '../../src/session/ids.js'
 import { hashOfKey } from '../../src/session/key-hashes.js'
 import { findKey } from '../../src/session/key-index.js'
@@ -33,7 +33,7 @@ const stateOf = (store: FileStore, id: string): State => openForRead(store, id)?
 async function sent(store: FileStore, agentId: string, key: string | null): Promise<string | null> {
   const request = sendRequest(agentId, { key })
   const replies: (string | null)[] = []
-  await send(contextAt(store, { bounds }).ctx, request, ({ result }) => replies.push(result.reply))
+  await deliverMessage(contextAt(store, { bounds }).ctx, request, ({ result }) => replies.push(result.reply))
   return replies[0] ?? null
 }
 

@@ -1,6 +1,6 @@
 import { readFileSync, renameSync, writeFileSync } from 'node:fs'
 import { expect, test } from 'vitest'
-import { send } from '../../src/operations/message/direct.js'
+import { deliverMessage } from '../../src/operations/message/deliver-message.js'
 import { viewOutbox } from '../../src/operations/outbox.js'
 import { contextAt } from '../support/contexts.js'
 import { sendRequest } from '../support/send-request.js'
@@ -14,7 +14,7 @@ test('the state and the messages are read from one opening of the log', async ()
   // This process has no access to the secret, so the message stays pending.
   const closed = target('ops', 'http://127.0.0.1:9', { secret: { env: 'SUBSTRAT_TEST_NOT_SET' } })
   const outbound = outboundTo(store, [closed])
-  await send(contextAt(store, { outbound }).ctx, sendRequest(id), () => undefined)
+  await deliverMessage(contextAt(store, { outbound }).ctx, sendRequest(id), () => undefined)
   await outbound.untilSent()
 
   const log = store.local.logPath(id)

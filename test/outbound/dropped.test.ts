@@ -1,6 +1,6 @@
 import { describe, expect, test } from 'vitest'
+import { deliverMessage } from '../../src/operations/message/deliver-message.js'
 import { viewOutbox } from '../../src/operations/outbox.js'
-import { send } from '../../src/operations/message/direct.js'
 import type { Store } from '../../src/storage/store.js'
 import { contextAt } from '../support/contexts.js'
 import { sendRequest } from '../support/send-request.js'
@@ -20,7 +20,7 @@ describe('a message that cannot be sent', () => {
 
   async function turn(store: Store, id: string, targets = [closed()]): Promise<void> {
     const outbound = outboundTo(store, targets)
-    await send(contextAt(store, { outbound }).ctx, sendRequest(id), () => undefined)
+    await deliverMessage(contextAt(store, { outbound }).ctx, sendRequest(id), () => undefined)
     await outbound.untilSent()
   }
 

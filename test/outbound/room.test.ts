@@ -1,8 +1,8 @@
 import type { ServerResponse } from 'node:http'
 import { expect, test } from 'vitest'
 import { limits } from '../../src/limits.js'
+import { deliverMessage } from '../../src/operations/message/deliver-message.js'
 import { viewOutbox } from '../../src/operations/outbox.js'
-import { send } from '../../src/operations/message/direct.js'
 import { contextAt } from '../support/contexts.js'
 import { sendRequest } from '../support/send-request.js'
 import { newAgent } from '../support/sessions.js'
@@ -35,7 +35,7 @@ test('a target that does not answer keeps no agent from another target', async (
     const { ctx } = contextAt(store, {
       outbound: { rules, secrets: {}, wake: () => undefined, untilSent: () => Promise.resolve() },
     })
-    await send(ctx, sendRequest(id), () => undefined)
+    await deliverMessage(ctx, sendRequest(id), () => undefined)
   }
   expect(viewOutbox(store, { agentId: undefined, isDropped: false }).messages).toHaveLength(2 * count)
   const outbound = outboundTo(store, targets)

@@ -3,7 +3,7 @@ import { spawnSync } from 'node:child_process'
 import { readFileSync, writeFileSync } from 'node:fs'
 import path from 'node:path'
 import { describe, expect, test } from 'vitest'
-import { send } from '../../src/operations/message/direct.js'
+import { deliverMessage } from '../../src/operations/message/deliver-message.js'
 import { runOnce } from '../../src/outbound/run.js'
 import { House } from '../support/cli.js'
 import { contextAt } from '../support/contexts.js'
@@ -134,7 +134,7 @@ describe('a secret of a target', () => {
     writeFileSync(file, 'k3y\n')
     const id = await newAgent(store)
     const outbound = outboundTo(store, [target('ops', server.url, { secret: { file } })])
-    await send(contextAt(store, { outbound }).ctx, sendRequest(id), () => undefined)
+    await deliverMessage(contextAt(store, { outbound }).ctx, sendRequest(id), () => undefined)
     await outbound.untilSent()
     const [{ headers, body }] = server.received as [Received]
     const [, seconds, hex] = /^t=(\d+),v1=(.*)$/.exec(String(headers['substrat-signature'])) ?? []

@@ -1,8 +1,8 @@
 /** Sends notifications to servers on the loopback. */
 import type { ServerResponse } from 'node:http'
 import { describe, expect, test } from 'vitest'
+import { deliverMessage } from '../../src/operations/message/deliver-message.js'
 import { viewOutbox } from '../../src/operations/outbox.js'
-import { send } from '../../src/operations/message/direct.js'
 import type { NotifyTarget } from '../../src/outbound/notify.js'
 import type { OutboxMessage } from '../../src/schema/output-overview.js'
 import { openForRead } from '../../src/session/load.js'
@@ -25,7 +25,7 @@ async function sendOnce(
 ): Promise<void> {
   const outbound = outboundTo(store, targets, waitMs)
   const { ctx } = contextAt(store, { outbound })
-  await send(ctx, sendRequest(agentId), () => undefined)
+  await deliverMessage(ctx, sendRequest(agentId), () => undefined)
   await outbound.untilSent()
 }
 
@@ -199,7 +199,7 @@ test('a turn with a notification waits for the disk three times until its reply'
   const { ctx } = contextAt(store, { outbound })
   const operations = recordOperations()
   const syncs = (): string[] => operations.map(({ point }) => point).filter((point) => /sync/.test(point))
-  await send(ctx, sendRequest(id), () => expect(syncs()).toEqual(['log.sync', 'log.sync']))
+  await deliverMessage(ctx, sendRequest(id), () => expect(syncs()).toEqual(['log.sync', 'log.sync']))
   expect(syncs().slice(0, 3)).toEqual(['log.sync', 'log.sync', 'snapshot.fsync'])
   await outbound.untilSent()
   clearFaults()

@@ -7,9 +7,9 @@ import { OPERATOR } from '../../src/format.js'
 import { deliver } from '../../src/operations/deliver.js'
 import { viewInbox } from '../../src/operations/inbox.js'
 import { listAgents, showAgent } from '../../src/operations/list-and-show.js'
+import { deliverMessage } from '../../src/operations/message/deliver-message.js'
 import { recover } from '../../src/operations/recover.js'
 import { remove } from '../../src/operations/remove.js'
-import { send } from '../../src/operations/message/direct.js'
 import { type SpawnRequest, spawn } from '../../src/operations/spawn.js'
 import { terminate } from '../../src/operations/terminate.js'
 import { FileStore } from '../../src/storage/file-store.js'
@@ -59,7 +59,9 @@ async function errand(open: () => Store): Promise<string[]> {
   }
   const toAgent = (word: string, over: Parameters<typeof sendRequest>[1] = {}) =>
     step((ctx, store) =>
-      send(ctx, sendRequest(resolveAgent(store, word), over), ({ result }) => note('sent', result.reply)),
+      deliverMessage(ctx, sendRequest(resolveAgent(store, word), over), ({ result }) =>
+        note('sent', result.reply),
+      ),
     )
   const listener = { onAgent: () => undefined, onOutcome: () => undefined }
 

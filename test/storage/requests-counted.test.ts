@@ -6,7 +6,7 @@ import { join } from 'node:path'
 import { expect, test } from 'vitest'
 import { OPERATOR } from '../../src/format.js'
 import { showAgent } from '../../src/operations/list-and-show.js'
-import { send } from '../../src/operations/message/direct.js'
+import { deliverMessage } from '../../src/operations/message/deliver-message.js'
 import { resolveAgent } from '../../src/tree/names.js'
 import { STRACE, whyNoStrace } from '../../stress/kill/strace.js'
 import { House } from '../support/cli.js'
@@ -27,7 +27,7 @@ test('a send makes at most 12', async () => {
   const { store, requests } = countedStore(inner)
   const { ctx } = contextAt(store)
   const operations = recordOperations()
-  await send(ctx, sendRequest(resolveAgent(store, 'a')), () => undefined)
+  await deliverMessage(ctx, sendRequest(resolveAgent(store, 'a')), () => undefined)
   clearFaults()
   const points = operations.map(({ point }) => point)
   // The turn reads its own records from memory.
@@ -43,7 +43,7 @@ test('a send waits for the disk three times: the intent, the outcome, the snapsh
   const id = await newAgent(store, { name: 'a' })
   const { ctx } = contextAt(store)
   const operations = recordOperations()
-  await send(ctx, sendRequest(id), () => undefined)
+  await deliverMessage(ctx, sendRequest(id), () => undefined)
   clearFaults()
   const syncs = operations.map(({ point }) => point).filter((point) => SYNCS.test(point))
   expect(syncs).toEqual(['log.sync', 'log.sync', 'snapshot.fsync'])
@@ -78,7 +78,7 @@ test('a send that queues its message and drains it makes at most 25', async () =
   await newAgent(inner, { name: 'a' })
   const { store, requests } = countedStore(inner)
   const { ctx } = contextAt(store)
-  await send(ctx, sendRequest(resolveAgent(store, 'a'), { isQueued: true }), () => undefined)
+  await deliverMessage(ctx, sendRequest(resolveAgent(store, 'a'), { isQueued: true }), () => undefined)
   expect(requests.length + FOR_THE_COMMAND, requests.join(', ')).toBeLessThanOrEqual(25)
 })
 
@@ -90,7 +90,7 @@ test('a send that looks for earlier messages makes no more requests than one tha
     for (const content of ['short', 'x'.repeat(10_000)]) posted(inner, id, content, { from: randomUUID() })
     const { store, requests } = countedStore(inner)
     const { ctx } = contextAt(store, { turnsMax: 0 })
-    await send(ctx, sendRequest(id, { isFirst }), () => undefined)
+    await deliverMessage(ctx, sendRequest(id, { isFirst }), () => undefined)
     return requests
   }
   const requests = await requestsOf(false)
@@ -104,6 +104,6 @@ test('a send that runs an earlier message first reads that once', async () => {
   posted(inner, id, 'earlier', { from: OPERATOR })
   const { store, requests } = countedStore(inner)
   const { ctx } = contextAt(store)
-  await send(ctx, sendRequest(id), () => undefined)
+  await deliverMessage(ctx, sendRequest(id), () => undefined)
   expect(requests.filter((name) => name === 'mail.read')).toHaveLength(1)
 })

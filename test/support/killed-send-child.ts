@@ -7,7 +7,7 @@ import { readFileSync } from 'node:fs'
 import { join } from 'node:path'
 
 import { setFaultHook } from '../../src/host/disk/operation.js'
-import { send } from '../../src/operations/message/direct.js'
+import { deliverMessage } from '../../src/operations/message/deliver-message.js'
 import { FileStore } from '../../src/storage/file-store.js'
 import { contextAt } from './contexts.js'
 import { sendRequest } from './send-request.js'
@@ -35,5 +35,5 @@ setFaultHook(({ name, point }) => {
   return undefined
 })
 const request = sendRequest(agentId, { content: 'go', key, ifWaiting: 'fail' })
-await send(ctx, request, () => undefined)
+await deliverMessage(ctx, request, () => undefined)
 console.log(steps)

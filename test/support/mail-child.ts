@@ -3,7 +3,7 @@
  * context, and `done` on stdout reports its end. This way hundreds of commands can race without a process start each.
  */
 import { createInterface } from 'node:readline'
-import { send } from '../../src/operations/message/direct.js'
+import { deliverMessage } from '../../src/operations/message/deliver-message.js'
 import { FileStore } from '../../src/storage/file-store.js'
 import { contextAt } from './contexts.js'
 import { sendRequest } from './send-request.js'
@@ -18,7 +18,7 @@ for await (const line of createInterface({ input: process.stdin })) {
   const { ctx } = contextAt(store, { bounds: { slotsMax: 4, waitMs: 3_600_000, turnTimeoutMs: 3_600_000 } })
   const isQueued = how === 'queue'
   const request = sendRequest(agentId, { content: isQueued ? 'queued' : 'said', isQueued })
-  await send(ctx, request, () => undefined)
+  await deliverMessage(ctx, request, () => undefined)
   ctx.shutdown.close()
   process.stdout.write('done\n')
 }

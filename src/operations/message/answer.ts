@@ -1,8 +1,8 @@
 /** `send --reply-to`: the operator answers a request of an agent. */
 
 import type { Context } from '../../dispatch/context.js'
-import { withDrain } from '../../dispatch/deliveries.js'
 import { nameOf, type OnOutcome } from '../../dispatch/outcome.js'
+import { Visit } from '../../dispatch/own-visit.js'
 import { readState } from '../../dispatch/read-state.js'
 import { viewReceiver } from '../../dispatch/view.js'
 import { OPERATOR } from '../../format.js'
@@ -11,7 +11,7 @@ import { post } from '../../mail/post.js'
 import { messagesIn } from '../../mail/stored-messages.js'
 import { messageIdOf } from '../inbox.js'
 
-export interface Reply {
+export interface Answer {
   agentId: string
   /** The id of the request, or a unique beginning of it. */
   replyTo: string
@@ -23,13 +23,14 @@ export interface Reply {
  * reply, because its id is derived from the request. Throws MESSAGE_NOT_FOUND if the agent has no open request with
  * that id.
  */
-export async function reply(
+export async function answerRequest(
   ctx: Context,
-  { agentId, replyTo: word, content }: Reply,
+  { agentId, replyTo: word, content }: Answer,
   onOutcome: OnOutcome,
 ): Promise<void> {
   const { store } = ctx
-  await withDrain(ctx, agentId, onOutcome, async (report) => {
+  const visit = new Visit(ctx, agentId, onOutcome)
+  await visit.finish(async () => {
     const open = [...messagesIn(store, OPERATOR)].filter(
       ({ kind, from }) => kind === 'request' && from === agentId,
     )
@@ -37,10 +38,11 @@ export async function reply(
       open.map(({ message_id }) => message_id),
       word,
     )
-    const sender = { from: OPERATOR, from_path: OPERATOR, to: agentId }
     const draft = {
       message_id: replyId(replyTo),
-      ...sender,
+      from: OPERATOR,
+      from_path: OPERATOR,
+      to: agentId,
       kind: 'response' as const,
       reply_to: replyTo,
       content,
@@ -50,6 +52,6 @@ export async function reply(
     post(store, draft, { isRepeat: true })
     store.mail.take(replyTo)
     ctx.reporter.note(`answered request ${replyTo} of ${nameOf(state)}`)
-    report({ result })
+    visit.report({ result })
   })
 }

@@ -1,36 +1,26 @@
 /**
- * `send` as an agent: in a shell that one of its tools started, or by the operator with `--from`. The rules of the tree
+ * A message of an agent: from a shell that one of its tools started, or by the operator with `--from`. The rules of the tree
  * apply, and the message goes through the inbox.
  */
-
 import { checkAllowOf } from '../../dispatch/allow.js'
 import { refuseInTool } from '../../dispatch/caller.js'
 import type { Context } from '../../dispatch/context.js'
-import { effectOfPost, postOnce, withEffect } from '../../dispatch/effect.js'
-import {
-  findKeyedOutcome,
-  idOfKey,
-  isOwnTurn,
-  keyConflict,
-  nextIdOfKey,
-} from '../../dispatch/keyed-message.js'
+import { effectOfPost, withEffect } from '../../dispatch/effect.js'
+import { findKeyedOutcome, idOfKey, isOwnTurn, keyOfAgent } from '../../dispatch/keyed-message.js'
 import { nameOf, type OnOutcome, type Outcome, wordOf } from '../../dispatch/outcome.js'
 import { readState } from '../../dispatch/read-state.js'
 import { viewReceiver, viewTurn } from '../../dispatch/view.js'
 import { SubstratError } from '../../errors.js'
-import { findPending } from '../../mail/inbox.js'
 import type { Message } from '../../mail/message.js'
-import { askedOptions } from '../../schema/message.js'
-import { digestOf } from '../../session/ids.js'
 import { openDurable } from '../../session/load.js'
 import type { State } from '../../session/state.js'
 import { howEnded, isToContinue } from '../../session/status.js'
-import { randomUuid } from '../../start/random.js'
 import { timeoutSignal } from '../../timeout-signal.js'
 import { checkMayWrite } from '../../tree/relations.js'
 import { beginWait } from '../../tree/waits.js'
 import { replyIn } from '../../turn/tools/tree/correspondence.js'
-import type { SendRequest } from './request.js'
+import { newId, storeMessage } from './queue.js'
+import { isForInbox, type MessageRequest } from './request.js'
 
 /**
  * In a tool, a request waits for its reply, which is the outcome. The message is only stored if it is queued, delayed,
@@ -38,35 +28,34 @@ import type { SendRequest } from './request.js'
  */
 export async function sendAs(
   ctx: Context,
-  senderId: string,
-  request: SendRequest,
+  given: MessageRequest & { from: string },
   onOutcome: OnOutcome,
 ): Promise<void> {
-  const from = readState(ctx.store, senderId)
-  const to = readState(ctx.store, request.agentId)
+  const from = readState(ctx.store, given.from)
+  const to = readState(ctx.store, given.agentId)
   checkMayWrite(from, to)
-  const answered = answeredBefore(ctx, from, to, request)
-  if (answered !== undefined) {
-    onOutcome(answered)
-    return
-  }
+  const key = given.key === null ? null : keyOfAgent(from.id, given.key)
+  const request = { ...given, key }
+  const state = key === null ? undefined : openDurable(ctx.store, to.id)?.state
+  const answered = state && findKeyedOutcome(ctx, state, request, isToContinue)
+  if (answered !== undefined) return onOutcome(answered)
   if (from.state === 'terminated') throw terminatedSenderError(from)
   // A right of another agent's turn is a decision. Through the inbox, it would also hold for an agent above.
   if (request.allow.length > 0) refuseInTool(ctx.caller, 'allow tools')
   await checkAllowOf(ctx, to.id, request.allow)
   try {
-    const mustQueue = request.isQueued || request.kind !== 'request' || request.notBefore !== null
-    if (mustQueue || ctx.caller !== senderId) onOutcome(queueMessage(ctx, from, to, request))
-    else await converse(ctx, from, to, request, onOutcome)
+    if (isForInbox(request) || ctx.caller !== from.id) onOutcome(queueAs(ctx, from, to, request))
+    else await awaitReply(ctx, from, to, request, onOutcome)
   } finally {
     await ctx.deliveries.untilIdle()
   }
 }
 
-function queueMessage(ctx: Context, from: State, to: State, request: SendRequest): Outcome {
-  const place = placeOf(ctx, from, to, request)
-  const result = viewReceiver(ctx.store, to, place.messageId)
-  const messageId = store(ctx, from, to, request, place)
+function queueAs(ctx: Context, from: State, to: State, request: MessageRequest): Outcome {
+  const asked = openRequest(from, to, request)
+  const messageId = asked ?? newId(ctx.store, to, request)
+  const result = viewReceiver(ctx.store, to, messageId)
+  if (asked === undefined) storeMessage(ctx.store, from, to, request, messageId)
   ctx.deliveries.wake(to.id)
   ctx.reporter.note(`sent to ${nameOf(to)} as message ${messageId}`)
   return { result }
@@ -80,67 +69,10 @@ function terminatedSenderError(from: State): SubstratError {
   })
 }
 
-function answeredBefore(ctx: Context, from: State, to: State, request: SendRequest): Outcome | undefined {
-  const key = keyOf(from, request)
-  const state = key === null ? undefined : openDurable(ctx.store, to.id)?.state
-  return state === undefined ? undefined : findKeyedOutcome(ctx, state, { ...request, key }, isToContinue)
-}
-
-/** Each sender has its own keys, so an agent cannot reuse a key of the operator or of another agent. */
-function keyOf(from: State, { key }: SendRequest): string | null {
-  return key === null ? null : `${from.id} ${key}`
-}
-
-interface Place {
-  messageId: string
-  /** A turn of the recipient already has the message. */
-  isTaken: boolean
-}
-
-function placeOf(ctx: Context, from: State, to: State, request: SendRequest): Place {
-  const key = keyOf(from, request)
-  const asked = openRequest(from, to, { key, content: request.content })
-  if (asked !== undefined) return { messageId: asked, isTaken: true }
-  const messageId = key === null ? randomUuid() : nextIdOfKey(ctx.store, to, key)
-  return { messageId, isTaken: false }
-}
-
-/** Stores a message with the same key once. */
-function store(
-  ctx: Context,
-  from: State,
-  to: State,
-  request: SendRequest,
-  { messageId: message_id, isTaken } = placeOf(ctx, from, to, request),
-): string {
-  if (isTaken) return message_id
-  const { content, kind, notBefore } = request
-  const key = keyOf(from, request)
-  const sender = { from: from.id, from_path: from.path, to: to.id }
-  const draft = {
-    ...sender,
-    message_id,
-    kind,
-    content,
-    not_before: notBefore?.at ?? null,
-    clock: notBefore?.clock ?? null,
-    ...askedOptions({ ...request, key }),
-  }
-  // A delivered message with this key has another id, so the log need not be searched for this one.
-  const isNew = postOnce(ctx.store, draft)
-  const stored = isNew ? undefined : findPending(ctx.store, to, message_id)
-  if (stored !== undefined && stored.digest !== digestOf(content)) throw keyConflict(to, request)
-  return message_id
-}
-
 /**
  * The id of the request, if its turn runs or will be continued. That turn sends the reply; a second message is dropped.
  */
-function openRequest(
-  from: State,
-  to: State,
-  message: { key: string | null; content: string },
-): string | undefined {
+function openRequest(from: State, to: State, message: MessageRequest): string | undefined {
   const isOpen = to.run?.status === 'open' || isToContinue(to)
   if (!isOpen || !isOwnTurn(to, message)) return undefined
   const asked = to.run?.requests.find((request) => request.from === from.id)?.message_id
@@ -152,11 +84,11 @@ function openRequest(
  * Removes the reply from the sender's inbox once it is reported. After a crash before that, a turn of the sender gets
  * it.
  */
-async function converse(
+async function awaitReply(
   ctx: Context,
   from: State,
   to: State,
-  request: SendRequest,
+  request: MessageRequest,
   onOutcome: OnOutcome,
 ): Promise<void> {
   const edge = await beginWait(ctx.store, from.id, to.id, ctx.command)
@@ -164,7 +96,9 @@ async function converse(
   try {
     // An earlier error about an interrupted turn is not the reply if that turn is continued.
     const earlier = isToContinue(to) ? ctx.store.mail.ids(from.id) : []
-    const messageId = store(ctx, from, to, request)
+    const asked = openRequest(from, to, request)
+    const messageId = asked ?? newId(ctx.store, to, request)
+    if (asked === undefined) storeMessage(ctx.store, from, to, request, messageId)
     stored = messageId
     ctx.shutdown.listen()
     const reply = (): Message | undefined => replyIn(ctx.store, from.id, messageId, earlier)

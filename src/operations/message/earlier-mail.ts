@@ -9,16 +9,17 @@ import { clock } from '../../clock.js'
 import { type ContinueResult, takeMail } from '../../dispatch/advance.js'
 import type { Context } from '../../dispatch/context.js'
 import { wasStopped } from '../../dispatch/outcome.js'
+import type { Visit } from '../../dispatch/own-visit.js'
 import { TurnBudget } from '../../dispatch/turn-budget.js'
 import { OPERATOR } from '../../format.js'
 import type { Due } from '../../mail/due.js'
 import { dueMailFrom } from '../../mail/inbox.js'
 import { digestOf } from '../../session/ids.js'
 import type { Session } from '../../session/session.js'
-import type { SendRequest } from './request.js'
+import type { MessageRequest } from './request.js'
 
 /** The ids of the due messages of the operator that come before the request. */
-export function earlierMail(session: Session, request: SendRequest): ReadonlySet<string> {
+export function earlierMail(session: Session, request: MessageRequest): ReadonlySet<string> {
   const earlier = new Set<string>()
   if (request.isFirst) return earlier
   const now = new Date(clock.now()).toISOString()
@@ -30,7 +31,7 @@ export function earlierMail(session: Session, request: SendRequest): ReadonlySet
 }
 
 /** The request itself was queued before, by the same key. */
-function isSame({ key, digest }: Due, request: SendRequest): boolean {
+function isSame({ key, digest }: Due, request: MessageRequest): boolean {
   return key !== null && key === request.key && digest === digestOf(request.content)
 }
 
@@ -75,13 +76,10 @@ export async function runEarlierMail(
  * Runs turns for what is stored, unless a command stopped the turn that this visit continued. The visit ends with another look at the
  * inbox, which finds the message of this command.
  */
-export async function runStored(
-  ctx: Context,
-  session: Session,
-  continued?: ContinueResult,
-): Promise<undefined> {
-  if (continued?.outcome === 'ran' && wasStopped(continued.run)) return
-  await takeMail(ctx, session, ctx.deliveries.budget)
+export async function runStored({ ctx, session }: Visit, continued?: ContinueResult): Promise<'done'> {
+  const wasEnded = continued?.outcome === 'ran' && wasStopped(continued.run)
+  if (!wasEnded) await takeMail(ctx, session, ctx.deliveries.budget)
+  return 'done'
 }
 
 function isAnyPending(session: Session, ids: ReadonlySet<string>): boolean {

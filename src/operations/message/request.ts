@@ -2,8 +2,10 @@ import type { MessageOptions } from '../../schema/message.js'
 import type { DueTime } from '../../session/durations.js'
 
 /** A message of the operator to an agent, or of an agent that uses the CLI. */
-export interface SendRequest extends Omit<MessageOptions, 'digest'> {
+export interface MessageRequest extends Omit<MessageOptions, 'digest'> {
   agentId: string
+  /** The agent that sends it: the caller, or with `--from` any other. Null: the operator. */
+  from: string | null
   content: string
   /** Run the message again if the run of its key did not complete. */
   retry: boolean
@@ -17,4 +19,22 @@ export interface SendRequest extends Omit<MessageOptions, 'digest'> {
   kind: 'request' | 'notification'
   /** Send through the inbox; do not deliver before this time. */
   notBefore: DueTime | null
+}
+
+/** What an agent gets without flags. */
+export const PLAIN = {
+  from: null,
+  key: null,
+  retry: false,
+  ifBusy: 'wait',
+  ifWaiting: 'supersede',
+  isFirst: false,
+  isQueued: false,
+  kind: 'request',
+  notBefore: null,
+} as const satisfies Partial<MessageRequest>
+
+/** Whether the message goes through the inbox, whatever the agent does. */
+export function isForInbox({ isQueued, notBefore, kind }: MessageRequest): boolean {
+  return isQueued || notBefore !== null || kind !== 'request'
 }

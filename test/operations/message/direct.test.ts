@@ -2,7 +2,7 @@
 import { spawnSync } from 'node:child_process'
 import { writeFileSync } from 'node:fs'
 import { describe, expect, test } from 'vitest'
-import { send } from '../../../src/operations/message/direct.js'
+import { deliverMessage } from '../../../src/operations/message/deliver-message.js'
 import { House } from '../../support/cli.js'
 import { contextAt } from '../../support/contexts.js'
 import { withFaults } from '../../support/faults.js'
@@ -239,7 +239,7 @@ test('a message that is queued while its recipient is terminated is not acknowle
   })
   const { ctx } = contextAt(store)
   const request = sendRequest(session.id, { ifBusy: 'queue' })
-  await expect(send(ctx, request, () => undefined)).rejects.toMatchObject({
+  await expect(deliverMessage(ctx, request, () => undefined)).rejects.toMatchObject({
     code: 'UNDELIVERABLE',
     message: 'a is terminated and takes no messages or commands',
   })

@@ -2,8 +2,9 @@
 import { afterEach, expect, test } from 'vitest'
 import { clock } from '../../../src/clock.js'
 import { OPERATOR } from '../../../src/format.js'
-import { queue, send } from '../../../src/operations/message/direct.js'
+import { deliverMessage } from '../../../src/operations/message/deliver-message.js'
 import { earlierMail } from '../../../src/operations/message/earlier-mail.js'
+import { queue } from '../../../src/operations/message/queue.js'
 import { openForAppend } from '../../../src/session/session.js'
 import type { FileStore } from '../../../src/storage/file-store.js'
 import { contextAt } from '../../support/contexts.js'
@@ -59,13 +60,15 @@ test('a command that waited before an earlier message was queued comes before bo
   const id = await newAgent(store, { name: 'a' })
   const held = await openForAppend(store, id, { command: 'test', waitMs: 0 })
   const { ctx } = contextAt(store, { bounds: { waitMs: 3_600_000, slotsMax: 4 } })
-  const waiting = send(ctx, sendRequest(id, { content: 'waited' }), () => undefined)
+  const waiting = deliverMessage(ctx, sendRequest(id, { content: 'waited' }), () => undefined)
   await waitFor(() => store.waits.arrivals(id).length === 1, 'the arrival')
   queue(ctx, sendRequest(id, { content: 'queued', isQueued: true }))
   // Takes the agent as soon as it is free, before the command that waits looks for it again.
   await held.close(() => true)
   const outcomes: unknown[] = []
-  const direct = send(ctx, sendRequest(id, { content: 'direct' }), (outcome) => outcomes.push(outcome))
+  const direct = deliverMessage(ctx, sendRequest(id, { content: 'direct' }), (outcome) =>
+    outcomes.push(outcome),
+  )
   await Promise.all([waiting, direct])
   expect(contents(store, id)).toEqual(['waited', 'queued', 'direct'])
   expect(outcomes).toMatchObject([{ result: { reply: 'echo: direct' } }])

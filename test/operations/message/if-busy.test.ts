@@ -4,7 +4,7 @@ import { renameSync, writeFileSync } from 'node:fs'
 import { dirname, join } from 'node:path'
 import { expect, test } from 'vitest'
 import type { Outcome } from '../../../src/dispatch/outcome.js'
-import { send } from '../../../src/operations/message/direct.js'
+import { deliverMessage } from '../../../src/operations/message/deliver-message.js'
 import { openForRead } from '../../../src/session/load.js'
 import type { NewRecord } from '../../../src/session/records.js'
 import type { FileStore } from '../../../src/storage/file-store.js'
@@ -40,7 +40,7 @@ function before(point: string, time: number, act: () => void): void {
 async function sent(store: FileStore, id: string): Promise<Outcome[]> {
   const outcomes: Outcome[] = []
   const { ctx } = contextAt(store, { drains: false })
-  await send(ctx, sendRequest(id, { ifBusy: 'queue' }), (outcome) => outcomes.push(outcome))
+  await deliverMessage(ctx, sendRequest(id, { ifBusy: 'queue' }), (outcome) => outcomes.push(outcome))
   return outcomes
 }
 

@@ -2,7 +2,7 @@
 import { tmpdir } from 'node:os'
 import { expect, test } from 'vitest'
 import { auditHome } from '../../../src/audit/audit.js'
-import { send } from '../../../src/operations/message/direct.js'
+import { deliverMessage } from '../../../src/operations/message/deliver-message.js'
 import { exportBundle } from '../../../src/operations/transfer/export-bundle.js'
 import { importAgents } from '../../../src/operations/transfer/import.js'
 import type { FileStore } from '../../../src/storage/file-store.js'
@@ -21,7 +21,7 @@ async function bundleOfTwo(): Promise<Buffer> {
     [lead, 'x'.repeat(100_000)],
     [child, 'hello'],
   ] as const)
-    await send(contextAt(store).ctx, sendRequest(id, { content }), () => undefined)
+    await deliverMessage(contextAt(store).ctx, sendRequest(id, { content }), () => undefined)
   return exportBundle(store, lead, true).bytes
 }
 

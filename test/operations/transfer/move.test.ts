@@ -6,7 +6,7 @@ import { describe, expect, test } from 'vitest'
 import { auditHome } from '../../../src/audit/audit.js'
 import { SubstratError } from '../../../src/errors.js'
 import { writeUserFile } from '../../../src/files/user-files.js'
-import { send } from '../../../src/operations/message/direct.js'
+import { deliverMessage } from '../../../src/operations/message/deliver-message.js'
 import { reclaim } from '../../../src/operations/reclaim.js'
 import { recover } from '../../../src/operations/recover.js'
 import { importAgents } from '../../../src/operations/transfer/import.js'
@@ -39,9 +39,13 @@ async function family(): Promise<Family> {
   const child = await newAgent(home, { name: 'child', parent: lead, workspace: tmpdir() })
   const leaf = await newAgent(home, { name: 'leaf', parent: child, workspace: tmpdir() })
   const ids = [lead, child, leaf]
-  await send(contextAt(home).ctx, sendRequest(lead, { content: 'hello', key: 'k' }), () => undefined)
+  await deliverMessage(
+    contextAt(home).ctx,
+    sendRequest(lead, { content: 'hello', key: 'k' }),
+    () => undefined,
+  )
   for (const id of ids)
-    await send(
+    await deliverMessage(
       contextAt(home, { drains: false }).ctx,
       sendRequest(id, {
         content: id === lead ? 'x'.repeat(100_000) : 'pending',
