@@ -106,13 +106,14 @@ export const ACKNOWLEDGED: Mutant[] = [
     name: 'send returns before the message is stored',
     edits: [
       [
-        `const { messageId, result } = acknowledgement(store, state, request, recipient?.mailIds)
-         const isNew = postOnce(`,
-        `const { messageId, result } = acknowledgement(store, state, request, recipient?.mailIds)
-           ctx.reporter.note(
-             \`queued as message \${messageId}; \${nameOf(state)} will run it \${whenDelivered(store, state, notBefore)}\`,
-           )
-         const isNew = postOnce(`,
+        `storeMessage(store, { id: OPERATOR, path: OPERATOR }, state, request, messageId, recipient)
+         ctx.reporter.note(
+           \`queued as message \${messageId}; \${nameOf(state)} will run it \${whenDelivered(store, state, request.notBefore)}\`,
+         )`,
+        `ctx.reporter.note(
+           \`queued as message \${messageId}; \${nameOf(state)} will run it \${whenDelivered(store, state, request.notBefore)}\`,
+         )
+         storeMessage(store, { id: OPERATOR, path: OPERATOR }, state, request, messageId, recipient)`,
       ],
     ],
     suites: ['dispatch/acknowledged'],

@@ -216,14 +216,14 @@ export const KEYS: Mutant[] = [
   },
   {
     name: 'repeating a key stores its message twice',
-    edits: [['key === null ? randomUuid() : nextIdOfKey(store, state, key)', 'randomUuid()']],
+    edits: [['key === null ? randomUuid() : nextIdOfKey(store, to, key)', 'randomUuid()']],
     suites: ['dispatch/acknowledged'],
   },
   {
     name: 'a queued message stands in for a different message with the same key',
     edits: [
       [
-        'if (stored !== undefined && stored.digest !== digestOf(content)) throw keyConflict(state, request)',
+        'if (stored !== undefined && stored.digest !== digestOf(content)) throw keyConflict(to, request)',
         'void stored',
       ],
     ],
@@ -243,8 +243,10 @@ export const KEYS: Mutant[] = [
     name: 'send reports the outcome of a key before its record is fsynced',
     edits: [
       [
-        "import { openDurable, withAgent } from '../session/load.js'",
-        "import { openForRead as openDurable, withAgent } from '../session/load.js'",
+        `import { openDurable } from '../../session/load.js'
+         import { sendAs } from './as-agent.js'`,
+        `import { openForRead as openDurable } from '../../session/load.js'
+         import { sendAs } from './as-agent.js'`,
       ],
     ],
     suites: ['dispatch/acknowledged'],

@@ -248,7 +248,7 @@ export const MAIL: Mutant[] = [
   },
   {
     name: 'the inbox is not checked after a command without a turn',
-    edits: [['if (reported?.wasStopped !== true) ctx.deliveries.wakeIfPending(agentId)', ';']],
+    edits: [['if (this.outcome?.wasStopped !== true) deliveries.wakeIfPending(this.agentId)', ';']],
     suites: ['dispatch/deliveries'],
   },
   {

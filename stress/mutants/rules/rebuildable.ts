@@ -111,34 +111,32 @@ export const REBUILDABLE: Mutant[] = [
   },
   {
     name: 'the last check before a marker is removed comes too early',
-    edits: [
-      [
-        `if (needsVisit()) io.renameIfThere('marker.restore', aside, marker)
-         else io.unlink('marker.unlink', aside)`,
-        "io.unlink('marker.unlink', aside)",
-      ],
-    ],
+    edits: [["if (needsVisit()) return void io.renameIfThere('marker.restore', aside, marker)", ';']],
     suites: ['storage/store', 'mail/post'],
   },
   {
     name: 'a marker is renamed aside although the agent needs a visit',
-    edits: [['if (needsVisit()) return', ';']],
+    edits: [
+      [
+        `if (needsVisit()) return
+         io.renameIfThere('marker.aside', marker, aside)`,
+        "io.renameIfThere('marker.aside', marker, aside)",
+      ],
+    ],
     suites: ['storage/store', 'session/session'],
   },
   {
     name: 'a marker is removed without being renamed aside first',
     edits: [
       [
-        "io.renameIfThere('marker.aside', marker, aside)",
-        `if (!needsVisit()) {
+        `io.renameIfThere('marker.aside', marker, aside)
+         if (needsVisit()) return void io.renameIfThere('marker.restore', aside, marker)
+         clear()
+         io.unlink('marker.unlink', aside)`,
+        `if (needsVisit()) return
+         clear()
          io.unlink('marker.unlink', aside)
-         io.unlink('marker.unlink', marker)
-         }`,
-      ],
-      [
-        `if (needsVisit()) io.renameIfThere('marker.restore', aside, marker)
-         else io.unlink('marker.unlink', aside)`,
-        ';',
+         io.unlink('marker.unlink', marker)`,
       ],
     ],
     suites: ['storage/store', 'mail/post'],
