@@ -37,7 +37,7 @@ export interface TurnOptions {
   isLast(): boolean
 }
 
-/** What begins a turn: a message and its options. `allow` adds to the tools of the agent and of the settings. */
+/** The message of a turn, and its options. `allow` adds to the tools of the agent and of the settings. */
 export type TurnMessage = Pick<RunRequest, 'prompt'> & MessageOptions
 
 /** Starts a new run. If no slot becomes free, nothing is stored. */

@@ -1,4 +1,4 @@
-/** Messages through the recipient's inbox: what is stored, and what the sender is told. */
+/** Messages through the inbox of the recipient: the file that is stored, and the outcome for the sender. */
 import { readableTime } from '../../clock.js'
 import type { Context } from '../../dispatch/context.js'
 import { postOnce } from '../../dispatch/effect.js'

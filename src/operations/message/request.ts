@@ -21,7 +21,7 @@ export interface MessageRequest extends Omit<MessageOptions, 'digest'> {
   notBefore: DueTime | null
 }
 
-/** What an agent gets without flags. */
+/** The defaults of `send` in a script. */
 export const PLAIN = {
   from: null,
   key: null,
@@ -34,7 +34,7 @@ export const PLAIN = {
   notBefore: null,
 } as const satisfies Partial<MessageRequest>
 
-/** Whether the message goes through the inbox, whatever the agent does. */
+/** Whether the message goes through the inbox also while the agent is idle. */
 export function isForInbox({ isQueued, notBefore, kind }: MessageRequest): boolean {
   return isQueued || notBefore !== null || kind !== 'request'
 }
