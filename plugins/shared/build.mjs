@@ -31,23 +31,9 @@ const withoutUnused = {
   },
 }
 
-/** pg needs `node:crypto` only for passwords. It takes 5 ms to load. */
-const withLateCrypto = {
-  name: 'with-late-crypto',
-  setup(building) {
-    building.onLoad({ filter: /\/pg\/lib\/(client|crypto\/sasl)\.js$/ }, ({ path: file }) => {
-      const text = readFileSync(file, 'utf8')
-      const contents = text.replace(/(?<=^const crypto = )require\('[^']+'\)/m, 'lazyBuiltin(() => $&)')
-      if (contents === text) throw new Error(`${file} has changed: it does not require crypto`)
-      return { contents }
-    })
-  },
-}
-
 /** Plugins of the build, by plugin. */
 const CHANGES = {
   'substrat-operator': [withoutUnused],
-  'substrat-store-postgres': [withLateCrypto],
 }
 
 const isChannel = name.startsWith('substrat-channel-')
