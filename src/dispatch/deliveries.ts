@@ -52,12 +52,12 @@ class CommandDeliveries implements Deliveries {
   }
 
   wake(agentId: string): void {
-    if (this.policy.isOn && agentId !== OPERATOR) this.take(agentId)
+    if (this.policy.isOn && agentId !== OPERATOR) this.enqueue(agentId)
   }
 
   lookAgain(agentId: string, state?: State): void {
     this.handledElsewhere.add(agentId)
-    if (this.hasWork(agentId, state)) this.take(agentId)
+    if (this.hasWork(agentId, state)) this.enqueue(agentId)
   }
 
   markHandled(agentId: string): void {
@@ -104,7 +104,7 @@ class CommandDeliveries implements Deliveries {
     this.ctx.reporter.note(`messages are still pending for ${agents}; deliver them: substrat deliver --all`)
   }
 
-  private take(agentId: string): void {
+  private enqueue(agentId: string): void {
     if (!this.mayBegin) this.left.add(agentId)
     else if (this.active.has(agentId)) this.again.add(agentId)
     else this.waiting.add(agentId)

@@ -57,7 +57,7 @@ export class FileTransfer implements HomeTransfer {
     return openStore(inner)
   }
 
-  leave(migration: Migration): FileStore {
+  closeFor(migration: Migration): FileStore {
     const { migration: _, ...facts } = this.ownFacts()
     const inner = this.inner(LEFT)
     if (io.mkdir('migrate.mkdir', inner)) io.syncDirectory('migrate.sync_directory', this.label)

@@ -37,12 +37,12 @@ export interface HomeTransfer {
   /** Creates or continues an empty home with that id, which only a migration opens. Durable. */
   arrive(homeId: string, migration: Migration): Store
   /** Closes the home: no other process changes anything in it, though one may still hold an agent. Durable, and may be repeated. */
-  leave(migration: Migration): Store
+  closeFor(migration: Migration): Store
   /** From now on the home cannot be reopened. Durable. */
   markLeft(): void
   /** Opens a home that has arrived. Durable, and may be repeated. */
   open(): void
-  /** Undoes `leave`. Durable, and may be repeated. */
+  /** Undoes `closeFor`. Durable, and may be repeated. */
   reopen(): void
   /** Empties a home that is arriving. */
   discard(): void

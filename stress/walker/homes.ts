@@ -24,7 +24,7 @@ const halfMigrated = async (house: House): Promise<void> => {
   const [from, to] = [house.home, join(house.workspace, 'there')].map((root) => new FileTransfer(root))
   const { homeId = '' } = from?.facts() ?? {}
   to?.arrive(homeId, { id, state: 'arriving', other: from?.label as string })
-  from?.leave({ id, state: 'leaving', other: to?.label as string })
+  from?.closeFor({ id, state: 'leaving', other: to?.label as string })
 }
 
 const migration = (

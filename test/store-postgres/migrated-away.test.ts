@@ -58,7 +58,7 @@ describe.skipIf(whyNoPostgres() !== undefined)('a home in PostgreSQL', () => {
     store.mail.put(OPERATOR, MESSAGE, { id: MESSAGE })
     store.requests.put(AGENT, RUN_ID, 'suspend')
     const transfer = plugin.transfer(kit, server.url(home), undefined)
-    const closed = transfer.leave({ id: MIGRATION, state: 'leaving', other: '/elsewhere' })
+    const closed = transfer.closeFor({ id: MIGRATION, state: 'leaving', other: '/elsewhere' })
     expect(closed.isHeld(AGENT)).toBe(true)
     const before = await content(home)
     const batch = { id: OTHER, offset: 3, bytes: Buffer.from('{}\n'), blobs: [], isUpgrade: false }

@@ -33,7 +33,7 @@ export class PostgresTransfer implements HomeTransfer {
     return this.store()
   }
 
-  leave(migration: Migration): PostgresStore {
+  closeFor(migration: Migration): PostgresStore {
     this.migration = migration.id
     this.write('leave_home', migration)
     return this.store()

@@ -66,7 +66,7 @@ export async function migrate(
   const alone = await lockAgainstOthers(to, roots, options.command, isOver)
   try {
     if (isOver()) throw alreadyRuns(to)
-    const leaving = from.leave({ id, state: 'leaving', other: to.label })
+    const leaving = from.closeFor({ id, state: 'leaving', other: to.label })
     await untilUnused(leaving, options.waitMs)
     await endKeptServers(leaving, from.label)
     await copyHome(leaving, arriving, roots, options)
