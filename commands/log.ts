@@ -6,7 +6,8 @@ import { columnsOf } from '../src/console/print/hanging.js'
 import { describeRecord, entryText, shownFilter } from '../src/console/print/transcript.js'
 import { stdout } from '../src/console/stdio.js'
 import { type LogRequest, readLog } from '../src/operations/read-log.js'
-import { readRecordText } from '../src/session/read.js'
+import type { Content } from '../src/schema/types.js'
+import { readText } from '../src/session/read.js'
 import type { SessionRecord } from '../src/session/records.js'
 import type { Store } from '../src/storage/store.js'
 
@@ -62,7 +63,7 @@ export default class Log extends BaseCommand {
     const { store, agentId } = this.resolveForRead(args.agent)
     const isJson = this.jsonEnabled()
     const { grep } = flags
-    const text = (message: SessionRecord): string => readRecordText(store, agentId, message)
+    const text = (content: Content): string => readText(store, agentId, content)
     const request = {
       agentId,
       last: flags.last,
@@ -87,7 +88,7 @@ export default class Log extends BaseCommand {
   private async forPerson(
     store: Store,
     request: LogRequest,
-    text: (message: SessionRecord) => string,
+    text: (content: Content) => string,
     { all, pager, grep }: { all: boolean; pager: boolean; grep: unknown },
   ): Promise<void> {
     const [{ LogPage }, { openPager, pagerOf }] = await Promise.all([

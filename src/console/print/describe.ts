@@ -100,7 +100,7 @@ export function describeAgent(
     ],
     ...shown.doing.map(({ tool, input, started_at }): [string, string] => [
       'doing',
-      `${firstLine(callText({ tool, input: input ?? { input: '(large)' } }))}, ${elapsedText(clock.now() - Date.parse(started_at))}`,
+      `${firstLine(callText({ tool, input }))}, ${elapsedText(clock.now() - Date.parse(started_at))}`,
     ]),
     ['reason', trouble],
     ['usage', shown.usage === null || shown.usage.runs === 0 ? null : totalText(shown.usage)],

@@ -1,4 +1,5 @@
 /** The output of `log` at a terminal: local times, a heading for each day, colours by role, hanging indent, long texts folded. */
+import { type Entry, entryOf } from '../../session/entries.js'
 import type { SessionRecord } from '../../session/records.js'
 import { signsOf } from '../live/signs.js'
 import { printableText } from '../output.js'
@@ -36,7 +37,7 @@ export class LogPage {
     const day = `${DAYS[at.getDay()]}, ${at.getFullYear()}-${two(at.getMonth() + 1)}-${two(at.getDate())}`
     const heading = day === this.day ? [] : [this.coloured('other', day)]
     this.day = day
-    const role = roleOf(record)
+    const role = roleOf(entryOf(record))
     const [first = '', ...rest] = this.lines(what, role)
     const time = this.coloured('other', [at.getHours(), at.getMinutes(), at.getSeconds()].map(two).join(':'))
     return [
@@ -86,31 +87,24 @@ function foldText(lines: number): string {
   return `${ellipsis} ${lines === 1 ? 'more of this line' : `${lines} more lines`}; --all shows everything`
 }
 
-function roleOf(record: SessionRecord): Role {
-  switch (record.kind) {
-    case 'message.user':
-    case 'tool.edited':
-    case 'mail.delivered':
-      return 'person'
-    case 'message.agent':
-      return 'agent'
-    case 'tool.finished':
-    case 'program.tool_finished':
-      return record.is_error ? 'trouble' : 'tool'
-    case 'model.responded':
-    case 'tool.started':
-    case 'tool.deferred':
-    case 'program.tool_started':
-      return 'tool'
-    case 'model.failed':
-    case 'run.failed':
-    case 'run.cancelled':
-    case 'run.interrupted':
-    case 'server.failed':
-      return 'trouble'
-    default:
-      return 'other'
-  }
+function roleOf(entry: Entry): Role {
+  if (entry.type === 'result' && entry.is_error) return 'trouble'
+  return ROLES[entry.type] ?? 'other'
+}
+
+const ROLES: { [Type in Entry['type']]?: Role } = {
+  prompt: 'person',
+  mail: 'person',
+  edit: 'person',
+  reply: 'agent',
+  response: 'tool',
+  call: 'tool',
+  deferral: 'tool',
+  result: 'tool',
+  failed_request: 'trouble',
+  failure: 'trouble',
+  stop: 'trouble',
+  trouble: 'trouble',
 }
 
 function two(count: number): string {

@@ -12,7 +12,7 @@ const due_at = '2026-11-20T12:00:00.000Z'
 
 function told(record: NewRecord): string | undefined {
   const placed = { seq: 1, ts: '2026-11-20T10:00:00.000Z', batch: [1, 1], ...record } as SessionRecord
-  const entry = describeRecord(placed, (message) => ('content' in message ? String(message.content) : ''))
+  const entry = describeRecord(placed, String)
   expect(shownFilter()(placed)).toBe(entry !== undefined)
   return entry?.slice('2026-11-20 10:00:00Z  '.length)
 }
