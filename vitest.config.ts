@@ -62,9 +62,9 @@ export default defineConfig({
   // Plugins import them besides types; their build has this alias too.
   resolve: {
     alias: Object.fromEntries(
-      ['message', 'reasons'].map((name) => [
-        `substrat/${name}`,
-        path.join(import.meta.dirname, `src/schema/${name}.ts`),
+      ['schema/message', 'schema/reasons', 'session/entries'].map((file) => [
+        `substrat/${path.basename(file)}`,
+        path.join(import.meta.dirname, `src/${file}.ts`),
       ]),
     ),
   },

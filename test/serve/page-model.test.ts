@@ -129,6 +129,20 @@ describe('a conversation', () => {
       { type: 'message', from: 'agent', text: expect.stringContaining('substrat log') },
     ])
   })
+
+  test('has an item for a call of a program, although its input is large and its id was used before', () => {
+    const input_blob = { blob: 'x', bytes: 90_000 }
+    const items = conversationOf(
+      recordsOf(
+        [0, 'program.tool_started', { call_id: '1', tool: 'Bash', input: { command: 'ls' } }],
+        [1, 'tool.started', { call_id: '1', tool: 'send_message', input_blob }],
+      ),
+    )
+    expect(items).toMatchObject([
+      { type: 'tool', tool: 'Bash', summary: 'ls' },
+      { type: 'tool', tool: 'send_message', summary: '(large)', state: 'running' },
+    ])
+  })
 })
 
 describe('a tree', () => {

@@ -19,9 +19,9 @@ const { outputFiles } = await build({
   jsx: 'automatic',
   jsxImportSource: 'preact',
   alias: Object.fromEntries(
-    ['message', 'reasons'].map((name) => [
-      `substrat/${name}`,
-      path.resolve(root, `../../../src/schema/${name}.ts`),
+    ['schema/message', 'schema/reasons', 'session/entries'].map((file) => [
+      `substrat/${path.basename(file)}`,
+      path.resolve(root, `../../../src/${file}.ts`),
     ]),
   ),
   legalComments: 'inline',

@@ -1,9 +1,10 @@
 /**
- * The turns of an agent as bars on a time axis, from its records. A bar ends with the record that ended it. One without an end
- * runs until now, or until its process died.
+ * The turns of an agent as bars on a time axis, from the entries of its log. A bar ends with the entry that ended it. One without
+ * an end runs until now, or until its process died.
  */
-import { causeOf, WHY_STOPPED } from 'substrat/reasons'
-import type { RecordOf, SessionRecord } from '../api/types.js'
+import { type Entry, type EntryOf, entryOf } from 'substrat/entries'
+import { WHY_STOPPED } from 'substrat/reasons'
+import type { SessionRecord } from '../api/types.js'
 import { durationText } from './time.js'
 import { KILLS, type Tone, WAIT_WORDS } from './words.js'
 
@@ -45,7 +46,7 @@ export const LANES: { lane: Lane; word: string }[] = [
 /** `now`: the end of what still runs. */
 export function timelineOf(records: readonly SessionRecord[], now: number): Timeline {
   const drawing = new Drawing()
-  for (const record of records) drawing.add(record)
+  for (const record of records) drawing.add(entryOf(record))
   return drawing.finish(now)
 }
 
@@ -58,62 +59,47 @@ class Drawing {
   /** The latest sign of life before an interruption was found. */
   private lastAt = 0
 
-  add(record: SessionRecord): void {
-    const at = Date.parse(record.ts)
-    switch (record.kind) {
-      case 'run.started':
+  add(entry: Entry): void {
+    const at = Date.parse(entry.ts)
+    switch (entry.type) {
+      case 'turn':
+      case 'resumption':
         this.findDeath(at)
-        if (record.continues === undefined) this.turns += 1
-        else this.mark(at, 'continuation', 'continued')
+        if (entry.type === 'resumption') this.close('wait', at)
+        if (entry.how !== undefined) this.mark(at, 'continuation', 'continued')
+        else if (entry.type === 'turn') this.turns += 1
         this.begin('turn', 'turn', at, 'run', `turn ${this.turns}`)
         break
-      case 'run.resumed':
-        this.findDeath(at)
-        this.close('wait', at)
-        if (record.token_id === undefined) this.mark(at, 'continuation', 'continued')
-        this.begin('turn', 'turn', at, 'run', `turn ${this.turns}`)
-        break
-      case 'run.waiting':
+      case 'wait':
         this.endSteps(at)
         this.close('turn', at, { tone: 'wait' })
-        this.begin('wait', 'wait', at, 'wait', WAIT_WORDS[record.wait].toLowerCase())
+        this.begin('wait', 'wait', at, 'wait', WAIT_WORDS[entry.wait].toLowerCase())
         break
-      case 'run.completed':
+      case 'completion':
         this.endTurn(at, 'good', 'completed')
         break
-      case 'run.failed':
-        this.endTurn(at, 'bad', `failed: ${causeOf(record.error)}`)
+      case 'failure':
+        this.endTurn(at, 'bad', `failed: ${entry.why}`)
         break
-      case 'run.cancelled':
-        this.endTurn(
-          at,
-          'calm',
-          `${record.reason === 'turn_timeout' ? 'timed out' : 'cancelled'}: ${WHY_STOPPED[record.reason]}`,
-        )
+      case 'stop':
+        if (entry.how === 'interrupted') this.interrupt(at, entry.reason)
+        else this.endTurn(at, 'calm', `${entry.how}: ${entry.why}`)
         break
-      case 'run.interrupted':
-        this.interrupt(at, record.reason)
+      case 'request':
+        this.begin('request', 'request', at, 'run', entry.process_group === undefined ? 'request' : 'program')
         break
-      case 'model.requested':
-        this.close('request', at)
-        this.begin('request', 'request', at, 'run', 'request')
-        break
-      case 'model.responded':
+      case 'response':
         this.close('request', at, { tone: 'good', word: 'answered' })
         break
-      case 'model.failed':
-        this.close('request', at, { tone: 'bad', word: `failed: ${causeOf(record.error)}` })
+      case 'failed_request':
+        this.close('request', at, { tone: 'bad', word: `failed: ${entry.why}` })
         break
-      case 'provider.started':
-        this.begin('request', 'request', at, 'run', 'program')
+      case 'call_start':
+      case 'call':
+        this.begin(`tool ${entry.call_id}`, 'tool', at, 'run', entry.tool)
         break
-      case 'tool.started':
-      case 'program.tool_started':
-        this.begin(`tool ${record.call_id}`, 'tool', at, 'run', record.tool)
-        break
-      case 'tool.finished':
-      case 'program.tool_finished':
-        this.close(`tool ${record.call_id}`, at, { tone: record.is_error ? 'bad' : 'good' })
+      case 'result':
+        this.close(`tool ${entry.call_id}`, at, { tone: entry.is_error ? 'bad' : 'good' })
         break
     }
     this.lastAt = at
@@ -126,7 +112,7 @@ class Drawing {
   }
 
   /** A process that died wrote nothing: its bars end with its last record, and the rest is a gap. */
-  private interrupt(at: number, reason: RecordOf<'run.interrupted'>['reason']): void {
+  private interrupt(at: number, reason: EntryOf<'stop'>['reason']): void {
     const isKill = KILLS.has(reason)
     const diedAt = isKill ? this.lastAt : at
     this.endSteps(diedAt, 'bad')

@@ -1,4 +1,5 @@
 /** The words and tones of statuses, ends and interruptions. A tone is a colour; each also has an icon and a word. */
+import { inputText } from 'substrat/entries'
 import type { ListedAgent, RecordOf, ShownAgent, Wait } from '../api/types.js'
 import type { IconName } from './icon-paths.js'
 
@@ -76,16 +77,4 @@ export function needOf({ agent, wait }: ShownAgent): Need {
 /** A call as a person reads it: `shell: npm test`, `write_file: path=notes.md content="…"`. */
 export function callText(tool: string, input: Record<string, unknown> | null | undefined): string {
   return `${tool}${inputText(input) === '' ? '' : `: ${inputText(input)}`}`
-}
-
-export function inputText(input: Record<string, unknown> | null | undefined): string {
-  if (input === null || input === undefined) return '(large)'
-  const fields = Object.entries(input)
-  const [only] = fields
-  if (fields.length === 1 && typeof only?.[1] === 'string') return only[1]
-  return fields.map(([field, value]) => `${field}=${quoted(value)}`).join(' ')
-}
-
-function quoted(value: unknown): string {
-  return typeof value === 'string' && /^[^\s"]+$/.test(value) ? value : JSON.stringify(value)
 }

@@ -1,7 +1,7 @@
+import { inputText } from 'substrat/entries'
 /** The calls, or the question, that a turn waits for. */
 import type { Wait } from '../api/types.js'
 import { agoText, dateText } from '../model/time.js'
-import { inputText } from '../model/words.js'
 import { Code, Words } from '../parts/text.js'
 
 /** `asks`: with whole arguments; those of the wait are shortened. */

@@ -1,6 +1,6 @@
 import { useLayoutEffect, useMemo, useRef } from 'preact/hooks'
 import type { SessionRecord } from '../api/types.js'
-import { conversationOf, type Entry, type ToolEntry } from '../model/conversation.js'
+import { conversationOf, type Item, type ToolItem } from '../model/conversation.js'
 import { bytesText, clockText, dateText, durationText } from '../model/time.js'
 import type { Tone } from '../model/words.js'
 import { Icon } from '../parts/icons.js'
@@ -14,9 +14,9 @@ export function ConversationView(props: {
   onEarlier: () => void
 }) {
   const { records, live } = props
-  const entries = useMemo(() => conversationOf(records), [records])
+  const items = useMemo(() => conversationOf(records), [records])
   const isFollowing = useRef(true)
-  const newest = `${entries.at(-1)?.seq} ${live.length}`
+  const newest = `${items.at(-1)?.seq} ${live.length}`
   useLayoutEffect(() => {
     if (isFollowing.current) scrollTo(0, document.documentElement.scrollHeight)
     const look = (): void => {
@@ -33,12 +33,9 @@ export function ConversationView(props: {
           Show earlier records
         </button>
       )}
-      {entries.length === 0 && live === '' && <p class="empty">No turn yet.</p>}
-      {entries.map((entry) => (
-        <EntryView
-          key={`${entry.seq} ${entry.type} ${entry.type === 'tool' ? entry.summary : ''}`}
-          entry={entry}
-        />
+      {items.length === 0 && live === '' && <p class="empty">No turn yet.</p>}
+      {items.map((item) => (
+        <ItemView key={`${item.seq} ${item.type} ${item.type === 'tool' ? item.summary : ''}`} item={item} />
       ))}
       {live !== '' && (
         <article class="message from-agent live" aria-label="Reply so far">
@@ -52,35 +49,35 @@ export function ConversationView(props: {
   )
 }
 
-function EntryView({ entry }: { entry: Entry }) {
-  switch (entry.type) {
+function ItemView({ item }: { item: Item }) {
+  switch (item.type) {
     case 'message':
       return (
-        <article class={`message from-${entry.from}`} aria-label={`${entry.who}, ${clockText(entry.at)}`}>
+        <article class={`message from-${item.from}`} aria-label={`${item.who}, ${clockText(item.at)}`}>
           <header>
-            <Words text={entry.who} /> <Time at={entry.at} />
+            <Words text={item.who} /> <Time at={item.at} />
           </header>
-          <Prose text={entry.text} />
+          <Prose text={item.text} />
         </article>
       )
     case 'reasoning':
       return (
         <details class="fold">
           <summary>
-            <Icon name="thought" /> <span>Reasoning</span> <span class="hint">{bytesText(entry.bytes)}</span>
+            <Icon name="thought" /> <span>Reasoning</span> <span class="hint">{bytesText(item.bytes)}</span>
           </summary>
-          {entry.text === '' ? <p class="hint">The provider encrypted it.</p> : <Prose text={entry.text} />}
+          {item.text === '' ? <p class="hint">The provider encrypted it.</p> : <Prose text={item.text} />}
         </details>
       )
     case 'tool':
-      return <ToolView entry={entry} />
+      return <ToolView item={item} />
     case 'event':
       return (
-        <div class={`event tone-${entry.tone}`}>
-          <Icon name={EVENT_ICONS[entry.tone]} />
+        <div class={`event tone-${item.tone}`}>
+          <Icon name={EVENT_ICONS[item.tone]} />
           <div>
-            <Words text={entry.text} /> <Time at={entry.at} />
-            {entry.detail !== undefined && <Prose text={entry.detail} />}
+            <Words text={item.text} /> <Time at={item.at} />
+            {item.detail !== undefined && <Prose text={item.detail} />}
           </div>
         </div>
       )
@@ -89,7 +86,7 @@ function EntryView({ entry }: { entry: Entry }) {
 
 const EVENT_ICONS = { run: 'play', wait: 'hand', bad: 'bolt', good: 'check', calm: 'stop' } as const
 
-const STATES: Record<ToolEntry['state'], { word: string; tone: Tone }> = {
+const STATES: Record<ToolItem['state'], { word: string; tone: Tone }> = {
   asked: { word: 'asked', tone: 'calm' },
   running: { word: 'running', tone: 'run' },
   done: { word: 'done', tone: 'good' },
@@ -97,25 +94,25 @@ const STATES: Record<ToolEntry['state'], { word: string; tone: Tone }> = {
   elsewhere: { word: 'result from elsewhere', tone: 'wait' },
 }
 
-function ToolView({ entry }: { entry: ToolEntry }) {
-  const { word, tone } = STATES[entry.state]
+function ToolView({ item }: { item: ToolItem }) {
+  const { word, tone } = STATES[item.state]
   return (
     <details class="fold tool">
       <summary>
         <Icon name="tool" />
         <strong>
-          <Words text={entry.tool} />
+          <Words text={item.tool} />
         </strong>
         <span class="fold-text" dir="auto">
-          {visibleText(entry.summary).slice(0, 300)}
+          {visibleText(item.summary).slice(0, 300)}
         </span>
         <span class={`state tone-${tone}`}>
           {word}
-          {entry.tookMs !== undefined && `, ${durationText(entry.tookMs)}`}
+          {item.tookMs !== undefined && `, ${durationText(item.tookMs)}`}
         </span>
       </summary>
-      {entry.input !== undefined && <Code text={JSON.stringify(entry.input, null, 2)} label="Input" />}
-      {entry.output !== '' && <Code text={entry.output} label="Output" />}
+      {item.input !== undefined && <Code text={JSON.stringify(item.input, null, 2)} label="Input" />}
+      {item.output !== '' && <Code text={item.output} label="Output" />}
     </details>
   )
 }

@@ -1,8 +1,8 @@
 /** The forms by which a person answers a question, or gives the result of a call. */
 import { useRef, useState } from 'preact/hooks'
+import { inputText } from 'substrat/entries'
 import { call, newKey } from '../api/client.js'
 import type { Wait } from '../api/types.js'
-import { inputText } from '../model/words.js'
 import { useAction } from '../parts/action.js'
 import { Asks } from './asks.js'
 
