@@ -153,7 +153,8 @@ export class AgentSession {
     const { core, store } = this.parts
     if (core.logSize(store, this.id) <= this.from.offset) return false
     const { records, next } = core.readPage(store, this.id, this.from, PAGE)
-    for (const record of records) for (const event of this.history.take(record)) this.show(event)
+    for (const record of records)
+      for (const event of this.history.take(core.entryOf(record))) this.show(event)
     this.from = next
     return records.length > 0
   }

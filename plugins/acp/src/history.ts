@@ -1,10 +1,10 @@
 /**
- * Folds the records of an agent's log into the events of a conversation, and knows the outcome of each message.
+ * Folds the entries of an agent's log into the events of a conversation, and knows the outcome of each message.
  *
- * Invariants: it is fed every record once and in order, so two processes that read the same log give a tool call the same id.
+ * Invariants: it is fed every entry once and in order, so two processes that read the same log give a tool call the same id.
  * A message is found by its key, also if another process ran it.
  */
-import type { SessionRecord } from '../../shared/src/face/core.js'
+import type { Entry, EntryOf } from '../../shared/src/face/core.js'
 
 /** The end of a run, or the reason why it does not continue by itself. */
 export type End =
@@ -43,8 +43,9 @@ export type Event =
   | { type: 'call'; call: Call; isRunning: boolean }
   | { type: 'progress'; id: string; status: 'in_progress' | 'completed' | 'failed'; output?: string }
 
-type Content = Extract<SessionRecord, { kind: 'message.agent' }>['content']
+type Content = EntryOf<'reply'>['content']
 type Blob = Exclude<Content, string>
+type Asked = Pick<EntryOf<'call'>, 'call_id' | 'tool' | 'input' | 'input_blob'>
 
 export class History {
   private readonly runs = new Map<string, Run>()
@@ -86,105 +87,78 @@ export class History {
     return this.parts.get(runId) ?? 0
   }
 
-  take(record: SessionRecord): Event[] {
-    switch (record.kind) {
-      case 'run.started':
-        this.begin(record)
+  take(entry: Entry): Event[] {
+    switch (entry.type) {
+      case 'turn':
+        this.begin(entry)
         return []
-      case 'message.user':
-        return record.origin === 'operator'
-          ? [
-              {
-                type: 'user',
-                id: record.message_id,
-                key: this.runs.get(record.run_id)?.key,
-                text: this.text(record.content),
-              },
-            ]
-          : []
-      case 'mail.delivered':
-        return this.deliver(record)
-      case 'message.agent':
-        return this.say(record.run_id, this.text(record.content))
-      case 'model.failed':
-        // The text of a failed attempt is not part of the next message.
-        this.parts.set(record.run_id, this.part(record.run_id) + 1)
-        return []
-      case 'model.responded':
-        this.isCut = record.stop === 'length'
-        return (record.calls ?? []).map(({ call_id, name, input, input_blob }) =>
-          this.call(record.run_id, call_id, `${record.seq}.${call_id}`, {
-            tool: name,
-            input: input ?? this.json(input_blob),
-          }),
-        )
-      case 'tool.started':
-        if (record.input === undefined && record.input_blob === undefined)
-          return [{ type: 'progress', id: this.idOf(record), status: 'in_progress' }]
-        return [this.programCall(record)]
-      case 'program.tool_started':
-        return [this.programCall(record)]
-      case 'tool.finished':
-      case 'program.tool_finished': {
-        const status = record.is_error ? 'failed' : 'completed'
-        return [{ type: 'progress', id: this.idOf(record), status, output: this.text(record.content) }]
+      case 'prompt': {
+        const { message_id: id, run_id: runId, origin, content } = entry
+        const key = this.runs.get(runId)?.key
+        return origin === 'operator' ? [{ type: 'user', id, key, text: this.text(content) }] : []
       }
-      case 'tool.deferred':
-        return [
-          {
-            type: 'progress',
-            id: this.idOf(record),
-            status: 'in_progress',
-            output: this.text(record.content),
-          },
-        ]
-      case 'run.waiting':
-        return this.park(record)
+      case 'mail':
+        return this.deliver(entry)
+      case 'reply':
+        return this.say(entry.run_id, this.text(entry.content))
+      case 'failed_request':
+        // The text of a failed attempt is not part of the next message.
+        this.parts.set(entry.run_id, this.part(entry.run_id) + 1)
+        return []
+      case 'response':
+        this.isCut = entry.stop === 'length'
+        return (entry.calls ?? []).map((call) => this.call(entry, { tool: call.name, ...call }, false))
+      case 'call_start':
+        return [{ type: 'progress', id: this.idOf(entry), status: 'in_progress' }]
+      case 'call':
+        return [this.call(entry, entry, true)]
+      case 'result': {
+        const status = entry.is_error ? 'failed' : 'completed'
+        return [{ type: 'progress', id: this.idOf(entry), status, output: this.text(entry.content) }]
+      }
+      case 'deferral': {
+        const output = this.text(entry.content)
+        return [{ type: 'progress', id: this.idOf(entry), status: 'in_progress', output }]
+      }
+      case 'wait':
+        return this.park(entry)
       default:
-        this.change(record)
+        this.change(entry)
         return []
     }
   }
 
-  /** The records that continue and end runs. */
-  private change(record: SessionRecord): void {
-    switch (record.kind) {
-      case 'run.resumed':
+  /** The entries that continue and end runs. */
+  private change(entry: Entry): void {
+    switch (entry.type) {
+      case 'resumption':
+      case 'expiry':
         this.wait = undefined
         return
-      case 'token.consumed':
-        this.consume(record)
+      case 'decision':
+        this.consume(entry)
         return
-      case 'token.expired':
-        this.wait = undefined
+      case 'completion':
+        this.end(entry.run_id, { is: 'completed', isCut: this.isCut })
         return
-      case 'run.completed':
-        this.end(record.run_id, { is: 'completed', isCut: this.isCut })
+      case 'failure':
+        this.end(entry.run_id, { is: 'failed', ...entry.error })
         return
-      case 'run.failed':
-        this.end(record.run_id, { is: 'failed', ...record.error })
-        return
-      case 'run.cancelled':
-        this.end(record.run_id, { is: 'cancelled', reason: record.reason })
-        return
-      case 'run.interrupted':
-        this.end(record.run_id, { is: 'interrupted', reason: record.reason })
+      case 'stop': {
+        const { run_id, how, reason } = entry
+        this.end(run_id, { is: how === 'interrupted' ? how : 'cancelled', reason })
+      }
     }
   }
 
-  private consume({ seq, run_id: runId, key }: Extract<SessionRecord, { kind: 'token.consumed' }>): void {
+  private consume({ seq, run_id: runId, key }: EntryOf<'decision'>): void {
     const run = this.runs.get(runId)
     if (key !== undefined && run !== undefined && seq >= this.ownFrom)
       this.answers.set(key.normalize('NFC'), run)
     this.wait = undefined
   }
 
-  private begin({
-    seq,
-    run_id: runId,
-    key,
-    continues,
-  }: Extract<SessionRecord, { kind: 'run.started' }>): void {
+  private begin({ seq, run_id: runId, key, continues }: EntryOf<'turn'>): void {
     const before = continues === undefined ? undefined : this.runs.get(continues)
     const run = before ?? { id: runId }
     run.id = runId
@@ -205,8 +179,8 @@ export class History {
     if (this.open === runId) this.open = undefined
   }
 
-  private deliver(record: Extract<SessionRecord, { kind: 'mail.delivered' }>): Event[] {
-    const { run_id: runId, message_id: id, call_id: callId, from, from_path: path = from, content } = record
+  private deliver(mail: EntryOf<'mail'>): Event[] {
+    const { run_id: runId, message_id: id, call_id: callId, from, from_path: path = from, content } = mail
     const run = this.runs.get(runId) ?? { id: runId }
     this.runs.set(runId, run)
     this.mail.set(id, run)
@@ -222,32 +196,26 @@ export class History {
     return text === '' ? [] : [{ type: 'agent', runId, part, text }]
   }
 
-  private park(record: Extract<SessionRecord, { kind: 'run.waiting' }>): Event[] {
-    const { run_id: runId, asks = [] } = record
+  private park(entry: EntryOf<'wait'>): Event[] {
+    const { run_id: runId, asks = [] } = entry
     const isNew = this.wait?.runId !== runId
     const question = asks.map(({ input }) => Object(input).question).find((text) => typeof text === 'string')
     this.wait = {
-      kind: record.wait,
+      kind: entry.wait,
       runId,
-      tokenId: record.token_id,
+      tokenId: entry.token_id,
       calls: asks.map(({ call_id }) => this.idOf({ run_id: runId, call_id })),
-      notBefore: record.not_before,
+      notBefore: entry.not_before,
     }
     // The record is written again with each new token.
-    return question !== undefined && record.wait === 'input' && isNew ? this.say(runId, question) : []
+    return question !== undefined && entry.wait === 'input' && isNew ? this.say(runId, question) : []
   }
 
-  private programCall(
-    record: Extract<SessionRecord, { kind: 'tool.started' | 'program.tool_started' }>,
-  ): Event {
-    const { run_id: runId, call_id: callId, tool, input, input_blob: blob } = record
-    const given = { tool, input: input ?? this.json(blob) }
-    return this.call(runId, callId, `${record.seq}.${callId}`, given, true)
-  }
-
-  private call(runId: string, callId: string, id: string, given: Omit<Call, 'id'>, isRunning = false): Event {
+  private call({ seq, run_id: runId }: EntryOf<'response' | 'call'>, call: Asked, isRunning: boolean): Event {
+    const { call_id: callId, tool, input = this.json(call.input_blob) } = call
+    const id = `${seq}.${callId}`
     this.calls.set(`${runId} ${callId}`, id)
-    return { type: 'call', call: { id, ...given }, isRunning }
+    return { type: 'call', call: { id, tool, input }, isRunning }
   }
 
   /** Call ids are unique in one response of a model, so the id of an event also names the record of that response. */
