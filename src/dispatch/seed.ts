@@ -7,9 +7,9 @@
  */
 import { limits } from '../limits.js'
 import type { Content } from '../schema/types.js'
+import { type Entry, type EntryOf, entryOf } from '../session/entries.js'
 import { recordsFrom } from '../session/load.js'
 import { readText } from '../session/read.js'
-import type { SessionRecord } from '../session/records.js'
 import type { Session } from '../session/session.js'
 import type { Location } from '../session/state.js'
 import type { Host } from '../session/workspace-host.js'
@@ -145,7 +145,7 @@ class LatestTurn {
 
   constructor(private readonly newest: Newest) {}
 
-  begin({ run_id, continues }: SessionRecord<'run.started'>): void {
+  begin({ run_id, continues }: EntryOf<'turn'>): void {
     if (continues === undefined || !this.runs.has(continues)) {
       this.flush()
       this.runs.clear()
@@ -156,11 +156,11 @@ class LatestTurn {
     this.isRefused = false
   }
 
-  fail({ run_id, error }: SessionRecord<'run.failed'>): void {
+  fail({ run_id, error }: EntryOf<'failure'>): void {
     this.isRefused = error.type === 'refused' && this.runs.has(run_id)
   }
 
-  use({ run_id, tool }: SessionRecord<'tool.finished'>): void {
+  use({ run_id, tool }: EntryOf<'result'>): void {
     if (this.runs.has(run_id)) this.tools.add(tool)
   }
 
@@ -190,14 +190,16 @@ const FOOT = '</conversation>'
 
 function readWords({ log, text, ids }: ConversationSource, latest: LatestTurn): void {
   for (const { record } of recordsFrom(log, { seq: 1, offset: 0 })) {
-    if (record.kind === 'run.started') latest.begin(record)
-    else if (record.kind === 'run.failed') latest.fail(record)
-    else if (record.kind === 'tool.finished') latest.use(record)
-    const who = speakerOf(record, ids)
-    if (who === undefined || !('content' in record)) continue
-    const words = `${who}: ${text(record.content)}`
-    const isEarlier = record.kind === 'session.seeded'
-    const runId = 'run_id' in record ? record.run_id : undefined
+    const entry = entryOf(record)
+    if (entry.type === 'turn') latest.begin(entry)
+    else if (entry.type === 'failure') latest.fail(entry)
+    else if (entry.type === 'result' && !entry.isOwn) latest.use(entry)
+    const who = speakerOf(entry, ids)
+    const content = 'content' in entry ? entry.content : undefined
+    if (who === undefined || content === undefined) continue
+    const words = `${who}: ${text(content)}`
+    const isEarlier = entry.type === 'seed'
+    const runId = 'run_id' in entry ? entry.run_id : undefined
     latest.add({ words: isEarlier ? words : fittingText(words), runId, isEarlier })
   }
 }
@@ -209,17 +211,17 @@ function fittingText(words: string): string {
     : cappedResult(Buffer.from(words), false).content
 }
 
-function speakerOf(record: SessionRecord, ids: string[]): string | undefined {
-  switch (record.kind) {
-    case 'session.seeded':
+function speakerOf(entry: Entry, ids: string[]): string | undefined {
+  switch (entry.type) {
+    case 'seed':
       // A seed from the agent's own log repeats records that are read here anyway.
-      return ids.includes(record.from) ? undefined : 'Earlier'
-    case 'message.user':
+      return ids.includes(entry.from) ? undefined : 'Earlier'
+    case 'prompt':
       // The notice of substrat to an interrupted program is not part of the conversation.
-      return record.origin === 'continuation' ? undefined : 'User'
-    case 'mail.delivered':
-      return record.call_id === undefined ? `Message from ${record.from_path ?? record.from}` : undefined
-    case 'message.agent':
+      return entry.origin === 'continuation' ? undefined : 'User'
+    case 'mail':
+      return entry.call_id === undefined ? `Message from ${entry.from_path ?? entry.from}` : undefined
+    case 'reply':
       return 'You'
     default:
       return undefined

@@ -5,9 +5,9 @@ import { viewAgent } from '../dispatch/view.js'
 import type { JsonObject } from '../provider/contract.js'
 import type { Conversation, ExportedAct, ExportedMessage } from '../schema/output-home.js'
 import type { Content } from '../schema/types.js'
+import { type Entry, entryOf } from '../session/entries.js'
 import { recordsFrom } from '../session/load.js'
 import { readText } from '../session/read.js'
-import type { SessionRecord } from '../session/records.js'
 import type { Store } from '../storage/store.js'
 import { itemsOf } from '../turn/prompt/history.js'
 
@@ -25,16 +25,17 @@ function* messagesOf(store: Store, agentId: string): Generator<ExportedMessage> 
   let reply: ExportedMessage | undefined
   try {
     for (const { record } of recordsFrom(log, { seq: 1, offset: 0 })) {
+      const entry = entryOf(record)
       // The record right after a reply, in its batch, has the items of the same response.
-      if (record.kind === 'model.responded') items.push(...itemsOf(record, textIn(store, agentId)))
+      if (entry.type === 'response') items.push(...itemsOf(entry, textIn(store, agentId)))
       if (reply !== undefined) {
         yield { ...reply, ...(items.length === 0 ? {} : { items }), ...acts.take() }
         items = []
         reply = undefined
       }
-      if (record.kind === 'run.started') items = []
-      acts.add(record)
-      const message = messageOf(record, store, agentId)
+      if (entry.type === 'turn') items = []
+      acts.add(entry)
+      const message = messageOf(entry, store, agentId)
       if (message?.role === 'assistant') reply = message
       else if (message !== undefined) yield message
     }
@@ -54,19 +55,19 @@ class Acts {
     private readonly agentId: string,
   ) {}
 
-  add(record: SessionRecord): void {
-    if (record.kind === 'run.started') this.take()
-    else if (record.kind === 'program.note') this.acts.push({ at: record.ts, note: record.content })
-    else if (record.kind === 'program.tool_started') {
-      const { ts: at, tool, input } = record
+  add(entry: Entry): void {
+    if (entry.type === 'turn') this.take()
+    else if (entry.type === 'note') this.acts.push({ at: entry.ts, note: entry.content })
+    else if (entry.type === 'call' && entry.isOwn) {
+      const { ts: at, tool, input } = entry
       const act = { at, tool, ...(input === undefined ? {} : { input }) }
-      this.open.set(record.call_id, act)
+      this.open.set(entry.call_id, act)
       this.acts.push(act)
-    } else if (record.kind === 'program.tool_finished') {
-      const act = this.open.get(record.call_id)
+    } else if (entry.type === 'result' && entry.isOwn) {
+      const act = this.open.get(entry.call_id)
       if (act === undefined) return
-      act.output = readText(this.store, this.agentId, record.content)
-      act.is_error = record.is_error
+      act.output = readText(this.store, this.agentId, entry.content)
+      act.is_error = entry.is_error
     }
   }
 
@@ -78,14 +79,12 @@ class Acts {
   }
 }
 
-function messageOf(record: SessionRecord, store: Store, agentId: string): ExportedMessage | undefined {
-  if (record.kind !== 'message.user' && record.kind !== 'message.agent' && record.kind !== 'mail.delivered')
-    return undefined
-  const role = record.kind === 'message.agent' ? 'assistant' : 'user'
-  const from =
-    record.kind === 'message.user' ? 'operator' : record.kind === 'mail.delivered' ? record.from : agentId
-  const content = readText(store, agentId, record.content)
-  return { role, from, at: record.ts, run_id: record.run_id, content }
+function messageOf(entry: Entry, store: Store, agentId: string): ExportedMessage | undefined {
+  if (entry.type !== 'prompt' && entry.type !== 'reply' && entry.type !== 'mail') return undefined
+  const role = entry.type === 'reply' ? 'assistant' : 'user'
+  const from = entry.type === 'prompt' ? 'operator' : entry.type === 'mail' ? entry.from : agentId
+  const content = readText(store, agentId, entry.content)
+  return { role, from, at: entry.ts, run_id: entry.run_id, content }
 }
 
 function textIn(store: Store, agentId: string): { text(content: Content): string } {

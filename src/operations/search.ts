@@ -2,6 +2,7 @@
 import { damagedConversation, type SubstratError } from '../errors.js'
 import { isBlob } from '../format.js'
 import type { SearchMatch } from '../schema/output-overview.js'
+import { type Entry, entryOf } from '../session/entries.js'
 import type { SessionRecord } from '../session/records.js'
 import type { BlobReference, Store } from '../storage/store.js'
 import { listAgents } from './list-and-show.js'
@@ -77,7 +78,7 @@ type Found = Pick<SearchMatch, 'role' | 'tool' | 'snippet' | 'match'>
 
 /** The first match of the record in the texts that a person, a model or a tool wrote. */
 function matchIn(store: Store, agentId: string, record: SessionRecord, sought: Sought): Found | undefined {
-  for (const { role, tool = null, content, isJson = false } of textsOf(record)) {
+  for (const { role, tool = null, content, isJson = false } of textsOf(entryOf(record))) {
     const found = isBlob(content)
       ? inBlob(store, agentId, content, sought, isJson)
       : inStrings(content, sought.pattern)
@@ -94,52 +95,45 @@ interface Part {
   isJson?: boolean
 }
 
-function* textsOf(record: SessionRecord): Generator<Part> {
-  switch (record.kind) {
-    case 'message.user':
-      yield { role: record.origin === 'operator' ? 'operator' : 'substrat', content: record.content }
+function* textsOf(entry: Entry): Generator<Part> {
+  switch (entry.type) {
+    case 'prompt':
+      yield { role: entry.origin === 'operator' ? 'operator' : 'substrat', content: entry.content }
       return
-    case 'mail.delivered':
-      // A reply to a call is also the content of tool.finished.
-      if (record.call_id === undefined)
-        yield { role: record.from === 'operator' ? 'operator' : 'mail', content: record.content }
+    case 'mail':
+      if (entry.call_id === undefined)
+        yield { role: entry.from === 'operator' ? 'operator' : 'mail', content: entry.content }
       return
-    case 'message.agent':
-      yield { role: 'agent', content: record.content }
+    case 'reply':
+      yield { role: 'agent', content: entry.content }
       return
-    case 'model.responded':
-      for (const { name, input, input_blob } of record.calls ?? [])
+    case 'response':
+      for (const { name, input, input_blob } of entry.calls ?? [])
         yield { role: 'tool', tool: name, content: input ?? input_blob ?? '', isJson: true }
       return
-    case 'tool.edited':
-    case 'tool.started':
-    case 'program.tool_started':
-      yield {
-        role: 'tool',
-        tool: record.tool,
-        content: record.input ?? record.input_blob ?? '',
-        isJson: true,
-      }
+    case 'call':
+    case 'edit':
+      yield { role: 'tool', tool: entry.tool, content: entry.input ?? entry.input_blob ?? '', isJson: true }
       return
-    case 'tool.finished':
-    case 'tool.deferred':
-    case 'program.tool_finished':
-      yield { role: 'tool', tool: record.tool, content: record.content }
+    case 'result':
+    case 'deferral':
+      yield { role: 'tool', tool: entry.tool, content: entry.content }
       return
-    case 'run.failed':
-      if (record.said !== undefined) yield { role: 'agent', content: record.said }
-      yield { role: 'error', content: record.error.message }
+    case 'failure':
+      if (entry.said !== undefined) yield { role: 'agent', content: entry.said }
+      yield { role: 'error', content: entry.error.message }
       return
-    case 'model.failed':
-      yield { role: 'error', content: record.error.message }
+    case 'failed_request':
+      yield { role: 'error', content: entry.error.message }
       return
-    case 'session.created':
-    case 'session.configured':
-      if ('title' in record) yield { role: 'settings', content: record.title ?? '' }
-      yield { role: 'settings', content: record.instructions ?? '' }
+    case 'creation':
+    case 'settings':
+      if ('title' in entry) yield { role: 'settings', content: entry.title ?? '' }
+      yield { role: 'settings', content: entry.instructions ?? '' }
       return
     default:
-      if ('content' in record) yield { role: 'substrat', content: record.content as string | BlobReference }
+      if ('content' in entry && entry.content !== undefined)
+        yield { role: 'substrat', content: entry.content }
   }
 }
 

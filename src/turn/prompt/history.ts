@@ -273,7 +273,7 @@ const NO_RESULT = 'There is no result yet.'
  * yielded them, which checks that its settings still lead to the same server.
  */
 export function itemsOf(
-  record: SessionRecord<'model.responded'>,
+  record: Pick<SessionRecord<'model.responded'>, 'items' | 'items_blob'>,
   session: Pick<Readable, 'text'>,
 ): JsonObject[] {
   const { items, items_blob } = record
