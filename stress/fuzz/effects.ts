@@ -18,16 +18,18 @@ export interface EffectsFound {
   failures: string[]
 }
 
+type HarmsAt = ((at: number) => Harm)[]
+
 /** More than any of these commands changes the disk. */
 const CHANGES_MAX = 200
 
-const HARMS: ((at: number) => Harm)[] = [
-  (at) => ({ harm: 'fault', at, errno: 'EIO' }),
-  (at) => ({ harm: 'kill', at }),
-  (at) => ({ harm: 'cut', at }),
-]
+const ERRORS: HarmsAt = [(at) => ({ harm: 'fault', at, errno: 'EIO' })]
+const KILLS: HarmsAt = [(at) => ({ harm: 'kill', at })]
+const HARMS: HarmsAt = [...ERRORS, ...KILLS, (at) => ({ harm: 'cut', at })]
 
 const BORN: Action = { do: 'spawn', at: 'a', prompt: null, ifExists: 'fail' }
+/** The machine forgets what was not synced as every fourth command begins: the harmed one must be such a command. */
+const LOOK: Action = { do: 'look', with: 'list', at: 'a' }
 const LEAF: Program = {}
 const FAILING: Program = { fail: 'invalid', times: 1 }
 const COMPLETING: Program = { rounds: [[{ name: 'complete', input: { result: 'all is done' } }]] }
@@ -35,53 +37,84 @@ const SPAWNING: Program = { rounds: [[{ name: 'spawn_agent', input: { name: 'c1'
 const ASKING: Program = { rounds: [[{ name: 'ask_operator', input: { question: 'which?' } }]] }
 const QUEUED: Action = send('queue', SPAWNING)
 
-/** The last command of each is harmed. Before it, the home has a turn that only recovery runs. */
-const HISTORIES: Record<string, Action[]> = {
-  terminate: [BORN, send('direct', SPAWNING), { do: 'terminate', at: 'a', recursive: true }],
-  retry: [BORN, send('direct', FAILING), send('queue', LEAF), { do: 'retry', at: 'a' }],
-  fork: [BORN, send('direct', LEAF), QUEUED, { do: 'fork', at: 'a' }],
-  spawn: [BORN, QUEUED, { do: 'spawn', at: 'b', prompt: COMPLETING, ifExists: 'fail' }],
-  cancel: [
-    BORN,
-    send('direct', ASKING),
-    { do: 'spawn', at: 'a/x', prompt: null, ifExists: 'fail' },
-    send('queue', SPAWNING, 'a/x'),
-    { do: 'cancel', at: 'a', recursive: true },
-  ],
+interface History {
+  /** The last one is harmed. Before it, the home has work that only recovery does. */
+  actions: Action[]
+  /** After the recovery. */
+  later?: Step[]
+  /** Unless all are tried: an error only, which is a third of the cases. */
+  harms?: HarmsAt
 }
 
-function send(how: 'direct' | 'queue', program: Program, at = 'a'): Action {
+const HISTORIES: Record<string, History> = {
+  terminate: { actions: [BORN, send('direct', SPAWNING), { do: 'terminate', at: 'a', recursive: true }] },
+  retry: { actions: [BORN, send('direct', FAILING), send('queue', LEAF), { do: 'retry', at: 'a' }] },
+  fork: { actions: [BORN, send('direct', LEAF), QUEUED, { do: 'fork', at: 'a' }] },
+  spawn: { actions: [BORN, QUEUED, { do: 'spawn', at: 'b', prompt: COMPLETING, ifExists: 'fail' }] },
+  cancel: {
+    actions: [
+      BORN,
+      send('direct', ASKING),
+      { do: 'spawn', at: 'a/x', prompt: null, ifExists: 'fail' },
+      send('queue', SPAWNING, 'a/x'),
+      { do: 'cancel', at: 'a', recursive: true },
+    ],
+  },
+  // The message is pending behind a decision, so no sync of recovery reaches it, and the power cut may take it.
+  queue: {
+    actions: [BORN, send('direct', ASKING), LOOK, send('queue', LEAF)],
+    later: [{ kind: 'cut' }],
+    harms: KILLS,
+  },
+  // The message is stored already. The command replaces the turn that it waits behind.
+  again: {
+    actions: [
+      BORN,
+      send('direct', ASKING),
+      send('queue', LEAF, 'a', 'new'),
+      send('direct', LEAF, 'a', 'again'),
+    ],
+    harms: KILLS,
+  },
+}
+
+function send(
+  how: 'direct' | 'queue',
+  program: Program,
+  at = 'a',
+  key: 'none' | 'new' | 'again' = 'none',
+): Action {
   return {
     do: 'send',
     at,
     how,
     drains: false,
     program,
-    key: 'none',
+    key,
     ifWaiting: 'supersede',
     turnTimeout: false,
   }
 }
 
-/** `of` is a command, or `all`. A command alone is harmed by an error only, which is a third of the cases. */
+/** `of` is a history, or `all`. */
 export async function sweepEffects(of: string): Promise<EffectsFound> {
   const found: EffectsFound = { harmed: 0, failures: [] }
   const directory = mkdtempSync(join(tmpdir(), 'substrat-fuzz-'))
   const hosts = await openHosts('in-process')
-  const harm = (actions: Action[], last: Harm): Promise<Trial> => {
+  const harm = ({ actions, later = [] }: History, last: Harm): Promise<Trial> => {
     const steps = actions.map((action, index) => stepOf(action, index === actions.length - 1 ? last : null))
-    const sequence = { salt: 1, hasTwin: true, steps }
+    const sequence = { salt: 3, hasTwin: true, steps: [...steps, ...later] }
     return tryOut((name, salt) => hosts.make(name, salt, PACES['in-process']), directory, sequence)
   }
   try {
-    for (const [name, actions] of Object.entries(HISTORIES).filter(([name]) => of === name || of === 'all'))
-      for (const harmAt of of === 'all' ? HARMS : HARMS.slice(0, 1))
+    for (const [name, history] of Object.entries(HISTORIES).filter(([name]) => of === name || of === 'all'))
+      for (const harmAt of of === 'all' ? HARMS : (history.harms ?? ERRORS))
         for (let at = 1; at < CHANGES_MAX; at++) {
-          const { violations, story } = await harm(actions, harmAt(at))
+          const { violations, story } = await harm(history, harmAt(at))
           if (violations.length > 0)
             found.failures.push([`${name}:`, ...tell(story), ...violations].join('\n'))
           // The command ended before that disk change.
-          if (story.at(-1)?.isHarmed !== true) break
+          if (story[history.actions.length - 1]?.isHarmed !== true) break
           found.harmed += 1
         }
   } finally {

@@ -33,7 +33,7 @@ export function inTwin({ command, words, told }: Omit<Done, 'inTwin'>, times: Ti
           isAccepted(times, words.message?.id),
       )
     case 'send':
-      return whole(isAccepted(times, words.message?.id))
+      return whole(isAccepted(times, words.message?.id) || hasReplaced(times, id, words.message?.id))
     case 'decide':
       return whole(isWritten(times, id, ({ kind }) => kind === 'token.consumed'))
     case 'retry':
@@ -98,6 +98,10 @@ function isContinuedByHand(record: SessionRecord): boolean {
   )
 }
 
+function isSuperseded(record: SessionRecord): boolean {
+  return record.kind === 'run.cancelled' && record.reason === 'superseded'
+}
+
 /** A turn also ends as cancelled by its time limit, or because another message superseded it. */
 function isCancelled(record: SessionRecord): boolean {
   return record.kind === 'run.cancelled' && record.reason === 'cancelled'
@@ -129,18 +133,42 @@ function hasNewAgentOf(argv: string[], before: World, world: World): boolean {
   return world.agents.some(({ state }) => state.name === name && before.agent(state.id) === undefined)
 }
 
+/**
+ * A repeated key of a message that is pending behind a parked turn: the command replaces that turn. A message that is in no log
+ * may do the same, but the twin cannot repeat that (`trial.ts`).
+ */
+function hasReplaced(times: Times, agentId: string | undefined, messageId: string | undefined): boolean {
+  return acceptances(times.before, messageId) > 0 && isWritten(times, agentId, isSuperseded)
+}
+
+/**
+ * Whether a power cut took a message out of an inbox. The command that stored it did not acknowledge it, so nothing had made
+ * it durable, and for the twin the command did nothing.
+ */
+export function isTaken({ words, told }: Done, before: World, after: World): boolean {
+  const id = words.message?.id
+  if (told.status === 0 || !told.isHarmed || id === undefined) return false
+  return before.agents.some(
+    (agent) =>
+      agent.waiting.some(({ content }) => isOf(id, content)) &&
+      after.agent(agent.state.id) !== undefined &&
+      acceptances(after, id) === 0,
+  )
+}
+
 function isAccepted({ before, after }: Times, messageId: string | undefined): boolean {
   return acceptances(after, messageId) > acceptances(before, messageId)
 }
 
 /** Counts the copies of the message in logs and inboxes. */
 function acceptances({ agents }: World, id: string | undefined): number {
-  const isIt = (content: string): boolean => content.startsWith(`#${id} `)
   return agents.reduce(
     (sum, { taken, waiting }) =>
-      sum +
-      taken.filter(({ content }) => isIt(content)).length +
-      waiting.filter(({ content }) => isIt(content)).length,
+      sum + [...taken, ...waiting].filter(({ content }) => isOf(id, content)).length,
     0,
   )
+}
+
+function isOf(messageId: string | undefined, content: string): boolean {
+  return content.startsWith(`#${messageId} `)
 }

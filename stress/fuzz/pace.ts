@@ -13,7 +13,9 @@ export interface Pace {
   delayMsMax: number
   /** The delay of a scheduled message. */
   laterMs: number
-  reminderSeconds: number[]
+  reminderSeconds: number
+  /** Without a twin. In a twin other commands end before the reminder is due, because no fault takes time there. */
+  soonReminderSeconds: number
   /** The retry-after of a rate-limiting provider. */
   retryAfterMs: number
   turnTimeoutMs: number
@@ -32,7 +34,8 @@ const PROCESSES: Pace = {
   places: PLACES,
   delayMsMax: 200,
   laterMs: 1000,
-  reminderSeconds: [1],
+  reminderSeconds: 1,
+  soonReminderSeconds: 1,
   retryAfterMs: 500,
   turnTimeoutMs: 1000,
   padCharacters: 10_000,
@@ -46,7 +49,8 @@ export const PACES: Record<Mode, Pace> = {
     places: PLACES,
     delayMsMax: 2000,
     laterMs: 3_600_000,
-    reminderSeconds: [60, 1800],
+    reminderSeconds: 1800,
+    soonReminderSeconds: 60,
     retryAfterMs: 1_800_000,
     turnTimeoutMs: 30_000,
     padCharacters: 70_000,

@@ -45,6 +45,7 @@ export function programsAt(pace: Pace): Programs {
     { weight: 1, arbitrary: limitProgram(pace) },
     { weight: 1, arbitrary: overflowing },
     { weight: 2, arbitrary: controlling },
+    { weight: 1, arbitrary: fc.constant<Program>({ rounds: [[reminderCall(pace.soonReminderSeconds)]] }) },
   )
   return { commuting, calm, wild }
 }
@@ -110,7 +111,7 @@ function callAt(pace: Pace, leaf: Arbitrary<Program>): Arbitrary<Call> {
     { weight: 8, arbitrary: sendCall(relative, nested) },
     { weight: 4, arbitrary: waitCall(leaf) },
     { weight: 4, arbitrary: reading },
-    { weight: 2, arbitrary: reminderCall(pace) },
+    { weight: 2, arbitrary: fc.constant(reminderCall(pace.reminderSeconds)) },
     { weight: 3, arbitrary: spawnCall(leaf) },
     // Tool programs are not part of the bundle, so the machine cannot run them.
     ...(pace.mode === 'processes' ? [{ weight: 4, arbitrary: running }] : []),
@@ -135,10 +136,8 @@ function waitCall(leaf: Arbitrary<Program>): Arbitrary<Call> {
     .map(({ to, sends }) => ({ name: 'send_message', input: { to, wait: true }, sends }))
 }
 
-function reminderCall({ reminderSeconds }: Pace): Arbitrary<Call> {
-  return fc
-    .constantFrom(...reminderSeconds)
-    .map((delay_seconds) => ({ name: 'remind_me', input: { delay_seconds }, sends: {} }))
+function reminderCall(delay_seconds: number): Call {
+  return { name: 'remind_me', input: { delay_seconds }, sends: {} }
 }
 
 const reading: Arbitrary<Call> = fc.oneof(

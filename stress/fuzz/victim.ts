@@ -2,7 +2,7 @@
 import { openHome } from '../../src/storage/open.js'
 import { audit } from '../support/home-view.js'
 import { Durations } from './durations.js'
-import { inTwin } from './happened.js'
+import { inTwin, isTaken } from './happened.js'
 import type { Host, Told } from './host.js'
 import { leftByRule } from './notified.js'
 import { judge } from './oracle.js'
@@ -41,6 +41,7 @@ class Life {
   private readonly story: Story = { steps: [], removed: new Set() }
   /** How far the clock is behind its latest time. */
   private behindMs = 0
+  private powerCuts = 0
   private logs: Map<string, Buffer>
 
   constructor(private readonly host: Host) {
@@ -58,8 +59,7 @@ class Life {
         this.story.steps.push({ step, done: [], isHarmed: false })
         return []
       case 'cut':
-        this.host.powerCut()
-        return this.after({ step, done: [], isHarmed: true })
+        return this.cut(step)
       case 'commands':
         return this.commands(index, step)
     }
@@ -83,6 +83,12 @@ class Life {
               ...leftByRule(atRest, this.host.left()),
             ]
     return { story: this.story, atEnd, atRest, violations: judged }
+  }
+
+  private cut(step: Extract<Step, { kind: 'cut' }>): Promise<string[]> {
+    const before = World.read(this.host.home)
+    this.host.powerCut()
+    return this.after({ step, done: [], isHarmed: true }, before)
   }
 
   private async commands(index: number, step: Extract<Step, { kind: 'commands' }>): Promise<string[]> {
@@ -120,8 +126,12 @@ class Life {
     if (removes) this.noteRemoved()
     if (before !== undefined && between !== undefined) {
       const after = World.read(this.host.home)
+      if (this.host.counts.powerCuts > this.powerCuts)
+        for (const { done: earlier } of this.story.steps)
+          for (const each of earlier) if (isTaken(each, before, after)) each.inTwin = []
       for (const each of done.done) each.inTwin = inTwin(each, { before, between, after })
     }
+    this.powerCuts = this.host.counts.powerCuts
     this.story.steps.push(done)
     return [...broken, ...this.lost()]
   }

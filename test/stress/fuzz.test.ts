@@ -25,8 +25,12 @@ test.for([
   },
 )
 
-test('an agent that completes during recovery is not an effect of a terminate that was harmed', async () => {
-  expect(await fuzz('--effects', 'terminate')).toMatch(/^effects: harmed [1-9]\d*; 0 failures$/)
+test.for([
+  ['an agent that completes during recovery is not an effect of a terminate that was harmed', 'terminate'],
+  ['a message that a later power cut takes is not an effect of a send that did not acknowledge it', 'queue'],
+  ['a replaced turn is an effect of a killed send that repeats the key of a pending message', 'again'],
+])('%s', async ([, history]) => {
+  expect(await fuzz('--effects', history as string)).toMatch(/^effects: harmed [1-9]\d*; 0 failures$/)
 })
 
 // Several seeds each, because a change of the program moves the steps that a seed meets.
