@@ -4,7 +4,7 @@ import { missingLog, readState } from '../dispatch/read-state.js'
 import { SubstratError, shellWord } from '../errors.js'
 import { recordsFrom } from '../session/load.js'
 import { peekState } from '../session/peek-state.js'
-import type { SessionRecord } from '../session/records.js'
+import { type SessionRecord, wrongKnownShape } from '../session/records.js'
 import { statusNow } from '../session/status-now.js'
 import type { OpenedLog, Store } from '../storage/store.js'
 
@@ -123,7 +123,8 @@ function startOf(store: Store, { agentId, last, since, isLastTurn, filter }: Log
       // The times in a log never decrease.
       if (since !== undefined && record.ts < since) return from ?? endOf(log, newest)
       from = here
-      if (last !== undefined && matches(record)) left -= 1
+      // Reading on reports a record that is not valid. Until then, only its checksum is checked.
+      if (last !== undefined && wrongKnownShape(record) === undefined && matches(record)) left -= 1
       if (left === 0 || (isLastTurn === true && beginsTurn(record))) return from
     }
     // An agent without a turn has nothing of its latest turn.

@@ -3,7 +3,7 @@ import { damagedConversation, type SubstratError } from '../errors.js'
 import { isBlob } from '../format.js'
 import type { SearchMatch } from '../schema/output-overview.js'
 import { type Entry, entryOf } from '../session/entries.js'
-import type { SessionRecord } from '../session/records.js'
+import { type SessionRecord, wrongKnownShape } from '../session/records.js'
 import type { BlobReference, Store } from '../storage/store.js'
 import { listAgents } from './list-and-show.js'
 import { ignoresCase, literalPattern, type Match, type TextPattern } from './text-pattern.js'
@@ -35,7 +35,10 @@ export async function searchHome(
     const agent = agents.get(agentId) as Searched
     if (error !== undefined) agent.error ??= error.message
     const record = found as unknown as SessionRecord | undefined
-    if (record !== undefined && record.ts >= since) {
+    // Only its checksum is checked so far.
+    const wrong = record === undefined ? undefined : wrongKnownShape(record)
+    if (wrong !== undefined) agent.error ??= `a record of its log is not valid: ${wrong}`
+    else if (record !== undefined && record.ts >= since) {
       const { seq, ts, kind } = record
       const match = matchIn(store, agentId, record, sought)
       if (match !== undefined) onMatch({ agent_id: agentId, path: agent.path, seq, ts, kind, ...match })

@@ -55,6 +55,11 @@ export function wrongShape(record: unknown): string | undefined {
   return undefined
 }
 
+/** As `wrongShape`, for a reader that also takes the kinds of later versions. */
+export function wrongKnownShape(record: SessionRecord): string | undefined {
+  return kindIsKnown(record.kind) ? wrongShape(record) : undefined
+}
+
 /** A word of the record that only a later version writes. No command acts on it, so it is neither written nor read. */
 export function reservedIn(record: SessionRecord): string | undefined {
   return 'wait' in record && record.wait === 'budget' ? 'wait budget' : undefined

@@ -1,4 +1,5 @@
 import { describe, expect, test } from 'vitest'
+import { frame } from '../../src/storage/log/frame.js'
 import { House } from '../support/cli.js'
 import { Gate } from '../support/gate.js'
 import { waitFor } from '../support/wait.js'
@@ -66,6 +67,20 @@ describe.concurrent('log', () => {
       '',
     ])
   })
+
+  test.each(['model.failed', 'token.revoked'])(
+    '-n reports a record %s without its fields as damage',
+    async (kind) => {
+      const house = new House()
+      const id = await house.spawn('a')
+      const seq = house.records(id).length + 1
+      const record = { seq, ts: '2099-11-20T10:00:00.000Z', batch: [seq, seq], kind }
+      house.damage(id, (log) => `${log}${frame(record).toString()}`)
+      const { exit, stderr } = await house.run(['log', 'a', '-n', '1'])
+      expect(exit).toBe(10)
+      expect(stderr).toContain(`record ${seq}`)
+    },
+  )
 
   test('--follow prints new entries during a turn, and --until idle exits at its end', async () => {
     const house = new House()

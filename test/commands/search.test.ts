@@ -1,4 +1,5 @@
 import { describe, expect, test } from 'vitest'
+import { frame } from '../../src/storage/log/frame.js'
 import { House } from '../support/cli.js'
 
 interface Line {
@@ -99,6 +100,19 @@ describe.concurrent('search', () => {
     expect(await found(house, 'out 42')).toMatchObject([{ kind: 'tool.finished', tool: 'shell' }])
     expect(await found(house, 'answers')).toMatchObject([{ role: 'settings', snippet: 'The answers' }])
     expect(await found(house, 'shell')).toEqual([])
+  })
+
+  test('reports a record without the fields of its kind as damage, and searches the others', async () => {
+    const house = new House()
+    const id = await house.spawn('a')
+    await house.ok('send', 'a', 'needle')
+    const at = { seq: 99, ts: '2026-11-20T10:00:00.000Z', batch: [99, 99] }
+    for (const kind of ['model.failed', 'token.revoked', 'agent.watched'])
+      house.damage(id, (log) => `${log}${frame({ ...at, kind, why: 'needle' }).toString()}`)
+    const { exit, stdout, stderr } = await house.run(['search', 'needle', '--json'])
+    expect(exit).toBe(10)
+    expect(stderr).toContain('substrat doctor')
+    expect(stdout.split('\n').slice(0, -1)).toHaveLength(2)
   })
 
   test('leaves out a truncated batch, and searches what is undamaged in a damaged log', async () => {
