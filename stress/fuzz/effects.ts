@@ -35,6 +35,7 @@ const FAILING: Program = { fail: 'invalid', times: 1 }
 const COMPLETING: Program = { rounds: [[{ name: 'complete', input: { result: 'all is done' } }]] }
 const SPAWNING: Program = { rounds: [[{ name: 'spawn_agent', input: { name: 'c1' }, sends: COMPLETING }]] }
 const ASKING: Program = { rounds: [[{ name: 'ask_operator', input: { question: 'which?' } }]] }
+const UNALLOWED: Program = { rounds: [[{ name: 'set_metadata', input: { metadata: { a: 'b' } } }]] }
 const QUEUED: Action = send('queue', SPAWNING)
 
 interface History {
@@ -66,6 +67,15 @@ const HISTORIES: Record<string, History> = {
     later: [{ kind: 'cut' }],
     harms: KILLS,
   },
+  // The kill also takes the token, which the command did not print. The twin has it.
+  decide: {
+    actions: [BORN, send('direct', UNALLOWED)],
+    later: [
+      stepOf({ do: 'decide', at: 'a', decision: 'input', by: 'token' }, null),
+      stepOf(send('direct', LEAF, 'a', 'none', 'queue'), null),
+    ],
+    harms: KILLS,
+  },
   // The message is stored already. The command replaces the turn that it waits behind.
   again: {
     actions: [
@@ -83,6 +93,7 @@ function send(
   program: Program,
   at = 'a',
   key: 'none' | 'new' | 'again' = 'none',
+  ifWaiting: 'supersede' | 'queue' = 'supersede',
 ): Action {
   return {
     do: 'send',
@@ -91,7 +102,7 @@ function send(
     drains: false,
     program,
     key,
-    ifWaiting: 'supersede',
+    ifWaiting,
     turnTimeout: false,
   }
 }

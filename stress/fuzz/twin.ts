@@ -9,6 +9,7 @@ import { OPERATOR } from '../../src/format.js'
 import type { Host } from './host.js'
 import { Person } from './person.js'
 import { recoverHome, settleHome } from './settle.js'
+import type { Action } from './steps.js'
 import type { StepDone, Story } from './story.js'
 import { inWords, type Lived } from './victim.js'
 import { type AgentInWorld, World } from './world.js'
@@ -44,7 +45,9 @@ class Twin {
       return []
     }
     // Each home uses its own words: a token of the other home is not valid here.
-    const words = done.map(({ command }, place) => this.person.words(command.action, `${index}x${place}`))
+    const words = done.map(({ command, told }, place) =>
+      this.person.words(asDecided(command.action, told.argv), `${index}x${place}`),
+    )
     const planned = done.map(({ told, inTwin }, place) =>
       inTwin.map((argv) => (argv === told.argv ? (words[place]?.argv ?? []) : argv)),
     )
@@ -71,6 +74,12 @@ class Twin {
   rest(): Promise<string[]> {
     return settleHome(this.host, this.behindMs, (told) => this.person.hear(told))
   }
+}
+
+/** A killed command may not have printed its token, so the user decided without it. In the twin the user knows the token. */
+function asDecided(action: Action, [verb]: string[]): Action {
+  const isWithoutToken = action.do === 'decide' && (verb === 'approve' || verb === 'deny')
+  return isWithoutToken ? { ...action, decision: verb, by: 'machine' } : action
 }
 
 /** The output of these depends on concurrent commands, or on an earlier token. */

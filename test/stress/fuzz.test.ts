@@ -29,6 +29,7 @@ test.for([
   ['an agent that completes during recovery is not an effect of a terminate that was harmed', 'terminate'],
   ['a message that a later power cut takes is not an effect of a send that did not acknowledge it', 'queue'],
   ['a replaced turn is an effect of a killed send that repeats the key of a pending message', 'again'],
+  ['a decision without the token that a killed command did not print is the same in the twin', 'decide'],
 ])('%s', async ([, history]) => {
   expect(await fuzz('--effects', history as string)).toMatch(/^effects: harmed [1-9]\d*; 0 failures$/)
 })
