@@ -10,13 +10,13 @@ import { stderr, stdout } from '../console/stdio.js'
 import type { Context, OnCount } from '../dispatch/context.js'
 import { withDeliveries } from '../dispatch/deliveries.js'
 import type { Outcome } from '../dispatch/outcome.js'
-import type { SubstratError } from '../errors.js'
+import { SubstratError } from '../errors.js'
 import type { ResultEnd, WaitView } from '../schema/output.js'
 import { boundsFrom } from '../settings/bounds.js'
 import { channelVariables } from '../settings/channels.js'
 import { outboundOf } from '../settings/outbound.js'
 import { Settings } from '../settings/settings.js'
-import { Shutdown } from '../turn/stop.js'
+import { Shutdown, type StopSignal, stopSignals } from '../turn/stop.js'
 import { BaseCommand } from './base.js'
 
 export interface ContextOptions {
@@ -42,6 +42,20 @@ export abstract class WritingCommand extends BaseCommand {
   private reporter: ConsoleReporter | undefined
   private shutdown: Shutdown | undefined
   private openContext: Context | undefined
+
+  protected override async init(): Promise<void> {
+    await super.init()
+    for (const name of stopSignals()) process.on(name, this.onEarlySignal)
+  }
+
+  /** Before the first turn a signal ends the command, as by default, but says so. On disk is what a kill leaves. */
+  private readonly onEarlySignal = (signal: StopSignal): void => {
+    if (this.shutdown?.hearsSignals === true) return
+    const when = this.openContext === undefined ? ' before it had changed anything' : ''
+    const end = this.shutdown?.earlyEnd?.(signal)
+    this.fail(end ?? new SubstratError(`STOPPED_${signal}`, `stopped by ${signal}${when}`))
+    void Promise.all([stdout.flush(), stderr.flush()]).then(() => process.exit())
+  }
 
   /** Creates the home if it is missing. */
   protected context(options: ContextOptions = {}): Context {
@@ -145,5 +159,6 @@ export abstract class WritingCommand extends BaseCommand {
     this.reporter?.noteSecrets()
     this.reporter?.close()
     this.shutdown?.close()
+    for (const name of stopSignals()) process.off(name, this.onEarlySignal)
   }
 }

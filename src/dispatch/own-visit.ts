@@ -80,6 +80,7 @@ export class Visit {
 
   report(outcome: Outcome): void {
     this.outcome = outcome
+    this.ctx.shutdown.earlyEnd = undefined
     this.onOutcome(outcome)
   }
 

@@ -5,6 +5,7 @@
  */
 import { setMaxListeners } from 'node:events'
 import { clock } from '../clock.js'
+import type { SubstratError } from '../errors.js'
 import type { RequestVerb, StopRequest, Store } from '../storage/store.js'
 import type { StopReason } from './step/turn-event.js'
 
@@ -12,7 +13,7 @@ export type StopSignal = 'SIGINT' | 'SIGTERM' | 'SIGHUP'
 const SIGNALS: StopSignal[] = ['SIGINT', 'SIGTERM', 'SIGHUP']
 
 /** SIGHUP is left out if `nohup` or a shell had set it to be ignored when the command began (src/start/hangup.ts). */
-function stopSignals(): StopSignal[] {
+export function stopSignals(): StopSignal[] {
   const isHangupIgnored = process.env.SUBSTRAT_HANGUP === 'ignored'
   return SIGNALS.filter((name) => name !== 'SIGHUP' || !isHangupIgnored)
 }
@@ -28,6 +29,8 @@ export class Shutdown {
   requested: StopSignal | undefined
   private requestedAtMs = Number.POSITIVE_INFINITY
   turnsInFlight = 0
+  /** The error of a signal before the first turn, which ends the command at once. Undefined: it only names the signal. */
+  earlyEnd: ((signal: StopSignal) => SubstratError) | undefined
   private readonly asked = new AbortController()
   private readonly stopped = new AbortController()
   private timer: NodeJS.Timeout | undefined
@@ -71,6 +74,11 @@ export class Shutdown {
   /** Whether the signal may have caused an event at that time: it came before the event, or a moment after. */
   mayHaveCaused(atMs: number): boolean {
     return atMs >= this.requestedAtMs - this.pauseMs
+  }
+
+  /** Whether a signal starts a shutdown, so that the command goes on to its end. */
+  get hearsSignals(): boolean {
+    return this.isListening
   }
 
   listen(): void {

@@ -1,34 +1,8 @@
 /** The order of messages that several commands bring while an agent runs a turn. */
 import { readdirSync } from 'node:fs'
 import { describe, expect, test } from 'vitest'
-import { House, type Running } from '../support/cli.js'
-import { waitFor } from '../support/wait.js'
-
-/** An agent during a turn, which ends when the file `go` exists. */
-async function atWork(): Promise<{ house: House; id: string; first: Running }> {
-  const house = new House()
-  const replies = ['1', '2', '3', '4'].map((say) => ({ say }))
-  const scenario = house.scenario('s.json', { after_file: 'go', say: '0' }, ...replies)
-  const id = await house.spawn('a', '--option', scenario)
-  const first = house.start(['send', 'a', 'first'])
-  await house.waitForRecord(id, 'model.requested')
-  return { house, id, first }
-}
-
-/** Starts a command that waits for the agent with a message. */
-async function waiting(house: House, id: string, content: string, ...flags: string[]): Promise<Running> {
-  const arrivals = (): number => {
-    try {
-      return readdirSync(house.agentFile(id, 'waits')).length
-    } catch {
-      return 0
-    }
-  }
-  const before = arrivals()
-  const running = house.start(['send', 'a', content, ...flags])
-  await waitFor(() => arrivals() > before, 'the arrival')
-  return running
-}
+import type { House } from '../support/cli.js'
+import { atWork, waiting } from '../support/waiting.js'
 
 function order(house: House, id: string): string[] {
   return house

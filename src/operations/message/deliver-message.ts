@@ -11,6 +11,7 @@ import { openDurable } from '../../session/load.js'
 import { sendAs } from './as-agent.js'
 import { converse } from './direct.js'
 import { queue } from './queue.js'
+import { notBegunYet } from './refusals.js'
 import { isForInbox, type MessageRequest } from './request.js'
 
 /**
@@ -29,6 +30,7 @@ export async function deliverMessage(
   if (answered !== undefined) return onOutcome(answered)
   await checkAllowOf(ctx, agentId, request.allow)
   const visit = new Visit(ctx, agentId, onOutcome)
+  ctx.shutdown.earlyEnd = (signal) => notBegunYet(ctx.store, request, signal)
   await visit.finish(async () => {
     if (isForInbox(request)) visit.report(queue(ctx, request))
     else await converse(visit, request)

@@ -2,6 +2,7 @@
 
 import { type KeyedMessage, nextIdOfKey } from '../../dispatch/keyed-message.js'
 import { nameOf, wordOf } from '../../dispatch/outcome.js'
+import { readState } from '../../dispatch/read-state.js'
 import { type Closure, declarationOf, refuseElsewhere, turnObstacle } from '../../dispatch/turn-obstacle.js'
 import { SessionStateError, SubstratError, shellWord } from '../../errors.js'
 import { findPending } from '../../mail/inbox.js'
@@ -11,6 +12,7 @@ import { howEnded } from '../../session/status.js'
 import { troubleOf } from '../../session/trouble.js'
 import type { Store } from '../../storage/store.js'
 import type { StopSignal } from '../../turn/stop.js'
+import type { MessageRequest } from './request.js'
 
 /** The place of a message that did not begin, and the next command, which runs it once. */
 export interface Fate {
@@ -96,4 +98,10 @@ export function notBegun(state: State, signal: StopSignal, { what, next }: Fate)
     hint: next,
     facts: { agent_id: state.id },
   })
+}
+
+/** A signal before the message was delivered and while the command had no turn. Reads the store. */
+export function notBegunYet(store: Store, request: MessageRequest, signal: StopSignal): SubstratError {
+  const state = readState(store, request.agentId)
+  return notBegun(state, signal, fateOf(store, state, request))
 }
