@@ -1,5 +1,5 @@
 // npm run stress:fuzz -- [--seed 1] [--minutes M | --seeds N] [--mode in-process|processes|postgres] [--agents N]
-// [--wrong-clocks] [--shards N] [--json FILE], or --effects terminate|retry|fork|spawn|cancel|queue|again|decide|all
+// [--wrong-clocks] [--shards N] [--json FILE], or --effects terminate|retry|fork|spawn|cancel|queue|again|hold|decide|all
 //
 // Runs random trees, mail, turns and decisions while processes are killed, the power is cut, the disk fails and clocks
 // jump. Exits 1 if a promise is broken. After a failure, --seed S --path P runs the shrunk sequence and prints it step

@@ -32,6 +32,7 @@ const BORN: Action = { do: 'spawn', at: 'a', prompt: null, ifExists: 'fail' }
 const LOOK: Action = { do: 'look', with: 'list', at: 'a' }
 const LEAF: Program = {}
 const FAILING: Program = { fail: 'invalid', times: 1 }
+const REFUSED: Program = { fail: 'invalid', times: 1_000_000 }
 const COMPLETING: Program = { rounds: [[{ name: 'complete', input: { result: 'all is done' } }]] }
 const SPAWNING: Program = { rounds: [[{ name: 'spawn_agent', input: { name: 'c1' }, sends: COMPLETING }]] }
 const ASKING: Program = { rounds: [[{ name: 'ask_operator', input: { question: 'which?' } }]] }
@@ -65,6 +66,17 @@ const HISTORIES: Record<string, History> = {
   queue: {
     actions: [BORN, send('direct', ASKING), LOOK, send('queue', LEAF)],
     later: [{ kind: 'cut' }],
+    harms: KILLS,
+  },
+  // Recovery leaves the interrupted turn of an agent on hold, and the twin has none.
+  hold: {
+    actions: [
+      BORN,
+      send('direct', REFUSED),
+      { do: 'suspend', at: 'a', hold: true },
+      { do: 'retry', at: 'a' },
+    ],
+    later: [stepOf({ do: 'resume', at: 'a' }, null)],
     harms: KILLS,
   },
   // The kill also takes the token, which the command did not print. The twin has it.

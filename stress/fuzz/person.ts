@@ -34,6 +34,8 @@ export interface Words {
   argv: string[]
   /** The agent that the command names; undefined if it does not exist. */
   agentId: string | undefined
+  /** Whether that agent has a turn that was cut short and is not continued yet. */
+  hasInterruptedTurn: boolean
   message: Brought | undefined
 }
 
@@ -59,7 +61,8 @@ export class Person {
     const { workspace, pace } = this.host
     const token = action.do === 'decide' ? this.tokenBy(action.by, agentId) : undefined
     const facts = { id, content: message?.content, key: message?.key ?? null, workspace, pace, token }
-    return { argv: [...wordsOf(action, facts), '--json'], agentId, message }
+    const hasInterruptedTurn = this.stateOf(agentId)?.recovery.interruption != null
+    return { argv: [...wordsOf(action, facts), '--json'], agentId, hasInterruptedTurn, message }
   }
 
   /** If an action needs an agent in a certain state, it goes to one in that state, if there is one. */

@@ -64,7 +64,9 @@ class Twin {
       )
       this.host.jump(-clockOffMs)
       for (const each of told) this.person.hear(each)
-      if (!isHarmed && group.length === 1 && told[0] !== undefined)
+      // Recovery leaves the interrupted turn of an agent on hold to the next command, and the twin has no such turn.
+      const isAlike = done[0]?.words.hasInterruptedTurn === words[0]?.hasInterruptedTurn
+      if (!isHarmed && isAlike && group.length === 1 && told[0] !== undefined)
         exits.push(...differentEnd(done[0], told[0]))
     }
     if (exits.length > 0) return exits

@@ -30,6 +30,10 @@ test.for([
   ['a message that a later power cut takes is not an effect of a send that did not acknowledge it', 'queue'],
   ['a replaced turn is an effect of a killed send that repeats the key of a pending message', 'again'],
   ['a decision without the token that a killed command did not print is the same in the twin', 'decide'],
+  [
+    'an interrupted turn that recovery leaves, because its agent is on hold, is not expected of the twin',
+    'hold',
+  ],
 ])('%s', async ([, history]) => {
   expect(await fuzz('--effects', history as string)).toMatch(/^effects: harmed [1-9]\d*; 0 failures$/)
 })
