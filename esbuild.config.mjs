@@ -69,8 +69,6 @@ const reading = await build({
 })
 replace('dist/reading.cjs', reading.outputFiles[0].text)
 const thread = { ...shared, minify: true, format: 'cjs' }
-const readAhead = await build({ ...thread, entryPoints: ['src/host/disk/read-ahead-worker.ts'] })
-replace('dist/read-ahead.cjs', readAhead.outputFiles[0].text)
 const search = await build({ ...thread, entryPoints: ['src/storage/search/worker.ts'] })
 replace('dist/search.cjs', search.outputFiles[0].text)
 await buildModule('src/provider/conformance/conformance.ts', 'dist/conformance.js')

@@ -86,7 +86,7 @@ test('only src/host/disk imports node:fs, and src/start, which uses no home', ()
     found.some(({ specifier }) => /^(node:)?fs(\/promises)?$/.test(specifier)),
   )
   const outside = users.map(([file]) => file).filter((file) => !file.startsWith('src/start/'))
-  const disk = ['facts', 'io', 'operation', 'outside', 'read-chunk', 'watch']
+  const disk = ['facts', 'io', 'operation', 'outside', 'watch']
   expect(outside).toEqual(disk.map((name) => `src/host/disk/${name}.ts`))
 })
 

@@ -33,8 +33,8 @@ export class Snapshots {
    * Fast path for lists of very many agents: the fields are not parsed. Undefined if the snapshot is missing, damaged or large,
    * or begins with none of the heads. Its text can be read until the next call.
    */
-  peek(agentId: string, heads: string[], ahead?: Buffer): Peeked | undefined {
-    const bytes = ahead ?? peek('snapshot.read', this.paths.agent(agentId).snapshot, 0)
+  peek(agentId: string, heads: string[]): Peeked | undefined {
+    const bytes = peek('snapshot.read', this.paths.agent(agentId).snapshot, 0)
     if (bytes === undefined) return undefined
     const head = heads.find((each) => beginsWith(bytes, each))
     const length = bytes.length - 1
@@ -47,9 +47,9 @@ export class Snapshots {
    * Whether the log ends with the snapshot's last record, by seq and time. Only then is a snapshot trusted. A log of
    * another agent with the same shape has another time there.
    */
-  isEndOfLog({ id, last_offset, log_bytes, last_seq, updated_at }: KnownEnd, ahead?: Buffer): boolean {
+  isEndOfLog({ id, last_offset, log_bytes, last_seq, updated_at }: KnownEnd): boolean {
     if (!(Number.isSafeInteger(last_offset) && last_offset >= 0)) return false
-    const bytes = ahead ?? peek('log.read', this.paths.agent(id).log, last_offset)
+    const bytes = peek('log.read', this.paths.agent(id).log, last_offset)
     if (bytes?.length !== log_bytes - last_offset || bytes.at(-1) !== LF) return false
     const head = `${recordHead(last_seq)}"ts":"${updated_at}",`
     return damageOf(bytes, head, bytes.length - 1) === undefined

@@ -57,8 +57,8 @@ export interface Store {
   /** The same without the snapshot, for callers that know their place in the log. */
   openLog(agentId: string): OpenedLog | undefined
   /**
-   * The caller will look at these agents in this order, until it calls this again, with no agents at last. A store may read them from
-   * now on, on another thread, or many by one request: `peek`, `open`, `isHeld` and the ids of their mail are then of that moment.
+   * The caller will look at these agents in this order, until it calls this again, with no agents at last. A store may read many of
+   * them by one request: `peek`, `open`, `isHeld` and the ids of their mail are then of that moment.
    */
   readAhead(agentIds: string[]): void
   /**

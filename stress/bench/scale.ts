@@ -13,7 +13,7 @@ import { type Row, ratio } from './table.js'
 const NAME = 'a-0000000'
 const OF_LOG = { atMost: 1.1, floor: '1' }
 const OF_HOME = { atMost: 1.15, floor: '1' }
-const OF_RAW = { atMost: 1.5, floor: '1' }
+const OF_RAW = { atMost: 1.8, floor: '1' }
 
 /** An agent with a log of 10 records, of 100, and so on. */
 export async function logRows(run: Run): Promise<Row[]> {

@@ -62,17 +62,6 @@ export class Confinement {
     if (this.known.has(directory)) this.listed = { below: `${directory}/`, names, next: 0 }
   }
 
-  /** Whether the latest listing of the directory has these names, in its order, as real directories. */
-  areListed(directory: string, names: string[]): boolean {
-    const { listed } = this
-    if (listed?.below !== `${directory}/`) return false
-    let at = 0
-    return names.every((name) => {
-      while (at < listed.names.length && listed.names[at] !== name) at += 1
-      return at < listed.names.length
-    })
-  }
-
   /** While the entries are visited in order, no set of their paths is made: hashing very many paths takes longer than a look. */
   private isListed(directory: string): boolean {
     const { listed } = this

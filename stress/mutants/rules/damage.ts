@@ -63,24 +63,6 @@ export const DAMAGE: Mutant[] = [
     suites: ['session/session'],
   },
   {
-    name: 'the end of a log that was read ahead is from another offset than the snapshot says',
-    edits: [['offset !== from || tailStart === tailEnd', 'tailStart === tailEnd']],
-    suites: ['host/disk/read-ahead'],
-  },
-  {
-    name: 'files below a symlink are read ahead',
-    edits: [
-      [
-        `return names.every((name) => {
-           while (at < listed.names.length && listed.names[at] !== name) at += 1
-           return at < listed.names.length
-         })`,
-        'return true',
-      ],
-    ],
-    suites: ['host/disk/read-ahead'],
-  },
-  {
     name: 'the parent of an agent with a damaged log is not read from its snapshot',
     edits: [
       [
