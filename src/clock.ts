@@ -60,6 +60,26 @@ export function sleep(ms: number): Promise<void> {
   })
 }
 
+/** The same with a timer that does not keep the process alive. */
+export function sleepUnref(ms: number): Promise<void> {
+  return new Promise((resolve) => {
+    setTimeout(resolve, ms).unref()
+  })
+}
+
+/** Undefined if the promise does not settle in time. The timer keeps the process alive until then. */
+export async function settledWithin<T>(promise: Promise<T>, ms: number): Promise<T | undefined> {
+  let timer: NodeJS.Timeout | undefined
+  const late = new Promise<undefined>((resolve) => {
+    timer = setTimeout(resolve, ms, undefined)
+  })
+  try {
+    return await Promise.race([promise, late])
+  } finally {
+    clearTimeout(timer)
+  }
+}
+
 /** Rejects with `why` if the promise does not settle in time. The timer keeps the process alive until then. */
 export async function withTimeout<T>(promise: T | Promise<T>, ms: number, why: string | Error): Promise<T> {
   let timer: NodeJS.Timeout | undefined

@@ -7,7 +7,7 @@
  * On disk after a crash: the message is pending, sent or not. It is sent again with the same id. If the target may show it twice,
  * each attempt is in the log before it begins. A message is dropped after two of unknown outcome, so it is shown at most twice.
  */
-import { clock, sleep } from '../clock.js'
+import { clock, sleep, sleepUnref } from '../clock.js'
 import { SubstratError } from '../errors.js'
 import { readClock } from '../host/identity.js'
 import { limits } from '../limits.js'
@@ -253,10 +253,4 @@ function messageOf(store: Store, state: State, entry: OutboundEntry): OutboundMe
   } finally {
     log?.close()
   }
-}
-
-function sleepUnref(ms: number): Promise<void> {
-  return new Promise((resolve) => {
-    setTimeout(resolve, ms).unref()
-  })
 }

@@ -2,7 +2,7 @@
  * `exec`: any program as an agent. In each turn the shell runs it with the prompt on stdin; stdout is the reply. A nonzero exit
  * fails the turn. The program has no store, so the outcome of a turn whose process died is unknown.
  */
-import { clock } from '../clock.js'
+import { clock, sleepUnref } from '../clock.js'
 import { limits } from '../limits.js'
 import type { AgentEvent, AgentProvider, AgentSession, ProviderSettings } from './contract.js'
 import { providerFailure } from './failure.js'
@@ -146,7 +146,7 @@ async function* readUntilExit(program: LaunchedProgram): AsyncGenerator<Buffer, 
 
 /** Waits for the pause, then checks the pipes once: after a stall of this process, a timer may fire before pending input is read. */
 async function untilQuiet(): Promise<'quiet'> {
-  await new Promise((resolve) => setTimeout(resolve, QUIET_MS).unref())
+  await sleepUnref(QUIET_MS)
   return lookOnce()
 }
 

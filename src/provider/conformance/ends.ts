@@ -1,5 +1,6 @@
 /** Conformance cases: turns that are stopped, fail or are refused. */
 
+import { settledWithin } from '../../clock.js'
 import { describeFailure } from '../failure.js'
 import { type ConformanceCase, ContractBroken, caseOf, demand, moment } from './case.js'
 
@@ -15,11 +16,7 @@ export function stopCase(
     const ended = begin(controller.signal).catch(unlessBroken)
     await moment(ended)
     controller.abort()
-    let timer: NodeJS.Timeout | undefined
-    const late = new Promise<undefined>((resolve) => {
-      timer = setTimeout(resolve, withinMs, undefined)
-    })
-    const events = await Promise.race([ended, late]).finally(() => clearTimeout(timer))
+    const events = await settledWithin(ended, withinMs)
     demand(events !== undefined, 'the turn must end in time after its signal aborts')
     demand(
       events?.some(({ type }) => ['done', 'stop', 'wait'].includes(type)) === false,

@@ -1,4 +1,5 @@
 /** Conformance case: a program that is killed from outside. */
+import { settledWithin } from '../../clock.js'
 import type { ProcessGroup } from '../../schema/types.js'
 import type { AgentProvider } from '../contract.js'
 import { Deaths } from '../deaths.js'
@@ -38,12 +39,11 @@ export async function killProgram(
   // This agent launches no program, so there is nothing to kill.
   if (launched.length === 0) controller.abort()
   for (const { process_group } of launched) send(-process_group, 'SIGKILL')
-  let timer: NodeJS.Timeout | undefined
-  const late = new Promise<false>((resolve) => {
-    timer = setTimeout(resolve, withinMs, false)
-  })
-  const isSeen = await Promise.race([ended.then(() => true), late])
-  clearTimeout(timer)
+  const isSeen =
+    (await settledWithin(
+      ended.then(() => true),
+      withinMs,
+    )) === true
   controller.abort()
   const type = await ended
   if (launched.length === 0) return

@@ -2,7 +2,9 @@
  * Reads a provider's stream. A provider that hangs, throws, ends early or yields events outside the contract must not hang
  * or crash the turn.
  */
+
 import { inspect } from 'node:util'
+import { settledWithin } from '../../clock.js'
 import { limits } from '../../limits.js'
 import { providerFailure } from '../../provider/failure.js'
 import type { Used } from '../../schema/types.js'
@@ -66,16 +68,8 @@ async function letReturn(iterator: AsyncIterator<unknown>): Promise<void> {
   }
 }
 
-export async function withinGrace<T>(promise: Promise<T>): Promise<T | undefined> {
-  let timer: NodeJS.Timeout | undefined
-  const late = new Promise<undefined>((resolve) => {
-    timer = setTimeout(resolve, STOP_GRACE_MS, undefined)
-  })
-  try {
-    return await Promise.race([promise, late])
-  } finally {
-    clearTimeout(timer)
-  }
+export function withinGrace<T>(promise: Promise<T>): Promise<T | undefined> {
+  return settledWithin(promise, STOP_GRACE_MS)
 }
 
 /** Collects the reply's text, with a size bound, and the usage. */

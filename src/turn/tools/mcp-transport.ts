@@ -5,9 +5,11 @@
  * - A line over the limit never fills the memory. The request that it answers fails, and the server goes on.
  * - What the server wrote to stderr is known when it ends, so that its failure can name the cause.
  */
+
 import type { Readable } from 'node:stream'
 import type { Transport } from '@modelcontextprotocol/sdk/shared/transport.js'
 import type { JSONRPCMessage, RequestId } from '@modelcontextprotocol/sdk/types.js'
+import { sleepUnref } from '../../clock.js'
 import { limits } from '../../limits.js'
 import { fatalSignalOf } from '../../provider/deaths.js'
 import { plainSentence } from '../../provider/failure.js'
@@ -54,8 +56,7 @@ export class McpTransport implements Transport {
 
   /** The pipes may still hold the server's last words. Its children may keep them open. */
   private async end(ending: Ending, lastWords: Promise<unknown>): Promise<void> {
-    const late = new Promise((resolve) => void setTimeout(resolve, STOP_GRACE_MS).unref())
-    await Promise.race([lastWords, late])
+    await Promise.race([lastWords, sleepUnref(STOP_GRACE_MS)])
     this.ending = ending
     this.onclose?.()
   }
