@@ -93,6 +93,9 @@ export const limits = {
   outboundRequestsMax: 8,
   /** The text of a notification, such as the beginning of a reply. */
   notificationCharactersMax: 2000,
+  /** Refusals with one cause in the state, and so in the log, between two turns. */
+  refusalsMax: 16,
+  refusalCharactersMax: 500,
   /** Ids of received messages in the state of a channel, so that the platform may send them again. */
   channelIdsKeptMin: 1000,
   /** Messages from the platform that one batch of a channel has. */

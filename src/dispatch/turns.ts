@@ -28,6 +28,7 @@ import { serveTools } from '../turn/tools/serve.js'
 import type { Context } from './context.js'
 import { findLaunchedRun } from './keyed-message.js'
 import { flushOutbox } from './outbox.js'
+import { type RefusedMessage, recordRefusal } from './refusal.js'
 import { conversationText, HISTORY_HEAD, seedAgain } from './seed.js'
 import { toolboxOf } from './toolbox.js'
 import { refuseElsewhere } from './turn-obstacle.js'
@@ -51,6 +52,7 @@ export function startTurn(
   return runTurn(
     ctx,
     session,
+    message,
     (provider, sources) => ({ type: 'begin', provider, run: { ...run, sources } }),
     options,
   )
@@ -73,7 +75,13 @@ export function newRun(ctx: Context, session: Session | undefined, message: Turn
 
 /** Runs the turn of the prompt that the agent was spawned with. */
 export function firstTurn(ctx: Context, session: Session, options: TurnOptions): Promise<Run> {
-  return runTurn(ctx, session, (provider, sources) => ({ type: 'ask', provider, sources }), options)
+  return runTurn(
+    ctx,
+    session,
+    session.state.run,
+    (provider, sources) => ({ type: 'ask', provider, sources }),
+    options,
+  )
 }
 
 /** Resumes an open run whose process died, or one that waited for a time that has come. */
@@ -88,6 +96,7 @@ export function resumeTurn(
   return runTurn(
     ctx,
     session,
+    session.state.run,
     (provider, sources) => ({ type: 'go_on', provider, boot_id, auto, notice, sources }),
     options,
   )
@@ -104,6 +113,7 @@ export function decideTurn(
   return runTurn(
     ctx,
     session,
+    session.state.run,
     (provider, sources) => ({ type: 'decided', provider, boot_id: bootId(), decided, asks, sources }),
     options,
   )
@@ -131,18 +141,32 @@ function allowedTools(ctx: Context, session: Session | undefined, more: string[]
   return [...new Set([...(session?.state.allow ?? []), ...ctx.tools.allow, ...more])]
 }
 
+/** The provider, if it can run the turn of this message now. Otherwise the refusal is recorded. */
+export async function readyProvider(
+  ctx: Context,
+  session: Session,
+  message: RefusedMessage | null,
+): Promise<Provider> {
+  const { provider_name } = session.state
+  try {
+    refuseElsewhere(ctx.store, session.state)
+    return await ctx.providers.check(provider_name, settingsOf(session))
+  } catch (error) {
+    throw recordRefusal(ctx, session, error, message)
+  }
+}
+
 async function runTurn(
   ctx: Context,
   session: Session,
+  message: RefusedMessage | null,
   first: (provider: ProviderKind, sources: PromptSource[]) => TurnEvent,
   options: TurnOptions,
 ): Promise<Run> {
-  refuseElsewhere(ctx.store, session.state)
-  const settings = settingsOf(session)
-  const provider = await ctx.providers.check(session.state.provider_name, settings)
+  const provider = await readyProvider(ctx, session, message)
   // Handle signals from the first record on, so that a signal never leaves the run open.
   ctx.shutdown.listen()
-  const run = await driveRun(ctx, session, provider, settings, first, options)
+  const run = await driveRun(ctx, session, provider, settingsOf(session), first, options)
   // Send the reply before this agent does anything else.
   await flushOutbox(ctx, session, false)
   // No further turn carries the record of that. A command prints it before the outcome.

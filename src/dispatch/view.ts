@@ -33,6 +33,7 @@ export function viewAgent(
     last_seq: state.last_seq,
     inbox:
       state.state === 'terminated' || hasMail?.(state.id) === false ? 0 : countPending(store, state, mailIds),
+    ...(state.refused === undefined ? {} : { refused: state.refused }),
     ...(state.moved === undefined ? {} : { moved_to: state.moved.to }),
   }
 }

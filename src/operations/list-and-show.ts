@@ -4,7 +4,7 @@ import { wordOf } from '../dispatch/outcome.js'
 import { lastKnownPath, missingLog } from '../dispatch/read-state.js'
 import { turnObstacle } from '../dispatch/turn-obstacle.js'
 import { incompleteOf, viewAgent, viewTurn } from '../dispatch/view.js'
-import { SubstratError } from '../errors.js'
+import { SubstratError, shellWord } from '../errors.js'
 import { hasDueMail, type MailIndex, mailIndexOf } from '../mail/inbox.js'
 import type { AgentView, ShownAgent } from '../schema/output.js'
 import type { ListedAgent } from '../schema/output-overview.js'
@@ -15,7 +15,7 @@ import { readRecordText, readText } from '../session/read.js'
 import type { RecordKind, SessionRecord } from '../session/records.js'
 import { runningTools } from '../session/running-tools.js'
 import type { AgentSummary } from '../session/snapshot-layout.js'
-import type { Location, Run, State } from '../session/state.js'
+import type { Location, Refusal, Run, State } from '../session/state.js'
 import { isCompactedSince, isUnfinished, type Status } from '../session/status.js'
 import { statusNow } from '../session/status-now.js'
 import { troubleOf } from '../session/trouble.js'
@@ -141,8 +141,15 @@ function nextCommand(
   if (status === 'running') return `substrat log ${name} --follow`
   const obstacle = turnObstacle(store, state, status === 'waiting' ? 'mail' : 'message')
   if (obstacle !== undefined) return obstacle.next
+  if (state.refused !== undefined) return nextAfterRefusal(name, state.refused)
   if (isRefused(state, log)) return `substrat ${isCompactedSince(state) ? 'retry' : 'compact'} ${name}`
   return isUnfinished(state) || hasMail ? `substrat resume ${name}` : `substrat send ${name} '…'`
+}
+
+/** The repetition of the message. A hold and a gate come before it while they are there. */
+function nextAfterRefusal(name: string, refused: Refusal[]): string {
+  const key = refused.findLast((refusal) => refusal.key !== null)?.key ?? null
+  return `substrat send ${name}${key === null ? '' : ` --key ${shellWord(key)}`} '…'`
 }
 
 /** Whether the latest turn failed because the service refused its conversation, which had an answer before. A wrong setting can be `invalid` too. */

@@ -7,13 +7,12 @@ import { nameOf, type OnOutcome, wordOf } from '../dispatch/outcome.js'
 import { type Visit, visitAndFinish } from '../dispatch/own-visit.js'
 import { seed } from '../dispatch/seed.js'
 import { refuseElsewhere, turnObstacle } from '../dispatch/turn-obstacle.js'
-import { continueTurn } from '../dispatch/turns.js'
+import { continueTurn, readyProvider } from '../dispatch/turns.js'
 import { viewTurn } from '../dispatch/view.js'
 import { SessionStateError } from '../errors.js'
 import { hasDueMail } from '../mail/inbox.js'
 import type { Provider } from '../provider/contract.js'
 import { stopKeptServerOrThrow } from '../provider/kept-server.js'
-import { settingsOf } from '../recovery/settle.js'
 import type { Session } from '../session/session.js'
 import type { Run, State } from '../session/state.js'
 import { howEnded, isUnfinished, openWait } from '../session/status.js'
@@ -47,7 +46,7 @@ async function resumeIn(visit: Visit, reseed: boolean): Promise<void> {
     return visit.begin(async () => session.state.run as Run)
   // An idle agent needs no provider: its API key may be missing.
   if (reseed || hasWork(session)) {
-    const provider = await ctx.providers.check(session.state.provider_name, settingsOf(session))
+    const provider = await readyProvider(ctx, session, isUnfinished(session.state) ? session.state.run : null)
     if (reseed) refuseSeed(session, provider.kind)
   }
   if (session.state.hold) session.append([{ kind: 'session.configured', hold: false }])

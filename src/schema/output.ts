@@ -6,7 +6,7 @@
 import { z } from 'zod'
 import { type ErrorCode, EXIT_STATUS } from '../errors.js'
 import { holder } from './files.js'
-import { workspaceHost } from './snapshot.js'
+import { refusal, workspaceHost } from './snapshot.js'
 import {
   ask,
   flag,
@@ -45,6 +45,12 @@ export const agent = z
     updated_at: time,
     last_seq: integer,
     inbox: integer.describe('The number of pending messages.'),
+    refused: z
+      .array(refusal)
+      .optional()
+      .describe(
+        'Why turns could not begin since the latest turn began, oldest first. Absent if none was refused.',
+      ),
     moved_to: text
       .optional()
       .describe('Where a move took the agent. Only if `state` is `terminated` by a move.'),

@@ -20,7 +20,14 @@ import {
   uuid,
   watchedStatus,
 } from './types.js'
-import { INTERRUPTIONS, OUTBOUND_EVENTS, OUTBOX_KINDS, SESSION_STATES, WORKSPACE_SCOPES } from './words.js'
+import {
+  INTERRUPTIONS,
+  OUTBOUND_EVENTS,
+  OUTBOX_KINDS,
+  REFUSAL_CAUSES,
+  SESSION_STATES,
+  WORKSPACE_SCOPES,
+} from './words.js'
 
 const interruption = z.enum(INTERRUPTIONS)
 
@@ -58,6 +65,17 @@ const outboundEntry = z
     not_shown: integer.optional().describe('The attempts among them that certainly showed nothing.'),
   })
   .meta({ id: 'outbound_entry', description: 'A message that must leave the machine.' })
+
+export const refusal = z
+  .object({
+    cause: z.enum(REFUSAL_CAUSES),
+    code: text.describe('The code of the error, and `message` its sentence.'),
+    message: text,
+    command: text.describe('The command that failed, such as `substrat send`.'),
+    key: text.nullable().describe('The key of its message. Null without one.'),
+    since: time.describe('The first such refusal since the latest turn began.'),
+  })
+  .meta({ id: 'refusal', description: 'Why a turn could not begin.' })
 
 const channelThread = z
   .object({
@@ -243,6 +261,12 @@ const laterFields = {
     .describe(
       'The first tool result over its time limit, a seq, in the latest such run that had a request of the parent.',
     ),
+  refused: z
+    .array(refusal)
+    .optional()
+    .describe(
+      'The refusals since the latest turn began, and those of a hold or a gate that still holds; at most 16 for each cause. Absent if there are none.',
+    ),
   moved: moved
     .optional()
     .describe('Absent unless a move has closed the session. `state` is then `terminated`.'),
@@ -271,6 +295,8 @@ export type SessionState = State['state']
 export type OutboxEntry = z.infer<typeof outboxEntry>
 /** A message that must leave the machine. */
 export type OutboundEntry = z.infer<typeof outboundEntry>
+/** Why a turn could not begin. */
+export type Refusal = z.infer<typeof refusal>
 export type Reminder = z.infer<typeof reminder>
 /** A kept server of the agent program. It may be dead. */
 export type RecordedServer = z.infer<typeof recordedServer>

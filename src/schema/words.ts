@@ -98,6 +98,23 @@ export const NOTIFY_EVENTS = ['waiting', 'failed', 'interrupted', 'limited', 'co
 /** `message`: a message of a conversation, not an event. */
 export const OUTBOUND_EVENTS = [...NOTIFY_EVENTS, 'message'] as const
 
+/**
+ * Why a turn could not begin. `authentication`, `settings`, `not_installed`, `broken_plugin`: of its provider. `host`: the agent belongs
+ * to another host. `program`: a program of the interrupted turn may still run.
+ */
+export const REFUSAL_CAUSES = [
+  'hold',
+  'gate',
+  'host',
+  'program',
+  'authentication',
+  'settings',
+  'not_installed',
+  'broken_plugin',
+] as const
+
+export type RefusalCause = (typeof REFUSAL_CAUSES)[number]
+
 /** The bodies that targets take. */
 export const NOTIFY_FORMATS = ['json', 'slack', 'discord', 'ntfy'] as const
 

@@ -108,6 +108,11 @@ const ENTRIES: { [Kind in RecordKind]: (record: SessionRecord<Kind>) => Entry } 
   'run.waiting': (record) => ({ type: 'wait', ...record }),
   'run.completed': (record) => ({ type: 'completion', ...record }),
   'run.failed': (record) => ({ type: 'failure', why: causeOf(record.error), ...record }),
+  'turn.refused': (record) => ({
+    type: 'change',
+    text: `turn refused${record.key === undefined ? '' : `, key ${record.key}`}: ${record.message}`,
+    ...record,
+  }),
   'run.cancelled': (record) => stop(record, record.reason === 'turn_timeout' ? 'timed out' : 'cancelled'),
   'run.interrupted': (record) => stop(record, 'interrupted'),
   'message.user': (record) => ({

@@ -46,7 +46,7 @@ export function withOutbound(
     all.push(record)
     for (const entry of continuedBy(record, pending)) drop(entry, 'superseded', 'the turn was continued')
     const event = eventOf(before, record)
-    if (event === undefined || !('run_id' in record)) continue
+    if (event === undefined) continue
     for (const rule of rules.filter((each) => each.covers(before.path, event))) {
       // Each target has a queue of its own, so a slow one costs the others nothing.
       const queue = pending.filter(({ target }) => target === rule.target)
@@ -58,7 +58,7 @@ export function withOutbound(
         outbound_id: deriveId(before.id, 'outbound', String(seq), rule.target),
         target: rule.target,
         event,
-        run_id: record.run_id as string,
+        ...('run_id' in record ? { run_id: record.run_id as string } : {}),
         content: textOfEvent(before, records, record, textOf),
         expires_at: new Date(clock.now() + rule.lifetimeMs(event)).toISOString(),
       }
@@ -89,6 +89,7 @@ function eventOf({ run }: State, record: NewRecord): NotifyEvent | undefined {
       if (run?.run_id === record.run_id && run.wait !== null) return undefined
       return record.wait === 'not_before' ? 'limited' : 'waiting'
     case 'run.failed':
+    case 'turn.refused':
       return 'failed'
     case 'run.cancelled':
       // No person and no agent stopped it. Other reasons are decisions of people or agents.
@@ -119,6 +120,8 @@ function textOfEvent(
         `The turn of ${path} failed: ${causeOf(record.error)}.`,
         nextStep(record.error, path, run?.hasLaunched === true),
       )
+    case 'turn.refused':
+      return bounded(`A turn of ${path} was refused: ${record.message}`, `substrat show ${word}`)
     case 'run.cancelled':
       return bounded(
         `The turn of ${path} was stopped: ${troubleOf({ error: null, reason: record.reason })}.`,

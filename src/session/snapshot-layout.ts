@@ -44,6 +44,7 @@ export type AgentSummary = Pick<
   | 'delivered'
   | 'reminders'
   | 'recovery'
+  | 'refused'
   | 'moved'
 > & {
   /** The status of the ended run, if `run` is null only because this is a summary. */
@@ -120,6 +121,7 @@ const LAYOUT: Record<keyof State | 'log_crc', Form | null> = {
   outbound: later,
   channel: later,
   timed_out: later,
+  refused: later,
   moved: later,
 }
 

@@ -6,6 +6,7 @@ export type {
   OutboundEntry,
   OutboxEntry,
   RecordedServer,
+  Refusal,
   Reminder,
   SessionState,
   State,

@@ -408,7 +408,7 @@ describe.concurrent('leftovers of a crash or a person', () => {
   )
 })
 
-test('an agent whose provider was uninstalled keeps its session: exit 3, and nothing is stored', async () => {
+test('an agent whose provider was uninstalled keeps its session: exit 3, and only the refusal is stored', async () => {
   const house = new House()
   house.plugin(
     'gone',
@@ -420,7 +420,9 @@ test('an agent whose provider was uninstalled keeps its session: exit 3, and not
   const log = house.log(id)
   expectRefusal(await house.run(['send', 'a', 'hello']), 3, /no provider "gone"/)
   expect((await house.ok('show', 'a')).stdout).toContain('gone')
-  expect(house.log(id)).toBe(log)
+  expect(house.records(id).at(-1)).toMatchObject({ kind: 'turn.refused', cause: 'not_installed' })
+  expect(house.log(id).split('\n')).toHaveLength(log.split('\n').length + 1)
+  expect(house.log(id)).toContain(log)
   expect(house.findings(true)).toEqual([])
 })
 

@@ -143,6 +143,24 @@ export const CASES: RecoveryCase[] = [
     continuesTurn: false,
   },
   {
+    name: 'A-refused',
+    story: 'a turn was refused, and the command was killed before its exit',
+    provider: 'scripted',
+    before: () => [
+      [
+        {
+          kind: 'turn.refused',
+          cause: 'authentication',
+          code: 'PROVIDER_MISCONFIGURED',
+          message: 'no API key: set ANTHROPIC_API_KEY',
+          command: 'substrat send',
+          key: 'n1',
+        },
+      ],
+    ],
+    continuesTurn: true,
+  },
+  {
     name: 'A-not-at-rest',
     story: 'killed between two turns of one command: the run has ended, and the session is still active',
     provider: 'scripted',

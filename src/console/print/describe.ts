@@ -6,6 +6,7 @@ import type { ListFilter } from '../../operations/list-and-show.js'
 import type { ShownAgent, WaitView } from '../../schema/output.js'
 import type { ListedAgent } from '../../schema/output-overview.js'
 import type { ShownStatus, Status } from '../../schema/words.js'
+import type { Refusal } from '../../session/state.js'
 import { askText } from './ask-text.js'
 import { elapsedText } from './elapsed.js'
 import { table } from './table.js'
@@ -103,6 +104,7 @@ export function describeAgent(
       `${firstLine(callText({ tool, input }))}, ${elapsedText(clock.now() - Date.parse(started_at))}`,
     ]),
     ['reason', trouble],
+    ...refusedText(agent.refused ?? [], timeText),
     ['usage', shown.usage === null || shown.usage.runs === 0 ? null : totalText(shown.usage)],
     ...(wait === null ? [] : asksText(wait)),
     ...(wait === null ? [] : [waitText(wait, agent.status, timeText)]),
@@ -167,6 +169,20 @@ function waitText(
   return status === 'waiting'
     ? ['waits for', `${awaited}, token ${token_id}`]
     : ['waited for', `${awaited}: none came in time`]
+}
+
+/** One line for each cause, then its keys: their messages never began. */
+function refusedText(refused: Refusal[], timeText: TimeText): [string, string | null][] {
+  const firsts = refused.filter(
+    ({ cause }, index) => refused.findIndex((one) => one.cause === cause) === index,
+  )
+  return firsts.flatMap(({ cause, message, command, since }): [string, string | null][] => {
+    const keys = refused.flatMap((one) => (one.cause === cause && one.key !== null ? [one.key] : []))
+    return [
+      ['refused', `${message} (${command}, since ${timeText(since)})`],
+      ['', keys.length === 0 ? null : `keys: ${keys.join(', ')}`],
+    ]
+  })
 }
 
 /** Aligns further lines with the first. */

@@ -8,10 +8,11 @@ import { NOT_AGAIN } from '../../dispatch/effect.js'
 import { findKeyedOutcome, isOwnTurn } from '../../dispatch/keyed-message.js'
 import { outcomeOf } from '../../dispatch/outcome.js'
 import type { Visit } from '../../dispatch/own-visit.js'
+import { recordRefusal } from '../../dispatch/refusal.js'
 import { turnObstacle } from '../../dispatch/turn-obstacle.js'
 import { startTurn } from '../../dispatch/turns.js'
 import { type ErrorCode, SubstratError } from '../../errors.js'
-import { messageOptions } from '../../schema/message.js'
+import { type MessageOptions, messageOptions } from '../../schema/message.js'
 import { digestOf } from '../../session/ids.js'
 import type { Run, Wait } from '../../session/state.js'
 import { isInterrupted, openWait } from '../../session/status.js'
@@ -70,7 +71,7 @@ async function attempt(visit: Visit, request: MessageRequest): Promise<Attempt> 
     visit.reportRun()
     return 'done'
   }
-  refuseClosed(ctx.store, session.state, request)
+  refuse(visit, request)
   // Repeating a key continues its turn, as `resume` does, also where only a person may decide that. After too many
   // attempts without progress it needs `--retry`, so that a loop in a script does not continue the turn for ever.
   const { interruption } = session.state.recovery
@@ -118,11 +119,14 @@ async function attempt(visit: Visit, request: MessageRequest): Promise<Attempt> 
 function begin(visit: Visit, request: MessageRequest): Promise<void> {
   const { ctx, session } = visit
   const { content, key } = request
-  const options = messageOptions({ ...request, digest: key === null ? null : digestOf(content) })
-  const message = { prompt: { origin: 'operator' as const, content }, ...options }
+  const message = { prompt: { origin: 'operator' as const, content }, ...optionsOf(request) }
   // A key makes it safe to repeat the command, which then continues the turn of the message.
   const not = key === null ? NOT_AGAIN : undefined
   return visit.begin((turn) => startTurn(ctx, session, message, turn), not)
+}
+
+function optionsOf(request: MessageRequest): MessageOptions {
+  return messageOptions({ ...request, digest: request.key === null ? null : digestOf(request.content) })
 }
 
 /**
@@ -146,8 +150,18 @@ function whyNotNow(visit: Visit, request: MessageRequest, parkedBefore: Wait | n
   const { requested } = ctx.shutdown
   if (requested !== undefined)
     throw notBegun(session.state, requested, fateOf(ctx.store, session.state, request))
-  refuseClosed(ctx.store, session.state, request)
+  refuse(visit, request)
   return undefined
+}
+
+/** Throws if the agent takes no message now. A message that is then queued was not refused. */
+function refuse({ ctx, session }: Visit, request: MessageRequest): void {
+  try {
+    refuseClosed(ctx.store, session.state, request)
+  } catch (error) {
+    if (request.ifBusy === 'queue') throw error
+    throw recordRefusal(ctx, session, error, optionsOf(request))
+  }
 }
 
 /** Says what the message replaces, once that is durable: without a free slot, the parked turn stays. */

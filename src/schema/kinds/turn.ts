@@ -22,7 +22,7 @@ import {
   uuid,
   waitKind,
 } from '../types.js'
-import { CANCELLATIONS, INTERRUPTIONS } from '../words.js'
+import { CANCELLATIONS, INTERRUPTIONS, REFUSAL_CAUSES } from '../words.js'
 import { host_id, host_name, kind, message_id, programUsage, run_id, token_id } from './kind.js'
 
 const { key, digest, ...otherOptions } = askedFields
@@ -117,6 +117,21 @@ export const run = {
         .describe(
           'With `host`: its leash has ended them, because the lease is over. No machine has checked.',
         ),
+    },
+  ),
+  'turn.refused': kind(
+    'A turn could not begin, and the command failed. Once for each key and cause since the latest turn began, at most 16 times for a cause. A message of `send` is not stored, and mail stays in the inbox. This record starts nothing, and a repetition of the key runs the message.',
+    {
+      cause: z
+        .enum(REFUSAL_CAUSES)
+        .describe(
+          '`authentication`: its provider has no key or login. `settings`: the provider rejects a setting. `not_installed`, `broken_plugin`: the provider cannot be loaded. `host`: the agent belongs to another host. `program`: a program of the interrupted turn may still run.',
+        ),
+      code: text.describe('The [code](errors.md) of the error.'),
+      message: text.describe('The error, at most 500 characters.'),
+      command: text.describe('The command that failed, such as `substrat send`.'),
+      key: text.optional().describe('The key of its message.'),
+      digest: text.optional().describe('As in `run.started`.'),
     },
   ),
 }

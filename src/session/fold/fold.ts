@@ -23,6 +23,7 @@ import {
 } from './mail.js'
 import { foldArrived, foldMoved } from './move.js'
 import { outboundQueued, outboundResult } from './outbound.js'
+import { turnRefused, withoutRefusals } from './refused.js'
 import {
   compactedRun,
   failedRequest,
@@ -107,14 +108,14 @@ function apply(next: State, record: SessionRecord, at: Location): State {
     case 'session.arrived':
       return foldArrived(next, record)
     case 'run.started':
-      return seenBy(runStarted(next, record, at), record)
+      return seenBy(withoutRefusals(runStarted(next, record, at)), record)
     case 'run.resumed':
       // A run that waited for a time and continues on time is not an attempt that counts.
       if (record.auto && next.run?.wait == null)
         next.recovery = { ...next.recovery, barren_attempts: next.recovery.barren_attempts + 1 }
       next.run = foldResumed(openRun(next, record.run_id), record, next.tokens)
       next.isPoked = false
-      return seenBy(next, record)
+      return seenBy(withoutRefusals(next), record)
     case 'run.waiting': {
       const run = openRun(next, record.run_id)
       countUsage(next, waitingRun(run, record, at), record.usage)
@@ -151,6 +152,8 @@ function apply(next: State, record: SessionRecord, at: Location): State {
         error: record.error ?? null,
         ...leftPrograms(record),
       })
+    case 'turn.refused':
+      return turnRefused(next, record)
     case 'message.user':
       // The prompt that continues a program's turn includes the decision, which the program may not have received.
       next.run = { ...openRun(next, record.run_id), prompts: [at], answer: null }

@@ -144,7 +144,7 @@ export function foldRebuilt(next: State, record: NewRecord<'session.rebuilt'> & 
 export function foldImported(next: State, record: NewRecord<'session.imported'>, at: Location): State {
   if (next.run?.status === 'open' || next.warm !== undefined)
     throw new SessionStateError('a session with an open run or a server cannot be a copy')
-  const { lost: _, outbound: __, channel: ___, workspace_host, ...kept } = next
+  const { lost: _, outbound: __, channel: ___, refused: ____, workspace_host, ...kept } = next
   return {
     ...kept,
     ...placeOf(record, workspace_host?.scope ?? 'host'),

@@ -1,0 +1,232 @@
+/** A turn that cannot begin: the refusal is in the log once, people see it, and the message runs after the mend. */
+import { rmSync } from 'node:fs'
+import path from 'node:path'
+import { describe, expect, test } from 'vitest'
+import { House } from '../support/cli.js'
+import { linkPlugin } from '../support/plugin.js'
+import { IN_POSTGRES } from '../support/postgres-homes.js'
+import { targetServer } from '../support/targets.js'
+
+/** A model whose key is the file `key` in the workspace. */
+const KEYED = `
+  import { existsSync } from 'node:fs'
+  export default {
+    kind: 'model',
+    description: 'needs a key',
+    options: {},
+    check({ workspace }) {
+      if (existsSync(workspace + '/key')) return
+      throw Object.assign(new Error('no API key: set NIGHT_KEY'), { failure: { type: 'authentication' } })
+    },
+    async *complete({ workspace }) {
+      if (existsSync(workspace + '/down')) throw Object.assign(new Error('it is down'), { failure: { type: 'invalid' } })
+      yield { type: 'text', text: 'slept well' }
+      yield { type: 'stop', reason: 'end' }
+    },
+  }`
+
+/** A house with the agent `night`, whose key is gone. */
+async function atNight(): Promise<{ house: House; id: string; mend: () => void; spoil: () => void }> {
+  const house = new House()
+  house.plugin('keyed', KEYED)
+  const mend = (): void => void house.write('key', '')
+  mend()
+  const id = await house.spawn('night', '--provider', 'keyed')
+  await house.ok('send', 'night', 'first', '--key', 'n0')
+  const spoil = (): void => rmSync(path.join(house.workspace, 'key'))
+  spoil()
+  return { house, id, mend, spoil }
+}
+
+const GO = ['send', 'night', '--key', 'n1', 'Go']
+
+describe('a message whose provider has no key', () => {
+  test('exits 8 each minute and adds one record to the log', async () => {
+    const { house, id } = await atNight()
+    for (let minute = 0; minute < 5; minute++) expect(await house.run(GO)).toMatchObject({ exit: 8 })
+    expect(house.records(id).filter(({ kind }) => kind === 'turn.refused')).toMatchObject([
+      {
+        cause: 'authentication',
+        code: 'PROVIDER_MISCONFIGURED',
+        message: 'no API key: set NIGHT_KEY',
+        command: 'substrat send',
+        key: 'n1',
+        digest: expect.any(String),
+      },
+    ])
+    expect(house.findings()).toEqual([])
+  })
+
+  test('has another record for another key, and one for all messages without a key', async () => {
+    const { house, id } = await atNight()
+    for (const key of ['n1', 'n2', 'n1']) await house.run(['send', 'night', '--key', key, 'Go'])
+    for (let minute = 0; minute < 3; minute++) await house.run(['send', 'night', 'Go'])
+    expect(house.count(id, 'turn.refused')).toBe(3)
+  })
+
+  test('is in show, list --json and log, with its cause, its key and the next command', async () => {
+    const { house, id } = await atNight()
+    await house.run(GO)
+    const { json } = await house.ok('show', 'night', '--json')
+    expect(json.next).toBe("substrat send night --key n1 '…'")
+    const refusal = { cause: 'authentication', key: 'n1', message: 'no API key: set NIGHT_KEY' }
+    expect(json.agent.refused).toMatchObject([refusal])
+    expect((await house.ok('list', '--json')).json.agents).toMatchObject([{ id, refused: [refusal] }])
+    const { stdout } = await house.ok('show', 'night')
+    expect(stdout).toMatch(/^refused +no API key: set NIGHT_KEY \(substrat send, since .+\)\n +keys: n1$/m)
+    expect((await house.ok('log', 'night')).stdout).toContain(
+      'turn refused, key n1: no API key: set NIGHT_KEY',
+    )
+  })
+
+  test('never runs by deliver, recover, wait or resume', async () => {
+    const { house, id, mend } = await atNight()
+    await house.run(GO)
+    mend()
+    expect((await house.ok('deliver', '--all')).stderr).toContain('nothing to deliver')
+    for (const command of [
+      ['deliver', 'night'],
+      ['recover', '--all'],
+      ['wait', 'night'],
+      ['resume', 'night'],
+    ])
+      await house.ok(...command)
+    expect(house.count(id, 'run.started')).toBe(1)
+    expect((await house.ok('show', 'night', '--json')).json.agent.refused).toHaveLength(1)
+  })
+
+  test('runs once when it is repeated after the mend, and then nothing is refused', async () => {
+    const { house, id, mend } = await atNight()
+    await house.run(GO)
+    await house.run(GO)
+    mend()
+    for (let time = 0; time < 2; time++) expect((await house.ok(...GO)).stdout).toBe('slept well\n')
+    expect(house.count(id, 'run.started')).toBe(2)
+    expect((await house.ok('show', 'night', '--json')).json.agent).not.toHaveProperty('refused')
+    expect(house.findings()).toEqual([])
+  })
+
+  test('leaves its key unused: another message may take it', async () => {
+    const { house, mend } = await atNight()
+    await house.run(GO)
+    mend()
+    expect((await house.ok('send', 'night', '--key', 'n1', 'Something else')).stdout).toBe('slept well\n')
+  })
+
+  test('notifies a target that asks for failures once, with the cause', async () => {
+    const { house } = await atNight()
+    const { url, received } = await targetServer()
+    await house.ok('config', 'set', 'notify', JSON.stringify([{ name: 'me', on: ['failed'], url }]))
+    for (let minute = 0; minute < 4; minute++) await house.run(GO)
+    expect(received.map(({ body }) => JSON.parse(body))).toMatchObject([
+      {
+        event: 'failed',
+        path: 'night',
+        run_id: null,
+        text: 'A turn of night was refused: no API key: set NIGHT_KEY\nsubstrat show night',
+      },
+    ])
+  })
+})
+
+describe('other turns whose provider has no key', () => {
+  test('are recorded once for mail, which stays in the inbox and runs after the mend', async () => {
+    const { house, id, mend } = await atNight()
+    await house.ok('send', 'night', '--queue', 'Later')
+    for (let minute = 0; minute < 3; minute++) expect((await house.run(['deliver', '--all'])).exit).toBe(8)
+    expect((await house.run(['wait', 'night'])).exit).toBe(8)
+    expect((await house.run(['resume', 'night'])).exit).toBe(8)
+    expect(house.count(id, 'turn.refused')).toBe(1)
+    mend()
+    await house.ok('deliver', '--all')
+    expect(house.count(id, 'run.started')).toBe(2)
+  })
+
+  test('are recorded for retry, which repeats the failed turn after the mend', async () => {
+    const { house, id, mend, spoil } = await atNight()
+    mend()
+    house.write('down', '')
+    expect((await house.run(GO)).exit).toBe(9)
+    rmSync(path.join(house.workspace, 'down'))
+    spoil()
+    for (let time = 0; time < 2; time++) expect((await house.run(['retry', 'night'])).exit).toBe(8)
+    expect(house.records(id).filter(({ kind }) => kind === 'turn.refused')).toMatchObject([
+      { command: 'substrat retry', key: 'n1' },
+    ])
+    mend()
+    expect((await house.ok('retry', 'night')).stdout).toBe('slept well\n')
+  })
+})
+
+describe('a closed agent', () => {
+  test.each([
+    ['hold', ['suspend', 'a', '--hold'], 'ON_HOLD', ['resume', 'a']],
+    ['gate', ['gate', 'a'], 'GATED', ['ungate', 'a']],
+  ])(
+    'with a %s refuses a message on the record, which its repetition runs later',
+    async (cause, close, code, open) => {
+      const house = new House()
+      const id = await house.spawn('a')
+      await house.ok(...close)
+      for (let minute = 0; minute < 3; minute++)
+        expect((await house.run(['send', 'a', '--key', 'k', 'Go'])).exit).toBe(13)
+      expect(house.records(id).filter(({ kind }) => kind === 'turn.refused')).toMatchObject([
+        { cause, code, key: 'k' },
+      ])
+      await house.ok(...open)
+      expect((await house.ok('show', 'a', '--json')).json.next).toBe("substrat send a --key k '…'")
+      await house.ok('send', 'a', '--key', 'k', 'Go')
+      expect((await house.ok('show', 'a', '--json')).json.agent).not.toHaveProperty('refused')
+    },
+  )
+
+  test('has not refused a message that it queued', async () => {
+    const house = new House()
+    const id = await house.spawn('a')
+    await house.ok('gate', 'a')
+    await house.ok('send', 'a', '--if-busy', 'queue', 'Go')
+    expect(house.count(id, 'turn.refused')).toBe(0)
+  })
+
+  test('that is terminated has no record of it', async () => {
+    const house = new House()
+    const id = await house.spawn('a')
+    await house.ok('terminate', 'a')
+    expect((await house.run(['send', id, 'Go'])).exit).toBe(13)
+    expect(house.count(id, 'turn.refused')).toBe(0)
+  })
+})
+
+describe('a provider that is gone', () => {
+  test('is the cause: its plugin is not installed, is broken, or rejects a setting', async () => {
+    const house = new House()
+    house.plugin('keyed', KEYED)
+    house.write('key', '')
+    const id = await house.spawn('night', '--provider', 'keyed')
+    const causes = (): unknown[] =>
+      house.records(id).flatMap((record) => (record.kind === 'turn.refused' ? [record.cause] : []))
+    house.plugin('keyed', 'export default { kind: "nothing" }')
+    expect((await house.run(GO)).exit).toBe(8)
+    house.plugin('other', KEYED)
+    expect((await house.run(GO)).exit).toBe(3)
+    expect(causes()).toEqual(['broken_plugin', 'not_installed'])
+  })
+})
+
+test.skipIf(IN_POSTGRES)('env -i HOME=… PATH=… substrat send night --key n1 Go leaves a record', async () => {
+  const user = path.join(new House().root, 'user')
+  const house = new House({
+    HOME: user,
+    XDG_DATA_HOME: path.join(user, '.local/share'),
+    SUBSTRAT_HOME: path.join(user, '.substrat'),
+  })
+  linkPlugin(house, { name: 'keyed', providers: { keyed: KEYED } })
+  house.write('key', '')
+  await house.start(['spawn', '--name', 'night', '--provider', 'keyed']).result
+  rmSync(path.join(house.workspace, 'key'))
+  const bare = ['env', '-i', `HOME=${user}`, `PATH=${process.env.PATH}`] as [string, ...string[]]
+  const sent = await house.launch([...bare, ...house.command(...GO)]).result
+  expect(sent, sent.stderr).toMatchObject({ exit: 8, stdout: '' })
+  const shown = await house.launch([...bare, ...house.command('show', 'night', '--json')]).result
+  expect(shown.json.agent.refused).toMatchObject([{ cause: 'authentication', key: 'n1' }])
+})
