@@ -68,9 +68,6 @@ const reading = await build({
   banner: { js: `const bundleUrl = require('node:url').pathToFileURL(__filename).href` },
 })
 replace('dist/reading.cjs', reading.outputFiles[0].text)
-const thread = { ...shared, minify: true, format: 'cjs' }
-const search = await build({ ...thread, entryPoints: ['src/storage/search/worker.ts'] })
-replace('dist/search.cjs', search.outputFiles[0].text)
 await buildModule('src/provider/conformance/conformance.ts', 'dist/conformance.js')
 await buildModule('src/storage/conformance/conformance.ts', 'dist/store-conformance.js')
 await buildModule('src/channel/conformance/conformance.ts', 'dist/channel-conformance.js')

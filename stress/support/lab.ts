@@ -83,7 +83,6 @@ const COPIED = [
   'bin/package.json',
   'dist/start.cjs',
   'dist/mcp.cjs',
-  'dist/search.cjs',
   'dist/thread.cjs',
   'package.json',
   'oclif.manifest.json',
