@@ -29,6 +29,11 @@ export default class Cancel extends WritingCommand {
       default: false,
       description: 'also cancel the turns of all agents below AGENT',
     }),
+    force: Flags.boolean({
+      default: false,
+      description:
+        'kill the substrat process of the turn if it is stopped, or has not ended the turn after 2 s',
+    }),
     drain,
     timeout: duration({
       description: 'wait this long for a turn to stop; default: the timeout setting',
@@ -42,7 +47,8 @@ export default class Cancel extends WritingCommand {
       waitMs: flags.timeout,
       drains: flags.drain && !flags.all && !flags.recursive,
     })
-    const agents = await cancelAgents(ctx, { all: flags.all, agents: ids, isRecursive: flags.recursive })
+    const words = { all: flags.all, agents: ids, isRecursive: flags.recursive, isForced: flags.force }
+    const agents = await cancelAgents(ctx, words)
     const lines = agents.map(
       ({ agent, cancelled }) => `${agent.path}: ${cancelled ? 'cancelled' : 'nothing to cancel'}`,
     )

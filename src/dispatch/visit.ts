@@ -10,6 +10,7 @@ import { controlRecords, removeDelivered, syncBeforeForgetting } from '../mail/i
 import { slotPool } from '../provider/slots.js'
 import { type SettleResult, settle } from '../recovery/settle.js'
 import { restRecords } from '../recovery/settlement.js'
+import { stoppedText } from '../session/busy.js'
 import { openForAppend, type Session } from '../session/session.js'
 import type { Run, State } from '../session/state.js'
 import { isAtWork, isInterrupted } from '../session/status.js'
@@ -54,7 +55,12 @@ async function withSession<T>(
   options: VisitOptions,
   work: (session: Session, settled: SettleResult) => Promise<T>,
 ): Promise<T> {
-  const taken = ctx.reporter.wait(() => waitingFor(ctx.store, agentId))
+  const unblocked = noteStopped(ctx, agentId, options.waitMs)
+  const named = ctx.reporter.wait(() => waitingFor(ctx.store, agentId))
+  const taken = (): void => {
+    unblocked()
+    named()
+  }
   const { store, command } = ctx
   const { waitMs, hasMessage } = options
   const slots = hasMessage === true ? slotPool(ctx.bounds.slotsMax) : undefined
@@ -94,6 +100,18 @@ async function followMove(ctx: Context, session: Session, { waitMs }: VisitOptio
   const { command, reporter } = ctx
   await followTop(session, { command, waitMs, note: (text) => reporter.note(text) })
 }
+
+/** A stopped process does not end its turn. Whoever waits for it learns that soon, also without a terminal. */
+function noteStopped({ store, reporter }: Context, agentId: string, waitMs: number): () => void {
+  if (waitMs < STOPPED_MS) return () => undefined
+  const timer = setTimeout(() => {
+    const text = stoppedText(store, agentId)
+    if (text !== undefined) reporter.note(text)
+  }, STOPPED_MS)
+  return () => clearTimeout(timer)
+}
+
+const STOPPED_MS = 500
 
 function waitingFor(store: Store, agentId: string): string {
   const holder = store.holder(agentId)

@@ -65,6 +65,11 @@ export function isExiting(pid: number): boolean {
   return (Number(statFields(pid)?.[6] ?? PF_EXITING) & PF_EXITING) !== 0
 }
 
+/** Its letter in proc(5). Undefined without such a process. */
+export function processState(pid: number): string | undefined {
+  return statFields(pid)?.[0]
+}
+
 export function processGroup(pid: number): number | undefined {
   const fields = statFields(pid)
   // A zombie runs no code, so it counts as no longer in its group.

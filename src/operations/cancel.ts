@@ -3,21 +3,25 @@
  * stop request names the run that was found, so a later turn is never cancelled.
  */
 import { clock, sleep } from '../clock.js'
-import { checkReach } from '../dispatch/caller.js'
+import { checkReach, refuseInTool } from '../dispatch/caller.js'
 import type { Context } from '../dispatch/context.js'
 import { readState } from '../dispatch/read-state.js'
 import { viewAgent } from '../dispatch/view.js'
 import { visit } from '../dispatch/visit.js'
 import { SubstratError } from '../errors.js'
 import { bootId } from '../host/identity.js'
+import { send } from '../provider/process-group.js'
 import { messageOptions } from '../schema/message.js'
 import type { CancelledAgent } from '../schema/output.js'
+import { busyError, stoppedText } from '../session/busy.js'
+import { isHolderStopped, pidOfHolder } from '../session/holder-process.js'
 import { readContinuedRun } from '../session/past-run.js'
 import { readableState } from '../session/peek-state.js'
 import type { NewRecord } from '../session/records.js'
 import type { Run, State } from '../session/state.js'
 import { isUnfinished } from '../session/status.js'
 import { randomUuid } from '../start/random.js'
+import type { Holder, Store } from '../storage/store.js'
 import { livingBelow } from '../tree/children.js'
 import { isBelow } from '../tree/forest.js'
 import { withdrawnRecords } from '../turn/step/calls.js'
@@ -30,6 +34,8 @@ export interface CancelWords {
   agents: string[]
   /** Also cancel every agent below them that has a turn. */
   isRecursive: boolean
+  /** Kill the process of a turn that does not end. */
+  isForced: boolean
 }
 
 /** In a tool, cancels only agents below the caller. */
@@ -45,14 +51,17 @@ export async function cancelAgents(ctx: Context, words: CancelWords): Promise<Ca
     })
   }
   const { store, caller } = ctx
+  // It may be the process of the caller's own turn, which also runs turns of the agents below.
+  if (words.isForced) refuseInTool(caller, 'kill a process of substrat')
+  const cancelOne = (id: string): Promise<CancelledAgent> => cancel(ctx, id, words.isForced)
   if (words.all) {
     const ids = store.visits.markedIds().filter((id) => hasTurn(ctx, id))
     const within = ids.filter((id) => caller === null || isBelow(store, readState(store, id), caller))
-    return Promise.all(within.map((id) => cancel(ctx, id)))
+    return Promise.all(within.map(cancelOne))
   }
   for (const id of words.agents) checkReach(store, caller, id, 'cancel')
   const ids = words.agents.flatMap((id) => (words.isRecursive ? withTurnsBelow(ctx, id) : [id]))
-  return Promise.all(ids.map((id) => cancel(ctx, id)))
+  return Promise.all(ids.map(cancelOne))
 }
 
 function withTurnsBelow(ctx: Context, agentId: string): string[] {
@@ -97,11 +106,11 @@ function hasTurn(ctx: Context, agentId: string): boolean {
   return state !== undefined && isUnfinished(state)
 }
 
-async function cancel(ctx: Context, agentId: string): Promise<CancelledAgent> {
+async function cancel(ctx: Context, agentId: string, isForced: boolean): Promise<CancelledAgent> {
   const state = readState(ctx.store, agentId)
   const { run } = state
   const hasTurn = run !== null && isUnfinished(state)
-  if (hasTurn) await end(ctx, agentId, run)
+  if (hasTurn) await end(ctx, agentId, run, isForced)
   const place = run === null ? undefined : { ...run.start, started_at: run.started_at, end: 0 }
   const isCancelled =
     hasTurn && place !== undefined && readContinuedRun(ctx.store, agentId, place).status === 'cancelled'
@@ -109,8 +118,10 @@ async function cancel(ctx: Context, agentId: string): Promise<CancelledAgent> {
 }
 
 /** Asks the holder to end the turn. If the turn is parked or its holder is dead, ends it here. */
-async function end(ctx: Context, agentId: string, { run_id }: Run): Promise<void> {
-  const until = clock.monotonic() + ctx.bounds.waitMs
+async function end(ctx: Context, agentId: string, { run_id }: Run, isForced: boolean): Promise<void> {
+  const begin = clock.monotonic()
+  const until = begin + ctx.bounds.waitMs
+  let isKilled = false
   for (let isAsked = false; ; await sleep(20)) {
     try {
       return await visit(ctx, agentId, { waitMs: 0, continuesTurn: true, endsRun: true }, async (session) => {
@@ -122,11 +133,40 @@ async function end(ctx: Context, agentId: string, { run_id }: Run): Promise<void
         throw error
     }
     if (readState(ctx.store, agentId).run?.run_id !== run_id) return
+    if (isForced && !isKilled) isKilled = killHolder(ctx, agentId, begin)
     if (isAsked) continue
+    const stopped = isForced ? undefined : stoppedText(ctx.store, agentId)
+    if (stopped !== undefined) ctx.reporter.note(stopped)
     ctx.reporter.note('a turn is running: asking it to stop')
     ctx.store.requests.put(agentId, run_id, 'cancel')
     // As in `requestStop`: if this command dies, the marker leads to the request.
     ctx.store.visits.mark(agentId)
     isAsked = true
   }
+}
+
+/** A process that runs gets this time to end its turn itself. */
+const FORCE_AFTER_MS = 2000
+
+/** Kills the holder, as `kill -9` does: the next visit then ends the turn, and its programs. False while it may still end itself. */
+function killHolder({ store, reporter }: Context, agentId: string, askedAt: number): boolean {
+  const holder = store.isHeld(agentId) ? store.holder(agentId) : undefined
+  if (holder === undefined) return false
+  const isReady = isHolderStopped(holder) || clock.monotonic() >= askedAt + FORCE_AFTER_MS
+  if (!isReady) return false
+  const pid = pidOfHolder(holder)
+  if (pid === undefined) throw notHere(store, agentId, holder)
+  reporter.note(`killing pid ${pid} (${holder.command})`)
+  send(pid, 'SIGKILL')
+  return true
+}
+
+/** A number of another container or machine names a different process here. */
+function notHere(store: Store, agentId: string, holder: Holder): SubstratError {
+  const { message, facts } = busyError(store, agentId)
+  const why = 'it runs in another container or on another machine'
+  return new SubstratError('LOCKED', `${message}, and cannot be killed from here: ${why}`, {
+    hint: `end it there: kill -9 ${holder.pid}`,
+    facts,
+  })
 }

@@ -9,6 +9,7 @@ import { hasDueMail, type MailIndex, mailIndexOf } from '../mail/inbox.js'
 import type { AgentView, ShownAgent } from '../schema/output.js'
 import type { ListedAgent } from '../schema/output-overview.js'
 import { STATUSES } from '../schema/words.js'
+import { isHolderStopped } from '../session/holder-process.js'
 import { recordAt, recordsFrom, withAgent } from '../session/load.js'
 import { peekSummary } from '../session/peek-summary.js'
 import { readRecordText, readText } from '../session/read.js'
@@ -83,6 +84,7 @@ function viewOpened(store: Store, state: State, opened: OpenedAgent): ShownAgent
   const said = state.reply === null ? undefined : access.recordAt(state.reply)
   const reply = said === undefined ? null : readRecordText(store, agentId, said)
   const status = statusNow(store, state, isHeld)
+  const isStopped = holder !== null && isHolderStopped(holder)
   return {
     ...viewTurn(store, state, state.run, reply, access),
     ...incompleteOf(said),
@@ -107,8 +109,10 @@ function viewOpened(store: Store, state: State, opened: OpenedAgent): ShownAgent
     usage: state.usage,
     holder,
     ...(state.workspace_host === undefined ? {} : { workspace_host: state.workspace_host }),
-    trouble: whyUnfinished(state, status),
-    next: nextCommand(store, state, status, holder === null && hasDueMail(store, state, mailIds), opened),
+    trouble: isStopped ? `its process, pid ${holder.pid}, is stopped` : whyUnfinished(state, status),
+    next: isStopped
+      ? `kill -CONT ${holder.pid}`
+      : nextCommand(store, state, status, holder === null && hasDueMail(store, state, mailIds), opened),
   }
 }
 

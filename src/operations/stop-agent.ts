@@ -12,6 +12,7 @@ import { SessionStateError, SubstratError } from '../errors.js'
 import { bootId } from '../host/identity.js'
 import { stopKeptServer } from '../provider/kept-server.js'
 import type { AgentView } from '../schema/output.js'
+import { stoppedText } from '../session/busy.js'
 import { openForRead } from '../session/load.js'
 import type { NewRecord } from '../session/records.js'
 import type { Session } from '../session/session.js'
@@ -84,7 +85,7 @@ export function requestStop(
 ): string | undefined {
   const run = openForRead(ctx.store, agentId)?.state.run
   if (run?.status !== 'open' || run.run_id === asked) return asked
-  ctx.reporter.note('a turn is running: asking it to stop')
+  ctx.reporter.note(stoppedText(ctx.store, agentId) ?? 'a turn is running: asking it to stop')
   ctx.store.requests.put(agentId, run.run_id, verb)
   // The holder may have ended the run meanwhile. If this command dies too, `recover --all` follows the marker and removes the request.
   ctx.store.visits.mark(agentId)

@@ -137,7 +137,7 @@ const COMMANDS: Command[] = [
 const cancelling = (name: string, prepare: Command['prepare']): Command => ({
   name,
   prepare,
-  run: (ctx, id) => cancelAgents(ctx, { all: false, agents: [id], isRecursive: false }),
+  run: (ctx, id) => cancelAgents(ctx, { all: false, agents: [id], isRecursive: false, isForced: false }),
   count: (store, id) => recordsOf(store, id).filter(({ kind }) => kind === 'run.cancelled').length,
 })
 // Repeating it is safe: it cancels nothing more.

@@ -34,7 +34,10 @@ const CASES: Record<string, [(ctx: Context, id: string) => Promise<unknown>, str
     ['response'],
   ],
   'a new message': [(ctx, id) => deliverMessage(ctx, sendRequest(id), () => undefined), ['error']],
-  cancel: [(ctx, id) => cancelAgents(ctx, { all: false, agents: [id], isRecursive: false }), ['error']],
+  cancel: [
+    (ctx, id) => cancelAgents(ctx, { all: false, agents: [id], isRecursive: false, isForced: false }),
+    ['error'],
+  ],
   terminate: [(ctx, id) => terminate(ctx, id, false, () => undefined), ['error']],
   'another turn whose command is killed, twice': [
     (ctx, id) => leftBy(ctx, id, [{ kind: 'session.activated', boot_id: 'b' }, startedRun(randomUUID())]),

@@ -142,7 +142,7 @@ describe('a token', () => {
   test('stops working if its turn is cancelled', async () => {
     const agent = await parked()
     const { ctx } = contextAt(agent.store, { bounds })
-    await cancelAgents(ctx, { all: false, agents: [agent.id], isRecursive: false })
+    await cancelAgents(ctx, { all: false, agents: [agent.id], isRecursive: false, isForced: false })
     expect([stateOf(agent).run?.status, statusOf(agent)]).toEqual(['cancelled', 'revoked'])
   })
 

@@ -18,7 +18,16 @@ export const CONTROLS: Route[] = [
     path: '/v1/agents/{agent}/cancel',
     id: 'cancelTurn',
     summary: 'Cancel the running or waiting turn of an agent',
-    body: z.object({ recursive, timeout }),
+    body: z.object({
+      recursive,
+      force: z
+        .boolean()
+        .optional()
+        .describe(
+          'Kill the substrat process of the turn if it is stopped, or has not ended the turn after 2 s.',
+        ),
+      timeout,
+    }),
     answers: { 200: { description: 'Each agent, and whether its turn was cancelled.', shape: cancelled } },
     handle: async (call) => ({ status: 200, body: await run(call, 'cancel', call.body) }),
   }),
