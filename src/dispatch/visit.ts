@@ -101,7 +101,7 @@ async function followMove(ctx: Context, session: Session, { waitMs }: VisitOptio
   await followTop(session, { command, waitMs, note: (text) => reporter.note(text) })
 }
 
-/** A stopped process does not end its turn. Whoever waits for it learns that soon, also without a terminal. */
+/** A stopped process does not end its turn. A command that waits for it says so soon, also without a terminal. */
 function noteStopped({ store, reporter }: Context, agentId: string, waitMs: number): () => void {
   if (waitMs < STOPPED_MS) return () => undefined
   const timer = setTimeout(() => {

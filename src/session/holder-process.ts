@@ -12,7 +12,7 @@ export function pidOfHolder({ boot_id }: Holder): number | undefined {
   return isSame ? Number(pid) : undefined
 }
 
-/** Whether the holder runs no code until something continues it, such as after SIGSTOP. False if that cannot be told. */
+/** Whether the holder runs no code until something continues it, such as after SIGSTOP. False also where /proc does not say it. */
 export function isHolderStopped(holder: Holder): boolean {
   const pid = pidOfHolder(holder)
   return pid !== undefined && isStopped(pid)
