@@ -79,7 +79,7 @@ export function markdown(results: Result[], mutants: RuleMutant[]): string {
 
 Each mutant is the program with one barrier, check or order taken out. The table shows the code that it changes and the first test that
 notices it. A row without a time was not tried, and names the tests that must notice it.
-\`npm run stress:mutants -- --json FILE --markdown stress/results/mutants.md\` makes this page.
+\`npm run stress:mutants -- --json FILE --markdown FILE.md\` makes this page.
 
 Tried: ${results.length} of ${mutants.length}.
 
