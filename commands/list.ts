@@ -4,22 +4,22 @@ import { since } from '../src/command/flags.js'
 import { agentsTable } from '../src/console/print/describe.js'
 import { stdout } from '../src/console/stdio.js'
 import { LISTED_STATUSES, type ListFilter, listAgents } from '../src/operations/list-and-show.js'
-import { SESSION_STATES, SHOWN_STATUSES } from '../src/schema/words.js'
+import { needsPerson, SESSION_STATES } from '../src/schema/words.js'
 
 export default class List extends BaseCommand {
   static override summary = 'List agents with their status.'
   static override description =
-    'At a terminal: newest first, one status for each agent, and its title or the first words of its latest message. In a pipe: one line per agent, oldest first, with state and status.'
+    'At a terminal: newest first, one status for each agent, and its title or the first words of its latest message. In a pipe: one line per agent, oldest first, with state and the same status.'
   static override examples = [
     '<%= config.bin %> list',
     '<%= config.bin %> list --status failed --since 24h',
     '<%= config.bin %> list --watch',
-    '<%= config.bin %> list --status interrupted_startup --json',
+    '<%= config.bin %> list --status needs_you --json',
   ]
   static override flags = {
     status: Flags.string({
-      options: [...new Set([...LISTED_STATUSES, ...SHOWN_STATUSES])],
-      description: 'show only agents with this status; default: all',
+      options: LISTED_STATUSES,
+      description: 'show only agents with this status; needs_you: those that wait for you; default: all',
     }),
     state: Flags.string({
       options: SESSION_STATES,
@@ -37,37 +37,28 @@ export default class List extends BaseCommand {
     const { flags } = await this.parse(List)
     const { watch, ...filter } = flags
     if (watch || (stdout.isTTY && !this.jsonEnabled())) return this.forPerson(filter, watch)
-    const { status } = filter
-    if (status !== undefined && !(LISTED_STATUSES as readonly string[]).includes(status)) {
-      const { listRows } = await import('../src/operations/list-rows.js')
-      const agents = listRows(this.openForRead(), filter).map(({ agent }) => agent)
-      return this.printObject({ agents }, agentsTable(agents, filter))
-    }
     const agents = listAgents(this.openForRead(), filter)
     this.printObject({ agents }, agentsTable(agents, filter))
   }
 
   private async forPerson(filter: ListFilter, isWatched: boolean): Promise<void> {
-    const [
-      { listRows, needsPerson, newestFirst, shownOf },
-      { listText },
-      { redraw, refuseWithoutTerminal, terminalSize },
-    ] = await Promise.all([
-      import('../src/operations/list-rows.js'),
-      import('../src/console/print/list-rows.js'),
-      import('../src/console/watch.js'),
-    ])
+    const [{ newestFirst, shownOf }, { listText }, { redraw, refuseWithoutTerminal, terminalSize }] =
+      await Promise.all([
+        import('../src/operations/list-rows.js'),
+        import('../src/console/print/list-rows.js'),
+        import('../src/console/watch.js'),
+      ])
     if (isWatched) refuseWithoutTerminal(this.jsonEnabled())
     const draw = (): string => {
       const store = this.openForRead()
-      const found = newestFirst(listRows(store, filter))
+      const found = newestFirst(listAgents(store, filter))
       if (store === undefined || found.length === 0) return agentsTable([], filter)
       const rows = isWatched
-        ? [...found.filter(needsPerson), ...found.filter((row) => !needsPerson(row))]
+        ? [...found.filter(needsPerson), ...found.filter((agent) => !needsPerson(agent))]
         : found
       const { columns, rows: lines } = terminalSize()
       const size = { columns, rowsMax: isWatched ? lines - 2 : undefined }
-      return listText(rows, (row) => shownOf(store, row), size)
+      return listText(rows, (agent) => shownOf(store, agent), size)
     }
     if (isWatched) await redraw(draw, () => this.isRead)
     else this.print(draw())

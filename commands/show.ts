@@ -24,9 +24,7 @@ export default class Show extends BaseCommand {
     const remedy = this.providers.remedy(agent.agent.provider)
     const columns = this.jsonEnabled() ? undefined : terminalColumns()
     if (columns === undefined) return this.printObject(agent, describeAgent(agent, { remedy }))
-    const { rowReader } = await import('../src/operations/list-rows.js')
-    const { status } = rowReader(store)(agentId)
-    const text = describeAgent(agent, { remedy, status, timeText: localTime })
+    const text = describeAgent(agent, { remedy, timeText: localTime })
     // Fitted to the width. The command to run next stays whole.
     const indentOf = (line: string): number | undefined =>
       line.startsWith('next ') ? undefined : LABEL_COLUMNS

@@ -4,7 +4,6 @@ import { BaseCommand } from '../src/command/base.js'
 import { terminalColumns } from '../src/console/print/hanging.js'
 import { treeText, watchedTreeText } from '../src/console/print/tree-text.js'
 import { fitted } from '../src/console/print/width.js'
-import { ShownStatuses } from '../src/operations/list-rows.js'
 import { damageOf, viewTree } from '../src/operations/tree.js'
 
 export default class Tree extends BaseCommand {
@@ -30,9 +29,8 @@ export default class Tree extends BaseCommand {
     const agentId = args.agent === undefined ? undefined : this.resolveForRead(args.agent).agentId
     if (flags.watch) return this.watch(agentId, flags.all)
     const store = this.openForRead()
-    const statuses = terminalColumns() === undefined ? undefined : new ShownStatuses(store)
-    const tree = viewTree(store, { agentId, all: flags.all, onSummary: statuses?.onSummary })
-    this.printObject(tree, treeText(tree, statuses && ((id) => statuses.of(id))))
+    const tree = viewTree(store, { agentId, all: flags.all })
+    this.printObject(tree, treeText(tree, terminalColumns() !== undefined))
     const damage = damageOf(tree)
     if (damage !== undefined) this.fail(damage, false)
   }
@@ -42,9 +40,7 @@ export default class Tree extends BaseCommand {
     refuseWithoutTerminal(this.jsonEnabled())
     const draw = (): string => {
       const store = this.openForRead()
-      const statuses = new ShownStatuses(store)
-      const tree = viewTree(store, { agentId, all, onSummary: statuses.onSummary })
-      const text = watchedTreeText(tree, (id) => statuses.of(id))
+      const text = watchedTreeText(viewTree(store, { agentId, all }))
       const { columns } = terminalSize()
       return text
         .split('\n')

@@ -146,7 +146,6 @@ const WITHIN_OPERATIONS = [
   'spawn request',
   'terminate cancel',
   'terminate stop-agent',
-  'tree list-and-show',
   'wait stuck',
 ]
 

@@ -1,9 +1,10 @@
 /** The JSON output for an agent and a run. These shapes are published in docs/commands.md. */
-import { countPending, type MailIndex } from '../mail/inbox.js'
+import { countPending, hasOnlyLaterMail, type MailIndex } from '../mail/inbox.js'
 import type { AgentView, RunView, TurnResult, WaitView } from '../schema/output.js'
 import type { PastRun } from '../session/past-run.js'
 import { readRecord, readRecordText } from '../session/read.js'
 import type { SessionRecord } from '../session/records.js'
+import { shownStatus } from '../session/shown-status.js'
 import type { AgentSummary } from '../session/snapshot-layout.js'
 import type { Location, Run, State } from '../session/state.js'
 import { openWait } from '../session/status.js'
@@ -17,6 +18,9 @@ export function viewAgent(
   hasMail?: MailIndex,
   { mailIds, isHeld }: Partial<AgentAccess> = {},
 ): AgentView {
+  const status = statusNow(store, state, isHeld)
+  const hasNone = state.state === 'terminated' || hasMail?.(state.id) === false
+  const ids = hasNone ? [] : (mailIds ?? store.mail.ids(state.id))
   return {
     id: state.id,
     name: state.name,
@@ -26,13 +30,13 @@ export function viewAgent(
     provider: state.provider_name,
     model: state.model,
     state: state.state,
-    status: statusNow(store, state, isHeld),
+    status,
+    shown_status: shownStatus(status, state, () => hasOnlyLaterMail(store, state, ids)),
     workspace: state.workspace,
     created_at: state.created_at,
     updated_at: state.updated_at,
     last_seq: state.last_seq,
-    inbox:
-      state.state === 'terminated' || hasMail?.(state.id) === false ? 0 : countPending(store, state, mailIds),
+    inbox: countPending(store, state, ids),
     ...(state.refused === undefined ? {} : { refused: state.refused }),
     ...(state.moved === undefined ? {} : { moved_to: state.moved.to }),
   }

@@ -5,6 +5,7 @@
  * exactly when its record is in the recipient's log. Its file is removed after that, and a power cut may restore it, so
  * an id in the log is never delivered again (row K).
  */
+import { clock } from '../clock.js'
 import { OPERATOR } from '../format.js'
 import { limits } from '../limits.js'
 import { forgetsDelivered } from '../session/fold/mail.js'
@@ -213,6 +214,15 @@ export function damagedOperatorMail(store: Store): DamagedMessage[] {
 /** All pending messages, controls included, in delivery order. Removes nothing. */
 export function listWaiting(store: Store, state: State): Message[] {
   return [...eachMessage(store, state)].sort(inOrder)
+}
+
+/** Whether the agent has pending messages, and none of them may be delivered yet. */
+export function hasOnlyLaterMail(store: Store, state: Recipient, ids: string[]): boolean {
+  const now = new Date(clock.now()).toISOString()
+  const pending = pendingOf(state, ids)
+  return (
+    pending.length > 0 && pending.every((id) => (readMessage(store, state.id, id)?.not_before ?? '') > now)
+  )
 }
 
 function damagedIn(store: Store, to: string, ids: string[]): DamagedMessage[] {

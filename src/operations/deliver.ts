@@ -11,13 +11,11 @@ import { failureOfLatest } from '../dispatch/outcome.js'
 import { forgetAbsent, markAgain, withPendingAgents } from '../dispatch/pending-visits.js'
 import { readState } from '../dispatch/read-state.js'
 import { resultEnd } from '../dispatch/result-end.js'
-import { viewRun } from '../dispatch/view.js'
+import { viewAgent, viewRun } from '../dispatch/view.js'
 import { SubstratError } from '../errors.js'
-import { countPending } from '../mail/inbox.js'
 import type { DeliveredAgent, ResultEnd } from '../schema/output.js'
 import type { State } from '../session/state.js'
 import { isInterrupted } from '../session/status.js'
-import { statusNow } from '../session/status-now.js'
 import { whyStuck } from './stuck.js'
 
 export interface DeliverRequest {
@@ -111,7 +109,7 @@ function deliveredAgent(
     return unreadableAgent(agentId, turns, visited?.error ?? error)
   }
   const { path, run } = state
-  const inbox = state.state === 'terminated' ? 0 : countPending(ctx.store, state)
+  const { status, shown_status, inbox } = viewAgent(ctx.store, state)
   const ofRun =
     run === null || !(turns > 0 || isInterrupted(state))
       ? undefined
@@ -122,13 +120,17 @@ function deliveredAgent(
     : (visited?.error ?? ofRun ?? (isNamed ? whyStuck(ctx, state) : undefined))
   if (!isNamed && turns === 0 && inbox === 0 && failure === undefined && !isHeld) return undefined
   return deliveredResult(
-    { agent: agentId, path, turns, status: statusNow(ctx.store, state), inbox, run: run && viewRun(run) },
+    { agent: agentId, path, turns, status, shown_status, inbox, run: run && viewRun(run) },
     failure,
   )
 }
 
 function unreadableAgent(agent: string, turns: number, error: SubstratError): Delivered {
-  return deliveredResult({ agent, path: null, turns, status: 'corrupt', inbox: 0, run: null }, error)
+  const status = 'corrupt'
+  return deliveredResult(
+    { agent, path: null, turns, status, shown_status: status, inbox: 0, run: null },
+    error,
+  )
 }
 
 function deliveredResult(

@@ -6,16 +6,15 @@ import { turnObstacle } from '../dispatch/turn-obstacle.js'
 import { incompleteOf, viewAgent, viewTurn } from '../dispatch/view.js'
 import { SubstratError, shellWord } from '../errors.js'
 import { hasDueMail, type MailIndex, mailIndexOf } from '../mail/inbox.js'
-import type { AgentView, ShownAgent } from '../schema/output.js'
+import type { ShownAgent } from '../schema/output.js'
 import type { ListedAgent } from '../schema/output-overview.js'
-import { STATUSES } from '../schema/words.js'
+import { needsPerson, SHOWN_STATUSES, STATUSES, wordOfStatus } from '../schema/words.js'
 import { isHolderStopped } from '../session/holder-process.js'
 import { recordAt, recordsFrom, withAgent } from '../session/load.js'
 import { peekSummary } from '../session/peek-summary.js'
 import { readRecordText, readText } from '../session/read.js'
 import type { RecordKind, SessionRecord } from '../session/records.js'
 import { runningTools } from '../session/running-tools.js'
-import type { AgentSummary } from '../session/snapshot-layout.js'
 import type { Location, Refusal, Run, State } from '../session/state.js'
 import { isCompactedSince, isUnfinished, type Status } from '../session/status.js'
 import { statusNow } from '../session/status-now.js'
@@ -24,6 +23,7 @@ import type { OpenedAgent, Store } from '../storage/store.js'
 import { wasAnsweredBefore } from '../turn/prompt/answered-before.js'
 
 export interface ListFilter {
+  /** One of `LISTED_STATUSES`. */
   status?: string | undefined
   state?: string | undefined
   roots: boolean
@@ -33,23 +33,21 @@ export interface ListFilter {
   since?: string | undefined
 }
 
-export const LISTED_STATUSES = [...STATUSES, 'corrupt'] as const
-
-/** Also receives what a listed agent's own fields do not say. */
-export type OnSummary = (agent: AgentView, summary: AgentSummary) => void
+/** The words for people, the derived statuses that people have no word for, and `needs_you` for the agents that need a person. */
+export const LISTED_STATUSES = [
+  ...SHOWN_STATUSES,
+  ...STATUSES.filter((status) => !SHOWN_STATUSES.some((word) => word === status)),
+  'needs_you',
+] as const
 
 /** Oldest first. */
-export function listAgents(
-  store: Store | undefined,
-  filter: ListFilter,
-  onSummary?: OnSummary,
-): ListedAgent[] {
+export function listAgents(store: Store | undefined, filter: ListFilter): ListedAgent[] {
   if (store === undefined) return []
   const ids = store.agentIds()
   const hasMail = mailIndexOf(store)
   store.readAhead(ids)
   try {
-    const agents = ids.map((id) => listedAgent(store, id, hasMail, onSummary))
+    const agents = ids.map((id) => listedAgent(store, id, hasMail))
     return agents.filter((agent) => matches(agent, filter)).sort(byCreation)
   } finally {
     store.readAhead([])
@@ -57,16 +55,16 @@ export function listAgents(
 }
 
 /** Reads agents one by one, as `listAgents` has them. For a short time: pending mail of other agents is looked up once. */
-export function agentReader(store: Store, onSummary?: OnSummary): (agentId: string) => ListedAgent {
+export function agentReader(store: Store): (agentId: string) => ListedAgent {
   const hasMail = mailIndexOf(store)
-  return (agentId) => listedAgent(store, agentId, hasMail, onSummary)
+  return (agentId) => listedAgent(store, agentId, hasMail)
 }
 
 /** The path of each agent, with its status, for shell completion. */
 export function agentWords(store: Store | undefined): { word: string; description: string }[] {
   return listAgents(store, { roots: false, all: true }).map((agent) => ({
     word: agent.path ?? agent.id,
-    description: 'state' in agent && agent.state === 'terminated' ? 'terminated' : agent.status,
+    description: wordOfStatus(agent.shown_status),
   }))
 }
 
@@ -173,18 +171,17 @@ function isRefused(state: State, log: OpenedAgent['log']): boolean {
   }
 }
 
-function listedAgent(store: Store, id: string, hasMail: MailIndex, onSummary?: OnSummary): ListedAgent {
+function listedAgent(store: Store, id: string, hasMail: MailIndex): ListedAgent {
   try {
     const state = peekSummary(store, id, hasMail(id))
     if (state === undefined) throw missingLog(store, id)
-    const agent = viewAgent(store, state, hasMail)
-    onSummary?.(agent, state)
-    return agent
+    return viewAgent(store, state, hasMail)
   } catch (error) {
     if (!(error instanceof SubstratError)) throw error
     return {
       id,
       status: 'corrupt',
+      shown_status: 'corrupt',
       path: lastKnownPath(store, id),
       error: { code: error.code, message: error.message },
     }
@@ -192,11 +189,17 @@ function listedAgent(store: Store, id: string, hasMail: MailIndex, onSummary?: O
 }
 
 function matches(agent: ListedAgent, { status, state, roots, all, since }: ListFilter): boolean {
-  if (status !== undefined && agent.status !== status) return false
+  if (status !== undefined && !hasStatus(agent, status)) return false
   if (!('state' in agent)) return state === undefined
   if (since !== undefined && agent.updated_at < since) return false
   if (state !== undefined) return agent.state === state && (!roots || agent.parent === null)
   return (all || agent.state !== 'terminated') && (!roots || agent.parent === null)
+}
+
+/** `interrupted_startup` and `interrupted_waiting` are derived statuses: people have one word for both. */
+function hasStatus(agent: ListedAgent, wanted: string): boolean {
+  if (wanted === 'needs_you') return needsPerson(agent)
+  return agent.shown_status === wanted || (wanted.includes('_') && agent.status === wanted)
 }
 
 function byCreation(a: ListedAgent, b: ListedAgent): number {

@@ -12,7 +12,7 @@ import { forgetAbsent, markAgain, withPendingAgents } from '../dispatch/pending-
 import { resultEnd } from '../dispatch/result-end.js'
 import { TurnBudget } from '../dispatch/turn-budget.js'
 import { turnObstacle } from '../dispatch/turn-obstacle.js'
-import { viewRun } from '../dispatch/view.js'
+import { viewAgent, viewRun } from '../dispatch/view.js'
 import { visit } from '../dispatch/visit.js'
 import { SubstratError } from '../errors.js'
 import { OPERATOR } from '../format.js'
@@ -137,12 +137,14 @@ async function recoverOne(ctx: Context, agentId: string, continuesTurn: boolean)
     const outcome = error.code === 'LOCKED' && error.facts.until === undefined ? 'held' : 'failed'
     const failure = outcome === 'held' ? undefined : error
     const words = outcome === 'held' ? 'another process is running it' : 'cannot be recovered'
+    const state = readableState(ctx.store, agentId)
     const facts = {
       agent: agentId,
-      name: readableState(ctx.store, agentId)?.name ?? null,
+      name: state?.name ?? null,
       row: null,
       outcome,
       run: null,
+      shown_status: state === undefined ? 'corrupt' : viewAgent(ctx.store, state).shown_status,
     } as const
     return recoveredResult(facts, failure, words)
   }
@@ -175,6 +177,7 @@ async function recoverSession(
     row: settled.row,
     outcome,
     run: run === null ? null : viewRun(run),
+    shown_status: viewAgent(ctx.store, state).shown_status,
   } as const
   return {
     ...recoveredResult(facts, failure, recoveryText(ctx.store, state, settled.row, outcome)),
@@ -200,7 +203,8 @@ function isLeft(ctx: Context, agentId: string): boolean {
 /** The agent was never created, or was removed. */
 async function recoverAbsent(ctx: Context, agentId: string): Promise<Recovered> {
   await forgetAbsent(ctx, [agentId])
-  const facts = { agent: agentId, name: null, row: 'A', outcome: 'clean', run: null } as const
+  const absent = { name: null, row: 'A', outcome: 'clean', run: null, shown_status: null } as const
+  const facts = { agent: agentId, ...absent }
   return recoveredResult(facts, undefined, 'nothing to do')
 }
 

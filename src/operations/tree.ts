@@ -9,19 +9,17 @@ import { peekSummary } from '../session/peek-summary.js'
 import type { AgentSummary } from '../session/snapshot-layout.js'
 import type { Store } from '../storage/store.js'
 import { branchOf, type Forest, forestOf } from '../tree/forest.js'
-import type { OnSummary } from './list-and-show.js'
 
 export interface TreeRequest {
   /** Only this agent and the agents below it. */
   agentId?: string | undefined
   /** Include terminated agents. */
   all: boolean
-  onSummary?: OnSummary | undefined
 }
 
 const NO_CHILDREN: TreeNode[] = []
 
-export function viewTree(store: Store | undefined, { agentId, all, onSummary }: TreeRequest): TreeView {
+export function viewTree(store: Store | undefined, { agentId, all }: TreeRequest): TreeView {
   if (store === undefined) return { agents: [], stray: [] }
   const hasMail = mailIndexOf(store)
   // Those whose view takes more than the summary: a store on another machine reads it with the agent.
@@ -38,9 +36,7 @@ export function viewTree(store: Store | undefined, { agentId, all, onSummary }: 
     const state = forest.agents.get(id)
     if (state === undefined) return undefined
     if (forest.strays.size > 0) shown.add(id)
-    const agent = views.get(id) ?? viewAgent(store, state, hasMail)
-    onSummary?.(agent, state)
-    return viewNode(agent, state, childrenOf(id))
+    return viewNode(views.get(id) ?? viewAgent(store, state, hasMail), state, childrenOf(id))
   }
   const nodesOf = (ids: string[]): TreeNode[] => ids.map(nodeOf).filter((node) => node !== undefined)
   const childrenOf = (id: string): TreeNode[] => {
@@ -57,7 +53,12 @@ export function viewTree(store: Store | undefined, { agentId, all, onSummary }: 
     // A branch shows only its own strays, and those whose parent is unknown because they cannot be read.
     const isMeant = agentId === undefined || id === agentId || parent == null || shown.has(parent)
     if (!isMeant) continue
-    const node = nodeOf(id) ?? { id, status: 'corrupt' as const, children: childrenOf(id) }
+    const node = nodeOf(id) ?? {
+      id,
+      status: 'corrupt' as const,
+      shown_status: 'corrupt' as const,
+      children: childrenOf(id),
+    }
     stray.push({ ...node, why })
   }
   return { agents, stray }
@@ -79,8 +80,8 @@ function isShown({ agents, strays }: Forest<AgentSummary>, id: string, all: bool
 }
 
 function viewNode(agent: AgentView, state: AgentSummary, children: TreeNode[]): TreeNode {
-  const { id, name, path, title, parent, provider, model, status, workspace, created_at, updated_at, inbox } =
-    agent
+  const { id, name, path, title, parent, provider, model, status, shown_status, inbox } = agent
+  const { workspace, created_at, updated_at } = agent
   // A literal: with very many agents, spreading would take half of the total time, and adding fields to an object a tenth.
   return {
     id,
@@ -92,6 +93,7 @@ function viewNode(agent: AgentView, state: AgentSummary, children: TreeNode[]): 
     model,
     state: state.state,
     status,
+    shown_status,
     workspace,
     created_at,
     updated_at,

@@ -235,6 +235,7 @@ function unreadableAgent(
   const agent: ListedAgent = {
     id: agentId,
     status: 'corrupt',
+    shown_status: 'corrupt',
     path: lastKnownPath(store, agentId),
     error: { code, message },
   }

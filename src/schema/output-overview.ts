@@ -29,7 +29,7 @@ const strayNode = z
   .meta({
     id: 'stray_agent',
     description:
-      'A `tree_agent` with the field `why`. If its log cannot be read, only `id`, `status` and `children`.',
+      'A `tree_agent` with the field `why`. If its log cannot be read, only `id`, `status`, `shown_status` and `children`.',
   })
 
 const outboxMessage = z
@@ -64,7 +64,7 @@ export const tree = z
     stray: z
       .array(strayNode)
       .describe(
-        'Agents with a missing or terminated parent, a parent cycle or an unreadable log. Each is a `tree_agent` with the field `why`, or only `id`, `status`, `children` and `why`. The exit status is then 10.',
+        'Agents with a missing or terminated parent, a parent cycle or an unreadable log. Each is a `tree_agent` with the field `why`, or only `id`, `status`, `shown_status`, `children` and `why`. The exit status is then 10.',
       ),
   })
   .describe('The agents as a tree.')

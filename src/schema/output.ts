@@ -21,10 +21,20 @@ import {
   waitKind,
   watchedStatus,
 } from './types.js'
-import { RECOVERY_ROWS, REPLY_PARTS, RUN_STATUSES, SESSION_STATES, STATUSES } from './words.js'
+import {
+  RECOVERY_ROWS,
+  REPLY_PARTS,
+  RUN_STATUSES,
+  SESSION_STATES,
+  SHOWN_STATUSES,
+  STATUSES,
+} from './words.js'
 
 const state = z.enum(SESSION_STATES)
 const status = z.enum(STATUSES)
+const shownStatus = z
+  .enum(SHOWN_STATUSES)
+  .meta({ id: 'shown_status', description: 'The one word that people get for an agent.' })
 export const errorCode = z
   .enum(Object.keys(EXIT_STATUS) as ErrorCode[])
   .meta({ id: 'error_code', description: 'The code of an error.' })
@@ -40,6 +50,7 @@ export const agent = z
     model: text.nullable(),
     state,
     status,
+    shown_status: shownStatus,
     workspace: text,
     created_at: time,
     updated_at: time,
@@ -57,7 +68,7 @@ export const agent = z
   })
   .meta({ id: 'agent', description: 'An agent.' })
 
-export const unreadable = { id: uuid, status: z.literal('corrupt') }
+export const unreadable = { id: uuid, status: z.literal('corrupt'), shown_status: z.literal('corrupt') }
 
 export const corruptAgent = z
   .object({
@@ -140,6 +151,7 @@ export const delivered = z
     path: text.nullable(),
     turns: integer.describe('How many turns it ran.'),
     status: z.enum([...STATUSES, 'corrupt']),
+    shown_status: shownStatus,
     inbox: integer.describe('Messages that are still pending.'),
     run: run.nullable().describe('The latest turn.'),
     ...resultEnd,
@@ -158,6 +170,7 @@ export const recovered = z
       .enum(['clean', 'marked', 'continued', 'held', 'failed'])
       .describe('`marked`: repaired. `held`: another process holds the agent. `failed`: see `error`.'),
     run: run.nullable(),
+    shown_status: shownStatus.nullable().describe('Null if the agent does not exist.'),
     found: text,
     ...resultEnd,
   })

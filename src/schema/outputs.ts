@@ -3,7 +3,6 @@ import { z } from 'zod'
 import * as agents from './output.js'
 import * as homes from './output-home.js'
 import * as overview from './output-overview.js'
-import { SHOWN_STATUSES } from './words.js'
 
 export const OUTPUTS = {
   spawn: agents.turn,
@@ -55,8 +54,5 @@ export const OUTPUTS = {
   models: homes.models,
   schema: homes.schemaNames,
 }
-
-/** The one status that `list` shows a person. Only the server's entries of a list have it. */
-export const shownStatus = z.enum(SHOWN_STATUSES)
 
 export const { failed, streamed } = homes

@@ -70,21 +70,47 @@ export const STATUSES = ['running', 'waiting', 'idle', 'interrupted_startup', 'i
 
 export type Status = (typeof STATUSES)[number]
 
-/** The one word that `list` shows a person: the status, or what keeps the agent from its turns. */
+/**
+ * The one word for an agent that people get. `shownStatus` in session/shown-status.ts chooses it, and docs/commands.md has a
+ * table of them.
+ */
 export const SHOWN_STATUSES = [
   'running',
   'waiting',
-  'failed',
+  'limited',
+  'interrupted',
   'held',
   'gated',
+  'refused',
+  'failed',
+  'timed_out',
+  'cancelled',
   'scheduled',
-  'interrupted',
   'idle',
   'terminated',
   'corrupt',
 ] as const
 
 export type ShownStatus = (typeof SHOWN_STATUSES)[number]
+
+const NEEDS_PERSON: readonly ShownStatus[] = [
+  'waiting',
+  'interrupted',
+  'refused',
+  'failed',
+  'timed_out',
+  'corrupt',
+]
+
+/** Whether the agent goes on only after a person did something. Lists, the page and its counts all ask this function. */
+export function needsPerson({ shown_status }: { shown_status: ShownStatus }): boolean {
+  return NEEDS_PERSON.includes(shown_status)
+}
+
+/** The word in text for people. JSON, pipes, `--status` and metrics have it without a space. */
+export function wordOfStatus(status: string): string {
+  return status.replace('_', ' ')
+}
 
 export const SESSION_STATES = ['created', 'active', 'suspended', 'terminated'] as const
 

@@ -18,7 +18,8 @@ const OBJECT = '\\{[^{}]*\\}'
 const GATE = { isGated: false, permits: 0 }
 const RECOVERY = { last_boot_seen: null, interruption: null, barren_attempts: 0, unanswered_requests: 0 }
 const NO_GATE = JSON.stringify(GATE).replace(/[{}]/g, '\\$&')
-const ENDED = `\\{"run_id":${TEXT},"boot_id":${TEXT},"status":"(completed|failed|cancelled|interrupted)"`
+/** A cancelled run is not among them: lists also show its reason, which is further on. */
+const ENDED = `\\{"run_id":${TEXT},"boot_id":${TEXT},"status":"(completed|failed|interrupted)"`
 
 /** The fields that lists show. For an idle agent `run` is null, because no column depends on an ended run. */
 export type AgentSummary = Pick<

@@ -52,7 +52,7 @@ describe.concurrent('deliver', () => {
       ended_at: expect.any(String),
       usage: expect.any(Object),
     }
-    const idle = { status: 'idle', inbox: 0, exit: 0, error: null }
+    const idle = { status: 'idle', shown_status: 'idle', inbox: 0, exit: 0, error: null }
     expect(lines).toStrictEqual([
       { agent: a, path: 'a', turns: 2, run, ...idle },
       { agent: expect.any(String), path: 'b', turns: 0, run: null, ...idle },

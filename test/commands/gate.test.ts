@@ -15,7 +15,7 @@ describe.concurrent('gate', () => {
     expect(house.inbox(id)).toHaveLength(1)
     expect(house.count(id, 'run.started')).toBe(0)
     const shown = await house.ok('show', 'a')
-    expect(shown.stdout).toMatch(/^status +idle, gated$/m)
+    expect(shown.stdout).toMatch(/^status +gated$/m)
     expect(shown.stdout).toMatch(/^next +substrat ungate a$/m)
     expect((await house.ok('ungate', 'a')).stdout).toBe('a is ungated\n')
     expect((await house.ok('show', 'a', '--reply')).stdout).toBe('echo: two\n')

@@ -66,7 +66,7 @@ describe.concurrent('list', () => {
       { id, status: 'corrupt', path: 'a', error: { code: 'CORRUPT', message: expect.any(String) } },
       { name: 'b', status: 'idle' },
     ])
-    expect(Object.keys(json.agents[0])).toEqual(['id', 'status', 'path', 'error'])
+    expect(Object.keys(json.agents[0])).toEqual(['id', 'status', 'shown_status', 'path', 'error'])
     expect((await house.ok('list')).stdout).toMatch(new RegExp(`^a +${id.slice(0, 8)} .*corrupt`, 'm'))
   })
 

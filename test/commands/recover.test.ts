@@ -62,6 +62,7 @@ describe.concurrent('recover', () => {
         ended_at: expect.any(String),
         usage: { input_tokens: 1, output_tokens: 1 },
       },
+      shown_status: 'idle',
       exit: 0,
       error: null,
     })

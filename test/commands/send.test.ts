@@ -12,6 +12,7 @@ const AGENT = {
   model: null,
   state: 'suspended',
   status: 'idle',
+  shown_status: 'idle',
   workspace: expect.any(String),
   created_at: expect.stringMatching(/^\d{4}-.*Z$/),
   updated_at: expect.stringMatching(/^\d{4}-.*Z$/),

@@ -71,6 +71,7 @@ describe.concurrent('spawn', () => {
       model: 'm',
       state: 'created',
       status: 'idle',
+      shown_status: 'idle',
       workspace: house.workspace,
       created_at: expect.any(String),
       updated_at: expect.any(String),

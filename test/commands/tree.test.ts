@@ -58,8 +58,8 @@ describe.concurrent('tree', () => {
         'lead      #0  idle    0',
         '├─ tests  #1  idle    0',
         '│  └─ a   #2  idle    0',
-        '└─ docs   #3  idle    1      gated',
-        'solo      #4  idle    0      on hold',
+        '└─ docs   #3  gated   1',
+        'solo      #4  held    0',
       ),
     )
   })

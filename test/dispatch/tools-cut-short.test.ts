@@ -95,7 +95,7 @@ describe.concurrent('a turn that is killed during a tool', () => {
       reason: 'unknown_tool',
     })
     const shown = await house.ok('show', 'a')
-    expect(shown.stdout).toMatch(/^status +interrupted_startup$/m)
+    expect(shown.stdout).toMatch(/^status +interrupted$/m)
     expect(shown.stdout).toMatch(/^next +substrat resume a$/m)
     expect(await house.run(['resume', 'a'])).toMatchObject({ exit: 0, stdout: 'finished\n' })
     expect(results(house, id)).toHaveLength(1)

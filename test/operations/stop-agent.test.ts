@@ -78,7 +78,7 @@ describe.concurrent('an agent on hold', () => {
     const queued = await house.ok('send', 'a', 'two', '--if-busy', 'queue')
     expect(queued.stderr).toContain('will run it once you resume it')
     await house.ok('send', 'a', 'three', '--if-busy', 'queue')
-    expect((await house.ok('show', 'a')).stdout).toMatch(/^status +idle, on hold$/m)
+    expect((await house.ok('show', 'a')).stdout).toMatch(/^status +held$/m)
     expect((await house.run(['recover', '--all'])).exit).toBe(0)
     expect(house.inbox(id)).toHaveLength(2)
     await house.ok('resume', 'a')

@@ -1,8 +1,6 @@
 /** The reading routes: each has what the command of the same name prints. */
 import { describe, expect, test } from 'vitest'
 import { House } from '../support/cli.js'
-import { waitFor } from '../support/wait.js'
-import { EventClient } from './event-client.js'
 import { Served } from './support.js'
 
 async function family(): Promise<{ house: House; served: Served; lead: string }> {
@@ -20,9 +18,7 @@ describe.concurrent('a server', () => {
     await house.ok('send', 'other', '--queue', 'later')
     const agent = 'lead'
     const printed = async (...args: string[]) => (await house.ok(...args, '--json')).json
-    const { agents } = await printed('list')
-    const listed = agents.map((each: object) => ({ ...each, shown_status: 'idle' }))
-    expect((await served.call('listAgents')).data).toEqual({ agents: listed, next: null })
+    expect((await served.call('listAgents')).data).toEqual({ ...(await printed('list')), next: null })
     expect((await served.call('showAgent', { path: { agent } })).data).toEqual(await printed('show', agent))
     expect((await served.call('showTree')).data).toEqual(await printed('tree'))
     expect((await served.call('showTree', { query: { agent } })).data).toEqual(await printed('tree', agent))
@@ -40,30 +36,6 @@ describe.concurrent('a server', () => {
     const { data } = await served.call('listRecords', { path: { agent: lead } })
     expect(data.records).toEqual(house.records(lead))
     expect(data).toMatchObject({ last_seq: house.records(lead).length, is_end: true })
-    await served.stop()
-  })
-
-  test('lists each agent with the status that list shows a person', async () => {
-    const house = new House()
-    const shell = house.scenario('s.json', { tools: [{ name: 'shell', input: { command: 'true' } }] })
-    for (const name of ['held', 'gated', 'scheduled', 'idle']) await house.spawn(name)
-    await house.spawn('waiting', '-o', shell)
-    await house.spawn('failed', '-o', house.scenario('f.json', { fail: { type: 'invalid' } }))
-    await house.ok('suspend', 'held', '--hold')
-    await house.ok('gate', 'gated')
-    await house.ok('send', 'scheduled', '--not-before', '1h', 'later')
-    for (const name of ['waiting', 'failed']) await house.run(['send', name, 'go'])
-    await house.damage(await house.spawn('corrupt'), (log) => `x${log}`)
-    const served = await Served.start(house, '--read-only')
-    const { data } = await served.call('listAgents')
-    const client = new EventClient(`${served.url}/v1/events`, { authorization: `Bearer ${served.token}` })
-    await waitFor(() => client.named('snapshot').length === 1, 'the snapshot')
-    const shownIn = (agents: { path: string | null; shown_status: string }[]) =>
-      Object.fromEntries(agents.map((agent) => [agent.path, agent.shown_status]))
-    const names = ['held', 'gated', 'scheduled', 'idle', 'waiting', 'failed', 'corrupt']
-    expect(shownIn(data.agents)).toEqual(Object.fromEntries(names.map((name) => [name, name])))
-    expect(shownIn(client.named('snapshot')[0]?.data.agents)).toEqual(shownIn(data.agents))
-    await client.close()
     await served.stop()
   })
 

@@ -7,6 +7,7 @@ import { peekState } from '../../src/session/peek-state.js'
 import { peekSummary } from '../../src/session/peek-summary.js'
 import type { NewRecord } from '../../src/session/records.js'
 import type { Session } from '../../src/session/session.js'
+import { shownStatus } from '../../src/session/shown-status.js'
 import type { AgentSummary } from '../../src/session/snapshot-layout.js'
 import type { State } from '../../src/session/state.js'
 import { deriveStatus } from '../../src/session/status.js'
@@ -57,7 +58,9 @@ function expectSame(id: string): void {
   const brief = peekSummary(store, id, false) as AgentSummary
   expect(shown(brief)).toEqual(shown(truth))
   expect(brief.run?.status ?? brief.ended).toBe(truth.run?.status)
-  expect(deriveStatus(brief, false, reading(NOW))).toBe(deriveStatus(truth, false, reading(NOW)))
+  const status = deriveStatus(truth, false, reading(NOW))
+  expect(deriveStatus(brief, false, reading(NOW))).toBe(status)
+  expect(shownStatus(status, brief, () => false)).toBe(shownStatus(status, truth, () => false))
 }
 
 function opens(act: () => void): number {
@@ -83,6 +86,13 @@ async function agentWith(act: (session: Session) => NewRecord[]): Promise<string
   session.append(act(session))
   await session.close(() => false)
   return session.id
+}
+
+function agentWithTurn(kind: 'run.failed' | 'run.cancelled', facts: object): Promise<string> {
+  return agentWith((session) => {
+    const runId = randomUUID()
+    return [...beginning(session, runId, 'hello'), { kind, run_id: runId, ...facts } as NewRecord]
+  })
 }
 
 const CONFIGURED = 'session.configured'
@@ -114,6 +124,9 @@ describe('the fast path gives the same result as the whole log for an agent', ()
       'with long instructions',
       () => agentWith(() => [{ kind: CONFIGURED, instructions: `${'so '.repeat(9999)}\n` }]),
     ],
+    ['whose turn failed', () => agentWithTurn('run.failed', { error: { type: 'crashed', message: 'm' } })],
+    ['whose turn was cancelled', () => agentWithTurn('run.cancelled', { reason: 'cancelled' })],
+    ['whose turn timed out', () => agentWithTurn('run.cancelled', { reason: 'turn_timeout' })],
     [
       'whose turn was interrupted',
       () =>

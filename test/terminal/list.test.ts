@@ -111,7 +111,7 @@ test('in a pipe, --watch is refused', async () => {
   expect(refused.stderr).toContain('--watch needs a terminal')
 })
 
-test('in a pipe, --status also takes the words of the terminal, and the lines are as before', async () => {
+test('in a pipe, --status takes the words of the terminal, and the table has them too', async () => {
   const house = await home()
   const names = async (...flags: string[]) =>
     (await house.ok('list', '--json', ...flags)).json.agents.map(({ name }: { name: string }) => name)
@@ -119,9 +119,11 @@ test('in a pipe, --status also takes the words of the terminal, and the lines ar
   expect(await names('--status', 'scheduled')).toEqual(['later'])
   expect(await names('--status', 'failed')).toEqual(['broken'])
   expect(await names('--status', 'waiting')).toEqual(['asks'])
-  expect(await names('--status', 'idle')).toContain('held')
+  expect(await names('--status', 'idle')).toEqual(['数据-analysis', 'talks'])
+  expect(await names('--status', 'needs_you')).toEqual(['broken', 'asks'])
   expect(await names('--since', '2999-01-01')).toEqual([])
   expect((await house.ok('list')).stdout).toMatch(
     /^AGENT +ID +STATE +STATUS +PROVIDER +INBOX +UPDATED +TITLE\n/,
   )
+  expect((await house.ok('list', '--status', 'failed')).stdout).toMatch(/^broken +\w+ +suspended +failed /m)
 })

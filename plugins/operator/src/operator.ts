@@ -110,6 +110,7 @@ export function summaryOf({ agent, run, reply, reply_is, wait, trouble, next, do
     agent: agent.path,
     id: agent.id,
     status: agent.status,
+    shown_status: agent.shown_status,
     pending_messages: agent.inbox,
     turn: run?.status ?? null,
     reply: reply === null ? null : shortened(reply),

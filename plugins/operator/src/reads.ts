@@ -68,6 +68,7 @@ function listAgents(operator: Operator): object {
     agent: agent.path,
     id: agent.id,
     status: agent.status,
+    shown_status: agent.shown_status,
     ...('title' in agent ? { title: agent.title, pending_messages: agent.inbox } : {}),
   }))
   return { agents, left_out: all.length - agents.length }

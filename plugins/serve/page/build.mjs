@@ -19,7 +19,7 @@ const { outputFiles } = await build({
   jsx: 'automatic',
   jsxImportSource: 'preact',
   alias: Object.fromEntries(
-    ['schema/message', 'schema/reasons', 'session/entries'].map((file) => [
+    ['schema/message', 'schema/reasons', 'schema/words', 'session/entries'].map((file) => [
       `substrat/${path.basename(file)}`,
       path.resolve(root, `../../../src/${file}.ts`),
     ]),

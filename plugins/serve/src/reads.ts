@@ -1,6 +1,6 @@
 /** The reading routes. Each answers with what the command of the same name prints with `--json`; none takes a lock. */
 import { z } from 'zod'
-import { type ListRow, listed } from './core.js'
+import type { ListedAgent } from './core.js'
 import { Refusal } from './problem.js'
 import { type Route, route } from './route.js'
 import { searchWith } from './search.js'
@@ -38,7 +38,7 @@ export const READS: Route[] = [
         .string()
         .optional()
         .describe(
-          'Only agents with this status, one of `substrat list --status`, or `needs_you`: those that wait for a person.',
+          'Only agents with this status, one of `substrat list --status`. `needs_you`: those that wait for a person.',
         ),
       state: z
         .string()
@@ -185,20 +185,17 @@ interface AgentQuery {
   after?: string | undefined
 }
 
-function pageOfAgents(server: Server, { status, limit, after, ...filter }: AgentQuery): object {
+function pageOfAgents(server: Server, { limit, after, ...filter }: AgentQuery): object {
   const { core } = server
-  const statuses: string[] = [...core.STATUSES, ...core.SHOWN_STATUSES, 'corrupt', 'needs_you']
-  checkWord('status', status, statuses)
+  checkWord('status', filter.status, core.LISTED_STATUSES)
   checkWord('state', filter.state, core.SESSION_STATES)
   const store = openStore(server)
-  const found = core
-    .listRows(store, { ...filter, status: status === 'needs_you' ? undefined : status })
-    .filter((row) => status !== 'needs_you' || core.needsPerson(row))
+  const found = core.listAgents(store, filter)
   const from = after === undefined ? 0 : startAfter(found, after)
-  const rows = found.slice(from, from + limit)
-  const last = rows.at(-1)
+  const agents = found.slice(from, from + limit)
+  const last = agents.at(-1)
   const isEnd = last === undefined || from + limit >= found.length
-  return { agents: rows.map(listed), next: isEnd ? null : cursorOf(last) }
+  return { agents, next: isEnd ? null : cursorOf(last) }
 }
 
 function checkWord(name: string, word: string | undefined, words: readonly string[]): void {
@@ -211,11 +208,11 @@ function checkWord(name: string, word: string | undefined, words: readonly strin
 }
 
 /** The order of the list. A page begins after it also if the agent itself is gone. */
-function cursorOf({ agent }: ListRow): string {
+function cursorOf(agent: ListedAgent): string {
   return `${'created_at' in agent ? agent.created_at : ''}~${agent.id}`
 }
 
-function startAfter(rows: ListRow[], cursor: string): number {
-  const at = rows.findIndex((row) => cursorOf(row) > cursor)
-  return at < 0 ? rows.length : at
+function startAfter(agents: ListedAgent[], cursor: string): number {
+  const at = agents.findIndex((agent) => cursorOf(agent) > cursor)
+  return at < 0 ? agents.length : at
 }

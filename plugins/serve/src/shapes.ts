@@ -1,5 +1,5 @@
 /** The shapes of the API. Those of answers are substrat's own `--json`; only what HTTP adds is defined here. */
-import { OUTPUTS, shownStatus } from 'substrat/outputs'
+import { OUTPUTS } from 'substrat/outputs'
 import { z } from 'zod'
 import { ACTORS, PROBLEM_CODES } from './problem.js'
 import type { Shape } from './route.js'
@@ -17,18 +17,9 @@ export const doctorShape = ofCommand('doctor', 'doctor_report')
 
 const cursor = z.string().nullable().describe('Pass it as `after` for the next page. Null on the last page.')
 
-const [agent, corruptAgent] = OUTPUTS.list.shape.agents.element.options
-const shown = { shown_status: shownStatus.describe('The status that `substrat list` shows a person.') }
-const listedAgent = agent.extend(shown).meta({ id: 'listed_agent', description: 'An agent in a list.' })
-const listedCorruptAgent = corruptAgent
-  .extend(shown)
-  .meta({ id: 'listed_corrupt_agent', description: 'An agent in a list whose log cannot be read.' })
-
 export const agentPage: Shape = {
   name: 'agent_page',
-  schema: z
-    .object({ agents: z.array(z.union([listedAgent, listedCorruptAgent])), next: cursor })
-    .describe('Agents, oldest first.'),
+  schema: z.object({ ...OUTPUTS.list.shape, next: cursor }).describe('Agents, oldest first.'),
 }
 
 export const searchPage: Shape = {

@@ -5,7 +5,7 @@ import { awaitedThing } from '../../dispatch/turn-obstacle.js'
 import type { ListFilter } from '../../operations/list-and-show.js'
 import type { ShownAgent, WaitView } from '../../schema/output.js'
 import type { ListedAgent } from '../../schema/output-overview.js'
-import type { ShownStatus, Status } from '../../schema/words.js'
+import { type Status, wordOfStatus } from '../../schema/words.js'
 import type { Refusal } from '../../session/state.js'
 import { askText } from './ask-text.js'
 import { elapsedText } from './elapsed.js'
@@ -28,10 +28,10 @@ function titleOf(agent: ListedAgent): string {
 function cellsOf(agent: ListedAgent): string[] {
   const shortId = agent.id.slice(0, 8)
   if (!('state' in agent))
-    return [agent.path ?? agent.id, shortId, '?', agent.status, '?', '?', agent.error.message]
-  const { path, moved_to, status, provider, inbox, updated_at } = agent
+    return [agent.path ?? agent.id, shortId, '?', agent.shown_status, '?', '?', agent.error.message]
+  const { path, moved_to, shown_status, provider, inbox, updated_at } = agent
   const state = moved_to === undefined ? agent.state : 'moved'
-  return [path, shortId, state, status, provider, String(inbox), readableTime(updated_at)]
+  return [path, shortId, state, shown_status, provider, String(inbox), readableTime(updated_at)]
 }
 
 export const LABEL_COLUMNS = 13
@@ -41,14 +41,13 @@ type TimeText = (iso: string) => string
 export interface DescribeOptions {
   /** The command that installs the agent's provider. */
   remedy?: string | undefined
-  /** At a terminal: the word of `list`, and local times. */
-  status?: ShownStatus | undefined
+  /** At a terminal: local times. */
   timeText?: TimeText
 }
 
 export function describeAgent(
   shown: ShownAgent,
-  { remedy, status, timeText = readableTime }: DescribeOptions = {},
+  { remedy, timeText = readableTime }: DescribeOptions = {},
 ): string {
   const { agent, run, holder, trouble, next, title, instructions, options, wait } = shown
   const lines: [string, string | null][] = [
@@ -58,7 +57,7 @@ export function describeAgent(
       agent.parent === null ? null : `${agent.path.split('/').slice(0, -1).join('/')} (${agent.parent})`,
     ],
     ['title', title],
-    ['status', statusText(shown, status)],
+    ['status', statusText(shown)],
     ['state', `${agent.state}, ${agent.last_seq} ${agent.last_seq === 1 ? 'record' : 'records'} in the log`],
     ['moved to', agent.moved_to ?? null],
     [
@@ -139,10 +138,11 @@ function asksText(wait: WaitView): [string, string][] {
   })
 }
 
-function statusText({ agent, hold, gate }: ShownAgent, word: string = agent.status): string {
+function statusText({ agent, hold, gate }: ShownAgent): string {
   const { gated, permits } = gate
+  const word = agent.shown_status
   return [
-    word,
+    wordOfStatus(word),
     hold && word !== 'held' ? 'on hold' : '',
     gated && word !== 'gated' ? 'gated' : '',
     gated && permits > 0 ? `${permits} ${permits === 1 ? 'turn' : 'turns'} permitted` : '',

@@ -1,7 +1,8 @@
 /** The output of `list` at a terminal. */
 import { clock } from '../../clock.js'
-import type { ListRow } from '../../operations/list-rows.js'
 import type { ShownAgent } from '../../schema/output.js'
+import type { ListedAgent } from '../../schema/output-overview.js'
+import { type ShownStatus, wordOfStatus } from '../../schema/words.js'
 import { oneLine } from '../output.js'
 import { askText } from './ask-text.js'
 import { displayWidth, fitted, paddedTo } from './width.js'
@@ -16,15 +17,15 @@ export interface ListSize {
 const QUOTED_MAX = 200
 
 export function listText(
-  rows: ListRow[],
-  shownOf: (row: ListRow) => ShownAgent | undefined,
+  rows: ListedAgent[],
+  shownOf: (agent: ListedAgent) => ShownAgent | undefined,
   { columns, rowsMax = rows.length }: ListSize,
 ): string {
   const shown = rows.slice(0, rowsMax)
   const now = clock.now()
   const head = ['STATUS', 'AGENT', 'CHANGED', 'ABOUT']
-  const cells = shown.map(({ agent, status }) => [
-    status,
+  const cells = shown.map((agent) => [
+    wordOfStatus(agent.shown_status),
     nameOf(agent),
     'updated_at' in agent ? agoText(agent.updated_at, now) : '?',
   ])
@@ -54,18 +55,21 @@ export function listText(
 }
 
 /** A name is short enough to type; an agent without one has the beginning of its id, which commands also accept. */
-function nameOf(agent: ListRow['agent']): string {
+function nameOf(agent: ListedAgent): string {
   const name = agent.path ?? agent.id
   return oneLine(name === agent.id ? agent.id.slice(0, 8) : name)
 }
 
-function aboutText({ agent, status }: ListRow, shown: ShownAgent | undefined): string {
+const TELLS_TROUBLE: ShownStatus[] = ['interrupted', 'failed', 'timed_out', 'cancelled']
+
+function aboutText(agent: ListedAgent, shown: ShownAgent | undefined): string {
   if ('error' in agent) return oneLine(agent.error.message)
   if (agent.title !== null) return oneLine(agent.title)
   if (shown === undefined) return ''
   const ask = shown.wait?.asks[0]
   if (shown.wait !== null && ask !== undefined) return oneLine(askText(shown.wait, ask).join(': '))
-  if (status === 'failed' || status === 'interrupted') return oneLine(shown.trouble ?? '')
+  if (agent.shown_status === 'refused') return oneLine(agent.refused?.at(-1)?.message ?? '')
+  if (TELLS_TROUBLE.includes(agent.shown_status)) return oneLine(shown.trouble ?? '')
   return oneLine((shown.reply ?? '').slice(0, 400).trim())
 }
 

@@ -1,9 +1,11 @@
 /** The text that `deliver`, `recover` and `wait` print for each agent. */
 import type { DeliveredAgent, RecoveredAgent, WaitedAgent } from '../../schema/output.js'
+import { wordOfStatus } from '../../schema/words.js'
 
-export function deliveredLine({ agent, path, turns, status, run, inbox }: DeliveredAgent): string {
+export function deliveredLine({ agent, path, turns, shown_status, run, inbox }: DeliveredAgent): string {
   const given = turns === 1 ? '1 turn' : `${turns} turns`
-  const how = turns === 0 || run === null || run.status === 'open' ? status : run.status
+  const isOfRun = turns > 0 && run !== null && run.status !== 'open' && shown_status !== 'timed_out'
+  const how = isOfRun ? run.status : wordOfStatus(shown_status)
   return `${path ?? agent}: ${given}, ${how}${inbox === 0 ? '' : `, ${inbox} pending`}`
 }
 

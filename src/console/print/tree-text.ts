@@ -1,32 +1,28 @@
 /** The output of `tree` without `--json`. */
-import { needsPerson } from '../../operations/list-rows.js'
 import type { StrayNode, TreeNode, TreeView } from '../../schema/output-overview.js'
-import type { ShownStatus } from '../../schema/words.js'
+import { needsPerson, wordOfStatus } from '../../schema/words.js'
 import { table } from './table.js'
 import { displayWidth } from './width.js'
 
 type AnyNode = TreeNode | StrayNode
 
-/** `statusOf`: at a terminal, the word of `list` for an agent. */
-type StatusOf = (agentId: string) => ShownStatus
-
-export function treeText({ agents, stray }: TreeView, statusOf?: StatusOf): string {
+export function treeText({ agents, stray }: TreeView, isTerminal: boolean): string {
   if (agents.length === 0 && stray.length === 0) return 'no agents yet (create one: substrat spawn)'
-  const parts = agents.length === 0 ? [] : [treeTable(agents, statusOf)]
+  const parts = agents.length === 0 ? [] : [treeTable(agents, isTerminal)]
   if (stray.length > 0) {
     const why = stray.map((node) => `${labelOf(node)}: ${node.why}`)
-    parts.push(['not in the tree:', ...why].join('\n'), treeTable(stray, statusOf))
+    parts.push(['not in the tree:', ...why].join('\n'), treeTable(stray, isTerminal))
   }
   return parts.join('\n\n')
 }
 
 /** The same below a line for each agent that goes on only after a person did something. */
-export function watchedTreeText(tree: TreeView, statusOf: StatusOf): string {
+export function watchedTreeText(tree: TreeView): string {
   const lines = allBelow([...tree.agents, ...tree.stray]).flatMap((node) => {
-    const status = statusOf(node.id)
-    return needsPerson({ status }) ? [`needs you: ${'path' in node ? node.path : node.id} (${status})`] : []
+    if (!needsPerson(node)) return []
+    return [`needs you: ${'path' in node ? node.path : node.id} (${wordOfStatus(node.shown_status)})`]
   })
-  return [...lines, treeText(tree, statusOf)].join('\n')
+  return [...lines, treeText(tree, true)].join('\n')
 }
 
 function allBelow(nodes: AnyNode[]): AnyNode[] {
@@ -41,14 +37,13 @@ interface Drawn {
   branch: string
 }
 
-function treeTable(tops: AnyNode[], statusOf?: StatusOf): string {
+function treeTable(tops: AnyNode[], isTerminal: boolean): string {
   const rows: Drawn[] = []
   for (const top of tops) {
     rows.push({ node: top, branch: '' })
     addBelow(rows, top, '')
   }
-  if (statusOf === undefined) return table(HEAD, rows, (row) => cellsOf(row))
-  return table(HEAD, rows, (row) => cellsOf(row, statusOf(row.node.id)), displayWidth)
+  return table(HEAD, rows, (row) => cellsOf(row, isTerminal), isTerminal ? displayWidth : undefined)
 }
 
 function addBelow(rows: Drawn[], { children }: AnyNode, indent: string): void {
@@ -59,13 +54,13 @@ function addBelow(rows: Drawn[], { children }: AnyNode, indent: string): void {
   }
 }
 
-function cellsOf({ node, branch }: Drawn, word?: ShownStatus): string[] {
+function cellsOf({ node, branch }: Drawn, isTerminal: boolean): string[] {
   const label = `${branch}${labelOf(node)}`
   const shortId = node.id.slice(0, 8)
-  if (!('state' in node)) return [label, shortId, node.status, '?', '']
-  const status =
-    node.state !== 'terminated' ? (word ?? node.status) : node.moved_to === undefined ? node.state : 'moved'
-  return [label, shortId, status, String(node.inbox), remarksOn(node, word)]
+  const word = isTerminal ? wordOfStatus(node.shown_status) : node.shown_status
+  if (!('state' in node)) return [label, shortId, word, '?', '']
+  const status = node.moved_to === undefined ? word : 'moved'
+  return [label, shortId, status, String(node.inbox), remarksOn(node)]
 }
 
 function labelOf(node: AnyNode): string {
@@ -73,7 +68,7 @@ function labelOf(node: AnyNode): string {
 }
 
 /** The status may say it already. */
-function remarksOn({ hold, gated, reminders }: TreeNode, word?: ShownStatus): string {
+function remarksOn({ hold, gated, reminders, shown_status: word }: TreeNode): string {
   if (!hold && !gated && reminders === 0) return ''
   const said = [
     hold && word !== 'held' ? 'on hold' : '',

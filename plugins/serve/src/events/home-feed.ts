@@ -5,7 +5,7 @@
  * A writer marks its agent before it writes, so marked agents are looked at each time. An agent that a quick command changed and
  * unmarked in between is found by the round through all agents.
  */
-import { type Core, type ListRow, listed, type Store } from '../core.js'
+import type { Core, ListedAgent, Store } from '../core.js'
 import { Feed } from './feed.js'
 import { CHUNK_BYTES, eventOf, type Source } from './stream.js'
 
@@ -38,15 +38,15 @@ export class HomeFeed extends Feed<HomeSource> {
 
   private readAll(store: Store | undefined): void {
     this.marked = store?.visits.markedIds() ?? []
-    for (const row of this.core.listRows(store, { roots: false, all: true }))
-      this.entries.set(row.agent.id, entryOf(row))
+    for (const agent of this.core.listAgents(store, { roots: false, all: true }))
+      this.entries.set(agent.id, entryOf(agent))
     this.isComplete = true
   }
 
   private readChanges(store: Store): void {
     const deadline = performance.now() + ROUND_MS
     const marked = store.visits.markedIds()
-    const read = this.core.rowReader(store)
+    const read = this.core.agentReader(store)
     for (const id of new Set([...this.marked, ...marked])) this.refresh(store, id, read)
     this.marked = marked
     if (this.round.length === 0) this.round = [...new Set([...this.entries.keys(), ...store.agentIds()])]
@@ -56,7 +56,7 @@ export class HomeFeed extends Feed<HomeSource> {
     }
   }
 
-  private refresh(store: Store, id: string, read: ReturnType<Core['rowReader']>): void {
+  private refresh(store: Store, id: string, read: ReturnType<Core['agentReader']>): void {
     const known = this.entries.get(id)
     if (store.hasAgent(id)) {
       const entry = entryOf(read(id))
@@ -67,8 +67,8 @@ export class HomeFeed extends Feed<HomeSource> {
   }
 }
 
-function entryOf(row: ListRow): Entry {
-  return { json: JSON.stringify(listed(row)), isTerminated: row.status === 'terminated' }
+function entryOf(agent: ListedAgent): Entry {
+  return { json: JSON.stringify(agent), isTerminated: agent.shown_status === 'terminated' }
 }
 
 export class HomeSource implements Source {

@@ -38,7 +38,7 @@ export class LogCounts {
     this.turns = new Counter(
       'substrat_turns',
       'Turns that ended.',
-      words('outcome', ['completed', 'failed', 'cancelled']),
+      words('outcome', ['completed', 'failed', 'timed_out', 'cancelled']),
     )
     this.interruptions = new Counter(
       'substrat_interruptions',
@@ -119,7 +119,7 @@ export class LogCounts {
         this.turns.add({ outcome: 'failed' })
         return
       case 'run.cancelled':
-        this.turns.add({ outcome: 'cancelled' })
+        this.turns.add({ outcome: record.reason === 'turn_timeout' ? 'timed_out' : 'cancelled' })
         return
       case 'run.interrupted':
         this.interruptions.add({ kind: record.reason })

@@ -47,8 +47,8 @@ export class Metrics {
   async text(store: Store | undefined): Promise<string> {
     await this.counts.refresh(store)
     const { core, syncs, lockWaits, errors } = this
-    const statuses = new Map<string, number>([...core.SHOWN_STATUSES, 'corrupt'].map((status) => [status, 0]))
-    for (const { status } of core.listRows(store, { roots: false, all: true }))
+    const statuses = new Map<string, number>(core.SHOWN_STATUSES.map((status) => [status, 0]))
+    for (const { shown_status: status } of core.listAgents(store, { roots: false, all: true }))
       statuses.set(status, (statuses.get(status) ?? 0) + 1)
     const agents = [...statuses].map(([status, count]): [{ status: string }, number] => [{ status }, count])
     return exposition([

@@ -5,8 +5,8 @@ export type { operations } from '../../../../../test/serve/generated/api.js'
 
 type Schemas = components['schemas']
 
-export type CorruptAgent = Schemas['listed_corrupt_agent']
-export type ListedAgent = Schemas['listed_agent'] | CorruptAgent
+export type CorruptAgent = Schemas['corrupt_agent']
+export type ListedAgent = Schemas['agent'] | CorruptAgent
 export type ShownAgent = Schemas['shown_agent']
 export type Wait = Schemas['wait']
 export type PendingCalls = Schemas['pending_calls']

@@ -1,5 +1,6 @@
 /** The words and tones of statuses, ends and interruptions. A tone is a colour; each also has an icon and a word. */
 import { inputText } from 'substrat/entries'
+import { SHOWN_STATUSES, type ShownStatus, wordOfStatus } from 'substrat/words'
 import type { ListedAgent, RecordOf, ShownAgent, Wait } from '../api/types.js'
 import type { IconName } from './icon-paths.js'
 
@@ -11,27 +12,29 @@ export interface Look {
   icon: IconName
 }
 
-export const LOOKS = {
-  running: { word: 'running', tone: 'run', icon: 'play' },
-  waiting: { word: 'waiting', tone: 'wait', icon: 'hand' },
-  interrupted: { word: 'interrupted', tone: 'bad', icon: 'bolt' },
-  failed: { word: 'failed', tone: 'bad', icon: 'cross' },
-  corrupt: { word: 'damaged', tone: 'bad', icon: 'cross' },
-  held: { word: 'held', tone: 'calm', icon: 'stop' },
-  gated: { word: 'gated', tone: 'calm', icon: 'stop' },
-  scheduled: { word: 'scheduled', tone: 'calm', icon: 'hand' },
-  idle: { word: 'idle', tone: 'good', icon: 'check' },
-  terminated: { word: 'terminated', tone: 'calm', icon: 'stop' },
-} as const satisfies Record<string, Look>
-
-/** `needsPerson`: whether the server lists it among the agents that wait for a person. Only an entry of a list says it itself. */
-export function lookOf(agent: ListedAgent | ShownAgent['agent'], needsPerson: boolean): Look {
-  if ('shown_status' in agent) return LOOKS[agent.shown_status]
-  if (agent.state === 'terminated') return LOOKS.terminated
-  if (agent.status === 'running' || agent.status === 'waiting') return LOOKS[agent.status]
-  if (agent.status !== 'idle') return LOOKS.interrupted
-  return needsPerson ? LOOKS.failed : LOOKS.idle
+const SIGNS: Record<ShownStatus, [Tone, IconName]> = {
+  running: ['run', 'play'],
+  waiting: ['wait', 'hand'],
+  limited: ['wait', 'hand'],
+  interrupted: ['bad', 'bolt'],
+  held: ['calm', 'stop'],
+  gated: ['calm', 'stop'],
+  refused: ['bad', 'cross'],
+  failed: ['bad', 'cross'],
+  timed_out: ['bad', 'cross'],
+  cancelled: ['calm', 'stop'],
+  scheduled: ['calm', 'hand'],
+  idle: ['good', 'check'],
+  terminated: ['calm', 'stop'],
+  corrupt: ['bad', 'cross'],
 }
+
+export function lookOf({ shown_status: status }: Pick<ListedAgent, 'shown_status'>): Look {
+  const [tone, icon] = SIGNS[status]
+  return { word: wordOfStatus(status), tone, icon }
+}
+
+export const LOOKS = SHOWN_STATUSES.map((shown_status) => lookOf({ shown_status }))
 
 /** The interruptions by which a process or a machine died, unlike those that a person asked for. */
 export const KILLS: ReadonlySet<string> = new Set(['process_exit', 'process_restart', 'program_killed'])

@@ -1,13 +1,14 @@
 /** The agents that wait for a person, with what each asks. Read again when an agent changes. */
+import { needsPerson } from 'substrat/words'
 import { call } from '../api/client.js'
 import type { CorruptAgent, ListedAgent, ShownAgent } from '../api/types.js'
-import { agents } from './home.js'
+import { type Agents, agents } from './home.js'
 import { soon } from './soon.js'
 import { Store } from './store.js'
 
 export interface Needs {
-  /** The ids of all agents that need a person. */
-  ids: ReadonlySet<string>
+  /** How many agents need a person. */
+  count: number
   /** The newest of them, with their requests. */
   shown: readonly ShownAgent[]
   damaged: readonly CorruptAgent[]
@@ -15,7 +16,7 @@ export interface Needs {
   more: number
 }
 
-/** Undefined until the first answer. */
+/** Undefined until the agents are known. */
 export const needs = new Store<Needs | undefined>(undefined)
 
 const CHANGE_MS = 150
@@ -44,7 +45,7 @@ export async function readNeeds(): Promise<void> {
   try {
     while (isStale) {
       isStale = false
-      needs.set(await currentNeeds())
+      if (agents.value !== undefined) needs.set(await currentNeeds(agents.value))
     }
   } catch {
     // The connection sign shows it, and the next snapshot causes another reading.
@@ -53,21 +54,13 @@ export async function readNeeds(): Promise<void> {
   }
 }
 
-async function currentNeeds(): Promise<Needs> {
-  const [needy, scheduled] = await Promise.all([
-    call('listAgents', { query: { status: 'needs_you', limit: 10_000 } }),
-    call('listAgents', { query: { status: 'scheduled', limit: 1000 } }),
-  ])
-  const damaged = needy.agents.filter((agent): agent is CorruptAgent => agent.status === 'corrupt')
-  // A limit is a wait for a time. The other scheduled agents wait for their own reminders.
-  const limited = scheduled.agents.filter(({ status }) => status === 'waiting')
-  const readable = [...needy.agents, ...limited]
-    .filter(({ status }) => status !== 'corrupt')
-    .sort(newestFirst)
-  const ids = new Set(needy.agents.map(({ id }) => id))
+async function currentNeeds(known: Agents): Promise<Needs> {
+  const needy = [...known.values()].filter(needsPerson)
+  const damaged = needy.filter((agent): agent is CorruptAgent => agent.status === 'corrupt')
+  const readable = needy.filter(({ status }) => status !== 'corrupt').sort(newestFirst)
   const shown = await inTurn(readable.slice(0, limit), AT_ONCE, shownOf)
   return {
-    ids,
+    count: needy.length,
     shown: shown.filter((each) => each !== undefined),
     damaged,
     more: Math.max(0, readable.length - limit),

@@ -1,12 +1,12 @@
 /** One agent: what it does now, its conversation or its timeline, and what a person can do with it. */
 import { useEffect, useState } from 'preact/hooks'
+import { needsPerson } from 'substrat/words'
 import type { ShownAgent } from '../api/types.js'
 import { costText, shortCount } from '../model/time.js'
 import { callText, lookOf, nameOf } from '../model/words.js'
 import { Badge } from '../parts/badge.js'
 import { Words } from '../parts/text.js'
 import { AgentFollower } from '../state/agent-log.js'
-import { needs } from '../state/needs.js'
 import { linkTo } from '../state/router.js'
 import { useStore } from '../state/store.js'
 import { Composer } from './composer.js'
@@ -19,7 +19,6 @@ export function AgentView({ id, tab }: { id: string; tab: 'conversation' | 'time
   const [follower] = useState(() => new AgentFollower(id))
   useEffect(() => () => follower.stop(), [follower])
   const state = useStore(follower.state)
-  const needing = useStore(needs)?.ids.has(id) === true
   if (state === undefined)
     return (
       <p class="empty" role="status">
@@ -38,7 +37,7 @@ export function AgentView({ id, tab }: { id: string; tab: 'conversation' | 'time
   const { shown, records, live } = state
   return (
     <div class="column agent">
-      <AgentHead shown={shown} needsPerson={needing} onChanged={() => follower.show()} />
+      <AgentHead shown={shown} onChanged={() => follower.show()} />
       <nav class="tabs" aria-label="Views of the agent">
         <Tab id={id} tab="conversation" current={tab} word="Conversation" />
         <Tab id={id} tab="timeline" current={tab} word="Timeline" />
@@ -53,7 +52,7 @@ export function AgentView({ id, tab }: { id: string; tab: 'conversation' | 'time
           onEarlier={() => follower.readEarlier()}
         />
       )}
-      {isAsking(shown, needing) && (
+      {isAsking(shown) && (
         <section class="card need tone-wait" aria-label="Needs you">
           <Request shown={shown} />
         </section>
@@ -63,8 +62,9 @@ export function AgentView({ id, tab }: { id: string; tab: 'conversation' | 'time
   )
 }
 
-function isAsking({ agent, wait }: ShownAgent, needing: boolean): boolean {
-  return agent.state !== 'terminated' && agent.status !== 'running' && (wait !== null || needing)
+/** A turn that waits for the end of a limit needs nobody, but can be continued or cancelled. */
+function isAsking({ agent }: ShownAgent): boolean {
+  return needsPerson(agent) || agent.shown_status === 'limited'
 }
 
 function Tab(props: { id: string; tab: 'conversation' | 'timeline'; current: string; word: string }) {
@@ -78,8 +78,8 @@ function Tab(props: { id: string; tab: 'conversation' | 'timeline'; current: str
   )
 }
 
-function AgentHead(props: { shown: ShownAgent; needsPerson: boolean; onChanged: () => void }) {
-  const { shown, needsPerson } = props
+function AgentHead(props: { shown: ShownAgent; onChanged: () => void }) {
+  const { shown } = props
   const { agent, title, doing, hold, gate, usage } = shown
   return (
     <header class="agent-head">
@@ -87,9 +87,13 @@ function AgentHead(props: { shown: ShownAgent; needsPerson: boolean; onChanged: 
         <h1>
           <Words text={nameOf(agent)} />
         </h1>
-        <Badge look={lookOf(agent, needsPerson)} />
-        {hold && <Badge look={{ word: 'on hold', tone: 'calm', icon: 'stop' }} />}
-        {gate.gated && <Badge look={{ word: 'gated', tone: 'calm', icon: 'stop' }} />}
+        <Badge look={lookOf(agent)} />
+        {hold && agent.shown_status !== 'held' && (
+          <Badge look={{ word: 'on hold', tone: 'calm', icon: 'stop' }} />
+        )}
+        {gate.gated && agent.shown_status !== 'gated' && (
+          <Badge look={{ word: 'gated', tone: 'calm', icon: 'stop' }} />
+        )}
       </div>
       {title !== null && (
         <p class="agent-subtitle">

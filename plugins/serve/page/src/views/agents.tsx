@@ -9,7 +9,6 @@ import { Icon } from '../parts/icons.js'
 import { Words } from '../parts/text.js'
 import { VirtualList } from '../parts/virtual.js'
 import { agents } from '../state/home.js'
-import { needs } from '../state/needs.js'
 import { go } from '../state/router.js'
 import { useStore } from '../state/store.js'
 
@@ -18,14 +17,13 @@ const NONE: ReadonlySet<string> = new Set()
 
 export function AgentsView() {
   const known = useStore(agents)
-  const needing = useStore(needs)?.ids ?? NONE
   const [text, setText] = useState('')
   const [word, setWord] = useState('')
   const [closed, setClosed] = useState(NONE)
   const rows = useMemo(() => {
-    const wanted = text === '' && word === '' ? undefined : matcher(text, word, needing)
+    const wanted = text === '' && word === '' ? undefined : matcher(text, word)
     return treeRows(known?.values() ?? [], closed, wanted)
-  }, [known, needing, closed, text, word])
+  }, [known, closed, text, word])
   const toggle = (id: string, isOpen: boolean): void => {
     const next = new Set(closed)
     if (isOpen) next.delete(id)
@@ -51,7 +49,7 @@ export function AgentsView() {
         </label>
         <select id="status" value={word} onChange={(event) => setWord(event.currentTarget.value)}>
           <option value="">Every status</option>
-          {Object.values(LOOKS).map((look) => (
+          {LOOKS.map((look) => (
             <option key={look.word}>{look.word}</option>
           ))}
         </select>
@@ -62,27 +60,23 @@ export function AgentsView() {
       {known !== undefined && rows.length === 0 ? (
         <p class="empty">{known.size === 0 ? 'This home has no agents yet.' : 'No agent matches.'}</p>
       ) : (
-        <Tree rows={rows} needing={needing} onToggle={toggle} />
+        <Tree rows={rows} onToggle={toggle} />
       )}
     </div>
   )
 }
 
-function matcher(text: string, word: string, needing: ReadonlySet<string>): (agent: ListedAgent) => boolean {
+function matcher(text: string, word: string): (agent: ListedAgent) => boolean {
   const wanted = text.toLowerCase()
   return (agent) =>
-    (word === '' || lookOf(agent, needing.has(agent.id)).word === word) &&
+    (word === '' || lookOf(agent).word === word) &&
     `${nameOf(agent)} ${'title' in agent ? (agent.title ?? '') : ''} ${agent.id}`
       .toLowerCase()
       .includes(wanted)
 }
 
-function Tree(props: {
-  rows: readonly TreeRow[]
-  needing: ReadonlySet<string>
-  onToggle: (id: string, isOpen: boolean) => void
-}) {
-  const { rows, needing, onToggle } = props
+function Tree(props: { rows: readonly TreeRow[]; onToggle: (id: string, isOpen: boolean) => void }) {
+  const { rows, onToggle } = props
   const [activeId, setActiveId] = useState<string>()
   const active = rows.findIndex(({ agent }) => agent.id === activeId)
   const onKey = (event: KeyboardEvent): void => {
@@ -121,9 +115,7 @@ function Tree(props: {
         onKeyDown: onKey,
         onClick,
       }}
-      draw={(row, index) => (
-        <Row row={row} isActive={index === active} needsPerson={needing.has(row.agent.id)} />
-      )}
+      draw={(row, index) => <Row row={row} isActive={index === active} />}
     />
   )
 }
@@ -142,7 +134,7 @@ function open({ agent }: TreeRow): void {
   go({ view: 'agent', id: agent.id, tab: 'conversation' })
 }
 
-function Row({ row, isActive, needsPerson }: { row: TreeRow; isActive: boolean; needsPerson: boolean }) {
+function Row({ row, isActive }: { row: TreeRow; isActive: boolean }) {
   const { agent, level } = row
   return (
     <div
@@ -172,7 +164,7 @@ function Row({ row, isActive, needsPerson }: { row: TreeRow; isActive: boolean; 
           </span>
         )}
       </span>
-      <Badge look={lookOf(agent, needsPerson)} />
+      <Badge look={lookOf(agent)} />
       <span class="row-mail">
         {'inbox' in agent && agent.inbox > 0 && (
           <>

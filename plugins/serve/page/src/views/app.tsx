@@ -103,7 +103,7 @@ const TABS: { to: Exclude<Route, { view: 'agent' }>; icon: IconName }[] = [
 
 function Header({ onHelp }: { onHelp: () => void }) {
   const { view } = useStore(route)
-  const needing = useStore(needs)?.ids.size ?? 0
+  const needing = useStore(needs)?.count ?? 0
   const total = useStore(agents)?.size
   return (
     <header class="top">

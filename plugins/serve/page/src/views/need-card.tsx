@@ -29,7 +29,7 @@ export function NeedCard({ shown }: { shown: ShownAgent }) {
             <Words text={nameOf(agent)} />
           </a>
         </h3>
-        <Badge look={lookOf(agent, true)} />
+        <Badge look={lookOf(agent)} />
         <time class="hint" dateTime={agent.updated_at} title={dateText(agent.updated_at)}>
           {agoText(agent.updated_at)}
         </time>
@@ -111,22 +111,31 @@ function Interrupted({ shown: { agent, trouble, next } }: { shown: ShownAgent })
   )
 }
 
+const FAILED_WORDS: Partial<Record<ShownAgent['agent']['shown_status'], string>> = {
+  timed_out: 'The turn timed out',
+  refused: 'A turn could not begin',
+}
+
 function Failed({ shown: { agent, trouble, reply, reply_is: part, next } }: { shown: ShownAgent }) {
+  const why = agent.shown_status === 'refused' ? (agent.refused?.at(-1)?.message ?? null) : trouble
   return (
     <>
       <p>
-        The turn failed{trouble === null ? '' : ': '}
-        {trouble !== null && <Words text={trouble} />}.
+        {FAILED_WORDS[agent.shown_status] ?? 'The turn failed'}
+        {why === null ? '' : ': '}
+        {why !== null && <Words text={why} />}.
       </p>
       {part === 'so_far' && reply !== null && <Prose text={reply} />}
       <div class="buttons">
-        <ActionButton
-          look="primary"
-          request={() => call('retryTurn', { agent: agent.id })}
-          done="The turn runs again"
-        >
-          Retry
-        </ActionButton>
+        {agent.shown_status !== 'refused' && (
+          <ActionButton
+            look="primary"
+            request={() => call('retryTurn', { agent: agent.id })}
+            done="The turn runs again"
+          >
+            Retry
+          </ActionButton>
+        )}
         <a class="button plain" href={agentLink(agent.id)}>
           Write to it
         </a>

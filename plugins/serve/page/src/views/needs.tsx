@@ -17,7 +17,6 @@ const SECTIONS: { need: Need; title: string }[] = [
   { need: 'result', title: 'Results from elsewhere' },
   { need: 'interrupted', title: 'Interrupted' },
   { need: 'failed', title: 'Failed' },
-  { need: 'limit', title: 'Limits' },
 ]
 
 export function NeedsView() {
