@@ -71,7 +71,9 @@ export const duration = custom<number>({
 type Rows = typeof MESSAGE_OPTIONS
 type FlagName<N extends SettableName> = Rows[N]['flag']
 type MessageFlags = {
-  [N in SettableName as FlagName<N>]: Interfaces.OptionFlag<NonNullable<MessageOptions[N]> | undefined>
+  [N in SettableName as FlagName<N>]: NonNullable<MessageOptions[N]> extends boolean
+    ? Interfaces.BooleanFlag<boolean>
+    : Interfaces.OptionFlag<NonNullable<MessageOptions[N]> | undefined>
 }
 
 /** The flags of the options of a message. */
@@ -82,7 +84,9 @@ export const messageFlags = Object.fromEntries(
       ? allow({ description })
       : type === 'duration'
         ? duration({ description })
-        : integer({ min: 1, description }),
+        : type === 'switch'
+          ? boolean({ description })
+          : integer({ min: 1, description }),
   ]),
 ) as unknown as MessageFlags
 

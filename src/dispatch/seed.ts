@@ -107,6 +107,12 @@ class Newest {
     while (this.bytes > limits.seedBytesMax) this.shorten(this.bytes - limits.seedBytesMax)
   }
 
+  clear(): void {
+    this.kept.length = 0
+    this.bytes = 0
+    this.left = 0
+  }
+
   words(): string[] {
     const begin = this.left === 0 ? [] : [`[… messages left out: ${this.left} …]`]
     return [...begin, ...this.kept.map(({ words }) => words)]
@@ -145,11 +151,13 @@ class LatestTurn {
 
   constructor(private readonly newest: Newest) {}
 
-  begin({ run_id, continues }: EntryOf<'turn'>): void {
+  begin({ run_id, continues, fresh }: EntryOf<'turn'>): void {
     if (continues === undefined || !this.runs.has(continues)) {
       this.flush()
       this.runs.clear()
       this.tools.clear()
+      // A new conversation begins with this turn.
+      if (fresh === true) this.newest.clear()
     }
     this.runs.add(run_id)
     // A retry of a refused turn includes it.

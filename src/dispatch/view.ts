@@ -44,7 +44,7 @@ export function viewAgent(
 
 export function viewRun(run: Run | PastRun): RunView {
   const { run_id, status, started_at, ended_at, usage } = run
-  return { id: run_id, status, started_at, ended_at, usage }
+  return { id: run_id, status, started_at, ended_at, usage, ...(run.fresh === true ? { fresh: true } : {}) }
 }
 
 /** The result of a command on one agent, with or without a visit. */

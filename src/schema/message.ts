@@ -4,8 +4,11 @@
  */
 
 interface Option {
-  /** `text` is one line. `duration` is milliseconds, and in words a number with its unit. `tools` are entries of `--allow`. */
-  type: 'text' | 'duration' | 'count' | 'tools'
+  /**
+   * `text` is one line. `duration` is milliseconds, and in words a number with its unit. `tools` are entries of `--allow`. A `switch`
+   * is true or absent, so that states and snapshots without it stay as they are.
+   */
+  type: 'text' | 'duration' | 'count' | 'tools' | 'switch'
   /** Its flag; in HTTP and MCP the same with underscores. Undefined: no person sets it in this way. */
   flag?: string
   help?: string
@@ -38,6 +41,13 @@ export const MESSAGE_OPTIONS = {
     help: 'fail the turn after N model requests; default: 200',
     about: 'Limit of model requests (`--max-steps`). Default: 200.',
   },
+  fresh: {
+    type: 'switch',
+    flag: 'fresh',
+    help: 'begin a new conversation with this message; the agent does not see the earlier one',
+    about:
+      'The conversation begins at this run (`--fresh`). With `continues`, at the first run of that turn.',
+  },
 } as const satisfies Record<string, Option>
 
 interface Values {
@@ -45,6 +55,7 @@ interface Values {
   duration: number | null
   count: number | null
   tools: string[]
+  switch: boolean
 }
 
 type Rows = typeof MESSAGE_OPTIONS
@@ -52,8 +63,12 @@ export type OptionName = keyof Rows
 /** The options that a person or a client can set. */
 export type SettableName = { [N in OptionName]: Rows[N] extends { flag: string } ? N : never }[OptionName]
 
-/** Each option has a value. Null, or an empty list, asks for nothing. */
-export type MessageOptions = { -readonly [N in OptionName]: Values[Rows[N]['type']] }
+type SwitchName = { [N in OptionName]: Rows[N]['type'] extends 'switch' ? N : never }[OptionName]
+
+/** Each option has a value, except that a switch may be absent. Null, or an empty list, asks for nothing. */
+export type MessageOptions = {
+  -readonly [N in Exclude<OptionName, SwitchName>]: Values[Rows[N]['type']]
+} & { -readonly [N in SwitchName]?: boolean | undefined }
 
 /** The options that a record, a stored message or a caller names. */
 export type NamedOptions = { [N in OptionName]?: MessageOptions[N] | undefined }
@@ -63,7 +78,8 @@ const NAMES = Object.keys(MESSAGE_OPTIONS) as OptionName[]
 export function messageOptions(named: NamedOptions = {}): MessageOptions {
   const value = (name: OptionName): unknown =>
     named[name] ?? (MESSAGE_OPTIONS[name].type === 'tools' ? [] : null)
-  return Object.fromEntries(NAMES.map((name) => [name, value(name)])) as MessageOptions
+  const stated = NAMES.filter((name) => MESSAGE_OPTIONS[name].type !== 'switch' || named[name] === true)
+  return Object.fromEntries(stated.map((name) => [name, value(name)])) as MessageOptions
 }
 
 export type AskedOptions = { [N in OptionName]?: NonNullable<MessageOptions[N]> }
@@ -72,7 +88,10 @@ export type AskedOptions = { [N in OptionName]?: NonNullable<MessageOptions[N]> 
 export function askedOptions(options: NamedOptions): AskedOptions {
   const asked = NAMES.flatMap((name) => {
     const value = options[name]
-    return value === undefined || value === null || (Array.isArray(value) && value.length === 0)
+    return value === undefined ||
+      value === null ||
+      value === false ||
+      (Array.isArray(value) && value.length === 0)
       ? []
       : [[name, value]]
   })

@@ -85,6 +85,7 @@ const run = z
     started_at: time,
     ended_at: time.nullable(),
     usage: usage.nullable().describe('Null if unknown.'),
+    fresh: flag.optional().describe('Present if its turn began a new conversation (`--fresh`).'),
   })
   .meta({ id: 'run', description: 'One attempt at a turn.' })
 

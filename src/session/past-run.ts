@@ -14,6 +14,8 @@ export interface PastRun {
   started_at: string
   ended_at: string | null
   key: string | null
+  /** Whether its turn began a new conversation. */
+  fresh?: boolean
   digest: string | null
   usage: Usage | null
   reason: Run['reason']
@@ -77,7 +79,12 @@ export function readPastRun(store: Store, agentId: string, entry: Omit<KeyEntry,
     for (const { record } of recordsFrom(log, entry, entry.end === 0 ? undefined : entry.end)) {
       run.records.push(record)
       if (record.kind === 'run.started')
-        Object.assign(run, { run_id: record.run_id, key: record.key ?? null, digest: record.digest ?? null })
+        Object.assign(run, {
+          run_id: record.run_id,
+          key: record.key ?? null,
+          digest: record.digest ?? null,
+          ...(record.fresh === true ? { fresh: true } : {}),
+        })
       if (record.kind === 'message.agent') {
         run.reply = readText(store, agentId, record.content)
         run.incomplete = record.incomplete

@@ -56,6 +56,18 @@ test('it has the mail of others, with who sent it, and not what substrat says to
   expect(said().slice(2)).toEqual(['Message from lead: how far are you?'])
 })
 
+test('it begins with the turn that began a new conversation', () => {
+  appendTurn(session, 'remember 17', 'noted')
+  const run_id = randomUUID()
+  session.append(
+    beginning(session, run_id, 'which?').map((record) =>
+      record.kind === 'run.started' ? { ...record, fresh: true } : record,
+    ),
+  )
+  expect(conversationText(session.store, session.id, { continuesTurn: true })).toBeUndefined()
+  expect(said()).toEqual(['User: which?'])
+})
+
 describe('a turn that the model refused', () => {
   const refusal = (run_id: string): NewRecord => ({
     kind: 'run.failed',

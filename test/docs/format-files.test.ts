@@ -43,7 +43,7 @@ test('docs/format.md lists the fields of the small files that the store writes',
 
 test('docs/format.md lists the fields of a message', () => {
   const store = tempStore()
-  const message = { ...draft(OPERATOR, 'hi'), allow: ['shell'], steps_max: 1 }
+  const message = { ...draft(OPERATOR, 'hi'), allow: ['shell'], steps_max: 1, fresh: true }
   post(store, message)
   const names = namesIn(store.mail.pathOf(OPERATOR, message.message_id))
   expect(fieldsOf('message').sort()).toEqual([...names, 'crc'].sort())

@@ -11,6 +11,7 @@ import { Served } from './support.js'
 /** A value of each type: in words, in JSON, and as its record has it. */
 const VALUES = {
   text: { word: 'x', json: 'x', recorded: 'x' },
+  switch: { word: 'true', json: true, recorded: true },
   duration: { word: '1d', json: '1d', recorded: 86_400_000 },
   count: { word: '7', json: 7, recorded: 7 },
   tools: {
@@ -21,6 +22,7 @@ const VALUES = {
 }
 
 interface Asked {
+  /** With its value. */
   flag: string
   /** For HTTP and MCP. */
   field: string
@@ -28,7 +30,9 @@ interface Asked {
 }
 
 const OPTIONS = rowsWithFlag().map(([name, { flag, type }]) => {
-  const asked: Asked = { flag: `--${flag}`, field: flag.replaceAll('-', '_'), value: VALUES[type] }
+  const value = VALUES[type]
+  const word = type === 'switch' ? `--${flag}` : `--${flag}=${value.word}`
+  const asked: Asked = { flag: word, field: flag.replaceAll('-', '_'), value }
   return [name, asked] as const
 })
 
@@ -48,11 +52,10 @@ async function overHttp({ house }: Home, body: object): Promise<void> {
 
 /** The rows of the table in docs/turns.md whose options are "all". */
 const FACES: Record<string, Face> = {
-  '`send`': ({ house }, { flag, value }) =>
-    house.ok('send', 'a', 'hi', '--if-busy', 'queue', `${flag}=${value.word}`),
-  '`send --from`': async ({ house }, { flag, value }) => {
+  '`send`': ({ house }, { flag }) => house.ok('send', 'a', 'hi', '--if-busy', 'queue', flag),
+  '`send --from`': async ({ house }, { flag }) => {
     await house.ok('spawn', '--name', 'kid', '--parent', 'a')
-    await house.ok('send', 'a', 'hi', '--from', 'a/kid', `${flag}=${value.word}`)
+    await house.ok('send', 'a', 'hi', '--from', 'a/kid', flag)
   },
   HTTP: (home, { field, value }) => overHttp(home, { [field]: value.json }),
   'the page': (home, { field, value }) => overHttp(home, optionsBody({ [field]: ` ${value.word} ` })),
@@ -93,7 +96,7 @@ describe.concurrent('a message', () => {
     'of spawn gives %s to its turn, from a shell and over HTTP',
     async (name, { flag, field, value }) => {
       const house = new House()
-      await house.ok('spawn', '--name', 'a', `${flag}=${value.word}`, 'hi')
+      await house.ok('spawn', '--name', 'a', flag, 'hi')
       const served = await Served.start(house)
       const spawned = await served.call('spawnAgent', {
         body: { name: 'b', prompt: 'hi', [field]: value.json },
@@ -117,7 +120,7 @@ test('the table of the docs names each option, and for each face all of them or 
       .map((row) => row.slice(2, -2).split(' | ')),
   )
   expect(options.map(([flag, field]) => [flag, field])).toEqual(
-    OPTIONS.map(([, { flag, field }]) => [`\`${flag}\``, `\`${field}\``]),
+    OPTIONS.map(([, { flag, field }]) => [`\`${flag.split('=')[0]}\``, `\`${field}\``]),
   )
   const withAll = faces.flatMap(([face = '', what = '']) => (what.startsWith('all') ? face.split(', ') : []))
   expect(withAll.sort()).toEqual([...Object.keys(FACES), '`spawn`'].sort())

@@ -94,6 +94,7 @@ const EXAMPLES: { [K in RecordKind]: Required<Omit<NewRecord<K>, 'kind'>> } = {
     turn_timeout_ms: 1000,
     allow: ['shell', 'notes__add'],
     steps_max: 20,
+    fresh: true,
     repeats: ID,
   },
   'run.resumed': {
@@ -449,6 +450,7 @@ const SPOILED: Record<string, unknown[]> = {
   ],
   allow: ['all', [7]],
   steps_max: ['20', 1.5],
+  fresh: ['yes', 1, null],
   token_id: ['1', null],
   repeats: ['k', 7],
   wait: ['patience', null],

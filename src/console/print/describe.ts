@@ -96,7 +96,7 @@ export function describeAgent(
       'latest turn',
       run === null
         ? 'none yet'
-        : `${run.status}, started ${timeText(run.started_at)}${run.ended_at === null ? '' : `, ended ${timeText(run.ended_at)}`}`,
+        : `${run.status}, started ${timeText(run.started_at)}${run.ended_at === null ? '' : `, ended ${timeText(run.ended_at)}`}${run.fresh === true ? '; it began a new conversation' : ''}`,
     ],
     ...shown.doing.map(({ tool, input, started_at }): [string, string] => [
       'doing',

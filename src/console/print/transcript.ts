@@ -74,7 +74,9 @@ export function entryText(
       return `${entry.stream}${entry.left_out === undefined ? '' : ` (its first ${entry.left_out} bytes are left out)`}: ${text(entry.content).trimEnd()}`
     case 'turn':
       return entry.how === undefined
-        ? undefined
+        ? entry.fresh === true
+          ? 'new conversation: the agent does not see the earlier one'
+          : undefined
         : `continuing turn ${entry.continues?.slice(0, 8)}${entry.how}`
     case 'resumption':
       return entry.how === undefined ? undefined : `continuing the interrupted turn${entry.how}`

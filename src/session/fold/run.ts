@@ -22,6 +22,7 @@ export function runStarted(next: State, record: NewRecord<'run.started'> & Place
   const { isGated, permits } = next.gate
   return {
     ...next,
+    ...(record.fresh === true && record.continues === undefined ? newConversation(at) : {}),
     // The requester gets the reply of this run, so the error for the interrupted run is no longer sent.
     owes: next.owes.filter(({ run_id, kind }) => run_id !== record.continues || kind !== 'error'),
     isPoked: false,
@@ -66,6 +67,18 @@ export function runStarted(next: State, record: NewRecord<'run.started'> & Place
       interruption: null,
       barren_attempts: isAutomatic ? next.recovery.barren_attempts + 1 : 0,
     },
+  }
+}
+
+/** The program gets a new native session. A seed that is due has the earlier conversation, so it is not sent. */
+function newConversation({ seq, offset }: Location): Partial<State> {
+  return {
+    context_seq: seq,
+    context_offset: offset,
+    compaction: null,
+    seed: null,
+    isSeedDue: false,
+    provider_state: null,
   }
 }
 

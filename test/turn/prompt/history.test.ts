@@ -8,6 +8,7 @@ import type { Session } from '../../../src/session/session.js'
 import { openCalls } from '../../../src/turn/prompt/calls.js'
 import { conversation, exchanges, recoveryNotice, responsesBefore } from '../../../src/turn/prompt/history.js'
 import { promptOf } from '../../../src/turn/prompt/prompt-records.js'
+import { completedRecord } from '../../../src/turn/step/records.js'
 import {
   appendTurn,
   beginning,
@@ -57,6 +58,54 @@ test('a conversation has all messages in order, mail and blobs included, but no 
 test('an agent without a message has no prompt', () => {
   expect(promptOf(session)).toBe('')
   expect(conversation(session)).toEqual([])
+})
+
+describe('a turn that begins a new conversation', () => {
+  const fresh = (content: string): NewRecord[] =>
+    beginning(session, randomUUID(), content).map((record) =>
+      record.kind === 'run.started' ? { ...record, fresh: true } : record,
+    )
+
+  test('leaves out all earlier messages, also the summary of a compaction and the program of before', () => {
+    appendTurn(session, 'one', 'first')
+    const { last_seq, last_offset, run } = session.state
+    session.append([
+      {
+        kind: 'context.compacted',
+        run_id: run?.run_id as string,
+        content: 'a summary',
+        how: 'summary',
+        keeps_seq: last_seq,
+        keeps_offset: last_offset,
+        messages: 2,
+        responses: 1,
+      },
+      { kind: 'session.seeded', from: session.id, content: 'User: one' },
+    ])
+    session.append(fresh('two'))
+    expect(conversation(session)).toEqual([{ role: 'user', content: 'two' }])
+    expect(responsesBefore(session)).toBe(0)
+    expect(session.state).toMatchObject({ provider_state: null, seed: null, isSeedDue: false })
+  })
+
+  test('is part of the conversation of the turns after it, and of a run that continues it', () => {
+    appendTurn(session, 'one', 'first')
+    session.append(fresh('two'))
+    const run_id = session.state.run?.run_id as string
+    session.append([
+      { kind: 'provider.state', run_id, state: 'bmF0aXZl' },
+      { kind: 'run.interrupted', run_id, reason: 'process_exit' },
+    ])
+    const again: string = randomUUID()
+    session.append([
+      { ...startedRun(again), fresh: true, origin: 'continuation', continues: run_id, auto: false },
+    ])
+    expect(conversation(session)).toEqual([{ role: 'user', content: 'two' }])
+    expect(session.state.provider_state).toBe('bmF0aXZl')
+    session.append([replied(again, 'second'), completedRecord(again, null)])
+    appendTurn(session, 'three', 'third')
+    expect(conversation(session).map(({ content }) => content)).toEqual(['two', 'second', 'three', 'third'])
+  })
 })
 
 describe('a turn that the model refused', () => {

@@ -3,7 +3,7 @@ import { type MESSAGE_OPTIONS, rowsWithFlag, type SettableName } from 'substrat/
 import { z } from 'zod'
 import { allowList, flags } from './arguments.js'
 
-const TYPES = { duration: z.string(), count: z.int().min(1), tools: z.array(z.string()) }
+const TYPES = { duration: z.string(), count: z.int().min(1), tools: z.array(z.string()), switch: z.boolean() }
 
 type Rows = typeof MESSAGE_OPTIONS
 type Underscored<T extends string> = T extends `${infer A}-${infer B}` ? `${A}_${Underscored<B>}` : T
@@ -30,7 +30,10 @@ export function messageFlags(given: MessageFields): string[] {
     Object.fromEntries(
       rowsWithFlag().map(([, { flag }]) => {
         const value = given[fieldName(flag) as keyof Fields]
-        return [flag, Array.isArray(value) ? allowList(value) : value?.toString()]
+        return [
+          flag,
+          Array.isArray(value) ? allowList(value) : typeof value === 'number' ? String(value) : value,
+        ]
       }),
     ),
   )

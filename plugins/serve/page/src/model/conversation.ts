@@ -148,6 +148,9 @@ function eventOf(entry: Entry): Event | undefined {
     case 'change':
       return withDetail({ tone: 'calm', text: sentence(entry.text) }, entry.content && textOf(entry.content))
     case 'turn':
+      if (entry.fresh === true && entry.how === undefined)
+        return { tone: 'calm', text: 'New conversation: the agent does not see the earlier one' }
+      return entry.how === undefined ? undefined : { tone: 'run', text: `Continued${entry.how}` }
     case 'resumption':
       return entry.how === undefined ? undefined : { tone: 'run', text: `Continued${entry.how}` }
     case 'wait':

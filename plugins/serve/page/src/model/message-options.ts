@@ -10,6 +10,7 @@ export interface OptionField {
   label: string
   hint: string
   isNumber: boolean
+  isSwitch: boolean
 }
 
 export const OPTION_FIELDS: OptionField[] = rowsWithFlag().map(([, { type, flag, help }]) => ({
@@ -17,6 +18,7 @@ export const OPTION_FIELDS: OptionField[] = rowsWithFlag().map(([, { type, flag,
   label: flag.replaceAll('-', ' '),
   hint: help,
   isNumber: type === 'count',
+  isSwitch: type === 'switch',
 }))
 
 const KINDS = new Map(rowsWithFlag().map(([, { type, flag }]) => [flag.replaceAll('-', '_'), type]))
@@ -27,8 +29,9 @@ export function optionsBody(texts: OptionTexts): Partial<BodyOf<'sendMessage'>> 
   return Object.fromEntries(filled.map(([name, text]) => [name, jsonOf(KINDS.get(name), text.trim())]))
 }
 
-function jsonOf(type: string | undefined, text: string): string | number | string[] {
+function jsonOf(type: string | undefined, text: string): string | number | boolean | string[] {
   if (type === 'count') return Number(text)
+  if (type === 'switch') return text === 'true'
   // A comma within the parentheses of a pattern belongs to it.
   return type === 'tools' ? text.split(/,(?![^(]*\))/).map((entry) => entry.trim()) : text
 }

@@ -41,7 +41,19 @@ export function Composer({ agentId }: { agentId: string }) {
       </button>
       <details class="fold options">
         <summary>Options</summary>
-        {OPTION_FIELDS.map(({ name, label, hint, isNumber }) => (
+        {OPTION_FIELDS.filter(({ isSwitch }) => isSwitch).map(({ name, label, hint }) => (
+          <label key={name} class="switch" title={hint}>
+            <input
+              type="checkbox"
+              name={name}
+              disabled={state !== 'writing'}
+              checked={options[name] === 'true'}
+              onChange={(event) => outbox.ask(name, event.currentTarget.checked ? 'true' : '')}
+            />
+            {label}: {hint}
+          </label>
+        ))}
+        {OPTION_FIELDS.filter(({ isSwitch }) => !isSwitch).map(({ name, label, hint, isNumber }) => (
           <label key={name}>
             {label}
             <input
