@@ -88,10 +88,32 @@ function unknownCommand(words: string, commands: Commands): SubstratError {
   const isTopic = Object.keys(commands).some((id) => id.startsWith(`${first}:`))
   const names = Object.keys(commands).map((id) => id.replaceAll(':', ' '))
   const name = isTopic ? [first, ...rest.slice(0, 1)].join(' ') : first
-  const meant = suggestion(name, isTopic ? names : [...names, 'help', 'plugins'])
+  const known = isTopic ? names : [...names, 'help', 'plugins']
+  const meant = elsewhere(name, known) ?? suggestion(name, known)
   return new SubstratError('USAGE', `there is no command ${name}${meant}`, {
     hint: 'substrat help',
   })
+}
+
+/** Names of other tools for what a command does. No letters are similar, so the words are listed. */
+const NAMES_ELSEWHERE: Record<string, string> = {
+  ls: 'list',
+  ps: 'list',
+  status: 'list',
+  rm: 'remove',
+  delete: 'remove',
+  new: 'spawn',
+  create: 'spawn',
+  // The first command that writes makes the home, and each agent program or key has its own login.
+  init: 'spawn',
+  login: 'providers',
+}
+
+function elsewhere(name: string, known: string[]): string | undefined {
+  const words = name.split(' ')
+  const last = words.pop() ?? ''
+  const meant = Object.hasOwn(NAMES_ELSEWHERE, last) ? [...words, NAMES_ELSEWHERE[last]].join(' ') : ''
+  return known.includes(meant) ? `; did you mean ${meant}?` : undefined
 }
 
 /** Prints a warning of Node or oclif in one line; Node's default adds the process id and a stack. */
