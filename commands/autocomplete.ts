@@ -7,7 +7,7 @@ export default class Autocomplete extends BaseCommand {
   static override enableJsonFlag = false
   static override summary = 'Print the completion script for your shell.'
   static override description =
-    'Completes commands, flags, agents and settings. The first line of the script says how to install it.'
+    'Completes commands, flags and their values, agents, models, tools and settings. Models are those of your agents; if none has one, the provider is asked. The first line of the script says how to install it.'
   static override examples = [
     '$ eval "$(<%= config.bin %> autocomplete bash)"',
     '<%= config.bin %> autocomplete fish | source',

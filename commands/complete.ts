@@ -19,8 +19,8 @@ export default class Complete extends BaseCommand {
   }
 
   async run(): Promise<void> {
-    const { argv } = await this.parse(Complete)
-    const found = await candidatesFor(argv as string[], {
+    // Not parsed: oclif takes a last `--` for its own, and moves words that the line has twice.
+    const found = await candidatesFor(this.argv.slice(this.argv.indexOf('--') + 1), {
       commands: commandsIn(this.config.root),
       agents: () => agentWords(this.openForRead()),
       providers: () => this.providers.list().map(({ name, plugin }) => ({ word: name, description: plugin })),
@@ -29,9 +29,21 @@ export default class Complete extends BaseCommand {
       schemas: () => schemasIn(this.config.root),
       settings: async () =>
         (await allKeys(this.providers)).map(({ key, help }) => ({ word: key, description: help })),
+      models: (provider) => this.models(provider),
+      tools: async () => {
+        const { toolWords } = await import('../src/command/completion/words.js')
+        return toolWords()
+      },
     })
     if (found.length > 0)
       this.print(found.map(({ word, description }) => `${oneLine(word)}\t${oneLine(description)}`).join('\n'))
+  }
+
+  private async models(named: string | undefined): Promise<Candidate[]> {
+    const provider = named ?? this.settings.get('provider').value
+    if (provider === null) return []
+    const { modelWords } = await import('../src/command/completion/words.js')
+    return modelWords(this.openForRead(), this.providers, provider)
   }
 }
 

@@ -7,6 +7,9 @@ import { TOOL_NAMES } from '../turn/tools/toolbox.js'
 import type { Context } from './context.js'
 import { readState } from './read-state.js'
 
+/** The names that every model agent knows. */
+export const ALLOW_NAMES: readonly string[] = ['all', 'tree', ...TOOL_NAMES]
+
 /** `checkAllow` for an agent that exists. Its provider is only loaded: whether it can run now is a question for its turn. */
 export async function checkAllowOf(ctx: Context, agentId: string, allow: string[]): Promise<void> {
   if (allow.length === 0) return
@@ -24,16 +27,13 @@ export function checkAllow(ctx: Context, { kind }: Pick<Provider, 'kind'>, allow
 
 function isKnown(ctx: Context, name: string): boolean {
   const at = name.indexOf('__')
-  return (
-    ['all', 'tree', ...TOOL_NAMES].includes(name) ||
-    (at > 0 && Object.hasOwn(ctx.tools.servers, name.slice(0, at)))
-  )
+  return ALLOW_NAMES.includes(name) || (at > 0 && Object.hasOwn(ctx.tools.servers, name.slice(0, at)))
 }
 
 function unknownTool(name: string): SubstratError {
   return new SubstratError(
     'USAGE',
-    `--allow: there is no tool ${name}${suggestion(name, ['all', 'tree', ...TOOL_NAMES])}`,
+    `--allow: there is no tool ${name}${suggestion(name, [...ALLOW_NAMES])}`,
     {
       hint: 'a tool of an MCP server is SERVER__TOOL, with SERVER in the setting mcp_servers',
     },

@@ -87,7 +87,15 @@ test('an unknown command is reported on one line', async () => {
 
 test('an unknown command that other tools have suggests the one that does the same here', async () => {
   const house = new House()
-  const meant = { ls: 'list', ps: 'list', status: 'list', rm: 'remove', new: 'spawn', init: 'spawn', login: 'providers' }
+  const meant = {
+    ls: 'list',
+    ps: 'list',
+    status: 'list',
+    rm: 'remove',
+    new: 'spawn',
+    init: 'spawn',
+    login: 'providers',
+  }
   for (const [word, command] of Object.entries({ ...meant, 'config ls': 'config list' }))
     expect((await house.run(word.split(' '))).stderr).toBe(
       `substrat: there is no command ${word}; did you mean ${command}? (substrat help)\n`,

@@ -42,6 +42,16 @@ describe.concurrent('models', () => {
     )
   })
 
+  test('complete --model: those of your agents, else those of the provider', async () => {
+    const house = await houseWith('openai')
+    const offered = async (): Promise<string> =>
+      (await house.ok('complete', '--', 'spawn', '-p', 'openai', '--model', '')).stdout
+    expect(await offered()).toBe('gpt-small\t\ngpt-large\t\n')
+    await house.ok('spawn', '-p', 'openai', '--model', 'gpt-large')
+    expect(await offered()).toBe('gpt-large\tof your agents\n')
+    expect((await house.ok('complete', '--', 'spawn', '-p', 'exec', '--model', '')).stdout).toBe('')
+  })
+
   test('with a wrong key exits 8 and says where the keys are named', async () => {
     const house = await houseWith('openai', { OPENAI_API_KEY: 'wrong' })
     const { exit, stderr } = await house.run(['models', 'openai'])

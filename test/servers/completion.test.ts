@@ -4,6 +4,7 @@ import path from 'node:path'
 import { execa } from 'execa'
 import { beforeAll, describe, expect, test } from 'vitest'
 import { House } from '../support/cli.js'
+import { Terminal } from '../support/terminal.js'
 
 const house = new House()
 const bin = path.join(house.root, 'bin')
@@ -28,6 +29,7 @@ const OFFERS: Record<string, (...words: string[]) => Promise<string[]>> = {
       'bash',
       ['--norc', '-c'],
       `eval "$(substrat autocomplete bash)"; COMP_WORDS=(${quoted(words)}); COMP_CWORD=${words.length - 1}
+       COMP_LINE="\${COMP_WORDS[*]}"; COMP_POINT=\${#COMP_LINE}
        _substrat; printf '%s\\n' "\${COMPREPLY[@]}"`,
     ),
   zsh: (...words) =>
@@ -73,5 +75,53 @@ describe.each(Object.keys(OFFERS))('%s', (name) => {
     const [offer = '', ...others] = await offers('send', 'tw')
     expect(offer.replace('\\ ', ' ')).toBe('two words')
     expect(others).toEqual([])
+  })
+
+  test('lists the flags after --', async () => {
+    expect(await offers('send', 'notes', '--')).toEqual(expect.arrayContaining(['--if-busy', '--key']))
+  })
+})
+
+/** How a person starts a shell, and the line that loads the completion. */
+const SHELLS: Record<string, [start: string, load: string]> = {
+  bash: ['exec bash --norc --noprofile', 'PS1="$ "; eval "$(substrat autocomplete bash)"'],
+  zsh: [
+    'exec zsh -f',
+    'PS1="$ "; autoload -Uz compinit; compinit -u -D; eval "$(substrat autocomplete zsh)"',
+  ],
+  fish: [
+    'exec fish --no-config',
+    "function fish_prompt; echo '$ '; end; substrat autocomplete fish | source",
+  ],
+}
+
+describe.each(Object.entries(SHELLS))('the Tab key in %s', (_name, [start, load]) => {
+  const open = async (): Promise<Terminal> => {
+    const terminal = new Terminal(house)
+    terminal.type(start)
+    terminal.type(`${load}; echo is loaded`)
+    await terminal.shows(/^is loaded$/m)
+    return terminal
+  }
+
+  test('lists the flags after --, and completes the value behind = once', async () => {
+    const terminal = await open()
+    terminal.write('substrat send notes --')
+    terminal.press('Tab')
+    // bash lists at the second one.
+    terminal.press('Tab')
+    expect(await terminal.shows('--turn-timeout')).toContain('--if-busy')
+    for (const [typed, completed, next] of [
+      ['--if-busy=q', '--if-busy=queue', 'X'],
+      ['--allow=shell,wr', '--allow=shell,write_file', 'Y'],
+    ] as const) {
+      terminal.press('C-u')
+      terminal.write(`substrat send notes ${typed}`)
+      terminal.press('Tab')
+      // A shell shows a suggestion in grey before the key, which the next letter would remove.
+      terminal.write(next)
+      const screen = await terminal.shows(new RegExp(` --[a-z-]+=\\S* ?${next}\\s*$`, 'm'))
+      expect(screen).toContain(`send notes ${completed} ${next}`)
+    }
   })
 })

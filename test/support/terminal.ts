@@ -61,6 +61,11 @@ export class Terminal {
     ])
   }
 
+  /** Types text without the Enter key. */
+  write(text: string): void {
+    this.tmux(['send-keys', '-l', '--', text])
+  }
+
   press(key: string): void {
     this.tmux(['send-keys', key])
   }

@@ -19,6 +19,7 @@ interface FlagFacts {
   allowNo?: boolean
   multiple?: boolean
   options?: string[]
+  helpValue?: string
 }
 
 export interface Candidate {
@@ -36,6 +37,10 @@ export interface Sources {
   /** Official providers that are not installed. */
   available(): Candidate[]
   schemas(): Candidate[]
+  /** Of that provider; without one, of the provider of a new agent. */
+  models(provider: string | undefined): Promise<Candidate[]>
+  /** The names and words that `--allow` accepts. */
+  tools(): Promise<Candidate[]>
 }
 
 /** `words` is the command line after `substrat`, up to the cursor. The last one is the word to complete, often empty. */
@@ -69,12 +74,11 @@ async function candidatesAt(before: string[], word: string, sources: Sources): P
   const [, name, value] = /^--([^=]+)=(.*)$/.exec(word) ?? []
   if (name !== undefined && value !== undefined) {
     const flag = command.flags[name]
-    return flag === undefined
-      ? []
-      : flagValues(flag, sources).map((found) => ({ ...found, word: `--${name}=${found.word}` }))
+    const values = flag === undefined ? [] : await flagValues(flag, { given, value, sources })
+    return values.map((found) => ({ ...found, word: `--${name}=${found.word}` }))
   }
   const open = valueFlag(command, given.at(-1))
-  if (open !== undefined) return flagValues(open, sources)
+  if (open !== undefined) return flagValues(open, { given, value: word, sources })
   if (word.startsWith('-')) return flagWords(command, given)
   const words = argumentWords(command, given, sources)
   // A command may be a topic too: `providers` and `providers add`.
@@ -102,10 +106,42 @@ function valueFlag({ flags }: CommandFacts, word: string | undefined): FlagFacts
       )
 }
 
-function flagValues({ name, options }: FlagFacts, sources: Sources): Candidate[] {
+interface ValueSite {
+  /** The words between the command and the value. */
+  given: string[]
+  /** The value as far as it is typed. */
+  value: string
+  sources: Sources
+}
+
+function flagValues(
+  { name, options, helpValue }: FlagFacts,
+  { given, value, sources }: ValueSite,
+): Candidate[] | Promise<Candidate[]> {
   if (options !== undefined) return options.map((word) => ({ word, description: '' }))
-  if (name === 'from' || name === 'parent' || name === 'agent') return sources.agents()
+  if (helpValue === 'AGENT' || AGENT_FLAGS.includes(name)) return sources.agents()
+  if (name === 'allow') return listValues(value, sources.tools())
+  if (name === 'model') return sources.models(givenValue('provider', 'p', given))
   return name === 'provider' ? sources.providers() : []
+}
+
+const AGENT_FLAGS = ['from', 'parent', 'agent']
+
+/** The next entry of a list with commas, behind the entries that it has. */
+async function listValues(value: string, entries: Promise<Candidate[]>): Promise<Candidate[]> {
+  const before = value.slice(0, value.lastIndexOf(',') + 1)
+  const has = before.split(',')
+  return (await entries)
+    .filter(({ word }) => !has.includes(word))
+    .map(({ word, description }) => ({ word: before + word, description }))
+}
+
+/** The value that the line gives to a flag. */
+function givenValue(name: string, char: string, given: string[]): string | undefined {
+  const joined = given.find((word) => word.startsWith(`--${name}=`))
+  if (joined !== undefined) return joined.slice(name.length + 3)
+  const at = given.findIndex((word) => word === `--${name}` || word === `-${char}`)
+  return at < 0 ? undefined : given[at + 1]
 }
 
 /** Flags that the line does not have yet. */
@@ -135,8 +171,14 @@ function argumentWords(
   if (arg?.name === 'provider') return sources.providers()
   if (arg?.name === 'source') return sources.available()
   if (arg?.name === 'schema') return sources.schemas()
-  if (arg?.name === 'value' && given.at(-1) === 'provider') return sources.providers()
+  if (arg?.name === 'value') return settingValues(given.at(-1) ?? '', sources)
   return arg?.name === 'key' ? sources.settings() : []
+}
+
+function settingValues(key: string, sources: Sources): Candidate[] | Promise<Candidate[]> {
+  if (key === 'provider') return sources.providers()
+  const [, provider] = /^(?:(.+)\.)?model$/.exec(key) ?? ['', null]
+  return provider === null ? [] : sources.models(provider)
 }
 
 /** How many arguments the line has already. */

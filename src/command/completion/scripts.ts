@@ -5,13 +5,26 @@
 export const SHELLS = ['bash', 'zsh', 'fish'] as const
 export type Shell = (typeof SHELLS)[number]
 
+// bash splits a word at = and :, and replaces only the part behind the last one.
 const BASH = `# Add to ~/.bashrc:  eval "$(substrat autocomplete bash)"
 _substrat() {
-  local word rest
+  local word rest whole joined before='' at=$COMP_CWORD
+  local breaks=\${COMP_WORDBREAKS//[^=:]/}
   COMPREPLY=()
+  whole=\${COMP_LINE:0:COMP_POINT}
+  whole=\${whole##*[[:space:]]}
+  joined=\${COMP_WORDS[COMP_CWORD]}
+  while [[ $joined != "$whole" && $whole == *"$joined" && $at -gt 1 ]]; do
+    joined=\${COMP_WORDS[--at]}$joined
+  done
+  if [[ $joined != "$whole" ]]; then at=$COMP_CWORD joined=\${COMP_WORDS[COMP_CWORD]}; fi
+  [[ -n $breaks && $joined == *[$breaks]* ]] && before=\${joined%"\${joined##*[$breaks]}"}
   while IFS=$'\\t' read -r word rest; do
-    [ -n "$word" ] && COMPREPLY+=("$(printf '%q' "$word")")
-  done < <(substrat complete -- "\${COMP_WORDS[@]:1:COMP_CWORD}" 2>/dev/null)
+    word=\${word#"$before"}
+    # printf quotes commas too.
+    [[ $word == *[!a-zA-Z0-9_./,:=@%+-]* ]] && word=$(printf '%q' "$word")
+    [ -n "$word" ] && COMPREPLY+=("$word")
+  done < <(substrat complete -- "\${COMP_WORDS[@]:1:at-1}" "$joined" 2>/dev/null)
 }
 complete -o default -F _substrat substrat
 `

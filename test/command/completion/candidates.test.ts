@@ -13,13 +13,18 @@ const COMMANDS: Record<string, CommandFacts> = {
       queue: { name: 'queue', type: 'boolean' },
       secret: { name: 'secret', type: 'boolean', hidden: true },
       option: { name: 'option', char: 'o', type: 'option', multiple: true },
+      allow: { name: 'allow', type: 'option' },
     },
   },
   wait: { summary: 'Wait for agents.', strict: false, args: { agent }, flags: {} },
   spawn: {
     args: {},
-    flags: { provider: { name: 'provider', char: 'p', type: 'option' } },
+    flags: {
+      provider: { name: 'provider', char: 'p', type: 'option' },
+      model: { name: 'model', type: 'option' },
+    },
   },
+  usage: { args: {}, flags: { tree: { name: 'tree', type: 'option', helpValue: 'AGENT' } } },
   complete: { hidden: true, args: {}, flags: {} },
   'config:get': { summary: 'Print a setting.', args: { key: { name: 'key' } }, flags: {} },
   'config:set': {
@@ -41,13 +46,15 @@ async function words(...line: string[]): Promise<string[]> {
     available: () => [{ word: 'codex', description: 'Codex' }],
     schemas: () => [{ word: 'record', description: 'a line of a log' }],
     settings: async () => [{ word: 'model', description: 'a setting' }],
+    models: async (provider) => [{ word: `${provider ?? 'default'}-large`, description: '' }],
+    tools: async () => ['all', 'shell', 'write_file'].map((word) => ({ word, description: '' })),
   })
   return found.map(({ word }) => word)
 }
 
 describe('the first word', () => {
   test('is a command or a topic, but not a hidden command', async () => {
-    expect(await words('')).toEqual(['send', 'wait', 'spawn', 'config', 'providers', 'schema'])
+    expect(await words('')).toEqual(['send', 'wait', 'spawn', 'usage', 'config', 'providers', 'schema'])
     expect(await words('s')).toEqual(['send', 'spawn', 'schema'])
   })
 
@@ -83,7 +90,12 @@ describe('an argument', () => {
   test('KEY is a setting', async () => {
     expect(await words('config', 'get', '')).toEqual(['model'])
     expect(await words('config', 'set', 'provider', '')).toEqual(['scripted'])
-    expect(await words('config', 'set', 'model', '')).toEqual([])
+    expect(await words('config', 'set', 'slots_max', '')).toEqual([])
+  })
+
+  test('VALUE of the setting of a model is a model', async () => {
+    expect(await words('config', 'set', 'model', '')).toEqual(['default-large'])
+    expect(await words('config', 'set', 'codex.model', '')).toEqual(['codex-large'])
   })
 
   test('after a command that is also a topic is one of its words or its argument', async () => {
@@ -109,11 +121,13 @@ describe('a flag', () => {
       '--no-drain',
       '--queue',
       '--option',
+      '--allow',
     ])
     expect(await words('send', 'notes', '--queue', '--no-drain', '-o', 'a=b', '--')).toEqual([
       '--from',
       '--if-busy',
       '--option',
+      '--allow',
     ])
   })
 
@@ -128,5 +142,23 @@ describe('a flag', () => {
     expect(await words('send', 'notes', '--from', 'l')).toEqual(['lead/tests'])
     expect(await words('spawn', '-p', '')).toEqual(['scripted'])
     expect(await words('send', 'notes', '--option', '')).toEqual([])
+  })
+
+  test('that needs an AGENT has an agent as its value', async () => {
+    expect(await words('usage', '--tree', 'n')).toEqual(['notes'])
+  })
+
+  test('has the models of the provider that the line names', async () => {
+    expect(await words('spawn', '--model', '')).toEqual(['default-large'])
+    expect(await words('spawn', '-p', 'codex', '--model', '')).toEqual(['codex-large'])
+    expect(await words('spawn', '--provider=codex', '--model=')).toEqual(['--model=codex-large'])
+  })
+
+  test('--allow has the tools that its list does not have yet', async () => {
+    expect(await words('send', 'notes', '--allow', 's')).toEqual(['shell'])
+    expect(await words('send', 'notes', '--allow=shell,')).toEqual([
+      '--allow=shell,all',
+      '--allow=shell,write_file',
+    ])
   })
 })
