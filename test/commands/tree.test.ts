@@ -221,3 +221,13 @@ describe.concurrent('a forged parent or log', () => {
     expect(json.stray[0].why).toBe('it is alive, but its parent solo is terminated')
   })
 })
+
+test('a wide name does not move the columns beside it, also in a pipe', async () => {
+  const house = new House()
+  await house.spawn('報告')
+  await house.spawn('notes')
+  const [head = '', wide = '', narrow = ''] = (await house.ok('tree')).stdout.split('\n')
+  // Two letters, each two columns wide.
+  expect(wide.indexOf('idle')).toBe(head.indexOf('STATUS') - 2)
+  expect(narrow.indexOf('idle')).toBe(head.indexOf('STATUS'))
+})

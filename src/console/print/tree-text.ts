@@ -2,7 +2,6 @@
 import type { StrayNode, TreeNode, TreeView } from '../../schema/output-overview.js'
 import { needsPerson, wordOfStatus } from '../../schema/words.js'
 import { table } from './table.js'
-import { displayWidth } from './width.js'
 
 type AnyNode = TreeNode | StrayNode
 
@@ -43,7 +42,7 @@ function treeTable(tops: AnyNode[], isTerminal: boolean): string {
     rows.push({ node: top, branch: '' })
     addBelow(rows, top, '')
   }
-  return table(HEAD, rows, (row) => cellsOf(row, isTerminal), isTerminal ? displayWidth : undefined)
+  return table(HEAD, rows, (row) => cellsOf(row, isTerminal))
 }
 
 function addBelow(rows: Drawn[], { children }: AnyNode, indent: string): void {

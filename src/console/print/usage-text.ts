@@ -18,12 +18,7 @@ export function usageText({ by, rows, total }: UsedView, columns = Number.POSITI
     [...countsOf(total), 'total'],
   ]
   const [head = [], ...lines] = narrowed(cells, columns)
-  const text = table(
-    head,
-    lines,
-    (line) => line,
-    columns === Number.POSITIVE_INFINITY ? undefined : displayWidth,
-  )
+  const text = table(head, lines, (line) => line)
   const fits = text.split('\n').map((line) => fitted(line, columns))
   return [...fits, knowledgeOf(total)].join('\n')
 }
