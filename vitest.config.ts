@@ -83,6 +83,8 @@ export default defineConfig({
     globalSetup: ['test/support/shared-cache.ts', 'test/support/postgres-homes-server.ts'],
     env: {
       TMPDIR: temporaryDirectory(),
+      // A person reads local times.
+      TZ: 'UTC',
       // The tests start the CLI as its users do. Under vitest's NODE_ENV=test oclif behaves differently.
       NODE_ENV: 'production',
       // Reading extra certificates costs Node 20 some 35 ms at every start.

@@ -1,6 +1,5 @@
 import * as Args from '@oclif/core/args'
 import * as Flags from '@oclif/core/flags'
-import { localTime } from '../src/clock.js'
 import { BaseCommand } from '../src/command/base.js'
 import { onlyWord } from '../src/console/input.js'
 import { hanging, terminalColumns } from '../src/console/print/hanging.js'
@@ -70,9 +69,7 @@ export default class Inbox extends BaseCommand {
     const columns = terminalColumns()
     const indentOf = (line: string): number => line.search(/\S|$/)
     const text =
-      columns === undefined
-        ? inboxText(inbox, asked)
-        : hanging(inboxText(inbox, asked, localTime), columns, indentOf)
+      columns === undefined ? inboxText(inbox, asked) : hanging(inboxText(inbox, asked), columns, indentOf)
     this.printObject(inbox, text)
     const isPrinted = await this.isPrinted()
     const error = damagedError(inbox)

@@ -1,5 +1,4 @@
 import * as Flags from '@oclif/core/flags'
-import { localTime } from '../src/clock.js'
 import { BaseCommand } from '../src/command/base.js'
 import { agent, pattern, since } from '../src/command/flags.js'
 import { columnsOf } from '../src/console/print/hanging.js'
@@ -100,8 +99,7 @@ export default class Log extends BaseCommand {
     const folds = !all && grep === undefined
     const page = new LogPage({ columns, folds, isColoured: !process.env.NO_COLOR })
     const shown = pager && !request.follow ? openPager() : undefined
-    const entry = (record: SessionRecord): string =>
-      page.entry(record, entryText(record, text, localTime) as string)
+    const entry = (record: SessionRecord): string => page.entry(record, entryText(record, text) as string)
     if (shown !== undefined) {
       let isShown = false
       try {

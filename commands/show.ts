@@ -1,5 +1,4 @@
 import * as Flags from '@oclif/core/flags'
-import { localTime } from '../src/clock.js'
 import { BaseCommand } from '../src/command/base.js'
 import { agent } from '../src/command/flags.js'
 import { describeAgent, LABEL_COLUMNS } from '../src/console/print/describe.js'
@@ -23,8 +22,8 @@ export default class Show extends BaseCommand {
     if (flags.reply) return this.printObject(agent, agent.reply ?? '')
     const remedy = this.providers.remedy(agent.agent.provider)
     const columns = this.jsonEnabled() ? undefined : terminalColumns()
-    if (columns === undefined) return this.printObject(agent, describeAgent(agent, { remedy }))
-    const text = describeAgent(agent, { remedy, timeText: localTime })
+    const text = describeAgent(agent, { remedy })
+    if (columns === undefined) return this.printObject(agent, text)
     // Fitted to the width. The command to run next stays whole.
     const indentOf = (line: string): number | undefined =>
       line.startsWith('next ') ? undefined : LABEL_COLUMNS

@@ -35,23 +35,24 @@ export function parseTime(text: string): string | undefined {
   return /^\d{4}-/.test(iso) ? iso : undefined
 }
 
-/** An ISO 8601 time in UTC, to the second: `2026-11-20 10:00:00Z`. */
+/** A stored time for a person: local, to the second, with its zone: `2026-11-20 11:00:00+01:00`, and `Z` in UTC. */
 export function readableTime(iso: string): string {
-  return `${iso.slice(0, 10)} ${iso.slice(11, 19)}Z`
+  const at = new Date(iso)
+  if (Number.isNaN(at.getTime())) return iso
+  const date = [at.getFullYear(), at.getMonth() + 1, at.getDate()].map(two).join('-')
+  return `${date} ${[at.getHours(), at.getMinutes(), at.getSeconds()].map(two).join(':')}${zoneAt(at)}`
 }
 
-/** The same in local time, for a person at a terminal: `2026-11-20 11:00:00`. */
-export function localTime(iso: string): string {
-  const at = new Date(iso)
-  const [year, ...rest] = [
-    at.getFullYear(),
-    at.getMonth() + 1,
-    at.getDate(),
-    at.getHours(),
-    at.getMinutes(),
-    at.getSeconds(),
-  ].map((count) => String(count).padStart(2, '0'))
-  return `${[year, ...rest.slice(0, 2)].join('-')} ${rest.slice(2).join(':')}`
+/** The local zone at that time: `Z` or `+01:00`. */
+export function zoneAt(at: Date): string {
+  const minutes = -at.getTimezoneOffset()
+  if (minutes === 0) return 'Z'
+  const size = Math.abs(minutes)
+  return `${minutes < 0 ? '-' : '+'}${two(Math.floor(size / 60))}:${two(size % 60)}`
+}
+
+function two(count: number): string {
+  return String(count).padStart(2, '0')
 }
 
 export function sleep(ms: number): Promise<void> {

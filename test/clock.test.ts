@@ -1,5 +1,5 @@
 import { expect, test } from 'vitest'
-import { parseTime } from '../src/clock.js'
+import { parseTime, readableTime } from '../src/clock.js'
 import { isTime } from '../src/format.js'
 
 test.each([
@@ -16,15 +16,30 @@ test.each([
   ['2026-07-20', '2026-07-19T12:00:00.000Z'],
   ['2026-11-20T10:00', '2026-11-19T21:00:00.000Z'],
 ])('%s, without a zone, is local', (text, stored) => {
-  const zone = process.env.TZ
-  process.env.TZ = 'Pacific/Auckland'
-  try {
-    expect(parseTime(text)).toBe(stored)
-  } finally {
-    if (zone === undefined) delete process.env.TZ
-    else process.env.TZ = zone
-  }
+  expect(inZone('Pacific/Auckland', () => parseTime(text))).toBe(stored)
 })
+
+test.each([
+  ['UTC', '2026-11-20 10:00:09Z'],
+  ['Europe/Berlin', '2026-11-20 11:00:09+01:00'],
+  ['America/St_Johns', '2026-11-20 06:30:09-03:30'],
+  ['Pacific/Auckland', '2026-11-20 23:00:09+13:00'],
+])('in %s a person reads a stored time as %s, and can type it', (zone, text) => {
+  const stored = '2026-11-20T10:00:09.500Z'
+  expect(inZone(zone, () => readableTime(stored))).toBe(text)
+  expect(parseTime(text)).toBe('2026-11-20T10:00:09.000Z')
+})
+
+function inZone<T>(zone: string, run: () => T): T {
+  const before = process.env.TZ
+  process.env.TZ = zone
+  try {
+    return run()
+  } finally {
+    if (before === undefined) delete process.env.TZ
+    else process.env.TZ = before
+  }
+}
 
 test.each([
   '',

@@ -4,6 +4,7 @@
  *
  * On disk after a crash: the marker, and the records that the work had made durable. The next visit settles them.
  */
+import { readableTime } from '../clock.js'
 import { SubstratError } from '../errors.js'
 import { limits } from '../limits.js'
 import { controlRecords, removeDelivered, syncBeforeForgetting } from '../mail/inbox.js'
@@ -115,13 +116,8 @@ const STOPPED_MS = 500
 
 function waitingFor(store: Store, agentId: string): string {
   const holder = store.holder(agentId)
-  const by = holder && `: held by pid ${holder.pid} since ${localTime(holder.since)} (${holder.command})`
+  const by = holder && `: held by pid ${holder.pid} since ${readableTime(holder.since)} (${holder.command})`
   return `waiting for ${lastKnownPath(store, agentId) ?? agentId}${by ?? ''}`
-}
-
-/** `08:01`. */
-function localTime(time: string): string {
-  return new Date(time).toTimeString().slice(0, 5)
 }
 
 /**

@@ -96,6 +96,7 @@ export class House {
       PATH: process.env.PATH ?? '',
       TMPDIR: process.env.TMPDIR ?? '/tmp',
       NODE_ENV: 'production',
+      TZ: 'UTC',
       // A long grace period, so that a slow machine does not cut off the end of a turn or of its tool.
       SUBSTRAT_SHUTDOWN_GRACE: '1h',
       SUBSTRAT_TOOL_TIMEOUT: '1h',

@@ -16,7 +16,9 @@ const rows = (screen: string): string[] =>
   screen
     .split('\n')
     .slice(1)
-    .map((line) => line.replace(/^\d\d:\d\d:\d\d/, 'HH:MM:SS').replace(/^\w+day, \d{4}-\d\d-\d\d$/, 'DAY'))
+    .map((line) =>
+      line.replace(/^\d\d:\d\d:\d\d/, 'HH:MM:SS').replace(/^\w+day, \d{4}-\d\d-\d\d, UTC$/, 'DAY'),
+    )
 
 /** 100 lines, more than an entry shows. */
 const LONG = Array.from({ length: 100 }, (_, index) => `line ${index + 1}`).join('\n')
@@ -85,7 +87,7 @@ describe.skipIf(!hasTmux).concurrent('log at a terminal', () => {
     const terminal = new Terminal(house)
     const run = (pager: string): Promise<string> =>
       terminal.run(`SUBSTRAT_PAGER='${pager}' substrat log bot; echo "exit $?"`)
-    expect(await run('head -n 1')).toMatch(/day, \d{4}-\d\d-\d\d\nexit 0$/)
+    expect(await run('head -n 1')).toMatch(/day, \d{4}-\d\d-\d\d, UTC\nexit 0$/)
     expect(await run('exit 3')).toMatch(/exit 0$/)
     const missing = await run('no-such-pager -x')
     expect(missing).toContain(

@@ -142,7 +142,7 @@ describe.skipIf(!hasTmux).concurrent('in a terminal (needs tmux)', () => {
     const first = new Pane(house, 100, shellLine(house, 'send', 'bot', 'is it right'))
     await first.until(/turn T · 3 in/)
     const second = new Pane(house, 100, shellLine(house, 'send', 'bot', 'and now'))
-    const waits = /^waiting for bot: held by pid \d+ since \d\d:\d\d \(substrat send\)$/
+    const waits = /^waiting for bot: held by pid \d+ since \d{4}-\d\d-\d\d \d\d:\d\d:\d\dZ \(substrat send\)$/
     expect(await second.until(/waiting/)).toMatch(waits)
     house.write('tested', '')
     house.write('read', '')

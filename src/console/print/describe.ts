@@ -36,19 +36,12 @@ function cellsOf(agent: ListedAgent): string[] {
 
 export const LABEL_COLUMNS = 13
 
-type TimeText = (iso: string) => string
-
 export interface DescribeOptions {
   /** The command that installs the agent's provider. */
   remedy?: string | undefined
-  /** At a terminal: local times. */
-  timeText?: TimeText
 }
 
-export function describeAgent(
-  shown: ShownAgent,
-  { remedy, timeText = readableTime }: DescribeOptions = {},
-): string {
+export function describeAgent(shown: ShownAgent, { remedy }: DescribeOptions = {}): string {
   const { agent, run, holder, trouble, next, title, instructions, options, wait } = shown
   const lines: [string, string | null][] = [
     ['agent', agent.path === agent.id ? agent.id : `${agent.path} (${agent.id})`],
@@ -73,7 +66,7 @@ export function describeAgent(
       index === 0 ? 'metadata' : '',
       `${key}: ${firstLine(value)}`,
     ]),
-    ...remindersText(shown, timeText),
+    ...remindersText(shown),
     [
       'watched by',
       shown.watchers.length === 0
@@ -82,13 +75,13 @@ export function describeAgent(
             .map(({ from, on, once }) => `${from} (${on.join(', ')}${once ? ', once' : ''})`)
             .join('; '),
     ],
-    ['created', timeText(agent.created_at)],
-    ['updated', timeText(agent.updated_at)],
+    ['created', readableTime(agent.created_at)],
+    ['updated', readableTime(agent.updated_at)],
     [
       'held by',
       holder === null
         ? null
-        : `pid ${holder.pid} on ${holder.host} since ${timeText(holder.since)} (${holder.command})${leaseText(holder, timeText)}`,
+        : `pid ${holder.pid} on ${holder.host} since ${readableTime(holder.since)} (${holder.command})${leaseText(holder)}`,
     ],
     ['host', hostText(shown)],
     ['inbox', agent.inbox === 0 ? null : `${agent.inbox} pending`],
@@ -96,17 +89,17 @@ export function describeAgent(
       'latest turn',
       run === null
         ? 'none yet'
-        : `${run.status}, started ${timeText(run.started_at)}${run.ended_at === null ? '' : `, ended ${timeText(run.ended_at)}`}${run.fresh === true ? '; it began a new conversation' : ''}`,
+        : `${run.status}, started ${readableTime(run.started_at)}${run.ended_at === null ? '' : `, ended ${readableTime(run.ended_at)}`}${run.fresh === true ? '; it began a new conversation' : ''}`,
     ],
     ...shown.doing.map(({ tool, input, started_at }): [string, string] => [
       'doing',
       `${firstLine(callText({ tool, input }))}, ${elapsedText(clock.now() - Date.parse(started_at))}`,
     ]),
     ['reason', trouble],
-    ...refusedText(agent.refused ?? [], timeText),
+    ...refusedText(agent.refused ?? []),
     ['usage', shown.usage === null || shown.usage.runs === 0 ? null : totalText(shown.usage)],
     ...(wait === null ? [] : asksText(wait)),
-    ...(wait === null ? [] : [waitText(wait, agent.status, timeText)]),
+    ...(wait === null ? [] : [waitText(wait, agent.status)]),
     replyText(shown),
     ['next', next],
   ]
@@ -115,8 +108,8 @@ export function describeAgent(
     .join('\n')
 }
 
-function leaseText({ lease_ends_at: end }: NonNullable<ShownAgent['holder']>, timeText: TimeText): string {
-  return end === undefined ? '' : `; its lease ends at ${timeText(end)} unless renewed`
+function leaseText({ lease_ends_at: end }: NonNullable<ShownAgent['holder']>): string {
+  return end === undefined ? '' : `; its lease ends at ${readableTime(end)} unless renewed`
 }
 
 function hostText({ workspace_host: host }: ShownAgent): string | null {
@@ -151,10 +144,10 @@ function statusText({ agent, hold, gate }: ShownAgent): string {
     .join(', ')
 }
 
-function remindersText({ reminders }: ShownAgent, timeText: TimeText): [string, string][] {
+function remindersText({ reminders }: ShownAgent): [string, string][] {
   return reminders.map(({ due_at, every_ms, content }, index) => [
     index === 0 ? 'reminders' : '',
-    `${timeText(due_at)}${every_ms === null ? '' : `, every ${every_ms / 1000} s`}: ${firstLine(content)}`,
+    `${readableTime(due_at)}${every_ms === null ? '' : `, every ${every_ms / 1000} s`}: ${firstLine(content)}`,
   ])
 }
 
@@ -162,24 +155,23 @@ function remindersText({ reminders }: ShownAgent, timeText: TimeText): [string, 
 function waitText(
   { kind, token_id, deadline_at, not_before }: WaitView,
   status: Status,
-  timeText: TimeText,
 ): [label: string, text: string] {
-  if (kind === 'not_before') return ['waits until', timeText(not_before ?? '')]
-  const awaited = `${awaitedThing({ kind })} until ${timeText(deadline_at ?? '')}`
+  if (kind === 'not_before') return ['waits until', readableTime(not_before ?? '')]
+  const awaited = `${awaitedThing({ kind })} until ${readableTime(deadline_at ?? '')}`
   return status === 'waiting'
     ? ['waits for', `${awaited}, token ${token_id}`]
     : ['waited for', `${awaited}: none came in time`]
 }
 
 /** One line for each cause, then its keys: their messages never began. */
-function refusedText(refused: Refusal[], timeText: TimeText): [string, string | null][] {
+function refusedText(refused: Refusal[]): [string, string | null][] {
   const firsts = refused.filter(
     ({ cause }, index) => refused.findIndex((one) => one.cause === cause) === index,
   )
   return firsts.flatMap(({ cause, message, command, since }): [string, string | null][] => {
     const keys = refused.flatMap((one) => (one.cause === cause && one.key !== null ? [one.key] : []))
     return [
-      ['refused', `${message} (${command}, since ${timeText(since)})`],
+      ['refused', `${message} (${command}, since ${readableTime(since)})`],
       ['', keys.length === 0 ? null : `keys: ${keys.join(', ')}`],
     ]
   })

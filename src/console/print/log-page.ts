@@ -1,4 +1,5 @@
 /** The output of `log` at a terminal: local times, a heading for each day, colours by role, hanging indent, long texts folded. */
+import { zoneAt } from '../../clock.js'
 import { type Entry, entryOf } from '../../session/entries.js'
 import type { SessionRecord } from '../../session/records.js'
 import { signsOf } from '../live/signs.js'
@@ -34,7 +35,7 @@ export class LogPage {
   /** The lines of an entry, with the heading of a new day before it. */
   entry(record: SessionRecord, what: string): string {
     const at = new Date(record.ts)
-    const day = `${DAYS[at.getDay()]}, ${at.getFullYear()}-${two(at.getMonth() + 1)}-${two(at.getDate())}`
+    const day = `${DAYS[at.getDay()]}, ${at.getFullYear()}-${two(at.getMonth() + 1)}-${two(at.getDate())}, UTC${zoneAt(at).replace('Z', '')}`
     const heading = day === this.day ? [] : [this.coloured('other', day)]
     this.day = day
     const role = roleOf(entryOf(record))

@@ -7,14 +7,10 @@ const ID_CHARACTERS_MIN = 8
 const QUOTED_CHARACTERS_MAX = 200
 
 /** `asked`: the requests that the messages answer, by id. */
-export function inboxText(
-  { messages, damaged }: InboxView,
-  asked: Map<string, string>,
-  timeText = readableTime,
-): string {
+export function inboxText({ messages, damaged }: InboxView, asked: Map<string, string>): string {
   const files = damaged.map((path) => `damaged: ${path}`)
   const characters = shortLength(messages.map(({ message_id }) => message_id))
-  const entries = [...messages.map((mail) => mailText(mail, characters, asked, timeText)), ...files]
+  const entries = [...messages.map((mail) => mailText(mail, characters, asked)), ...files]
   return entries.length === 0 ? 'no messages' : entries.join('\n\n')
 }
 
@@ -22,13 +18,12 @@ function mailText(
   { message_id, kind, from_path, reply_to, content, control, not_before, created_at }: MailView,
   characters: number,
   asked: Map<string, string>,
-  timeText: (iso: string) => string,
 ): string {
   const question = reply_to === null ? undefined : asked.get(reply_to)
   const facts = [
-    `${kind} ${message_id.slice(0, characters)} from ${from_path}, ${timeText(created_at)}`,
+    `${kind} ${message_id.slice(0, characters)} from ${from_path}, ${readableTime(created_at)}`,
     reply_to === null || question !== undefined ? '' : `in reply to ${reply_to.slice(0, characters)}`,
-    not_before === null ? '' : `not before ${timeText(not_before)}`,
+    not_before === null ? '' : `not before ${readableTime(not_before)}`,
   ]
   const text = control === null ? content : control.verb
   const quote = question === undefined ? '' : `\n    > ${quoted(question)}`

@@ -1,5 +1,5 @@
 /** The output of `search`: a heading for each agent, and a line for each record. */
-import { localTime, readableTime } from '../../clock.js'
+import { readableTime } from '../../clock.js'
 import type { SearchMatch } from '../../schema/output-overview.js'
 import { oneLine, printableText } from '../output.js'
 import { displayWidth, ellipsis, fitted } from './width.js'
@@ -25,7 +25,7 @@ export class SearchText {
 
   private line({ ts, role, tool, snippet, match: [start, end] }: SearchMatch): string {
     const { columns } = this.options
-    const head = `  ${columns === undefined ? readableTime(ts) : localTime(ts).slice(0, -3)}  ${role === 'operator' ? 'you' : (tool ?? role)}: `
+    const head = `  ${columns === undefined ? readableTime(ts) : toMinute(readableTime(ts))}  ${role === 'operator' ? 'you' : (tool ?? role)}: `
     if (columns === undefined) return head + snippet
     const room = Math.max(20, columns - displayWidth(head))
     // The match comes into view if the line is too long.
@@ -43,6 +43,11 @@ export class SearchText {
   private styled(style: [string, string], text: string): string {
     return this.options.isColoured ? style.join(text) : text
   }
+}
+
+/** A line of a terminal has more room for the text. */
+function toMinute(time: string): string {
+  return time.replace(/:\d\d(?=Z|[+-]\d\d:\d\d$)/, '')
 }
 
 const BOLD: [string, string] = ['\u001b[1m', '\u001b[22m']

@@ -32,17 +32,13 @@ export function shownFilter(all = false): (record: SessionRecord) => boolean {
 /** Undefined for a record without an entry. */
 export function describeRecord(record: SessionRecord, text: ReadText): string | undefined {
   const what = entryText(record, text)
-  return what === undefined
-    ? undefined
-    : `${readableTime(record.ts)}  ${what.replaceAll('\n', `\n${' '.repeat(22)}`)}`
+  if (what === undefined) return undefined
+  const head = `${readableTime(record.ts)}  `
+  return head + what.replaceAll('\n', `\n${' '.repeat(head.length)}`)
 }
 
-/** The entry without its time. `timeText`: how it writes other times. */
-export function entryText(
-  record: SessionRecord,
-  text: ReadText,
-  timeText: (iso: string) => string = readableTime,
-): string | undefined {
+/** The entry without its time. */
+export function entryText(record: SessionRecord, text: ReadText): string | undefined {
   const entry = entryOf(record)
   switch (entry.type) {
     case 'prompt':
@@ -82,12 +78,12 @@ export function entryText(
       return entry.how === undefined ? undefined : `continuing the interrupted turn${entry.how}`
     case 'wait':
       return entry.wait === 'not_before'
-        ? `waiting until ${timeText(entry.not_before ?? '')}: ${entry.why ?? 'requested by the provider'}`
-        : waitingFor(entry, timeText)
+        ? `waiting until ${readableTime(entry.not_before ?? '')}: ${entry.why ?? 'requested by the provider'}`
+        : waitingFor(entry)
     case 'decision':
       return `decided: ${entry.decision} (token ${entry.token_id.slice(0, 8)})`
     case 'token':
-      return `${entry.text}${entry.expires_at === undefined ? '' : `, until ${timeText(entry.expires_at)}`}`
+      return `${entry.text}${entry.expires_at === undefined ? '' : `, until ${readableTime(entry.expires_at)}`}`
     case 'expiry':
       return `token ${entry.token_id.slice(0, 8)} expired`
     case 'completion':
@@ -99,7 +95,7 @@ export function entryText(
     case 'creation':
       return `created${entry.name === null ? '' : ` as ${entry.name}`}, provider ${entry.provider}, in ${entry.workspace}`
     case 'reminder':
-      return `set a reminder for ${timeText(entry.due_at)}${entry.every_ms === null ? '' : `, then every ${entry.every_ms / 1000} s`}: ${text(entry.content)}`
+      return `set a reminder for ${readableTime(entry.due_at)}${entry.every_ms === null ? '' : `, then every ${entry.every_ms / 1000} s`}: ${text(entry.content)}`
     case 'change':
       return entry.more === undefined ? entry.text : `${entry.text} ${entry.more}`
     case 'settings':
@@ -139,10 +135,10 @@ function sender({ sender, from, mail_kind, reminder_id }: EntryOf<'mail'>): stri
 }
 
 /** Names only the tools: the entry above, with the calls of the response, has their input. */
-function waitingFor({ wait, asks, deadline_at }: EntryOf<'wait'>, timeText: (iso: string) => string): string {
+function waitingFor({ wait, asks, deadline_at }: EntryOf<'wait'>): string {
   const calls = asks ?? []
   const tools = calls.map(({ tool }) => tool).join(', ')
   const result = calls.length > 1 ? `the results of ${calls.length} calls` : `the result of ${tools}`
   const what = wait === 'input' ? 'an answer' : wait === 'tool_result' ? result : `approval of ${tools}`
-  return `waiting for ${what}, until ${timeText(deadline_at ?? '')}`
+  return `waiting for ${what}, until ${readableTime(deadline_at ?? '')}`
 }
