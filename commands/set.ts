@@ -34,6 +34,12 @@ export default class SetCommand extends WritingCommand {
       description: 'set a provider option, as name=value; repeatable',
     }),
     allow: allow({ description: 'change the tools that run without approval; an empty value removes them' }),
+    disallow: Flags.string({
+      multiple: true,
+      multipleNonGreedy: true,
+      description: 'take back one entry of --allow, as show prints it; repeatable',
+      exclusive: ['allow'],
+    }),
     title: Flags.string({
       description: 'change the title that list and show print; an empty value removes it',
     }),
@@ -54,7 +60,8 @@ export default class SetCommand extends WritingCommand {
       ...(flags['workspace-scope'] === undefined ? {} : { workspace_scope: flags['workspace-scope'] }),
       ...(flags.option === undefined ? {} : { options: parseOptions(flags.option) }),
     }
-    const agent = await configure(this.context({ waitMs: flags.timeout }), agentId, changes, flags.here)
+    const others = { isHere: flags.here, disallow: flags.disallow ?? [] }
+    const agent = await configure(this.context({ waitMs: flags.timeout }), agentId, changes, others)
     this.printObject({ agent }, `${agent.path} is changed; the change takes effect in its next turn`)
   }
 }

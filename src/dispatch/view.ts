@@ -37,6 +37,7 @@ export function viewAgent(
     updated_at: state.updated_at,
     last_seq: state.last_seq,
     inbox: countPending(store, state, ids),
+    ...(state.allow.length === 0 ? {} : { allow: state.allow }),
     ...(state.refused === undefined ? {} : { refused: state.refused }),
     ...(state.moved === undefined ? {} : { moved_to: state.moved.to }),
   }

@@ -43,7 +43,7 @@ export function alwaysRecords(
       `${nameOf(state)} may run this without approval from its next turn on: ${entries.join(', ')}`,
     ),
   )
-  return [{ kind: 'session.configured', allow }]
+  return [{ kind: 'session.configured', allow, allowed_by: 'approve' }]
 }
 
 /** The call with the arguments that a person chose. */

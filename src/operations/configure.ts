@@ -13,9 +13,17 @@ import { settingsOf } from '../recovery/settle.js'
 import type { AgentView } from '../schema/output.js'
 import type { NewRecord } from '../session/records.js'
 import type { Session } from '../session/session.js'
+import type { State } from '../session/state.js'
 import { howEnded } from '../session/status.js'
 import { type Host, hostOf, hostWord, placeHere } from '../session/workspace-host.js'
 import { checkWorkspace, refuseUnshared } from './spawn.js'
+
+interface OtherChanges {
+  /** The agent belongs to this host from now on. */
+  isHere?: boolean
+  /** The entries of `allow` to take back. */
+  disallow?: string[]
+}
 
 export type Changes = Omit<NewRecord<'session.configured'>, 'kind' | 'hold' | 'host_id' | 'host_name'>
 
@@ -24,11 +32,10 @@ export async function configure(
   ctx: Context,
   agentId: string,
   changes: Changes,
-  /** The agent belongs to this host from now on. */
-  isHere = false,
+  { isHere = false, disallow = [] }: OtherChanges = {},
 ): Promise<AgentView> {
   if (isHere || changes.workspace_scope !== undefined) refuseUnshared(ctx.store)
-  if (Object.keys(changes).length === 0 && !isHere) {
+  if (Object.keys(changes).length === 0 && !isHere && disallow.length === 0) {
     throw new SubstratError('USAGE', 'there is nothing to change', { hint: 'substrat set --help' })
   }
   checkReach(ctx.store, ctx.caller, agentId, 'change')
@@ -61,10 +68,27 @@ export async function configure(
     )
       await stopKeptServerOrThrow(session, (text) => ctx.reporter.note(text))
     const place = isHere ? placeHere(ctx.store) : placeIfUnknown(session)
-    const own = model === undefined ? {} : { model }
+    const own = {
+      ...(model === undefined ? {} : { model }),
+      ...(disallow.length === 0 ? {} : { allow: allowWithout(state, disallow) }),
+    }
     session.append([{ kind: 'session.configured', ...changes, ...own, ...place }])
     return viewAgent(ctx.store, session.state)
   })
+}
+
+function allowWithout(state: State, disallow: string[]): string[] {
+  const unknown = disallow.find((entry) => !state.allow.includes(entry))
+  if (unknown === undefined) return state.allow.filter((entry) => !disallow.includes(entry))
+  const there = state.allow.length === 0 ? 'no tool' : `only ${state.allow.join(', ')}`
+  throw new SubstratError(
+    'USAGE',
+    `${nameOf(state)} has no entry ${JSON.stringify(unknown)}: it allows ${there}`,
+    {
+      hint: 'entries of the allow setting are changed by substrat config set allow',
+      facts: { agent_id: state.id },
+    },
+  )
 }
 
 /** A scope needs a host. An agent from a home of one host has none yet. */

@@ -94,6 +94,7 @@ function viewOpened(store: Store, state: State, opened: OpenedAgent): ShownAgent
     options: state.options,
     hold: state.hold,
     gate: { gated: state.gate.isGated, permits: state.gate.permits },
+    grants: state.allow.map((entry) => grantOf(state, entry)),
     metadata: state.metadata,
     reminders: state.reminders.map(({ reminder_id, due_at, every_ms, content }) => ({
       reminder_id,
@@ -112,6 +113,11 @@ function viewOpened(store: Store, state: State, opened: OpenedAgent): ShownAgent
       ? `kill -CONT ${holder.pid}`
       : nextCommand(store, state, status, holder === null && hasDueMail(store, state, mailIds), opened),
   }
+}
+
+/** The log names no source of an entry that an agent has from its creation. */
+function grantOf({ grants = [], created_at }: State, entry: string): ShownAgent['grants'][number] {
+  return grants.find((grant) => grant.entry === entry) ?? { entry, by: 'spawn', since: created_at }
 }
 
 function replyIs(said: SessionRecord, run: Run | null): ShownAgent['reply_is'] {

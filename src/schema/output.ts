@@ -56,6 +56,12 @@ export const agent = z
     updated_at: time,
     last_seq: integer,
     inbox: integer.describe('The number of pending messages.'),
+    allow: z
+      .array(text)
+      .optional()
+      .describe(
+        'The tools that it may use without approval. Absent if there are none. The allow setting and a message may add to them.',
+      ),
     refused: z
       .array(refusal)
       .optional()
@@ -240,6 +246,11 @@ export const shown = z
     options: texts,
     hold: flag,
     gate: shownGate,
+    grants: z
+      .array(z.object({ entry: text, by: z.enum(['spawn', 'set', 'approve']), since: time }))
+      .describe(
+        'The entries of `allow`, with the command that allowed each: `approve` is `approve --always`.',
+      ),
     metadata: texts.describe('Texts set by the agent.'),
     reminders: z.array(shownReminder),
     watchers: z.array(shownWatcher),

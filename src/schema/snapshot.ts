@@ -77,6 +77,17 @@ export const refusal = z
   })
   .meta({ id: 'refusal', description: 'Why a turn could not begin.' })
 
+export const grant = z
+  .object({
+    entry: text,
+    by: z.enum(['set', 'approve']).describe('`approve`: by `approve --always`.'),
+    since: time,
+  })
+  .meta({
+    id: 'grant',
+    description: 'A tool that an agent may use without approval, and the command that allowed it.',
+  })
+
 const channelThread = z
   .object({
     thread: text,
@@ -266,6 +277,12 @@ const laterFields = {
     .optional()
     .describe(
       'The refusals since the latest turn began, and those of a hold or a gate that still holds; at most 16 for each cause. Absent if there are none.',
+    ),
+  grants: z
+    .array(grant)
+    .optional()
+    .describe(
+      'The entries of `allow` that a person added since the agent was created. Absent if there are none.',
     ),
   moved: moved
     .optional()

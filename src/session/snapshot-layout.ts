@@ -35,6 +35,7 @@ export type AgentSummary = Pick<
   | 'provider_name'
   | 'model'
   | 'workspace'
+  | 'allow'
   | 'created_at'
   | 'updated_at'
   | 'last_seq'
@@ -88,7 +89,8 @@ const LAYOUT: Record<keyof State | 'log_crc', Form | null> = {
   model: shownTextOrNull,
   workspace: shownText,
   instructions: hiddenField(`null|${TEXT}|${OBJECT}`),
-  allow: hiddenField('\\[[^\\][]*\\]'),
+  /** In ASCII, so that the entries read the same in Latin-1. */
+  allow: shownField('\\[([^\\][\\x80-\\uffff]*)\\]'),
   created_at: shownText,
   updated_at: shownText,
   suspended_at: hiddenField(`null|${TEXT}`),
@@ -123,6 +125,7 @@ const LAYOUT: Record<keyof State | 'log_crc', Form | null> = {
   channel: later,
   timed_out: later,
   refused: later,
+  grants: later,
   moved: later,
 }
 
@@ -203,6 +206,7 @@ export function idleSummary(latin1: string, agentId: string): AgentSummary | und
     provider_name: PROVIDER.shared(found[AT.provider_name] as string),
     model: model === undefined ? null : MODEL.shared(model),
     workspace: WORKSPACE.shared(found[AT.workspace] as string),
+    allow: found[AT.allow] === '' ? NONE : JSON.parse(`[${found[AT.allow]}]`),
     created_at: copy.slice(createdAt, updatedAt),
     updated_at: copy.slice(updatedAt, titleAt),
     last_seq: Number(found[AT.last_seq]),

@@ -1,4 +1,5 @@
 /** Tools that run without approval: where they can be allowed, and for how long. */
+import { rmSync } from 'node:fs'
 import { describe, expect, test } from 'vitest'
 import { House } from '../support/cli.js'
 import { MARKS, ran } from '../support/parked.js'
@@ -191,5 +192,50 @@ describe.concurrent('--allow is refused', () => {
     expect(house.count(id, 'run.started')).toBe(0)
     expect(house.log(id).startsWith(log)).toBe(true)
     expect((await house.ok('list', '--json')).json.agents).toHaveLength(1)
+  })
+})
+
+describe.concurrent('the tools that an agent may use', () => {
+  test('are shown with the command that allowed each, and can be taken back one by one', async () => {
+    const house = new House()
+    await agent(house, [READS], '--allow', 'read_file')
+    await house.ok('set', 'a', '--allow', 'read_file,edit_file')
+    const option = house.scenario('t.json', { tools: [WRITES] }, { say: 'one' }, { tools: [WRITES] })
+    await house.ok('set', 'a', '--option', option)
+    expect((await house.run(['send', 'a', 'go'])).exit).toBe(5)
+    expect((await house.ok('approve', 'a', '--always')).stdout).toBe('one\n')
+    const { json } = await house.ok('show', 'a', '--json')
+    const { created_at } = json.agent
+    expect(json.grants).toEqual([
+      { entry: 'read_file', by: 'spawn', since: created_at },
+      { entry: 'edit_file', by: 'set', since: expect.any(String) },
+      { entry: 'write_file', by: 'approve', since: expect.any(String) },
+    ])
+    const listed = (await house.ok('list', '--json')).json.agents[0]
+    expect(listed.allow).toEqual(['read_file', 'edit_file', 'write_file'])
+    expect((await house.ok('show', 'a')).stdout).toMatch(/^ +write_file \(approve --always, /m)
+
+    await house.ok('set', 'a', '--disallow', 'write_file')
+    expect((await house.ok('show', 'a')).stdout).not.toContain('write_file')
+    expect((await house.run(['send', 'a', 'go'])).exit).toBe(5)
+  })
+
+  test('are named if the entry to take back is none of them, and none is changed', async () => {
+    const house = new House()
+    const id = await agent(house, [READS], '--allow', 'read_file')
+    const { exit, stderr } = await house.run(['set', 'a', '--disallow', 'shell'])
+    expect(exit).toBe(2)
+    expect(stderr).toContain('a has no entry "shell": it allows only read_file')
+    expect(house.count(id, 'session.configured')).toBe(0)
+  })
+
+  test('are listed alike from a snapshot and from the log', async () => {
+    const house = new House()
+    await agent(house, [READS], '--allow', 'read_file')
+    await house.ok('send', 'a', 'go')
+    const before = (await house.ok('list', '--json')).json.agents
+    rmSync(house.agentFile(before[0].id, 'session.json'))
+    expect((await house.ok('list', '--json')).json.agents).toEqual(before)
+    expect(before[0].allow).toEqual(['read_file'])
   })
 })

@@ -54,6 +54,7 @@ describe.concurrent('show', () => {
       format: 2,
       hold: false,
       gate: { gated: false, permits: 0 },
+      grants: [],
       metadata: {},
       reminders: [],
       watchers: [],

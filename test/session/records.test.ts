@@ -49,6 +49,7 @@ const EXAMPLES: { [K in RecordKind]: Required<Omit<NewRecord<K>, 'kind'>> } = {
     title: 't',
     hold: true,
     allow: ['all'],
+    allowed_by: 'approve',
     metadata: { progress: 'half', link: null },
     host_id: 'h',
     host_name: 'web-2',
@@ -348,6 +349,7 @@ const KINDS = Object.keys(RECORDS) as RecordKind[]
 
 /** Invalid values of each field. */
 const SPOILED: Record<string, unknown[]> = {
+  allowed_by: ['set', 5],
   workspace_scope: ['all', 7],
   deferred: ['yes', null, 1],
   outbound_id: [7, 'no uuid'],

@@ -57,7 +57,16 @@ test('the schema of the snapshot has the fields of the file, in their order', ()
   const refused: NewRecord = {
     ...{ kind: 'turn.refused', cause: 'gate', code: 'GATED', message: 'no', command: 'substrat send' },
   }
-  const { state } = encodeBatch(undefined, [CREATED, imported, KEPT, REBUILT, queued, cursor, refused])
+  const { state } = encodeBatch(undefined, [
+    CREATED,
+    imported,
+    KEPT,
+    REBUILT,
+    queued,
+    cursor,
+    refused,
+    { kind: 'session.configured', allow: ['shell'] },
+  ])
   const { moved } = encodeBatch(undefined, [CREATED, MOVED]).state
   const whole = { ...state, timed_out: 1, ...(moved && { moved }) }
   const names = Object.keys(JSON.parse(String(encodeSnapshot(whole, Buffer.alloc(whole.log_bytes)))))

@@ -62,6 +62,10 @@ export function describeAgent(shown: ShownAgent, { remedy }: DescribeOptions = {
     ['', remedy === undefined ? null : `not installed; ${remedy}`],
     ['workspace', agent.workspace],
     ['instructions', instructions === null ? null : firstLine(instructions)],
+    ...shown.grants.map(({ entry, by, since }, index): [string, string] => [
+      index === 0 ? 'allowed' : '',
+      `${firstLine(entry)} (${GRANTED[by]}, ${readableTime(since)})`,
+    ]),
     ...Object.entries(shown.metadata).map(([key, value], index): [string, string] => [
       index === 0 ? 'metadata' : '',
       `${key}: ${firstLine(value)}`,
@@ -107,6 +111,8 @@ export function describeAgent(shown: ShownAgent, { remedy }: DescribeOptions = {
     .flatMap(([label, text]) => (text === null ? [] : [`${label.padEnd(LABEL_COLUMNS)}${text}`]))
     .join('\n')
 }
+
+const GRANTED = { spawn: 'spawn --allow', set: 'set --allow', approve: 'approve --always' }
 
 function leaseText({ lease_ends_at: end }: NonNullable<ShownAgent['holder']>): string {
   return end === undefined ? '' : `; its lease ends at ${readableTime(end)} unless renewed`

@@ -56,6 +56,10 @@ export const session = {
       title: text.nullable().optional(),
       hold: flag.optional().describe('No turn starts until `resume`.'),
       allow: z.array(text).optional(),
+      allowed_by: z
+        .literal('approve')
+        .optional()
+        .describe('The new entries of `allow` come from `approve --always`. Absent: from `set`.'),
       metadata: metadata.optional().describe('Null removes a key.'),
       ...place,
       workspace_scope,

@@ -86,7 +86,7 @@ export function moveTo(next: State, to: SessionState): State {
   return { ...next, state: to }
 }
 
-export function foldConfigured(next: State, record: NewRecord<'session.configured'>): State {
+export function foldConfigured(next: State, record: NewRecord<'session.configured'> & { ts: string }): State {
   const { instructions, options, model, workspace, title, hold, allow, metadata } = record
   if (instructions !== undefined) next.instructions = instructions
   if (options !== undefined) next.options = { ...next.options, ...options }
@@ -94,12 +94,24 @@ export function foldConfigured(next: State, record: NewRecord<'session.configure
   if (workspace !== undefined) next.workspace = workspace
   if (title !== undefined) next.title = title
   if (hold !== undefined) next.hold = hold
-  if (allow !== undefined) next.allow = allow
+  if (allow !== undefined) Object.assign(next, grantsAfter(next, record, allow))
   if (metadata !== undefined) next.metadata = mergedOptions(next.metadata, metadata)
   const { workspace_host: before } = next
   const { workspace_scope = before?.scope ?? 'host' } = record
   Object.assign(next, placeOf(record.host_name === undefined ? (before ?? {}) : record, workspace_scope))
   return next
+}
+
+/** An entry that stays keeps its source. */
+function grantsAfter(
+  { allow: before, grants = [] }: State,
+  { ts, allowed_by }: NewRecord<'session.configured'> & { ts: string },
+  allow: string[],
+): Partial<State> {
+  const kept = grants.filter(({ entry }) => allow.includes(entry))
+  const added = allow.filter((entry) => !before.includes(entry))
+  const all = [...kept, ...added.map((entry) => ({ entry, by: allowed_by ?? ('set' as const), since: ts }))]
+  return { allow, grants: all.length === 0 ? undefined : all }
 }
 
 function mergedOptions(

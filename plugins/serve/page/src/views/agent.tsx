@@ -80,7 +80,7 @@ function Tab(props: { id: string; tab: 'conversation' | 'timeline'; current: str
 
 function AgentHead(props: { shown: ShownAgent; onChanged: () => void }) {
   const { shown } = props
-  const { agent, title, doing, hold, gate, usage } = shown
+  const { agent, title, doing, hold, gate, grants, usage } = shown
   return (
     <header class="agent-head">
       <div class="agent-title">
@@ -106,6 +106,12 @@ function AgentHead(props: { shown: ShownAgent; onChanged: () => void }) {
           value={agent.model === null ? agent.provider : `${agent.provider} · ${agent.model}`}
         />
         <Fact name="Workspace" value={agent.workspace} />
+        {grants.length > 0 && (
+          <Fact
+            name="Allowed"
+            value={grants.map(({ entry, by }) => `${entry} (${GRANTED[by]})`).join(', ')}
+          />
+        )}
         {usage !== null && (
           <Fact
             name="Tokens"
@@ -121,6 +127,8 @@ function AgentHead(props: { shown: ShownAgent; onChanged: () => void }) {
     </header>
   )
 }
+
+const GRANTED = { spawn: 'spawn --allow', set: 'set --allow', approve: 'approve --always' }
 
 function Fact({ name, value }: { name: string; value: string }) {
   return (
