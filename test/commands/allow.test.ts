@@ -220,7 +220,7 @@ describe.concurrent('the tools that an agent may use', () => {
     expect((await house.run(['send', 'a', 'go'])).exit).toBe(5)
   })
 
-  test('are named if the entry to take back is none of them, and none is changed', async () => {
+  test('are named if the entry to take back is not there, and none is changed', async () => {
     const house = new House()
     const id = await agent(house, [READS], '--allow', 'read_file')
     const { exit, stderr } = await house.run(['set', 'a', '--disallow', 'shell'])
