@@ -93,3 +93,28 @@ export async function withTimeout<T>(promise: T | Promise<T>, ms: number, why: s
     clearTimeout(timer)
   }
 }
+
+/** A process that was stopped this long, or slept, notices it at its next step. */
+const RUNNING_STEP_MS = 5000
+
+/**
+ * Calls back after this process has run for `ms`, and returns a function that ends the wait. Time in which the process was stopped
+ * or the machine slept counts as one step at most: timers fall due at once after it, although nothing could work meanwhile.
+ */
+export function afterRunning(ms: number, onOver: () => void): () => void {
+  let leftMs = ms
+  let timer: NodeJS.Timeout
+  const step = (): void => {
+    const stepMs = Math.min(leftMs, RUNNING_STEP_MS)
+    const began = clock.monotonic()
+    timer = setTimeout(() => {
+      const elapsedMs = clock.monotonic() - began
+      // A busy machine delays a timer, and that time counts.
+      leftMs -= elapsedMs < 2 * RUNNING_STEP_MS ? Math.max(elapsedMs, stepMs) : stepMs
+      if (leftMs > 0) step()
+      else onOver()
+    }, stepMs)
+  }
+  step()
+  return () => clearTimeout(timer)
+}

@@ -1,5 +1,5 @@
-import { expect, test } from 'vitest'
-import { parseTime, readableTime } from '../src/clock.js'
+import { afterEach, describe, expect, test, vi } from 'vitest'
+import { afterRunning, clock, parseTime, readableTime } from '../src/clock.js'
 import { isTime } from '../src/format.js'
 
 test.each([
@@ -54,4 +54,66 @@ test.each([
   '0000-01-01T00:00:00+12:00',
 ])('%j is not a valid time', (text) => {
   expect(parseTime(text)).toBeUndefined()
+})
+
+describe('a wait for the time that the process runs', () => {
+  const { monotonic } = clock
+  let nowMs = 0
+
+  afterEach(() => {
+    vi.useRealTimers()
+    clock.monotonic = monotonic
+  })
+
+  /** The process runs for `ms`. */
+  function run(ms: number): void {
+    for (let left = ms; left > 0; left -= 100) {
+      nowMs += 100
+      vi.advanceTimersByTime(100)
+    }
+  }
+
+  function begin(ms: number): { isOver: () => boolean; end: () => void } {
+    vi.useFakeTimers({ toFake: ['setTimeout', 'clearTimeout'] })
+    clock.monotonic = () => nowMs
+    let isOver = false
+    const end = afterRunning(ms, () => {
+      isOver = true
+    })
+    return { isOver: () => isOver, end }
+  }
+
+  test('ends after that time', () => {
+    const { isOver } = begin(60_000)
+    run(59_900)
+    expect(isOver()).toBe(false)
+    run(200)
+    expect(isOver()).toBe(true)
+  })
+
+  test('does not count the hours in which the machine slept', () => {
+    const { isOver } = begin(60_000)
+    run(20_000)
+    nowMs += 8 * 3_600_000
+    run(30_000)
+    expect(isOver()).toBe(false)
+    run(10_200)
+    expect(isOver()).toBe(true)
+  })
+
+  test('counts the delays of a busy machine', () => {
+    const { isOver } = begin(60_000)
+    for (let step = 0; step < 8; step++) {
+      nowMs += 3000
+      run(5000)
+    }
+    expect(isOver()).toBe(true)
+  })
+
+  test('ends early on request', () => {
+    const { isOver, end } = begin(1000)
+    end()
+    run(5000)
+    expect(isOver()).toBe(false)
+  })
 })

@@ -1,11 +1,11 @@
 /** The outcome of an operation: the result for stdout, and the failure that sets a nonzero exit status. */
-import { readableTime } from '../clock.js'
+import { clock, readableTime } from '../clock.js'
 import { type ErrorCode, SubstratError, shellWord } from '../errors.js'
 import { limits } from '../limits.js'
 import type { TurnResult } from '../schema/output.js'
 import { causeOf, WHY_STOPPED } from '../schema/reasons.js'
 import type { FailureType } from '../schema/words.js'
-import { nextStep } from '../session/causes.js'
+import { afterTimeLimit, nextStep } from '../session/causes.js'
 import type { PastRun } from '../session/past-run.js'
 import { readRecordText } from '../session/read.js'
 import type { SessionRecord } from '../session/records.js'
@@ -79,10 +79,7 @@ export function failureOf(
     case 'cancelled':
       return run.reason === 'turn_timeout'
         ? new SubstratError('TIMED_OUT', `the turn of ${agent} was stopped: ${troubleOf(run)}`, {
-            hint:
-              run.key === null
-                ? `allow more time: substrat send ${shellWord(agent)} --turn-timeout 1d '…'`
-                : `${ASK_AGAIN} --turn-timeout 1d`,
+            hint: run.key === null ? afterTimeLimit(agent) : `${ASK_AGAIN} --turn-timeout 1d`,
             facts,
           })
         : new SubstratError('CANCELLED', `the turn of ${agent} was cancelled: ${troubleOf(run)}`, {
@@ -133,9 +130,13 @@ export function whyNotContinued(store: Pick<Store, 'isShared'>, state: State): s
 function waitingFor(agent: string, wait: Wait, facts: { agent: string; run_id: string }): SubstratError {
   const word = shellWord(agent)
   if (wait.kind === 'not_before') {
-    const message = `${agent} is rate limited; its turn can continue at ${readableTime(wait.not_before ?? '')}`
+    const at = wait.not_before ?? ''
+    const isOver = Date.parse(at) <= clock.now()
+    const message = isOver
+      ? `${agent} was rate limited until ${readableTime(at)}; its turn can continue now`
+      : `${agent} is rate limited; its turn can continue at ${readableTime(at)}`
     return new SubstratError('NOT_BEFORE', message, {
-      hint: `continue it then: substrat resume ${word}, or substrat recover --all from cron`,
+      hint: `continue it${isOver ? '' : ' then'}: substrat resume ${word}, or substrat recover --all from cron`,
       facts: { ...facts, not_before: wait.not_before },
     })
   }

@@ -9,6 +9,7 @@ import { hasDueMail, type MailIndex, mailIndexOf } from '../mail/inbox.js'
 import type { ShownAgent } from '../schema/output.js'
 import type { ListedAgent } from '../schema/output-overview.js'
 import { needsPerson, SHOWN_STATUSES, STATUSES, wordOfStatus } from '../schema/words.js'
+import { nextCommandAfter, retryCommand } from '../session/causes.js'
 import { isHolderStopped } from '../session/holder-process.js'
 import { recordAt, recordsFrom, withAgent } from '../session/load.js'
 import { peekSummary } from '../session/peek-summary.js'
@@ -150,7 +151,11 @@ function nextCommand(
   const obstacle = turnObstacle(store, state, status === 'waiting' ? 'mail' : 'message')
   if (obstacle !== undefined) return obstacle.next
   if (state.refused !== undefined) return nextAfterRefusal(name, state.refused)
-  if (isRefused(state, log)) return `substrat ${isCompactedSince(state) ? 'retry' : 'compact'} ${name}`
+  const { run } = state
+  if (isRefused(state, log) && !isCompactedSince(state)) return `substrat compact ${name}`
+  if (run?.status === 'failed' && run.error !== null)
+    return nextCommandAfter(run.error, state.path, run.hasLaunched)
+  if (run?.reason === 'turn_timeout') return retryCommand(state.path)
   return isUnfinished(state) || hasMail ? `substrat resume ${name}` : `substrat send ${name} '…'`
 }
 

@@ -9,7 +9,7 @@ import { shellWord } from '../errors.js'
 import { limits } from '../limits.js'
 import { causeOf } from '../schema/reasons.js'
 import type { NotifyEvent } from '../schema/words.js'
-import { nextStep } from './causes.js'
+import { nextStep, retryCommand } from './causes.js'
 import { entriesAfter } from './fold/outbound.js'
 import { deriveId } from './ids.js'
 import type { NewRecord } from './records.js'
@@ -125,7 +125,7 @@ function textOfEvent(
     case 'run.cancelled':
       return bounded(
         `The turn of ${path} was stopped: ${troubleOf({ error: null, reason: record.reason })}.`,
-        `substrat retry ${word}`,
+        retryCommand(path),
       )
     case 'run.interrupted': {
       const { reason, error = null } = record

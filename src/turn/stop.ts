@@ -4,7 +4,7 @@
  * After the first signal the turn may finish within the grace period. A second signal, or the end of the period, stops it.
  */
 import { setMaxListeners } from 'node:events'
-import { clock } from '../clock.js'
+import { afterRunning, clock } from '../clock.js'
 import type { SubstratError } from '../errors.js'
 import type { RequestVerb, StopRequest, Store } from '../storage/store.js'
 import type { StopReason } from './step/turn-event.js'
@@ -173,7 +173,8 @@ export function watchForStop(
   if (shutdown.signal.aborted) onShutdown()
   shutdown.signal.addEventListener('abort', onShutdown)
   const watcher = store.requests.watch(run.agentId, take)
-  const timeout = run.turnTimeoutMs === null ? undefined : setTimeout(stop, run.turnTimeoutMs, 'turn_timeout')
+  const endTimeout =
+    run.turnTimeoutMs === null ? undefined : afterRunning(run.turnTimeoutMs, () => stop('turn_timeout'))
   return {
     signal: stopped.signal,
     reason: () => reason,
@@ -185,7 +186,7 @@ export function watchForStop(
     close() {
       shutdown.turnsInFlight -= 1
       watcher.close()
-      clearTimeout(timeout)
+      endTimeout?.()
       shutdown.signal.removeEventListener('abort', onShutdown)
     },
   }

@@ -51,7 +51,7 @@ async function limited(house: House, forMs: number, ...flags: string[]): Promise
   const sent = await house.run(['send', 'a', 'go', ...flags])
   expect(sent).toMatchObject({ exit: 7, stdout: '' })
   expect(sent.stderr).toMatch(
-    /substrat: a is rate limited; its turn can continue at \S+ \S+Z \(continue it then: substrat resume a, or substrat recover --all from cron\)\n$/,
+    /substrat: a (is rate limited; its turn can continue at \S+ \S+Z \(continue it then|was rate limited until \S+ \S+Z; its turn can continue now \(continue it): substrat resume a, or substrat recover --all from cron\)\n$/,
   )
   return id
 }

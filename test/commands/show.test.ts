@@ -132,6 +132,27 @@ describe.concurrent('show', () => {
     )
   })
 
+  test('names the same next command as stderr did after the failure', async () => {
+    const house = new House()
+    for (const type of ['crashed', 'unreachable', 'authentication', 'billing', 'misconfigured', 'refused']) {
+      const fail = { type, attempts: 9 }
+      await house.spawn(type, '--option', house.scenario(`${type}.json`, { fail }))
+      const { stderr } = await house.run(['send', type, 'one'])
+      const { next } = (await house.ok('show', type, '--json')).json
+      expect(next).toBe(type === 'refused' ? "substrat send refused '…'" : `substrat retry ${type}`)
+      expect(stderr).toContain(next)
+    }
+    const slow = house.scenario('slow.json', { delay_ms: 3_600_000 })
+    await house.spawn('slow', '--option', slow)
+    const late = await house.run(['send', 'slow', 'one', '--turn-timeout', '50ms'])
+    expect(late.stderr).toContain('substrat retry slow')
+    const { stdout } = await house.ok('show', 'slow')
+    expect(stdout).toMatch(/^status +timed out$/m)
+    expect(stdout).toMatch(/^next +substrat retry slow$/m)
+    house.scenario('slow.json', { say: 'in time' })
+    expect((await house.ok('retry', 'slow', '--timeout', '10m')).stdout).toBe('in time\n')
+  })
+
   test('suggests resume only for mail that is due', async () => {
     const house = new House()
     await house.spawn('a')

@@ -78,6 +78,7 @@ describe('the error text of a program', () => {
     ['Error: Session ID 1 is already in use.', 'busy'],
     ["You've hit your weekly limit · resets 9am (Asia/Tokyo)", 'rate_limit'],
     ['API Error: 529 Overloaded', 'overloaded'],
+    ['API Error: 500 Internal server error', 'server_error'],
     ['Not logged in · Please run /login', 'authentication'],
     ['connect ECONNREFUSED 127.0.0.1:9', 'unreachable'],
     ['prompt is too long: 2 tokens > 1 maximum', 'overflow'],

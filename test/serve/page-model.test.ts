@@ -3,6 +3,7 @@ import { describe, expect, test } from 'vitest'
 import type { SessionRecord } from '../../plugins/serve/page/src/api/types.js'
 import { conversationOf } from '../../plugins/serve/page/src/model/conversation.js'
 import { isLate } from '../../plugins/serve/page/src/model/live-text.js'
+import { limitText } from '../../plugins/serve/page/src/model/time.js'
 import { ticksIn, timelineOf } from '../../plugins/serve/page/src/model/timeline.js'
 import { treeRows } from '../../plugins/serve/page/src/model/tree.js'
 import { daysOf, niceCeiling } from '../../plugins/serve/page/src/model/usage.js'
@@ -159,6 +160,14 @@ describe('a tree', () => {
   test('is a flat list while it is filtered', () => {
     expect(shown(['a'], ({ id }) => id > 'b')).toEqual(['c1', 'd1'])
   })
+})
+
+test('the end of a rate limit is in the future or in the past, as the clock says', () => {
+  const at = (seconds: number): string => limitText(new Date(START + seconds * 1000).toISOString(), START)
+  expect(at(45)).toMatch(/^It can continue in 45 sec/)
+  expect(at(2)).toBe('It can continue in a moment.')
+  expect(at(-2)).toBe('The limit ended just now; the next substrat deliver continues the turn.')
+  expect(at(-45)).toMatch(/^The limit ended 45 sec.* ago; the next substrat deliver continues the turn\.$/)
 })
 
 test('a plot has every day of its period, and a scale of round numbers', () => {

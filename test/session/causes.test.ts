@@ -2,7 +2,7 @@
 import { describe, expect, test } from 'vitest'
 import { causeOf } from '../../src/schema/reasons.js'
 import { FAILURE_TYPES } from '../../src/schema/words.js'
-import { nextStep, TOKENS_USED_UP, toolTimedOut } from '../../src/session/causes.js'
+import { nextCommandAfter, nextStep, TOKENS_USED_UP, toolTimedOut } from '../../src/session/causes.js'
 
 describe.each(FAILURE_TYPES)('a failure of type %s', (type) => {
   test('becomes a sentence that ends with the message of the provider', () => {
@@ -10,10 +10,22 @@ describe.each(FAILURE_TYPES)('a failure of type %s', (type) => {
   })
 
   test('has a next step with a command to paste', () => {
-    expect(nextStep({ type, message: 'no' }, "it's")).toMatch(
+    const error = { type, message: 'no' }
+    expect(nextStep(error, "it's")).toMatch(
       /substrat (retry|send|set|log|resume|spawn|compact) ('it'\\''s'|'…')/,
     )
   })
+})
+
+test('the sentence ends with the command that show has, except if show must read the log first', () => {
+  for (const type of FAILURE_TYPES) {
+    const [sentence, command] = [nextStep, nextCommandAfter].map((step) =>
+      step({ type, message: 'no' }, 'notes', false),
+    ) as [string, string]
+    expect(sentence.slice(sentence.lastIndexOf(': ') + 2)).toBe(
+      type === 'invalid' ? 'substrat show notes' : command,
+    )
+  }
 })
 
 test('no cause mentions API, HTTP, JSON or a status code', () => {

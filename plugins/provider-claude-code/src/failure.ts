@@ -9,7 +9,7 @@ import { countOf, objectOf, textOf } from '../../shared/src/program/json.js'
 const TYPE_OF_ERROR: Record<string, FailureType> = {
   rate_limit: 'rate_limit',
   overloaded: 'overloaded',
-  server_error: 'overloaded',
+  server_error: 'server_error',
   authentication_failed: 'authentication',
   oauth_org_not_allowed: 'authentication',
   billing_error: 'misconfigured',
@@ -23,6 +23,8 @@ const TYPE_OF_STATUS: Record<number, FailureType> = {
   408: 'timeout',
   413: 'overflow',
   429: 'rate_limit',
+  503: 'overloaded',
+  529: 'overloaded',
 }
 
 /** Hints about the cause of a failure, collected during the turn. */
@@ -47,7 +49,7 @@ function failureByCause(result: JsonObject, signs: Signs, now: number): Provider
   const said = wordsOf(result)
   const status = countOf(result.api_error_status)
   const byCode =
-    TYPE_OF_ERROR[signs.error ?? ''] ?? TYPE_OF_STATUS[status] ?? (status >= 500 ? 'overloaded' : undefined)
+    TYPE_OF_ERROR[signs.error ?? ''] ?? TYPE_OF_STATUS[status] ?? (status >= 500 ? 'server_error' : undefined)
   const byWords = failureOfText(said, status >= 400 ? 'invalid' : 'crashed', now)
   const { retry_after_ms } = byWords.failure
   const type = endedBecause(result) ?? byCode ?? byWords.failure.type

@@ -42,7 +42,7 @@ export interface Turn {
 /** Time for codex to save its thread and stop its servers after a turn. */
 const EXIT_GRACE_MS = 3000
 /** Failures after which codex retries by itself. */
-const PASSING = ['crashed', 'unreachable', 'timeout', 'overloaded']
+const PASSING = ['crashed', 'unreachable', 'timeout', 'overloaded', 'server_error']
 /** Time for an interrupted codex to record the abort and end its commands, which have their own process groups. */
 const INTERRUPT_GRACE_MS = 500
 

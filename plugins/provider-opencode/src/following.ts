@@ -133,7 +133,7 @@ export class Following {
     const ms = Math.max(0, Number(next) - Date.now())
     const said = textOf(message) ?? 'the model failed'
     if (ms > RETRY_MS_MAX || Number(attempt) > RETRIES_MAX) {
-      const told = failureOfText(`opencode: ${said}`, 'overloaded')
+      const told = failureOfText(`opencode: ${said}`, 'server_error')
       throw failure(told.failure.type, told.message, told.failure.retry_after_ms ?? ms)
     }
     yield { type: 'note', text: `opencode retries the model request in ${Math.ceil(ms / 1000)} s: ${said}` }

@@ -162,7 +162,11 @@ function waitText(
   { kind, token_id, deadline_at, not_before }: WaitView,
   status: Status,
 ): [label: string, text: string] {
-  if (kind === 'not_before') return ['waits until', readableTime(not_before ?? '')]
+  if (kind === 'not_before') {
+    const at = not_before ?? ''
+    if (Date.parse(at) > clock.now()) return ['waits until', readableTime(at)]
+    return ['limited', `until ${readableTime(at)}; substrat deliver --all continues it now`]
+  }
   const awaited = `${awaitedThing({ kind })} until ${readableTime(deadline_at ?? '')}`
   return status === 'waiting'
     ? ['waits for', `${awaited}, token ${token_id}`]

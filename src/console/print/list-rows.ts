@@ -1,5 +1,6 @@
 /** The output of `list` at a terminal. */
 import { clock } from '../../clock.js'
+import { callText } from '../../dispatch/call-text.js'
 import type { ShownAgent } from '../../schema/output.js'
 import type { ListedAgent } from '../../schema/output-overview.js'
 import { type ShownStatus, wordOfStatus } from '../../schema/words.js'
@@ -70,7 +71,10 @@ function aboutText(agent: ListedAgent, shown: ShownAgent | undefined): string {
   if (shown.wait !== null && ask !== undefined) return oneLine(askText(shown.wait, ask).join(': '))
   if (agent.shown_status === 'refused') return oneLine(agent.refused?.at(-1)?.message ?? '')
   if (TELLS_TROUBLE.includes(agent.shown_status)) return oneLine(shown.trouble ?? '')
-  return oneLine((shown.reply ?? '').slice(0, 400).trim())
+  const [doing] = shown.doing
+  if (doing !== undefined) return oneLine(callText({ tool: doing.tool, input: doing.input ?? {} }))
+  const before = shown.reply_is === 'previous' ? '(previous turn) ' : ''
+  return oneLine(before + (shown.reply ?? '').slice(0, 400).trim())
 }
 
 const MINUTE = 60_000

@@ -28,6 +28,14 @@ export function agoText(time: string, now = Date.now()): string {
   return Math.abs(seconds) < 10 ? 'now' : RELATIVE.format(Math.trunc(seconds), 'second')
 }
 
+/** When a turn that waits for the end of a rate limit continues. */
+export function limitText(end: string, now = Date.now()): string {
+  const when = agoText(end, now)
+  if (Date.parse(end) > now)
+    return when === 'now' ? 'It can continue in a moment.' : `It can continue ${when}.`
+  return `The limit ended ${when === 'now' ? 'just now' : when}; the next substrat deliver continues the turn.`
+}
+
 export function durationText(ms: number): string {
   if (ms < 1000) return `${Math.round(ms)} ms`
   if (ms < 60_000) return `${(ms / 1000).toFixed(ms < 10_000 ? 1 : 0)} s`

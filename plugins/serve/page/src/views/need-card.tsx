@@ -2,7 +2,7 @@
 import { useState } from 'preact/hooks'
 import { call } from '../api/client.js'
 import type { ShownAgent } from '../api/types.js'
-import { agoText, dateText } from '../model/time.js'
+import { agoText, dateText, limitText } from '../model/time.js'
 import { lookOf, nameOf, needOf } from '../model/words.js'
 import { ActionButton } from '../parts/action.js'
 import { Badge } from '../parts/badge.js'
@@ -71,11 +71,9 @@ function Limit({ shown: { agent, wait, trouble } }: { shown: ShownAgent }) {
         {when != null && (
           <>
             {' '}
-            It can continue{' '}
             <time dateTime={when} title={dateText(when)}>
-              {agoText(when)}
+              {limitText(when)}
             </time>
-            .
           </>
         )}
       </p>
@@ -129,7 +127,7 @@ function Failed({ shown: { agent, trouble, reply, reply_is: part, next } }: { sh
       <div class="buttons">
         {agent.shown_status !== 'refused' && (
           <ActionButton
-            look="primary"
+            look={next?.startsWith('substrat retry') === true ? 'primary' : 'plain'}
             request={() => call('retryTurn', { agent: agent.id })}
             done="The turn runs again"
           >
