@@ -27,7 +27,7 @@ export default class Units extends BaseCommand {
   static override enableJsonFlag = false
   static override summary = 'Print user units of systemd, or crontab lines, that run substrat unattended.'
   static override description =
-    'They run recover --all at boot and deliver --all each minute. The unit substrat-channel@NAME runs a channel, and restarts it after a failure. They have the absolute paths of this Node and this program. HOME, PATH, SUBSTRAT_HOME and the XDG directories are as they are now. Print them again after any of these changes.'
+    'They run recover --all and check --all at boot, and deliver --all each minute. The unit substrat-channel@NAME runs a channel, and restarts it after a failure. They have the absolute paths of this Node and this program. HOME, PATH, SUBSTRAT_HOME and the XDG directories are as they are now. Print them again after any of these changes.'
   static override examples = [
     '<%= config.bin %> units systemd',
     '<%= config.bin %> units systemd substrat-deliver.timer',

@@ -127,6 +127,8 @@ const WITHIN_OPERATIONS = [
   'add-provider exclusively',
   'answer inbox',
   'change-config exclusively',
+  'check list-and-show',
+  'check spawn',
   'configure spawn',
   'decide approved-calls',
   'deliver stuck',

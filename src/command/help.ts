@@ -47,7 +47,7 @@ const GROUPS = {
     'mcp',
     'help',
   ],
-  REPAIR: ['recover', 'doctor', 'unlock'],
+  REPAIR: ['check', 'recover', 'doctor', 'unlock'],
 }
 
 /** Summaries of the commands that oclif's plugins bring. */

@@ -1,4 +1,4 @@
-/** The last fields of each JSON line that `wait`, `deliver` and `recover` print. */
+/** The last fields of each JSON line that `wait`, `deliver`, `recover` and `check` print. */
 import type { SubstratError } from '../errors.js'
 import type { ResultEnd } from '../schema/output.js'
 

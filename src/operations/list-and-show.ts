@@ -150,7 +150,7 @@ function nextCommand(
   if (status === 'running') return `substrat log ${name} --follow`
   const obstacle = turnObstacle(store, state, status === 'waiting' ? 'mail' : 'message')
   if (obstacle !== undefined) return obstacle.next
-  if (state.refused !== undefined) return nextAfterRefusal(name, state.refused)
+  if (state.refused !== undefined) return nextAfterRefusal(state, state.refused)
   const { run } = state
   if (isRefused(state, log) && !isCompactedSince(state)) return `substrat compact ${name}`
   if (run?.status === 'failed' && run.error !== null)
@@ -159,10 +159,16 @@ function nextCommand(
   return isUnfinished(state) || hasMail ? `substrat resume ${name}` : `substrat send ${name} '…'`
 }
 
-/** The repetition of the message. A hold and a gate come before it while they are there. */
-function nextAfterRefusal(name: string, refused: Refusal[]): string {
+/** A hold and a gate come before it while they are there. Once they are gone, the message must be sent again. */
+function nextAfterRefusal(state: State, refused: Refusal[]): string {
+  const isOfProvider = refused.some(({ cause }) => cause !== 'hold' && cause !== 'gate')
+  return isOfProvider ? `substrat check ${wordOf(state)}` : repetitionOf(state, refused)
+}
+
+/** The command that sends a refused message again. */
+export function repetitionOf(state: State, refused: Refusal[]): string {
   const key = refused.findLast((refusal) => refusal.key !== null)?.key ?? null
-  return `substrat send ${name}${key === null ? '' : ` --key ${shellWord(key)}`} '…'`
+  return `substrat send ${wordOf(state)}${key === null ? '' : ` --key ${shellWord(key)}`} '…'`
 }
 
 /** Whether the latest turn failed because the service refused its conversation, which had an answer before. A wrong setting can be `invalid` too. */

@@ -1,4 +1,4 @@
-/** `units`: the systemd units and the cron lines that recover at boot and deliver each minute, and the unit that runs a channel. */
+/** `units`: the systemd units and the cron lines that recover and check at boot and deliver each minute, and the unit that runs a channel. */
 import { SubstratError, shellWord } from '../errors.js'
 
 export const SYSTEMD_UNITS = [
@@ -27,30 +27,32 @@ export function systemdUnit(unit: SystemdUnit, facts: UnitFacts): string {
 
 const UNITS: Record<SystemdUnit, (facts: UnitFacts) => string> = {
   'substrat-recover.service': (facts) =>
-    service('substrat: repair all agents and continue their turns', 'recover', facts) +
+    service('substrat: repair all agents and continue their turns', ['recover', 'check'], facts) +
     section('Install', ['WantedBy=default.target']),
   'substrat-deliver.service': (facts) =>
-    service('substrat: deliver pending mail and continue interrupted turns', 'deliver', facts),
+    service('substrat: deliver pending mail and continue interrupted turns', ['deliver'], facts),
   'substrat-deliver.timer': () =>
     section('Unit', ['Description=substrat: deliver each minute']) +
     section('Timer', ['OnCalendar=minutely', 'AccuracySec=10s']) +
     section('Install', ['WantedBy=timers.target']),
   // The instance is the name of the channel: substrat-channel@chat.service.
   'substrat-channel@.service': (facts) =>
-    unitOf('substrat: the channel %i', 'channel run %i', RESTARTED, facts) +
+    unitOf('substrat: the channel %i', ['channel run %i'], RESTARTED, facts) +
     section('Install', ['WantedBy=default.target']),
 }
 
 /** It ends with 0 only when it is stopped. A usage error would only repeat itself. */
 const RESTARTED = ['Type=exec', 'Restart=on-failure', 'RestartSec=10s', 'RestartPreventExitStatus=2']
 
-function service(description: string, command: string, facts: UnitFacts): string {
+/** The commands run in turn. One that fails ends the unit. */
+function service(description: string, commands: string[], facts: UnitFacts): string {
   const success = `SuccessExitStatus=${EXPECTED_STATUSES.join(' ')}`
-  return unitOf(description, `${command} --all`, ['Type=oneshot', success], facts)
+  const all = commands.map((command) => `${command} --all`)
+  return unitOf(description, all, ['Type=oneshot', success], facts)
 }
 
-/** `command`: words that need no quotes. */
-function unitOf(description: string, command: string, how: string[], facts: UnitFacts): string {
+/** `commands`: words that need no quotes. */
+function unitOf(description: string, commands: string[], how: string[], facts: UnitFacts): string {
   const { node, program, environment, environmentFile } = facts
   return (
     section('Unit', [`Description=${description}`]) +
@@ -59,7 +61,7 @@ function unitOf(description: string, command: string, how: string[], facts: Unit
       ...Object.entries(environment).map(([name, value]) => `Environment=${quoted(`${name}=${value}`)}`),
       // Not quoted: systemd takes the rest of the line as the path.
       `EnvironmentFile=-${withoutSpecifiers(environmentFile)}`,
-      `ExecStart=${executable(node)} ${argument(program)} ${command}`,
+      ...commands.map((command) => `ExecStart=${executable(node)} ${argument(program)} ${command}`),
       // substrat ends the programs of a turn itself. A kept server outlives its command.
       'KillMode=process',
     ])
@@ -97,8 +99,13 @@ const CRON_LINE_BYTES_MAX = 998
 export function cronLines({ node, program, environment }: UnitFacts): string {
   const assigned = Object.entries(environment).map(([name, value]) => `${name}=${cronWord(value)}`)
   const line = (when: string, command: string): string =>
-    fitting(`${when} ${[...assigned, cronWord(node), cronWord(program), command, '--all'].join(' ')}\n`)
-  return line('@reboot', 'recover') + line('* * * * *', 'deliver')
+    fitting(`${when} ${[...assigned, cronWord(node), cronWord(program), command].join(' ')}\n`)
+  return (
+    line('@reboot', 'recover --all') +
+    // Cron mails what a job prints: only agents that could not run.
+    line('@reboot', 'check --all >/dev/null') +
+    line('* * * * *', 'deliver --all')
+  )
 }
 
 function fitting(line: string): string {

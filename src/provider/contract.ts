@@ -40,6 +40,12 @@ interface ProviderFacts {
    */
   check?(settings: ProviderSettings): void | Promise<void>
   /**
+   * For `substrat check`, after `check`: throws a `ProviderFailure` of type `misconfigured` or `authentication` if a turn could not begin
+   * now, as far as the provider can see. For example its program is not there, or has no login. Optional. It must change nothing, spend
+   * nothing and ask no service, and must stop soon after `signal`. It may start a program that ends with it.
+   */
+  ready?(settings: ProviderSettings, options: CallOptions): void | Promise<void>
+  /**
    * The models that `--model` accepts, for `substrat models`. Optional. It may use the network, and must stop soon after `signal`.
    * Throws a `ProviderFailure`. The model in `settings` may be null.
    */

@@ -112,13 +112,23 @@ export class ProviderRegistry {
     try {
       await withTimeout(provider.check?.(settings), CHECK_MS_MAX, `its settings check did not finish in time`)
     } catch (error) {
-      const { type, message } = describeFailure(error)
-      throw new SubstratError('PROVIDER_MISCONFIGURED', message, {
-        hint: 'substrat providers',
-        facts: { provider: name, type },
-      })
+      throw refusedSettings(name, error)
     }
     return provider
+  }
+
+  /** Whether a turn could begin now, as far as the provider can tell. Throws as `check` does. */
+  async checkReady(name: string, settings: ProviderSettings): Promise<void> {
+    const provider = await this.check(name, settings)
+    const controller = new AbortController()
+    try {
+      const checked = provider.ready?.(settings, { signal: controller.signal })
+      await withTimeout(checked, CHECK_MS_MAX, `its check did not finish in time`)
+    } catch (error) {
+      throw refusedSettings(name, error)
+    } finally {
+      controller.abort()
+    }
   }
 
   private installing({ name, plugin }: ProviderEntry): string {
@@ -168,6 +178,14 @@ export class ProviderRegistry {
       facts: { provider: name },
     })
   }
+}
+
+function refusedSettings(provider: string, error: unknown): SubstratError {
+  const { type, message } = describeFailure(error)
+  return new SubstratError('PROVIDER_MISCONFIGURED', message, {
+    hint: 'substrat providers',
+    facts: { provider, type },
+  })
 }
 
 function builtIn(name: string, load: () => Promise<Provider>): ProviderEntry {

@@ -140,7 +140,7 @@ const resultError = z
   .object({ code: errorCode, message: text, hint: text.nullable() })
   .meta({ id: 'result_error', description: 'Why the line has a nonzero exit status.' })
 
-/** The last fields of each JSON line that `wait`, `deliver` and `recover` print. */
+/** The last fields of each JSON line that `wait`, `deliver`, `recover` and `check` print. */
 const resultEnd = { exit: integer.describe('The exit status for this agent.'), error: resultError.nullable() }
 
 export const waited = z
@@ -182,6 +182,16 @@ export const recovered = z
     ...resultEnd,
   })
   .describe('One line per agent that it [selects](recovery.md#recover---all).')
+
+export const checked = z
+  .object({
+    agent: uuid.nullable().describe('Null for the provider of new agents.'),
+    path: text.nullable(),
+    provider: text.nullable().describe('Null if the agent cannot be read.'),
+    ready: flag.describe('Whether a turn could begin now, as far as the provider can tell.'),
+    ...resultEnd,
+  })
+  .describe('One line per agent.')
 
 export const cancelled = z
   .object({
@@ -277,6 +287,7 @@ export type TurnResult = z.infer<typeof turn>
 export type ResultEnd = z.infer<z.ZodObject<typeof resultEnd>>
 export type WaitedAgent = z.infer<typeof waited>
 export type DeliveredAgent = z.infer<typeof delivered>
+export type CheckedAgent = z.infer<typeof checked>
 export type RecoveredAgent = z.infer<typeof recovered>
 export type CancelledAgent = z.infer<typeof cancelled>['agents'][number]
 export type CompactedAgent = z.infer<typeof compacted>

@@ -35,6 +35,7 @@ export const OUTPUTS = {
   show: agents.shown,
   list: overview.listed,
   recover: agents.recovered,
+  check: agents.checked,
   doctor: homes.examined,
   unlock: homes.unlocked,
   migrate: z.union([homes.migrated, homes.cancelledMigration]).describe('The homes, and the result.'),

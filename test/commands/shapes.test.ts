@@ -40,6 +40,7 @@ test('the JSON of every command has the shape of src/schema', async () => {
     'ungate',
     'suspend',
     'recover',
+    'check',
     'deliver',
     'wait',
   ])

@@ -68,10 +68,14 @@ describe('a message whose provider has no key', () => {
     const { house, id } = await atNight()
     await house.run(GO)
     const { json } = await house.ok('show', 'night', '--json')
-    expect(json.next).toBe("substrat send night --key n1 '…'")
+    expect(json.next).toBe('substrat check night')
     const refusal = { cause: 'authentication', key: 'n1', message: 'no API key: set NIGHT_KEY' }
     expect(json.agent.refused).toMatchObject([refusal])
-    expect((await house.ok('list', '--json')).json.agents).toMatchObject([{ id, refused: [refusal] }])
+    expect((await house.ok('list', '--json')).json.agents).toMatchObject([
+      { id, status: 'idle', shown_status: 'refused', refused: [refusal] },
+    ])
+    expect((await house.ok('list', '--status', 'refused')).stdout).toMatch(/^night .+ refused /m)
+    expect((await house.ok('show', 'night')).stdout).toMatch(/^status +refused$/m)
     const { stdout } = await house.ok('show', 'night')
     expect(stdout).toMatch(/^refused +no API key: set NIGHT_KEY \(substrat send, since .+\)\n +keys: n1$/m)
     expect((await house.ok('log', 'night')).stdout).toContain(

@@ -32,6 +32,7 @@ const SECTIONS: Record<string, Record<string, z.ZodObject>> = {
   wait: { wait: OUTPUTS.wait },
   show: { show: OUTPUTS.show },
   list: { list: OUTPUTS.list },
+  check: { check: OUTPUTS.check },
   recover: { recover: OUTPUTS.recover },
   doctor: { doctor: OUTPUTS.doctor },
   unlock: { unlock: OUTPUTS.unlock },

@@ -25,6 +25,7 @@ describe('the units of systemd', () => {
       Environment=PATH=/usr/bin:/bin
       EnvironmentFile=-/home/me/.config/substrat/environment
       ExecStart=/usr/bin/node /home/me/.local/bin/substrat recover --all
+      ExecStart=/usr/bin/node /home/me/.local/bin/substrat check --all
       KillMode=process
 
       [Install]
@@ -102,6 +103,7 @@ describe('the lines of cron', () => {
   test('recover at boot, and deliver each minute', () => {
     expect(cronLines(FACTS)).toMatchInlineSnapshot(`
       "@reboot HOME=/home/me PATH=/usr/bin:/bin /usr/bin/node /home/me/.local/bin/substrat recover --all
+      @reboot HOME=/home/me PATH=/usr/bin:/bin /usr/bin/node /home/me/.local/bin/substrat check --all >/dev/null
       * * * * * HOME=/home/me PATH=/usr/bin:/bin /usr/bin/node /home/me/.local/bin/substrat deliver --all
       "
     `)

@@ -1,5 +1,6 @@
 /** `claude-code`: the Claude Code of this machine, with its own login, settings and sessions. */
 import type { AgentProvider } from 'substrat/provider'
+import { checkLogin } from './login.js'
 import { listModels } from './models.js'
 import { openSession } from './session.js'
 import { OPTIONS, readSettings } from './settings.js'
@@ -15,6 +16,7 @@ const provider: AgentProvider = {
   check(settings) {
     readSettings(settings)
   },
+  ready: checkLogin,
   create: async (settings, host) =>
     openSession({ sessionId: newUuid(), isBegun: false, promptId: null }, settings, host),
   restore: async (state, settings, host) => openSession(restoredState(state), settings, host),

@@ -6,6 +6,7 @@
  */
 import type { AgentHost, AgentProvider, AgentSession, ProviderSettings } from 'substrat/provider'
 import { failure } from '../../shared/src/failure.js'
+import { checkLogin } from './login.js'
 import { listModels } from './models.js'
 import { turnOutcome } from './rollout.js'
 import { OPTIONS, readSettings } from './settings.js'
@@ -19,6 +20,7 @@ const provider: AgentProvider = {
   models: listModels,
   secrets: () => ['OPENAI_API_KEY', 'CODEX_API_KEY', 'CODEX_ACCESS_TOKEN'],
   check: (settings) => void readSettings(settings),
+  ready: checkLogin,
   create: async (settings, host) => open(undefined, settings, host),
   async restore(state, settings, host) {
     const thread = threadOf(state)

@@ -3,6 +3,7 @@
  * sessions.
  */
 import type { AgentProvider } from 'substrat/provider'
+import { findProgram } from '../../shared/src/program/find.js'
 import { sessionsOf } from '../../shared/src/program/kept-session.js'
 import { inspectTurn } from './inspect.js'
 import { listModels } from './models.js'
@@ -16,6 +17,7 @@ const provider: AgentProvider = {
   options: OPTIONS,
   models: listModels,
   check: (settings) => void readSettings(settings),
+  ready: (settings, { signal }) => findProgram(readSettings(settings).command, settings.workspace, signal),
   ...sessionsOf({
     decode,
     encode,
