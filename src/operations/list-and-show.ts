@@ -8,6 +8,7 @@ import { SubstratError, shellWord } from '../errors.js'
 import { hasDueMail, type MailIndex, mailIndexOf } from '../mail/inbox.js'
 import type { ShownAgent } from '../schema/output.js'
 import type { ListedAgent } from '../schema/output-overview.js'
+import { WHY_STOPPED } from '../schema/reasons.js'
 import { needsPerson, SHOWN_STATUSES, STATUSES, wordOfStatus } from '../schema/words.js'
 import { nextCommandAfter, retryCommand } from '../session/causes.js'
 import { isHolderStopped } from '../session/holder-process.js'
@@ -109,7 +110,7 @@ function viewOpened(store: Store, state: State, opened: OpenedAgent): ShownAgent
     usage: state.usage,
     holder,
     ...(state.workspace_host === undefined ? {} : { workspace_host: state.workspace_host }),
-    trouble: isStopped ? `its process, pid ${holder.pid}, is stopped` : whyUnfinished(state, status),
+    trouble: isStopped ? `its process, pid ${holder.pid}, is stopped` : whyUnfinished(store, state, status),
     next: isStopped
       ? `kill -CONT ${holder.pid}`
       : nextCommand(store, state, status, holder === null && hasDueMail(store, state, mailIds), opened),
@@ -133,11 +134,18 @@ function hostOf({ run }: State): ShownAgent['host'] {
 }
 
 /** The log of an open run does not yet record that its holder died. */
-function whyUnfinished(state: State, status: Status): string | null {
+function whyUnfinished(store: Store, state: State, status: Status): string | null {
   if (state.run === null) return null
   const isLeft = state.run.status === 'open' && status === 'interrupted_startup'
-  return isLeft ? 'its process died' : troubleOf(state.run)
+  if (!isLeft) return troubleOf(state.run)
+  const free = store.local.freeBytes(state.id)
+  return free === undefined || free >= FULL_BYTES_MAX ? WHY_STOPPED.process_exit : DISK_FULL
 }
+
+/** A process that finds the disk full ends without a record of it, because a record takes space too. */
+const DISK_FULL = 'its process ended, and the disk of the home is full: free some space first'
+/** One batch of a log, with its files, may need this much. */
+const FULL_BYTES_MAX = 1024 * 1024
 
 function nextCommand(
   store: Store,

@@ -2,6 +2,7 @@
 import type { Duplex } from 'node:stream'
 import { ProgramFiles } from '../files/program-files.js'
 import { serveSocket } from '../files/socket.js'
+import { freeBytesIfKnown } from '../host/disk/facts.js'
 import { ServerFiles } from './kept-servers.js'
 import type { LockSystem } from './locks/lease.js'
 import type { LocalFiles } from './parts.js'
@@ -23,6 +24,10 @@ export class AgentFiles implements LocalFiles {
 
   logPath(agentId: string): string {
     return this.paths.agent(agentId).log
+  }
+
+  freeBytes(agentId: string): number | undefined {
+    return freeBytesIfKnown(this.paths.agent(agentId).root)
   }
 
   socketPath(agentId: string, runId: string): string {

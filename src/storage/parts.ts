@@ -181,6 +181,8 @@ export interface LocalFiles {
   programFiles(agentId: string): ProgramFiles
   /** The path of the log for a child process (SUBSTRAT_LOG). */
   logPath(agentId: string): string
+  /** The space that the file system of the agent still has for this user. Undefined for a log in a database, or if the file system does not say it. */
+  freeBytes(agentId: string): number | undefined
   /** The socket on which the holder serves substrat's tools to the program of a run. */
   socketPath(agentId: string, runId: string): string
   serveSocket(

@@ -1,15 +1,15 @@
 import { randomUUID } from 'node:crypto'
 import { appendFileSync, rmSync, symlinkSync, truncateSync, writeFileSync } from 'node:fs'
 import { join } from 'node:path'
-import { beforeEach, expect, test } from 'vitest'
+import { beforeEach, expect, test, vi } from 'vitest'
 import { OPERATOR } from '../../src/format.js'
 import { post } from '../../src/mail/post.js'
-import { listAgents } from '../../src/operations/list-and-show.js'
+import { listAgents, showAgent } from '../../src/operations/list-and-show.js'
 import { viewTree } from '../../src/operations/tree.js'
 import type { ListedAgent } from '../../src/schema/output-overview.js'
 import type { FileStore } from '../../src/storage/file-store.js'
 import { withFaults } from '../support/faults.js'
-import { newAgent } from '../support/sessions.js'
+import { beginning, newAgent, newSession } from '../support/sessions.js'
 import { tempStore } from '../support/temp.js'
 
 let store: FileStore
@@ -52,6 +52,17 @@ test('pending mail is counted, before and after every agent was visited once', (
   store.visits.markComplete()
   expect(inboxes()).toEqual([0, 1])
   expect(viewTree(store, { all: false }).agents.map(({ inbox }) => inbox)).toEqual([0, 1])
+})
+
+test('show names a full disk as the trouble of a turn whose process is gone', async () => {
+  const session = await newSession(store, { name: 'c' })
+  session.append(beginning(session, randomUUID(), 'hello'))
+  await session.abandon()
+  expect(showAgent(store, session.id).trouble).toBe('its process died')
+  vi.spyOn(store.local, 'freeBytes').mockReturnValue(4096)
+  expect(showAgent(store, session.id).trouble).toBe(
+    'its process ended, and the disk of the home is full: free some space first',
+  )
 })
 
 test('once markers are complete, only the inboxes of marked agents are read', () => {

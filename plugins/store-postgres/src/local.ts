@@ -21,6 +21,8 @@ export function localFilesOf(
       return files.programFiles(agentId)
     },
     logPath,
+    // The log is in the database, on a disk that this host may not have.
+    freeBytes: () => undefined,
     socketPath: (agentId, runId) => files.socketPath(agentId, runId),
     serveSocket: (agentId, runId, onConnection) => {
       make(paths.agent(agentId).root)

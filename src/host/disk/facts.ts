@@ -120,6 +120,18 @@ export function fileSystemType(path: string): number {
   return step({ point: 'home.statfs', name: 'read', path }, () => fs.statfsSync(path).type)
 }
 
+/** The space that a file system still has for this user. Undefined if it does not tell. */
+export function freeBytesIfKnown(path: string): number | undefined {
+  try {
+    return step({ point: 'home.free', name: 'read', path }, () => {
+      const { bavail, bsize } = fs.statfsSync(path)
+      return bavail * bsize
+    })
+  } catch {
+    return undefined
+  }
+}
+
 /** The path with every symlink resolved. */
 export function realPath(point: string, path: string): string {
   return step({ point, name: 'read', path }, () => fs.realpathSync(path))
