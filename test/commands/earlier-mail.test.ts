@@ -94,7 +94,9 @@ describe.concurrent('a direct send whose earlier message', () => {
     const id = await scripted(house, ['A', 'B'], { tools: [MARKS] }, { say: 'finished' })
     const sent = await house.run(['send', 'a', 'C'])
     expect(sent).toMatchObject({ exit: 5, stdout: '' })
-    expect(sent.stderr).toContain('the message was not delivered: an earlier turn is waiting')
+    expect(sent.stderr).toMatch(
+      /the message was not delivered: an earlier turn \([0-9a-f]{8}\) is waiting since /,
+    )
     expect(sent.stderr).toContain('--if-waiting queue stores it behind that turn')
     // Nothing but this command prints the token of that turn.
     expect(sent.stderr).toMatch(/^substrat: token st_/m)

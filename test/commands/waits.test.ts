@@ -414,6 +414,24 @@ describe.concurrent('a message to a waiting agent', () => {
     expect((await house.run(decides(token, '--approve'))).exit).toBe(0)
   })
 
+  test('with a key says which turn waits, since when, with how many messages behind it, and how to go on', async () => {
+    const house = new House()
+    await house.spawn('a', '--option', house.scenario('s.json', { tools: [MARKS] }, { say: 'finished' }))
+    expect((await house.run(['send', 'a', 'look', '--key', 'night 1'])).exit).toBe(5)
+    await house.ok('send', 'a', 'later', '--if-waiting', 'queue')
+    const { exit, stderr } = await house.run(['send', 'a', 'look', '--key', 'night 2'])
+    expect(exit).toBe(5)
+    expect(stderr).toMatch(
+      /not delivered: an earlier turn \([0-9a-f]{8}, key "night 1"\) is waiting since 20[-0-9]+ [0-9:]+Z: the pending approval of .*; 1 message is queued behind it\n/,
+    )
+    expect(stderr).toMatch(
+      /decide it: substrat approve a, or substrat deny a; --if-waiting queue .*; --if-waiting supersede .*; substrat set a --allow shell lets/,
+    )
+    expect(
+      (await house.run(['send', 'a', 'look', '--key', 'night 3', '--if-waiting', 'supersede'])).exit,
+    ).toBe(0)
+  })
+
   test('with --if-waiting queue is delivered after the waiting turn', async () => {
     const house = new House()
     const { id, token } = await parked(house)

@@ -17,6 +17,7 @@ import { digestOf } from '../../session/ids.js'
 import type { Run, Wait } from '../../session/state.js'
 import { isInterrupted, openWait } from '../../session/status.js'
 import { earlierMail, runEarlierMail, runStored } from './earlier-mail.js'
+import { parkedBehindTexts } from './parked-behind.js'
 import { queue } from './queue.js'
 import { fateOf, isCutShort, notBegun, notTaken, refuseClosed } from './refusals.js'
 import type { MessageRequest } from './request.js'
@@ -179,7 +180,8 @@ function reportWaiting(visit: Visit, run: Run, ifWaiting: MessageRequest['ifWait
   const { ctx, session } = visit
   const { result, failure } = outcomeOf(ctx, session, run)
   const isUndecided = ifWaiting === 'ask'
-  const how = ifWaiting === 'supersede' ? '--if-waiting queue stores it behind that turn' : '--if-waiting'
-  if (!isUndecided) ctx.reporter.note(`the message was not delivered: an earlier turn is waiting (${how})`)
+  const wait = openWait(session.state)
+  if (!isUndecided && wait !== null)
+    for (const text of parkedBehindTexts(session, run, wait, ifWaiting)) ctx.reporter.note(text)
   visit.report({ result: { ...result, run: null, reply: null }, failure, isUndecided })
 }

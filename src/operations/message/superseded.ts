@@ -12,7 +12,7 @@ export function supersededText(state: State, wait: Wait, asks: Ask[], by = 'this
   return `gave up ${parkedThing(wait, asks)} of ${nameOf(state)}; ${by} starts a new turn (instead of send: ${instead})`
 }
 
-function parkedThing({ kind, not_before }: Wait, asks: Ask[]): string {
+export function parkedThing({ kind, not_before }: Wait, asks: Ask[]): string {
   if (kind === 'not_before') return `the turn that is rate limited until ${readableTime(not_before ?? '')}`
   const texts = asks.map(askedText).join(', ')
   if (kind === 'input') return `the question ${texts}`
