@@ -19,6 +19,7 @@ import { visit } from '../dispatch/visit.js'
 import { SessionStateError, SubstratError } from '../errors.js'
 import { readClock } from '../host/identity.js'
 import type { TurnResult } from '../schema/output.js'
+import type { Ask } from '../schema/types.js'
 import type { Decision } from '../schema/words.js'
 import { isSameKey } from '../session/key-hashes.js'
 import { readContinuedRun } from '../session/past-run.js'
@@ -82,7 +83,7 @@ async function decideIn(visit: Visit, request: DecisionRequest): Promise<void> {
   if (request.token === null) {
     // Report the decision only once it is durable: without a free slot, nothing is recorded.
     session.onceDurable('token.consumed', () => {
-      for (const ask of asks) ctx.reporter.note(`${WORDS[decision]} ${callText(ask)}`)
+      for (const ask of asks) ctx.reporter.note(decidedText(ask, decision, text))
     })
   }
   // The operator has no secret and needs none: the same batch replaces the token that was issued.
@@ -131,6 +132,19 @@ const WORDS: Record<Decision, string> = {
   deny: 'denied',
   input: 'answered',
   result: 'supplied the result of',
+}
+
+function decidedText(ask: Ask, decision: Decision, text: string): string {
+  if (decision !== 'input') return `${WORDS[decision]} ${callText(ask)}`
+  const { question } = ask.input
+  return `answered ${typeof question === 'string' ? JSON.stringify(question) : callText(ask)}: ${answerText(text)}`
+}
+
+/** Its first line, at most 200 characters. */
+function answerText(text: string): string {
+  const [line = '', ...more] = text.trim().split('\n')
+  const shown = line.slice(0, 200)
+  return more.length > 0 || shown !== line ? `${shown} …` : shown
 }
 
 /** Replaces a lost token; the old token stops working. */

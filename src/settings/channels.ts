@@ -5,6 +5,7 @@ import { isPlainObject } from '../format.js'
 import type { ConfiguredChannel } from '../schema/config.js'
 import { CONFIG_PREDICATES } from '../schema/generated/config-predicates.js'
 import { parseDuration } from './durations.js'
+import { wrongFieldText } from './notify-targets.js'
 
 const FIELDS = [...['name', 'type', 'options', 'senders', 'approvers'], ...['agent', 'tries', 'expires']]
 const AGENT_FIELDS = ['provider', 'model', 'system', 'options', 'allow', 'workspace']
@@ -36,7 +37,7 @@ function channelTrouble(channel: unknown): string | undefined {
   if (strange !== undefined) return `there is no field ${JSON.stringify(strange.slice(0, 40))}`
   if (CONFIG_PREDICATES.kinds.channels?.([channel]) !== true) return wrongField(channel)
   const { expires = '1d' } = channel as ConfiguredChannel
-  return parseDuration(expires) === undefined ? 'a duration is too long' : undefined
+  return parseDuration(expires) === undefined ? `the duration ${expires} is too long` : undefined
 }
 
 function strangeField(object: object, fields: string[]): string | undefined {
@@ -49,7 +50,7 @@ function wrongField(channel: Record<string, unknown>): string {
   for (const field of FIELDS) {
     const value = channel[field]
     if (CONFIG_PREDICATES.kinds.channels?.([{ ...right, [field]: value }]) !== true)
-      return `its ${field} ${value === undefined ? 'is missing' : 'is not valid'}`
+      return wrongFieldText(field, value, ['options', 'agent'])
   }
   return 'it is not valid'
 }

@@ -6,7 +6,7 @@ import type { Store } from '../storage/store.js'
 import { channelsTrouble } from './channels.js'
 import { jsonTrouble, lineOfField } from './json-lines.js'
 import { targetsTrouble } from './notify-targets.js'
-import { EXPECTED, isValid } from './setting-kinds.js'
+import { EXPECTED, isValid, serversTrouble } from './setting-kinds.js'
 
 export type SettingKey = keyof typeof SETTINGS
 export const SETTING_KEYS = Object.keys(SETTINGS) as SettingKey[]
@@ -78,6 +78,7 @@ function valueTrouble(key: string, value: unknown): string | undefined {
   if (typeof value === 'string' && isValid(kind, value)) return undefined
   // Without the value: it may have a secret in the wrong place.
   if (kind === 'targets') return `${key} ${targetsTrouble(value)}`
+  if (kind === 'servers') return `${key} ${serversTrouble(value)}`
   if (kind === 'channels') return `${key} ${channelsTrouble(value)}`
   return `${key} must be ${EXPECTED[kind]}, not ${JSON.stringify(value)}`
 }

@@ -3,10 +3,10 @@ import { isPlainObject } from '../format.js'
 import type { NotifyTarget } from '../outbound/notify.js'
 import type { ConfiguredTarget } from '../schema/config.js'
 import { CONFIG_PREDICATES } from '../schema/generated/config-predicates.js'
-import type { NotifyEvent } from '../schema/words.js'
+import { NOTIFY_EVENTS, type NotifyEvent } from '../schema/words.js'
 import { parseDuration } from './durations.js'
 
-/** The end of a sentence about the setting. Undefined if the text is valid. Never repeats a value: it may be a secret. */
+/** The end of a sentence about the setting. Undefined if the text is valid. Never repeats the value of a field that may have a secret. */
 export function targetsTrouble(value: unknown): string | undefined {
   let targets: unknown
   try {
@@ -62,7 +62,7 @@ function targetTrouble(target: unknown): string | undefined {
   if (typeof url === 'string' && (format === 'slack' || format === 'discord'))
     return `the url of a ${format} webhook is a secret; give it as {"file": "…"} or {"env": "…"}`
   for (const text of [timeout, expires])
-    if (parseDuration(text) === undefined) return 'a duration is too long'
+    if (parseDuration(text) === undefined) return `the duration ${text} is too long`
   return undefined
 }
 
@@ -72,9 +72,30 @@ function wrongField(target: object): string {
   for (const field of FIELDS) {
     const value = (target as Record<string, unknown>)[field]
     if (!CONFIG_PREDICATES.kinds.targets?.([{ ...right, [field]: value }]))
-      return `its ${field} ${value === undefined ? 'is missing' : 'is not valid'}`
+      return (field === 'on' && strangeEvent(value)) || wrongFieldText(field, value, MAY_BE_SECRET)
   }
   return 'it is not valid'
+}
+
+const MAY_BE_SECRET = ['url', 'run', 'secret', 'token']
+
+function strangeEvent(on: unknown): string | undefined {
+  const strange = Array.isArray(on) ? on.find((event) => !NOTIFY_EVENTS.includes(event)) : undefined
+  if (strange === undefined) return undefined
+  return `its on has ${shortJson(strange)}, which is not an event (${NOTIFY_EVENTS.join(', ')})`
+}
+
+/** Names the value, except of the fields that may have a secret. */
+export function wrongFieldText(field: string, value: unknown, maybeSecret: readonly string[]): string {
+  if (value === undefined) return `its ${field} is missing`
+  return maybeSecret.includes(field)
+    ? `its ${field} is not valid`
+    : `its ${field} is not valid: ${shortJson(value)}`
+}
+
+function shortJson(value: unknown): string {
+  const text = JSON.stringify(value)
+  return text.length > 80 ? `${text.slice(0, 80)}…` : text
 }
 
 /** The text must be valid. */

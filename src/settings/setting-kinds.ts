@@ -50,6 +50,23 @@ export function parseNames(value: string | null): string[] {
     : value.split(BETWEEN_NAMES).map((name) => name.trim())
 }
 
+/** The end of a sentence about the setting. Never repeats the value: `env` and `args` may have secrets. */
+export function serversTrouble(value: unknown): string | undefined {
+  if (typeof value === 'string' && parseServers(value) !== undefined) return undefined
+  let servers: unknown
+  try {
+    servers = JSON.parse(typeof value === 'string' ? value : '')
+  } catch {
+    return `must be ${EXPECTED.servers}, and it is not JSON`
+  }
+  const wrong = Object.entries(Object(servers)).find(
+    ([name, server]) => !isOfKind('servers', { [name]: server }),
+  )
+  return wrong === undefined || Array.isArray(servers)
+    ? `must be ${EXPECTED.servers}`
+    : `must be ${EXPECTED.servers}; the server ${JSON.stringify(wrong[0].slice(0, 40))} is not`
+}
+
 /** Undefined if the text is not a valid object of servers. */
 export function parseServers(value: string): Record<string, McpServer> | undefined {
   let servers: unknown

@@ -12,7 +12,7 @@ describe.concurrent('answer', () => {
     const { id, token } = await parked(house, { tools: [QUESTION] })
     expect(await house.ok('answer', 'a', 'main')).toMatchObject({
       stdout: 'finished\n',
-      stderr: 'substrat: answered ask_operator: Which branch?\n',
+      stderr: 'substrat: answered "Which branch?": main\n',
     })
     expect(house.records(id).find(({ kind }) => kind === 'tool.finished')).toMatchObject({ content: 'main' })
     // One batch: the answer is recorded, the wait closed and the turn resumed.

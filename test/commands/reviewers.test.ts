@@ -1,4 +1,4 @@
-/** Runs the script of docs/agent-tree.md unchanged. */
+/** Runs the script and the first lines of docs/agent-tree.md unchanged. */
 import { chmodSync, mkdirSync, readFileSync, writeFileSync } from 'node:fs'
 import path from 'node:path'
 import { expect, test } from 'vitest'
@@ -24,4 +24,16 @@ test('three reviewers work in parallel, and their replies are those of the guide
     expect([exit, stdout, stderr]).toEqual([0, blockOf(page, 'text'), ''])
   }
   expect(house.findings(true)).toEqual([])
+})
+
+test('the first lines of the guide work in a home without a default provider', async () => {
+  const lines = blockOf(readFileSync('docs/agent-tree.md', 'utf8'), '').trim().split('\n')
+  const house = new House({ SUBSTRAT_PROVIDER: '' })
+  for (const line of lines) {
+    const [, ...words] = [...line.matchAll(/'([^']*)'|(\S+)/g)].map(
+      ([, quoted, word]) => quoted ?? word ?? '',
+    )
+    await house.ok(...words)
+  }
+  expect((await house.ok('tree')).stdout).toMatch(/lead .*\n.*tests .*\n.*docs /)
 })

@@ -102,7 +102,12 @@ test.each([
   [{ name: 'a', on: ['failed'], url: 'https://hooks/SECRET', format: 'slack' }, 'is a secret'],
   [{ name: 'a', on: ['failed'], url: 'https://user:SECRET@x' }, 'its url is not valid'],
   [{ name: 'a', on: ['failed'], url: 'https://x', secret: 'SECRET' }, 'its secret is not valid'],
-  [{ name: 'a', on: ['over'], url: 'https://x' }, 'its on is not valid'],
+  [
+    { name: 'a', on: ['over'], url: 'https://x' },
+    'its on has "over", which is not an event (waiting, failed, interrupted, limited, completed)',
+  ],
+  [{ name: 'a', on: 'failed', url: 'https://x' }, 'its on is not valid: "failed"'],
+  [{ name: 'a', on: ['failed'], url: 'https://x', tries: 99 }, 'its tries is not valid: 99'],
   [{ name: 'a', on: ['failed'], url: 'https://x', retries: 4 }, 'there is no field "retries"'],
 ])('a wrong target is refused without its values: %j', (target, why) => {
   const trouble = targetsTrouble(JSON.stringify([target]))

@@ -20,7 +20,7 @@ describe.skipIf(!hasTmux).concurrent('a plain send to an agent that asks a quest
         '$ substrat send a main',
         'substrat: a asks: Which branch?',
         'Is your message the answer? [a]nswer, [r]eplace the waiting turn, or [l]eave it: a',
-        'substrat: answered ask_operator: Which branch?',
+        'substrat: answered "Which branch?": main',
         'finished',
       ].join('\n'),
     )
