@@ -26,7 +26,7 @@ function replaced(pane: string): string {
     .replace(/\b(?=[0-9a-f]*\d)[0-9a-f]{8}\b/g, 'xxxxxxxx')
     .replace(/\d{4}-\d\d-\d\d/g, 'YYYY-MM-DD')
     .replace(/\b\d\d:\d\d:\d\d/g, 'HH:MM:SS')
-    .replace(/(?<=YYYY-MM-DD )\d\d:\d\d\b/g, 'HH:MM')
+    .replace(/(?<=YYYY-MM-DD )\d\d:\d\d(?=Z|\b)/g, 'HH:MM')
     .replace(/^\w+day, /gm, 'DAY, ')
     .replace(/\b\d+ (s|min) ago */g, 'T ago       ')
     .replace(/^(workspace +)\S+(\n {13}\S+$)*/gm, '$1DIRECTORY')
