@@ -1,6 +1,7 @@
 import * as Flags from '@oclif/core/flags'
 import { BaseCommand } from '../src/command/base.js'
 import { since } from '../src/command/flags.js'
+import { printableText } from '../src/console/output.js'
 import { agentsTable } from '../src/console/print/describe.js'
 import { stdout } from '../src/console/stdio.js'
 import { LISTED_STATUSES, type ListFilter, listAgents } from '../src/operations/list-and-show.js'
@@ -42,12 +43,17 @@ export default class List extends BaseCommand {
   }
 
   private async forPerson(filter: ListFilter, isWatched: boolean): Promise<void> {
-    const [{ newestFirst, shownOf }, { listText }, { redraw, refuseWithoutTerminal, terminalSize }] =
-      await Promise.all([
-        import('../src/operations/list-rows.js'),
-        import('../src/console/print/list-rows.js'),
-        import('../src/console/watch.js'),
-      ])
+    const [
+      { newestFirst, shownOf },
+      { listText, paintedList },
+      { isColoured },
+      { redraw, refuseWithoutTerminal, terminalSize },
+    ] = await Promise.all([
+      import('../src/operations/list-rows.js'),
+      import('../src/console/print/list-rows.js'),
+      import('../src/console/live/signs.js'),
+      import('../src/console/watch.js'),
+    ])
     if (isWatched) refuseWithoutTerminal(this.jsonEnabled())
     const draw = (): string => {
       const store = this.openForRead()
@@ -58,9 +64,11 @@ export default class List extends BaseCommand {
         : found
       const { columns, rows: lines } = terminalSize()
       const size = { columns, rowsMax: isWatched ? lines - 2 : undefined }
-      return listText(rows, (agent) => shownOf(store, agent), size)
+      const plain = listText(rows, (agent) => shownOf(store, agent), size)
+      const text = printableText(plain, stdout)
+      return isColoured(stdout) ? paintedList(text, rows.slice(0, size.rowsMax)) : text
     }
     if (isWatched) await redraw(draw, () => this.isRead)
-    else this.print(draw())
+    else stdout.write(`${draw()}\n`)
   }
 }

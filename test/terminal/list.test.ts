@@ -1,6 +1,7 @@
 /** The list of agents as a person at a terminal sees it. */
 import { describe, expect, test } from 'vitest'
 import { House } from '../support/cli.js'
+import { Pane, shellLine } from '../support/pane.js'
 import { hasTmux, Terminal } from '../support/terminal.js'
 import { waitFor } from '../support/wait.js'
 
@@ -74,6 +75,22 @@ describe.skipIf(!hasTmux).concurrent('list at a terminal', () => {
     expect(rows(await terminal.run('substrat list --status failed'))).toHaveLength(2)
     expect(rows(await terminal.run('substrat list --since 1h | cat')).length).toBe(8)
     expect(await terminal.run('substrat list --since 2999-01-01')).toContain('no agents match')
+  })
+
+  test('colours the statuses, unless NO_COLOR is set or the terminal is dumb', async () => {
+    const house = await home()
+    for (const [env, colours] of [
+      ['', true],
+      ['NO_COLOR=1 ', false],
+      ['TERM=dumb ', false],
+    ] as const) {
+      const pane = new Pane(house, 100, `${env}${shellLine(house, 'list')}`)
+      await pane.until(/\[exit 0\]/)
+      const shown = pane.show('-e').replaceAll('\u001b', 'ESC')
+      expect(shown, env).toMatch(colours ? /ESC\[31mfailedESC\[[\d;]*m +broken/ : /^failed +broken/m)
+      expect(shown, env).toMatch(colours ? /ESC\[33mwaitingESC\[[\d;]*m +asks/ : /^waiting +asks/m)
+      pane.close()
+    }
   })
 
   test('--watch draws again when an agent changes; agents that need a person come first', async () => {

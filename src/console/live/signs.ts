@@ -13,6 +13,11 @@ export interface Signs {
   dim: [begin: string, end: string]
 }
 
+/** Whether colours help the reader of this stream. */
+export function isColoured({ isTTY }: { isTTY?: boolean }, env: NodeJS.ProcessEnv = process.env): boolean {
+  return isTTY === true && env.TERM !== 'dumb' && !env.NO_COLOR
+}
+
 export function signsOf(env: NodeJS.ProcessEnv = process.env): Signs {
   const dim: Signs['dim'] = env.NO_COLOR ? ['', ''] : ['\u001b[2m', '\u001b[22m']
   return isAscii(env)

@@ -55,6 +55,33 @@ export function listText(
   return [line(head, 'ABOUT'), ...lines, ...(more > 0 ? [`and ${more} more`] : [])].join('\n')
 }
 
+/** The same text with each status in its colour. */
+export function paintedList(text: string, rows: ListedAgent[]): string {
+  const [head, ...lines] = text.split('\n')
+  return [head, ...lines.map((line, index) => painted(line, rows[index]?.shown_status))].join('\n')
+}
+
+function painted(line: string, status: ShownStatus | undefined): string {
+  const colour = status === undefined ? undefined : COLOURS[status]
+  if (status === undefined || colour === undefined) return line
+  const word = wordOfStatus(status)
+  return `\u001b[${colour}m${word}\u001b[0m${line.slice(word.length)}`
+}
+
+/** Red has gone wrong, yellow waits for a person or a command, green works. Any other status stays as it is. */
+const COLOURS: Partial<Record<ShownStatus, number>> = {
+  failed: 31,
+  timed_out: 31,
+  refused: 31,
+  corrupt: 31,
+  waiting: 33,
+  interrupted: 33,
+  held: 33,
+  gated: 33,
+  running: 32,
+  terminated: 2,
+}
+
 /** A name is short enough to type; an agent without one has the beginning of its id, which commands also accept. */
 function nameOf(agent: ListedAgent): string {
   const name = agent.path ?? agent.id
