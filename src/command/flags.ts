@@ -115,6 +115,12 @@ export const drain = boolean({
   description: 'also run agents that receive mail because of this command; default: on',
 })
 
+/** For commands that ask a person first. */
+export const yes = boolean({
+  default: false,
+  description: 'do not ask; default: at a terminal, ask before anything is changed',
+})
+
 /** A time, or a duration from now. */
 export const time = custom<DueTime>({
   helpValue: '10m|2026-11-20T10:00:00Z',
