@@ -3,8 +3,11 @@
  * only reads is a `BaseCommand`, which loads no engine.
  */
 
+import { clock } from '../clock.js'
+import { signsOf } from '../console/live/signs.js'
 import { hasResult, whereResultIs } from '../console/output.js'
 import { askText } from '../console/print/ask-text.js'
+import { closingLine } from '../console/print/usage-line.js'
 import { ConsoleReporter } from '../console/reporter.js'
 import { stderr, stdout } from '../console/stdio.js'
 import type { Context, OnCount } from '../dispatch/context.js'
@@ -111,12 +114,22 @@ export abstract class WritingCommand extends BaseCommand {
       else if (!this.isStream && result.reply !== null && this.reporter?.hasShown(result.reply) !== true)
         this.print(result.reply)
     }
+    this.noteUsage(result)
     if (failure === undefined) return
     const { said } = failure.facts
     // On stderr, because stdout is only for a reply. `--json` has it in the error; `--stream` printed it when it came.
     if (typeof said === 'string' && !this.jsonEnabled() && !this.isStream) this.reporter?.noteRefusal(said)
     this.fail(failure, !hasResult(failure.code))
     this.takeReport(failure)
+  }
+
+  /** The time and the usage of the turn, for a person. Not after a turn that an earlier command ran. */
+  private noteUsage({ run }: Outcome['result']): void {
+    if (this.reporter?.isLive !== true || this.jsonEnabled() || this.isStream || run?.ended_at == null) return
+    const endedAt = Date.parse(run.ended_at)
+    if (endedAt < clock.beganAt) return
+    const line = closingLine(endedAt - Date.parse(run.started_at), run.usage, signsOf())
+    if (line !== undefined) stderr.write(`${line}\n`)
   }
 
   /** The inbox does not repeat an error that the person at this terminal has just read. Killed before that, it does. */

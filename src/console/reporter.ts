@@ -26,6 +26,8 @@ export class ConsoleReporter implements Reporter {
   private live: Live | undefined
   /** The calls until the display is loaded. Undefined without a display. */
   private early: ((live: Live) => void)[] | undefined
+  /** Whether a person watches the terminal and wants more than the result. */
+  readonly isLive: boolean
   /** Resolves once the display is loaded, or at once without one. For a command that gives timers no time. */
   readonly ready: Promise<void> = Promise.resolve()
 
@@ -34,7 +36,8 @@ export class ConsoleReporter implements Reporter {
     private readonly isJson: boolean,
     private readonly options: ReporterOptions,
   ) {
-    if (!canBeLive(process.env) || isRefused(argv)) return
+    this.isLive = canBeLive(process.env) && !isRefused(argv)
+    if (!this.isLive) return
     this.early = []
     this.ready = import('./live/live.js').then(({ Live }) =>
       this.show(new Live(this.options.printsReply === true, this.showsText)),

@@ -15,13 +15,14 @@ describe.skipIf(!hasTmux).concurrent('a plain send to an agent that asks a quest
     terminal.type('substrat send a main')
     await terminal.shows('[l]eave it:')
     terminal.type('a')
-    expect(steady(await terminal.ended(before))).toBe(
+    expect(steady(await terminal.ended(before)).replace(/\d+ s ·/, 'T ·')).toBe(
       [
         '$ substrat send a main',
         'substrat: a asks: Which branch?',
         'Is your message the answer? [a]nswer, [r]eplace the waiting turn, or [l]eave it: a',
         'substrat: answered "Which branch?": main',
         'finished',
+        'T · 2 in 1 out',
       ].join('\n'),
     )
     expect(house.records(id).find(({ kind }) => kind === 'tool.finished')).toMatchObject({ content: 'main' })

@@ -31,7 +31,7 @@ describe.skipIf(!hasTmux).concurrent('approve at a terminal', () => {
       `    ${'x'.repeat(20)}`,
     ])
     expect(lines[7]).toBe('Run it? [y]es, [n]o or [e]dit: y')
-    expect(lines.at(-1)).toBe('finished')
+    expect(lines.at(-2)).toBe('finished')
     expect(house.read('made.txt')).toBe(CONTENT)
   })
 

@@ -41,7 +41,13 @@ describe.skipIf(!hasTmux).concurrent('in a terminal (needs tmux)', () => {
       expect(pane.split('\n')[3]).toMatch(/^bot · writing · T · turn T · 3 in 4 out$/)
       house.write('read', '')
       const end = (await terminal.until(/exit/)).split('\n')
-      expect(end).toEqual([...shown.slice(0, 2), 'All tests pass.', 'Nothing is left.', '[exit 0]'])
+      expect(end).toEqual([
+        ...shown.slice(0, 2),
+        'All tests pass.',
+        'Nothing is left.',
+        'T · 6 in 10 out',
+        '[exit 0]',
+      ])
     },
   )
 
@@ -57,7 +63,7 @@ describe.skipIf(!hasTmux).concurrent('in a terminal (needs tmux)', () => {
     house.write('read', '')
     const pane = await terminal.until(/exit/)
     expect(pane).not.toMatch(/turn T/)
-    expect(pane).toMatch(/All tests pass\.\nNothing is left\.\n\[exit 0\]$/)
+    expect(pane).toMatch(/All tests pass\.\nNothing is left\.\nT · 6 in 10 out\n\[exit 0\]$/)
   })
 
   test('text of a request that is retried is marked as discarded', async () => {
@@ -71,6 +77,7 @@ describe.skipIf(!hasTmux).concurrent('in a terminal (needs tmux)', () => {
         'rying again in T',
         'substrat: the text above is discarded: its request did not complete',
         'Half of',
+        'T · 1 in 2 out',
         '[exit 0]',
       ].join('\n'),
     )
@@ -98,7 +105,7 @@ describe.skipIf(!hasTmux).concurrent('in a terminal (needs tmux)', () => {
   test('escape sequences in the text are shown as codes', async () => {
     const house = await houseWith([{ pieces: [{ say: 'a\u001b' }, { say: ']0;owned\u0007 b\u001b[2J' }] }])
     const terminal = new Pane(house, 100, shellLine(house, 'send', 'bot', 'hello'))
-    expect(await terminal.until(/exit/)).toBe('a\\x1b]0;owned\\x07 b\\x1b[2J\n[exit 0]')
+    expect(await terminal.until(/exit/)).toBe('a\\x1b]0;owned\\x07 b\\x1b[2J\nT · 1 in 2 out\n[exit 0]')
   })
 
   test.each([
@@ -121,7 +128,7 @@ describe.skipIf(!hasTmux).concurrent('in a terminal (needs tmux)', () => {
     expect(await terminal.until(/turn T · 3 in/)).toBe(`bot · shell: ${GATED} · T · turn T · 3 in 4 out`)
     house.write('tested', '')
     house.write('read', '')
-    expect(await terminal.until(/exit/)).toBe(`→ shell: ${GATED} … T ✓\n[exit 0]`)
+    expect(await terminal.until(/exit/)).toBe(`→ shell: ${GATED} … T ✓\nT · 6 in 10 out\n[exit 0]`)
     expect(readFileSync(`${house.workspace}/reply`, 'utf8')).toBe('All tests pass.\nNothing is left.\n')
   })
 
@@ -146,7 +153,7 @@ describe.skipIf(!hasTmux).concurrent('in a terminal (needs tmux)', () => {
     expect(await second.until(/waiting/)).toMatch(waits)
     house.write('tested', '')
     house.write('read', '')
-    expect(await second.until(/exit/)).toBe('echo: and now\n[exit 0]')
+    expect(await second.until(/exit/)).toBe('echo: and now\nT · 2 in 3 out\n[exit 0]')
   })
 })
 

@@ -8,10 +8,11 @@ import { clock } from '../../clock.js'
 import type { SessionRecord } from '../../session/records.js'
 import type { TurnProgress } from '../../turn/ports.js'
 import { printableText } from '../output.js'
+import { countText } from '../print/usage-line.js'
 import { fitted } from './fit.js'
 import { Screen } from './screen.js'
 import { signsOf } from './signs.js'
-import { countText, TurnLine } from './turn-line.js'
+import { TurnLine } from './turn-line.js'
 
 /** No status lines before this time: they would only flicker in a quick command. */
 const QUIET_MS = 300

@@ -4,6 +4,7 @@ import { callText } from '../../dispatch/call-text.js'
 import type { Usage } from '../../schema/types.js'
 import type { SessionRecord } from '../../session/records.js'
 import { elapsedText } from '../print/elapsed.js'
+import { usageTexts } from '../print/usage-line.js'
 import { fitted, width } from './fit.js'
 import type { Signs } from './signs.js'
 
@@ -136,18 +137,4 @@ function sumOf(sum: Usage, usage: Usage | undefined): Usage {
     output_tokens: sum.output_tokens + usage.output_tokens,
     ...(cost === undefined ? {} : { cost_usd: cost }),
   }
-}
-
-/** `1.2k in 56 out` and `$0.04`. Nothing before the first count. */
-function usageTexts({ input_tokens, output_tokens, cost_usd = 0 }: Usage): string[] {
-  if (input_tokens + output_tokens === 0) return []
-  const tokens = `${countText(input_tokens)} in ${countText(output_tokens)} out`
-  return cost_usd === 0 ? [tokens] : [tokens, `$${cost_usd.toFixed(cost_usd < 0.01 ? 4 : 2)}`]
-}
-
-export function countText(count: number): string {
-  if (count < 1000) return String(count)
-  const [unit, sign] = count < 999_500 ? [1000, 'k'] : [1_000_000, 'M']
-  const value = count / unit
-  return `${value < 10 ? value.toFixed(1).replace(/\.0$/, '') : Math.round(value)}${sign}`
 }
