@@ -45,6 +45,13 @@ export const live = boolean({
   description: 'show progress while the command runs, on a terminal only; default: on',
 })
 
+/** `--print-token`. The base of the writing commands reads it from the arguments. */
+export const printToken = boolean({
+  helpGroup: 'GLOBAL',
+  description:
+    'print the one-time token of a turn that waits, on stderr; --json always has that of the command',
+})
+
 /** Tool names and patterns, separated by commas. */
 export const allow = custom<string[]>({
   description: MESSAGE_OPTIONS.allow.help,

@@ -8,7 +8,7 @@ import { signsOf } from '../console/live/signs.js'
 import { hasResult, whereResultIs } from '../console/output.js'
 import { askText } from '../console/print/ask-text.js'
 import { closingLine } from '../console/print/usage-line.js'
-import { ConsoleReporter } from '../console/reporter.js'
+import { ConsoleReporter, isGiven } from '../console/reporter.js'
 import { stderr, stdout } from '../console/stdio.js'
 import type { Context, OnCount } from '../dispatch/context.js'
 import { withDeliveries } from '../dispatch/deliveries.js'
@@ -21,6 +21,7 @@ import { outboundOf } from '../settings/outbound.js'
 import { Settings } from '../settings/settings.js'
 import { Shutdown, type StopSignal, stopSignals } from '../turn/stop.js'
 import { BaseCommand } from './base.js'
+import { live, printToken } from './flags.js'
 
 export interface ContextOptions {
   /** Ignore unusable settings instead of failing. For commands that repair. */
@@ -41,6 +42,7 @@ export interface ContextOptions {
 export abstract class WritingCommand extends BaseCommand {
   /** Repeated: oclif writes it into the manifest of a command only from a base that has static members of its own. */
   static override enableJsonFlag = true
+  static override baseFlags = { live, 'print-token': printToken }
 
   private reporter: ConsoleReporter | undefined
   private shutdown: Shutdown | undefined
@@ -148,7 +150,12 @@ export abstract class WritingCommand extends BaseCommand {
     wait.token = this.reporter?.takeSecret(agentId) ?? null
     if (this.jsonEnabled()) return
     for (const ask of wait.asks) this.note(`the agent ${askText(wait, ask).join(': ')}`)
-    if (wait.token !== null) this.note(`token ${wait.token}`)
+    if (wait.token !== null && this.printsTokens) this.note(`token ${wait.token}`)
+  }
+
+  /** Not unasked: the stderr of a job from cron goes into mail, and that of CI into logs. */
+  private get printsTokens(): boolean {
+    return isGiven(this.argv, '--print-token')
   }
 
   /** Prints the id on stdout, or on stderr if stdout is for a reply. */
@@ -169,7 +176,7 @@ export abstract class WritingCommand extends BaseCommand {
     // A command without a turn of its own also completes the deliveries that it started.
     await this.openContext?.deliveries.untilIdle()
     await this.openContext?.outbound.untilSent()
-    this.reporter?.noteSecrets()
+    if (this.printsTokens) this.reporter?.noteSecrets()
     this.reporter?.close()
     this.shutdown?.close()
     for (const name of stopSignals()) process.off(name, this.onEarlySignal)

@@ -158,6 +158,11 @@ function canBeLive({ TERM, CI }: NodeJS.ProcessEnv): boolean {
 }
 
 function isRefused(argv: string[]): boolean {
+  return isGiven(argv, '--no-live')
+}
+
+/** Whether the arguments have that flag of every command. */
+export function isGiven(argv: string[], flag: string): boolean {
   const end = argv.indexOf('--')
-  return (end < 0 ? argv : argv.slice(0, end)).includes('--no-live')
+  return (end < 0 ? argv : argv.slice(0, end)).includes(flag)
 }

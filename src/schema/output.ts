@@ -101,7 +101,7 @@ const wait = z
     token: text
       .nullable()
       .describe(
-        'Only the command that created the token prints it, without `--json` on stderr (`substrat: token st_…`). Otherwise null.',
+        'Only of the command that created it, which prints it without `--json` if it has `--print-token`. Otherwise null.',
       ),
     token_id: uuid.nullable(),
     deadline_at: time.nullable(),

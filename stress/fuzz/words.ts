@@ -34,7 +34,16 @@ const ALLOWED = [
 
 export type Sending = Extract<Action, { do: 'send' }>
 
+/** Each command that may run a turn prints the tokens of its waits, also those of other agents, so that the person knows them. */
 export function wordsOf(action: Action, facts: Facts): string[] {
+  return TURNS.includes(action.do)
+    ? [...plainWordsOf(action, facts), '--print-token']
+    : plainWordsOf(action, facts)
+}
+
+const TURNS: Action['do'][] = ['spawn', 'send', 'decide', 'deliver', 'recover', 'wait', 'resume', 'retry']
+
+function plainWordsOf(action: Action, facts: Facts): string[] {
   switch (action.do) {
     case 'spawn':
       return spawnOf(action, facts)

@@ -92,7 +92,7 @@ describe.concurrent('a direct send whose earlier message', () => {
   test('parks is refused with exit 5: nothing of it is stored, and it replaces no turn', async () => {
     const house = new House()
     const id = await scripted(house, ['A', 'B'], { tools: [MARKS] }, { say: 'finished' })
-    const sent = await house.run(['send', 'a', 'C'])
+    const sent = await house.run(['send', 'a', 'C', '--print-token'])
     expect(sent).toMatchObject({ exit: 5, stdout: '' })
     expect(sent.stderr).toMatch(
       /the message was not delivered: an earlier turn \([0-9a-f]{8}\) is waiting since /,

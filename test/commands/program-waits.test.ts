@@ -25,7 +25,7 @@ describe.concurrent('a program that needs the user', () => {
     const house = new NativeHouse()
     house.turns([...WORKS, { launch: 'true' }, ASKING])
     const id = await house.spawn('a', '--provider', 'native')
-    const { exit, stdout, stderr } = await house.run(['send', 'a', 'install it'])
+    const { exit, stdout, stderr } = await house.run(['send', 'a', 'install it', '--print-token'])
     expect({ exit, stdout }).toEqual({ exit: 5, stdout: '' })
     expect(stderr).toContain('the agent asks to run: Bash')
     expect(stderr).toMatch(/substrat: token st_/)

@@ -25,7 +25,7 @@ describe.concurrent('await_external', () => {
   test('parks the turn without approval: exit 5, the awaited result and the token on stderr', async () => {
     const house = new House()
     const id = await house.spawn('a', '--option', house.scenario('s.json', { tools: [BUILD] }, { say: 'ok' }))
-    const sent = await house.run(['send', 'a', 'go'])
+    const sent = await house.run(['send', 'a', 'go', '--print-token'])
     expect(sent).toMatchObject({ exit: 5, stdout: '' })
     expect(sent.stderr).toContain('substrat: the agent awaits: the log of build 7\nsubstrat: token st_')
     expect(sent.stderr).toMatch(
