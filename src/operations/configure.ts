@@ -3,7 +3,7 @@
 import { checkAllow } from '../dispatch/allow.js'
 import { checkReach } from '../dispatch/caller.js'
 import type { Context } from '../dispatch/context.js'
-import { nameOf } from '../dispatch/outcome.js'
+import { nameOf, wordOf } from '../dispatch/outcome.js'
 import { refuseElsewhere } from '../dispatch/turn-obstacle.js'
 import { viewAgent } from '../dispatch/view.js'
 import { visit } from '../dispatch/visit.js'
@@ -85,7 +85,7 @@ function allowWithout(state: State, disallow: string[]): string[] {
     'USAGE',
     `${nameOf(state)} has no entry ${JSON.stringify(unknown)}: it allows ${there}`,
     {
-      hint: 'entries of the allow setting are changed by substrat config set allow',
+      hint: `see its entries: substrat show ${wordOf(state)}; those of every agent: substrat config get allow`,
       facts: { agent_id: state.id },
     },
   )

@@ -9,8 +9,8 @@ import { foldName, isUuid } from '../format.js'
 import { isTemporaryName } from '../host/disk/temporary.js'
 import { sha256Hex } from '../start/hash.js'
 
-export const LOG_FILE = 'events.jsonl'
-export const SNAPSHOT_FILE = 'session.json'
+const LOG_FILE = 'events.jsonl'
+const SNAPSHOT_FILE = 'session.json'
 const SHA256 = /^[0-9a-f]{64}$/
 const SPAWNING = /^\.spawn-/
 const REMOVED = /^\.removed-/

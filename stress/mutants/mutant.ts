@@ -24,7 +24,7 @@ interface StepMutant extends Defect {
 /** Code of one file of src/, and the code that replaces it. `;` leaves a statement out. */
 export type Edit = [code: string, replacement: string]
 
-export interface CodeMutant extends Defect {
+interface CodeMutant extends Defect {
   edits: Edit[]
 }
 

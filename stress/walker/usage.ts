@@ -54,6 +54,7 @@ export const USAGE: History[] = [
   usage('a flag is unknown', ['send a x --nonsense', 'send a x']),
   usage('a command is unknown', ['purge']),
   usage('nothing is to change', ['set a', 'set a --allow shell']),
+  usage('an entry to take back is not there', ['set a --disallow shell', 'set a --allow shell']),
   usage('cancel names no agent', ['cancel', 'cancel a']),
   usage('cancel names too much', ['cancel a --all', 'cancel a']),
   usage('deliver names too much', ['deliver a --all', 'deliver --all']),

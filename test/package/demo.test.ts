@@ -12,7 +12,7 @@ test('npm run demo kills two turns for real, and shows each of them going on', a
   expect(exit, stdout + stderr).toBe(0)
   const lines = [
     /^\$ kill -9 \d+\nthe command ended by SIGKILL$/m,
-    /^thinker +\w+ +active +interrupted_startup /m,
+    /^thinker +\w+ +active +interrupted /m,
     /^\{"seq":\d+,.*"kind":"model.requested"\}$/m,
     /^substrat: continuing the interrupted turn/m,
     /^Forty-two\.$/m,

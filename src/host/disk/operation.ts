@@ -57,10 +57,6 @@ export function setFaultHook(hook: FaultHook | undefined): void {
   faultHook = hook
 }
 
-export function hasFaultHook(): boolean {
-  return faultHook !== undefined
-}
-
 export function step<T>(operation: Operation, act: (writtenBytesMax: number) => T): T {
   try {
     return attempt(operation, act)
