@@ -5,6 +5,8 @@
 import { clock, sleep } from '../clock.js'
 import { checkReach, refuseInTool } from '../dispatch/caller.js'
 import type { Context } from '../dispatch/context.js'
+import { type Effect, withEffect } from '../dispatch/effect.js'
+import { wordOf } from '../dispatch/outcome.js'
 import { readState } from '../dispatch/read-state.js'
 import { viewAgent } from '../dispatch/view.js'
 import { visit } from '../dispatch/visit.js'
@@ -122,27 +124,51 @@ async function end(ctx: Context, agentId: string, { run_id }: Run, isForced: boo
   const begin = clock.monotonic()
   const until = begin + ctx.bounds.waitMs
   let isKilled = false
-  for (let isAsked = false; ; await sleep(20)) {
+  let isAsked = false
+  for (; ; await sleep(20)) {
     try {
       return await visit(ctx, agentId, { waitMs: 0, continuesTurn: true, endsRun: true }, async (session) => {
         if (session.state.run?.run_id !== run_id) return
         session.append([...cancelRecords(session.state, 'cancelled'), ...endOfInterrupted(session.state)])
       })
     } catch (error) {
-      if (!(error instanceof SubstratError) || error.code !== 'LOCKED' || clock.monotonic() >= until)
-        throw error
+      if (!isBusy(error)) throw isAsked ? withEffect(error, effectOfAsking(ctx, agentId)) : error
+      if (clock.monotonic() >= until) throw error
     }
     if (readState(ctx.store, agentId).run?.run_id !== run_id) return
     if (isForced && !isKilled) isKilled = killHolder(ctx, agentId, begin)
     if (isAsked) continue
+    isAsked = true
     const stopped = isForced ? undefined : stoppedText(ctx.store, agentId)
     if (stopped !== undefined) ctx.reporter.note(stopped)
     ctx.reporter.note('a turn is running: asking it to stop')
+    ask(ctx, agentId, run_id)
+  }
+}
+
+function ask(ctx: Context, agentId: string, run_id: string): void {
+  try {
     ctx.store.requests.put(agentId, run_id, 'cancel')
     // As in `requestStop`: if this command dies, the marker leads to the request.
     ctx.store.visits.mark(agentId)
-    isAsked = true
+  } catch (error) {
+    throw withEffect(error, effectOfAsking(ctx, agentId))
   }
+}
+
+/** The request may be stored, and ends the turn. A repeated `cancel` would end the next one, which mail may have begun meanwhile. */
+function effectOfAsking({ store }: Context, agentId: string): Effect {
+  const word = wordOf(readState(store, agentId))
+  return {
+    effect: 'unknown',
+    next: `see whether its turn ended: substrat show ${word}`,
+    not: 'cancel again only if it did not',
+    facts: { agent_id: agentId },
+  }
+}
+
+function isBusy(error: unknown): boolean {
+  return error instanceof SubstratError && error.code === 'LOCKED'
 }
 
 /** A process that runs gets this time to end its turn itself. */

@@ -20,7 +20,7 @@ import { openForRead } from '../../src/session/load.js'
 import type { FileStore } from '../../src/storage/file-store.js'
 import { mintToken } from '../../src/turn/tokens.js'
 import { contextAt } from '../support/contexts.js'
-import { withFaults } from '../support/faults.js'
+import { failing, withFaults } from '../support/faults.js'
 import { clearFaults, failStep, type HowOften, recordOperations } from '../support/operations.js'
 import { sendRequest } from '../support/send-request.js'
 import { beginning, newAgent, newSession, recordsOf } from '../support/sessions.js'
@@ -312,4 +312,21 @@ describe('once it is acknowledged, and files can no longer be read,', () => {
     clearFaults()
     expect([outcomes.map(({ failure }) => failure), agents(store)]).toEqual([[undefined], 1])
   })
+})
+
+test('a cancel that fails once it has asked the turn to stop does not advise to repeat it: that could end the next turn', async () => {
+  const store = tempStore()
+  const session = await newSession(store, { name: 'a' })
+  session.append(beginning(session, randomUUID(), 'hi'))
+  const { ctx, notes } = contextAt(store, { bounds })
+  const isAsked = (): boolean => notes.some((note) => note.includes('asking it to stop'))
+  withFaults(failing('ENOSPC', ({ point }) => isAsked() && point.startsWith('request.put')))
+  const failure = await failureOf(() =>
+    cancelAgents(ctx, { all: false, agents: [session.id], isRecursive: false, isForced: false }),
+  )
+  clearFaults()
+  const hint = failure?.hint
+  expect(hint).toContain('see whether its turn ended: substrat show a')
+  expect(hint).not.toContain(RUN_AGAIN)
+  await session.close(() => true)
 })
