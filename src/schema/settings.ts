@@ -69,7 +69,7 @@ export const SETTINGS = {
     kind: 'duration',
     default: '12h',
     env: 'SUBSTRAT_TURN_TIMEOUT',
-    help: 'wall-clock limit for one turn',
+    help: 'limit for one turn; time in which substrat was stopped (SIGSTOP) or the machine slept counts at most 5 seconds',
   },
   shutdown_grace: {
     kind: 'duration',
