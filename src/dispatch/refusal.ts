@@ -53,7 +53,6 @@ function causeOf(error: unknown): RefusalCause | undefined {
 const CAUSE_OF_CODE: Partial<Record<ErrorCode, RefusalCause>> = {
   ON_HOLD: 'hold',
   GATED: 'gate',
-  OTHER_HOST: 'host',
   PROGRAM_ALIVE: 'program',
   PROVIDER_NOT_FOUND: 'not_installed',
   USAGE: 'settings',

@@ -149,7 +149,6 @@ export async function readyProvider(
 ): Promise<Provider> {
   const { provider_name } = session.state
   try {
-    refuseElsewhere(ctx.store, session.state)
     return await ctx.providers.check(provider_name, settingsOf(session))
   } catch (error) {
     throw recordRefusal(ctx, session, error, message)
@@ -163,6 +162,7 @@ async function runTurn(
   first: (provider: ProviderKind, sources: PromptSource[]) => TurnEvent,
   options: TurnOptions,
 ): Promise<Run> {
+  refuseElsewhere(ctx.store, session.state)
   const provider = await readyProvider(ctx, session, message)
   // Handle signals from the first record on, so that a signal never leaves the run open.
   ctx.shutdown.listen()

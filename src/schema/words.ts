@@ -131,7 +131,6 @@ export const OUTBOUND_EVENTS = [...NOTIFY_EVENTS, 'message'] as const
 export const REFUSAL_CAUSES = [
   'hold',
   'gate',
-  'host',
   'program',
   'authentication',
   'settings',
