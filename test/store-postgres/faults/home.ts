@@ -44,6 +44,7 @@ export const COMMANDS: Record<string, string[]> = {
   compact: ['compact', 'notes', '--keep', '1'],
   'doctor --rebuild': ['doctor', '--rebuild'],
   wait: ['wait', 'queued'],
+  check: ['check', '--all'],
   list: ['list', '--all'],
   show: ['show', 'notes'],
   log: ['log', 'notes', '--all'],
