@@ -42,7 +42,7 @@ test('the transcript of README.md is what its commands print', async () => {
   const isAtWork = `until substrat log thinker | grep -q 'program started'; do :; done`
   // At a terminal, the list is for people. This one does not know its size.
   const typed = (command: string): string =>
-    command === 'substrat list' ? `script -qec '${command}' /dev/null | tr -d '\\r'` : command
+    command === 'substrat list' ? `NO_COLOR=1 script -qec '${command}' /dev/null | tr -d '\\r'` : command
   const script = steps.map(({ command }, step) =>
     [
       `echo STEP ${step}`,
