@@ -99,7 +99,7 @@ describe('cron', () => {
   test('runs a line as sh reads it after cron has replaced the escaped percent signs', () => {
     const facts = oddFacts()
     writeFileSync(facts.node, '#!/bin/sh\nprintf "%s|%s|%s" "$SUBSTRAT_HOME" "$0" "$*"\n')
-    const [, line = ''] = cronLines(facts).split('\n')
+    const line = cronLines(facts).trimEnd().split('\n').at(-1) as string
     const command = line.replace('* * * * * ', '').replaceAll('\\%', '%')
     const { stdout } = spawnSync('/bin/sh', ['-c', command], { encoding: 'utf8' })
     expect(stdout).toBe(`${path.dirname(facts.node)}|${facts.node}|${facts.program} deliver --all`)
