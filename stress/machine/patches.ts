@@ -122,11 +122,17 @@ function ofNobody(error: unknown): void {
   owner.crash(error)
 }
 
-/** Node's own exitCode property cannot be redefined, so another object takes its place. */
+/**
+ * Node's own exitCode property cannot be redefined, so another object takes its place.
+ *
+ * `process.exit` ends only the process that calls it. An assignment to it is ignored: a turn replaces it while the turn
+ * waits for its provider, and a killed process would never restore it for the others.
+ */
 function patchProcess(): void {
   const own = process
   const perProcess = (name: string | symbol, owner: LabProcess): unknown => {
     if (name === 'exitCode') return owner.exitCode
+    if (name === 'exit') return (status?: number) => owner.endNow(status)
     if (name === 'on' || name === 'off')
       return (event: string, listener: SignalListener) => {
         owner[name === 'on' ? 'listen' : 'unlisten'](event, listener)
@@ -141,8 +147,9 @@ function patchProcess(): void {
     },
     set(target, name, value) {
       const owner = running.getStore()
-      if (owner === undefined || name !== 'exitCode') return Reflect.set(target, name, value)
-      owner.exitCode = value as number | undefined
+      if (owner === undefined || (name !== 'exitCode' && name !== 'exit'))
+        return Reflect.set(target, name, value)
+      if (name === 'exitCode') owner.exitCode = value as number | undefined
       return true
     },
   })

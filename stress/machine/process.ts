@@ -70,6 +70,12 @@ export class LabProcess {
     return this
   }
 
+  /** Ends the process like `process.exit()`, which does not return. */
+  endNow(status = this.exitCode ?? 0): never {
+    this.exit(status)
+    throw new Killed()
+  }
+
   /** Ends the process by an uncaught error. */
   crash(error: unknown): void {
     this.stderr += `${error instanceof Error ? error.stack : String(error)}\n`
