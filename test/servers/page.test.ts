@@ -155,12 +155,14 @@ describe('the agents that need a person', () => {
     await card('cut').getByRole('button', button('Resume')).click()
     await house.waitForRecord(cut, 'run.completed')
 
-    await card('limited').getByText('It can continue').waitFor()
-    await card('limited').getByRole('button', button('Cancel the turn')).click()
+    // A limit ends by itself, so it is no request to a person. The view of its agent can still cancel the turn.
+    await page.getByText('No agent waits for you').waitFor()
+    await page.evaluate(`location.hash = '#/agents/${limited}'`)
+    const limit = page.getByRole('region', { name: 'Waits' })
+    await limit.getByText('It can continue').waitFor()
+    await limit.getByRole('button', button('Cancel the turn')).click()
     await page.getByRole('dialog').getByRole('button', button('Cancel the turn')).click()
     await house.waitForRecord(limited, 'run.cancelled')
-
-    await page.getByText('No agent waits for you').waitFor()
     expect(troubles).toEqual([])
     await served.stop()
   })
@@ -248,9 +250,9 @@ describe('the view of an agent', () => {
     await page.getByRole('button', button('Suspend')).click()
     await page.getByLabel('Hold it').check()
     await page.getByRole('dialog').getByRole('button', button('Suspend')).click()
-    await page.getByText('on hold', { exact: true }).waitFor()
+    await page.getByText('held', { exact: true }).waitFor()
     await act('Resume')
-    await page.getByText('on hold', { exact: true }).waitFor({ state: 'detached' })
+    await page.getByText('held', { exact: true }).waitFor({ state: 'detached' })
 
     await act('Gate')
     await page.getByText('gated', { exact: true }).waitFor()

@@ -53,7 +53,7 @@ export function AgentView({ id, tab }: { id: string; tab: 'conversation' | 'time
         />
       )}
       {isAsking(shown) && (
-        <section class="card need tone-wait" aria-label="Needs you">
+        <section class="card need tone-wait" aria-label={needsPerson(shown.agent) ? 'Needs you' : 'Waits'}>
           <Request shown={shown} />
         </section>
       )}
