@@ -155,7 +155,7 @@ describe('the agents that need a person', () => {
     await card('cut').getByRole('button', button('Resume')).click()
     await house.waitForRecord(cut, 'run.completed')
 
-    // A limit ends by itself, so it is no request to a person. The view of its agent can still cancel the turn.
+    // A limit ends by itself, so it asks nothing of a person. The view of its agent can still cancel the turn.
     await page.getByText('No agent waits for you').waitFor()
     await page.evaluate(`location.hash = '#/agents/${limited}'`)
     const limit = page.getByRole('region', { name: 'Waits' })
