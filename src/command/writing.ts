@@ -59,7 +59,8 @@ export abstract class WritingCommand extends BaseCommand {
     const when = this.openContext === undefined ? ' before it had changed anything' : ''
     const end = this.shutdown?.earlyEnd?.(signal)
     this.fail(end ?? new SubstratError(`STOPPED_${signal}`, `stopped by ${signal}${when}`))
-    void Promise.all([stdout.flush(), stderr.flush()]).then(() => process.exit())
+    // At once: a command that went on could do what the line denies. A full pipe may lose the line.
+    process.exit()
   }
 
   /** Creates the home if it is missing. */

@@ -1,4 +1,15 @@
-import { readFileSync, writeFileSync } from 'node:fs'
+import { execFileSync } from 'node:child_process'
+import {
+  closeSync,
+  constants,
+  existsSync,
+  openSync,
+  readdirSync,
+  readFileSync,
+  writeFileSync,
+  writeSync,
+} from 'node:fs'
+import path from 'node:path'
 import { describe, expect, test } from 'vitest'
 import { House, type Running } from '../support/cli.js'
 import { Gate } from '../support/gate.js'
@@ -11,6 +22,8 @@ async function handlesSignals({ child }: Running): Promise<void> {
     BigInt(`0x${/^SigCgt:\s*(\w+)$/m.exec(readFileSync(`/proc/${child.pid}/status`, 'utf8'))?.[1]}`)
   await waitFor(() => (caught() & 1n) === 1n, 'its handlers')
 }
+
+const RUN_JS = path.join(import.meta.dirname, '..', '..', 'bin', 'run.js')
 
 const EXITS = { SIGINT: 130, SIGTERM: 143, SIGHUP: 129 } as const
 
@@ -85,4 +98,26 @@ describe.concurrent.each(Object.entries(EXITS))('%s before the turn of a command
     gate.open()
     await first.result
   })
+})
+
+test('a signal ends a command also while nobody reads its line: it does not go on and deliver the message', async () => {
+  const { house, id, first } = await atWork()
+  const fifo = path.join(house.workspace, 'full')
+  execFileSync('mkfifo', [fifo])
+  const full = openSync(fifo, constants.O_RDWR | constants.O_NONBLOCK)
+  expect(() => {
+    for (;;) writeSync(full, Buffer.alloc(4096))
+  }).toThrow('EAGAIN')
+  const stderr = openSync(fifo, 'r+')
+  const send = [process.execPath, RUN_JS, 'send', 'a', 'lost']
+  const second = house.launch(['sh', '-c', 'exec "$@" 2>&3', 'sh', ...send], { inherits: stderr })
+  const waits = house.agentFile(id, 'waits')
+  await waitFor(() => existsSync(waits) && readdirSync(waits).length > 0, 'the arrival')
+  second.child.kill('SIGTERM')
+  writeFileSync(`${house.workspace}/go`, '')
+  await first.result
+  expect((await second.result).exit).toBe(143)
+  for (const descriptor of [full, stderr]) closeSync(descriptor)
+  await house.ok('deliver', '--all')
+  expect(house.count(id, 'run.started')).toBe(1)
 })
