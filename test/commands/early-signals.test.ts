@@ -100,7 +100,7 @@ describe.concurrent.each(Object.entries(EXITS))('%s before the turn of a command
   })
 })
 
-test('a signal ends a command also while nobody reads its line: it does not go on and deliver the message', async () => {
+test('a signal ends a command while its line cannot be written, and its message is not delivered', async () => {
   const { house, id, first } = await atWork()
   const fifo = path.join(house.workspace, 'full')
   execFileSync('mkfifo', [fifo])
