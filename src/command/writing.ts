@@ -57,10 +57,18 @@ export abstract class WritingCommand extends BaseCommand {
   private readonly onEarlySignal = (signal: StopSignal): void => {
     if (this.shutdown?.hearsSignals === true) return
     const when = this.openContext === undefined ? ' before it had changed anything' : ''
-    const end = this.shutdown?.earlyEnd?.(signal)
-    this.fail(end ?? new SubstratError(`STOPPED_${signal}`, `stopped by ${signal}${when}`))
+    this.fail(this.earlyEnd(signal) ?? new SubstratError(`STOPPED_${signal}`, `stopped by ${signal}${when}`))
     // At once: a command that went on could do what the line denies. A full pipe may lose the line.
     process.exit()
+  }
+
+  /** Undefined also if the store cannot be read now. */
+  private earlyEnd(signal: StopSignal): SubstratError | undefined {
+    try {
+      return this.shutdown?.earlyEnd?.(signal)
+    } catch {
+      return undefined
+    }
   }
 
   /** Creates the home if it is missing. */

@@ -106,8 +106,12 @@ async function followMove(ctx: Context, session: Session, { waitMs }: VisitOptio
 function noteStopped({ store, reporter }: Context, agentId: string, waitMs: number): () => void {
   if (waitMs < STOPPED_MS) return () => undefined
   const timer = setTimeout(() => {
-    const text = stoppedText(store, agentId)
-    if (text !== undefined) reporter.note(text)
+    try {
+      const text = stoppedText(store, agentId)
+      if (text !== undefined) reporter.note(text)
+    } catch {
+      // The store cannot be read now. The wait itself reports that.
+    }
   }, STOPPED_MS)
   return () => clearTimeout(timer)
 }
