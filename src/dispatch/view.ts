@@ -1,12 +1,13 @@
 /** The JSON output for an agent and a run. These shapes are published in docs/commands.md. */
 import { countPending, hasOnlyLaterMail, type MailIndex } from '../mail/inbox.js'
 import type { AgentView, RunView, TurnResult, WaitView } from '../schema/output.js'
+import type { Ask } from '../schema/types.js'
 import type { PastRun } from '../session/past-run.js'
 import { readRecord, readRecordText } from '../session/read.js'
 import type { SessionRecord } from '../session/records.js'
 import { shownStatus } from '../session/shown-status.js'
 import type { AgentSummary } from '../session/snapshot-layout.js'
-import type { Location, Run, State } from '../session/state.js'
+import type { Location, Run, State, Wait } from '../session/state.js'
 import { openWait } from '../session/status.js'
 import { statusNow } from '../session/status-now.js'
 import type { Store } from '../storage/store.js'
@@ -94,12 +95,17 @@ export function viewReceiver(
   return viewTurn(store, state, null, null, { ...logOf(store, state.id), mailIds: ids })
 }
 
+/** The calls and questions of the parked run. Undefined if its record does not say it. */
+export function asksOf(log: Pick<AgentAccess, 'recordAt'>, wait: Wait): Ask[] | undefined {
+  const record = log.recordAt(wait.at)
+  return record?.kind === 'run.waiting' ? record.asks : undefined
+}
+
 /** Null if the run is not parked. */
 function viewWait(state: State, run: Run | PastRun | null, log: AgentAccess): WaitView | null {
   const wait = run?.run_id === state.run?.run_id ? openWait(state) : null
   if (wait === null) return null
-  const record = log.recordAt(wait.at)
-  const asks = record?.kind === 'run.waiting' ? (record.asks ?? []) : []
+  const asks = asksOf(log, wait) ?? []
   const { kind, resume_token_id, deadline_at, not_before } = wait
   return {
     kind,

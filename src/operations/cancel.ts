@@ -1,6 +1,9 @@
 /**
  * `cancel`: ends the turn that an agent runs, is parked in, or was left in by a crash. Pending mail stays pending. The
  * stop request names the run that was found, so a later turn is never cancelled.
+ *
+ * On disk if the command dies: perhaps the request, with the agent's marker. After `--force` has killed the holder: also what the death
+ * of any holder leaves, so the row of the recovery table is that of its log.
  */
 import { clock, sleep } from '../clock.js'
 import { checkReach, refuseInTool } from '../dispatch/caller.js'

@@ -14,7 +14,7 @@ import { failureOf, nameOf, type OnOutcome, type Outcome, outcomeOf, wordOf } fr
 import { type Visit, visitAndFinish } from '../dispatch/own-visit.js'
 import { awaitedThing, decisionCommands, refuseElsewhere } from '../dispatch/turn-obstacle.js'
 import { decideTurn } from '../dispatch/turns.js'
-import { incompleteOf, viewTurn } from '../dispatch/view.js'
+import { asksOf, incompleteOf, viewTurn } from '../dispatch/view.js'
 import { visit } from '../dispatch/visit.js'
 import { SessionStateError, SubstratError } from '../errors.js'
 import { readClock } from '../host/identity.js'
@@ -23,7 +23,6 @@ import type { Ask } from '../schema/types.js'
 import type { Decision } from '../schema/words.js'
 import { isSameKey } from '../session/key-hashes.js'
 import { readContinuedRun } from '../session/past-run.js'
-import type { NewRecord } from '../session/records.js'
 import type { Session } from '../session/session.js'
 import type { State, TokenEntry, Wait } from '../session/state.js'
 import { howEnded, openWait } from '../session/status.js'
@@ -261,9 +260,4 @@ function wrongDecision(state: State, wait: Wait, why: string): SubstratError {
     hint: decisionCommands(wordOf(state), wait),
     facts: { agent_id: state.id },
   })
-}
-
-function asksOf(session: Session, wait: Wait): NewRecord<'run.waiting'>['asks'] {
-  const record = session.recordAt(wait.at)
-  return record.kind === 'run.waiting' ? record.asks : undefined
 }

@@ -112,6 +112,9 @@ export function wordOfStatus(status: string): string {
   return status.replace('_', ' ')
 }
 
+/** The commands that let an agent use a tool without approval. */
+export const GRANTED_BY = { spawn: 'spawn --allow', set: 'set --allow', approve: 'approve --always' } as const
+
 export const SESSION_STATES = ['created', 'active', 'suspended', 'terminated'] as const
 
 export const RUN_STATUSES = ['open', 'completed', 'failed', 'cancelled', 'interrupted'] as const

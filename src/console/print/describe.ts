@@ -5,7 +5,7 @@ import { awaitedThing } from '../../dispatch/turn-obstacle.js'
 import type { ListFilter } from '../../operations/list-and-show.js'
 import type { ShownAgent, WaitView } from '../../schema/output.js'
 import type { ListedAgent } from '../../schema/output-overview.js'
-import { type Status, wordOfStatus } from '../../schema/words.js'
+import { GRANTED_BY, type Status, wordOfStatus } from '../../schema/words.js'
 import type { Refusal } from '../../session/state.js'
 import { askText } from './ask-text.js'
 import { elapsedText } from './elapsed.js'
@@ -64,7 +64,7 @@ export function describeAgent(shown: ShownAgent, { remedy }: DescribeOptions = {
     ['instructions', instructions === null ? null : firstLine(instructions)],
     ...shown.grants.map(({ entry, by, since }, index): [string, string] => [
       index === 0 ? 'allowed' : '',
-      `${firstLine(entry)} (${GRANTED[by]}, ${readableTime(since)})`,
+      `${firstLine(entry)} (${GRANTED_BY[by]}, ${readableTime(since)})`,
     ]),
     ...Object.entries(shown.metadata).map(([key, value], index): [string, string] => [
       index === 0 ? 'metadata' : '',
@@ -111,8 +111,6 @@ export function describeAgent(shown: ShownAgent, { remedy }: DescribeOptions = {
     .flatMap(([label, text]) => (text === null ? [] : [`${label.padEnd(LABEL_COLUMNS)}${text}`]))
     .join('\n')
 }
-
-const GRANTED = { spawn: 'spawn --allow', set: 'set --allow', approve: 'approve --always' }
 
 function leaseText({ lease_ends_at: end }: NonNullable<ShownAgent['holder']>): string {
   return end === undefined ? '' : `; its lease ends at ${readableTime(end)} unless renewed`

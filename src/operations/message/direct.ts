@@ -11,6 +11,7 @@ import type { Visit } from '../../dispatch/own-visit.js'
 import { recordRefusal } from '../../dispatch/refusal.js'
 import { turnObstacle } from '../../dispatch/turn-obstacle.js'
 import { startTurn } from '../../dispatch/turns.js'
+import { asksOf } from '../../dispatch/view.js'
 import { type ErrorCode, SubstratError } from '../../errors.js'
 import { type MessageOptions, messageOptions } from '../../schema/message.js'
 import { digestOf } from '../../session/ids.js'
@@ -169,8 +170,7 @@ function refuse({ ctx, session }: Visit, request: MessageRequest): void {
 function noteSuperseded({ ctx, session }: Visit, byEarlier: boolean): void {
   const wait = openWait(session.state)
   if (wait === null) return
-  const record = session.recordAt(wait.at)
-  const asks = record.kind === 'run.waiting' ? (record.asks ?? []) : []
+  const asks = asksOf(session, wait) ?? []
   const text = supersededText(session.state, wait, asks, byEarlier ? 'your earlier message' : 'this message')
   session.onceDurable('run.cancelled', () => ctx.reporter.note(text))
 }

@@ -2,6 +2,7 @@
 import { readableTime } from '../../clock.js'
 import { wordOf } from '../../dispatch/outcome.js'
 import { decisionCommands } from '../../dispatch/turn-obstacle.js'
+import { asksOf } from '../../dispatch/view.js'
 import { shellWord } from '../../errors.js'
 import type { Session } from '../../session/session.js'
 import type { Run, Wait } from '../../session/state.js'
@@ -16,7 +17,7 @@ export function parkedBehindTexts(
 ): [what: string, how: string] {
   const { state, mailIds } = session
   const record = session.recordAt(wait.at)
-  const asks = record.kind === 'run.waiting' ? (record.asks ?? []) : []
+  const asks = asksOf(session, wait) ?? []
   const key = run.key === null ? '' : `, key ${JSON.stringify(run.key)}`
   const queued = mailIds.length
   const behind =

@@ -1,6 +1,6 @@
 /** One agent: what it does now, its conversation or its timeline, and what a person can do with it. */
 import { useEffect, useState } from 'preact/hooks'
-import { needsPerson } from 'substrat/words'
+import { GRANTED_BY, needsPerson } from 'substrat/words'
 import type { ShownAgent } from '../api/types.js'
 import { costText, shortCount } from '../model/time.js'
 import { callText, lookOf, nameOf } from '../model/words.js'
@@ -109,7 +109,7 @@ function AgentHead(props: { shown: ShownAgent; onChanged: () => void }) {
         {grants.length > 0 && (
           <Fact
             name="Allowed"
-            value={grants.map(({ entry, by }) => `${entry} (${GRANTED[by]})`).join(', ')}
+            value={grants.map(({ entry, by }) => `${entry} (${GRANTED_BY[by]})`).join(', ')}
           />
         )}
         {usage !== null && (
@@ -127,8 +127,6 @@ function AgentHead(props: { shown: ShownAgent; onChanged: () => void }) {
     </header>
   )
 }
-
-const GRANTED = { spawn: 'spawn --allow', set: 'set --allow', approve: 'approve --always' }
 
 function Fact({ name, value }: { name: string; value: string }) {
   return (
