@@ -43,7 +43,9 @@ test('a list of 10,000 agents draws only the rows in sight, wherever it is scrol
 
 test('a timeline is zoomed and moved by buttons, keys and the wheel', async () => {
   const house = new House()
-  const id = await house.spawn('a')
+  // A turn shorter than the narrowest window of the picture leaves nothing to zoom.
+  const response = { delay_ms: 200, say: 'Done.' }
+  const id = await house.spawn('a', '-o', house.scenario('s.json', response, response))
   for (const word of ['one', 'two']) await house.ok('send', 'a', word)
   const served = await Served.start(house)
   const { page, troubles } = await openPage(served, `#/agents/${id}/timeline`)

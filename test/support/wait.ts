@@ -5,7 +5,7 @@
 import { setTimeout as sleep } from 'node:timers/promises'
 
 /** Less than the timeout of a test (vitest.config.ts), so that the failure names the condition. */
-export const HANG_MS = 14 * 60_000
+export const HANG_MS = 5 * 60_000
 
 /** `timeoutMs` is for labs, which count cases that take longer. `firstPauseMs` is for conditions that cost a process. */
 export async function waitFor(
