@@ -171,7 +171,7 @@ function asked(session: Session, runId: string): string {
     return `: it asks "${question.slice(0, QUOTED_CHARACTERS_MAX)}${isLong ? '…' : ''}"`
   }
   const tools = [...new Set(asks.map(({ tool }) => tool))]
-  return wait?.kind === 'approval' ? `: it asks to run ${tools.join(', ')}.` : '.'
+  return wait?.kind === 'approval' && tools.length > 0 ? `: it asks to run ${tools.join(', ')}.` : '.'
 }
 
 function contentOf(session: Session, { status, reply, trouble, to, run_id }: OutboxEntry): string {

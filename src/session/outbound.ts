@@ -147,15 +147,15 @@ function limitText(path: string, { not_before, why }: NewRecord<'run.waiting'>):
 
 /** The calls or the question, and the command that decides. */
 function waitText(path: string, { wait, asks = [] }: NewRecord<'run.waiting'>): string {
-  const calls = asks.map(({ tool, input }) => `${tool} ${JSON.stringify(input)}`).join('\n')
+  const calls = asks.map(({ tool, input }) => `${tool} ${JSON.stringify(input)}\n`).join('')
   const word = shellWord(path)
   switch (wait) {
     case 'approval':
-      return `${path} waits for approval.\n${calls}\nsubstrat approve ${word}`
+      return `${path} waits for approval.\n${calls}substrat approve ${word}`
     case 'input':
-      return `${path} asks a question.\n${calls}\nsubstrat answer ${word} '…'`
+      return `${path} asks a question.\n${calls}substrat answer ${word} '…'`
     default:
-      return `${path} waits for a result.\n${calls}\nsubstrat show ${word}`
+      return `${path} waits for a result.\n${calls}substrat show ${word}`
   }
 }
 

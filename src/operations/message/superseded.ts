@@ -14,9 +14,16 @@ export function supersededText(state: State, wait: Wait, asks: Ask[], by = 'this
 
 export function parkedThing({ kind, not_before }: Wait, asks: Ask[]): string {
   if (kind === 'not_before') return `the turn that is rate limited until ${readableTime(not_before ?? '')}`
-  const texts = asks.map(askedText).join(', ')
-  if (kind === 'input') return `the question ${texts}`
-  return kind === 'tool_result' ? `the wait for the result of ${texts}` : `the pending approval of ${texts}`
+  // The record of a wait need not say what is asked.
+  const texts = asks.length === 0 ? undefined : asks.map(askedText).join(', ')
+  switch (kind) {
+    case 'input':
+      return texts === undefined ? 'a question' : `the question ${texts}`
+    case 'tool_result':
+      return texts === undefined ? 'the wait for a result' : `the wait for the result of ${texts}`
+    default:
+      return texts === undefined ? 'a pending approval' : `the pending approval of ${texts}`
+  }
 }
 
 function askedText(ask: Ask): string {

@@ -1,0 +1,25 @@
+/** The words for a parked turn that a message meets. */
+import { describe, expect, test } from 'vitest'
+import { parkedThing } from '../../../src/operations/message/superseded.js'
+import type { Wait } from '../../../src/session/state.js'
+
+const wait = (kind: Wait['kind']): Wait => ({ kind, not_before: '2026-11-20T10:00:00Z' }) as Wait
+const ask = { call_id: 'c', tool: 'shell', input: { command: 'make' } }
+
+describe('a parked turn is named', () => {
+  test.each([
+    ['input', 'the question "shell: make"'],
+    ['tool_result', 'the wait for the result of "shell: make"'],
+    ['approval', 'the pending approval of "shell: make"'],
+  ] as const)('by the calls of its record, if it waits for %s', (kind, text) => {
+    expect(parkedThing(wait(kind), [ask])).toBe(text)
+  })
+
+  test.each([
+    ['input', 'a question'],
+    ['tool_result', 'the wait for a result'],
+    ['approval', 'a pending approval'],
+  ] as const)('without calls, if its record has none and it waits for %s', (kind, text) => {
+    expect(parkedThing(wait(kind), [])).toBe(text)
+  })
+})
