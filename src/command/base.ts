@@ -4,14 +4,7 @@
  */
 import { join } from 'node:path'
 import type { PluginPlaces } from '../audit/check-plugins.js'
-import {
-  asSubstratError,
-  causeOf,
-  errorJson,
-  errorLine,
-  hasResult,
-  printableText,
-} from '../console/output.js'
+import { asSubstratError, causeOf, errorJson, errorLine, hasResult } from '../console/output.js'
 import { stderr, stdout } from '../console/stdio.js'
 import { readState } from '../dispatch/read-state.js'
 import { SubstratError } from '../errors.js'
@@ -135,7 +128,7 @@ export abstract class BaseCommand extends PrintingCommand {
     // stdout.finish prints one line instead: the result could not be printed, and where to find it.
     if (stdout.failure !== undefined && hasResult(error.code)) return
     if (this.jsonEnabled() && printsJson) this.printJson(errorJson(error))
-    stderr.write(`${printableText(errorLine(error), stderr)}\n`)
+    stderr.line(errorLine(error))
     if (process.env.DEBUG) stderr.write(`${error.stack}\n${causeOf(error)}`)
   }
 

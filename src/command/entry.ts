@@ -78,7 +78,7 @@ function fail(thrown: unknown, argv: string[], commands: Commands): void {
       ? asSubstratError(thrown, `substrat ${argv[0]}`)
       : unknownCommand(unknown.replaceAll(':', ' '), commands)
   if (argv.includes('--json')) stdout.write(`${JSON.stringify(errorJson(error), null, 2)}\n`)
-  stderr.write(`${errorLine(error)}\n`)
+  stderr.line(errorLine(error))
   if (process.env.DEBUG) stderr.write(`${(Object(thrown) as Error).stack}\n`)
   process.exitCode = error.exitStatus
 }
@@ -119,12 +119,12 @@ function elsewhere(name: string, known: string[]): string | undefined {
 /** Prints a warning of Node or oclif in one line; Node's default adds the process id and a stack. */
 function warn(warning: Error): void {
   const [first] = warning.message.split('\n')
-  stderr.write(`substrat: warning: ${process.env.DEBUG ? warning.stack : first}\n`)
+  stderr.line(`substrat: warning: ${process.env.DEBUG ? warning.stack : first}`)
 }
 
 /** A promise that can never settle would end Node with status 0 (success) or 13 (refused). Both would be wrong here. */
 function failUnfinished(): void {
-  console.error(
+  stderr.line(
     'substrat: exited before the command finished. This is a bug; everything that was acknowledged is on disk.',
   )
   process.exitCode = 1
@@ -174,7 +174,7 @@ function isOurs(commands: Commands, [first]: string[]): boolean {
  */
 function trustedPlugins(pluginList: string, { whyUntrusted }: Starter): PluginFacts[] | undefined {
   const { code, providers, damage } = readPlugins(pluginList)
-  if (damage !== undefined) stderr.write(`substrat: warning: ${damage}\n`)
+  if (damage !== undefined) stderr.line(`substrat: warning: ${damage}`)
   const why = whyUntrusted([pluginList, ...code])
   if (why === undefined) return providers
   throw new SubstratError('HOME_EXPOSED', `the plugins of ${pluginList} are not loaded: ${why}`, {

@@ -48,6 +48,6 @@ export abstract class PrintingCommand extends Command {
   }
 
   protected note(text: string): void {
-    stderr.write(`substrat: ${printableText(text, stderr)}\n`)
+    stderr.line(`substrat: ${text}`)
   }
 }

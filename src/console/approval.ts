@@ -89,7 +89,7 @@ async function editCalls(calls: Calls): Promise<Calls> {
       error instanceof SyntaxError
         ? `substrat: the edited text is not JSON, so nothing is changed: ${error.message}`
         : errorLine(error)
-    stderr.write(`${printableText(text, stderr)}\n`)
+    stderr.line(text)
     return calls
   }
 }

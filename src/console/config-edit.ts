@@ -38,7 +38,7 @@ export async function editConfig(store: Store, providers: ProviderRegistry): Pro
     }
     const error = notSavedError(why, path)
     if (!canAsk()) throw error
-    stderr.write(`${errorLine(error)}\n`)
+    stderr.line(errorLine(error))
     if ((await choose('edit it again? [y/n] ', ['yes', 'no'])) !== 'yes') throw error
   }
 }

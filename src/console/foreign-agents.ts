@@ -1,6 +1,6 @@
 /** Shows a person what the agents of another home's bundle may run, and asks whether to import them. */
 import { SubstratError, shellWord } from '../errors.js'
-import { oneLine, printableText } from './output.js'
+import { oneLine } from './output.js'
 import { canAsk, choose } from './prompt.js'
 import { stderr } from './stdio.js'
 
@@ -19,8 +19,8 @@ export async function confirmImport(file: string, agents: string[]): Promise<voi
       },
     )
   }
-  stderr.write(`substrat: ${oneLine(what)}; its agents may run programs as you:\n`)
-  for (const agent of agents) stderr.write(`  ${printableText(oneLine(agent), stderr)}\n`)
+  stderr.line(`substrat: ${oneLine(what)}; its agents may run programs as you:`)
+  for (const agent of agents) stderr.line(`  ${oneLine(agent)}`)
   if ((await choose('Import them? yes or no: ', ['yes', 'no'])) === 'yes') return
   throw new SubstratError('USAGE', `nothing was imported from ${from}`, {
     hint: `if you trust its author: ${trusting}`,

@@ -12,9 +12,9 @@ export async function askAboutParked(agent: string, wait: WaitView): Promise<Par
   const isQuestion = wait.kind === 'input'
   for (const ask of wait.asks) {
     const [label, text] = askText(wait, ask)
-    stderr.write(`substrat: ${oneLine(`${agent} ${label}: ${text}`)}\n`)
+    stderr.line(`substrat: ${oneLine(`${agent} ${label}: ${text}`)}`)
   }
-  if (wait.kind === 'not_before') stderr.write(`substrat: ${agent} is rate limited\n`)
+  if (wait.kind === 'not_before') stderr.line(`substrat: ${agent} is rate limited`)
   const question = isQuestion
     ? 'Is your message the answer? [a]nswer, [r]eplace the waiting turn, or [l]eave it: '
     : 'Replace the waiting turn with your message? [r]eplace it, or [l]eave it: '

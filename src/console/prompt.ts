@@ -21,14 +21,14 @@ export async function choose<T extends string>(
     const typed = line.trim().toLowerCase()
     const found = words.find((word) => word === typed || word[0] === typed)
     if (found !== undefined) return found
-    stderr.write(`substrat: type ${words.slice(0, -1).join(', ')} or ${words.at(-1)}\n`)
+    stderr.line(`substrat: type ${words.slice(0, -1).join(', ')} or ${words.at(-1)}`)
   }
 }
 
 /** One line from the terminal, without its line break. */
 async function readLine(question: string): Promise<string | undefined> {
   const { createInterface } = await import('node:readline')
-  stderr.write(question)
+  stderr.write(stderr.shown(question))
   return new Promise((resolve) => {
     const lines = createInterface({ input: process.stdin, terminal: false })
     const stop = (): void => lines.close()

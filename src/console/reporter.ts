@@ -6,7 +6,6 @@ import type { Reporter } from '../dispatch/context.js'
 import type { SessionRecord } from '../session/records.js'
 import type { TurnProgress } from '../turn/ports.js'
 import type { Live } from './live/live.js'
-import { printableText } from './output.js'
 import { stderr, stdout } from './stdio.js'
 
 export interface ReporterOptions {
@@ -138,7 +137,7 @@ export class ConsoleReporter implements Reporter {
   }
 
   note(text: string): void {
-    stderr.write(`substrat: ${printableText(text, stderr)}\n`)
+    stderr.line(`substrat: ${text}`)
   }
 
   noteRefusal(said: string): void {

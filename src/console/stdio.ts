@@ -13,7 +13,8 @@ import {
   unblockedDescriptor,
   writeStream,
 } from '../host/streams.js'
-import { errorLine, hasResultStatus } from './output.js'
+import { errorLine, hasResultStatus, printableText } from './output.js'
+import { noteLines } from './print/note-lines.js'
 
 /**
  * Writes to the descriptor itself where that cannot block, because most commands print one result, and Node's streams take longer
@@ -138,7 +139,7 @@ class Stdout extends Output {
     const hint = this.remedy ?? `free disk space or write to another file, then ${RUN_AGAIN}`
     const { message, facts } = this.failure
     process.exitCode = EXIT_STATUS.STORAGE_FAILED
-    stderr.write(`${errorLine(new SubstratError('STORAGE_FAILED', message, { hint, facts }))}\n`)
+    stderr.line(errorLine(new SubstratError('STORAGE_FAILED', message, { hint, facts })))
   }
 
   protected override failed(errno: string): void {
@@ -152,6 +153,17 @@ class Stdout extends Output {
 }
 
 class Stderr extends Output {
+  /** A line for a person. A terminal shows it in as many rows as it needs; a pipe or file gets one line. */
+  line(text: string): void {
+    this.write(`${this.shown(text)}\n`)
+  }
+
+  /** The text as this stream shows it, for a question whose answer follows in the same line. */
+  shown(text: string): string {
+    const printable = printableText(text, this)
+    return this.isTTY && process.env.TERM !== 'dumb' ? noteLines(printable, this.columns || 80) : printable
+  }
+
   protected override failed(): void {}
 }
 

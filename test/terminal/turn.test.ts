@@ -73,8 +73,8 @@ describe.skipIf(!hasTmux).concurrent('in a terminal (needs tmux)', () => {
     expect(await terminal.until(/exit/)).toBe(
       [
         'Half of',
-        'substrat: its AI provider is too busy to answer: the scenario makes this request fail: overloaded; t',
-        'rying again in T',
+        'substrat: its AI provider is too busy to answer: the scenario makes this request fail: overloaded;',
+        'trying again in T',
         'substrat: the text above is discarded: its request did not complete',
         'Half of',
         'T · 1 in 2 out',

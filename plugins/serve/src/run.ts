@@ -55,6 +55,7 @@ export async function runServer(settings: Settings): Promise<void> {
   commands.onStart = (agentId) => metrics.begin(agentId === undefined ? undefined : open(), agentId)
   const feeds = new Feeds(core, open, commands, metrics.onSync)
   const server: Server = { core, home, commands, feeds, metrics, isReadOnly, stopping: stopping.signal }
+  const note = (text: string): void => core.stderr.line(`substrat: ${text}`)
   const swept = isReadOnly ? undefined : await sweep(commands)
   if (swept !== undefined) note(swept)
   const address = await listen(http, wanted, security)
@@ -69,7 +70,7 @@ export async function runServer(settings: Settings): Promise<void> {
   cutConnections(http)
   const { idleMs } = settings
   if (idleMs !== undefined) onIdle(http, commands, idleMs, () => stopping.abort())
-  announce(address, security.tlsCert !== undefined, tokens)
+  for (const line of announcement(address, security.tlsCert !== undefined, tokens)) note(line)
   await stopped(http, stopping)
 }
 
@@ -87,17 +88,12 @@ function tokenFor(http: HttpServer, { stateDirectory, home, isTokenNew }: Settin
 }
 
 /** The link is the only place where the token is printed, once in its life. */
-function announce(address: Address, isSecure: boolean, { token, path, isNew }: TokenFile): void {
-  if (address.kind === 'tcp') {
-    const url = `${isSecure ? 'https' : 'http'}://${hostWord(address.host)}:${address.port}`
-    note(`listening on ${url}`)
-    if (isNew) note(`open ${url}/#token=${token}`)
-  } else note(`listening on ${address.kind === 'unix' ? address.path : `file descriptor ${address.fd}`}`)
-  note(`the token is in ${path}`)
-}
-
-function note(text: string): void {
-  process.stderr.write(`substrat: ${text}\n`)
+function announcement(address: Address, isSecure: boolean, { token, path, isNew }: TokenFile): string[] {
+  const where = `the token is in ${path}`
+  if (address.kind !== 'tcp')
+    return [`listening on ${address.kind === 'unix' ? address.path : `file descriptor ${address.fd}`}`, where]
+  const url = `${isSecure ? 'https' : 'http'}://${hostWord(address.host)}:${address.port}`
+  return [`listening on ${url}`, ...(isNew ? [`open ${url}/#token=${token}`] : []), where]
 }
 
 const STOP_MS = 1000

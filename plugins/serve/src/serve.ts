@@ -94,7 +94,7 @@ export class Serve extends Command {
       ? (code as keyof typeof core.EXIT_STATUS)
       : 'UNEXPECTED'
     const shown = new core.SubstratError(known, message, hint == null ? {} : { hint })
-    process.stderr.write(`${core.errorLine(shown)}\n`)
+    core.stderr.line(core.errorLine(shown))
     if (process.env.DEBUG) process.stderr.write(`${(Object(error) as Error).stack}\n`)
     this.exit(shown.exitStatus)
   }

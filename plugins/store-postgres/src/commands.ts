@@ -32,7 +32,7 @@ class StoreInit extends Command {
       process.stdout.write(`${await init(core, url, password ?? process.env.PGPASSWORD)}\n`)
     } catch (error) {
       const shown = error instanceof core.SubstratError ? error : unusable(core, error as Error)
-      process.stderr.write(`${core.errorLine(shown)}\n`)
+      core.stderr.line(core.errorLine(shown))
       this.exit(shown.exitStatus)
     }
   }

@@ -9,6 +9,7 @@ import type { SessionRecord } from '../../session/records.js'
 import type { TurnProgress } from '../../turn/ports.js'
 import { printableText } from '../output.js'
 import { countText } from '../print/usage-line.js'
+import { stderr } from '../stdio.js'
 import { fitted } from './fit.js'
 import { Screen } from './screen.js'
 import { signsOf } from './signs.js'
@@ -135,7 +136,7 @@ export class Live {
     // A refusal has its text in the record.
     if (record.kind === 'run.failed' && record.said !== undefined) return
     this.forget()
-    process.stderr.write('substrat: the text above is discarded: its request did not complete\n')
+    stderr.line('substrat: the text above is discarded: its request did not complete')
   }
 
   /** The program's own words, in whole lines. */
