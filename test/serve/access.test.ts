@@ -5,6 +5,7 @@ import { createConnection } from 'node:net'
 import path from 'node:path'
 import { describe, expect, test } from 'vitest'
 import { House } from '../support/cli.js'
+import { hasTmux, Terminal } from '../support/terminal.js'
 import { waitFor } from '../support/wait.js'
 import { linked, Served, tokenOf } from './support.js'
 
@@ -33,17 +34,43 @@ function tokenFile(house: House): string {
 }
 
 describe.concurrent('the token', () => {
-  test('is in a file that only its owner can read, and is printed once, as a link', async () => {
+  test('is in a file that only its owner can read, and is never printed into a pipe', async () => {
     const house = new House()
     const first = await Served.start(house)
     expect(statSync(tokenFile(house)).mode & 0o777).toBe(0o600)
-    expect(first.running.stderr).toContain(`substrat: open ${first.url}/#token=${first.token}\n`)
+    expect(first.running.stderr).not.toContain(first.token)
+    const [, command = ''] =
+      /^substrat: the link with the token: substrat (.+)$/m.exec(first.running.stderr) ?? []
+    const printed = await house.start(command.split(' '), { env: linked(house) }).result
+    expect(printed).toMatchObject({ exit: 0, stdout: `${first.url}/#token=${first.token}\n`, stderr: '' })
     await first.stop()
     const second = await Served.start(house)
     expect(second.token).toBe(first.token)
     expect(second.running.stderr).not.toContain(first.token)
     expect((await second.call('listAgents')).status).toBe(200)
     await second.stop()
+  })
+
+  test.skipIf(!hasTmux)('is in a link at each start at a terminal', async () => {
+    const house = new House()
+    for (let start = 1; start <= 2; start++) {
+      const terminal = new Terminal(house, { env: linked(house), columns: 200 })
+      terminal.type('substrat serve --listen 127.0.0.1:0')
+      const screen = await terminal.shows('the token is in')
+      expect(screen).toMatch(/^substrat: open http:\/\/127\.0\.0\.1:\d+\/#token=/m)
+      expect(screen).toContain(`#token=${tokenOf(house)}\n`)
+      terminal.press('C-c')
+      await terminal.shows(/\$$/)
+      terminal.close()
+    }
+  })
+
+  test('has no link without a port', async () => {
+    const house = new House()
+    const listen = ['serve', '--print-link', '--listen', 'unix:/tmp/none']
+    const { exit, stderr } = await house.start(listen, { env: linked(house) }).result
+    expect(exit).toBe(2)
+    expect(stderr).toContain('--listen IP:PORT')
   })
 
   test('is replaced by --new-token', async () => {
@@ -208,7 +235,7 @@ describe.concurrent('an address', () => {
     expect(refused).toMatchObject({ exit: 2 })
     expect(refused.stderr + refused.stdout).not.toContain('token')
     const started = await Served.start(another)
-    expect(started.running.stderr).toContain(`/#token=${started.token}`)
+    expect(started.running.stderr).toContain('--print-link')
     await started.stop()
     await served.stop()
   })

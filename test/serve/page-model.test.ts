@@ -34,6 +34,12 @@ function drawn(records: SessionRecord[], now: number): string[] {
   ]
 }
 
+test('reasoning is counted in bytes', () => {
+  const items = [{ type: 'thinking', thinking: 'é'.repeat(100) }]
+  const [reasoning] = conversationOf(recordsOf([0, 'model.responded', { items, calls: [] }]))
+  expect(reasoning).toMatchObject({ bytes: Buffer.byteLength(JSON.stringify(items)) })
+})
+
 describe('a timeline', () => {
   test('shows a turn, its requests, and tools that run at the same time on lines of their own', () => {
     const records = recordsOf(

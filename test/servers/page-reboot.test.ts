@@ -11,13 +11,19 @@ const button = (name: string) => ({ name, exact: true })
 
 /** The output, with the places and the port of a reader of the page. */
 function shown(house: House, output: string): string {
-  return output
-    .trimEnd()
-    .replaceAll(house.workspace, '/home/you/site')
-    .replace(/127\.0\.0\.1:\d+/g, '127.0.0.1:4777')
-    .replace(/#token=\S+/, '#token=NvZzMXio…')
-    .replace(/\/\S*\/(?=serve-)/, '/home/you/.local/state/substrat/')
-    .replace(/(?<=serve-)[0-9a-f]+/, 'e8816836994fe2c3')
+  return (
+    output
+      .trimEnd()
+      .replaceAll(house.workspace, '/home/you/site')
+      .replace(/127\.0\.0\.1:\d+/g, '127.0.0.1:4777')
+      // A terminal has the link itself.
+      .replace(
+        /^substrat: the link with the token: .*$/m,
+        'substrat: open http://127.0.0.1:4777/#token=NvZzMXio…',
+      )
+      .replace(/\/\S*\/(?=serve-)/, '/home/you/.local/state/substrat/')
+      .replace(/(?<=serve-)[0-9a-f]+/, 'e8816836994fe2c3')
+  )
 }
 
 test.skipIf(!hasHosts)(

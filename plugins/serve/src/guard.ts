@@ -42,8 +42,7 @@ export class Guard {
   /** Throws UNAUTHORIZED. The comparison takes the same time for every wrong token. */
   checkToken(request: Request): void {
     const given = bearerOf(request)
-    const next =
-      'send the header Authorization: Bearer TOKEN; the token is in the file that the server printed'
+    const next = 'send the header Authorization: Bearer TOKEN; the token is in the file that the server named'
     if (given === undefined) throw new Refusal('UNAUTHORIZED', 'the request has no token', next)
     if (!timingSafeEqual(digestOf(given), this.digest))
       throw new Refusal('UNAUTHORIZED', 'the token is not that of this server', next)

@@ -15,6 +15,7 @@ import { Metrics } from './metrics/metrics.js'
 import { Page } from './page.js'
 import { ROUTES } from './routes.js'
 import type { Server } from './server.js'
+import { StartError } from './start-error.js'
 import { sweep } from './sweep.js'
 import { openToken, type TokenFile, tokenPath } from './token.js'
 
@@ -87,13 +88,35 @@ function tokenFor(http: HttpServer, { stateDirectory, home, isTokenNew }: Settin
   }
 }
 
-/** The link is the only place where the token is printed, once in its life. */
-function announcement(address: Address, isSecure: boolean, { token, path, isNew }: TokenFile): string[] {
+/** The link has the token, so only a person at a terminal gets it. In a pipe it would stay in a journal that others may read. */
+function announcement(address: Address, isSecure: boolean, { token, path }: TokenFile): string[] {
   const where = `the token is in ${path}`
   if (address.kind !== 'tcp')
     return [`listening on ${address.kind === 'unix' ? address.path : `file descriptor ${address.fd}`}`, where]
-  const url = `${isSecure ? 'https' : 'http'}://${hostWord(address.host)}:${address.port}`
-  return [`listening on ${url}`, ...(isNew ? [`open ${url}/#token=${token}`] : []), where]
+  const place = `${hostWord(address.host)}:${address.port}`
+  const link = process.stderr.isTTY
+    ? `open ${linkOf(address, isSecure, token)}`
+    : `the link with the token: substrat serve --print-link --listen ${place}`
+  return [`listening on ${isSecure ? 'https' : 'http'}://${place}`, link, where]
+}
+
+function linkOf(address: Address & { kind: 'tcp' }, isSecure: boolean, token: string): string {
+  return `${isSecure ? 'https' : 'http'}://${hostWord(address.host)}:${address.port}/#token=${token}`
+}
+
+/** The link of a server with the same home and address, whether it runs or not. */
+export function pageLink(
+  settings: Pick<Settings, 'stateDirectory' | 'home' | 'listen' | 'security'>,
+): string {
+  const address = parseAddress(settings.listen)
+  if (address.kind !== 'tcp' || address.port === 0)
+    throw new StartError(
+      'USAGE',
+      `${settings.listen} has no link: a browser needs an address and a port`,
+      'give the address that the server printed: --listen IP:PORT',
+    )
+  const { token } = openToken(tokenPath(settings.stateDirectory, settings.home), false)
+  return linkOf(address, settings.security.tlsCert !== undefined, token)
 }
 
 const STOP_MS = 1000

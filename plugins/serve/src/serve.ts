@@ -4,7 +4,7 @@ import * as Flags from '@oclif/core/flags'
 import { type Core, commandOf, loadCore } from '../../shared/src/face/core.js'
 import { DEFAULT_LISTEN } from './address.js'
 import { codedError } from './problem.js'
-import { runServer } from './run.js'
+import { pageLink, runServer } from './run.js'
 import { StartError } from './start-error.js'
 
 export class Serve extends Command {
@@ -51,6 +51,10 @@ export class Serve extends Command {
     'new-token': Flags.boolean({
       description: 'replace the token; default: keep the token of the last start',
     }),
+    'print-link': Flags.boolean({
+      exclusive: ['new-token', 'read-only', 'exit-when-idle'],
+      description: 'print the link of the page, which has the token, and start no server',
+    }),
   }
 
   async run(): Promise<void> {
@@ -60,25 +64,29 @@ export class Serve extends Command {
       const { flags } = await this.parse(Serve)
       if (core.callingAgent(home, () => core.openHome(home)) !== null)
         throw new StartError('TREE_RULES', 'an agent may not start a server', 'run it outside of an agent')
-      await runServer({
-        core,
-        command: commandOf(this.config),
+      const place = {
         home,
-        version: this.config.version,
-        page: path.join(__dirname, 'page'),
         stateDirectory: path.join(
           process.env.XDG_STATE_HOME || path.join(this.config.home, '.local', 'state'),
           'substrat',
         ),
         listen: flags.listen,
-        allowedHosts: flags['allow-host'] ?? [],
-        isReadOnly: flags['read-only'],
-        isTokenNew: flags['new-token'],
         security: {
           tlsCert: flags['tls-cert'],
           tlsKey: flags['tls-key'],
           isInsecure: flags.insecure,
         },
+      }
+      if (flags['print-link']) return void process.stdout.write(`${pageLink(place)}\n`)
+      await runServer({
+        ...place,
+        core,
+        command: commandOf(this.config),
+        version: this.config.version,
+        page: path.join(__dirname, 'page'),
+        allowedHosts: flags['allow-host'] ?? [],
+        isReadOnly: flags['read-only'],
+        isTokenNew: flags['new-token'],
         idleMs: durationOf(core, flags['exit-when-idle']),
       })
     } catch (error) {

@@ -18,8 +18,6 @@ import { StartError } from './start-error.js'
 export interface TokenFile {
   token: string
   path: string
-  /** Whether this process made it: the link with the token is shown only then. */
-  isNew: boolean
 }
 
 /** One file per home, outside of the home: a copy of a home must not carry the right to use the original. */
@@ -31,7 +29,7 @@ export function tokenPath(stateDirectory: string, home: string): string {
 /** `renews`: replaces an existing token, which stops working at once for servers that start later. */
 export function openToken(file: string, renews: boolean): TokenFile {
   const known = renews ? undefined : readToken(file)
-  if (known !== undefined) return { token: known, path: file, isNew: false }
+  if (known !== undefined) return { token: known, path: file }
   mkdirSync(path.dirname(file), { recursive: true, mode: 0o700 })
   const token = randomBytes(32).toString('base64url')
   // Complete under another name first: a crash leaves no file with half a token.
@@ -45,16 +43,16 @@ export function openToken(file: string, renews: boolean): TokenFile {
   }
   if (renews) {
     renameSync(temporary, file)
-    return { token, path: file, isNew: true }
+    return { token, path: file }
   }
   try {
     // Fails if another server was faster: then its token counts.
     linkSync(temporary, file)
-    return { token, path: file, isNew: true }
+    return { token, path: file }
   } catch (error) {
     const other = readToken(file)
     if ((error as NodeJS.ErrnoException).code !== 'EEXIST' || other === undefined) throw error
-    return { token: other, path: file, isNew: false }
+    return { token: other, path: file }
   } finally {
     rmSync(temporary, { force: true })
   }

@@ -8,6 +8,10 @@ export function textOf(content: Content): string {
     : `(${bytesText(content.bytes)}; read it with substrat log or substrat export)`
 }
 
+export function bytesOf(text: string): number {
+  return new TextEncoder().encode(text).length
+}
+
 /** The readable parts of a provider's reasoning items, whose form is the provider's own. Empty if all of it is encrypted. */
 export function reasoningText(items: readonly Record<string, unknown>[]): string {
   return items.flatMap(readableIn).join('\n\n').trim()

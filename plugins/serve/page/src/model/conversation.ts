@@ -4,7 +4,7 @@
  */
 import { type Entry, type EntryOf, entryOf, inputText } from 'substrat/entries'
 import type { SessionRecord } from '../api/types.js'
-import { reasoningText, textOf } from './content.js'
+import { bytesOf, reasoningText, textOf } from './content.js'
 import { clockText, durationText } from './time.js'
 import { DECISION_WORDS, type Tone, WAIT_WORDS } from './words.js'
 
@@ -97,7 +97,7 @@ class Conversation {
   }
 
   private addResponse({ seq, ts, items, items_blob: blob, calls = [] }: EntryOf<'response'>): void {
-    const bytes = blob?.bytes ?? (items === undefined ? 0 : JSON.stringify(items).length)
+    const bytes = blob?.bytes ?? (items === undefined ? 0 : bytesOf(JSON.stringify(items)))
     if (bytes > 0)
       this.items.push({ type: 'reasoning', seq, at: ts, text: reasoningText(items ?? []), bytes })
     for (const { call_id: id, name, input } of calls)

@@ -17,8 +17,8 @@ export function SignIn({ isRefused, onToken }: { isRefused: boolean; onToken: (t
           </p>
         )}
         <p>
-          Open the link that <code>substrat serve</code> printed, or paste the token from the file that it
-          named.
+          Open the link that <code>substrat serve --print-link</code> prints, or paste the token from the file
+          that the server named.
         </p>
         <label for="token">Token</label>
         <input
