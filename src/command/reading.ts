@@ -4,8 +4,8 @@
  */
 
 export { errorLine } from '../console/output.js'
-export { askText } from '../console/print/ask-text.js'
 export { stderr } from '../console/stdio.js'
+export { askText } from '../dispatch/ask-text.js'
 export { idOfKey, runOfKey, runOfMessage } from '../dispatch/keyed-message.js'
 export { decisionCommands } from '../dispatch/turn-obstacle.js'
 export { type ErrorCode, EXIT_STATUS, SubstratError, shellWord } from '../errors.js'

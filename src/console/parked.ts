@@ -1,7 +1,8 @@
 /** Asks a person at the terminal what becomes of a parked turn when a message comes. */
+
+import { askText } from '../dispatch/ask-text.js'
 import type { WaitView } from '../schema/output.js'
 import { oneLine } from './output.js'
-import { askText } from './print/ask-text.js'
 import { choose } from './prompt.js'
 import { stderr } from './stdio.js'
 

@@ -1,5 +1,6 @@
 /** `list` and `show`: take no locks and write nothing. */
 
+import { previewOf, topicOf } from '../dispatch/about.js'
 import { wordOf } from '../dispatch/outcome.js'
 import { lastKnownPath, missingLog } from '../dispatch/read-state.js'
 import { turnObstacle } from '../dispatch/turn-obstacle.js'
@@ -85,13 +86,20 @@ function viewOpened(store: Store, state: State, opened: OpenedAgent): ShownAgent
   const reply = said === undefined ? null : readRecordText(store, agentId, said)
   const status = statusNow(store, state, isHeld)
   const isStopped = holder !== null && isHolderStopped(holder)
-  return {
+  const about = {
     ...viewTurn(store, state, state.run, reply, access),
-    ...incompleteOf(said),
     reply_is: said === undefined ? null : replyIs(said, state.run),
     doing: status === 'running' && state.run !== null ? runningTools(opened.log, state.run) : [],
+    trouble: isStopped ? `its process, pid ${holder.pid}, is stopped` : whyUnfinished(store, state, status),
+  }
+  return {
+    ...about,
+    ...incompleteOf(said),
+    preview: previewOf(about),
+    prompt: promptOf(store, state, access.recordAt),
     format: state.format,
     title: state.title,
+    topic: topicOf(state.title, state.title === null ? firstMessage(store, agentId, opened) : undefined),
     instructions: state.instructions === null ? null : readText(store, agentId, state.instructions),
     options: state.options,
     hold: state.hold,
@@ -110,11 +118,33 @@ function viewOpened(store: Store, state: State, opened: OpenedAgent): ShownAgent
     usage: state.usage,
     holder,
     ...(state.workspace_host === undefined ? {} : { workspace_host: state.workspace_host }),
-    trouble: isStopped ? `its process, pid ${holder.pid}, is stopped` : whyUnfinished(store, state, status),
     next: isStopped
       ? `kill -CONT ${holder.pid}`
       : nextCommand(store, state, status, holder === null && hasDueMail(store, state, mailIds), opened),
   }
+}
+
+function promptOf(store: Store, { id, run }: State, at: (place: Location) => SessionRecord | undefined) {
+  const [place] = run?.prompts ?? []
+  const record = place === undefined ? undefined : at(place)
+  return record === undefined ? null : readRecordText(store, id, record)
+}
+
+/** An agent whose first turn has other records before its prompt than this needs no topic. */
+const FIRST_RECORDS_MAX = 20
+
+/** Undefined also for a log whose beginning is damaged: `show` needs only its end, and `doctor` reports the damage. */
+function firstMessage(store: Store, agentId: string, { log }: OpenedAgent): string | undefined {
+  try {
+    for (const { record } of recordsFrom(log, { seq: 1, offset: 0 })) {
+      const isPrompt = record.kind === 'message.user' || record.kind === 'mail.delivered'
+      if (isPrompt) return readRecordText(store, agentId, record)
+      if (record.seq >= FIRST_RECORDS_MAX) return undefined
+    }
+  } catch (error) {
+    if (!(error instanceof SubstratError)) throw error
+  }
+  return undefined
 }
 
 /** The log names no source of an entry that an agent has from its creation. */

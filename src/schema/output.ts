@@ -249,9 +249,16 @@ export const shown = z
       .describe(
         '`final`: `reply` ended the latest turn. `so_far`: the turn has said this before its end. `previous`: it is of an earlier turn.',
       ),
+    prompt: text.nullable().describe('The message that began the latest turn.'),
+    preview: text
+      .nullable()
+      .describe(
+        'Its request, the cause of its stop, its running tool, or its latest reply, at most 400 characters.',
+      ),
     doing: z.array(runningTool).describe('The tools that run now, of substrat or of the agent program.'),
     format: integer.describe('The format of its log.'),
     title: text.nullable(),
+    topic: text.nullable().describe('Its title, or else the first words of its first message.'),
     instructions: text.nullable(),
     options: texts,
     hold: flag,

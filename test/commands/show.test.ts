@@ -46,9 +46,12 @@ describe.concurrent('show', () => {
       },
       reply: 'echo: hello',
       reply_is: 'final',
+      prompt: 'hello',
+      preview: 'echo: hello',
       doing: [],
       wait: null,
       title: 'A line',
+      topic: 'A line',
       instructions: 'Be brief.',
       options: {},
       format: 2,
@@ -65,6 +68,20 @@ describe.concurrent('show', () => {
       trouble: null,
       next: "substrat send a '…'",
     })
+  })
+
+  test('has the first words of the first message as the topic of an agent without a title', async () => {
+    const house = new House()
+    await house.spawn('untold')
+    const topic = async (name: string) => (await house.ok('show', name, '--json')).json.topic
+    expect(await topic('untold')).toBeNull()
+    await house.ok('send', 'untold', `\n  Count  the words of ${'every '.repeat(20)}page\nand more`)
+    await house.ok('send', 'untold', 'Something else')
+    expect(await topic('untold')).toBe(
+      'Count the words of every every every every every every every every every every…',
+    )
+    await house.ok('set', 'untold', '--title', 'Words')
+    expect(await topic('untold')).toBe('Words')
   })
 
   test('shows the holder of a running turn, its start, and the next command', async () => {

@@ -4,10 +4,16 @@ import { Served } from '../serve/support.js'
 import { House } from '../support/cli.js'
 import { expectAccessible, goTo, openPage } from './page-support.js'
 
-/** Markup, script, bidirectional controls, a very long word, and control characters. */
-const HOSTILE = `<img src=x onerror="window.hit=1"><script>window.hit=1</script> \u202Eevil\u202C \u0000\u0007 ${'w'.repeat(3000)} \`\`\`<b>x`
+/** Markup, script, Markdown with targets that run or load something, bidirectional controls, a very long word, and control characters. */
+const HOSTILE = `<img src=x onerror="window.hit=1"><script>window.hit=1</script> [l](javascript:window.hit=1) ![i](data:image/svg+xml,%3Csvg%20onload=window.hit=1%3E) ![j](https://evil.example/j.png) <a href="javascript:window.hit=1">k</a> [m]: javascript:window.hit=1
+\u202Eevil\u202C \u0000\u0007 ${'w'.repeat(3000)} \`\`\`<b>x`
+
+const TALK =
+  '# Files\n\nUse `ls`, see [the manual](https://example.org/ls).\n```\nls -l\n```\n> quoted\n\n|a|b|\n|-|-|\n|1|2|\n\n1. one\n2. two'
 
 const question = { name: 'ask_operator', input: { question: 'Which branch?' } }
+
+const RUNS = '[href^="javascript:"], [href^="data:"], [onload], [onerror]'
 
 /** An agent in each of the states that the views show differently. */
 async function houseOfStates(): Promise<{ house: House; id: string }> {
@@ -20,7 +26,7 @@ async function houseOfStates(): Promise<{ house: House; id: string }> {
   await house.spawn('limited', '-o', house.scenario('l.json', { fail: limit }))
   const items = [{ type: 'thinking', thinking: 'first the files' }]
   const tool = { name: 'shell', input: { command: 'echo found' } }
-  const talking = house.scenario('t.json', { items, tools: [tool] }, { say: 'Use `ls`.\n```\nls -l\n```' })
+  const talking = house.scenario('t.json', { items, tools: [tool] }, { say: TALK })
   const id = await house.spawn('talking', '-o', talking, '--allow', 'shell')
   for (const name of ['approval', 'question', 'failed', 'limited', 'talking'])
     await house.run(['send', name, 'go'])
@@ -219,7 +225,10 @@ test('hostile text runs no script and breaks no layout', async () => {
   const { page, troubles } = await openPage(served, '#/', { viewport: { width: 390, height: 800 } })
   const expectCalm = async (view: string): Promise<void> => {
     expect(await page.evaluate('window.hit'), view).toBeUndefined()
-    expect(await page.locator('#page img[src=x], #page script, #page b:text("x")').count(), view).toBe(0)
+    expect(
+      await page.locator(`#page main :is(img, script, iframe, b:text("x")), ${RUNS}`).count(),
+      view,
+    ).toBe(0)
     expect(await widthOf(page), view).toBeLessThanOrEqual(390)
     const text = await page.evaluate<string>('document.body.textContent')
     expect([text.includes('\u202E'), text.includes('\u0007')], view).toEqual([false, false])

@@ -1,14 +1,12 @@
 // Bundles the page into dist/page/: one HTML, one script, one style sheet and one icon. The server sends these files as they are.
-import { copyFileSync, mkdirSync, readFileSync, renameSync, writeFileSync } from 'node:fs'
-import { createRequire } from 'node:module'
+import { copyFileSync, mkdirSync, readdirSync, readFileSync, renameSync, writeFileSync } from 'node:fs'
 import path from 'node:path'
 import { build } from 'esbuild'
 
 const root = import.meta.dirname
 const output = path.join(root, '..', 'dist', 'page')
-const preact = path.dirname(createRequire(import.meta.url).resolve('preact/package.json'))
 
-const { outputFiles } = await build({
+const { outputFiles, metafile } = await build({
   absWorkingDir: root,
   entryPoints: { page: 'src/main.tsx', style: 'style/main.css' },
   outdir: output,
@@ -25,14 +23,27 @@ const { outputFiles } = await build({
     ]),
   ),
   legalComments: 'inline',
-  banner: { js: `/*! preact\n\n${readFileSync(path.join(preact, 'LICENSE'), 'utf8').trim()}\n*/` },
+  metafile: true,
   logLevel: 'warning',
   write: false,
 })
 
 mkdirSync(output, { recursive: true })
-for (const { path: file, contents } of outputFiles) replace(file, contents)
+for (const { path: file, contents } of outputFiles)
+  replace(file, file.endsWith('.js') ? Buffer.concat([licences(metafile), contents]) : contents)
 for (const name of ['index.html', 'icon.svg']) copyFileSync(path.join(root, name), path.join(output, name))
+
+/** The licence of each package in the bundle, as a comment. */
+function licences({ inputs }) {
+  const folders = Object.keys(inputs).map((file) => /^.*node_modules\/(?:@[^/]+\/)?[^/]+/.exec(file)?.[0])
+  const texts = [...new Set(folders.filter((folder) => folder !== undefined))].map((folder) => {
+    const packaged = path.resolve(root, folder)
+    const name = readdirSync(packaged).find((file) => /^licen[cs]e/i.test(file))
+    if (name === undefined) throw new Error(`${packaged} has no file with its licence`)
+    return `/*! ${path.basename(folder)}\n\n${readFileSync(path.join(packaged, name), 'utf8').trim()}\n*/\n`
+  })
+  return Buffer.from(texts.join(''))
+}
 
 /** Replaces the file atomically: a server may be reading it. */
 function replace(file, contents) {

@@ -1,11 +1,9 @@
 /** The output of `list` at a terminal. */
 import { clock } from '../../clock.js'
-import { callText } from '../../dispatch/call-text.js'
 import type { ShownAgent } from '../../schema/output.js'
 import type { ListedAgent } from '../../schema/output-overview.js'
 import { type ShownStatus, wordOfStatus } from '../../schema/words.js'
 import { oneLine } from '../output.js'
-import { askText } from './ask-text.js'
 import { displayWidth, fitted, paddedTo } from './width.js'
 
 export interface ListSize {
@@ -88,20 +86,9 @@ function nameOf(agent: ListedAgent): string {
   return oneLine(name === agent.id ? agent.id.slice(0, 8) : name)
 }
 
-const TELLS_TROUBLE: ShownStatus[] = ['interrupted', 'failed', 'timed_out', 'cancelled']
-
 function aboutText(agent: ListedAgent, shown: ShownAgent | undefined): string {
   if ('error' in agent) return oneLine(agent.error.message)
-  if (agent.title !== null) return oneLine(agent.title)
-  if (shown === undefined) return ''
-  const ask = shown.wait?.asks[0]
-  if (shown.wait !== null && ask !== undefined) return oneLine(askText(shown.wait, ask).join(': '))
-  if (agent.shown_status === 'refused') return oneLine(agent.refused?.at(-1)?.message ?? '')
-  if (TELLS_TROUBLE.includes(agent.shown_status)) return oneLine(shown.trouble ?? '')
-  const [doing] = shown.doing
-  if (doing !== undefined) return oneLine(callText({ tool: doing.tool, input: doing.input ?? {} }))
-  const before = shown.reply_is === 'previous' ? '(previous turn) ' : ''
-  return oneLine(before + (shown.reply ?? '').slice(0, 400).trim())
+  return oneLine(agent.title ?? shown?.preview ?? '')
 }
 
 const MINUTE = 60_000

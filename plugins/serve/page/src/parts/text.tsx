@@ -1,81 +1,62 @@
 /**
- * Text that others wrote. It is always a text node, never markup. `dir="auto"` and CSS isolation keep its writing direction
- * inside its own box; other control characters become visible, so that a text cannot pretend to be another.
+ * Text that others wrote. It is always text nodes, never markup. `dir="auto"` and CSS isolation keep its writing direction inside
+ * its own box; control characters become visible.
  */
-import type { ComponentChildren } from 'preact'
-
-/** Bidirectional controls reorder what surrounds them, and the other controls are invisible. Tabs and line feeds are text. */
-function isHidden(code: number): boolean {
-  return (
-    (code < 0x20 && code !== 0x09 && code !== 0x0a) ||
-    HIDDEN.some(([first, last]) => code >= first && code <= last)
-  )
-}
-
-const HIDDEN: [number, number][] = [
-  [0x7f, 0x9f],
-  [0x61c, 0x61c],
-  [0x200b, 0x200b],
-  [0x200e, 0x200f],
-  [0x2028, 0x202e],
-  [0x2066, 0x2069],
-  [0xfeff, 0xfeff],
-]
-
-export function visibleText(text: string): string {
-  if (!hasHidden(text)) return text
-  return Array.from(text.replaceAll('\r\n', '\n'), (char) => {
-    const code = char.codePointAt(0) ?? 0
-    if (!isHidden(code)) return char
-    // Unicode has pictures of the first controls.
-    return code < 0x20 ? String.fromCodePoint(0x2400 + code) : `⟨${code.toString(16)}⟩`
-  }).join('')
-}
-
-function hasHidden(text: string): boolean {
-  for (let index = 0; index < text.length; index += 1) if (isHidden(text.charCodeAt(index))) return true
-  return false
-}
+import { useMemo, useState } from 'preact/hooks'
+import { countText } from '../model/time.js'
+import { tell } from '../state/notes.js'
+import { Code } from './code.js'
+import { Markdown } from './markdown.js'
+import { LONG, visibleText } from './visible-text.js'
 
 /** One line of foreign text, such as a name. */
 export function Words({ text }: { text: string }) {
   return <bdi>{visibleText(text).replaceAll('\n', ' ')}</bdi>
 }
 
-const LONG = 20_000
-
-/** A foreign text of several lines. Fences of code keep their form. */
+/** A foreign text of several lines, whose Markdown is drawn. */
 export function Prose({ text }: { text: string }) {
-  const shown =
-    text.length > LONG ? `${text.slice(0, LONG)}\n… (${text.length - LONG} more characters)` : text
-  const parts = visibleText(shown).split(/^```[^\n]*$/m)
+  const [isWhole, setWhole] = useState(false)
+  const left = text.length - LONG
+  const drawn = useMemo(() => <Markdown text={visibleText(text.slice(0, LONG))} />, [text])
+  if (isWhole) return <Plain text={text} />
   return (
     <div class="prose" dir="auto">
-      {parts.map((part, index) =>
-        index % 2 === 1 ? (
-          <Code key={index} text={part.trim()} />
-        ) : (
-          part.trim() !== '' && <p key={index}>{withCode(part.trim())}</p>
-        ),
+      {drawn}
+      {left > 0 && (
+        <button type="button" class="plain" onClick={() => setWhole(true)}>
+          Show {countText(left)} more characters, as plain text
+        </button>
       )}
     </div>
   )
 }
 
-function withCode(text: string): ComponentChildren[] {
-  return text
-    .split(/`([^`\n]+)`/)
-    .map((part, index) => (index % 2 === 1 ? <code key={index}>{part}</code> : part))
+/** A foreign text of several lines, as it is. */
+export function Plain({ text }: { text: string }) {
+  return (
+    <div class="prose" dir="auto">
+      <p>{visibleText(text)}</p>
+    </div>
+  )
 }
 
-export function Code({ text, label = 'Code' }: { text: string; label?: string }) {
-  const shown =
-    text.length > LONG ? `${text.slice(0, LONG)}\n… (${text.length - LONG} more characters)` : text
+/** Copies the text as it was written, before its Markdown was drawn. Without a clipboard, the text is there to be selected. */
+export function CopyButton({ text }: { text: string }) {
+  const [isShown, setShown] = useState(false)
+  const copy = (): void => {
+    const written = navigator.clipboard?.writeText(text) ?? Promise.reject(new Error('no clipboard'))
+    written.then(
+      () => tell('Copied'),
+      () => setShown(true),
+    )
+  }
   return (
-    <figure aria-label={label}>
-      <pre dir="auto">
-        <code>{visibleText(shown)}</code>
-      </pre>
-    </figure>
+    <>
+      <button type="button" class="copy" onClick={copy}>
+        Copy
+      </button>
+      {isShown && <Code text={text} label="Text to copy" />}
+    </>
   )
 }

@@ -2,7 +2,8 @@ import { inputText } from 'substrat/entries'
 /** The calls, or the question, that a turn waits for. */
 import type { Wait } from '../api/types.js'
 import { agoText, dateText } from '../model/time.js'
-import { Code, Words } from '../parts/text.js'
+import { Code } from '../parts/code.js'
+import { Words } from '../parts/text.js'
 
 /** `asks`: with whole arguments; those of the wait are shortened. */
 export function Asks({ wait, asks = wait.asks }: { wait: Wait; asks?: Pick<Ask, 'tool' | 'input'>[] }) {

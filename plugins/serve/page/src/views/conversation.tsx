@@ -3,8 +3,10 @@ import type { SessionRecord } from '../api/types.js'
 import { conversationOf, type Item, type ToolItem } from '../model/conversation.js'
 import { bytesText, clockText, dateText, durationText } from '../model/time.js'
 import type { Tone } from '../model/words.js'
+import { Code } from '../parts/code.js'
 import { Icon } from '../parts/icons.js'
-import { Code, Prose, visibleText, Words } from '../parts/text.js'
+import { CopyButton, Plain, Prose, Words } from '../parts/text.js'
+import { visibleText } from '../parts/visible-text.js'
 
 /** `live`: the reply so far. */
 export function ConversationView(props: {
@@ -58,6 +60,7 @@ function ItemView({ item }: { item: Item }) {
             <Words text={item.who} /> <Time at={item.at} />
           </header>
           <Prose text={item.text} />
+          <CopyButton text={item.text} />
         </article>
       )
     case 'reasoning':
@@ -77,7 +80,7 @@ function ItemView({ item }: { item: Item }) {
           <Icon name={EVENT_ICONS[item.tone]} />
           <div>
             <Words text={item.text} /> <Time at={item.at} />
-            {item.detail !== undefined && <Prose text={item.detail} />}
+            {item.detail !== undefined && <Plain text={item.detail} />}
           </div>
         </div>
       )

@@ -1,5 +1,5 @@
 import { Icon } from '../parts/icons.js'
-import { visibleText } from '../parts/text.js'
+import { visibleText } from '../parts/visible-text.js'
 import { dismiss, notes } from '../state/notes.js'
 import { useStore } from '../state/store.js'
 

@@ -10,7 +10,7 @@ import {
   type Timeline,
   ticksIn,
 } from '../model/timeline.js'
-import { visibleText } from '../parts/text.js'
+import { visibleText } from '../parts/visible-text.js'
 import { useWidth } from '../parts/width.js'
 import type { Range } from '../parts/zoom.js'
 

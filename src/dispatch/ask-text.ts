@@ -1,8 +1,8 @@
 /** The request of a waiting agent as a label and a text: `asks` `Which colour?`, or `asks to run` `shell: make`. */
-import { callText } from '../../dispatch/call-text.js'
-import type { WaitView } from '../../schema/output.js'
-import { askOperator } from '../../turn/tools/ask-operator.js'
-import { awaitExternal } from '../../turn/tools/await-external.js'
+import type { WaitView } from '../schema/output.js'
+import { askOperator } from '../turn/tools/ask-operator.js'
+import { awaitExternal } from '../turn/tools/await-external.js'
+import { callText } from './call-text.js'
 
 export function askText(
   { kind, asks }: Pick<WaitView, 'kind' | 'asks'>,
