@@ -5,6 +5,8 @@ import type { Sent } from './sent.js'
 export interface Framing {
   newline: '\n' | '\r\n' | '\r'
   hasByteOrderMark: boolean
+  /** A gateway joins streams that each begin with a byte order mark. */
+  marksEachEvent: boolean
   comments: number[]
   names: 'none' | 'also' | 'only'
   hasFields: boolean
@@ -22,6 +24,7 @@ export interface Framing {
 export const framing: fc.Arbitrary<Framing> = fc.record({
   newline: fc.constantFrom('\n', '\n', '\r\n', '\r'),
   hasByteOrderMark: fc.boolean(),
+  marksEachEvent: fc.nat(5).map((n) => n === 5),
   comments: fc.array(fc.nat(20), { maxLength: 2 }),
   names: fc.constantFrom('none', 'also', 'only'),
   hasFields: fc.boolean(),
@@ -39,6 +42,7 @@ export function streamBytes(events: Sent[], how: Framing): Buffer {
   for (const [n, sent] of events.entries()) {
     if (comments.includes(n)) text += `: keep-alive${newline}${newline}`
     const isLast = n === events.length - 1
+    if (n > 0 && how.marksEachEvent) text += '\ufeff'
     text += linesOf(sent, how).join(newline)
     if (isLast && how.last !== 'blank line' && !how.staysOpen) text += how.last === 'newline' ? newline : ''
     else if (joined.includes(n) && names === 'none' && !isPretty && !how.hasFields && !isLast) text += newline

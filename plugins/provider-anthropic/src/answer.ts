@@ -56,10 +56,12 @@ async function* readEvents(
   const blocks = new Blocks(endpoint)
   const ending = new Ending()
   let whole: Whole | undefined
+  let unread: WireEvent | undefined
   for await (const wireEvent of untilBroken(events, () => ending.stop !== '')) {
     const error = errorIn(wireEvent)
     if (error !== undefined) throw streamFailure(endpoint, error)
     if (isDone(wireEvent)) ending.isMarked = true
+    if (wireEvent.type === undefined) unread = wireEvent
     const event = wireEvent as Event
     switch (event.type) {
       case 'message_start':
@@ -92,7 +94,7 @@ async function* readEvents(
     }
   }
   // The stop reason ends an answer too.
-  if (!ending.isMarked && ending.stop === '') throw cutShort(endpoint)
+  if (!ending.isMarked && ending.stop === '') throw cutShort(endpoint, unread)
   if (blocks.isEmpty) yield* blocks.takeAll(objectsIn(whole, 'content') as ContentBlock[])
   const end = endIn(MESSAGES_ENDS, ending.stop)
   refuseEnd(endpoint, end, ending.word)

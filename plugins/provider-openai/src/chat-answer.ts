@@ -64,10 +64,12 @@ export async function* readChat(
   const answer = new ChatAnswer(endpoint)
   let isMarked = false
   let failed: unknown
+  let unread: WireEvent | undefined
   try {
     for await (const event of untilBroken(events, () => answer.finish !== '')) {
       isMarked ||= isDone(event)
       if (isDone(event)) continue
+      if (event.choices === undefined || event.choices === null) unread = event
       answer.count(event as Chunk)
       // OpenRouter puts an error into the choice.
       const error =
@@ -82,7 +84,7 @@ export async function* readChat(
   yield* answer.usageEvents()
   if (failed !== undefined) throw failed
   // Some servers omit `[DONE]`, others the finish reason. One of them is enough, and so is a whole message.
-  if (answer.finish === '' && !isMarked && !answer.isWhole) throw cutShort(endpoint)
+  if (answer.finish === '' && !isMarked && !answer.isWhole) throw cutShort(endpoint, unread)
   yield* answer.end()
 }
 

@@ -48,6 +48,7 @@ export async function* readResponses(
   endpoint: Endpoint,
 ): AsyncGenerator<ModelEvent | Paused, void, undefined> {
   const items = new ResponseItems(endpoint)
+  let unread: WireEvent | undefined
   for await (const event of events) {
     if (isDone(event)) {
       // Some servers end the stream only with this. It does not say that the response is complete.
@@ -69,9 +70,10 @@ export async function* readResponses(
     }
     const error = errorIn(event)
     if (error !== undefined) throw streamFailure(endpoint, error)
+    if (event.type === undefined) unread = event
     yield* items.take(event as ItemEvent)
   }
-  throw cutShort(endpoint)
+  throw cutShort(endpoint, unread)
 }
 
 /** Some servers end a response and repeat the status that it had at its beginning: the event knows better. */

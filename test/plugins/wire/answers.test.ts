@@ -358,6 +358,45 @@ describe('an answer that the fuzzer of answers drew (stress/wire.ts)', () => {
     expect(await readChunks('chat', [joined])).toMatchObject({ text: half(), failure: undefined })
   })
 
+  describe('with a line that the standard ignores', () => {
+    const [first, rest] = [chunk({ content: 'half ' }), chunk({ content: 'of it' }, 'stop')]
+    const json = JSON.stringify(rest)
+
+    test.each([
+      ['a byte order mark before each event', `\ufeff${sse(first)}\ufeff${sse(rest)}`],
+      ['an indented field', `${sse(first)}  data: ${json}\n\n`],
+      ['a field in capitals', `${sse(first)}Data: ${json}\n\n`],
+      ['an event without a field', `${sse(first)}${json}\n\n`],
+      ['a null event', `${sse('null')}${sse(first)}${sse(rest)}`],
+      ['[DONE] as a JSON text', `${sse(first)}${sse(rest)}${sse('"[DONE]"')}`],
+      ['[DONE] in small letters', `${sse(first)}${sse(rest)}${sse('[done]')}`],
+    ])('no text is lost: %s', async (_, sent) => {
+      for (const chunks of [[sent], [...sent]])
+        expect(await readChunks('chat', chunks)).toMatchObject({
+          text: 'half of it',
+          stop: 'end',
+          incomplete: undefined,
+          failure: undefined,
+        })
+    })
+
+    test('a byte order mark in the text stays', async () => {
+      const sent = sse(chunk({ content: 'a\ufeffb' }, 'stop'))
+      for (const chunks of [[sent], [...sent]])
+        expect(await readChunks('chat', chunks)).toMatchObject({ text: 'a\ufeffb' })
+    })
+
+    test('an error without a field keeps its words', async () => {
+      const { failure } = await readChunks('chat', [
+        `${sse(first)}${JSON.stringify({ error: { message: 'upstream died' } })}\n`,
+      ])
+      expect(failure).toMatchObject({
+        type: 'server_error',
+        message: expect.stringContaining('upstream died'),
+      })
+    })
+  })
+
   test('calls with one id are not made again by the whole message', async () => {
     const calls = [shell('x', 'ls', 0), shell('x', 'pwd', 1)]
     const whole = { choices: [{ message: { tool_calls: [shell('x', 'ls'), shell('x', 'pwd')] } }] }

@@ -90,6 +90,7 @@ const sent = fc.record({
     last: 'blank line' as const,
     joined: [],
     hasByteOrderMark: false,
+    marksEachEvent: false,
     staysOpen: false,
   })),
 })

@@ -39,6 +39,34 @@ test.each([
 })
 
 test.each([
+  ['gzip, gzip', gzipSync(gzipSync(ANSWER))],
+  ['identity, gzip', gzipSync(ANSWER)],
+  ['br, deflate', deflateSync(brotliCompressSync(ANSWER))],
+  ['gzip', Buffer.from(ANSWER)],
+  ['utf-8', Buffer.from(`\ufeff${ANSWER}`)],
+  ['none', Buffer.from(ANSWER)],
+  ['aws-chunked', gzipSync(ANSWER)],
+])('an answer whose encoding is said to be %s is read by its first bytes', async (encoding, body) => {
+  for (const parts of [[body], [...body].map((byte) => Buffer.from([byte]))]) {
+    const url = await serve((_, response) => {
+      response.writeHead(200, { 'content-encoding': encoding })
+      for (const part of parts) response.write(part)
+      response.end()
+    })
+    expect(await askAt(url)).toBe('all')
+  }
+})
+
+test('a compression that is not known is named', async () => {
+  const url = await serve((_, response) =>
+    response.writeHead(200, { 'content-encoding': 'lzma' }).end(Buffer.from([0x00, 0x5d, 1, 2, 3])),
+  )
+  const { failure, message } = await failureOf(() => askAt(url))
+  expect(failure.type).toBe('invalid_response')
+  expect(message).toContain('compressed its answer with lzma, which is not supported')
+})
+
+test.each([
   ['gzip', gzipSync(ANSWER)],
   ['deflate', deflateSync(ANSWER)],
   ['deflate', deflateRawSync(ANSWER)],
@@ -115,9 +143,53 @@ test.each([
   [{ error: { message: 'limit', details: [{ retryDelay: '34s' }] } }, 34_000],
   [{ error: { message: 'Rate limit reached. Please try again in 7m12s.' } }, 432_000],
   [{ error: { message: 'You exceeded your current quota. Please retry in 32.5 seconds.' } }, 32_500],
+  [{ error: { message: 'Too many requests. Please wait 600 seconds before trying again.' } }, 600_000],
+  [{ error: { message: 'The limit resets in 2 hours.' } }, 7_200_000],
+  [{ error: { details: [{ metadata: { quotaResetDelay: '1h0m0s' } }], message: 'limit' } }, 3_600_000],
 ])('the body %j says when to retry', async (body, ms) => {
   const url = await serve((_, response) => response.writeHead(429).end(JSON.stringify(body)))
   expect((await failureOf(() => askAt(url))).failure).toEqual({ type: 'rate_limit', retry_after_ms: ms })
+})
+
+test.each([
+  [{ 'retry-after-ms': '1500' }, 1500],
+  [{ 'x-ms-retry-after-ms': '1500' }, 1500],
+  [{ 'ratelimit-reset': '300' }, 300_000],
+  [{ ratelimit: 'limit=10, remaining=0, reset=300' }, 300_000],
+  [{ ratelimit: '"hourly";r=0;t=300' }, 300_000],
+  [{ 'retry-after': '20', 'ratelimit-reset': '300' }, 20_000],
+] as const)('the headers %j say when to retry', async (headers, ms) => {
+  const url = await serve((_, response) => response.writeHead(429, headers).end('{}'))
+  expect((await failureOf(() => askAt(url))).failure).toEqual({ type: 'rate_limit', retry_after_ms: ms })
+})
+
+test.each([
+  [429, 'Your team has either used all available credits or reached its monthly spending limit.'],
+  [403, 'Your team has either used all available credits or reached its monthly spending limit.'],
+  [400, 'You have reached your specified API usage limits. You will regain access on 2026-12-01.'],
+  [403, 'Key limit exceeded (total limit). Manage it using https://openrouter.ai/settings/keys'],
+  [400, 'Access denied, please make sure your account is in good standing.'],
+  [403, 'Access denied due to overdue account'],
+])('status %i with %j is a matter of billing', async (status, words) => {
+  const url = await serve((_, response) =>
+    response.writeHead(status).end(JSON.stringify({ error: { message: words } })),
+  )
+  expect((await failureOf(() => askAt(url))).failure.type).toBe('billing')
+})
+
+test.each([
+  [{ success: false, code: 1234, msg: 'the words of the server' }, 'server_error'],
+  [
+    { base_resp: { status_code: 1008, status_msg: 'the words: insufficient balance' }, choices: null },
+    'billing',
+  ],
+  [{ status: 'error', reason: 'the words of the server' }, 'server_error'],
+] as const)('the error %j in an answer without an error status keeps its words', async (body, type) => {
+  for (const dialect of ['chat', 'responses', 'messages'] as const)
+    for (const sent of [JSON.stringify(body), `data: ${JSON.stringify(body)}\n\n`]) {
+      const { failure } = await readChunks(dialect, [sent])
+      expect(failure).toMatchObject({ type, message: expect.stringContaining('the words') })
+    }
 })
 
 test('a page instead of an answer is named with its words', async () => {

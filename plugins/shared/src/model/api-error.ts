@@ -34,6 +34,7 @@ const UNPAID_CODES = [
   'billing_not_active',
   'budget_exceeded',
   'payment_required',
+  'arrearage',
 ]
 const UNPAID_MESSAGE = new RegExp(
   [
@@ -42,7 +43,17 @@ const UNPAID_MESSAGE = new RegExp(
     'exceeded your current quota',
     'check your (plan and )?billing',
     'budget has been exceeded',
-    'exceeded .{0,30}(budget|spend(ing)? limit)',
+    '(exceeded|reached) .{0,30}(budget|spend(ing)? limit)',
+    // https://github.com/continuedev/continue/issues/10373
+    'used (up )?all .{0,20}credits',
+    // https://github.com/anthropics/claude-code/issues/38035
+    'reached your specified api usage limit',
+    // https://github.com/RooCodeInc/Roo-Code/issues/515
+    '\\bkey limit exceeded',
+    // https://github.com/tencentmusic/supersonic/issues/1572
+    'account is in good standing',
+    // https://github.com/RooCodeInc/Roo-Code/issues/12309
+    'overdue (account|payment)',
     'billing (hard )?limit',
     'payment required',
     '(out of|purchase|buy|add|more) (more )?credits',

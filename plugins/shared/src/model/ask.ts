@@ -3,7 +3,8 @@
  */
 import type { ModelEvent } from 'substrat/provider'
 import { failure, isFailure } from '../failure.js'
-import { type ApiError, apiFailure, oneLine, readApiError } from './api-error.js'
+import { type ApiError, apiErrorOf, apiFailure, oneLine, readApiError } from './api-error.js'
+import { hasWords } from './error-words.js'
 import { type Answer, request } from './post.js'
 import type { Environment } from './proxy.js'
 import type { Endpoint } from './settings.js'
@@ -105,7 +106,9 @@ export function streamFailure(endpoint: Endpoint, error: ApiError): Error {
   return apiFailure({ target: endpoint.url.host, status: undefined, headers: {}, error })
 }
 
-export function cutShort(endpoint: Endpoint): Error {
+/** `unread`: an event of no known kind. If it has words, they are the error of a server that reports errors in a form of its own. */
+export function cutShort(endpoint: Endpoint, unread: WireEvent | undefined): Error {
+  if (unread !== undefined && hasWords(unread)) return streamFailure(endpoint, apiErrorOf(unread))
   return failure('unreachable', `${endpoint.url.host} ended its answer early`)
 }
 

@@ -17,10 +17,17 @@ const FIELDS = [
   'fault',
   'faultstring',
   'title',
+  'status_msg',
+  'base_resp',
 ]
 const LEVELS_MAX = 6
 const WORDS_MAX = 3
 const CHARACTERS_MAX = 1000
+
+/** Whether a field has words. */
+export function hasWords(body: unknown): boolean {
+  return wordsOf(body, 0) !== ''
+}
 
 /** The JSON itself if no field has words. Empty for an empty body. */
 export function wordsIn(body: unknown): string {

@@ -1,8 +1,11 @@
 /** Reads from the headers and the body of an error when to retry. */
 import type { IncomingHttpHeaders } from 'node:http'
 
-// Such as `anthropic-ratelimit-tokens-reset`, `x-ratelimit-reset-tokens` and OpenRouter's `x-ratelimit-reset`.
-const RESET = /^(anthropic|x)-ratelimit-(?:(.+)-)?reset(?:-(.+))?$/
+// Such as `anthropic-ratelimit-tokens-reset`, `x-ratelimit-reset-tokens`, OpenRouter's `x-ratelimit-reset` and the `ratelimit-reset`
+// of the IETF's drafts.
+const RESET = /^(?:(?:anthropic|x)-)?ratelimit-(?:(.+)-)?reset(?:-(.+))?$/
+// All of a limit in one header, in an earlier and a later draft: `limit=10, remaining=0, reset=30` and `"default";r=0;t=30`.
+const RESET_PARAMETER = /\b(?:reset|t)=(\d+)/g
 const DURATION_PART = /(\d+(?:\.\d+)?)(ms|s|m|h|d)/g
 const UNIT_MS: Record<string, number> = { ms: 1, s: 1000, m: 60_000, h: 3_600_000, d: 86_400_000 }
 // A larger number is a time in seconds since 1970, not a duration. Above a thousand times this, it is in
@@ -14,8 +17,10 @@ const EPOCH_SECONDS_MIN = 1_000_000_000
  * Among reset times, returns the latest of the exhausted limits, or else the earliest of all.
  */
 export function retryAfterMs(headers: IncomingHttpHeaders, now: number): number | undefined {
-  const exact = Number.parseFloat(text(headers['retry-after-ms']))
-  if (exact >= 0) return Math.ceil(exact)
+  for (const name of ['retry-after-ms', 'x-ms-retry-after-ms']) {
+    const exact = Number.parseFloat(text(headers[name]))
+    if (exact >= 0) return Math.ceil(exact)
+  }
   return msUntil(text(headers['retry-after']), now) ?? resetMs(headers, now)
 }
 
@@ -23,8 +28,10 @@ function resetMs(headers: IncomingHttpHeaders, now: number): number | undefined 
   const all: number[] = []
   const usedUp: number[] = []
   for (const [name, value] of Object.entries(headers)) {
-    const [, vendor, before, after] = RESET.exec(name) ?? []
-    if (vendor === undefined) continue
+    if (name === 'ratelimit')
+      usedUp.push(...[...text(value).matchAll(RESET_PARAMETER)].map(([, seconds]) => Number(seconds) * 1000))
+    const [whole, before, after] = RESET.exec(name) ?? []
+    if (whole === undefined) continue
     const ms = msUntil(text(value), now)
     if (ms === undefined) continue
     all.push(ms)
@@ -54,11 +61,11 @@ function msUntil(value: string, now: number): number | undefined {
   return Number.isNaN(date) ? undefined : Math.max(0, date - now)
 }
 
-/** Such as Codex' `resets_in_seconds`, Google's `retryDelay` and `retry_after`. */
+/** Such as Codex' `resets_in_seconds`, Google's `retryDelay` and `quotaResetDelay`, and `retry_after`. */
 const BODY_FIELD =
-  /^(?:resets?|retry)_?(?:in|at|after|delay)(?:_?(seconds|secs|ms|milliseconds|minutes))?$|^x-ratelimit-reset|^retry-after(?:-(ms))?$/i
+  /^(?:quota_?)?(?:resets?|retry)_?(?:in|at|after|delay)(?:_?(seconds|secs|ms|milliseconds|minutes))?$|^x-ratelimit-reset|^retry-after(?:-(ms))?$/i
 const SENTENCE =
-  /(?:try|retry)(?:ing)?(?: again)? (?:in|after) ((?:\d+(?:\.\d+)? ?(?:ms|milliseconds?|s|secs?|seconds?|m|mins?|minutes?|h|hours?|d|days?)(?![a-z])[ ,]*)+)/i
+  /(?:(?:try|retry|available|resets?)(?:ing)?(?: again)? (?:in|after)|\bwait(?: for)?) ((?:\d+(?:\.\d+)? ?(?:ms|milliseconds?|s|secs?|seconds?|m|mins?|minutes?|h|hours?|d|days?)(?![a-z])[ ,]*)+)/i
 const LEVELS_MAX = 6
 
 /** Milliseconds from `now`; undefined if the body does not say. A field wins over the words of a message. */

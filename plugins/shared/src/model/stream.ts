@@ -10,6 +10,7 @@
 import { createParser } from 'eventsource-parser'
 import { failure, isFailure } from '../failure.js'
 import { type ApiError, apiErrorOf } from './api-error.js'
+import { dataOfOddLine, LineMarks } from './odd-lines.js'
 
 /** An event of unknown shape. */
 export type WireEvent = { [key: string]: unknown }
@@ -35,6 +36,7 @@ const PING = /ping|keep.?alive|heartbeat/i
 
 /** The end of a chat completion, which some servers of other APIs send too. */
 const DONE = { type: '[DONE]' }
+const DONE_FORMS = /^"?\[done\]"?$/i
 
 export function isDone({ type }: WireEvent): boolean {
   return type === DONE.type
@@ -108,13 +110,20 @@ async function* messagesOf(
   let messages: Message[] = []
   const size = new Size(target)
   const silence = new Silence(target, eventTimeoutMs)
-  const parser = createParser({ onEvent: (message) => void messages.push(message) })
+  const marks = new LineMarks()
+  const parser = createParser({
+    onEvent: (message) => void messages.push(message),
+    onError: ({ line }) => {
+      const data = line === undefined ? undefined : dataOfOddLine(line)
+      if (data !== undefined) messages.push({ data })
+    },
+  })
   for await (const chunk of sniffed(silence.timed(chunks), target, silence)) {
     if (typeof chunk !== 'string') {
       yield chunk
       return
     }
-    parser.feed(chunk)
+    parser.feed(marks.without(chunk))
     size.add(chunk, messages.length)
     silence.check(messages)
     if (messages.length === 0) continue
@@ -190,13 +199,15 @@ class Silence {
 function isPingData(data: string): boolean {
   return (
     data.length < SHOWN_CHARACTERS_MAX &&
-    (data.trim() === '' || /^\s*\{\s*"type"\s*:\s*"[^"]*(ping|keep.?alive|heartbeat)/i.test(data))
+    (/^\s*(null\s*)?$/.test(data) || /^\s*\{\s*"type"\s*:\s*"[^"]*(ping|keep.?alive|heartbeat)/i.test(data))
   )
 }
 
 function* eventsIn({ data, event: name, isFlushed = false }: Message, target: string): Iterable<WireEvent> {
-  if (data.trim() === '' || data.trim() === DONE.type) {
-    if (data.trim() !== '') yield DONE
+  const text = data.trim()
+  if (text === '' || text === 'null') return
+  if (DONE_FORMS.test(text)) {
+    yield DONE
     return
   }
   const { values, isWhole } = jsonIn(data)
@@ -220,7 +231,7 @@ function jsonIn(data: string): { values: unknown[]; isWhole: boolean } {
   } catch {
     try {
       for (const line of data.split('\n').map((each) => each.trim()))
-        if (line !== '') values.push(line === DONE.type ? DONE : JSON.parse(line))
+        if (line !== '') values.push(DONE_FORMS.test(line) ? DONE : JSON.parse(line))
       return { values, isWhole: true }
     } catch {
       return { values, isWhole: false }
