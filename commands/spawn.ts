@@ -1,7 +1,15 @@
 import { resolve } from 'node:path'
 import * as Args from '@oclif/core/args'
 import * as Flags from '@oclif/core/flags'
-import { drain, duration, messageFlags, optionsIn, stream, workspaceScope } from '../src/command/flags.js'
+import {
+  context,
+  drain,
+  duration,
+  messageFlags,
+  optionsIn,
+  stream,
+  workspaceScope,
+} from '../src/command/flags.js'
 import { WritingCommand } from '../src/command/writing.js'
 import { parseOptions, readMessage } from '../src/console/input.js'
 import { spawn } from '../src/operations/spawn.js'
@@ -51,6 +59,10 @@ export default class Spawn extends WritingCommand {
       multipleNonGreedy: true,
       description: 'set a provider option, as name=value; repeatable; default: the PROVIDER.OPTION setting',
     }),
+    context: context({
+      description:
+        'how much of the earlier conversation a turn begins with: all, nothing (turn), or the last N turns (last:N); default: the context setting',
+    }),
     'if-exists': Flags.option({
       options: ['fail', 'use'] as const,
       default: 'fail',
@@ -84,6 +96,7 @@ export default class Spawn extends WritingCommand {
       instructions: flags.system ?? null,
       workspace: resolve(flags.workspace),
       workspaceScope: flags['workspace-scope'],
+      context: flags.context,
       options: parseOptions(flags.option),
       prompt,
       ifExists: flags['if-exists'],

@@ -99,9 +99,12 @@ function hashesIn(record: SessionRecord, lostKeys: LostKeys): string[] {
 }
 
 function settingsOf(state: State): NewRecord[] {
-  const { instructions, options, model, workspace, title, allow, metadata, provider_state } = state
+  const { instructions, options, model, workspace, title, allow, context, metadata, provider_state } = state
   const cursor = state.channel?.cursor ?? null
-  const noted = Object.keys(metadata).length === 0 ? {} : { metadata }
+  const noted = {
+    ...(context === undefined ? {} : { context }),
+    ...(Object.keys(metadata).length === 0 ? {} : { metadata }),
+  }
   return [
     { kind: 'session.configured', instructions, options, model, workspace, title, allow, ...noted },
     ...(cursor === null ? [] : [{ kind: 'channel.cursor' as const, cursor }]),

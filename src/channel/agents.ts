@@ -4,6 +4,7 @@ import { needsVisit } from '../dispatch/pending-visits.js'
 import { SubstratError } from '../errors.js'
 import { limits } from '../limits.js'
 import { checkWorkspace, noProviderError } from '../operations/spawn.js'
+import { checkContext, contextByDefault } from '../provider/context.js'
 import type { SessionRecord } from '../session/records.js'
 import type { State } from '../session/state.js'
 import { createAgent } from '../tree/create-agent.js'
@@ -11,13 +12,19 @@ import { createdRecord } from '../tree/created.js'
 import type { AgentTemplate, ChannelConfig } from './config.js'
 
 /** Throws what `spawn` throws for settings that cannot work. */
-export async function checkedTemplate(ctx: Context, template: AgentTemplate): Promise<AgentTemplate> {
+export async function checkedTemplate(
+  ctx: Context,
+  template: AgentTemplate,
+): Promise<AgentTemplate & { context: string }> {
   const { provider, workspace, instructions } = template
   if (provider === '') throw noProviderError('"provider" in the channel')
   checkWorkspace(workspace)
   const { model, options } = await ctx.providers.withDefaults(provider, template)
-  await ctx.providers.check(provider, { workspace, model, instructions, options })
-  return { ...template, model, options }
+  const facts = { workspace, model, instructions, options }
+  const found = await ctx.providers.check(provider, facts)
+  if (template.context !== undefined) checkContext(provider, found, facts, template.context)
+  const context = template.context ?? contextByDefault(found, facts, ctx.bounds.context)
+  return { ...template, model, options, context }
 }
 
 /** Its id is in the log of the channel, so a crash after this spawns no second agent. */
@@ -26,12 +33,23 @@ export async function spawnAgent(
   { channel, config }: { channel: State; config: ChannelConfig },
   { agent_id: id, sender, sender_name }: SessionRecord<'channel.received'>,
 ): Promise<void> {
-  const { provider, model, instructions, options, allow, workspace } = await checkedTemplate(
+  const { provider, model, instructions, options, allow, context, workspace } = await checkedTemplate(
     ctx,
     config.agent,
   )
   const name = `${wordOf(sender_name ?? sender)}-${id.slice(0, 8)}`
-  const facts = { id, name, parent: channel.id, provider, model, instructions, workspace, options, allow }
+  const facts = {
+    id,
+    name,
+    parent: channel.id,
+    provider,
+    model,
+    instructions,
+    workspace,
+    options,
+    allow,
+    context,
+  }
   try {
     const session = await createAgent(
       ctx.store,

@@ -19,6 +19,8 @@ export interface AgentTemplate {
   instructions: string | null
   options: Record<string, string>
   allow: string[]
+  /** Undefined: as the settings say. */
+  context?: string | undefined
   /** Absolute. */
   workspace: string
 }

@@ -31,6 +31,17 @@ export const workspaceScope = custom<WorkspaceScope>({
   helpValue: 'host|any',
 })
 
+/** `--context`. */
+export const context = custom<string>({
+  helpValue: 'all|turn|last:N',
+  async parse(text) {
+    if (isValid('context', text)) return text
+    throw new SubstratError('USAGE', `${JSON.stringify(text)} is not a context`, {
+      hint: 'write all, turn, or last:N with N from 1 to 999',
+    })
+  },
+})
+
 /** `--stream`. */
 export const stream = boolean({
   description:

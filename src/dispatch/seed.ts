@@ -90,6 +90,7 @@ export function conversationIn(
 
 interface Said {
   words: string
+  seq: number
   runId: string | undefined
   /** An earlier seed: a whole conversation in one entry. */
   isEarlier: boolean
@@ -107,10 +108,12 @@ class Newest {
     while (this.bytes > limits.seedBytesMax) this.shorten(this.bytes - limits.seedBytesMax)
   }
 
-  clear(): void {
-    this.kept.length = 0
-    this.bytes = 0
-    this.left = 0
+  /** Drops what was said before that record. */
+  cut(seq: number): void {
+    const at = this.kept.findIndex((said) => said.seq >= seq)
+    const dropped = this.kept.splice(0, at < 0 ? this.kept.length : at)
+    this.bytes -= dropped.reduce((bytes, said) => bytes + sizeOf(said), 0)
+    if (dropped.length > 0) this.left = 0
   }
 
   words(): string[] {
@@ -148,24 +151,27 @@ class LatestTurn {
   private readonly tools = new Set<string>()
   private said: Said[] = []
   private isRefused = false
+  private refusedAt = 0
 
   constructor(private readonly newest: Newest) {}
 
-  begin({ run_id, continues, fresh }: EntryOf<'turn'>): void {
+  begin({ run_id, continues, fresh, keeps_seq, seq }: EntryOf<'turn'>): void {
     if (continues === undefined || !this.runs.has(continues)) {
       this.flush()
       this.runs.clear()
       this.tools.clear()
-      // A new conversation begins with this turn.
-      if (fresh === true) this.newest.clear()
+      // The conversation begins with this turn, or with one of the last turns before it.
+      if (fresh === true) this.newest.cut(seq)
+      else if (keeps_seq !== undefined) this.newest.cut(keeps_seq)
     }
     this.runs.add(run_id)
     // A retry of a refused turn includes it.
     this.isRefused = false
   }
 
-  fail({ run_id, error }: EntryOf<'failure'>): void {
+  fail({ run_id, error, seq }: EntryOf<'failure'>): void {
     this.isRefused = error.type === 'refused' && this.runs.has(run_id)
+    this.refusedAt = seq
   }
 
   use({ run_id, tool }: EntryOf<'result'>): void {
@@ -185,7 +191,9 @@ class LatestTurn {
 
   private notice(): Said[] {
     if (this.tools.size === 0) return []
-    return [{ words: refusedNotice([...this.tools]), runId: undefined, isEarlier: false }]
+    return [
+      { words: refusedNotice([...this.tools]), seq: this.refusedAt, runId: undefined, isEarlier: false },
+    ]
   }
 }
 
@@ -208,7 +216,7 @@ function readWords({ log, text, ids }: ConversationSource, latest: LatestTurn): 
     const words = `${who}: ${text(content)}`
     const isEarlier = entry.type === 'seed'
     const runId = 'run_id' in entry ? entry.run_id : undefined
-    latest.add({ words: isEarlier ? words : fittingText(words), runId, isEarlier })
+    latest.add({ words: isEarlier ? words : fittingText(words), seq: entry.seq, runId, isEarlier })
   }
 }
 

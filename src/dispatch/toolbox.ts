@@ -1,6 +1,6 @@
 /** Builds the toolbox of an agent from the settings, and gives the tree tools the functions of this layer. */
 import { SubstratError } from '../errors.js'
-import type { ProviderSettings } from '../provider/contract.js'
+import type { Provider, ProviderSettings } from '../provider/contract.js'
 import type { Session } from '../session/session.js'
 import { Toolbox } from '../turn/tools/toolbox.js'
 import type { Context } from './context.js'
@@ -29,10 +29,10 @@ async function checkProvider(
   name: string,
   settings: ProviderSettings,
   isFree: boolean,
-): Promise<void> {
+): Promise<Provider> {
   const provider = await ctx.providers.check(name, settings)
   const isHarmless = provider.kind === 'model' && (provider.secrets?.(settings) ?? []).length === 0
-  if (isFree || isHarmless) return
+  if (isFree || isHarmless) return provider
   throw new SubstratError(
     'TREE_RULES',
     `provider ${name} could give the child more rights than its parent: its options choose what runs and where secrets go`,

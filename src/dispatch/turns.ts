@@ -18,6 +18,7 @@ import { randomUuid } from '../start/random.js'
 import { planRetry } from '../turn/ask/retry.js'
 import { drive } from '../turn/drive.js'
 import type { TurnPorts } from '../turn/ports.js'
+import { contextOfTurn } from '../turn/prompt/context.js'
 import { recoveryNotice } from '../turn/prompt/history.js'
 import { recoveryPrompt } from '../turn/prompt/program-prompt.js'
 import { assemblePrompt } from '../turn/prompt/prompt.js'
@@ -64,6 +65,7 @@ export function newRun(ctx: Context, session: Session | undefined, message: Turn
   const isNew = session === undefined || prompt.origin === 'continuation'
   return {
     ...message,
+    ...(isNew || message.fresh === true ? {} : contextOfTurn(session)),
     run_id: randomUuid(),
     boot_id: bootId(),
     digest: key === null ? null : message.digest,

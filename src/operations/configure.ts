@@ -8,6 +8,7 @@ import { refuseElsewhere } from '../dispatch/turn-obstacle.js'
 import { viewAgent } from '../dispatch/view.js'
 import { visit } from '../dispatch/visit.js'
 import { SessionStateError, SubstratError } from '../errors.js'
+import { checkContext } from '../provider/context.js'
 import { stopKeptServerOrThrow } from '../provider/kept-server.js'
 import { settingsOf } from '../recovery/settle.js'
 import type { AgentView } from '../schema/output.js'
@@ -52,13 +53,15 @@ export async function configure(
     if (changes.workspace !== undefined || isHere) checkWorkspace(changes.workspace ?? state.workspace)
     const settings = settingsOf(session)
     const model = await modelOf(ctx, state.provider_name, changes.model)
-    const provider = await ctx.providers.check(state.provider_name, {
+    const changed = {
       ...settings,
       model: model === undefined ? settings.model : model,
       workspace: changes.workspace ?? settings.workspace,
       options: { ...settings.options, ...changes.options },
-    })
+    }
+    const provider = await ctx.providers.check(state.provider_name, changed)
     checkAllow(ctx, provider, changes.allow ?? [])
+    checkContext(state.provider_name, provider, changed, changes.context ?? state.context ?? 'all')
     // The kept server was started with the old settings.
     if (
       isHere ||

@@ -9,6 +9,7 @@ import { conversationText } from '../dispatch/seed.js'
 import { CREATED, viewTurn } from '../dispatch/view.js'
 import { finishAfter } from '../dispatch/visit.js'
 import { SubstratError } from '../errors.js'
+import { contextByDefault } from '../provider/context.js'
 import type { TurnResult } from '../schema/output.js'
 import { recordAt, recordsOfKinds, withAgent } from '../session/load.js'
 import { readText } from '../session/read.js'
@@ -49,7 +50,8 @@ export async function fork(ctx: Context, request: ForkRequest): Promise<TurnResu
   }
   const settings = isSame ? given : await ctx.providers.withDefaults(provider, given)
   checkWorkspace(settings.workspace)
-  const { kind } = await ctx.providers.check(provider, settings)
+  const found = await ctx.providers.check(provider, settings)
+  const { kind } = found
   const content = conversationText(ctx.store, from.id, { continuesTurn: false })
   if (content === undefined) {
     throw new SubstratError('SESSION_STATE', `${from.path} has no conversation to continue yet`, {
@@ -60,13 +62,14 @@ export async function fork(ctx: Context, request: ForkRequest): Promise<TurnResu
   const id = randomUuid()
   const name = request.name === null ? null : checkName(request.name)
   const { parent, allow } = from
+  const context = contextByDefault(found, settings, from.context ?? 'all')
   const copied = isSame && kind === 'model' ? copyMessages(ctx.store, from.id) : {}
   const seeded: NewRecord = { kind: 'session.seeded', from: from.id, content, ...copied }
   const agent: NewAgent = {
     id,
     name,
     parent,
-    records: ({ path }) => [createdRecord({ id, name, parent, path, allow, ...settings }), seeded],
+    records: ({ path }) => [createdRecord({ id, name, parent, path, allow, context, ...settings }), seeded],
     command: ctx.command,
   }
   try {

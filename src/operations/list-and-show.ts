@@ -105,6 +105,7 @@ function viewOpened(store: Store, state: State, opened: OpenedAgent): ShownAgent
     hold: state.hold,
     gate: { gated: state.gate.isGated, permits: state.gate.permits },
     grants: state.allow.map((entry) => grantOf(state, entry)),
+    context: state.context ?? 'all',
     metadata: state.metadata,
     reminders: state.reminders.map(({ reminder_id, due_at, every_ms, content }) => ({
       reminder_id,

@@ -10,6 +10,7 @@ import { firstTurn, newRun } from '../dispatch/turns.js'
 import { CREATED, viewTurn } from '../dispatch/view.js'
 import { SubstratError } from '../errors.js'
 import { isDirectory } from '../files/user-files.js'
+import { checkContext, contextByDefault } from '../provider/context.js'
 import { type MessageOptions, messageOptions } from '../schema/message.js'
 import type { WorkspaceScope } from '../schema/words.js'
 import { openForRead } from '../session/load.js'
@@ -38,6 +39,8 @@ export interface SpawnRequest extends Omit<MessageOptions, 'key' | 'digest'> {
   workspace: string
   /** Which hosts of a shared home may run its turns. Undefined: as for its parent, or as the settings say. */
   workspaceScope?: WorkspaceScope | undefined
+  /** How much of the earlier conversation a turn begins with. Undefined: as the settings say. */
+  context?: string | undefined
   options: Record<string, string>
   prompt: string | null
   /** What to do if a living agent has the name. */
@@ -45,6 +48,7 @@ export interface SpawnRequest extends Omit<MessageOptions, 'key' | 'digest'> {
 }
 
 type AgentSettings = SpawnRequest & { provider: string }
+type Checked = AgentSettings & { context: string }
 
 export interface SpawnListener {
   /** The agent and its prompt are durable: its first turn will run, even after a crash. */
@@ -149,14 +153,16 @@ export function noProviderError(naming: string): SubstratError {
 }
 
 /** The request with the user's defaults for its provider. They are recorded: later changes of a default change no agent. */
-async function settingsOf(ctx: Context, request: AgentSettings): Promise<AgentSettings> {
+async function settingsOf(ctx: Context, request: AgentSettings): Promise<Checked> {
   const { provider, instructions, workspace } = request
   checkWorkspace(workspace)
   const settings = await ctx.providers.withDefaults(provider, request)
   const { model, options } = settings
-  const found = await ctx.providers.check(provider, { workspace, model, instructions, options })
+  const facts = { workspace, model, instructions, options }
+  const found = await ctx.providers.check(provider, facts)
   checkAllow(ctx, found, request.allow)
-  return settings
+  if (request.context !== undefined) checkContext(provider, found, facts, request.context)
+  return { ...settings, context: request.context ?? contextByDefault(found, facts, ctx.bounds.context) }
 }
 
 /** A scope of an agent in a home of one host would have no effect. Throws USAGE. */

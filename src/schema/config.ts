@@ -2,7 +2,7 @@
 import { z } from 'zod'
 import { SETTINGS, type SettingKind } from './settings.js'
 import { text, texts } from './types.js'
-import { NOTIFY_EVENTS, NOTIFY_FORMATS, WORKSPACE_SCOPES } from './words.js'
+import { CONTEXT, NOTIFY_EVENTS, NOTIFY_FORMATS, WORKSPACE_SCOPES } from './words.js'
 
 const DURATION = '\\s*\\d+(\\.\\d+)?(ms|s|m|h|d)\\s*'
 const NAME = '\\s*[\\w-]{1,128}(\\([^()\\n]{1,500}\\))?\\s*'
@@ -53,6 +53,10 @@ const channelAgent = z
     system: text.optional().describe('Instructions.'),
     options: texts.optional().describe('Options of the provider.'),
     allow: z.array(text).optional().describe('Tools that need no approval.'),
+    context: text
+      .regex(CONTEXT)
+      .optional()
+      .describe('How much of the earlier conversation a turn begins with. Default: the setting `context`.'),
     workspace: text.regex(/^\//).describe('An absolute path.'),
   })
   .meta({ id: 'channel_agent', description: 'How the agent of a new thread is spawned.' })
@@ -84,6 +88,7 @@ export const kinds = {
   durations: text.regex(new RegExp(`^(none|${DURATION}(,${DURATION})*)$`)),
   names: text.regex(new RegExp(`^${NAME}(,${NAME})*$`)),
   unknown_tool: z.enum(['stop', 'continue']),
+  context: text.regex(CONTEXT),
   workspace_scope: z.enum(WORKSPACE_SCOPES),
   switch: z.enum(['on', 'off']),
   servers: z.record(text.regex(/^[a-zA-Z0-9-]{1,32}$/), server),

@@ -46,7 +46,7 @@ export const MESSAGE_OPTIONS = {
     flag: 'fresh',
     help: 'begin a new conversation with this message; the agent does not see the earlier one',
     about:
-      'The conversation begins at this run (`--fresh`). With `continues`, at the first run of that turn.',
+      'The conversation begins at this run (`--fresh`, or `turn` of `context`). With `continues`, at the first run of that turn.',
   },
 } as const satisfies Record<string, Option>
 

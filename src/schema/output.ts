@@ -9,6 +9,7 @@ import { holder } from './files.js'
 import { refusal, workspaceHost } from './snapshot.js'
 import {
   ask,
+  context,
   flag,
   integer,
   json,
@@ -91,7 +92,9 @@ const run = z
     started_at: time,
     ended_at: time.nullable(),
     usage: usage.nullable().describe('Null if unknown.'),
-    fresh: flag.optional().describe('Present if its turn began a new conversation (`--fresh`).'),
+    fresh: flag
+      .optional()
+      .describe('Present if its turn began a new conversation (`--fresh`, or `turn` of `context`).'),
   })
   .meta({ id: 'run', description: 'One attempt at a turn.' })
 
@@ -268,6 +271,7 @@ export const shown = z
       .describe(
         'The entries of `allow`, with the command that allowed each: `approve` is `approve --always`.',
       ),
+    context: context.describe('A new turn begins with this much of the earlier conversation.'),
     metadata: texts.describe('Texts set by the agent.'),
     reminders: z.array(shownReminder),
     watchers: z.array(shownWatcher),

@@ -8,6 +8,7 @@ export type SettingKind =
   | 'durations'
   | 'names'
   | 'unknown_tool'
+  | 'context'
   | 'workspace_scope'
   | 'switch'
   | 'servers'
@@ -52,6 +53,12 @@ export const SETTINGS = {
     default: '100',
     env: 'SUBSTRAT_CHILDREN_MAX',
     help: 'maximum number of living children of an agent',
+  },
+  context: {
+    kind: 'context',
+    default: 'all',
+    env: 'SUBSTRAT_CONTEXT',
+    help: 'how much of the earlier conversation a turn of a new agent begins with: all, turn or last:N',
   },
   workspace_scope: {
     kind: 'workspace_scope',

@@ -7,6 +7,7 @@ import { location, runState, tokenState, trouble } from './snapshot-run.js'
 import {
   checksum,
   content,
+  context,
   flag,
   framed,
   group,
@@ -230,7 +231,7 @@ const firstFields = {
   last_offset: integer.describe('Offset of the last record.'),
   log_bytes: integer.describe('Its end, and so the end of the log.'),
   context_offset: integer.describe(
-    "Start of the model's context: the first record, or the first that the last compaction keeps.",
+    "Start of the model's context: the first record, or the first that the last compaction or the turn keeps.",
   ),
   context_seq: integer,
   compaction: location.nullable().describe('The summary of all earlier records.'),
@@ -284,6 +285,7 @@ const laterFields = {
     .describe(
       'The entries of `allow` that a person added since the agent was created. Absent if there are none.',
     ),
+  context: context.optional().describe('Absent: `all`.'),
   moved: moved
     .optional()
     .describe('Absent unless a move has closed the session. `state` is then `terminated`.'),

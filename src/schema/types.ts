@@ -5,7 +5,7 @@
  * A schema with an `id` is named in docs/format.md, and has one definition in the JSON Schemas.
  */
 import { z } from 'zod'
-import { DECISIONS, FAILURE_TYPES, STATUSES, WAITS, WATCHED_STATUSES } from './words.js'
+import { CONTEXT, DECISIONS, FAILURE_TYPES, STATUSES, WAITS, WATCHED_STATUSES } from './words.js'
 
 export const text = z.string()
 export const flag = z.boolean()
@@ -36,6 +36,12 @@ export const blob = z.object({ blob: z.string().regex(/^[0-9a-f]{64}$/), bytes: 
 export const content = z.union([z.string(), blob]).meta({
   id: 'content',
   description: 'A string, or a blob if the text exceeds 64 KiB in UTF-8.',
+})
+
+export const context = z.string().regex(CONTEXT).meta({
+  id: 'context',
+  description:
+    'How much of the earlier conversation a new turn begins with: `all`, nothing (`turn`), or the last N turns (`last:N`).',
 })
 
 export const decision = z.enum(DECISIONS)

@@ -115,6 +115,19 @@ export function wordOfStatus(status: string): string {
 /** The commands that let an agent use a tool without approval. */
 export const GRANTED_BY = { spawn: 'spawn --allow', set: 'set --allow', approve: 'approve --always' } as const
 
+/**
+ * The agent setting `context`: how much of the earlier conversation a new turn begins with. `turn`: nothing. `last:N`: the last N turns.
+ * An agent without the setting has `all`.
+ */
+export const CONTEXT = /^(all|turn|last:[1-9][0-9]{0,2})$/
+
+/** The setting with its meaning, for people. Only for an agent that has one. */
+export function contextText(context: string): string {
+  if (context === 'turn') return 'turn: each turn begins a new conversation'
+  const turns = context === 'last:1' ? 'turn' : `${context.slice('last:'.length)} turns`
+  return `${context}: a turn begins with the ${turns} before it`
+}
+
 export const SESSION_STATES = ['created', 'active', 'suspended', 'terminated'] as const
 
 export const RUN_STATUSES = ['open', 'completed', 'failed', 'cancelled', 'interrupted'] as const

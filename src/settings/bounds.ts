@@ -12,6 +12,7 @@ export function boundsFrom(
       depthMax: settings.count('depth_max'),
       childrenMax: settings.count('children_max'),
       workspaceScope: settings.workspaceScope(),
+      context: settings.context(),
       waitMs: waitMs ?? settings.durationMs('timeout'),
       turnTimeoutMs: settings.durationMs('turn_timeout'),
       toolTimeoutMs: settings.durationMs('tool_timeout'),

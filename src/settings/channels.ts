@@ -8,7 +8,7 @@ import { parseDuration } from './durations.js'
 import { wrongFieldText } from './notify-targets.js'
 
 const FIELDS = [...['name', 'type', 'options', 'senders', 'approvers'], ...['agent', 'tries', 'expires']]
-const AGENT_FIELDS = ['provider', 'model', 'system', 'options', 'allow', 'workspace']
+const AGENT_FIELDS = ['provider', 'model', 'system', 'options', 'allow', 'context', 'workspace']
 
 /** The end of a sentence about the setting. Undefined if the text is valid. Never repeats a value: it may be a secret. */
 export function channelsTrouble(value: unknown): string | undefined {
@@ -66,6 +66,7 @@ export function parseChannels(value: string, defaultProvider: string | null): Ch
       instructions: agent.system ?? null,
       options: agent.options ?? {},
       allow: agent.allow ?? [],
+      context: agent.context,
       workspace: agent.workspace,
     },
     triesMax: tries,

@@ -14,6 +14,7 @@ export const EXPECTED: Record<SettingKind, string> = {
   durations: 'durations separated by commas, such as 2s,4s,8s, or none',
   names: 'tool names separated by commas, all, or none',
   unknown_tool: 'stop or continue',
+  context: 'all, turn, or last:N with N from 1 to 999',
   workspace_scope: 'host or any',
   switch: 'on or off',
   targets: 'an array of targets: [{"name": "…", "on": ["waiting", "failed"], "url": "https://…"}]',

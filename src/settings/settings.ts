@@ -130,6 +130,10 @@ export class Settings {
     return this.get('recovery.takeover').value === 'on'
   }
 
+  context(): string {
+    return this.get('context').value as string
+  }
+
   workspaceScope(): WorkspaceScope {
     return this.get('workspace_scope').value as WorkspaceScope
   }

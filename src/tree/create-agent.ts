@@ -23,6 +23,8 @@ export interface TreeBounds {
   childrenMax: number
   /** Which hosts of a shared home run turns of a new root. A child has the scope of its parent. */
   workspaceScope: WorkspaceScope
+  /** How much of the earlier conversation a turn of a new agent begins with, if its provider lets substrat choose. */
+  context: string
 }
 
 interface AgentPlace {

@@ -17,10 +17,24 @@ export interface AgentFacts {
   options: Record<string, string>
   /** Tools that need no approval. */
   allow: string[]
+  /** How much of the earlier conversation a turn begins with. Default: `all`. */
+  context?: string | undefined
 }
 
 export function createdRecord(facts: AgentFacts): NewRecord {
-  const { id, name, parent, path, provider, model, instructions, workspace, options, allow } = facts
+  const {
+    id,
+    name,
+    parent,
+    path,
+    provider,
+    model,
+    instructions,
+    workspace,
+    options,
+    allow,
+    context = 'all',
+  } = facts
   return {
     kind: 'session.created',
     agent_id: id,
@@ -34,5 +48,6 @@ export function createdRecord(facts: AgentFacts): NewRecord {
     model,
     workspace,
     ...(allow.length === 0 ? {} : { allow }),
+    ...(context === 'all' ? {} : { context }),
   }
 }

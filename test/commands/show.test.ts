@@ -58,6 +58,7 @@ describe.concurrent('show', () => {
       hold: false,
       gate: { gated: false, permits: 0 },
       grants: [],
+      context: 'all',
       metadata: {},
       reminders: [],
       watchers: [],

@@ -28,12 +28,17 @@ describe('the tools', () => {
   test('spawn creates an agent once for its name, in the directory of the server', async () => {
     const house = new House()
     const outsider = await Outsider.open(house)
-    const first = await outsider.call('spawn', { name: 'notes', instructions: 'Be brief.' })
+    const first = await outsider.call('spawn', {
+      name: 'notes',
+      instructions: 'Be brief.',
+      context: 'last:2',
+    })
     expect(first).toMatchObject({ agent: 'notes', status: 'idle', turn: null, reply: null })
     expect((await outsider.call('spawn', { name: 'notes' })).id).toBe(first.id)
     expect((await house.ok('show', 'notes', '--json')).json).toMatchObject({
       agent: { workspace: house.workspace },
       instructions: 'Be brief.',
+      context: 'last:2',
     })
     expect((await outsider.call('status')).agents).toMatchObject([{ agent: 'notes', status: 'idle' }])
     await outsider.close()

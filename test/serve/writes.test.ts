@@ -174,8 +174,12 @@ describe.concurrent('a turn', () => {
     const house = new House()
     const served = await Served.start(house)
     const workspace = house.workspace
-    const made = await served.call('spawnAgent', { body: { name: 'a', workspace } })
+    const made = await served.call('spawnAgent', { body: { name: 'a', workspace, context: 'last:2' } })
     expect(made).toMatchObject({ status: 201, data: { agent: { name: 'a' }, run: null } })
+    const shown = await served.call('showAgent', { path: { agent: 'a' } })
+    expect(shown.data).toMatchObject({ context: 'last:2' })
+    const wrong = await served.call('spawnAgent', { body: { name: 'z', workspace, context: 'last:0' } })
+    expect(wrong).toMatchObject({ status: 400, problem: { code: 'USAGE' } })
     const started = await served.call('spawnAgent', {
       body: { name: 'b', workspace, prompt: 'hi' },
       headers: WAIT,

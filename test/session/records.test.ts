@@ -39,6 +39,7 @@ const EXAMPLES: { [K in RecordKind]: Required<Omit<NewRecord<K>, 'kind'>> } = {
     allow: ['shell'],
     host_id: 'h',
     host_name: 'web-2',
+    context: 'turn',
     workspace_scope: 'any',
   },
   'session.configured': {
@@ -53,6 +54,7 @@ const EXAMPLES: { [K in RecordKind]: Required<Omit<NewRecord<K>, 'kind'>> } = {
     metadata: { progress: 'half', link: null },
     host_id: 'h',
     host_name: 'web-2',
+    context: 'last:3',
     workspace_scope: 'host',
   },
   'session.upgraded': { from_format: 1, to_format: 2 },
@@ -96,6 +98,8 @@ const EXAMPLES: { [K in RecordKind]: Required<Omit<NewRecord<K>, 'kind'>> } = {
     allow: ['shell', 'notes__add'],
     steps_max: 20,
     fresh: true,
+    keeps_seq: 40,
+    keeps_offset: 4000,
     repeats: ID,
   },
   'run.resumed': {

@@ -36,7 +36,12 @@ export function createdRecord(id: string, facts: AgentFacts = {}): NewRecord<'se
   }
 }
 
-export const TREE_BOUNDS: TreeBounds = { depthMax: 8, childrenMax: 1000, workspaceScope: 'host' }
+export const TREE_BOUNDS: TreeBounds = {
+  depthMax: 8,
+  childrenMax: 1000,
+  workspaceScope: 'host',
+  context: 'all',
+}
 
 /** A new agent, with its lock held. */
 export function newSession(

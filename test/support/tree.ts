@@ -1,4 +1,6 @@
 /** Stand-ins for the tree tools' ports, without dispatch: they wake and run no agent. */
+
+import { scripted } from '../../src/provider/scripted.js'
 import type { Session } from '../../src/session/session.js'
 import type { TreePorts } from '../../src/turn/tools/tree-ports.js'
 import { TREE_BOUNDS } from './sessions.js'
@@ -11,7 +13,7 @@ export function treePorts(session: Session): TreePorts {
     wake: () => undefined,
     runUntil: async (_, isAnswered) => (isAnswered() ? undefined : 'nobody runs it in this test'),
     withDefaults: async (_provider, settings) => settings,
-    checkProvider: async () => undefined,
+    checkProvider: async () => scripted,
   }
 }
 

@@ -189,7 +189,7 @@ describe('no agent is created', () => {
   })
 
   test('deeper than the limit', async () => {
-    const bounds = { depthMax: 3, childrenMax: 10, workspaceScope: 'host' as const }
+    const bounds = { depthMax: 3, childrenMax: 10, workspaceScope: 'host' as const, context: 'all' }
     const b = await born(below(await born(below(top, 'a'), bounds), 'b'), bounds)
     await expect(born(below(b, 'c'), bounds)).rejects.toMatchObject({
       code: 'TREE_FULL',
@@ -202,7 +202,7 @@ describe('no agent is created', () => {
   })
 
   test('beside more living siblings than the bound; the dead do not count, whether or not they had a name', async () => {
-    const bounds = { depthMax: 8, childrenMax: 2, workspaceScope: 'host' as const }
+    const bounds = { depthMax: 8, childrenMax: 2, workspaceScope: 'host' as const, context: 'all' }
     const first = await newAgent(store, { name: 'a', parent: top })
     const nameless = await newAgent(store, { parent: top })
     await expect(born(below(top, 'c'), bounds)).rejects.toMatchObject({
@@ -219,7 +219,7 @@ describe('no agent is created', () => {
   })
 
   test('beside siblings past the bound though they are born at once', async () => {
-    const bounds = { depthMax: 8, childrenMax: 3, workspaceScope: 'host' as const }
+    const bounds = { depthMax: 8, childrenMax: 3, workspaceScope: 'host' as const, context: 'all' }
     const outcomes = await Promise.allSettled(
       Array.from({ length: 6 }, (_, n) => born(below(top, n % 2 === 0 ? null : `${n}`), bounds)),
     )

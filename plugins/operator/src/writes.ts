@@ -26,6 +26,12 @@ const spawn = {
   model: z.string().optional(),
   instructions: z.string().optional().describe('system prompt'),
   workspace: z.string().optional().describe('its directory; default: that of this server'),
+  context: z
+    .string()
+    .optional()
+    .describe(
+      'how much of the earlier conversation a turn begins with: all, nothing (turn), or the last N turns (last:N)',
+    ),
 }
 /** Options of a provider choose what runs, where secrets go and which calls need no approval. */
 const spawnDeciding = {
@@ -99,12 +105,13 @@ interface Given {
   model?: string | undefined
   instructions?: string | undefined
   workspace?: string | undefined
+  context?: string | undefined
   options?: Record<string, string> | undefined
   allow?: string[] | undefined
 }
 
 async function create(operator: Operator, given: Given): Promise<object> {
-  const { name, parent, provider, model, instructions, workspace, options = {}, allow } = given
+  const { name, parent, provider, model, instructions, workspace, context, options = {}, allow } = given
   const args = [
     'spawn',
     ...flags({
@@ -114,6 +121,7 @@ async function create(operator: Operator, given: Given): Promise<object> {
       model,
       system: instructions,
       workspace: resolve(workspace ?? '.'),
+      context,
       allow: allowList(allow),
       'if-exists': 'use',
     }),

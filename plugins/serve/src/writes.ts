@@ -28,6 +28,12 @@ export const WRITES: Route[] = [
         .optional()
         .describe('Absolute; default: the directory of the server.'),
       options: z.record(z.string(), z.string()).optional().describe('Options of the provider.'),
+      context: z
+        .string()
+        .optional()
+        .describe(
+          'How much of the earlier conversation a turn begins with: `all`, nothing (`turn`), or the last N turns (`last:N`).',
+        ),
       prompt: z.string().optional(),
       ...messageFields,
       if_exists: z.enum(['fail', 'use']).optional(),
@@ -50,6 +56,7 @@ export const WRITES: Route[] = [
           model: body.model,
           system: body.instructions,
           workspace: body.workspace,
+          context: body.context,
           'if-exists': body.if_exists,
           timeout: body.timeout,
         }),

@@ -122,8 +122,15 @@ function flagValues(
   if (helpValue === 'AGENT' || AGENT_FLAGS.includes(name)) return sources.agents()
   if (name === 'allow') return listValues(value, sources.tools())
   if (name === 'model') return sources.models(givenValue('provider', 'p', given))
+  if (name === 'context') return CONTEXTS
   return name === 'provider' ? sources.providers() : []
 }
+
+const CONTEXTS: Candidate[] = [
+  { word: 'all', description: 'a turn begins with the whole conversation' },
+  { word: 'turn', description: 'a turn begins without the earlier conversation' },
+  { word: 'last:1', description: 'a turn begins with the turn before it; or another number' },
+]
 
 const AGENT_FLAGS = ['from', 'parent', 'agent']
 
@@ -177,6 +184,7 @@ function argumentWords(
 
 function settingValues(key: string, sources: Sources): Candidate[] | Promise<Candidate[]> {
   if (key === 'provider') return sources.providers()
+  if (key === 'context') return CONTEXTS
   const [, provider] = /^(?:(.+)\.)?model$/.exec(key) ?? ['', null]
   return provider === null ? [] : sources.models(provider)
 }

@@ -6,7 +6,7 @@ import { awaitedThing } from '../../dispatch/turn-obstacle.js'
 import type { ListFilter } from '../../operations/list-and-show.js'
 import type { ShownAgent, WaitView } from '../../schema/output.js'
 import type { ListedAgent } from '../../schema/output-overview.js'
-import { GRANTED_BY, type Status, wordOfStatus } from '../../schema/words.js'
+import { contextText, GRANTED_BY, type Status, wordOfStatus } from '../../schema/words.js'
 import type { Refusal } from '../../session/state.js'
 import { elapsedText } from './elapsed.js'
 import { table } from './table.js'
@@ -62,6 +62,7 @@ export function describeAgent(shown: ShownAgent, { remedy }: DescribeOptions = {
     ['', remedy === undefined ? null : `not installed; ${remedy}`],
     ['workspace', agent.workspace],
     ['instructions', instructions === null ? null : firstLine(instructions)],
+    ['context', shown.context === 'all' ? null : contextText(shown.context)],
     ...shown.grants.map(({ entry, by, since }, index): [string, string] => [
       index === 0 ? 'allowed' : '',
       `${firstLine(entry)} (${GRANTED_BY[by]}, ${readableTime(since)})`,

@@ -3,6 +3,7 @@ import { z } from 'zod'
 import {
   blob,
   content,
+  context,
   flag,
   integer,
   lostRequest,
@@ -43,6 +44,7 @@ export const session = {
     model: text.nullable(),
     workspace: text.describe('Absolute path.'),
     allow: z.array(text).optional(),
+    context: context.optional().describe('Absent: `all`.'),
     ...place,
     workspace_scope,
   }),
@@ -60,6 +62,7 @@ export const session = {
         .literal('approve')
         .optional()
         .describe('The new entries of `allow` come from `approve --always`. Absent: from `set`.'),
+      context: context.optional(),
       metadata: metadata.optional().describe('Null removes a key.'),
       ...place,
       workspace_scope,

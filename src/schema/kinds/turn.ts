@@ -44,6 +44,10 @@ export const run = {
     continues: uuid.optional(),
     auto: flag.optional().describe('Whether it continues automatically.'),
     ...otherOptions,
+    keeps_seq: integer
+      .optional()
+      .describe('With `last:N` of `context`: the first earlier record that the model still gets.'),
+    keeps_offset: integer.optional().describe('Its byte offset in the log.'),
     repeats: uuid
       .optional()
       .describe(

@@ -22,7 +22,7 @@ export function runStarted(next: State, record: NewRecord<'run.started'> & Place
   const { isGated, permits } = next.gate
   return {
     ...next,
-    ...(record.fresh === true && record.continues === undefined ? newConversation(at) : {}),
+    ...contextFrom(record, at),
     // The requester gets the reply of this run, so the error for the interrupted run is no longer sent.
     owes: next.owes.filter(({ run_id, kind }) => run_id !== record.continues || kind !== 'error'),
     isPoked: false,
@@ -67,6 +67,23 @@ export function runStarted(next: State, record: NewRecord<'run.started'> & Place
       interruption: null,
       barren_attempts: isAutomatic ? next.recovery.barren_attempts + 1 : 0,
     },
+  }
+}
+
+/** A run that continues another has the conversation with which its turn began. */
+function contextFrom(
+  { continues, fresh, keeps_seq, keeps_offset }: NewRecord<'run.started'>,
+  at: Location,
+): Partial<State> {
+  if (continues !== undefined) return {}
+  if (fresh === true) return newConversation(at)
+  if (keeps_seq === undefined || keeps_offset === undefined) return {}
+  return {
+    context_seq: keeps_seq,
+    context_offset: keeps_offset,
+    compaction: null,
+    seed: null,
+    isSeedDue: false,
   }
 }
 

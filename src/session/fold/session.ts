@@ -49,7 +49,13 @@ export function foldCreated(record: NewRecord<'session.created'> & Place, at: Lo
     recovery: { last_boot_seen: null, interruption: null, barren_attempts: 0, unanswered_requests: 0 },
     usage: NO_RUNS,
     ...placeOf(record, record.workspace_scope ?? 'host'),
+    ...contextOf(record.context),
   }
+}
+
+/** Absent for `all`, so that the states of agents without the setting stay as they are. */
+function contextOf(context: string | undefined): Pick<State, 'context'> {
+  return context === undefined || context === 'all' ? {} : { context }
 }
 
 type Placed = { host_id?: string | undefined; host_name?: string | undefined }
@@ -86,7 +92,11 @@ export function moveTo(next: State, to: SessionState): State {
   return { ...next, state: to }
 }
 
-export function foldConfigured(next: State, record: NewRecord<'session.configured'> & { ts: string }): State {
+export function foldConfigured(
+  before: State,
+  record: NewRecord<'session.configured'> & { ts: string },
+): State {
+  const next = record.context === undefined ? before : withContext(before, record.context)
   const { instructions, options, model, workspace, title, hold, allow, metadata } = record
   if (instructions !== undefined) next.instructions = instructions
   if (options !== undefined) next.options = { ...next.options, ...options }
@@ -96,10 +106,14 @@ export function foldConfigured(next: State, record: NewRecord<'session.configure
   if (hold !== undefined) next.hold = hold
   if (allow !== undefined) Object.assign(next, grantsAfter(next, record, allow))
   if (metadata !== undefined) next.metadata = mergedOptions(next.metadata, metadata)
-  const { workspace_host: before } = next
-  const { workspace_scope = before?.scope ?? 'host' } = record
-  Object.assign(next, placeOf(record.host_name === undefined ? (before ?? {}) : record, workspace_scope))
+  const { workspace_host: place } = next
+  const { workspace_scope = place?.scope ?? 'host' } = record
+  Object.assign(next, placeOf(record.host_name === undefined ? (place ?? {}) : record, workspace_scope))
   return next
+}
+
+function withContext({ context: _, ...rest }: State, context: string): State {
+  return { ...rest, ...contextOf(context) }
 }
 
 /** An entry that stays keeps its source. */

@@ -23,6 +23,9 @@ export function runStarted(state: Runnable, request: RunRequest): NewRecord[] {
     ...askedOptions({ key: request.key, digest: request.digest }),
     ...(prompt.origin === 'continuation' ? { continues: prompt.continues, auto: prompt.auto } : {}),
     ...askedOptions({ ...request, key: null, digest: null }),
+    ...(request.keeps === undefined
+      ? {}
+      : { keeps_seq: request.keeps.seq, keeps_offset: request.keeps.offset }),
     ...(request.repeats === undefined ? {} : { repeats: request.repeats }),
   })
   return [...records, ...assembledRecords(run_id, sources), ...promptRecords(run_id, prompt)]

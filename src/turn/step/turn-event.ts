@@ -25,6 +25,8 @@ export interface RunRequest extends MessageOptions {
   prompt: { origin: 'operator'; content: string } | { origin: 'mail'; mails: DeliveredMail[] } | Continuation
   /** An earlier run that launched the agent program with the same message. */
   repeats?: string | undefined
+  /** Where the conversation of a model begins, if the agent's `context` leaves out earlier turns. */
+  keeps?: { seq: number; offset: number } | undefined
   sources: PromptSource[]
 }
 

@@ -1,5 +1,5 @@
 /** The services that the tree tools need: the caller's session, and functions of dispatch. */
-import type { ProviderSettings } from '../../provider/contract.js'
+import type { Provider, ProviderSettings } from '../../provider/contract.js'
 import type { ProviderDefaults } from '../../provider/registry.js'
 import type { Session } from '../../session/session.js'
 import type { TreeBounds } from '../../tree/create-agent.js'
@@ -23,5 +23,5 @@ export interface TreePorts {
    * Throws if the provider does not exist or refuses the settings. Unless `isFree`, also throws for a provider that runs
    * programs or has secrets, because its options choose what runs and where the secrets go.
    */
-  checkProvider(provider: string, settings: ProviderSettings, isFree: boolean): Promise<void>
+  checkProvider(provider: string, settings: ProviderSettings, isFree: boolean): Promise<Provider>
 }

@@ -22,6 +22,7 @@ const COMMANDS: Record<string, CommandFacts> = {
     flags: {
       provider: { name: 'provider', char: 'p', type: 'option' },
       model: { name: 'model', type: 'option' },
+      context: { name: 'context', type: 'option' },
     },
   },
   usage: { args: {}, flags: { tree: { name: 'tree', type: 'option', helpValue: 'AGENT' } } },
@@ -152,6 +153,11 @@ describe('a flag', () => {
     expect(await words('spawn', '--model', '')).toEqual(['default-large'])
     expect(await words('spawn', '-p', 'codex', '--model', '')).toEqual(['codex-large'])
     expect(await words('spawn', '--provider=codex', '--model=')).toEqual(['--model=codex-large'])
+  })
+
+  test('--context has its words, and so has the setting', async () => {
+    expect(await words('spawn', '--context', '')).toEqual(['all', 'turn', 'last:1'])
+    expect(await words('config', 'set', 'context', 't')).toEqual(['turn'])
   })
 
   test('--allow has the tools that its list does not have yet', async () => {

@@ -2,6 +2,7 @@
 import { posix } from 'node:path'
 import { isDirectory } from '../../../files/user-files.js'
 import { isInWorkspace } from '../../../files/workspace.js'
+import { contextByDefault } from '../../../provider/context.js'
 import type { JsonObject } from '../../../provider/contract.js'
 import { deriveId } from '../../../session/ids.js'
 import { createAgent } from '../../../tree/create-agent.js'
@@ -67,7 +68,8 @@ async function create(id: string, input: JsonObject, context: ToolContext): Prom
   const settings = isSame ? given : await tree.withDefaults(provider, given)
   // The parent already has its own provider and options; only different ones could give the child more rights.
   const isOwn = isSame && Object.keys(options).length === 0
-  await tree.checkProvider(provider, settings, isOwn || isTrusted(call))
+  const found = await tree.checkProvider(provider, settings, isOwn || isTrusted(call))
+  const conversation = contextByDefault(found, settings, isSame ? (state.context ?? 'all') : bounds.context)
   const allow = rightsOf(input.allow, context)
   const child = await createAgent(
     store,
@@ -75,7 +77,9 @@ async function create(id: string, input: JsonObject, context: ToolContext): Prom
       id,
       name: name === null ? null : checkName(name),
       parent: state.id,
-      records: ({ path }) => [createdRecord({ id, name, parent: state.id, path, allow, ...settings })],
+      records: ({ path }) => [
+        createdRecord({ id, name, parent: state.id, path, allow, context: conversation, ...settings }),
+      ],
       command,
     },
     bounds,

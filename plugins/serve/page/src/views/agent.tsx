@@ -1,6 +1,6 @@
 /** One agent: what it does now, its conversation or its timeline, and what a person can do with it. */
 import { useEffect, useState } from 'preact/hooks'
-import { GRANTED_BY, needsPerson } from 'substrat/words'
+import { contextText, GRANTED_BY, needsPerson } from 'substrat/words'
 import type { ShownAgent } from '../api/types.js'
 import { costText, shortCount } from '../model/time.js'
 import { callText, lookOf, nameOf } from '../model/words.js'
@@ -80,7 +80,7 @@ function Tab(props: { id: string; tab: 'conversation' | 'timeline'; current: str
 
 function AgentHead(props: { shown: ShownAgent; onChanged: () => void }) {
   const { shown } = props
-  const { agent, title, doing, hold, gate, grants, usage } = shown
+  const { agent, title, doing, hold, gate, grants, context, usage } = shown
   return (
     <header class="agent-head">
       <div class="agent-title">
@@ -106,6 +106,7 @@ function AgentHead(props: { shown: ShownAgent; onChanged: () => void }) {
           value={agent.model === null ? agent.provider : `${agent.provider} · ${agent.model}`}
         />
         <Fact name="Workspace" value={agent.workspace} />
+        {context !== 'all' && <Fact name="Context" value={contextText(context)} />}
         {grants.length > 0 && (
           <Fact
             name="Allowed"
