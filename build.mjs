@@ -9,7 +9,7 @@ const root = import.meta.dirname
 if (process.env.BUILT_CHECKOUT === root) process.exit()
 const plugins = path.join(root, 'plugins')
 
-const builds = [{ directory: root, command: 'node esbuild.config.mjs' }]
+const builds = []
 for (const name of readdirSync(plugins)) {
   const directory = path.join(plugins, name)
   const facts = path.join(directory, 'package.json')
@@ -22,6 +22,8 @@ const running = Array.from({ length: availableParallelism() }, async () => {
   for (let next = builds.shift(); next !== undefined; next = builds.shift()) await run(next)
 })
 await Promise.all(running)
+// Last, because oclif's manifest also describes the commands of plugins.
+if (process.exitCode === undefined) await run({ directory: root, command: 'node esbuild.config.mjs' })
 
 function run({ directory, command }) {
   return new Promise((resolve) => {

@@ -8,7 +8,7 @@ import { Plugin } from '@oclif/core'
 import { build } from 'esbuild'
 import { generate } from './src/schema/generate.mjs'
 import { scriptSource } from './src/start/bundle-script.mjs'
-import { entrySource } from './src/start/entry-source.mjs'
+import { entrySource, PLUGIN_COMMANDS } from './src/start/entry-source.mjs'
 import { lazyModules } from './src/start/lazy-modules.mjs'
 import { quickOclif } from './src/start/quick-oclif.mjs'
 
@@ -24,6 +24,15 @@ const shared = {
   legalComments: 'inline',
   logLevel: 'warning',
   write: false,
+}
+
+const officialCommands = {
+  name: 'official-commands',
+  setup(building) {
+    building.onResolve({ filter: /^\.\.\/plugins\// }, ({ path: module }) =>
+      Object.values(PLUGIN_COMMANDS).includes(module) ? { path: module, external: true } : undefined,
+    )
+  },
 }
 
 // `--broken FILE` builds only the CLI into FILE, with replaced sources from stdin. A lab uses it to test mutants.
@@ -82,7 +91,7 @@ async function buildCli(...plugins) {
     format: 'cjs',
     // A native add-on finds its binary beside itself. oclif loads TypeScript only for plugins under development.
     external: ['fs-native-extensions', 'typescript'],
-    plugins: [quickOclif(), ...plugins],
+    plugins: [quickOclif(), officialCommands, ...plugins],
     // execa reads import.meta.url, which CommonJS does not have.
     define: { 'import.meta.url': 'bundleUrl' },
   })

@@ -3,6 +3,7 @@ import * as Args from '@oclif/core/args'
 import { BaseCommand } from '../src/command/base.js'
 import { type Candidate, type CommandFacts, candidatesFor } from '../src/command/completion/candidates.js'
 import { oneLine } from '../src/console/output.js'
+import { readPluginList } from '../src/files/plugin-list.js'
 import { readUserFile } from '../src/files/user-files.js'
 import { agentWords } from '../src/operations/list-and-show.js'
 import type { SchemaList } from '../src/schema/output-home.js'
@@ -24,8 +25,7 @@ export default class Complete extends BaseCommand {
       commands: commandsIn(this.config.root),
       agents: () => agentWords(this.openForRead()),
       providers: () => this.providers.list().map(({ name, plugin }) => ({ word: name, description: plugin })),
-      available: () =>
-        this.providers.available().map(({ name, description }) => ({ word: name, description })),
+      plugins: () => this.installedWords(),
       schemas: () => schemasIn(this.config.root),
       settings: async () =>
         (await allKeys(this.providers)).map(({ key, help }) => ({ word: key, description: help })),
@@ -37,6 +37,11 @@ export default class Complete extends BaseCommand {
     })
     if (found.length > 0)
       this.print(found.map(({ word, description }) => `${oneLine(word)}\t${oneLine(description)}`).join('\n'))
+  }
+
+  private installedWords(): Candidate[] {
+    const listed = readPluginList(join(this.config.dataDir, 'package.json'))
+    return listed.map(({ name, type }) => ({ word: name, description: type }))
   }
 
   private async models(named: string | undefined): Promise<Candidate[]> {

@@ -17,10 +17,8 @@ export default class Providers extends BaseCommand {
     if (args.provider !== undefined) registry.checkName(args.provider)
     const isListed = (name: string): boolean => args.provider === undefined || name === args.provider
     const providers = await listProviders(registry, isListed)
-    const available = registry.available().map(({ directory: _, ...facts }) => facts)
-    const addable = args.provider === undefined ? available : []
     const width = terminalColumns() ?? Number.POSITIVE_INFINITY
-    const text = providersText(providers, addable, width, (variable) => Boolean(process.env[variable]))
-    this.printObject({ providers, available }, text)
+    const text = providersText(providers, width, (variable) => Boolean(process.env[variable]))
+    this.printObject({ providers, available: [] }, text)
   }
 }

@@ -124,7 +124,7 @@ function withoutComments(text: string): string {
 
 /** `spawn` delivers its prompt to an agent that exists, and `terminate` cancels. The others share a rule or a message. */
 const WITHIN_OPERATIONS = [
-  'add-provider exclusively',
+  'add-plugin exclusively',
   'answer inbox',
   'change-config exclusively',
   'check list-and-show',
@@ -136,6 +136,11 @@ const WITHIN_OPERATIONS = [
   'import spawn',
   'list-rows list-and-show',
   'move-agents stop-agent',
+  'npm-plugins add-plugin',
+  'npm-plugins exclusively',
+  'npm-plugins list-plugins',
+  'plugin-source add-plugin',
+  'plugin-source npm-plugins',
   'prune removable',
   'reclaim move-agents',
   'recover host-gone',

@@ -35,7 +35,7 @@ export default class ChannelRun extends WritingCommand {
     const ran = await startChannel(ctx, {
       config,
       isOnce: flags.once,
-      places: { root: this.config.root, plugins: this.pluginFacts },
+      plugins: this.pluginFacts,
     })
     this.printObject(ran, `${args.name}: ${ran.received} received, ${ran.ignored} ignored`)
   }

@@ -137,7 +137,7 @@ const ROWS = {
   // Settings and plugins.
   'the settings are valid': needsYou('CONFIG_INVALID', { remedy: 'substrat config set KEY VALUE' }),
   'the list of plugins can be read': needsYou('PROVIDER_MISCONFIGURED', {
-    remedy: 'mv {path} {path}.damaged, then reinstall the plugins: substrat plugins install …',
+    remedy: 'mv {path} {path}.damaged, then install the plugins again: substrat plugins add …',
   }),
   'an installed plugin can be loaded': needsYou('PROVIDER_MISCONFIGURED', { remedy: 'substrat plugins' }),
   'the provider of an agent is installed': needsYou('PROVIDER_NOT_FOUND', { remedy: 'substrat providers' }),

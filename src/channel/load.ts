@@ -4,7 +4,6 @@ import { join } from 'node:path'
 import { pathToFileURL } from 'node:url'
 import { suggestion } from '../closest.js'
 import { SubstratError } from '../errors.js'
-import { isThere, listDirectory } from '../files/user-files.js'
 import { isPlainObject } from '../format.js'
 import { secretAt } from '../outbound/notify-target.js'
 import type { PluginFacts } from '../provider/registry.js'
@@ -12,15 +11,9 @@ import type { PluginManifest } from '../schema/config.js'
 import type { ChannelConfig } from './config.js'
 import type { Channel, ChannelFailure, ChannelSettings } from './contract.js'
 
-export interface ChannelPlaces {
-  /** The directory of substrat's package, which has the official plugins. */
-  root: string
-  plugins: Iterable<PluginFacts>
-}
-
 /** Throws USAGE, or CONFIG_INVALID if the module cannot be loaded or is not a channel. */
-export async function loadChannel(places: ChannelPlaces, type: string): Promise<Channel> {
-  const modules = modulesIn(places)
+export async function loadChannel(plugins: Iterable<PluginFacts>, type: string): Promise<Channel> {
+  const modules = modulesIn(plugins)
   const file = modules.get(type)
   if (file === undefined) {
     const names = [...modules.keys()].sort()
@@ -28,7 +21,7 @@ export async function loadChannel(places: ChannelPlaces, type: string): Promise<
       'USAGE',
       `there is no channel type ${JSON.stringify(type)}${suggestion(type, names)}`,
       {
-        hint: `the types are: ${names.join(', ') || 'none'}; install others: substrat plugins install PACKAGE`,
+        hint: `the types are: ${names.join(', ') || 'none'}; install others: substrat plugins add PATH, or substrat plugins install PACKAGE`,
         facts: { type },
       },
     )
@@ -45,18 +38,14 @@ export async function loadChannel(places: ChannelPlaces, type: string): Promise<
   return loaded
 }
 
-/** An installed plugin replaces an official one of the same type. */
-function modulesIn({ root, plugins }: ChannelPlaces): Map<string, string> {
+/** The first plugin of a type counts: an installed one replaces an official one. */
+function modulesIn(plugins: Iterable<PluginFacts>): Map<string, string> {
   const modules = new Map<string, string>()
-  for (const name of listDirectory(join(root, 'plugins'))) {
-    const file = join(root, 'plugins', name, 'dist', 'index.cjs')
-    if (name.startsWith('channel-') && isThere(file)) modules.set(name.slice('channel-'.length), file)
-  }
   for (const plugin of plugins) {
     const declared: unknown = (plugin.pjson.substrat as Partial<PluginManifest> | undefined)?.channels
     if (!isPlainObject(declared)) continue
     for (const [type, file] of Object.entries(declared))
-      if (typeof file === 'string') modules.set(type, join(plugin.root, file))
+      if (typeof file === 'string' && !modules.has(type)) modules.set(type, join(plugin.root, file))
   }
   return modules
 }

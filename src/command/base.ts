@@ -9,7 +9,7 @@ import { stderr, stdout } from '../console/stdio.js'
 import { readState } from '../dispatch/read-state.js'
 import { SubstratError } from '../errors.js'
 import { OPERATOR } from '../format.js'
-import { officialProviders } from '../provider/official.js'
+import { officialPlugins, withOfficial } from '../provider/official.js'
 import { type PluginFacts, ProviderRegistry } from '../provider/registry.js'
 import { SETTING_KEYS } from '../settings/config-text.js'
 import { homeAddress } from '../settings/home-address.js'
@@ -41,8 +41,13 @@ export abstract class BaseCommand extends PrintingCommand {
     return this.knownHome
   }
 
-  protected get pluginFacts(): Iterable<PluginFacts> {
+  /** The user's plugins. */
+  protected get installedPlugins(): Iterable<PluginFacts> {
     return this.config.plugins.values() as Iterable<PluginFacts>
+  }
+
+  protected get pluginFacts(): PluginFacts[] {
+    return withOfficial(this.config.root, this.installedPlugins)
   }
 
   /** Undefined if there is no home yet. */
@@ -57,9 +62,9 @@ export abstract class BaseCommand extends PrintingCommand {
 
   protected get providers(): ProviderRegistry {
     return new ProviderRegistry(
-      () => this.pluginFacts,
+      () => this.installedPlugins,
       (provider, options) => this.settings.defaultsOf(provider, options),
-      () => officialProviders(this.config.root),
+      () => officialPlugins(this.config.root),
     )
   }
 

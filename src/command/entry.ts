@@ -1,5 +1,4 @@
 // The entry of the bundle. Every command pays for its imports, so keep them few.
-import { resolve } from 'node:path'
 import type { Errors, Interfaces } from '@oclif/core'
 import { run } from '@oclif/core/run'
 import { settings } from '@oclif/core/settings'
@@ -7,8 +6,9 @@ import packageJson from '../../package.json' with { type: 'json' }
 import { suggestion } from '../closest.js'
 import { asSubstratError, errorJson, errorLine } from '../console/output.js'
 import { guardStdio, stderr, stdout } from '../console/stdio.js'
-import { SubstratError, shellWord } from '../errors.js'
+import { SubstratError } from '../errors.js'
 import { isThere } from '../files/user-files.js'
+import { withOfficial } from '../provider/official.js'
 import type { PluginFacts } from '../provider/registry.js'
 import { connectEarly } from '../settings/home-address.js'
 import { type Commands, startOwn } from '../start/own-command.js'
@@ -22,7 +22,7 @@ const pjson = packageJson as unknown as Interfaces.PJSON
 
 /** Runs the command line and ends the process. */
 export async function start(root: string, commands: Commands, starter: Starter): Promise<void> {
-  const argv = process.argv.slice(2)
+  const argv = withoutAlias(process.argv.slice(2))
   keepThread(starter.thread)
   keepLoader(starter.requireSaved)
   guardStdio()
@@ -36,17 +36,9 @@ export async function start(root: string, commands: Commands, starter: Starter):
     const plugins = isThere(config.pluginList) ? trustedPlugins(config.pluginList, starter) : []
     const isOwn = isOurs(commands, argv)
     if (starter.thread !== undefined && isOwn && plugins !== undefined && !isHelp(argv))
-      connectEarly(() => plugins)
-    if (!isOwn) {
-      refusePackagePath(argv)
-      keepFromOthers()
-    }
+      connectEarly(() => withOfficial(root, plugins))
     await (startOwn(config, commands, argv, plugins) ??
-      (isHelp(argv)
-        ? showHelp(root, argv)
-        : isOwn
-          ? run(argv, { root, pjson })
-          : runOthers(root, config.pluginList, argv)))
+      (isHelp(argv) ? showHelp(root, argv) : run(argv, { root, pjson })))
   } catch (error) {
     fail(error, argv, commands)
   }
@@ -58,10 +50,20 @@ export async function start(root: string, commands: Commands, starter: Starter):
   process.exit()
 }
 
-/** A command of oclif or of a plugin. */
-async function runOthers(root: string, pluginList: string, argv: string[]): Promise<unknown> {
-  const { guardingPluginList } = await import('./plugin-list-guard.js')
-  return guardingPluginList(root, pluginList, argv, () => run(argv, { root, pjson }))
+/** Other words for commands: those of oclif, and those of earlier versions. */
+const ALIASES: Record<string, string[]> = {
+  'plugins:i': ['plugins', 'install'],
+  'plugins:remove': ['plugins', 'uninstall'],
+  'plugins:unlink': ['plugins', 'uninstall'],
+  'providers:add': ['plugins', 'add'],
+}
+
+function withoutAlias(argv: string[]): string[] {
+  const [first = '', ...rest] = argv
+  if (first === 'help') return [first, ...withoutAlias(rest)]
+  const words = Object.hasOwn(ALIASES, first) ? 1 : 2
+  const meant = ALIASES[words === 1 ? first : `${first}:${rest[0]}`]
+  return meant === undefined ? argv : [...meant, ...argv.slice(words)]
 }
 
 /** Reports the error of an unknown command or of oclif's plugins. Our own commands report their errors themselves. */
@@ -88,7 +90,7 @@ function unknownCommand(words: string, commands: Commands): SubstratError {
   const isTopic = Object.keys(commands).some((id) => id.startsWith(`${first}:`))
   const names = Object.keys(commands).map((id) => id.replaceAll(':', ' '))
   const name = isTopic ? [first, ...rest.slice(0, 1)].join(' ') : first
-  const known = isTopic ? names : [...names, 'help', 'plugins']
+  const known = isTopic ? names : [...names, 'help']
   const meant = elsewhere(name, known) ?? suggestion(name, known)
   return new SubstratError('USAGE', `there is no command ${name}${meant}`, {
     hint: 'substrat help',
@@ -128,25 +130,6 @@ function failUnfinished(): void {
     'substrat: exited before the command finished. This is a bug; everything that was acknowledged is on disk.',
   )
   process.exitCode = 1
-}
-
-/**
- * Sets a umask under which oclif and npm write plugins that only the owner can write, and the owner can read. Later commands
- * refuse to load plugins that other users can write.
- */
-function keepFromOthers(): void {
-  process.umask((process.umask() | 0o022) & 0o077)
-}
-
-/** npm takes `./x.tgz` or `a/b` for a repository on GitHub, and tries for a minute to reach it. */
-function refusePackagePath([command, action = '', ...words]: string[]): void {
-  if (command !== 'plugins' || !['install', 'add', 'i'].includes(action)) return
-  const path = words.find((word) => /^(\.{0,2}\/|~\/)/.test(word) || /^[^:]*\.t(ar\.)?gz$/.test(word))
-  if (path === undefined) return
-  throw new SubstratError('USAGE', `plugins install needs the name of a package, and ${path} is a path`, {
-    hint: `install a provider from it: substrat providers add ${shellWord(path)}; or any plugin, with npm: substrat plugins install ${shellWord(`file:${resolve(path)}`)}`,
-    facts: { path },
-  })
 }
 
 function isHelp(argv: string[]): boolean {

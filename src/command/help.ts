@@ -1,11 +1,11 @@
-/** The pages of `substrat help`: commands in five groups, short usage lines, and the page of exit codes. */
+/** The pages of `substrat help`: commands in six groups, short usage lines, and the page of exit codes. */
 import type { Command } from '@oclif/core/command'
 import { CommandHelp, Help, type HelpFormatter } from '@oclif/core/help'
 import { EXIT_MEANINGS } from '../console/exit-codes.js'
 import { displayWidth } from '../console/print/width.js'
 
 const GROUPS = {
-  START: ['spawn', 'fork', 'import', 'set', 'providers', 'providers add', 'models', 'plugins'],
+  START: ['spawn', 'fork', 'import', 'set', 'providers', 'models', 'store init'],
   TALK: [
     'send',
     'retry',
@@ -43,9 +43,20 @@ const GROUPS = {
     'schema',
     'units',
     'autocomplete',
+    'serve',
     'acp',
     'mcp',
     'help',
+  ],
+  PLUGINS: [
+    'plugins',
+    'plugins add',
+    'plugins install',
+    'plugins link',
+    'plugins inspect',
+    'plugins update',
+    'plugins uninstall',
+    'plugins reset',
   ],
   REPAIR: ['check', 'recover', 'doctor', 'unlock'],
 }
@@ -53,7 +64,6 @@ const GROUPS = {
 /** Summaries of the commands that oclif's plugins bring. */
 const SUMMARIES: Record<string, string> = {
   help: 'Describe a command.',
-  plugins: 'List installed plugins; plugins install adds a provider.',
 }
 
 const QUICK_START = [

@@ -24,6 +24,7 @@ export {
 export { hasToken } from '../operations/resume-token.js'
 export { viewTree } from '../operations/tree.js'
 export { viewUsage } from '../operations/usage.js'
+export { withOfficial } from '../provider/official.js'
 export type { ListedAgent } from '../schema/output-overview.js'
 export { INTERRUPTIONS, SESSION_STATES, SHOWN_STATUSES, WAITS } from '../schema/words.js'
 export { type Entry, type EntryOf, entryOf } from '../session/entries.js'

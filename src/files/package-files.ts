@@ -31,8 +31,8 @@ export async function readPackageFiles(path: string): Promise<PackageFiles> {
 }
 
 export function noPackage(path: string, why: string): SubstratError {
-  return new SubstratError('USAGE', `${path} is not the package of a provider: ${why}`, {
-    hint: 'list the official ones: substrat providers; how to write one: docs/providers.md',
+  return new SubstratError('USAGE', `${path} is not the package of a plugin: ${why}`, {
+    hint: 'list the plugins: substrat plugins --core; how to write one: docs/providers.md',
     facts: { path },
   })
 }

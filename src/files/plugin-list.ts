@@ -16,6 +16,9 @@ export interface ListedPlugin {
   /** `link`: the plugin stays in `root`. `user`: npm has installed it. */
   type: string
   root?: string
+  /** Of `user`: the version or tag that was asked for, or the address it came from. */
+  tag?: string
+  url?: string
 }
 
 /** Throws CONFIG_INVALID for a list that cannot be read: writing it anew would lose its plugins. */
@@ -32,10 +35,32 @@ export function listPlugin(path: string, plugin: ListedPlugin): void {
   forgetCopy(path)
 }
 
+/** Takes the plugin out of the list, and out of the packages that npm would install again. Durable, as `listPlugin`. */
+export function unlistPlugin(path: string, name: string): void {
+  const list = parsedList(path)
+  const others = pluginsOf(list, path).filter((plugin) => plugin.name !== name)
+  const dependencies = { ...(isPlainObject(list.dependencies) ? list.dependencies : {}) }
+  delete dependencies[name]
+  const oclif = { schema: 1, ...(isPlainObject(list.oclif) ? list.oclif : {}), plugins: others }
+  writePluginList(path, { ...list, dependencies, oclif })
+  forgetCopy(path)
+}
+
+/** The specifiers of the packages that npm has installed beside the list, by name. */
+export function installedPackages(path: string): Record<string, string> {
+  const { dependencies } = parsedList(path)
+  return isPlainObject(dependencies) ? (dependencies as Record<string, string>) : {}
+}
+
 /** Durable on return. A reader sees the old list or the new one. */
-export function writePluginList(path: string, list: object): void {
+function writePluginList(path: string, list: object): void {
   makeDirectories(dirname(path))
   writeUserFile(path, `${JSON.stringify(list, null, 2)}\n`, 0o600)
+}
+
+/** An empty list, if there is none. */
+export function makeList(path: string): void {
+  if (!isThere(path)) writePluginList(path, parsedList(path))
 }
 
 /** Call before a program that writes the list in place. Durable on return. Restores a list that an earlier one damaged. */
@@ -49,6 +74,13 @@ export function keepCopy(path: string): void {
 /** Call after that program. Makes its list durable, or restores the one from before. */
 export function settleCopy(path: string): void {
   if (isThere(path)) writePluginList(path, parsedList(path))
+  forgetCopy(path)
+}
+
+/** Call instead of `settleCopy` if that program failed. */
+export function restoreCopy(path: string): void {
+  const before = objectIn(copyOf(path))
+  if (before !== undefined) writePluginList(path, before)
   forgetCopy(path)
 }
 

@@ -1,49 +1,41 @@
-/** The official providers, whose packages are beside substrat's own files. They are installed by `providers add`. */
-import { join, resolve } from 'node:path'
-import { suggestion } from '../closest.js'
-import { SubstratError } from '../errors.js'
-import { isThere, listDirectory, readUserFile } from '../files/user-files.js'
+/**
+ * The plugins that come with substrat: their packages are beside its own files. They need no installation. A plugin of the same
+ * name in the user's list replaces one.
+ */
+import { basename, join } from 'node:path'
+import { listDirectory, readUserFile } from '../files/user-files.js'
 import { isPlainObject } from '../format.js'
+import type { PluginFacts } from './registry.js'
 
-export interface OfficialProvider {
-  /** As `--provider` names it. */
-  name: string
-  plugin: string
-  version: string
-  description: string
-  /** The directory of its package. */
-  directory: string
-}
+const DIRECTORY = /^(provider|channel|store)-|^serve$/
 
 /** `root`: the directory of substrat's package. */
-export function officialProviders(root: string): OfficialProvider[] {
+export function officialPlugins(root: string): PluginFacts[] {
   const parent = join(root, 'plugins')
-  const names = listDirectory(parent).filter((name) => name.startsWith('provider-'))
-  return names.sort().flatMap((name) => providersOf(join(parent, name)))
+  const names = listDirectory(parent).filter((name) => DIRECTORY.test(name))
+  return names.sort().map((directory) => {
+    const pjson = JSON.parse(readUserFile(join(parent, directory, 'package.json')))
+    return { name: pjson.name, version: pjson.version, root: join(parent, directory), pjson }
+  })
 }
 
-/**
- * The directory or file that `providers add SOURCE` installs: of an official provider, or the path. Throws PROVIDER_NOT_FOUND for
- * a word that is neither.
- */
-export function providerSource(root: string, source: string): string {
-  const official = officialProviders(root)
-  const found = official.find(({ name, plugin }) => name === source || plugin === source)
-  if (found !== undefined) return found.directory
-  if (/[/\\]|\.t(ar\.)?gz$/.test(source) || isThere(source)) return resolve(source)
-  const names = official.map(({ name }) => name)
-  throw new SubstratError(
-    'PROVIDER_NOT_FOUND',
-    `there is no official provider ${JSON.stringify(source)}${suggestion(source, names)}`,
-    {
-      hint: `official: ${names.join(', ')}; install another from a path: substrat providers add ./PACKAGE.tgz; or with npm: substrat plugins install PACKAGE`,
-      facts: { provider: source },
-    },
+/** The listed plugins, and the official ones that the list does not replace. */
+export function withOfficial(root: string, listed: Iterable<PluginFacts>): PluginFacts[] {
+  const plugins = [...listed]
+  const names = new Set(plugins.map(({ name }) => name))
+  return [...plugins, ...officialPlugins(root).filter(({ name }) => !names.has(name))]
+}
+
+/** The official plugin that a person means: by its package, its directory, or what it provides. */
+export function officialPlugin(root: string, word: string): PluginFacts | undefined {
+  return officialPlugins(root).find((plugin) => officialWords(plugin).includes(word))
+}
+
+/** The words that name an official plugin, the shortest first. */
+export function officialWords({ name, root, pjson }: PluginFacts): string[] {
+  const { providers, channels, stores } = isPlainObject(pjson.substrat) ? pjson.substrat : {}
+  const provided = [providers, channels, stores].flatMap((each) =>
+    isPlainObject(each) ? Object.keys(each) : [],
   )
-}
-
-function providersOf(directory: string): OfficialProvider[] {
-  const { name, version, description, substrat } = JSON.parse(readUserFile(join(directory, 'package.json')))
-  const providers = isPlainObject(substrat?.providers) ? Object.keys(substrat.providers) : []
-  return providers.map((provider) => ({ name: provider, plugin: name, version, description, directory }))
+  return [...provided, basename(root), name]
 }

@@ -13,7 +13,6 @@ import { PLUGIN_PREDICATES } from '../schema/generated/plugin-predicates.js'
 import { loadModule } from '../start/plugin-modules.js'
 import type { Provider, ProviderSettings } from './contract.js'
 import { describeFailure } from './failure.js'
-import type { OfficialProvider } from './official.js'
 
 /** Time limits for loading a plugin's module and for its `check`: neither may block a command for ever. */
 const LOAD_MS_MAX = 10_000
@@ -41,6 +40,8 @@ export interface ProviderEntry {
   /** `built-in`, or the plugin's package name. */
   plugin: string
   version: string | null
+  /** Whether it comes with substrat. */
+  isOfficial: boolean
   load(): Promise<Provider>
 }
 
@@ -59,18 +60,16 @@ export class ProviderRegistry {
   constructor(
     private readonly plugins: () => Iterable<PluginFacts>,
     private readonly defaultsOf: DefaultsOf = () => ({ model: null, options: {} }),
-    /** The official providers, installed or not. Called only for a name that is not installed. */
-    private readonly official: () => OfficialProvider[] = () => [],
+    /** The plugins that come with substrat. An installed provider of the same name replaces theirs. */
+    private readonly official: () => PluginFacts[] = () => [],
   ) {}
 
-  /** The official providers that are not installed. */
-  available(): OfficialProvider[] {
-    const names = new Set(this.list().map(({ name }) => name))
-    return this.official().filter(({ name }) => !names.has(name))
-  }
-
   list(): ProviderEntry[] {
-    this.entries ??= [...BUILT_IN, ...[...this.plugins()].flatMap(providersOf)]
+    if (this.entries !== undefined) return this.entries
+    const installed = [...this.plugins()].flatMap((plugin) => providersOf(plugin, false))
+    const names = new Set(installed.map(({ name }) => name))
+    const official = this.official().flatMap((plugin) => providersOf(plugin, true))
+    this.entries = [...BUILT_IN, ...installed, ...official.filter(({ name }) => !names.has(name))]
     return this.entries
   }
 
@@ -86,10 +85,10 @@ export class ProviderRegistry {
       )
     } catch (error) {
       const why = `it cannot be loaded: ${describeFailure(error).message}`
-      throw brokenProviderError(found, why, this.installing(found), error)
+      throw brokenProviderError(found, why, installing(found), error)
     }
     if (!isProvider(provider))
-      throw brokenProviderError(found, 'its default export is not a provider', this.installing(found))
+      throw brokenProviderError(found, 'its default export is not a provider', installing(found))
     return provider
   }
 
@@ -131,13 +130,6 @@ export class ProviderRegistry {
     }
   }
 
-  private installing({ name, plugin }: ProviderEntry): string {
-    const isOfficial = this.official().some(
-      (official) => official.name === name && official.plugin === plugin,
-    )
-    return `install it again: substrat ${isOfficial ? `providers add ${name}` : `plugins install ${plugin}`}`
-  }
-
   private onlyEntry(name: string): ProviderEntry {
     const found = this.list().filter((entry) => entry.name === name)
     if (found.length === 1) return found[0] as ProviderEntry
@@ -165,16 +157,10 @@ export class ProviderRegistry {
   }
 
   private notFoundError(name: string): SubstratError {
-    if (this.available().some((official) => official.name === name)) {
-      return new SubstratError('PROVIDER_NOT_FOUND', `the provider ${name} is not installed`, {
-        hint: `install it: substrat providers add ${name}`,
-        facts: { provider: name },
-      })
-    }
-    const names = [...this.list(), ...this.available()].map((entry) => entry.name)
+    const names = this.list().map((entry) => entry.name)
     const why = `there is no provider ${JSON.stringify(name)}${suggestion(name, names)}`
     return new SubstratError('PROVIDER_NOT_FOUND', why, {
-      hint: `available: ${names.join(', ')}; install others: substrat providers add PATH, or substrat plugins install PACKAGE`,
+      hint: `available: ${names.join(', ')}; install others: substrat plugins add PATH, or substrat plugins install PACKAGE`,
       facts: { provider: name },
     })
   }
@@ -189,11 +175,11 @@ function refusedSettings(provider: string, error: unknown): SubstratError {
 }
 
 function builtIn(name: string, load: () => Promise<Provider>): ProviderEntry {
-  return { name, plugin: 'built-in', version: null, load }
+  return { name, plugin: 'built-in', version: null, isOfficial: true, load }
 }
 
 /** A provider without a usable module does not hide the others of its plugin. */
-function providersOf(plugin: PluginFacts): ProviderEntry[] {
+function providersOf(plugin: PluginFacts, isOfficial: boolean): ProviderEntry[] {
   const declared: unknown = (plugin.pjson.substrat as Partial<PluginManifest> | undefined)?.providers
   if (!isPlainObject(declared)) return []
   const isProviders = PLUGIN_PREDICATES.plugin.providers
@@ -204,8 +190,14 @@ function providersOf(plugin: PluginFacts): ProviderEntry[] {
       module.endsWith('.cjs')
         ? (loadModule(module) as Provider)
         : ((await import(pathToFileURL(module).href)) as { default: Provider }).default
-    return [{ name, plugin: plugin.name, version: plugin.version, load }]
+    return [{ name, plugin: plugin.name, version: plugin.version, isOfficial, load }]
   })
+}
+
+function installing({ plugin, isOfficial }: ProviderEntry): string {
+  return isOfficial
+    ? 'install substrat again; in a clone: npm run build'
+    : `install it again: substrat plugins install ${plugin}`
 }
 
 function isProvider(value: unknown): value is Provider {

@@ -168,23 +168,54 @@ const provider = z
   })
   .meta({ id: 'provider', description: 'A provider.' })
 
-const available = z
-  .object({ name: text, plugin: text, version: text, description: text })
-  .meta({ id: 'available_provider', description: 'A provider that `providers add` can install.' })
-
 export const providers = z
-  .object({ providers: z.array(provider), available: z.array(available).describe('Not installed.') })
+  .object({
+    providers: z.array(provider),
+    available: z.array(text).describe('Empty: the official providers need no installation.'),
+  })
   .describe('The providers.')
 
-export const addedProviders = z
+const names = {
+  providers: z.array(text).describe('The providers that the plugin has.'),
+  channels: z.array(text).describe('The types of its channels.'),
+  stores: z.array(text).describe('The schemes of the URLs of homes that it opens.'),
+  has_commands: flag.describe('Whether it has commands or hooks of oclif.'),
+}
+
+export const addedPlugin = z
   .object({
-    providers: z.array(text).describe('The providers that the plugin has.'),
     plugin: text.describe('The package.'),
     version: text,
-    root: text.describe('The directory of the installed copy.'),
-    changed: flag.describe('False: the same copy was installed already.'),
+    root: text.describe('The directory of the plugin.'),
+    changed: flag.describe('False: the same plugin was installed already, or comes with substrat.'),
+    ...names,
   })
   .describe('The installed plugin.')
+
+const installedPlugin = z
+  .object({
+    name: text.describe('The package.'),
+    version: text.nullable().describe('Null: its package.json cannot be read.'),
+    type: text.describe(
+      '`link`: it stays in its directory. `user`: npm has installed it. `official`: it comes with substrat.',
+    ),
+    from: text.describe('For people: the place that it was installed from.'),
+    root: text.describe('The directory of the plugin.'),
+    brings: text.describe('For people: its providers, channels, stores and commands.'),
+    trouble: text.nullable().describe('Why it cannot be used.'),
+    ...names,
+  })
+  .meta({ id: 'installed_plugin', description: 'A plugin.' })
+
+export const plugins = z.object({ plugins: z.array(installedPlugin) }).describe('The plugins.')
+export const plugin = installedPlugin
+export const uninstalledPlugin = z.object({ plugin: text }).describe('The plugin that was uninstalled.')
+export const resetPlugins = z
+  .object({ uninstalled: z.array(text) })
+  .describe('The plugins that were uninstalled.')
+export const updatedPlugins = z
+  .object({ updated: z.array(z.object({ plugin: text, version: text })) })
+  .describe('The plugins with a new version.')
 
 export const models = z
   .object({
@@ -239,6 +270,5 @@ export type Conversation = z.infer<typeof conversation>
 export type ImportedAgents = z.infer<typeof imported>
 export type SettingView = z.infer<typeof setting>
 export type ModelList = z.infer<typeof models>
-export type AddedProviders = z.infer<typeof addedProviders>
-export type AvailableProvider = z.infer<typeof available>
+export type InstalledPlugin = z.infer<typeof installedPlugin>
 export type ProviderListing = z.infer<typeof provider>

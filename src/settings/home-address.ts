@@ -140,7 +140,7 @@ function loadStore(scheme: string, plugins: () => Iterable<PluginFacts>): StoreP
   throw new SubstratError('HOME_UNUSABLE', `no installed plugin opens a home at ${scheme}://`, {
     hint:
       scheme === 'postgres' || scheme === 'postgresql'
-        ? 'install it: substrat plugins install substrat-store-postgres'
+        ? 'install substrat again; in a clone: npm run build'
         : 'set SUBSTRAT_HOME to a directory, or to a URL that begins with postgres://',
   })
 }
@@ -152,7 +152,7 @@ function loadFrom(plugin: PluginFacts, module: string): StorePlugin {
     throw new SubstratError(
       'HOME_UNUSABLE',
       `the plugin ${plugin.name} cannot be loaded: ${describeFailure(error).message}`,
-      { hint: `install it again: substrat plugins install ${plugin.name}`, cause: error },
+      { hint: 'install the plugin, or substrat, again; in a clone: npm run build', cause: error },
     )
   }
 }

@@ -5,7 +5,7 @@ import type { OwnConfig, OwnPlugin } from './own-config.js'
 export type Commands = Record<string, OwnCommand>
 interface OwnCommand {
   id: string
-  new (argv: string[], config: OwnConfig): { start(): Promise<void> }
+  new (argv: string[], config: OwnConfig): { start?(): Promise<void> }
 }
 
 /** Undefined if oclif must run: for help, for a command that is not ours, and for plugins that it must load (undefined). */
@@ -23,7 +23,8 @@ export function startOwn(
   config.addPlugins(plugins)
   const command = commands[id] as OwnCommand
   command.id = id
-  return new command(argv.slice(id === first ? 1 : 2), config).start()
+  // The commands of official plugins have no base of ours: oclif runs them.
+  return new command(argv.slice(id === first ? 1 : 2), config).start?.()
 }
 
 /** Prints the version as oclif does. Under WSL, only oclif knows the platform's name. */

@@ -19,7 +19,7 @@ const COMMAND = new RegExp(`(?:^|[ :])((?:[A-Z_]+=${VALUE.source} )*)substrat ([
 const SHELL = /(?:^|: )((?:chmod|chown|mv|kill|rm) .*)$/
 
 const NAMES = new Set(
-  ['help', 'plugins', ...readdirSync(join(repository, 'commands'))].map((name) => name.replace(/\.ts$/, '')),
+  ['help', ...readdirSync(join(repository, 'commands'))].map((name) => name.replace(/\.ts$/, '')),
 )
 
 /** Installs from outside, or does not end by itself: no step of the walker. */

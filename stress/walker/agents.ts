@@ -235,11 +235,8 @@ export const AGENTS: History[] = [
     prepare: NOTHING,
     corrected: ['spawn', '--provider', 'scripted'],
   }),
-  row('PROVIDER_NOT_FOUND', 'an official provider is unknown', 'providers add nonsense', {
+  row('PROVIDER_NOT_FOUND', 'an official plugin is mistyped', 'plugins add opnai', {
     corrected: ['providers'],
-  }),
-  row('PROVIDER_NOT_FOUND', 'an official provider is not installed', 'spawn --provider openai --name b', {
-    prepare: NOTHING,
   }),
   row('PROVIDER_MISCONFIGURED', 'no provider is configured', 'spawn --name b', {
     prepare: NOTHING,

@@ -105,7 +105,7 @@ export const PLUGINS: History[] = [
   row('PROVIDER_FAILED', 'a provider cannot list its models', 'models p', {
     prepare: (house) => house.plugin('p', models('unreachable')),
   }),
-  row('CONFIG_INVALID', 'the list of plugins is damaged', 'providers add ./x', {
+  row('CONFIG_INVALID', 'the list of plugins is damaged', 'plugins add ./x', {
     prepare: (house) => {
       writePlugin(house.workspace, { name: 'x', providers: { x: modelProvider('') } })
       mkdirSync(dirname(pluginList(house)), { recursive: true })
@@ -113,7 +113,7 @@ export const PLUGINS: History[] = [
     },
     isMended: true,
   }),
-  usage('a plugin is installed otherwise', ['providers add ./x'], {
+  usage('a plugin is installed otherwise', ['plugins add ./x'], {
     prepare: (house) => {
       writePlugin(house.workspace, { name: 'x', providers: { x: modelProvider('') } })
       house.plugin('x', modelProvider(''))

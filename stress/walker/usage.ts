@@ -1,5 +1,6 @@
 /** Commands with a mistake in them. A row has the command and the corrected one. */
-import { chmodSync, truncateSync } from 'node:fs'
+import { chmodSync, readFileSync, truncateSync, writeFileSync } from 'node:fs'
+import { join } from 'node:path'
 import { limits } from '../../src/limits.js'
 import type { House } from '../../test/support/cli.js'
 import { modelProvider, writePlugin } from '../../test/support/plugin.js'
@@ -107,9 +108,18 @@ export const USAGE: History[] = [
 
   usage('no editor is named', ['config edit'], { ...EDITED, env: { PATH: '$tools:$PATH' } }),
   usage('the editor fails', ['config edit'], { ...EDITED, env: { PATH: '$tools:$PATH', EDITOR: 'false' } }),
-  usage('a path is no package of npm', ['plugins install ./x'], { prepare: aPackage }),
-  usage('there is no such package', ['providers add ./no'], { prepare: NOTHING }),
-  usage('a provider has the name of another', ['providers add ./x'], {
+  usage('a plugin is not installed', ['plugins uninstall none', 'plugins']),
+  usage('a plugin needs a newer substrat', ['plugins add ./x'], {
+    prepare: (house) => {
+      aPackage(house)
+      const file = join(house.workspace, 'x', 'package.json')
+      const manifest = JSON.parse(readFileSync(file, 'utf8'))
+      writeFileSync(file, JSON.stringify({ ...manifest, engines: { substrat: '>=9' } }))
+    },
+    byHand: aPackage,
+  }),
+  usage('there is no such package', ['plugins add ./no'], { prepare: NOTHING }),
+  usage('a provider has the name of another', ['plugins add ./x'], {
     prepare: (house) => {
       writePlugin(house.workspace, { name: 'x', providers: { exec: modelProvider('') } })
     },

@@ -35,10 +35,10 @@ describe.concurrent('help', () => {
     const pages = await Promise.all([['help'], ['--help'], ['-h'], []].map((args) => house.ok(...args)))
     const page = pages[0]?.stdout ?? ''
     expect(page.match(/^[A-Z ]+$/gm)).toEqual([
-      ...['USAGE', 'QUICK START', 'START', 'TALK', 'DECIDE', 'OPERATE', 'REPAIR', 'MORE'],
+      ...['USAGE', 'QUICK START', 'START', 'TALK', 'DECIDE', 'OPERATE', 'PLUGINS', 'REPAIR', 'MORE'],
     ])
     const groups = page.slice(page.indexOf('\nSTART'))
-    for (const words of commands.filter(([word]) => word !== 'complete'))
+    for (const words of [...commands, ['serve'], ['store', 'init']].filter(([word]) => word !== 'complete'))
       expect(groups.match(new RegExp(`^  ${words.join(' ')} +[A-Z]`, 'gm')), words.join(' ')).toHaveLength(1)
     for (const line of page.split('\n')) expect(line.length, line).toBeLessThanOrEqual(80)
     expect(new Set(pages.map(({ stdout }) => stdout)).size).toBe(1)
@@ -116,19 +116,27 @@ describe.concurrent('other words', () => {
   })
 
   test('plugins works', async () => {
-    expect((await house.ok('plugins')).stdout).toBe('No plugins installed.\n')
-    expect((await house.ok('plugins', '--core')).stdout).toContain('@oclif/plugin-plugins')
+    expect((await house.ok('plugins')).stdout).toBe(
+      'no plugin is installed; those that come with substrat: substrat plugins --core\n',
+    )
+    expect((await house.ok('plugins', '--core')).stdout).toContain('substrat-provider-openai')
   })
 
-  test('providers lists the built-in ones', async () => {
+  test('providers lists the built-in ones first, then the official ones', async () => {
     const { json } = await house.ok('providers', '--json')
     expect(json.providers.map(({ name, kind }: Record<string, string>) => [name, kind])).toEqual([
       ['scripted', 'model'],
       ['exec', 'agent'],
+      ['acp', 'agent'],
+      ['anthropic', 'model'],
+      ['claude-code', 'agent'],
+      ['codex', 'agent'],
+      ['openai', 'model'],
+      ['opencode', 'agent'],
     ])
     const { stdout } = await house.ok('providers')
     expect(stdout).toMatch(
-      /^NAME +KIND +FROM +DESCRIPTION\nscripted +model +built-in +\S.*\n {4}scenario +.*\nexec +agent +built-in +\S.*\n {4}command +.*\n {4}history +.*\nacp +- +not installed /,
+      /^NAME +KIND +FROM +DESCRIPTION\nscripted +model +built-in +\S.*\n {4}scenario +.*\nexec +agent +built-in +\S.*\n {4}command +.*\n {4}history +.*\nacp +agent +substrat-provider-acp /,
     )
   })
 })

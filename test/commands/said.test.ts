@@ -47,13 +47,4 @@ describe.concurrent('the words of commands', () => {
       })
     },
   )
-
-  test('plugins install of a file is refused at once, and names providers add', async () => {
-    const house = House.ofProcesses()
-    const { exit, stderr } = await house.run(['plugins', 'install', './x.tgz'])
-    expect({ exit, stderr }).toMatchObject({
-      exit: 2,
-      stderr: expect.stringContaining('substrat providers add ./x.tgz'),
-    })
-  })
 })

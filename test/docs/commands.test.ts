@@ -40,6 +40,13 @@ const SECTIONS: Record<string, Record<string, z.ZodObject>> = {
   export: { export: conversation, 'export -o': written },
   config: { 'config list': settings, 'config get': oneSetting, 'config set': changedSetting },
   providers: { providers: OUTPUTS.providers },
+  plugins: {
+    plugins: OUTPUTS.plugins,
+    'plugins add, install, link': OUTPUTS['plugins add'],
+    'plugins update': OUTPUTS['plugins update'],
+    'plugins uninstall': OUTPUTS['plugins uninstall'],
+    'plugins reset': OUTPUTS['plugins reset'],
+  },
   models: { models: OUTPUTS.models },
   schema: { schema: OUTPUTS.schema },
 }

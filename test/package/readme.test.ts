@@ -1,7 +1,6 @@
 /** The blocks of README.md are run as typed. The install commands are run by test/servers/readme.test.ts. */
 import { execFileSync } from 'node:child_process'
-import { chmodSync, mkdirSync, readFileSync, symlinkSync, writeFileSync } from 'node:fs'
-import { resolve } from 'node:path'
+import { chmodSync, mkdirSync, readFileSync, writeFileSync } from 'node:fs'
 import { expect, onTestFinished, test } from 'vitest'
 import { House } from '../support/cli.js'
 import { startModelServer } from '../support/model-server/server.js'
@@ -59,14 +58,13 @@ test('the transcript of README.md is what its commands print', async () => {
   expect(printed.map(withoutIds)).toEqual(steps.map(({ output }) => withoutIds(output)))
 })
 
-test('the first errand of README.md summarises the commits, and its fourth line costs nothing when it is repeated', async () => {
+test('the first errand of README.md summarises the commits, and its third line costs nothing when it is repeated', async () => {
   const house = shell()
   const server = await startModelServer({ responses: [{ text: 'You wrote a README.' }] })
   onTestFinished(() => server.close())
   house.env.OPENAI_BASE_URL = `${server.url}/v1`
-  // Only what the errand needs of a clone: the plugin and a history.
+  // Only what the errand needs of a clone: a history.
   mkdirSync(house.env.HOME as string, { recursive: true })
-  symlinkSync(resolve('plugins'), `${house.workspace}/plugins`)
   const git = (...args: string[]): unknown =>
     execFileSync('git', args, { cwd: house.workspace, env: house.env, stdio: 'pipe' })
   git('init', '-q')
@@ -74,7 +72,7 @@ test('the first errand of README.md summarises the commits, and its fourth line 
   git(...author, 'commit', '-q', '--allow-empty', '-m', 'readme: the errand is run as typed')
 
   const lines = block('errand')
-  expect(lines.trimEnd().split('\n')).toHaveLength(5)
+  expect(lines.trimEnd().split('\n')).toHaveLength(4)
   const first = await run(house, `set -e\n${lines}`)
   expect(first.exit, first.stderr).toBe(0)
   expect(first.stdout).toContain('You wrote a README.\n')
@@ -83,8 +81,8 @@ test('the first errand of README.md summarises the commits, and its fourth line 
   expect(JSON.stringify(server.requests[0]?.body)).toContain('readme: the errand is run as typed')
   expect(server.refusals()).toEqual([])
 
-  const [, key, , fourth] = lines.split('\n')
-  const second = await run(house, `set -e\n${key}\n${fourth}`)
+  const [key, , third] = lines.split('\n')
+  const second = await run(house, `set -e\n${key}\n${third}`)
   expect(second).toMatchObject({ exit: 0, stdout: 'You wrote a README.\n' })
   expect(server.requests).toHaveLength(1)
 })

@@ -99,24 +99,34 @@ describe('a module whose default export is not a provider is refused', () => {
   })
 })
 
+test('an installed provider replaces an official one of its name, and only that', async () => {
+  const mine = plugin('mine', { shout: GOOD })
+  const official = plugin('official', { shout: GOOD, whisper: GOOD })
+  const both = new ProviderRegistry(
+    () => [mine],
+    undefined,
+    () => [official],
+  )
+  expect(both.list().map(({ name, plugin }) => [name, plugin])).toEqual([
+    ['scripted', 'built-in'],
+    ['exec', 'built-in'],
+    ['shout', 'mine'],
+    ['whisper', 'official'],
+  ])
+  await both.load('shout')
+})
+
 test('the remedy for a broken provider is the command that installed it', async () => {
   const [ours, theirs] = ['plugin-ours', 'plugin-theirs'].map((name) =>
     plugin(name, { [name]: 'throw new Error("cut off")' }),
   ) as [PluginFacts, PluginFacts]
-  const facts = {
-    name: 'plugin-ours',
-    plugin: 'plugin-ours',
-    version: '1.2.3',
-    description: '',
-    directory: '/',
-  }
   const both = new ProviderRegistry(
-    () => [ours, theirs],
+    () => [theirs],
     undefined,
-    () => [facts],
+    () => [ours],
   )
   await expect(both.load('plugin-ours')).rejects.toMatchObject({
-    hint: 'install it again: substrat providers add plugin-ours',
+    hint: 'install substrat again; in a clone: npm run build',
   })
   await expect(both.load('plugin-theirs')).rejects.toMatchObject({
     hint: 'install it again: substrat plugins install plugin-theirs',

@@ -17,13 +17,15 @@ import path from 'node:path'
 import { execa } from 'execa'
 import { afterAll, beforeAll, expect, test } from 'vitest'
 import { House } from '../support/cli.js'
-import { npm, npmGlobalConfig, pack, packBuilt } from '../support/npm.js'
+import { npmGlobalConfig, pack, packBuilt } from '../support/npm.js'
 import { modelProvider, writePlugin } from '../support/plugin.js'
 
 const repository = path.join(import.meta.dirname, '..', '..')
 const scratch = realpathSync(mkdtempSync(path.join(tmpdir(), 'substrat-package-')))
 const prefix = path.join(scratch, 'prefix')
 let installedBytes = 0
+/** The output of npm while it installed. */
+let said = ''
 const installed = path.join(prefix, 'lib', 'node_modules', 'substrat')
 
 beforeAll(async () => {
@@ -31,7 +33,8 @@ beforeAll(async () => {
   mkdirSync(prefix)
   const config = `--globalconfig=${await npmGlobalConfig()}`
   const flags = ['--global', '--prefix', prefix, config, '--prefer-offline', '--no-audit', '--no-fund']
-  await npm(scratch, 'install', ...flags, tarball)
+  const { all } = await execa('npm', ['install', ...flags, tarball], { cwd: scratch, all: true })
+  said = all
   const kilobytes = (bytes: number): string => `${Math.round(bytes / 1000)} kB`
   installedBytes = bytesIn(prefix)
   console.log(`npm pack: ${kilobytes(statSync(tarball).size)}; installed: ${kilobytes(installedBytes)}`)
@@ -66,9 +69,11 @@ test('the package prints its version and its help, and creates no home for that'
     expect(stdout).toMatch(new RegExp(`^  ${command} `, 'm'))
   expect((await person.ok('help', 'send')).stdout).toContain('--if-busy')
   expect((await person.ok('send', '--help')).stdout).toContain('--if-busy')
-  expect((await person.ok('plugins')).stdout).toBe('No plugins installed.\n')
+  expect((await person.ok('plugins')).stdout).toBe(
+    'no plugin is installed; those that come with substrat: substrat plugins --core\n',
+  )
   const { providers } = (await person.ok('providers', '--json')).json
-  expect(providers.map(({ name }: { name: string }) => name)).toEqual(['scripted', 'exec'])
+  expect(providers.map(({ name }: { name: string }) => name)).toEqual(ALL_PROVIDERS)
   expect(existsSync(person.home)).toBe(false)
 })
 
@@ -95,25 +100,26 @@ test('an agent is spawned, gets a message, is killed in the middle of a turn and
   expect(readdirSync(path.dirname(person.home)).sort()).toEqual(['.cache', '.substrat'])
 })
 
-test('the package with every official provider takes less than 30 MB', () => {
+test('the package with every official plugin takes at most 10 MB, and 45 packages', () => {
   expect(installedBytes).toBeGreaterThan(1_000_000)
-  expect(installedBytes, largestIn(prefix).join(', ')).toBeLessThan(30_000_000)
+  expect(installedBytes, largestIn(prefix).join(', ')).toBeLessThan(10_000_000)
+  expect(largestIn(prefix).length).toBeLessThan(45)
 })
 
-test('providers add installs each official provider from the package, without npm and a network', async () => {
+test('npm has nothing to say about its scripts', () => expect(said).not.toMatch(/script|warn/i))
+
+const ALL_PROVIDERS = ['scripted', 'exec', 'acp', 'anthropic', 'claude-code', 'codex', 'openai', 'opencode']
+
+test('each official provider, the server and the store need neither npm nor a network', async () => {
   const person = new Newcomer()
   // Only node: npm cannot be found.
   const bin = path.join(person.root, 'bin')
   mkdirSync(bin)
   symlinkSync(process.execPath, path.join(bin, 'node'))
   person.env.PATH = bin
-  const { available } = (await person.ok('providers', '--json')).json
-  const names = available.map(({ name }: { name: string }) => name)
-  expect(names).toEqual(['acp', 'anthropic', 'claude-code', 'codex', 'openai', 'opencode'])
-  for (const name of names) await person.ok('providers', 'add', name)
-  const { json } = await person.ok('providers', '--json')
-  expect(json.available).toEqual([])
-  const kinds = json.providers.map(({ name, kind }: { name: string; kind: string }) => `${name} ${kind}`)
+  for (const name of ['openai', 'serve', 'postgres']) await person.ok('plugins', 'add', name)
+  const { providers } = (await person.ok('providers', '--json')).json
+  const kinds = providers.map(({ name, kind }: { name: string; kind: string }) => `${name} ${kind}`)
   expect(kinds.slice(2).sort()).toEqual([
     'acp agent',
     'anthropic model',
@@ -122,6 +128,29 @@ test('providers add installs each official provider from the package, without np
     'openai model',
     'opencode agent',
   ])
+  expect((await person.ok('serve', '--help')).stdout).toContain('--listen')
+  const home = { env: { SUBSTRAT_HOME: `postgres:///none?host=${person.root}` } }
+  for (const words of [['store', 'init'], ['list']])
+    expect(await person.run(words, home)).toMatchObject({
+      exit: 11,
+      stderr: expect.stringContaining('ENOENT'),
+    })
+})
+
+test('the server answers from the package', async () => {
+  const person = new Newcomer()
+  await person.spawn('a', '--provider', 'scripted')
+  const serving = person.start(['serve', '--listen', `unix:${person.root}/s.sock`])
+  await serving.says('listening')
+  const state = path.join(path.dirname(person.home), '.local/state/substrat')
+  const [file = ''] = readdirSync(state)
+  const token = readFileSync(path.join(state, file), 'utf8').trim()
+  const flags = ['--silent', '--unix-socket', `${person.root}/s.sock`, '-H', `Authorization: Bearer ${token}`]
+  const { stdout } = await execa('curl', [...flags, 'http://x/v1/agents'])
+  expect(JSON.parse(stdout).agents).toMatchObject([{ name: 'a', status: 'idle' }])
+  const page = await execa('curl', [...flags.slice(0, 3), 'http://x/'])
+  expect(page.stdout).toContain('<title>')
+  await serving.kill('SIGTERM')
 })
 
 test('the exec provider runs any program as an agent', async () => {
@@ -130,7 +159,7 @@ test('the exec provider runs any program as an agent', async () => {
   expect((await person.ok('send', 'upper', 'hi')).stdout).toBe('HI\n')
 })
 
-test('the npm that comes with the package installs a plugin', async () => {
+test('the npm in PATH installs a plugin', async () => {
   const person = new Newcomer()
   person.env.npm_config_registry = 'http://127.0.0.1:9/'
   const source = modelProvider(`yield { type: 'text', text: 'yo' }; yield { type: 'stop', reason: 'end' }`)

@@ -21,14 +21,12 @@ describe.skipIf(whyNoPostgres() !== undefined)('docs/postgres.md', () => {
     rmSync(home, { recursive: true, force: true })
   })
 
-  test('sets a home up with its three commands', async () => {
+  test('sets a home up with its two commands', async () => {
     const page = readFileSync(path.join(REPOSITORY, 'docs/postgres.md'), 'utf8')
     const [, block = ''] = /## Set it up[\s\S]*?```sh\n([^`]*)```/.exec(page) ?? []
-    // In a clone, as its comment says, and with the socket of this test.
-    const typed = block
-      .replace(/^substrat plugins install .*# in a clone: /m, '')
-      .replace('/run/postgresql', server.directory)
-    expect(typed.trim().split('\n')).toHaveLength(3)
+    // With the socket of this test.
+    const typed = block.replace('/run/postgresql', server.directory)
+    expect(typed.trim().split('\n')).toHaveLength(2)
     await server.query('postgres', 'create database substrat')
     const script = `set -e\nsubstrat() { '${process.execPath}' '${RUN}' "$@"; }\n${typed}\nsubstrat spawn --name notes --provider scripted\nsubstrat send notes hello`
     const { status, stdout, stderr } = spawnSync('bash', ['-c', script], {

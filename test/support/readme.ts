@@ -10,7 +10,7 @@ const BEGINS = {
   transcript: '$ substrat spawn',
   clone: 'npm ci && npm run demo',
   tarball: 'npm ci\nnpm pack',
-  errand: 'substrat providers add',
+  errand: 'export OPENAI_API_KEY',
   exits: '$ substrat help',
 }
 

@@ -60,7 +60,9 @@ export class Serve extends Command {
   async run(): Promise<void> {
     const core = loadCore(this.config)
     try {
-      const home = core.homeAddress(() => this.config.plugins.values() as never)
+      const home = core.homeAddress(() =>
+        core.withOfficial(this.config.root, this.config.plugins.values() as never),
+      )
       const { flags } = await this.parse(Serve)
       if (core.callingAgent(home, () => core.openHome(home)) !== null)
         throw new StartError('TREE_RULES', 'an agent may not start a server', 'run it outside of an agent')

@@ -34,8 +34,8 @@ export interface Sources {
   agents(): Candidate[]
   providers(): Candidate[]
   settings(): Promise<Candidate[]>
-  /** Official providers that are not installed. */
-  available(): Candidate[]
+  /** The installed plugins. */
+  plugins(): Candidate[]
   schemas(): Candidate[]
   /** Of that provider; without one, of the provider of a new agent. */
   models(provider: string | undefined): Promise<Candidate[]>
@@ -176,7 +176,7 @@ function argumentWords(
   if (arg?.options !== undefined) return arg.options.map((word) => ({ word, description: '' }))
   if (arg?.name === 'agent') return sources.agents().filter(({ word }) => !given.includes(word))
   if (arg?.name === 'provider') return sources.providers()
-  if (arg?.name === 'source') return sources.available()
+  if (arg?.name === 'plugin') return sources.plugins().filter(({ word }) => !given.includes(word))
   if (arg?.name === 'schema') return sources.schemas()
   if (arg?.name === 'value') return settingValues(given.at(-1) ?? '', sources)
   return arg?.name === 'key' ? sources.settings() : []

@@ -1,5 +1,5 @@
 /** The output of `providers`: a line for each provider, with its keys and options below. */
-import type { AvailableProvider, ProviderListing } from '../../schema/output-home.js'
+import type { ProviderListing } from '../../schema/output-home.js'
 import { oneLine } from '../output.js'
 import { displayWidth, paddedTo } from './width.js'
 
@@ -9,7 +9,6 @@ const INDENT = '    '
 /** `columns`: the width to fit. Infinity breaks no line, for a pipe. `isSet`: whether the environment has that variable. */
 export function providersText(
   providers: ProviderListing[],
-  available: AvailableProvider[],
   columns: number,
   isSet: (variable: string) => boolean,
 ): string {
@@ -18,10 +17,7 @@ export function providersText(
     kind,
     version === null ? plugin : `${plugin} ${version}`,
   ])
-  const others = available.map(({ name }) => [name, '-', 'not installed'])
-  const widths = HEAD.map((_, column) =>
-    widest([HEAD, ...rows, ...others].map((row) => row[column] as string)),
-  )
+  const widths = HEAD.map((_, column) => widest([HEAD, ...rows].map((row) => row[column] as string)))
   const lineOf = (cells: string[], description: string): string => {
     const start = cells.map((cell, column) => paddedTo(cell, widths[column] as number)).join('  ')
     return hanging(`${start}  `, description, columns)
@@ -30,10 +26,7 @@ export function providersText(
     lineOf(rows[index] as string[], provider.description),
     ...detailsOf(provider, isSet).map(([label = '', text = '']) => hanging(label, text, columns)),
   ])
-  const addable = available.map(({ name, description }, index) =>
-    lineOf(others[index] as string[], `${description} (substrat providers add ${name})`),
-  )
-  return [lineOf(HEAD, 'DESCRIPTION'), ...blocks.flat(), ...addable].join('\n')
+  return [lineOf(HEAD, 'DESCRIPTION'), ...blocks.flat()].join('\n')
 }
 
 /** The labels are padded to one width. */

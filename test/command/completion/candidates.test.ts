@@ -34,7 +34,7 @@ const COMMANDS: Record<string, CommandFacts> = {
     flags: {},
   },
   providers: { summary: 'List.', args: { provider: { name: 'provider' } }, flags: {} },
-  'providers:add': { summary: 'Add.', args: { source: { name: 'source' } }, flags: {} },
+  'plugins:uninstall': { summary: 'Remove.', strict: false, args: { plugin: { name: 'plugin' } }, flags: {} },
   schema: { summary: 'Print a schema.', args: { schema: { name: 'schema' } }, flags: {} },
   'config:list': { summary: 'List settings.', args: {}, flags: {} },
 }
@@ -44,7 +44,7 @@ async function words(...line: string[]): Promise<string[]> {
     commands: COMMANDS,
     agents: () => ['notes', 'lead/tests'].map((word) => ({ word, description: 'idle' })),
     providers: () => [{ word: 'scripted', description: 'built-in' }],
-    available: () => [{ word: 'codex', description: 'Codex' }],
+    plugins: () => ['shout', 'loop'].map((word) => ({ word, description: 'link' })),
     schemas: () => [{ word: 'record', description: 'a line of a log' }],
     settings: async () => [{ word: 'model', description: 'a setting' }],
     models: async (provider) => [{ word: `${provider ?? 'default'}-large`, description: '' }],
@@ -55,7 +55,16 @@ async function words(...line: string[]): Promise<string[]> {
 
 describe('the first word', () => {
   test('is a command or a topic, but not a hidden command', async () => {
-    expect(await words('')).toEqual(['send', 'wait', 'spawn', 'usage', 'config', 'providers', 'schema'])
+    expect(await words('')).toEqual([
+      'send',
+      'wait',
+      'spawn',
+      'usage',
+      'config',
+      'providers',
+      'plugins',
+      'schema',
+    ])
     expect(await words('s')).toEqual(['send', 'spawn', 'schema'])
   })
 
@@ -100,8 +109,9 @@ describe('an argument', () => {
   })
 
   test('after a command that is also a topic is one of its words or its argument', async () => {
-    expect(await words('providers', '')).toEqual(['add', 'scripted'])
-    expect(await words('providers', 'add', '')).toEqual(['codex'])
+    expect(await words('providers', '')).toEqual(['scripted'])
+    expect(await words('plugins', '')).toEqual(['uninstall'])
+    expect(await words('plugins', 'uninstall', 'loop', '')).toEqual(['shout'])
   })
 
   test('of schema is the name of a schema', async () => {

@@ -1,13 +1,12 @@
-/** `providers add`: the files on disk after a kill, and the packages that it refuses. */
+/** `plugins add`: the files on disk after a kill, and the packages that it refuses. */
 import { existsSync, mkdirSync, readdirSync, readFileSync, rmSync, symlinkSync, writeFileSync } from 'node:fs'
 import path from 'node:path'
 import { gzipSync } from 'node:zlib'
 import { describe, expect, test } from 'vitest'
 import { readPlugins } from '../../src/command/plugin-code.js'
 import { tarParts } from '../../src/files/tar.js'
-import { addProvider } from '../../src/operations/add-provider.js'
+import { type AddedPlugin, addOfficial, addPlugin } from '../../src/operations/add-plugin.js'
 import { ProviderRegistry } from '../../src/provider/registry.js'
-import type { AddedProviders } from '../../src/schema/output-home.js'
 import { House } from '../support/cli.js'
 import { clearFaults, failStep, recordOperations, unsyncedAfter } from '../support/operations.js'
 import { modelProvider, writePlugin } from '../support/plugin.js'
@@ -24,8 +23,14 @@ class Site {
   readonly copies = path.join(this.data, 'providers')
   readonly plugin = writePlugin(this.house.root, { name: NAME, providers: { shout: SHOUT } })
 
-  async add(source = this.plugin, plugins: Parameters<typeof registryOf>[0] = []): Promise<AddedProviders> {
-    return addProvider(registryOf(plugins), { source, listPath: this.listPath, copies: this.copies })
+  get place(): Parameters<typeof addPlugin>[2] {
+    return { listPath: this.listPath, copies: this.copies, substratVersion: '0.1.0' }
+  }
+
+  async add(source = this.plugin, plugins: Parameters<typeof registryOf>[0] = []): Promise<AddedPlugin> {
+    const added = await addPlugin(registryOf(plugins), source, this.place)
+    if (added === undefined) throw new Error('it needs npm')
+    return added
   }
 
   /** The providers that the next command would load, with the text of their modules. */
@@ -51,7 +56,7 @@ function registryOf(plugins: { name: string; provider: string }[]): ProviderRegi
   )
 }
 
-describe('a kill of providers add', () => {
+describe('a kill of plugins add', () => {
   test('at any step leaves no plugin or the whole one, and the same command completes the work', async () => {
     const reference = new Site()
     const steps = recordOperations()
@@ -91,7 +96,7 @@ describe('a kill of providers add', () => {
     }
   })
 
-  test('leaves a directory that the next providers add removes', async () => {
+  test('leaves a directory that the next plugins add removes', async () => {
     const site = new Site()
     const left = path.join(site.copies, `${NAME}-0123456789abcdef.12-abc.tmp`)
     mkdirSync(left, { recursive: true })
@@ -149,13 +154,23 @@ const providers = (name: string): object => ({
 
 describe('refused is', () => {
   test.for([
-    ['a package without a provider', { substrat: {} }, 'names no provider'],
-    ['a package without oclif', { oclif: undefined }, 'names no provider'],
+    ['a package that brings nothing', { substrat: {} }, 'names no provider'],
+    ['a package without oclif', { oclif: undefined }, 'has no section oclif'],
+    [
+      'a package for a newer substrat',
+      { engines: { substrat: '>=9' } },
+      'needs substrat >=9, and this is 0.1.0',
+    ],
+    ['providers that are no files', { substrat: { providers: { x: 1 } } }, 'does not map names to files'],
     ['a package without a version', { version: undefined }, 'has no version'],
     ['a package with the name of a path', { name: '../x' }, 'has no name'],
     ['a version with escape sequences', { version: '1.0.0\u001b[31m' }, 'has no version'],
-    ['a provider with the name of a path', providers('../x'), 'its provider has the name "../x"'],
-    ['a provider with the name of a field', providers('__proto__'), 'its provider has the name "__proto__"'],
+    ['a provider with the name of a path', providers('../x'), 'one of its providers has the name "../x"'],
+    [
+      'a provider with the name of a field',
+      providers('__proto__'),
+      'one of its providers has the name "__proto__"',
+    ],
     [
       'a module that is missing',
       { substrat: { providers: { shout: './dist/x.js' } } },
@@ -163,7 +178,7 @@ describe('refused is', () => {
     ],
     ['a module outside', { substrat: { providers: { shout: '../x.js' } } }, '../x.js is missing'],
     ['a pattern in files', { files: ['*.js'] }, 'is a pattern'],
-    ['a package that needs others', { dependencies: { zod: '4' } }, 'needs other packages'],
+    ['for this function, a package that needs others', { dependencies: { zod: '4' } }, 'it needs npm'],
     [
       'a provider of a built-in name',
       { substrat: { providers: { exec: './shout.js' } } },
@@ -207,4 +222,42 @@ describe('refused is', () => {
     await expect(site.add()).rejects.toThrow('cannot be read')
     expect(readFileSync(site.listPath, 'utf8')).toBe('{')
   })
+})
+
+test('a plugin that only brings commands, a channel or a store is installed', async () => {
+  for (const change of [
+    { oclif: { commands: './c.js' }, substrat: undefined },
+    { substrat: { channels: { loop: './shout.js' } } },
+    { substrat: { stores: { 'x+y': './shout.js' } } },
+  ]) {
+    const site = new Site()
+    site.manifest(change)
+    expect(await site.add()).toMatchObject({ plugin: NAME, providers: [], changed: true })
+    expect(JSON.parse(readFileSync(site.listPath, 'utf8')).oclif.plugins).toHaveLength(1)
+  }
+})
+
+test('a plugin for this version of substrat is installed', async () => {
+  const site = new Site()
+  site.manifest({ engines: { substrat: '>=0.1' } })
+  expect((await site.add()).providers).toEqual(['shout'])
+})
+
+test('an official plugin leaves the list if an earlier version has copied it, and no other does', async () => {
+  const site = new Site()
+  const facts = {
+    name: NAME,
+    version: '1.0.0',
+    root: site.plugin,
+    pjson: JSON.parse(readFileSync(path.join(site.plugin, 'package.json'), 'utf8')),
+  }
+  await site.add()
+  expect(site.loadable()).toEqual([SHOUT])
+  expect(await addOfficial(facts, site.place)).toMatchObject({ root: site.plugin, changed: true })
+  expect(site.loadable()).toEqual([])
+  expect(await addOfficial(facts, site.place)).toMatchObject({ changed: false })
+  const linked = { name: NAME, type: 'link', root: site.plugin }
+  writeFileSync(site.listPath, JSON.stringify({ oclif: { plugins: [linked] } }))
+  await expect(addOfficial(facts, site.place)).rejects.toThrow('already installed by substrat plugins')
+  expect(site.loadable()).toEqual([SHOUT])
 })
