@@ -10,7 +10,7 @@ import { damageIn, viewUsage } from '../src/operations/usage.js'
 export default class Usage extends BaseCommand {
   static override summary = 'Show the tokens and costs of agents.'
   static override description =
-    'Input includes what a cache read (CACHED) and wrote (WRITTEN), and output includes reasoning. A cost is only what the provider reported: substrat knows no prices. Removed agents are not counted. Takes no lock and writes nothing.'
+    'Input includes what a cache read (CACHED) and wrote (WRITTEN), and output includes reasoning. A cost is only what the provider reported: substrat knows no prices. Removed agents count with --all, and with --since by whole days. Takes no lock and writes nothing.'
   static override examples = [
     '<%= config.bin %> usage',
     '<%= config.bin %> usage notes --by model',
@@ -24,7 +24,7 @@ export default class Usage extends BaseCommand {
   }
   static override flags = {
     tree: Flags.string({ helpValue: 'AGENT', description: 'count only this agent and those below it' }),
-    all: Flags.boolean({ default: false, description: 'also count terminated agents' }),
+    all: Flags.boolean({ default: false, description: 'also count terminated and removed agents' }),
     since: since({ description: 'count only from this time or age on; default: everything' }),
     by: Flags.string({
       options: ['agent', 'model', 'day'] as const,

@@ -3,6 +3,7 @@
  * terminated or not, because the parent of each agent must exist.
  */
 
+import { clock } from '../clock.js'
 import { arrivedMoves } from '../dispatch/arrive.js'
 import type { Context } from '../dispatch/context.js'
 import { wordOf } from '../dispatch/outcome.js'
@@ -11,6 +12,7 @@ import { type ErrorCode, SubstratError } from '../errors.js'
 import { reasonToVisit } from '../recovery/visit-reason.js'
 import { openForRead } from '../session/load.js'
 import type { State } from '../session/state.js'
+import { removedAgentOf } from '../session/usage-sums.js'
 import type { Store } from '../storage/store.js'
 import { forgetName } from '../tree/children.js'
 import type { Forest } from '../tree/forest.js'
@@ -93,6 +95,8 @@ async function removeHeld(ctx: Context, state: State): Promise<void> {
     if (keep !== undefined) throw keptError(state, keep)
     // From here on only these say by which moves the agent came.
     store.moves.add(state.id, arrivedMoves(store, state.id))
+    // The agent's usage counts from its log until it is gone, and from here after that.
+    if (now !== undefined) store.removed.put(removedAgentOf(store, now, new Date(clock.now()).toISOString()))
     store.visits.mark(state.id)
     store.remove(state.id, lease)
   } finally {

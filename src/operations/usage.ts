@@ -1,24 +1,21 @@
 /** `usage`: adds up the tokens and costs of agents. Takes no lock and writes nothing. */
 import { missingLog } from '../dispatch/read-state.js'
 import { SubstratError } from '../errors.js'
+import type { RemovedAgent } from '../schema/files.js'
 import type { UsageRow, UsedView } from '../schema/output-overview.js'
-import type { SessionUsage, Usage } from '../schema/types.js'
-import { addTotals, addUsage, countRun, NO_RUNS, withRun } from '../session/fold/usage.js'
+import { NO_RUNS } from '../session/fold/usage.js'
 import { peekState } from '../session/peek-state.js'
 import type { State } from '../session/state.js'
-import { usageInLog } from '../session/usage-log.js'
+import { addTo, type Grouping, type Sums, sumsOfLog, sumsOfRemoved } from '../session/usage-sums.js'
 import type { Store } from '../storage/store.js'
 import { branchOf, lowestFirst, oldestFirst } from '../tree/forest.js'
 
-export interface UsageRequest {
+export interface UsageRequest extends Grouping {
   agentId?: string | undefined
   /** Only this agent and the agents below it. */
   treeOf?: string | undefined
-  /** Include terminated agents. */
+  /** Include terminated and removed agents. */
   all: boolean
-  /** ISO 8601; null for everything. */
-  since: string | null
-  by: 'agent' | 'model' | 'day'
 }
 
 export function viewUsage(store: Store | undefined, request: UsageRequest): UsedView {
@@ -38,9 +35,39 @@ export function viewUsage(store: Store | undefined, request: UsageRequest): Used
       damaged.push(id)
     }
   }
+  const ids = new Set(counted.map(({ id }) => id))
+  let removed = 0
+  for (const each of store === undefined ? [] : removedIn(store, request, ids)) {
+    if (typeof each === 'string') damaged.push(each)
+    else {
+      removed += 1
+      counted.push({ id: each.agent_id, created_at: each.created_at, sums: sumsOfRemoved(each, request) })
+    }
+  }
   const all: Sums = { total: NO_RUNS, rows: new Map() }
   for (const { sums } of counted.sort(oldestFirst)) addTo(all, sums)
-  return { by, since, total: all.total, rows: rowsInOrder(all, by), damaged }
+  return { by, since, total: all.total, rows: rowsInOrder(all, by), removed, damaged }
+}
+
+/** The removed agents that are meant, and the ids of those whose files are damaged. `ids`: the agents that are counted. */
+function removedIn(
+  store: Store,
+  { agentId, treeOf, all }: UsageRequest,
+  ids: Set<string>,
+): (RemovedAgent | string)[] {
+  if (!all || agentId !== undefined) return []
+  const gone = store.removed.all().filter((each) => !store.hasAgent(each.agentId))
+  if (treeOf === undefined) return gone.map(({ agentId: id, removed }) => removed ?? id)
+  const below = new Set(ids)
+  // An agent is removed before its parent, so a parent may be found after its child.
+  for (let size = -1; size < below.size; ) {
+    size = below.size
+    for (const { removed } of gone)
+      if (removed?.parent_id != null && below.has(removed.parent_id)) below.add(removed.agent_id)
+  }
+  return gone.flatMap(({ removed }) =>
+    removed !== undefined && below.has(removed.agent_id) ? [removed] : [],
+  )
 }
 
 /** Agents are in the order of `list`, days and models in theirs. */
@@ -70,13 +97,6 @@ function isMeant({ id, state }: State, { agentId, treeOf, all }: UsageRequest): 
   return all || state !== 'terminated' || id === agentId || id === treeOf
 }
 
-/** The usage of one agent, or the sum of several. */
-interface Sums {
-  total: SessionUsage
-  /** By what the rows are grouped by. */
-  rows: Map<string, UsageRow>
-}
-
 /** An agent whose log cannot be read counts nowhere, not even with the part before the damage. */
 function sumsOf(store: Store, state: State, request: UsageRequest): Sums {
   const { id, path, usage } = state
@@ -84,62 +104,4 @@ function sumsOf(store: Store, state: State, request: UsageRequest): Sums {
   if (request.by !== 'agent' || request.since !== null || usage === null)
     return sumsOfLog(store, state, request)
   return { total: usage, rows: new Map([[id, { agent_id: id, path, ...usage }]]) }
-}
-
-/** A run counts in each row that it used, once, and by its start in the row of its agent or its day. */
-function sumsOfLog(store: Store, { id, path, imported }: State, { by, since }: UsageRequest): Sums {
-  const whole = new Sum({})
-  const parts = new Map<string, Sum>()
-  const sumFor = (key: string, names: Names): Sum => {
-    const sum = parts.get(key) ?? new Sum(names)
-    parts.set(key, sum)
-    return sum
-  }
-  if (by === 'agent') sumFor(id, { agent_id: id, path })
-  for (const { ts, run_id, usage, models } of usageInLog(store, id, imported)) {
-    if (since !== null && ts < since) continue
-    whole.add(run_id, usage)
-    const day = ts.slice(0, 10)
-    if (by === 'agent') sumFor(id, { agent_id: id, path }).add(run_id, usage)
-    else if (by === 'day') sumFor(day, { day }).add(run_id, usage)
-    else if (usage !== null && models.length === 0) sumFor('', { model: null }).add(run_id, usage)
-    else for (const { model, ...part } of models) sumFor(`=${model}`, { model }).add(run_id, part)
-  }
-  return { total: whole.row, rows: new Map([...parts].map(([key, { row }]) => [key, row])) }
-}
-
-type Names = Pick<UsageRow, 'agent_id' | 'path' | 'model' | 'day'>
-
-/** A row of one log, whose runs follow each other. */
-class Sum {
-  private usage: SessionUsage = NO_RUNS
-  /** The latest run in this row, and its usage in it. */
-  private run_id = ''
-  private ofRun: Usage | null = null
-
-  constructor(private readonly names: Names) {}
-
-  get row(): UsageRow {
-    return { ...this.names, ...this.usage }
-  }
-
-  add(run_id: string, usage: Usage | null): void {
-    if (this.run_id !== run_id) {
-      this.run_id = run_id
-      this.ofRun = null
-      this.usage = countRun(this.usage)
-    }
-    if (usage === null) return
-    const after = addUsage(this.ofRun, usage)
-    this.usage = withRun(this.usage, this.ofRun, after, usage)
-    this.ofRun = after
-  }
-}
-
-function addTo(sums: Sums, { total, rows }: Sums): void {
-  sums.total = addTotals(sums.total, total)
-  for (const [key, row] of rows) {
-    const earlier = sums.rows.get(key)
-    sums.rows.set(key, earlier === undefined ? row : { ...row, ...addTotals(earlier, row) })
-  }
 }

@@ -1,7 +1,7 @@
 /** The small files of a home, and the lines of a log (docs/format.md). */
 import { z } from 'zod'
 import { place, RECORDS } from './records.js'
-import { integer, text, time, uuid } from './types.js'
+import { integer, sessionUsage, text, time, uuid } from './types.js'
 
 const migration = z
   .object({
@@ -57,6 +57,29 @@ export const goneHost = z
   .object({ kernel_boot_id: text, host_id: text, host_name: text.nullable(), declared_at: time })
   .describe('A host whose processes a person has declared dead (`recover --host-gone`).')
 
+const usedOfModel = z.object({ model: text.nullable().describe('Null if unknown.'), ...sessionUsage.shape })
+
+export const removedAgent = z
+  .object({
+    agent_id: uuid,
+    path: text,
+    parent_id: uuid.nullable(),
+    created_at: time,
+    removed_at: time,
+    usage: z.object({
+      total: sessionUsage,
+      models: z.array(usedOfModel),
+      days: z.array(
+        z.object({
+          day: text.describe('In UTC.'),
+          ...sessionUsage.shape,
+          models: z.array(usedOfModel),
+        }),
+      ),
+    }),
+  })
+  .describe('`removed/<uuid>`. The usage of a removed agent. It counts while no agent has this id.')
+
 const { seq, ts, batch } = place
 
 /** A record of each kind, as `substrat log --json` prints it. */
@@ -68,3 +91,4 @@ export type HomeFacts = z.infer<typeof home>
 export type LockKind = HomeFacts['lock']
 /** The holder's own entry in the lock file, for people. It never decides whether the holder lives. */
 export type Holder = z.infer<typeof holder>
+export type RemovedAgent = z.infer<typeof removedAgent>

@@ -107,6 +107,7 @@ const usageRow = z
   .object({
     agent_id: uuid.optional().describe('With `--by agent`.'),
     path: text.optional().describe('With `--by agent`.'),
+    removed_at: time.optional().describe('With `--by agent`. Only if the agent was removed.'),
     model: text.nullable().optional().describe('With `--by model`. Null if the log names none.'),
     day: text.optional().describe('With `--by day`, in UTC.'),
     ...sessionUsage.shape,
@@ -119,6 +120,7 @@ export const used = z
     since: time.nullable(),
     total: sessionUsage,
     rows: z.array(usageRow),
+    removed: integer.describe('How many of the counted agents were removed.'),
     damaged: z.array(uuid).describe('Agents whose log cannot be read. The exit status is then 10.'),
   })
   .describe('The tokens and costs of agents.')

@@ -2,7 +2,7 @@
 import { z } from 'zod'
 import { bundle } from './bundle.js'
 import { config, plugin } from './config.js'
-import { goneHost, holder, home, nameEntry, records, serverFile } from './files.js'
+import { goneHost, holder, home, nameEntry, records, removedAgent, serverFile } from './files.js'
 import { message } from './mail.js'
 import { failed, OUTPUTS, streamed } from './outputs.js'
 import { snapshot } from './snapshot.js'
@@ -17,6 +17,7 @@ const FILES = {
   message: framed(message),
   name: framed(nameEntry),
   plugin,
+  'removed-agent': framed(removedAgent),
   record: z.union(records.map((record) => framed(record))).describe('A line of `events.jsonl`.'),
   server: framed(serverFile),
   snapshot: snapshot.describe('`session.json`.'),

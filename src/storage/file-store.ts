@@ -35,6 +35,7 @@ import { MoveFiles } from './moves.js'
 import { NameIndex } from './names.js'
 import { OpenedFiles } from './opened-files.js'
 import { type HomePaths, parseAgentDirectory } from './paths.js'
+import { RemovedAgentFiles } from './removed-agents.js'
 import { RequestFiles } from './requests.js'
 import { Slots } from './slots.js'
 import { Snapshots } from './snapshots.js'
@@ -65,6 +66,7 @@ export class FileStore implements Store {
   readonly requests: RequestFiles
   readonly hosts: GoneHostFiles
   readonly moves: MoveFiles
+  readonly removed: RemovedAgentFiles
   readonly contents: ContentFiles
   readonly local: AgentFiles
   readonly upkeep: FileUpkeep
@@ -87,6 +89,7 @@ export class FileStore implements Store {
     this.requests = new RequestFiles(paths)
     this.hosts = new GoneHostFiles(paths)
     this.moves = new MoveFiles(paths)
+    this.removed = new RemovedAgentFiles(paths)
     this.contents = new ContentFiles(paths, this.logs)
     this.local = new AgentFiles(paths, locks)
     this.upkeep = new FileUpkeep(paths, locks, this)

@@ -17,6 +17,7 @@ import { makeAbove, readFacts } from './home.js'
 import { frame, unframeFile } from './log/frame.js'
 import { messageIdsIn } from './maildir.js'
 import { HomePaths } from './paths.js'
+import { RemovedAgentFiles } from './removed-agents.js'
 import type { HomeTransfer, KeptThings, Migration } from './transfer.js'
 
 const [LEFT, ARRIVING] = ['left', 'arriving'] as const
@@ -108,10 +109,11 @@ export class FileTransfer implements HomeTransfer {
       const [agentId = '', moveId = ''] = name.split('.')
       return { agentId, moveId }
     })
-    return { taken, moves }
+    const removed = new RemovedAgentFiles(paths).all().flatMap((each) => each.removed ?? [])
+    return { taken, moves, removed }
   }
 
-  writeKept({ taken, moves }: KeptThings): void {
+  writeKept({ taken, moves, removed }: KeptThings): void {
     const store = this.store()
     const paths = new HomePaths(store.address)
     if (taken.length > 0) {
@@ -124,6 +126,7 @@ export class FileTransfer implements HomeTransfer {
       io.syncDirectory('migrate.sync_directory', paths.operator)
     }
     for (const { agentId, moveId } of moves) store.moves.add(agentId, [moveId])
+    for (const each of removed) store.removed.put(each)
   }
 
   /** Nothing may be there but a home that is arriving. */

@@ -89,6 +89,7 @@ export const HOME_LAYOUT = directory(
   [/^unclean$/, directory([wholeMatch(`${UUID}(\\.closing)?`), FILE])],
   [/^(boots|gone)$/, directory(TEMPORARY, [/^[0-9a-zA-Z-]{1,64}$/, FILE])],
   [/^moves$/, directory([wholeMatch(`${UUID}\\.${UUID}`), FILE])],
+  [/^removed$/, directory(TEMPORARY, [wholeMatch(UUID), FILE])],
   [
     /^slots$/,
     directory([/^[a-z][a-z0-9-]{0,63}$/, directory([/^\d+$/, FILE], [/^\d+\.d$/, LOCK_DIRECTORY])]),

@@ -3,9 +3,11 @@ import type { Duplex } from 'node:stream'
 import type { SubstratError } from '../errors.js'
 import type { ProgramFiles } from '../files/program-files.js'
 import type { JsonObject } from '../format.js'
+import type { RemovedAgent } from '../schema/files.js'
 import type { Unframed } from './log/frame.js'
 import type { Entry, Unseen } from './survey.js'
 
+export type { RemovedAgent } from '../schema/files.js'
 export type {
   KeyDifference,
   KeyIndex,
@@ -167,6 +169,14 @@ export interface EndedMoves {
   has(agentId: string, moveId: string): boolean
   /** Durable. Call it before the agent is removed. */
   add(agentId: string, moveIds: string[]): void
+}
+
+/** The usage of agents that were removed. */
+export interface RemovedAgents {
+  /** Replaces what is there. Durable. Call it before the agent is removed. */
+  put(removed: RemovedAgent): void
+  /** In the order of the ids. Without `removed`, it is damaged. A crash may leave one of an agent that exists. */
+  all(): { agentId: string; removed?: RemovedAgent }[]
 }
 
 export interface ServerUse {

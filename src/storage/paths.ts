@@ -61,6 +61,10 @@ export class HomePaths {
   get moves(): string {
     return `${this.root}/moves`
   }
+  /** One file for each agent that was removed. */
+  get removed(): string {
+    return `${this.root}/removed`
+  }
   get slots(): string {
     return `${this.root}/slots`
   }
@@ -75,8 +79,8 @@ export class HomePaths {
 
   /** All files of the format except home.json and config.json are in these directories. */
   get directories(): string[] {
-    const { agents, roots, operator, unclean, boots, gone, moves, slots, servers } = this
-    return [agents, roots, operator, unclean, boots, gone, moves, slots, servers]
+    const { agents, roots, operator, unclean, boots, gone, moves, removed, slots, servers } = this
+    return [agents, roots, operator, unclean, boots, gone, moves, removed, slots, servers]
   }
 
   server(agentId: string): string {
@@ -96,6 +100,9 @@ export class HomePaths {
   }
   endedMove(agentId: string, moveId: string): string {
     return `${this.moves}/${uuid(agentId)}.${uuid(moveId)}`
+  }
+  removedAgent(agentId: string): string {
+    return `${this.removed}/${uuid(agentId)}`
   }
   slotPool(pool: string): string {
     assert(/^[a-z][a-z0-9-]{0,63}$/.test(pool), 'a slot pool has a plain name')

@@ -20,6 +20,7 @@ import type {
   LocalFiles,
   Mail,
   Names,
+  RemovedAgents,
   Requests,
   Right,
   StopRequest,
@@ -99,6 +100,7 @@ export interface Store {
   readonly waits: Waits
   readonly hosts: GoneHosts
   readonly moves: EndedMoves
+  readonly removed: RemovedAgents
   readonly contents: Contents
   /**
    * Takes one of the slots of a pool. Undefined if other processes have them all. A released slot is free in the next turn of the

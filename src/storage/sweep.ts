@@ -11,7 +11,7 @@ const LEFTOVER_AGE_MS = 10 * 60_000
 
 export function sweepHome(paths: HomePaths, locks: LockSystem): number {
   const now = clock.now()
-  const directories = [paths.root, paths.roots, paths.boots, paths.gone, paths.operatorInbox]
+  const directories = [paths.root, paths.roots, paths.boots, paths.gone, paths.removed, paths.operatorInbox]
   const temps = directories.map((directory) => sweepAbandoned(directory, now - LEFTOVER_AGE_MS))
   const removed = io.listDirectory('sweep.list', paths.agents).filter(isRemovedLeftover)
   for (const name of removed) io.removeTree('remove.tree', `${paths.agents}/${name}`)

@@ -11,6 +11,7 @@
  * | left    | open     | the end                                                 |
  */
 import { SubstratError, shellWord } from '../errors.js'
+import type { RemovedAgent } from '../schema/files.js'
 import type { Store } from './store.js'
 
 export interface Migration {
@@ -25,6 +26,7 @@ export interface KeptThings {
   /** Messages that the operator took, with the time. */
   taken: { messageId: string; message: object; takenMs: number }[]
   moves: { agentId: string; moveId: string }[]
+  removed: RemovedAgent[]
 }
 
 export interface HomeTransfer {

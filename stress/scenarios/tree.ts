@@ -1,4 +1,6 @@
 /** Gates, forks and removals: done or not done, with an intact tree either way. */
+import { viewUsage } from '../../src/operations/usage.js'
+import { openHome } from '../../src/storage/open.js'
 import type { HomeView } from '../support/home-view.js'
 import { nothingPending } from '../support/promises.js'
 import { calls, LARGE, withAgent, withFamily, withScript } from './homes.js'
@@ -127,6 +129,12 @@ function importScenario(): Scenario {
 }
 
 /** A removed agent is gone with all its data. If the command dies first, the next one removes it. */
+/** The total of `usage --all`, which counts removed agents. */
+function usedIn(home: string): string {
+  const { total } = viewUsage(openHome(home), { all: true, since: null, by: 'agent' })
+  return JSON.stringify(total, Object.keys(total).sort())
+}
+
 function removeScenario(name: string, argv: string[]): Scenario {
   const doomed = ['a', 'lead', 'kid']
   const isChild = name === 'remove-child'
@@ -141,12 +149,16 @@ function removeScenario(name: string, argv: string[]): Scenario {
       await withAgent(stage)
       await withFamily(stage)
       await stage.do('spawn', '--name', 'stays', ...stage.script([]))
+      await stage.do('send', 'a', 'spend')
       await stage.do('terminate', 'a')
       await stage.do('terminate', 'lead', '--recursive')
       // Its parent lives, and keeps an index of its children.
       if (isChild) await stage.do('spawn', '--parent', 'stays', '--name', 'below', ...stage.script([]))
       if (isChild) await stage.do('terminate', 'stays/below')
-      return undefined
+      return { used: usedIn(stage.home) }
+    },
+    *always(home, { used }) {
+      if (usedIn(home) !== used) yield `usage --all says ${usedIn(home)}, and before the removal ${used}`
     },
     *checkAcknowledged(told, home) {
       for (const each of removed)

@@ -24,6 +24,73 @@ describe.concurrent('usage', () => {
     expect((await house.ok('usage', 'a', '--json')).json.total).toEqual(json.total)
   })
 
+  test('counts removed agents with --all, as before their removal', async () => {
+    const house = new House()
+    for (const name of ['lead', 'stays']) await house.spawn(name)
+    await house.spawn('kid', '--parent', 'lead')
+    for (const name of ['lead', 'lead/kid', 'lead/kid', 'stays'])
+      await house.ok('send', name, `hello ${name}`)
+    await house.ok('terminate', 'lead', '--recursive')
+    const groupings = ['agent', 'model', 'day'].flatMap((by) => [
+      ['--by', by],
+      ['--by', by, '--since', '1d'],
+      ['--by', by, '--tree', 'lead'],
+    ])
+    const used = async (): Promise<object[]> => {
+      const seen = []
+      for (const words of groupings) {
+        if (words.includes('--tree') && (await house.run(['show', 'lead'])).exit !== 0) continue
+        const { json } = await house.ok('usage', '--all', '--json', ...words)
+        const rows = json.rows.map(({ removed_at: _, ...row }: { removed_at?: string }) => row)
+        seen.push({ words, total: json.total, rows })
+      }
+      return seen
+    }
+    const before = await used()
+    await house.ok('remove', 'lead/kid')
+    expect(await used()).toEqual(before)
+    await house.ok('prune', '--older-than', '1ms')
+    expect(await used()).toEqual(
+      before.filter(({ words }: { words?: string[] }) => !words?.includes('--tree')),
+    )
+    const { json } = await house.ok('usage', '--all', '--json')
+    expect(json).toMatchObject({ removed: 2, total: { runs: 4 } })
+    expect(json.rows.filter((row: object) => 'removed_at' in row)).toHaveLength(2)
+    expect((await house.ok('usage', '--all')).stdout).toContain('lead/kid (removed)\n')
+    expect((await house.ok('usage', '--json')).json).toMatchObject({ removed: 0, total: { runs: 1 } })
+    // Their logs are gone, so these files alone have the sums.
+    rmSync(`${house.home}/removed`, { recursive: true })
+    expect((await house.ok('usage', '--all', '--json')).json.total.runs).toBe(1)
+  })
+
+  test('a damaged file of a removed agent is reported, and the others count', async () => {
+    const house = new House()
+    const ids = []
+    for (const name of ['a', 'b']) {
+      ids.push(await house.spawn(name))
+      await house.ok('send', name, 'hello')
+      await house.ok('terminate', name)
+      await house.ok('remove', name)
+    }
+    writeFileSync(`${house.home}/removed/${ids[0]}`, 'x')
+    const { json, exit } = await house.run(['usage', '--all', '--json'])
+    expect(exit).toBe(10)
+    expect(json).toMatchObject({ damaged: [ids[0]], removed: 1, total: { runs: 1 } })
+  })
+
+  test('a bundle that is imported after its agent was removed counts nothing again', async () => {
+    const house = new House()
+    await house.spawn('a')
+    await house.ok('send', 'a', 'one two')
+    await house.ok('export', 'a', '--bundle', 'a.bundle')
+    await house.ok('terminate', 'a')
+    await house.ok('remove', 'a')
+    const before = (await house.ok('usage', '--all', '--json')).json.total
+    await house.ok('import', 'a.bundle', '--trust')
+    expect((await house.ok('usage', '--all', '--json')).json.total).toEqual(before)
+    expect(before.runs).toBe(1)
+  })
+
   test('begins at 0 in a fork: the tokens of its conversation are those of the first agent', async () => {
     const house = new House()
     await house.spawn('first')

@@ -20,6 +20,22 @@ async function scrape(served: Served): Promise<{ text: string; values: Map<strin
   }
 }
 
+test('tokens of a removed agent still count after a restart of the server', async () => {
+  const house = new House()
+  for (const name of ['a', 'b']) await house.spawn(name)
+  for (const name of ['a', 'a', 'b']) await house.ok('send', name, 'one two')
+  const tokens = async (): Promise<unknown[]> => {
+    const served = await Served.start(house)
+    const { values } = await scrape(served)
+    return [...values].filter(([name]) => name.startsWith('substrat_tokens_total'))
+  }
+  const before = await tokens()
+  expect(before).not.toEqual([])
+  await house.ok('terminate', 'a')
+  await house.ok('remove', 'a')
+  expect(await tokens()).toEqual(before)
+})
+
 test('turns, waits, interruptions and retries are those of the logs, also after a restart of the server', async () => {
   const house = new House()
   await house.spawn('a')

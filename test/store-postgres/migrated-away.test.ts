@@ -138,7 +138,11 @@ describe.skipIf(whyNoPostgres() !== undefined)('a home in PostgreSQL', () => {
       'the lock of the names': () => stopped.names(null).lock('substrat migrate'),
       declare: () => stopped.hosts.declare(host as never),
       'mail that was taken': () =>
-        transfer.writeKept({ taken: [{ messageId: MESSAGE, message: {}, takenMs: 1 }], moves: [] }),
+        transfer.writeKept({
+          taken: [{ messageId: MESSAGE, message: {}, takenMs: 1 }],
+          moves: [],
+          removed: [],
+        }),
     }
     for (const [name, change] of Object.entries(changes)) {
       await expect(async () => change(), name).rejects.toMatchObject({ code: 'HOME_UNUSABLE' })

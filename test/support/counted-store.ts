@@ -6,7 +6,7 @@ import type { Store } from '../../src/storage/store.js'
 
 /** No request: names for people, and things of this host or of a home in files. */
 const LOCAL = ['label', 'local', 'upkeep', 'homeId', 'format', 'address', 'isShared']
-const PARTS = ['mail', 'keys', 'visits', 'requests', 'waits', 'hosts', 'moves']
+const PARTS = ['mail', 'keys', 'visits', 'requests', 'waits', 'hosts', 'moves', 'removed']
 
 export interface CountedStore {
   store: Store

@@ -6,6 +6,8 @@ import type {
   GoneHost,
   GoneHosts,
   Holder,
+  RemovedAgent,
+  RemovedAgents,
   Requests,
   Visits,
   Waits,
@@ -140,6 +142,22 @@ export function movesOf(shared: Shared): EndedMoves {
     add: (agentId, moveIds) => {
       if (moveIds.length > 0) call(shared, agentId, (client) => client.call('add_moves', [agentId, moveIds]))
     },
+  }
+}
+
+export function removedOf(shared: Shared): RemovedAgents {
+  const { kit } = shared
+  return {
+    put: (removed) =>
+      void call(shared, removed.agent_id, (client) =>
+        client.call('put_removed', [removed.agent_id, kit.frame(removed)]),
+      ),
+    all: () =>
+      call(shared, undefined, (client) => client.read('removed_agents')).map(({ agent_id, bytes }) => {
+        const line = kit.unframeFile(bytesOf(bytes))
+        const agentId = agent_id as string
+        return 'damage' in line ? { agentId } : { agentId, removed: line.object as unknown as RemovedAgent }
+      }),
   }
 }
 

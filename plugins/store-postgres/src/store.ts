@@ -25,7 +25,7 @@ import { localFilesOf, newDeadlineFile } from './local.js'
 import { openRemoteLog } from './log.js'
 import { RemoteMail } from './mail.js'
 import { RemoteNames } from './names.js'
-import { changesOf, contentsOf, hostsOf, movesOf, requestsOf, visitsOf, waitsOf } from './parts.js'
+import { changesOf, contentsOf, hostsOf, movesOf, removedOf, requestsOf, visitsOf, waitsOf } from './parts.js'
 import type { Row } from './protocol.js'
 import { call, HeldRight, holderIn, isHeldIn, ownHolder, type Shared, tryHold, waitFor } from './rights.js'
 import { Seen } from './seen.js'
@@ -47,6 +47,7 @@ export class PostgresStore implements Store {
   readonly waits: Store['waits']
   readonly hosts: Store['hosts']
   readonly moves: Store['moves']
+  readonly removed: Store['removed']
   readonly contents: Store['contents']
   readonly local: Store['local']
   readonly upkeep: Store['upkeep']
@@ -73,6 +74,7 @@ export class PostgresStore implements Store {
     this.waits = waitsOf(shared)
     this.hosts = hostsOf(shared)
     this.moves = movesOf(shared)
+    this.removed = removedOf(shared)
     this.contents = contentsOf(shared)
     this.local = localFilesOf(shared.kit, this.homeId, (agentId) => this.label({ kind: 'log', agentId }))
     this.snapshotPrefetch = new SnapshotPrefetch(shared)

@@ -1,6 +1,7 @@
 /** A home in PostgreSQL that takes part in a migration. Each step is one transaction. */
 import type { HomeTransfer, KeptThings, Migration } from 'substrat/store'
 import { bytesOf } from './client.js'
+import { removedOf } from './parts.js'
 import type { Row } from './protocol.js'
 import { call, type Shared } from './rights.js'
 import { PostgresStore } from './store.js'
@@ -68,14 +69,18 @@ export class PostgresTransfer implements HomeTransfer {
       agentId: agent_id as string,
       moveId: move_id as string,
     }))
-    return { taken, moves }
+    const removed = removedOf(this.shared)
+      .all()
+      .flatMap((each) => each.removed ?? [])
+    return { taken, moves, removed }
   }
 
-  writeKept({ taken, moves }: KeptThings): void {
+  writeKept({ taken, moves, removed }: KeptThings): void {
     const { kit } = this.shared
     for (const { messageId, message, takenMs } of taken)
       this.write('put_taken', messageId, kit.frame(message), takenMs)
     for (const { agentId, moveId } of moves) this.write('add_moves', agentId, [moveId])
+    for (const each of removed) this.write('put_removed', each.agent_id, kit.frame(each))
   }
 
   /** That of an earlier command, if this one continues it. */

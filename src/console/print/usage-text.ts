@@ -74,8 +74,8 @@ function knowledgeOf({ runs, runs_with_usage, runs_with_cost }: SessionUsage): s
   return `tokens known for ${number(runs_with_usage)} of ${turns}, cost for ${runs_with_cost === 0 ? 'none' : number(runs_with_cost)}`
 }
 
-function nameOf({ path, model, day }: UsageRow): string {
-  return path ?? day ?? model ?? '(unknown)'
+function nameOf({ path, removed_at, model, day }: UsageRow): string {
+  return (removed_at === undefined ? path : `${path} (removed)`) ?? day ?? model ?? '(unknown)'
 }
 
 function number(count: number): string {

@@ -40,6 +40,7 @@ function digestsOf({ store, kept }: Home): Map<string, string> {
     ),
   )
   put('moves', JSON.stringify(kept.moves.map(({ agentId, moveId }) => `${agentId}.${moveId}`).sort()))
+  for (const each of kept.removed) put(`removed agent ${each.agent_id}`, JSON.stringify(each))
   for (const { messageId, message, takenMs } of kept.taken)
     put(`taken message ${messageId}`, JSON.stringify([message, Math.floor(takenMs / 1000)]))
   putMail(OPERATOR, mail.ids(OPERATOR), 'message', (id) => mail.read(OPERATOR, id))

@@ -162,6 +162,26 @@ export function otherCases(newHome: NewHome): StoreCase[] {
       demand(has(agentId, first) && has(agentId, second), 'each of them, for every process')
       demand(!has(other, first) && !has(first, agentId), 'only those of that agent')
     }),
+    storeCase(newHome, 'the usage of a removed agent stays, and a repetition replaces it', async (home) => {
+      const usage = { input_tokens: 1, output_tokens: 2, runs: 1, runs_with_usage: 1, runs_with_cost: 0 }
+      const removed = (agent_id: string, path: string) => ({
+        ...{ agent_id, path, parent_id: null, created_at: '', removed_at: '' },
+        usage: { total: usage, models: [{ model: null, ...usage }], days: [] },
+      })
+      const [one, other] = [randomUuid(), randomUuid()].sort() as [string, string]
+      demand(isEqual(home.open().removed.all(), []), 'none at first')
+      for (const [id, path] of [
+        [other, 'b'],
+        [one, 'old'],
+        [one, 'a'],
+      ] as const)
+        home.open().removed.put(removed(id, path))
+      const wanted = [
+        { agentId: one, removed: removed(one, 'a') },
+        { agentId: other, removed: removed(other, 'b') },
+      ]
+      demand(isEqual(home.open().removed.all(), wanted), 'each once, in the order of the ids')
+    }),
     storeCase(newHome, 'settings are read as they were written', async (home) => {
       demand(home.open().readConfig() === undefined, 'a new home has none')
       home.open().writeConfig('{"provider":"scripted"}')

@@ -19,6 +19,7 @@ test('an unknown usage is a dash, and an unknown model has no name', () => {
     since: null,
     total: none,
     rows: [{ model: null, ...USED }],
+    removed: 0,
     damaged: [],
   })
   expect(text.split('\n')).toEqual([
@@ -32,7 +33,7 @@ test('an unknown usage is a dash, and an unknown model has no name', () => {
 test('at a narrow terminal, columns without any count are left out first, and a long name is cut off', () => {
   const counts = { ...USED, cache_read_tokens: 1200, cost_usd: 0.5 }
   const row = { path: `lead/${'a'.repeat(40)}`, ...counts }
-  const used = { by: 'agent' as const, since: null, total: counts, rows: [row], damaged: [] }
+  const used = { by: 'agent' as const, since: null, total: counts, rows: [row], removed: 0, damaged: [] }
   expect(usageText(used, 70).split('\n').slice(0, 2)).toEqual([
     'TURNS  INPUT      CACHED  OUTPUT  COST     AGENT',
     '1      1,234,567  1,200   0       $0.5000  lead/aaaaaaaaaaaaaaaaaaaaa…',

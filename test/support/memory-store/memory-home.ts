@@ -3,7 +3,14 @@ import { randomUUID } from 'node:crypto'
 import { clock, sleep } from '../../../src/clock.js'
 import { SubstratError } from '../../../src/errors.js'
 import { bootId, hostName } from '../../../src/host/identity.js'
-import type { GoneHost, Holder, KeyIndexEnd, Right, StopRequest } from '../../../src/storage/store.js'
+import type {
+  GoneHost,
+  Holder,
+  KeyIndexEnd,
+  RemovedAgent,
+  Right,
+  StopRequest,
+} from '../../../src/storage/store.js'
 
 /** Something that one process may have. */
 export interface Lockable {
@@ -50,6 +57,7 @@ export class MemoryHome {
   readonly gone = new Map<string, GoneHost>()
   /** By the id of the agent and that of the move. */
   readonly endedMoves = new Set<string>()
+  readonly removed = new Map<string, RemovedAgent>()
   config: Buffer | undefined
   private readonly named = new Map<string | null, MemoryNames>()
 

@@ -25,6 +25,8 @@ import {
   type Names,
   type OpenedAgent,
   type OpenedLog,
+  type RemovedAgent,
+  type RemovedAgents,
   type Requests,
   type Rest,
   type Right,
@@ -266,6 +268,15 @@ export class MemoryStore implements Store {
     add: (agentId, moveIds) => {
       for (const moveId of moveIds) this.home.endedMoves.add(`${agentId}.${moveId}`)
     },
+  }
+
+  readonly removed: RemovedAgents = {
+    put: (removed) => void this.home.removed.set(removed.agent_id, structuredClone(removed)),
+    all: () =>
+      [...this.home.removed.keys()].sort().map((agentId) => ({
+        agentId,
+        removed: structuredClone(this.home.removed.get(agentId)) as RemovedAgent,
+      })),
   }
 
   readonly hosts: GoneHosts = {

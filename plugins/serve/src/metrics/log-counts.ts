@@ -21,6 +21,8 @@ interface Progress {
 
 export class LogCounts {
   private readonly logs = new Map<string, Progress>()
+  /** Agents that were removed before this server could read their logs. */
+  private removed: Set<string> | undefined
   private running: Promise<void> | undefined
   private readonly turns: Counter
   private readonly interruptions: Counter
@@ -75,13 +77,27 @@ export class LogCounts {
   private async readAll(store: Store | undefined): Promise<void> {
     if (store === undefined) return
     let began = performance.now()
+    this.removed ??= this.countRemoved(store)
+    const { removed } = this
     for (const id of store.agentIds())
-      for (let isMore = true; isMore; ) {
+      for (let isMore = !removed.has(id); isMore; ) {
         isMore = this.readSome(store, id)
         if (performance.now() - began < SLICE_MS) continue
         await new Promise((resolve) => setImmediate(resolve))
         began = performance.now()
       }
+  }
+
+  /** Once, at the start. An agent counts once: if it comes back by a move, its log begins with the records that were counted here. */
+  private countRemoved(store: Store): Set<string> {
+    const counted = new Set<string>()
+    for (const { agentId, removed } of store.removed.all()) {
+      if (removed === undefined || store.hasAgent(agentId)) continue
+      counted.add(agentId)
+      for (const { model, ...usage } of removed.usage.models)
+        this.countUsage({ model: model ?? '', ...usage })
+    }
+    return counted
   }
 
   /** Whether the log has more. A log that cannot be read counts up to its damage; `substrat_agents` shows it as corrupt. */

@@ -119,6 +119,18 @@ begin
   insert into substrat.ended_move select p_agent, m from unnest(p_moves) m on conflict do nothing;
 end $$;
 
+create or replace function substrat.put_removed(p_agent uuid, p_bytes bytea) returns void
+language plpgsql security definer set search_path = pg_catalog, pg_temp as $$
+begin
+  perform substrat.make_durable();
+  insert into substrat.removed_agent values (p_agent, p_bytes) on conflict (agent_id) do update set bytes = p_bytes;
+end $$;
+
+create or replace function substrat.removed_agents() returns table (agent_id uuid, bytes bytea)
+language sql stable security definer set search_path = pg_catalog, pg_temp as $$
+  select r.agent_id, r.bytes from substrat.removed_agent r order by r.agent_id
+$$;
+
 create or replace function substrat.clear_snapshot(p_agent uuid, p_lease uuid) returns void
 language plpgsql security definer set search_path = pg_catalog, pg_temp as $$
 begin

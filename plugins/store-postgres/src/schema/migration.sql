@@ -92,6 +92,7 @@ begin
   delete from substrat.marked;
   delete from substrat.gone_host;
   delete from substrat.ended_move;
+  delete from substrat.removed_agent;
   update substrat.home h set home_id = gen_random_uuid(), config = null, migration = null;
 end $$;
 
