@@ -30,9 +30,17 @@ export function timestampAfter(floor: string | undefined): string {
 export function parseTime(text: string): string | undefined {
   // JavaScript takes a date without a time as UTC, and one with a time as local.
   const local = /^\d{4}-\d\d-\d\d$/.test(text) ? `${text}T00:00` : text
-  const at = /^\d{4}-\d\d-\d\d/.test(local) ? Date.parse(local) : Number.NaN
+  const at = isDay(text.slice(0, 10)) ? Date.parse(local) : Number.NaN
   const iso = Number.isNaN(at) ? '' : new Date(at).toISOString()
   return /^\d{4}-/.test(iso) ? iso : undefined
+}
+
+/** Whether the calendar has this day, as in 2026-11-20. JavaScript takes the 30th of February as the 2nd of March. */
+function isDay(text: string): boolean {
+  const [, year, month, day] = /^(\d{4})-(\d\d)-(\d\d)$/.exec(text) ?? []
+  const at = new Date(0)
+  at.setUTCFullYear(Number(year), Number(month) - 1, Number(day))
+  return !Number.isNaN(at.getTime()) && at.toISOString().startsWith(text)
 }
 
 /** A stored time for a person: local, to the second, with its zone: `2026-11-20 11:00:00+01:00`, and `Z` in UTC. */

@@ -1,4 +1,5 @@
 // The entry of the bundle. Every command pays for its imports, so keep them few.
+import { userInfo } from 'node:os'
 import type { Errors, Interfaces } from '@oclif/core'
 import { run } from '@oclif/core/run'
 import { settings } from '@oclif/core/settings'
@@ -37,6 +38,7 @@ export async function start(root: string, commands: Commands, starter: Starter):
     const isOwn = isOurs(commands, argv)
     if (starter.thread !== undefined && isOwn && plugins !== undefined && !isHelp(argv))
       connectEarly(() => withOfficial(root, plugins))
+    if (!isOwn || isHelp(argv)) nameShell()
     await (startOwn(config, commands, argv, plugins) ??
       (isHelp(argv) ? showHelp(root, argv) : run(argv, { root, pjson })))
   } catch (error) {
@@ -130,6 +132,16 @@ function failUnfinished(): void {
     'substrat: exited before the command finished. This is a bug; everything that was acknowledged is on disk.',
   )
   process.exitCode = 1
+}
+
+/** Without SHELL, oclif asks the password database for it, and fails for a user without an entry. */
+function nameShell(): void {
+  if (process.env.SHELL !== undefined) return
+  try {
+    userInfo()
+  } catch {
+    process.env.SHELL = '/bin/sh'
+  }
 }
 
 function isHelp(argv: string[]): boolean {

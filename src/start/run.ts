@@ -2,7 +2,7 @@
 import { existsSync } from 'node:fs'
 import { createRequire } from 'node:module'
 import { homedir } from 'node:os'
-import { join } from 'node:path'
+import { isAbsolute, join } from 'node:path'
 import { loadBundle } from './code-cache.js'
 import { keepHangup } from './hangup.js'
 import { refuseInspector } from './inspector.js'
@@ -13,9 +13,12 @@ import { whyUntrusted } from './trust.js'
 /**
  * In a container, a user may have neither HOME nor an entry in the password database: Node then throws wherever it is asked for the
  * home directory. As with `docker run --user`, it is `/` then.
+ *
+ * A HOME that is empty or relative counts as missing: the home, and the list of plugins, would be those of the working directory.
  */
 function nameHomeDirectory(): void {
-  if (process.env.HOME) return
+  if (isAbsolute(process.env.HOME ?? '')) return
+  delete process.env.HOME
   try {
     homedir()
   } catch {

@@ -83,15 +83,29 @@ describe.skipIf(why !== undefined)(
       }
     })
 
-    test('gets the advice to set SUBSTRAT_HOME, without a stack trace', async () => {
-      const house = new House()
-      const environment = { uid, cwd: '/', env: without('HOME', 'SUBSTRAT_HOME') }
-      const { exit, stderr } = await house.start(['list'], environment).result
-      expect({ exit, stderr }).toEqual({
-        exit: 11,
-        stderr:
-          'substrat: the user with the id 54321 has no home directory (set SUBSTRAT_HOME to a directory of that user, or HOME)\n',
-      })
-    })
+    test.each([['--help'], ['send', '--help'], ['help', 'list'], ['providers'], ['--version']])(
+      'gets the answer of %j %j also without SHELL',
+      async (...args) => {
+        const house = new House()
+        const env = without('HOME', 'SUBSTRAT_HOME', 'SHELL')
+        const { exit, stderr } = await house.start(args, { uid, cwd: '/', env }).result
+        expect({ exit, stderr }).toEqual({ exit: 0, stderr: '' })
+      },
+    )
+
+    test.each([undefined, '', 'relative'])(
+      'gets the advice to set SUBSTRAT_HOME, without a stack trace (HOME=%s)',
+      async (HOME) => {
+        const house = new House()
+        const env = { ...without('HOME', 'SUBSTRAT_HOME'), ...(HOME !== undefined && { HOME }) }
+        const environment = { uid, cwd: '/', env }
+        const { exit, stderr } = await house.start(['list'], environment).result
+        expect({ exit, stderr }).toEqual({
+          exit: 11,
+          stderr:
+            'substrat: the user with the id 54321 has no home directory (set SUBSTRAT_HOME to a directory of that user, or HOME)\n',
+        })
+      },
+    )
   },
 )
