@@ -116,7 +116,7 @@ export class SubstratHelp extends Help {
           [`${bin} help COMMAND`, 'describe a command'],
           [`${bin} help ${EXIT_CODES}`, 'list the exit codes'],
           [`${bin} --version`, 'print the version'],
-          [`${bin} serve`, 'open the agents in a browser (needs the plugin substrat-serve)'],
+          [`${bin} serve`, 'show the agents in a browser'],
         ]),
       ),
     )

@@ -18,7 +18,7 @@ export function topicOf(title: string | null, firstMessage: string | undefined):
   return `${cut.replace(/ \S*$/, '').trimEnd()}…`
 }
 
-const TELLS_TROUBLE: ShownStatus[] = ['interrupted', 'failed', 'timed_out', 'cancelled']
+const TELLS_TROUBLE: ShownStatus[] = ['interrupted', 'limited', 'failed', 'timed_out', 'cancelled']
 
 /** Its request, the cause of its stop, its running tool, or its latest reply. */
 export function previewOf({

@@ -1,8 +1,11 @@
 /** The models of the page: from records to a conversation, to a timeline, to the points of a plot. */
 import { describe, expect, test } from 'vitest'
+import { Problem } from '../../plugins/serve/page/src/api/problem.js'
 import type { SessionRecord } from '../../plugins/serve/page/src/api/types.js'
 import { conversationOf } from '../../plugins/serve/page/src/model/conversation.js'
 import { isLate } from '../../plugins/serve/page/src/model/live-text.js'
+import { fieldOf } from '../../plugins/serve/page/src/model/new-agent.js'
+import { toldOf } from '../../plugins/serve/page/src/model/problem-words.js'
 import { limitText } from '../../plugins/serve/page/src/model/time.js'
 import { ticksIn, timelineOf } from '../../plugins/serve/page/src/model/timeline.js'
 import { treeRows } from '../../plugins/serve/page/src/model/tree.js'
@@ -33,6 +36,37 @@ function drawn(records: SessionRecord[], now: number): string[] {
     ...marks.map(({ at, kind }) => `${kind} ${inSeconds(at)}`),
   ]
 }
+
+describe('an error', () => {
+  const of = (code: string, status: number | undefined, next: string | null, message = 'agent a is busy') =>
+    toldOf(new Problem(message, code, status, next))
+
+  test('has the next step on the page, not the advice for programs', () => {
+    expect(of('LOCKED', 423, 'wait for it: substrat send a --if-busy wait')).toEqual({
+      text: 'Agent a is busy.',
+      next: ['Another command works with this agent now. Try again in a moment.'],
+    })
+    expect(of('USAGE', 400, 'see /v1/openapi.json').next).toEqual([''])
+    expect(toldOf(new TypeError('x is undefined')).next).toEqual(['Reload the page.'])
+  })
+
+  test('keeps a command for a terminal apart from the words', () => {
+    expect(of('GATED', 409, 'ungate it: substrat ungate a').next).toEqual([
+      'Ungate it: ',
+      'substrat ungate a',
+      '',
+    ])
+  })
+
+  test('belongs to the field that the server or its message names', () => {
+    const at = (code: string, message: string, param?: string) =>
+      fieldOf(new Problem(message, code, 400, null, param === undefined ? {} : { param }))
+    expect(at('USAGE', 'the body is not valid', 'workspace')).toBe('workspace')
+    expect(at('NAME_TAKEN', 'agent a exists')).toBe('name')
+    expect(at('USAGE', 'workspace /x does not exist')).toBe('workspace')
+    expect(at('USAGE', 'the disk is full')).toBeUndefined()
+  })
+})
 
 test('reasoning is counted in bytes', () => {
   const items = [{ type: 'thinking', thinking: 'é'.repeat(100) }]

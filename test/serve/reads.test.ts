@@ -22,6 +22,7 @@ describe.concurrent('a server', () => {
     expect((await served.call('showAgent', { path: { agent } })).data).toEqual(await printed('show', agent))
     expect((await served.call('showTree')).data).toEqual(await printed('tree'))
     expect((await served.call('showTree', { query: { agent } })).data).toEqual(await printed('tree', agent))
+    expect((await served.call('listProviders')).data).toEqual(await printed('providers'))
     expect((await served.call('showUsage')).data).toEqual(await printed('usage'))
     expect((await served.call('showUsage', { query: { by: 'day', tree: agent } })).data).toEqual(
       await printed('usage', '--by', 'day', '--tree', agent),

@@ -4,6 +4,7 @@ import { describe, expect, test } from 'vitest'
 import { House } from '../support/cli.js'
 import { Gate } from '../support/gate.js'
 import { waitFor } from '../support/wait.js'
+import { atWork } from '../support/waiting.js'
 import { linked, Served } from './support.js'
 
 const WAIT = { prefer: 'wait' }
@@ -226,6 +227,29 @@ describe.concurrent('a control', () => {
       messages: 2,
     })
     expect(house.count(id, 'context.compacted')).toBe(1)
+    await served.stop()
+  })
+
+  test('cancels with force the turn of a stopped process', async () => {
+    const { house, first } = await atWork()
+    process.kill((await house.ok('show', 'a', '--json')).json.holder.pid, 'SIGSTOP')
+    const served = await Served.start(house)
+    const { data } = await served.call('cancelTurn', { path: { agent: 'a' }, body: { force: true } })
+    expect(data.agents).toMatchObject([{ cancelled: true }])
+    await first.result
+    await served.stop()
+  })
+
+  test('changes settings, and takes back what runs without approval', async () => {
+    const house = new House()
+    await house.spawn('a', '--allow', 'shell(npm test, once),read_file')
+    const served = await Served.start(house)
+    const set = async (body: object) =>
+      (await served.call('setAgent', { path: { agent: 'a' }, body })).data.agent
+    expect((await set({ disallow: ['shell(npm test, once)'] })).allow).toEqual(['read_file'])
+    expect((await set({ title: '--allow', model: 'm', allow: ['write_file'] })).title).toBe('--allow')
+    const { agent } = (await house.ok('show', 'a', '--json')).json
+    expect([agent.allow, agent.model]).toEqual([['write_file'], 'm'])
     await served.stop()
   })
 

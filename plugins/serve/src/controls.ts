@@ -1,5 +1,6 @@
 /** The routes that stop agents or change them. Each answers when its command has ended. */
 import { z } from 'zod'
+import { allowList, flags } from '../../shared/src/face/arguments.js'
 import { type Call, type Route, route } from './route.js'
 import { findAgent } from './server.js'
 import { cancelled, changed, compacted, gated, terminated } from './shapes.js'
@@ -62,6 +63,32 @@ export const CONTROLS: Route[] = [
   }),
   route({
     ...CONTROL,
+    path: '/v1/agents/{agent}/set',
+    id: 'setAgent',
+    summary: 'Change the settings of an agent, from its next turn on',
+    body: z.object({
+      title: z.string().optional().describe('An empty text removes it.'),
+      model: z.string().optional().describe('An empty text selects the default of a new agent.'),
+      instructions: z.string().optional().describe('An empty text removes them.'),
+      allow: z.array(z.string()).optional().describe('All tools that run without approval.'),
+      disallow: z.array(z.string()).optional().describe('Entries of `allow` to take back.'),
+      timeout,
+    }),
+    answers: { 200: { description: 'The agent after the change.', shape: changed } },
+    handle: async (call) => {
+      const { title, model, instructions, allow, disallow = [], timeout } = call.body
+      const args = [
+        'set',
+        findAgent(call.server, call.agent).agentId,
+        ...flags({ title, model, system: instructions, allow: allowList(allow), timeout }),
+        ...disallow.flatMap((entry) => flags({ disallow: entry })),
+        '--json',
+      ]
+      return { status: 200, body: await call.server.commands.result(args) }
+    },
+  }),
+  route({
+    ...CONTROL,
     path: '/v1/agents/{agent}/gate',
     id: 'gateAgent',
     summary: 'Stop an agent from starting turns',
@@ -98,6 +125,7 @@ export const CONTROLS: Route[] = [
 ]
 
 interface Given {
+  force?: boolean | undefined
   recursive?: boolean | undefined
   hold?: boolean | undefined
   keep?: number | undefined
@@ -110,11 +138,12 @@ function run(call: Call<unknown, unknown>, command: string, given: Given): Promi
 }
 
 function argsOf({ server, agent }: Call<unknown, unknown>, command: string, given: Given): string[] {
-  const { recursive, hold, keep, timeout } = given
+  const { recursive, force, hold, keep, timeout } = given
   return [
     command,
     findAgent(server, agent).agentId,
     ...(recursive === true ? ['--recursive'] : []),
+    ...(force === true ? ['--force'] : []),
     ...(hold === true ? ['--hold'] : []),
     ...(keep === undefined ? [] : [`--keep=${keep}`]),
     ...(timeout === undefined ? [] : [`--timeout=${timeout}`]),

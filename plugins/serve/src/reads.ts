@@ -12,6 +12,8 @@ import {
   doctorShape,
   flag,
   inboxShape,
+  modelsShape,
+  providersShape,
   recordPage,
   searchPage,
   shownAgent,
@@ -160,6 +162,29 @@ export const READS: Route[] = [
   }),
   route({
     method: 'get',
+    path: '/v1/providers',
+    id: 'listProviders',
+    tag: 'home',
+    summary: 'List the providers that an agent can have',
+    answers: { 200: { description: 'The providers.', shape: providersShape } },
+    handle: async ({ server }) => ({ status: 200, body: await onlyResult(server, ['providers']) }),
+  }),
+  route({
+    method: 'get',
+    path: '/v1/provider-models',
+    id: 'listProviderModels',
+    tag: 'home',
+    summary: 'List the models of a provider',
+    description: 'Runs `substrat models`, which asks the service or the program of the provider.',
+    query: z.object({ provider: z.string().min(1).max(200) }),
+    answers: { 200: { description: 'The models.', shape: modelsShape } },
+    handle: async ({ server, query, signal }) => ({
+      status: 200,
+      body: await onlyResult(server, ['models', '--timeout=15s', '--', query.provider], signal),
+    }),
+  }),
+  route({
+    method: 'get',
     path: '/v1/findings',
     id: 'listFindings',
     tag: 'home',
@@ -168,12 +193,20 @@ export const READS: Route[] = [
     query: z.object({ all: flag.describe('Read all logs and stored files completely.') }),
     answers: { 200: { description: 'The findings.', shape: doctorShape } },
     handle: async ({ server, query }) => {
-      const args = ['doctor', '--json', ...(query.all ? ['--all'] : [])]
-      const { results } = await server.commands.finish(args)
-      return { status: 200, body: results[0] }
+      return { status: 200, body: await onlyResult(server, ['doctor', ...(query.all ? ['--all'] : [])]) }
     },
   }),
 ]
+
+/** The JSON of a command that reads. */
+async function onlyResult(
+  server: Server,
+  [command = '', ...args]: string[],
+  signal?: AbortSignal,
+): Promise<unknown> {
+  const { results } = await server.commands.finish([command, '--json', ...args], { signal })
+  return results[0]
+}
 
 interface AgentQuery {
   status?: string | undefined

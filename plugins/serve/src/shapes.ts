@@ -13,6 +13,8 @@ export const shownAgent = ofCommand('show', 'shown_agent')
 export const agentTree = ofCommand('tree', 'agent_tree')
 export const inboxShape = ofCommand('inbox', 'inbox')
 export const usageShape = ofCommand('usage', 'usage_report')
+export const providersShape = ofCommand('providers', 'provider_report')
+export const modelsShape = ofCommand('models', 'provider_models')
 export const doctorShape = ofCommand('doctor', 'doctor_report')
 
 const cursor = z.string().nullable().describe('Pass it as `after` for the next page. Null on the last page.')

@@ -1,4 +1,5 @@
 /** Requests to the server, typed by its OpenAPI document. */
+import { Problem } from './problem.js'
 import { readToken } from './token.js'
 import type { AnswerOf, BodyOf, operations, ProblemBody } from './types.js'
 
@@ -9,12 +10,17 @@ const ROUTES = {
   listMail: 'GET /v1/agents/{agent}/inbox',
   showUsage: 'GET /v1/usage',
   searchRecords: 'GET /v1/search',
+  listProviders: 'GET /v1/providers',
+  listProviderModels: 'GET /v1/provider-models',
+  spawnAgent: 'POST /v1/agents',
+  setAgent: 'POST /v1/agents/{agent}/set',
   sendMessage: 'POST /v1/agents/{agent}/messages',
   answerQuestion: 'POST /v1/agents/{agent}/answer',
   showPending: 'GET /v1/agents/{agent}/pending',
   approveCalls: 'POST /v1/agents/{agent}/approve',
   denyCalls: 'POST /v1/agents/{agent}/deny',
   resumeAgent: 'POST /v1/agents/{agent}/resume',
+  compactConversation: 'POST /v1/agents/{agent}/compact',
   retryTurn: 'POST /v1/agents/{agent}/retry',
   cancelTurn: 'POST /v1/agents/{agent}/cancel',
   suspendAgent: 'POST /v1/agents/{agent}/suspend',
@@ -32,24 +38,6 @@ export interface Given<Id extends Operation> {
   /** The Idempotency-Key. */
   key?: string
   signal?: AbortSignal
-}
-
-/** A request that failed. Without a status, the server did not answer, and the outcome is unknown. */
-export class Problem extends Error {
-  constructor(
-    message: string,
-    readonly code: string,
-    readonly status: number | undefined,
-    /** What to do next. */
-    readonly next: string | null,
-  ) {
-    super(message)
-  }
-
-  /** Whether the same request may succeed later. With the same key, it takes effect once. */
-  get isTemporary(): boolean {
-    return this.status === undefined || [423, 502, 503, 504].includes(this.status)
-  }
 }
 
 /** Is called when the server refuses the token. */
@@ -98,10 +86,10 @@ function unanswered(error: unknown): Error {
 
 async function problemOf(response: Response): Promise<Problem> {
   try {
-    const { detail, code, next } = (await response.json()) as ProblemBody
-    return new Problem(detail, code, response.status, next)
+    const { detail, code, next, facts } = (await response.json()) as ProblemBody
+    return new Problem(detail, code, response.status, next, facts)
   } catch {
-    return new Problem(`the server answered ${response.status}`, 'UNEXPECTED', response.status, null)
+    return new Problem('the answer is not from substrat serve', 'FOREIGN_ANSWER', response.status, null)
   }
 }
 

@@ -3,7 +3,8 @@
  * is opened again with the number of the last event, so that nothing is missing and nothing comes twice.
  */
 import { connection } from '../state/connection.js'
-import { Problem, request } from './client.js'
+import { request } from './client.js'
+import { Problem } from './problem.js'
 
 export interface ServerEvent {
   event: string

@@ -1,6 +1,7 @@
 /** The options of the reader's message: fields of the composer, from the table of substrat (src/schema/message.ts). */
 import { rowsWithFlag } from 'substrat/message'
 import type { BodyOf } from '../api/types.js'
+import { entriesOf } from './new-agent.js'
 
 /** The text of each field that the reader filled in. */
 export type OptionTexts = Record<string, string>
@@ -32,6 +33,5 @@ export function optionsBody(texts: OptionTexts): Partial<BodyOf<'sendMessage'>> 
 function jsonOf(type: string | undefined, text: string): string | number | boolean | string[] {
   if (type === 'count') return Number(text)
   if (type === 'switch') return text === 'true'
-  // A comma within the parentheses of a pattern belongs to it.
-  return type === 'tools' ? text.split(/,(?![^(]*\))/).map((entry) => entry.trim()) : text
+  return type === 'tools' ? entriesOf(text) : text
 }

@@ -1,5 +1,6 @@
 /** One agent: its records as they become durable, the live text of its reply, and what `show` says about it. */
-import { call, Problem } from '../api/client.js'
+import { call } from '../api/client.js'
+import { Problem } from '../api/problem.js'
 import { follow, type ServerEvent } from '../api/stream.js'
 import type { SessionRecord, ShownAgent } from '../api/types.js'
 import { ENDS_LIVE, isLate } from '../model/live-text.js'

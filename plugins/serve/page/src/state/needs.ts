@@ -1,8 +1,8 @@
 /** The agents that wait for a person, with what each asks. Read again when an agent changes. */
 import { needsPerson } from 'substrat/words'
-import { call } from '../api/client.js'
 import type { CorruptAgent, ListedAgent, ShownAgent } from '../api/types.js'
 import { type Agents, agents } from './home.js'
+import { shownOf, versionOf } from './shown.js'
 import { soon } from './soon.js'
 import { Store } from './store.js'
 
@@ -20,12 +20,10 @@ export interface Needs {
 export const needs = new Store<Needs | undefined>(undefined)
 
 const CHANGE_MS = 150
-const AT_ONCE = 6
 
 let limit = 40
 let isReading = false
 let isStale = false
-const cache = new Map<string, { version: string; shown: ShownAgent }>()
 
 export function followNeeds(signal: AbortSignal): void {
   const stop = agents.subscribe(soon(CHANGE_MS, () => void readNeeds()))
@@ -58,7 +56,7 @@ async function currentNeeds(known: Agents): Promise<Needs> {
   const needy = [...known.values()].filter(needsPerson)
   const damaged = needy.filter((agent): agent is CorruptAgent => agent.status === 'corrupt')
   const readable = needy.filter(({ status }) => status !== 'corrupt').sort(newestFirst)
-  const shown = await inTurn(readable.slice(0, limit), AT_ONCE, shownOf)
+  const shown = await Promise.all(readable.slice(0, limit).map((agent) => shownOf(agent)))
   return {
     count: needy.length,
     shown: shown.filter((each) => each !== undefined),
@@ -69,29 +67,4 @@ async function currentNeeds(known: Agents): Promise<Needs> {
 
 function newestFirst(a: ListedAgent, b: ListedAgent): number {
   return versionOf(a) < versionOf(b) ? 1 : -1
-}
-
-function versionOf(agent: ListedAgent): string {
-  return 'updated_at' in agent ? `${agent.updated_at} ${agent.last_seq} ${agent.status}` : ''
-}
-
-/** Undefined if the agent was removed meanwhile. */
-async function shownOf(agent: ListedAgent): Promise<ShownAgent | undefined> {
-  const version = versionOf(agent)
-  const known = cache.get(agent.id)
-  if (known?.version === version) return known.shown
-  try {
-    const shown = await call('showAgent', { agent: agent.id })
-    cache.set(agent.id, { version, shown })
-    return shown
-  } catch {
-    return undefined
-  }
-}
-
-async function inTurn<In, Out>(items: In[], atOnce: number, get: (item: In) => Promise<Out>): Promise<Out[]> {
-  const found: Out[] = []
-  for (let from = 0; from < items.length; from += atOnce)
-    found.push(...(await Promise.all(items.slice(from, from + atOnce).map(get))))
-  return found
 }

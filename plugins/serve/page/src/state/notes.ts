@@ -1,11 +1,12 @@
 /** Short messages about what an action did. A screen reader reads them out. */
-import { Problem } from '../api/client.js'
+import { toldOf } from '../model/problem-words.js'
 import { Store } from './store.js'
 
 export interface Note {
   id: number
   text: string
-  next: string | null
+  /** Words and commands in turn. */
+  next: string[]
   isError: boolean
 }
 
@@ -15,14 +16,13 @@ let count = 0
 const SHOWN_MS = 6000
 
 export function tell(text: string): void {
-  const id = add({ text, next: null, isError: false })
+  const id = add({ text, next: [], isError: false })
   setTimeout(() => dismiss(id), SHOWN_MS)
 }
 
 /** Stays until the reader dismisses it. */
 export function tellError(error: unknown): void {
-  const { message, next } = error instanceof Problem ? error : { message: String(error), next: null }
-  add({ text: message, next, isError: true })
+  add({ ...toldOf(error), isError: true })
 }
 
 function add(note: Omit<Note, 'id'>): number {

@@ -3,7 +3,8 @@
  * outcome is unknown: the same message is then sent again with the same key, so that it is delivered once. The tab keeps it
  * across a reload.
  */
-import { call, newKey, Problem } from '../api/client.js'
+import { call, newKey } from '../api/client.js'
+import { Problem } from '../api/problem.js'
 import { type OptionTexts, optionsBody } from '../model/message-options.js'
 import { Store } from './store.js'
 

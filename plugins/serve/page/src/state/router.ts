@@ -4,6 +4,7 @@ import { Store } from './store.js'
 export type Route =
   | { view: 'needs' }
   | { view: 'agents' }
+  | { view: 'new' }
   | { view: 'agent'; id: string; tab: 'conversation' | 'timeline' }
   | { view: 'usage' }
   | { view: 'search'; text: string }
@@ -16,7 +17,7 @@ function parse(hash: string): Route {
   const [view, id, tab] = hash.replace(/^#\/?/, '').split('/').map(decoded)
   if (view === 'agents' && id) return { view: 'agent', id, tab: tab === 'timeline' ? tab : 'conversation' }
   if (view === 'search') return { view, text: id ?? '' }
-  if (view === 'agents' || view === 'usage') return { view }
+  if (view === 'agents' || view === 'usage' || view === 'new') return { view }
   return { view: 'needs' }
 }
 

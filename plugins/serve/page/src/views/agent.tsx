@@ -1,11 +1,16 @@
 /** One agent: what it does now, its conversation or its timeline, and what a person can do with it. */
 import { useEffect, useState } from 'preact/hooks'
 import { contextText, GRANTED_BY, needsPerson } from 'substrat/words'
+import { call } from '../api/client.js'
 import type { ShownAgent } from '../api/types.js'
-import { costText, shortCount } from '../model/time.js'
+import { toldOf } from '../model/problem-words.js'
+import { costText, dateText, shortCount } from '../model/time.js'
 import { callText, lookOf, nameOf } from '../model/words.js'
+import { ActionButton } from '../parts/action.js'
 import { Badge } from '../parts/badge.js'
+import { NextStep } from '../parts/next-step.js'
 import { Words } from '../parts/text.js'
+import { visibleText } from '../parts/visible-text.js'
 import { AgentFollower } from '../state/agent-log.js'
 import { linkTo } from '../state/router.js'
 import { useStore } from '../state/store.js'
@@ -28,7 +33,8 @@ export function AgentView({ id, tab }: { id: string; tab: 'conversation' | 'time
   if ('problem' in state)
     return (
       <div class="empty" role="alert">
-        <p>{state.problem.message}</p>
+        <p>{toldOf(state.problem).text}</p>
+        <NextStep parts={toldOf(state.problem).next} />
         <p>
           <a href={linkTo({ view: 'agents' })}>All agents</a>
         </p>
@@ -80,7 +86,7 @@ function Tab(props: { id: string; tab: 'conversation' | 'timeline'; current: str
 
 function AgentHead(props: { shown: ShownAgent; onChanged: () => void }) {
   const { shown } = props
-  const { agent, title, doing, hold, gate, grants, context, usage } = shown
+  const { agent, topic, doing, hold, gate, grants, context, usage } = shown
   return (
     <header class="agent-head">
       <div class="agent-title">
@@ -95,9 +101,9 @@ function AgentHead(props: { shown: ShownAgent; onChanged: () => void }) {
           <Badge look={{ word: 'gated', tone: 'calm', icon: 'stop' }} />
         )}
       </div>
-      {title !== null && (
+      {topic !== null && (
         <p class="agent-subtitle">
-          <Words text={title} />
+          <Words text={topic} />
         </p>
       )}
       <dl class="facts">
@@ -107,12 +113,6 @@ function AgentHead(props: { shown: ShownAgent; onChanged: () => void }) {
         />
         <Fact name="Workspace" value={agent.workspace} />
         {context !== 'all' && <Fact name="Context" value={contextText(context)} />}
-        {grants.length > 0 && (
-          <Fact
-            name="Allowed"
-            value={grants.map(({ entry, by }) => `${entry} (${GRANTED_BY[by]})`).join(', ')}
-          />
-        )}
         {usage !== null && (
           <Fact
             name="Tokens"
@@ -124,8 +124,39 @@ function AgentHead(props: { shown: ShownAgent; onChanged: () => void }) {
           <Fact name="Now" value={doing.map(({ tool, input }) => callText(tool, input)).join('; ')} />
         )}
       </dl>
+      {grants.length > 0 && <Grants shown={shown} onChanged={props.onChanged} />}
       <Controls shown={shown} onChanged={props.onChanged} />
     </header>
+  )
+}
+
+/** The tools that the agent uses without approval, with the command that allowed each. */
+function Grants({ shown: { agent, grants }, onChanged }: { shown: ShownAgent; onChanged: () => void }) {
+  return (
+    <details class="fold grants">
+      <summary>Runs without approval: {grants.length}</summary>
+      <ul>
+        {grants.map(({ entry, by, since }) => (
+          <li key={entry}>
+            <code>{visibleText(entry)}</code>
+            <span class="hint">
+              {GRANTED_BY[by]}, {dateText(since)}
+            </span>
+            {agent.state !== 'terminated' && (
+              <ActionButton
+                label={`Revoke ${entry}`}
+                request={() =>
+                  call('setAgent', { agent: agent.id, body: { disallow: [entry] } }).then(onChanged)
+                }
+                done="Revoked: from its next turn on, the agent asks again"
+              >
+                Revoke
+              </ActionButton>
+            )}
+          </li>
+        ))}
+      </ul>
+    </details>
   )
 }
 

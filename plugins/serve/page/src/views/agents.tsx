@@ -1,6 +1,6 @@
 /** All agents as a tree, live. It draws only the rows in sight, so a home of ten thousand agents scrolls as well as one of ten. */
 import { useMemo, useState } from 'preact/hooks'
-import type { ListedAgent } from '../api/types.js'
+import type { ListedAgent, ShownAgent } from '../api/types.js'
 import { agoText, dateText } from '../model/time.js'
 import { type TreeRow, treeRows } from '../model/tree.js'
 import { LOOKS, lookOf, nameOf } from '../model/words.js'
@@ -9,10 +9,11 @@ import { Icon } from '../parts/icons.js'
 import { Words } from '../parts/text.js'
 import { VirtualList } from '../parts/virtual.js'
 import { agents } from '../state/home.js'
-import { go } from '../state/router.js'
+import { go, linkTo } from '../state/router.js'
+import { knownShown, useShown } from '../state/shown.js'
 import { useStore } from '../state/store.js'
 
-const ROW_HEIGHT = 48
+const ROW_HEIGHT = 60
 const NONE: ReadonlySet<string> = new Set()
 
 export function AgentsView() {
@@ -53,12 +54,17 @@ export function AgentsView() {
             <option key={look.word}>{look.word}</option>
           ))}
         </select>
+        <a class="button primary" href={linkTo({ view: 'new' })}>
+          New agent
+        </a>
         <span class="hint" role="status">
           {known === undefined ? 'Reading…' : `${rows.length} shown`}
         </span>
       </div>
       {known !== undefined && rows.length === 0 ? (
-        <p class="empty">{known.size === 0 ? 'This home has no agents yet.' : 'No agent matches.'}</p>
+        <p class="empty">
+          {known.size === 0 ? 'This home has no agents yet. Create one: New agent.' : 'No agent matches.'}
+        </p>
       ) : (
         <Tree rows={rows} onToggle={toggle} />
       )}
@@ -70,9 +76,7 @@ function matcher(text: string, word: string): (agent: ListedAgent) => boolean {
   const wanted = text.toLowerCase()
   return (agent) =>
     (word === '' || lookOf(agent).word === word) &&
-    `${nameOf(agent)} ${'title' in agent ? (agent.title ?? '') : ''} ${agent.id}`
-      .toLowerCase()
-      .includes(wanted)
+    `${nameOf(agent)} ${topicOf(agent, knownShown(agent))} ${agent.id}`.toLowerCase().includes(wanted)
 }
 
 function Tree(props: { rows: readonly TreeRow[]; onToggle: (id: string, isOpen: boolean) => void }) {
@@ -134,8 +138,15 @@ function open({ agent }: TreeRow): void {
   go({ view: 'agent', id: agent.id, tab: 'conversation' })
 }
 
+function topicOf(agent: ListedAgent, shown: ShownAgent | undefined): string {
+  return ('title' in agent ? agent.title : null) ?? shown?.topic ?? ''
+}
+
 function Row({ row, isActive }: { row: TreeRow; isActive: boolean }) {
   const { agent, level } = row
+  const shown = useShown(agent)
+  const topic = topicOf(agent, shown)
+  const preview = 'error' in agent ? agent.error.message : (shown?.preview ?? '')
   return (
     <div
       id={rowId(row)}
@@ -157,12 +168,17 @@ function Row({ row, isActive }: { row: TreeRow; isActive: boolean }) {
         <span class="toggle" aria-hidden="true" />
       )}
       <span class="row-name">
-        <Words text={level === 1 ? nameOf(agent) : lastPart(agent)} />
-        {'title' in agent && agent.title !== null && (
-          <span class="hint">
-            <Words text={agent.title} />
-          </span>
-        )}
+        <span class="row-line">
+          <Words text={level === 1 ? nameOf(agent) : lastPart(agent)} />
+          {topic !== '' && (
+            <span class="hint">
+              <Words text={topic} />
+            </span>
+          )}
+        </span>
+        <span class="row-line hint">
+          <Words text={preview} />
+        </span>
       </span>
       <Badge look={lookOf(agent)} />
       <span class="row-mail">

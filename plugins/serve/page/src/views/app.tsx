@@ -13,6 +13,7 @@ import { AgentView } from './agent.js'
 import { AgentsView } from './agents.js'
 import { Help } from './help.js'
 import { NeedsView } from './needs.js'
+import { NewAgentView } from './new-agent.js'
 import { Notes } from './notes.js'
 import { SearchView } from './search.js'
 import { useShortcuts } from './shortcuts.js'
@@ -77,6 +78,8 @@ function View() {
       return <AgentsView />
     case 'agent':
       return <AgentView key={shown.id} id={shown.id} tab={shown.tab} />
+    case 'new':
+      return <NewAgentView />
     case 'search':
       return <SearchView key={shown.text} text={shown.text} />
     case 'usage':
@@ -90,6 +93,7 @@ const TITLES: Record<Route['view'], string> = {
   needs: 'Needs you',
   agents: 'Agents',
   agent: 'Agent',
+  new: 'New agent',
   usage: 'Usage',
   search: 'Search',
 }
@@ -138,7 +142,7 @@ function Header({ onHelp }: { onHelp: () => void }) {
 }
 
 function isCurrent(tab: string, view: Route['view']): boolean {
-  return tab === view || (tab === 'agents' && view === 'agent')
+  return tab === view || (tab === 'agents' && (view === 'agent' || view === 'new'))
 }
 
 const SIGNS = { connecting: 'Connecting', live: 'Live', lost: 'Reconnecting', refused: 'Refused' } as const

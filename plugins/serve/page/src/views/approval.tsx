@@ -1,6 +1,7 @@
 /** The forms by which a person approves the calls of an agent, changes their arguments, or denies them. */
 import { useEffect, useLayoutEffect, useRef, useState } from 'preact/hooks'
-import { call, Problem } from '../api/client.js'
+import { call } from '../api/client.js'
+import { Problem } from '../api/problem.js'
 import type { PendingCalls, Wait } from '../api/types.js'
 import { ActionButton, useAction } from '../parts/action.js'
 import { tellError } from '../state/notes.js'
@@ -133,7 +134,7 @@ function parsed(name: string, text: string): unknown {
   try {
     return JSON.parse(text)
   } catch {
-    throw new Problem(`${name} is not valid JSON`, 'USAGE', undefined, null)
+    throw new Problem(`${name} is not valid JSON`, 'USAGE', 400, 'correct it, or go back')
   }
 }
 

@@ -34,8 +34,35 @@ export function NeedCard({ shown }: { shown: ShownAgent }) {
           {agoText(agent.updated_at)}
         </time>
       </header>
+      <Task shown={shown} />
       <Request shown={shown} />
     </article>
+  )
+}
+
+const PROMPT_CHARACTERS = 300
+
+/** The message that led to the request, and the directory in which the agent works. */
+function Task({ shown: { agent, prompt } }: { shown: ShownAgent }) {
+  return (
+    <dl class="task">
+      {prompt !== null && (
+        <div>
+          <dt>Message</dt>
+          <dd>
+            <Words
+              text={prompt.length > PROMPT_CHARACTERS ? `${prompt.slice(0, PROMPT_CHARACTERS)}…` : prompt}
+            />
+          </dd>
+        </div>
+      )}
+      <div>
+        <dt>Workspace</dt>
+        <dd>
+          <Words text={agent.workspace} />
+        </dd>
+      </div>
+    </dl>
   )
 }
 
@@ -125,6 +152,15 @@ function Failed({ shown: { agent, trouble, reply, reply_is: part, next } }: { sh
       </p>
       {part === 'so_far' && reply !== null && <Prose text={reply} />}
       <div class="buttons">
+        {next?.startsWith('substrat compact') === true && (
+          <ActionButton
+            look="primary"
+            request={() => call('compactConversation', { agent: agent.id })}
+            done="The beginning of the conversation is a summary now: retry the turn"
+          >
+            Compact the conversation
+          </ActionButton>
+        )}
         {agent.shown_status !== 'refused' && (
           <ActionButton
             look={next?.startsWith('substrat retry') === true ? 'primary' : 'plain'}
@@ -172,12 +208,12 @@ function CancelButton({ id }: { id: string }) {
   )
 }
 
-/** The command that does the same. */
+/** The command that `show` advises. */
 function Next({ command }: { command: string | null }) {
   if (command === null) return null
   return (
     <p class="hint">
-      <code>{command}</code>
+      At a terminal: <code>{command}</code>
     </p>
   )
 }

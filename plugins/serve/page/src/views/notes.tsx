@@ -1,4 +1,5 @@
 import { Icon } from '../parts/icons.js'
+import { NextStep } from '../parts/next-step.js'
 import { visibleText } from '../parts/visible-text.js'
 import { dismiss, notes } from '../state/notes.js'
 import { useStore } from '../state/store.js'
@@ -12,7 +13,7 @@ export function Notes() {
           <Icon name={isError ? 'cross' : 'check'} />
           <div>
             <p>{visibleText(text)}</p>
-            {next !== null && <p class="hint">{visibleText(next)}</p>}
+            <NextStep parts={next} />
           </div>
           <button type="button" class="icon-button" aria-label="Dismiss" onClick={() => dismiss(id)}>
             <Icon name="cross" />

@@ -1,7 +1,9 @@
 /** A text in the messages, tool calls and results of all agents. The text is in the address, so a reload and the back button work. */
 import { useEffect, useLayoutEffect, useRef, useState } from 'preact/hooks'
-import { call, Problem } from '../api/client.js'
+import { call } from '../api/client.js'
+import { Problem } from '../api/problem.js'
 import type { SearchMatch, SearchPage } from '../api/types.js'
+import { toldOf } from '../model/problem-words.js'
 import { agoText, dateText } from '../model/time.js'
 import { Words } from '../parts/text.js'
 import { agentLink, go } from '../state/router.js'
@@ -59,7 +61,7 @@ export function SearchView({ text }: { text: string }) {
 
 function summaryOf(found: SearchPage | Problem | undefined): string {
   if (found === undefined) return 'Searching…'
-  if (found instanceof Problem) return found.message
+  if (found instanceof Problem) return toldOf(found).text
   const count = found.matches.length
   if (!found.is_end) return `The first ${count} records with the text. Search for more of it to see others.`
   return count === 0

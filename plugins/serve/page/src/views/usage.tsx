@@ -1,7 +1,9 @@
 /** Tokens and costs over time, by agent and by model: as plots, and as tables. */
 import { useEffect, useState } from 'preact/hooks'
-import { call, Problem } from '../api/client.js'
+import { call } from '../api/client.js'
+import { Problem } from '../api/problem.js'
 import type { UsageReport, UsageRow } from '../api/types.js'
+import { toldOf } from '../model/problem-words.js'
 import { costText, countText, shortCount } from '../model/time.js'
 import { Words } from '../parts/text.js'
 import { agents } from '../state/home.js'
@@ -53,7 +55,7 @@ export function UsageView() {
       )}
       {reports instanceof Problem && (
         <p class="empty" role="alert">
-          {reports.message}
+          {toldOf(reports).text}
         </p>
       )}
       {reports !== undefined && !(reports instanceof Problem) && <Shown reports={reports} days={days} />}

@@ -1,0 +1,45 @@
+/** An error as a person on the page reads it: a sentence, and the next step here. The commands of a hint are for a terminal. */
+import { Problem } from '../api/problem.js'
+
+export interface Told {
+  text: string
+  /** Parts in turn: words, a command, words, … */
+  next: string[]
+}
+
+/** The next step on this page, where it is another one than at a terminal. */
+const STEPS: Record<string, string> = {
+  NO_ANSWER: 'The page connects again by itself. If the server has ended, start it: substrat serve',
+  FOREIGN_ANSWER: 'Something between this page and the server answered. Reload the page.',
+  UNEXPECTED: 'The server printed the details. Reload the page, and report it if it happens again.',
+  NO_SUCH_PATH: 'The server is older than this page, or newer. Reload the page.',
+  METHOD_REFUSED: 'The server is older than this page, or newer. Reload the page.',
+  NAME_TAKEN: 'Choose another name.',
+  LOCKED: 'Another command works with this agent now. Try again in a moment.',
+  NO_SLOT: 'As many turns run as the settings allow. Try again in a moment.',
+  SERVER_BUSY: 'Try again in a moment.',
+  TIMED_OUT: 'Look at the agent: the turn may still run.',
+  CHILD_DIED: 'Look at the agent before you repeat this: part of it may have happened.',
+  TOKEN_CONSUMED: 'Another person has decided already. The page shows the result.',
+  TOKEN_REVOKED: 'The turn no longer waits for this decision. The page shows the agent as it is now.',
+  TOKEN_EXPIRED: 'The time for this decision has passed. Write to the agent to begin again.',
+  SESSION_STATE: 'The page shows the agent as it is now.',
+}
+
+export function toldOf(error: unknown): Told {
+  if (!(error instanceof Problem))
+    return {
+      text: sentence(`the page has an error: ${(error as Error).message}`),
+      next: ['Reload the page.'],
+    }
+  const { code, next, isTemporary } = error
+  // The document of the API is for programs.
+  const given = next?.includes('/v1/openapi.json') === true ? null : next
+  const step = STEPS[code] ?? given ?? (isTemporary ? 'Try again in a moment.' : '')
+  return { text: sentence(error.message), next: sentence(step).split(/(\bsubstrat [^;)]+)/) }
+}
+
+function sentence(text: string): string {
+  const begun = text.charAt(0).toUpperCase() + text.slice(1)
+  return text === '' || /[.!?…]$/.test(text) || /substrat [^;)]+$/.test(text) ? begun : `${begun}.`
+}
