@@ -56,4 +56,6 @@ const CAUSE_OF_CODE: Partial<Record<ErrorCode, RefusalCause>> = {
   PROGRAM_ALIVE: 'program',
   PROVIDER_NOT_FOUND: 'not_installed',
   USAGE: 'settings',
+  WAITING: 'waiting',
+  NOT_BEFORE: 'waiting',
 }

@@ -200,7 +200,7 @@ function nextCommand(
 
 /** A hold and a gate come before it while they are there. Once they are gone, the message must be sent again. */
 function nextAfterRefusal(state: State, refused: Refusal[]): string {
-  const isOfProvider = refused.some(({ cause }) => cause !== 'hold' && cause !== 'gate')
+  const isOfProvider = refused.some(({ cause }) => !['hold', 'gate', 'waiting'].includes(cause))
   return isOfProvider ? `substrat check ${wordOf(state)}` : repetitionOf(state, refused)
 }
 

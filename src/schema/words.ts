@@ -142,7 +142,8 @@ export const OUTBOUND_EVENTS = [...NOTIFY_EVENTS, 'message'] as const
 
 /**
  * Why a turn could not begin. `authentication`, `settings`, `not_installed`, `broken_plugin`: of its provider. `host`: the agent belongs
- * to another host. `program`: a program of the interrupted turn may still run.
+ * to another host. `program`: a program of the interrupted turn may still run. `waiting`: an earlier turn waits, and the message was not to
+ * replace it or be queued.
  */
 export const REFUSAL_CAUSES = [
   'hold',
@@ -152,6 +153,7 @@ export const REFUSAL_CAUSES = [
   'settings',
   'not_installed',
   'broken_plugin',
+  'waiting',
 ] as const
 
 export type RefusalCause = (typeof REFUSAL_CAUSES)[number]

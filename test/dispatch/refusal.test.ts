@@ -201,6 +201,74 @@ describe('a closed agent', () => {
   })
 })
 
+describe('a message to an agent whose turn waits for an approval', () => {
+  const MARKS = { tools: [{ name: 'shell', input: { command: 'touch mark' } }] }
+
+  /** A house whose agent waits for an approval in the turn of the key n1. */
+  async function waiting(): Promise<{ house: House; id: string }> {
+    const house = new House()
+    const id = await house.spawn('night', '--option', house.scenario('s.json', MARKS, { say: 'marked' }))
+    expect((await house.run(['send', 'night', '--key', 'n1', 'Go'])).exit).toBe(5)
+    return { house, id }
+  }
+
+  test('is refused on the record once for each key, and not for the key of that turn', async () => {
+    const { house, id } = await waiting()
+    for (const key of ['n2', 'n2', 'n1', 'n3', 'n2'])
+      expect((await house.run(['send', 'night', '--key', key, 'Go'])).exit).toBe(5)
+    const refused = house.records(id).filter(({ kind }) => kind === 'turn.refused')
+    const message = expect.stringMatching(
+      /^an earlier turn \([0-9a-f]{8}, key "n1"\) is waiting: the pending approval of "shell: touch mark"$/,
+    )
+    expect(refused).toMatchObject([
+      { cause: 'waiting', code: 'WAITING', key: 'n2', message },
+      { cause: 'waiting', code: 'WAITING', key: 'n3' },
+    ])
+    expect(house.count(id, 'run.started')).toBe(1)
+    expect(house.findings()).toEqual([])
+  })
+
+  test('is in show, list --json and a notification, beside the wait', async () => {
+    const { house } = await waiting()
+    const { url, received } = await targetServer()
+    await house.ok('config', 'set', 'notify', JSON.stringify([{ name: 'me', on: ['failed'], url }]))
+    for (const key of ['n2', 'n2', 'n3']) await house.run(['send', 'night', '--key', key, 'Go'])
+    const { stdout } = await house.ok('show', 'night')
+    expect(stdout).toMatch(/^status +waiting/m)
+    expect(stdout).toMatch(
+      /^refused +an earlier turn .+ is waiting: .+ \(substrat send, since .+\)\n +keys: n2, n3$/m,
+    )
+    expect((await house.ok('list', '--json')).json.agents).toMatchObject([
+      { shown_status: 'waiting', refused: [{ key: 'n2' }, { key: 'n3' }] },
+    ])
+    expect(received.map(({ body }) => JSON.parse(body).text)).toEqual([
+      expect.stringMatching(/^A turn of night was refused: an earlier turn .+\nsubstrat show night$/),
+      expect.stringMatching(/^A turn of night was refused: an earlier turn .+\nsubstrat show night$/),
+    ])
+  })
+
+  test('runs when its command is repeated after the decision, and until then show names that command', async () => {
+    const { house, id } = await waiting()
+    for (let time = 0; time < 2; time++) await house.run(['send', 'night', '--key', 'n2', 'Go'])
+    await house.ok('approve', 'night')
+    const { json } = await house.ok('show', 'night', '--json')
+    expect(json).toMatchObject({
+      next: "substrat send night --key n2 '…'",
+      agent: { shown_status: 'refused' },
+    })
+    await house.ok('send', 'night', '--key', 'n2', 'Go')
+    expect(house.count(id, 'run.started')).toBe(2)
+    expect((await house.ok('show', 'night', '--json')).json.agent).not.toHaveProperty('refused')
+  })
+
+  test('is not refused if it is queued, or replaces that turn', async () => {
+    const { house, id } = await waiting()
+    await house.ok('send', 'night', '--key', 'n2', '--if-waiting', 'queue', 'Go')
+    await house.run(['send', 'night', '--key', 'n3', '--if-waiting', 'supersede', 'Go'])
+    expect(house.count(id, 'turn.refused')).toBe(0)
+  })
+})
+
 describe('a provider that is gone', () => {
   test('is the cause: its plugin is not installed, is broken, or rejects a setting', async () => {
     const house = new House()

@@ -88,7 +88,9 @@ function nameOf(agent: ListedAgent): string {
 
 function aboutText(agent: ListedAgent, shown: ShownAgent | undefined): string {
   if ('error' in agent) return oneLine(agent.error.message)
-  return oneLine(agent.title ?? shown?.preview ?? '')
+  const missed = agent.refused?.filter(({ cause }) => cause === 'waiting').length ?? 0
+  const text = agent.title ?? shown?.preview ?? ''
+  return oneLine(missed === 0 ? text : `(${missed} later not delivered) ${text}`)
 }
 
 const MINUTE = 60_000

@@ -18,7 +18,7 @@ import { digestOf } from '../../session/ids.js'
 import type { Run, Wait } from '../../session/state.js'
 import { isInterrupted, openWait } from '../../session/status.js'
 import { earlierMail, runEarlierMail, runStored } from './earlier-mail.js'
-import { parkedBehindTexts } from './parked-behind.js'
+import { parkedBehindCause, parkedBehindTexts } from './parked-behind.js'
 import { queue } from './queue.js'
 import { fateOf, isCutShort, notBegun, notTaken, refuseClosed } from './refusals.js'
 import type { MessageRequest } from './request.js'
@@ -146,7 +146,7 @@ function whyNotNow(visit: Visit, request: MessageRequest, parkedBefore: Wait | n
   const isNew = openWait(session.state)?.at.seq !== parkedBefore?.at.seq
   if (run?.status === 'open' && (isNew || request.ifWaiting !== 'supersede')) {
     if (request.ifWaiting === 'queue') return 'queue'
-    reportWaiting(visit, run, request.ifWaiting)
+    reportWaiting(visit, run, request)
     return 'done'
   }
   const { requested } = ctx.shutdown
@@ -176,12 +176,17 @@ function noteSuperseded({ ctx, session }: Visit, byEarlier: boolean): void {
 }
 
 /** The exit status and the wait describe the parked run, which is not the run of this message. */
-function reportWaiting(visit: Visit, run: Run, ifWaiting: MessageRequest['ifWaiting']): void {
+function reportWaiting(visit: Visit, run: Run, request: MessageRequest): void {
   const { ctx, session } = visit
+  const { ifWaiting } = request
   const { result, failure } = outcomeOf(ctx, session, run)
   const isUndecided = ifWaiting === 'ask'
   const wait = openWait(session.state)
-  if (!isUndecided && wait !== null)
+  if (!isUndecided && wait !== null) {
     for (const text of parkedBehindTexts(session, run, wait, ifWaiting)) ctx.reporter.note(text)
+    const code = wait.kind === 'not_before' ? 'NOT_BEFORE' : 'WAITING'
+    const refusal = new SubstratError(code, parkedBehindCause(session, run, wait))
+    recordRefusal(ctx, session, refusal, optionsOf(request))
+  }
   visit.report({ result: { ...result, run: null, reply: null }, failure, isUndecided })
 }

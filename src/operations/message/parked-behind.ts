@@ -18,11 +18,10 @@ export function parkedBehindTexts(
   const { state, mailIds } = session
   const record = session.recordAt(wait.at)
   const asks = asksOf(session, wait) ?? []
-  const key = run.key === null ? '' : `, key ${JSON.stringify(run.key)}`
   const queued = mailIds.length
   const behind =
     queued === 0 ? '' : `; ${queued} ${queued === 1 ? 'message is' : 'messages are'} queued behind it`
-  const what = `the message was not delivered: an earlier turn (${run.run_id.slice(0, 8)}${key}) is waiting since ${readableTime(record.ts)}: ${parkedThing(wait, asks)}${behind}`
+  const what = `the message was not delivered: ${earlierTurn(run)} is waiting since ${readableTime(record.ts)}: ${parkedThing(wait, asks)}${behind}`
   const word = wordOf(state)
   const tools = [...new Set(asks.map(({ tool }) => tool))].join(',')
   const ways = [
@@ -37,4 +36,13 @@ export function parkedBehindTexts(
       : []),
   ]
   return [what, `so that messages go on: ${ways.join('; ')}`]
+}
+
+/** The same for the log, whose readers may be in another time zone. */
+export function parkedBehindCause(session: Session, run: Run, wait: Wait): string {
+  return `${earlierTurn(run)} is waiting: ${parkedThing(wait, asksOf(session, wait) ?? [])}`
+}
+
+function earlierTurn({ run_id, key }: Run): string {
+  return `an earlier turn (${run_id.slice(0, 8)}${key === null ? '' : `, key ${JSON.stringify(key)}`})`
 }

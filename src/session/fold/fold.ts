@@ -108,14 +108,14 @@ function apply(next: State, record: SessionRecord, at: Location): State {
     case 'session.arrived':
       return foldArrived(next, record)
     case 'run.started':
-      return seenBy(withoutRefusals(runStarted(next, record, at)), record)
+      return seenBy(withoutRefusals(runStarted(next, record, at), record.continues === undefined), record)
     case 'run.resumed':
       // A run that waited for a time and continues on time is not an attempt that counts.
       if (record.auto && next.run?.wait == null)
         next.recovery = { ...next.recovery, barren_attempts: next.recovery.barren_attempts + 1 }
       next.run = foldResumed(openRun(next, record.run_id), record, next.tokens)
       next.isPoked = false
-      return seenBy(withoutRefusals(next), record)
+      return seenBy(withoutRefusals(next, false), record)
     case 'run.waiting': {
       const run = openRun(next, record.run_id)
       countUsage(next, waitingRun(run, record, at), record.usage)

@@ -24,12 +24,18 @@ export function isNewRefusal(
   return same.length < limits.refusalsMax && same.every((known) => known.key !== (key ?? null))
 }
 
-/** A turn begins, so its provider can run. A hold and a gate may still be there: a decision, or a permit, let this turn begin. */
-export function withoutRefusals(next: State): State {
+/**
+ * A turn begins or continues, so its provider can run. A hold and a gate may still be there: a decision, or a permit, let this turn begin.
+ * Messages that were refused while a turn waited are still not delivered when it continues: only the next turn ends these refusals.
+ */
+export function withoutRefusals(next: State, isNewTurn: boolean): State {
   const { refused, ...rest } = next
   if (refused === undefined) return next
   const left = refused.filter(
-    ({ cause }) => (cause === 'hold' && next.hold) || (cause === 'gate' && next.gate.isGated),
+    ({ cause }) =>
+      (cause === 'hold' && next.hold) ||
+      (cause === 'gate' && next.gate.isGated) ||
+      (cause === 'waiting' && !isNewTurn),
   )
   return left.length === 0 ? rest : { ...rest, refused: left }
 }

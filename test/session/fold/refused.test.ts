@@ -69,6 +69,20 @@ describe('a refusal in the state', () => {
     expect(state).not.toHaveProperty('refused')
   })
 
+  test('stays until the next turn begins if a waiting turn is the cause', () => {
+    const resumed: NewRecord = { kind: 'run.resumed', run_id: RUN, boot_id: 'b', auto: false, attempt: 1 }
+    const ended: NewRecord = { kind: 'run.interrupted', run_id: RUN, reason: 'process_exit' }
+    const before = [CREATED, ACTIVATED, startedRun(RUN), refused('waiting', 'n2'), resumed, ended]
+    const continued = {
+      ...startedRun(randomUUID()),
+      origin: 'continuation' as const,
+      continues: RUN,
+      auto: true,
+    }
+    expect(causes(foldAll([...before, continued]))).toEqual(['waiting n2'])
+    expect(foldAll([...before, startedRun(randomUUID())])).not.toHaveProperty('refused')
+  })
+
   test('changes neither the run nor the keys', () => {
     const before = foldAll([CREATED, ACTIVATED, startedRun(RUN)])
     const { run, keys, state } = foldAll([refused('settings', 'n1')], before)
