@@ -32,6 +32,8 @@ export const limits = {
   spoiledResponsesMax: 3,
   /** Shorter conversations that a refused request tries. */
   shorterTrialsMax: 2,
+  /** How often in a row a turn goes on without the results of its calls, if the next results are refused too. */
+  droppedInARowMax: 3,
   /** Model requests in one run, without --max-steps. */
   stepsMax: 200,
   /** Tool calls in one response, and characters in a name or id: together they must fit in a line. */

@@ -15,7 +15,7 @@ import type { ErrorDetail } from '../session/records.js'
 import type { Session } from '../session/session.js'
 import type { UncaughtErrors } from './ask/uncaught-errors.js'
 import type { TurnPorts } from './ports.js'
-import { wasAnsweredBefore } from './prompt/answered-before.js'
+import { droppedInARow, wasAnsweredBefore } from './prompt/answered-before.js'
 import { type Compacted, compact, shortest } from './prompt/compact.js'
 import { usedByRequest } from './step/records.js'
 import type { Shorter, TurnEvent } from './step/turn-event.js'
@@ -91,12 +91,15 @@ export class Compaction {
   }
 
   /** Adds the facts by which `step` decides. */
-  afterFailure(failed: Failed): Failed & { trials: number; wasAnswered: boolean } {
+  afterFailure(failed: Failed): Failed & { trials: number; wasAnswered: boolean; droppedInARow: number } {
     const { trials, session } = this
     const { error } = failed
     if (trials === 0) this.refusal = error
     const wasAnswered = trials === 0 && error.type === 'invalid' && wasAnsweredBefore(session)
-    return { ...this.withTheTrials(failed), trials, wasAnswered }
+    const mayRepeat = trials === 0 && (error.type === 'overflow' || wasAnswered)
+    const inARow = mayRepeat ? droppedInARow(session) : 0
+    const told = inARow < limits.droppedInARowMax ? this.withTheTrials(failed) : withTheRow(failed, inARow)
+    return { ...told, trials, wasAnswered, droppedInARow: inARow }
   }
 
   private withTheTrials(failed: Failed): Failed {
@@ -128,4 +131,10 @@ export class Compaction {
     const message = `${failed.error.message} (request for a summary of the conversation, which ${why}; without a summary: ${without})`
     return { type: 'model_failed', ...failed, error: { ...failed.error, message }, plan, isSummary: true }
   }
+}
+
+function withTheRow(failed: Failed, inARow: number): Failed {
+  const { error } = failed
+  const why = `the results of its calls were refused and left out ${inARow} times in a row`
+  return { ...failed, error: { ...error, message: `${error.message} (${why})` } }
 }

@@ -32,3 +32,23 @@ export function spoiledInARow(session: Session, calls: ToolCall[]): number {
     count = calls.length > 0 && calls.every((call) => call.arguments_error !== undefined) ? count + 1 : 0
   return count
 }
+
+/**
+ * How many times in a row the run went on without the results of its calls, and the results of its next response were refused too. A
+ * summary keeps what the results said, so it ends the row.
+ */
+export function droppedInARow(session: Session): number {
+  const { run } = session.state
+  if (run?.isCompacted !== true) return 0
+  let [count, responses] = [0, 0]
+  for (const record of session.recordsOfKinds(run.start, ['context.compacted', 'model.responded'] as const)) {
+    if (record.kind === 'model.responded') {
+      responses += 1
+      continue
+    }
+    if (record.how === 'dropped') count = responses > 1 ? 1 : count + 1
+    else count = 0
+    responses = 0
+  }
+  return responses > 1 ? 0 : count
+}

@@ -99,15 +99,17 @@ export function modelFailed(
 /**
  * A refused request leads to a shorter conversation, and to an even shorter one if that is refused too. A service may say in any
  * words that it cannot take a conversation, so its words do not matter if it has answered this one before. After a compaction, it
- * is compacted again only after a later response with calls, whose results made it longer.
+ * is compacted again only after a later response with calls, whose results made it longer. A service that refuses the results of each
+ * response would make the turn repeat its calls for ever, so there is a limit in a row.
  */
 function mayCompact(
   { compaction }: State,
   { isCompacted, calls_at }: Run,
-  { error, trials = 0, wasAnswered = false }: Extract<TurnEvent, { type: 'model_failed' }>,
+  { error, trials = 0, wasAnswered = false, droppedInARow = 0 }: Extract<TurnEvent, { type: 'model_failed' }>,
 ): boolean {
   if (trials > 0) return trials < limits.shorterTrialsMax && REFUSALS.includes(error.type)
   if (error.type !== 'overflow' && !(error.type === 'invalid' && wasAnswered)) return false
+  if (droppedInARow >= limits.droppedInARowMax) return false
   return !isCompacted || (calls_at?.seq ?? 0) > (compaction?.seq ?? 0)
 }
 

@@ -153,6 +153,8 @@ export type TurnEvent =
       trials?: number
       /** The conversation was answered before, with the same model and options. */
       wasAnswered?: boolean
+      /** How many times in a row the turn went on without the results of its calls, and its next results were refused too. */
+      droppedInARow?: number
     } & ErrorDetail)
   | { type: 'retry' }
   /** The next request sends a shorter conversation. */

@@ -167,6 +167,25 @@ test('a turn is compacted at most once without a later response with calls', asy
   expect([asked.histories.length, asked.summaries.length]).toEqual([1, 0])
 })
 
+test.each(['overflow', 'invalid'] as const)(
+  'a service that refuses the results of each response (%s) ends the turn, so that its calls do not run for ever',
+  async (type) => {
+    for (const n of [1, 2, 3]) appendTurn(session, `question ${n}`, `answer ${n}`)
+    let calls = 0
+    const provider = model((request) => {
+      if (request.prompt.startsWith('Summarise')) return answer('the gist')
+      if (request.messages().some(({ role }) => role === 'tool')) throw providerFailure(type, 'no such words')
+      calls += 1
+      const call = { call_id: `c${calls}`, name: 'read_file', input: { path: LONG } }
+      return says({ type: 'tool_call', call }, { type: 'stop', reason: 'tool_calls' })
+    })
+    const run = await runTurn(session, provider, { prompt: 'go' })
+    expect(run).toMatchObject({ status: 'failed', error: { type } })
+    expect(run.error?.message).toContain('were refused and left out 3 times in a row')
+    expect(calls).toBe(4)
+  },
+)
+
 describe('the prompt of the turn stays word for word', () => {
   test('even if its message was left out', async () => {
     let asked = 0
