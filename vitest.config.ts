@@ -24,7 +24,7 @@ const KILLS = [
 const PROCESSES = [
   'test/command/entry.test.ts',
   'test/console/stdio.test.ts',
-  'test/commands/{agent-shell,deliver-workers,mcp,nohup,umask}.test.ts',
+  'test/commands/{agent-shell,deliver-workers,mcp,nohup,selftest,umask}.test.ts',
   'test/dispatch/{clock-ahead,limited-programs,signal-to-all}.test.ts',
   'test/operations/{message/direct,stop-agent,terminate-races}.test.ts',
   'test/package/{demo,inspector,owners,readme}.test.ts',

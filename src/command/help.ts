@@ -58,7 +58,7 @@ const GROUPS = {
     'plugins uninstall',
     'plugins reset',
   ],
-  REPAIR: ['check', 'recover', 'doctor', 'unlock'],
+  REPAIR: ['check', 'recover', 'doctor', 'unlock', 'selftest'],
 }
 
 /** Summaries of the commands that oclif's plugins bring. */

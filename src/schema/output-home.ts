@@ -3,7 +3,7 @@ import { z } from 'zod'
 import { holder, records } from './files.js'
 import { agent, errorCode } from './output.js'
 import { flag, integer, json, text, texts, time, uuid } from './types.js'
-import { VERDICTS } from './words.js'
+import { SELFTEST_VERDICTS, VERDICTS } from './words.js'
 
 const held = z
   .object({ agent: uuid, path: text.nullable(), holder: holder.nullable() })
@@ -41,6 +41,19 @@ export const examined = z
     findings: z.array(finding).describe('The worst first. After `--rebuild`, those that remain.'),
   })
   .describe('The exit status is 10 for damage, else that of the first `code` that needs you, else 0.')
+
+const selftestCheck = z
+  .object({
+    what: text.describe('The statement that must hold ([list](doctor.md#test-a-machine)).'),
+    verdict: z.enum(SELFTEST_VERDICTS),
+    detail: text.describe('The observation.'),
+    next: text.nullable().describe('The remedy. Null if there is nothing to change.'),
+  })
+  .meta({ id: 'selftest_check', description: 'A check of the machine.' })
+
+export const selftested = z
+  .object({ home: text, checks: z.array(selftestCheck) })
+  .describe('The exit status is 11 if a check does not hold, else 0.')
 
 export const migrated = z
   .object({
@@ -263,6 +276,8 @@ export const streamed = z
 export type SchemaList = z.infer<typeof schemaNames>
 export type ReportedFinding = z.infer<typeof finding>
 export type DoctorReport = z.infer<typeof examined>
+export type SelftestCheck = z.infer<typeof selftestCheck>
+export type SelftestReport = z.infer<typeof selftested>
 export type UnlockResult = z.infer<typeof unlocked>
 export type ExportedAct = z.infer<typeof exportedAct>
 export type ExportedMessage = z.infer<typeof exportedMessage>

@@ -37,6 +37,7 @@ export const OUTPUTS = {
   recover: agents.recovered,
   check: agents.checked,
   doctor: homes.examined,
+  selftest: homes.selftested,
   unlock: homes.unlocked,
   migrate: z.union([homes.migrated, homes.cancelledMigration]).describe('The homes, and the result.'),
   log: homes.record,

@@ -190,3 +190,6 @@ export const REPLY_PARTS = ['final', 'so_far', 'previous'] as const
 /** Which hosts of a shared home may run turns of an agent: the host of its workspace, or any. */
 export const WORKSPACE_SCOPES = ['host', 'any'] as const
 export type WorkspaceScope = (typeof WORKSPACE_SCOPES)[number]
+
+/** The results of a check of `selftest`. */
+export const SELFTEST_VERDICTS = ['holds', 'does_not_hold', 'unknown'] as const

@@ -4,8 +4,9 @@
  * The comment of each writing method states what is on disk on return. No method acknowledges anything.
  */
 import { writeUserFile } from '../files/user-files.js'
-import { fileSystemType, statIfThere } from '../host/disk/facts.js'
+import { statIfThere } from '../host/disk/facts.js'
 import * as io from '../host/disk/io.js'
+import { fileSystemKind } from '../host/file-system.js'
 import type { HomeFacts } from '../schema/files.js'
 import { agentGone } from './agent-gone.js'
 import { AgentLease } from './agent-lease.js'
@@ -19,7 +20,6 @@ import { AgentFiles } from './local-files.js'
 import { chooseLockKind } from './locks/kernel-lock.js'
 import {
   isHeld,
-  isLocalType,
   type KernelLease,
   type LockSystem,
   readHolder,
@@ -110,7 +110,7 @@ export class FileStore implements Store {
   }
 
   private static create(paths: HomePaths, facts: HomeFacts): FileStore {
-    const isLocal = isLocalType(fileSystemType(paths.root))
+    const { isLocal } = fileSystemKind(paths.root)
     return new FileStore(paths, facts, { kind: facts.lock, isLocal })
   }
 

@@ -7,6 +7,7 @@
 import { assert } from '../errors.js'
 import { foldName, isUuid } from '../format.js'
 import { isTemporaryName } from '../host/disk/temporary.js'
+import { isSelftestPlace } from '../host/selftest/place.js'
 import { sha256Hex } from '../start/hash.js'
 
 const LOG_FILE = 'events.jsonl'
@@ -279,8 +280,9 @@ export function parseRequestFile(name: string): { runId: string; verb: RequestVe
   return runId !== undefined && isUuid(runId) ? { runId, verb: verb as RequestVerb } : undefined
 }
 
+/** A temporary file. A selftest removes its own directories. */
 export function isLeftover(name: string): boolean {
-  return isTemporaryName(name)
+  return isTemporaryName(name) && !isSelftestPlace(name)
 }
 
 function kernelBoot(id: string): string {

@@ -3,6 +3,7 @@
 import { type EntryFacts, lstatIfThere, statIfThere } from '../host/disk/facts.js'
 import * as io from '../host/disk/io.js'
 import { writerOf } from '../host/disk/temporary.js'
+import { isSelftestPlace } from '../host/selftest/place.js'
 import { type Expected, expectedIn, HOME_LAYOUT, isTheirs, type Standing } from './layout.js'
 import { parseAgentDirectory } from './paths.js'
 
@@ -62,6 +63,7 @@ function* entriesWithin({ path: directory, agentId, expected }: Place): Generato
     return
   }
   for (const name of names) {
+    if (isSelftestPlace(name)) continue
     const path = `${directory}/${name}`
     const owner = agentId ?? (directory.endsWith('/agents') ? (parseAgentDirectory(name) ?? null) : null)
     const found = expectedIn(expected, name)

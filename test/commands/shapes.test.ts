@@ -59,6 +59,8 @@ test('the JSON of every command has the shape of src/schema', async () => {
   await json('config', 'set', 'channels', JSON.stringify([{ ...channel, agent: { workspace } }]))
   await json('channel', 'run', 'chat', '--once')
   await json('unlock', 'a')
+  // Files in memory do not survive a power cut.
+  expect([0, 11]).toContain((await house.run(['selftest', '--kills', '1', '--json'])).exit)
   await json('config', 'list')
   await json('config', 'get', 'timeout')
   await json('config', 'set', 'timeout', '1m')

@@ -36,6 +36,7 @@ const SECTIONS: Record<string, Record<string, z.ZodObject>> = {
   recover: { recover: OUTPUTS.recover },
   doctor: { doctor: OUTPUTS.doctor },
   unlock: { unlock: OUTPUTS.unlock },
+  selftest: { selftest: OUTPUTS.selftest },
   migrate: { migrate: migrated, 'migrate --cancel': cancelledMigration },
   export: { export: conversation, 'export -o': written },
   config: { 'config list': settings, 'config get': oneSetting, 'config set': changedSetting },

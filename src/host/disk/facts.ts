@@ -120,13 +120,24 @@ export function fileSystemType(path: string): number {
   return step({ point: 'home.statfs', name: 'read', path }, () => fs.statfsSync(path).type)
 }
 
-/** The space that a file system still has for this user. Undefined if it does not tell. */
+export interface FreeSpace {
+  bytes: number
+  /** Undefined if the file system has no limit on their number. */
+  inodes: number | undefined
+}
+
+/** The room that a file system still has for this user. */
+export function freeSpace(path: string): FreeSpace {
+  return step({ point: 'home.free', name: 'read', path }, () => {
+    const { bavail, bsize, files, ffree } = fs.statfsSync(path)
+    return { bytes: bavail * bsize, inodes: files === 0 ? undefined : ffree }
+  })
+}
+
+/** Undefined if the file system does not tell. */
 export function freeBytesIfKnown(path: string): number | undefined {
   try {
-    return step({ point: 'home.free', name: 'read', path }, () => {
-      const { bavail, bsize } = fs.statfsSync(path)
-      return bavail * bsize
-    })
+    return freeSpace(path).bytes
   } catch {
     return undefined
   }

@@ -6,6 +6,7 @@
  */
 import { spawnSync } from 'node:child_process'
 import { createRequire } from 'node:module'
+import { constants } from 'node:os'
 import { dirname, join } from 'node:path'
 import { fileURLToPath } from 'node:url'
 import { RUN_AGAIN, SubstratError } from '../../errors.js'
@@ -146,7 +147,7 @@ function tryOfd(file: io.OpenFile, sharing: LockSharing): boolean {
     const code = errnoOf(error)
     if (code === 'EACCES') return false
     if (code === 'EIO') throw failure(lockStep(file), (error as Error).cause)
-    throw unsupportedError('ofd', `${code ?? String(error)} on ${file.path}`)
+    throw refusedError('ofd', `${nameOfErrno(code) ?? String(error)} on ${file.path}`)
   }
 }
 
@@ -167,10 +168,23 @@ function tryFlock(file: io.OpenFile, sharing: LockSharing): boolean {
   if (done.status === 99) return false
   if (done.stderr?.includes('Input/output error') === true)
     throw failure(lockStep(file), Object.assign(new Error(done.stderr.trim()), { code: 'EIO' }))
-  throw unsupportedError(
-    'flock',
-    done.error === undefined ? `flock exited ${done.status}` : 'flock(1) cannot be run',
-  )
+  if (done.error === undefined) throw refusedError('flock', `flock exited ${done.status} on ${file.path}`)
+  throw unsupportedError('flock', 'flock(1) cannot be run')
+}
+
+/** libuv does not know ENOLCK, and calls it `Unknown system error -37`. */
+function nameOfErrno(code: string | undefined): string | undefined {
+  const [, number] = /-(\d+)$/.exec(code ?? '') ?? []
+  const [name] = Object.entries(constants.errno).find(([, each]) => each === Number(number)) ?? [code]
+  return name
+}
+
+/** The machine has the lock, but the file system of the home has not. */
+function refusedError(kind: LockKind, why: string): SubstratError {
+  return new SubstratError('LOCK_UNSUPPORTED', `the file system of the home has no ${kind} locks: ${why}`, {
+    hint: 'set SUBSTRAT_HOME to a directory on a local disk; to see what a file system lacks, run: substrat selftest',
+    facts: { lock: kind },
+  })
 }
 
 function flockThere(): boolean {

@@ -209,23 +209,3 @@ async function tryLockDirectory(
     )
   }
 }
-
-/** statfs(2) numbers of file systems whose locks and syncs are this kernel's own. Source: statfs(2), linux/magic.h. */
-const LOCAL_TYPES = new Set([
-  0xef53, // ext2, ext3, ext4
-  0x58465342, // xfs
-  0x9123683e, // btrfs
-  0xf2f52010, // f2fs
-  0x2fc12fc1, // zfs
-  0xca451a4e, // bcachefs
-  0x01021994, // tmpfs
-  0x858458f6, // ramfs
-  0x794c7630, // overlayfs
-  0x3153464a, // jfs
-  0x52654973, // reiserfs
-])
-const LOCAL_TYPES_DARWIN = new Set([0x1a, 0x17, 0x11]) // apfs, hfs
-
-export function isLocalType(type: number): boolean {
-  return (process.platform === 'darwin' ? LOCAL_TYPES_DARWIN : LOCAL_TYPES).has(type)
-}

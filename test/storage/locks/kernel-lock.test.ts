@@ -161,8 +161,18 @@ test('a disk that fails the lock call is STORAGE_FAILED, not a missing kind of l
 test('a file system without the lock is LOCK_UNSUPPORTED', async () => {
   const { path, system } = newLock('ofd')
   writeFileSync(path, '')
-  withFaults(failing('EOPNOTSUPP', ({ point }) => point === 'lock.take'))
-  await expect(tryLease(system, path, 'test')).rejects.toMatchObject({ code: 'LOCK_UNSUPPORTED' })
+  // Node has no name for ENOLCK.
+  for (const [code, named] of [
+    ['EOPNOTSUPP', 'EOPNOTSUPP'],
+    ['Unknown system error -37', 'ENOLCK'],
+  ] as const) {
+    withFaults(failing(code, ({ point }) => point === 'lock.take'))
+    await expect(tryLease(system, path, 'test')).rejects.toMatchObject({
+      code: 'LOCK_UNSUPPORTED',
+      message: `the file system of the home has no ofd locks: ${named} on ${path}`,
+      hint: expect.stringContaining('SUBSTRAT_HOME'),
+    })
+  }
 })
 
 describe('a process that cannot take one kind of lock', () => {

@@ -72,6 +72,7 @@ export const NO_CALLS: Record<string, string> = {
   providers: 'reads only settings',
   'providers:add': 'writes a file on the host',
   schema: 'reads no home',
+  selftest: 'tests this machine in a home of its own; of the database it only opens the home',
   units: 'reads only settings',
   unlock: 'removes the locks of files, which a database has not',
 }
