@@ -20,3 +20,13 @@ export const EXIT_MEANINGS: ReadonlyMap<number, string> = new Map([
   [130, 'stopped by SIGINT; the turn is interrupted'],
   [143, 'stopped by SIGTERM; the turn is interrupted'],
 ])
+
+/** Of several agents: first the stop of the command, then states that nothing repairs alone, then failures, then requests. */
+const WORST_FIRST = [143, 130, 129, 1, 15, 11, 10, 3, 8, 9, 14, 12, 6, 4, 13, 5, 7]
+
+/** Undefined if all succeeded. A status that is not in the list is the worst. */
+export function worstStatus(statuses: number[]): number | undefined {
+  return statuses
+    .filter((status) => status !== 0)
+    .sort((a, b) => WORST_FIRST.indexOf(a) - WORST_FIRST.indexOf(b))[0]
+}

@@ -2,12 +2,12 @@
  * `wait`: waits until agents reach a condition. It runs agents that no process holds, in parallel up to `slots_max`,
  * and watches the others.
  */
-import { sleep } from '../clock.js'
 import type { Context, VisitResult } from '../dispatch/context.js'
 import { failureOfLatest, nameOf, wordOf } from '../dispatch/outcome.js'
 import { lastKnownPath, missingLog } from '../dispatch/read-state.js'
 import { resultEnd } from '../dispatch/result-end.js'
 import { viewEndedRun, viewTurn } from '../dispatch/view.js'
+import { type Look, progressText } from '../dispatch/wait-progress.js'
 import { SubstratError } from '../errors.js'
 import { readClock } from '../host/identity.js'
 import type { ResultEnd, TurnResult, WaitedAgent } from '../schema/output.js'
@@ -18,12 +18,14 @@ import type { State } from '../session/state.js'
 import { howEnded, isDue, isInterrupted, waitIsGood } from '../session/status.js'
 import { statusNow } from '../session/status-now.js'
 import type { Store } from '../storage/store.js'
-import { timeoutSignal } from '../timeout-signal.js'
+import { sleepUnless, timeoutSignal } from '../timeout-signal.js'
 import { beginWait, type WaitEdge } from '../tree/waits.js'
 import { whyStuck } from './stuck.js'
 
 export interface WaitRequest {
   agentIds: string[]
+  /** Finds agents that came meanwhile. The wait then ends when none of all these has anything left to do, and reports them at the end. */
+  findAgain?: (() => string[]) | undefined
   /**
    * `idle`: no turn runs or is due, and no decision is outstanding. `waiting`: the agent asks for a decision. `any`:
    * one of the two.
@@ -42,13 +44,15 @@ export async function waitForAgents(
   request: WaitRequest,
   onAgent: WaitListener,
 ): Promise<void> {
-  const { agentIds, timeoutMs } = request
+  const { timeoutMs } = request
   const { whenRequested } = ctx.shutdown
   const signal =
     timeoutMs === null ? whenRequested : AbortSignal.any([whenRequested, timeoutSignal(timeoutMs)])
-  const edges = await edgesOf(ctx, agentIds)
+  const edges = await edgesOf(ctx, request.agentIds)
+  let endShowing = (): void => undefined
   try {
     const watch = new Watch(ctx, request)
+    if (request.findAgain !== undefined) endShowing = ctx.reporter.wait(() => watch.progress)
     const reported = await watch.reportUntilDone(signal, onAgent)
     const { deliveries } = watch.ctx
     if (signal.aborted) {
@@ -56,8 +60,9 @@ export async function waitForAgents(
       ctx.shutdown.expire()
     }
     await deliveries.untilIdle()
-    for (const agentId of agentIds.slice(reported)) watch.giveUp(agentId, onAgent)
+    for (const agentId of watch.agentIds.slice(reported)) watch.giveUp(agentId, onAgent)
   } finally {
+    endShowing()
     for (const edge of edges) await edge.release()
   }
 }
@@ -87,12 +92,18 @@ class Watch {
   /** The latest visit of this process to each agent, and the last `seq` of its log at that time. */
   private readonly visits = new Map<string, VisitResult & { seq: number | undefined }>()
 
+  /** The last look at each agent: whether a process works on it, or it asks for a decision. */
+  private readonly looks = new Map<string, Look>()
+  private readonly rests = new Map<string, WaitResult>()
+  readonly agentIds: string[]
+
   readonly ctx: Context
 
   constructor(
     ctx: Context,
     private readonly request: WaitRequest,
   ) {
+    this.agentIds = [...request.agentIds]
     ctx.shutdown.listen()
     this.ctx = ctx.deliveries.contextUnder({
       turnsMax: Number.POSITIVE_INFINITY,
@@ -103,19 +114,46 @@ class Watch {
 
   /** Returns how many agents it reported. */
   async reportUntilDone(signal: AbortSignal, onAgent: WaitListener): Promise<number> {
-    const { agentIds } = this.request
-    const rests = new Map<string, WaitResult>()
+    const { agentIds, rests } = this
     let reported = 0
-    for (let pauseMs = 2; ; pauseMs = Math.min(pauseMs * 1.5, PAUSE_MS_MAX)) {
-      for (const agentId of agentIds) {
-        const rest = rests.has(agentId) ? undefined : this.restAt(agentId, !signal.aborted)
-        if (rest !== undefined) rests.set(agentId, rest)
+    for (let pauseMs = 2; ; pauseMs = Math.min(pauseMs * 1.5, this.pauseMsMax)) {
+      this.lookAtOthers(signal)
+      if (this.request.findAgain !== undefined && !signal.aborted && !this.isOver(signal)) {
+        await sleepUnless(signal, pauseMs)
+        continue
       }
       for (let id = agentIds[reported]; id !== undefined && rests.has(id); id = agentIds[++reported])
         this.tell(id, rests.get(id) as WaitResult, onAgent)
       if (reported === agentIds.length || signal.aborted) return reported
       await sleepUnless(signal, pauseMs)
     }
+  }
+
+  private lookAtOthers(signal: AbortSignal): void {
+    for (const agentId of this.agentIds) {
+      const rest = this.rests.has(agentId) ? undefined : this.restAt(agentId, !signal.aborted)
+      if (rest !== undefined) this.rests.set(agentId, rest)
+    }
+  }
+
+  /** Whether all have ended at one moment: an agent that runs later may give work to one that had ended. */
+  private isOver(signal: AbortSignal): boolean {
+    const { agentIds, rests } = this
+    if (rests.size < agentIds.length) return false
+    const added = this.request.findAgain?.().filter((id) => !agentIds.includes(id)) ?? []
+    agentIds.push(...added)
+    rests.clear()
+    this.lookAtOthers(signal)
+    return rests.size === agentIds.length
+  }
+
+  /** A look at many agents takes long, so it is repeated less often. */
+  private get pauseMsMax(): number {
+    return Math.max(PAUSE_MS_MAX, (this.agentIds.length - this.rests.size) * 2)
+  }
+
+  get progress(): string {
+    return progressText([...this.looks.values()], (id) => this.rests.has(id), this.agentIds.length)
   }
 
   /** Call when the turns that ran here have ended or were stopped. */
@@ -147,6 +185,7 @@ class Watch {
   private resultOf(state: State, begins: boolean): Pick<WaitResult, 'failure'> | undefined {
     const { run } = state
     const status = statusNow(this.ctx.store, state)
+    this.looks.set(state.id, { state, isRunning: status === 'running' || this.ctx.deliveries.has(state.id) })
     if (status === 'running') return undefined
     const isPending = this.isUnfinished(state) || this.ctx.deliveries.hasWork(state.id)
     if (isPending) {
@@ -251,14 +290,4 @@ function neverWaits(state: State): SubstratError {
       facts: { agent_id: state.id },
     },
   )
-}
-
-async function sleepUnless(signal: AbortSignal, ms: number): Promise<void> {
-  let stop = (): void => undefined
-  const stopped = new Promise<void>((resolve) => {
-    stop = resolve
-    signal.addEventListener('abort', stop, { once: true })
-  })
-  await Promise.race([sleep(ms), stopped])
-  signal.removeEventListener('abort', stop)
 }

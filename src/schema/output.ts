@@ -153,7 +153,7 @@ export const waited = z
     run: run.nullable(),
     ...resultEnd,
   })
-  .describe('One line per agent, in the order of the arguments.')
+  .describe('One line per agent, in the order of the arguments. With `--all` or `--from`: the oldest first.')
 
 export const delivered = z
   .object({

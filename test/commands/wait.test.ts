@@ -292,3 +292,85 @@ describe.concurrent("wait inside an agent's tool", () => {
     expect((await house.run(['wait', b], { env: { SUBSTRAT_AGENT: a } })).exit).toBe(0)
   })
 })
+
+describe.concurrent('wait for many agents', () => {
+  const words = (stdout: string): string[] => stdout.split('\n').filter(Boolean).sort()
+
+  test('--all ends when nothing runs, also in agents that get work or appear during the wait', async () => {
+    const house = new House()
+    const child = { tools: [{ name: 'spawn_agent', input: { name: 'kid', message: 'help' } }] }
+    await house.spawn('idle')
+    const lead = house.scenario(
+      'lead.json',
+      { after_file: 'go', ...child },
+      { say: 'asked' },
+      { say: 'heard' },
+    )
+    const id = await house.spawn('lead', '--option', lead, '--allow', 'all')
+    await queue(house, 'lead')
+    const waiting = house.run(['wait', '--all'])
+    await house.waitForRecord(id, 'model.requested')
+    house.write('go', '')
+    const { exit, stdout, stderr } = await waiting
+    expect([exit, words(stdout)]).toEqual([0, ['idle: idle', 'lead/kid: idle', 'lead: idle']])
+    // A pipe gets no progress.
+    expect(stderr).not.toMatch(/\d of \d/)
+  })
+
+  test('--all names the agents that need a person, and exits with the worst status', async () => {
+    const house = new House()
+    await house.spawn('a', '--option', house.scenario('a.json', asks))
+    await house.spawn('b', '--option', house.scenario('b.json', { fail: { type: 'invalid' } }))
+    for (const name of ['a', 'b']) await queue(house, name)
+    const { exit, stdout, stderr } = await house.run(['wait', '--all'])
+    expect(exit).toBe(9)
+    expect(words(stdout)).toEqual(['a: waiting', 'b: failed'])
+    expect(stderr).toContain('substrat approve a')
+    const json = (await house.run(['wait', '--all', 'a', '--json'])).stdout
+    expect(lines(json)).toMatchObject([{ path: 'a', exit: 5, code: 'WAITING' }])
+  })
+
+  test('--all AGENT waits for the agents below it, and --from me for those without a parent', async () => {
+    const house = new House()
+    for (const name of ['one', 'two']) await house.spawn(name)
+    await house.spawn('kid', '--parent', 'one')
+    await house.spawn('gone')
+    await house.ok('terminate', 'gone')
+    expect(words((await house.ok('wait', '--all', 'one')).stdout)).toEqual(['one/kid: idle', 'one: idle'])
+    expect(words((await house.ok('wait', '--from', 'me')).stdout)).toEqual(['one: idle', 'two: idle'])
+  })
+
+  test('in a turn, --all and --from me mean agents below the agent, and never the agent', async () => {
+    const house = new House()
+    const command = ['--all', '--from me']
+      .map((flags) => `${house.command('wait').join(' ')} ${flags}`)
+      .join('; ')
+    const script = { tools: [{ name: 'shell', input: { command } }] }
+    await house.spawn('lead', '--option', house.scenario('s.json', script, { say: 'done' }), '--allow', 'all')
+    await house.spawn('kid', '--parent', 'lead')
+    await house.spawn('grandkid', '--parent', 'lead/kid')
+    await house.spawn('other')
+    await house.ok('send', 'lead', 'go')
+    const log = (await house.ok('log', 'lead')).stdout
+    expect(log.match(/^.*kid: idle.*$/gm)?.map((line) => line.trim())).toHaveLength(3)
+    expect(log).not.toMatch(/(other|lead): idle/)
+  })
+
+  test('--timeout ends it with 12 and says which agent is not done', async () => {
+    const house = new House()
+    await house.spawn('slow', '--option', house.scenario('s.json', { after_file: 'never', say: 'x' }))
+    await queue(house, 'slow')
+    await house.spawn('rest')
+    const { exit, stderr } = await house.run(['wait', '--all', '--no-drain', '--timeout', '1s'])
+    expect(exit).toBe(12)
+    expect(stderr).toContain('timed out waiting for slow')
+  })
+
+  test('without agents it needs --all, and --all of an empty home ends at once', async () => {
+    const house = new House()
+    expect((await house.run(['wait'])).stderr).toContain('substrat wait --all')
+    expect(await house.run(['wait', '--all'])).toMatchObject({ exit: 0, stdout: '' })
+    await house.spawn('a')
+    expect((await house.run(['wait', 'a', '--from', 'me'])).exit).toBe(2)
+  })
+})

@@ -14,6 +14,11 @@ export function recoveredLine({ agent, name, row, found }: RecoveredAgent, words
   return row === null || row === 'A' ? `${who}: ${words}` : `${who}: ${words} [${row}: ${found}]`
 }
 
+/** One of very many agents. */
+export function waitedLine({ agent }: WaitedAgent): string {
+  return `${agent.path ?? agent.id}: ${wordOfStatus(agent.shown_status)}`
+}
+
 /** With one agent: only its reply. With several: a heading with the agent's name above each reply, as `head` prints files. */
 export function waitedText({ agent, reply }: WaitedAgent, agentIds: string[]): string {
   if (agentIds.length === 1) return reply ?? ''
