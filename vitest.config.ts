@@ -35,7 +35,7 @@ const PROCESSES = [
  */
 const COMMANDS = [
   'test/commands/{bad-input,context,config-edit,config-providers,derived-status,drain,earlier-mail,early-signals}.test.ts',
-  'test/commands/{forged-move,kept-server,mail,move,other-host-unlock,program-usage,program-waits}.test.ts',
+  'test/commands/{forged-move,kept-server,mail,move,newer-build,other-host-unlock,program-usage,program-waits}.test.ts',
   'test/commands/{plugins-add,reviewers,stopped-holder,terminal,tool-results,tools,tools-mail,upgrade,waits}.test.ts',
   'test/terminal/**/*.test.ts',
 ]

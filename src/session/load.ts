@@ -17,6 +17,7 @@ import {
   type RecordKind,
   reservedIn,
   type SessionRecord,
+  unknownWordIn,
   wrongShape,
 } from './records.js'
 import { decodeSnapshot } from './snapshot.js'
@@ -227,6 +228,8 @@ function checkRecord(logged: LoggedRecord, log: LogReader): SessionRecord {
   }
   if (!kindIsKnown(logged.record.kind))
     throw unknownTo(log, logged, `kind ${kindInWords(logged.record.kind)}`)
+  const word = unknownWordIn(logged.record)
+  if (word !== undefined) throw unknownTo(log, logged, word)
   throw corruptError(log, { ...logged, reason: wrong })
 }
 

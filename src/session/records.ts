@@ -55,6 +55,25 @@ export function wrongShape(record: unknown): string | undefined {
   return undefined
 }
 
+/**
+ * A word that is not one of the words of its field in this version, so a later version wrote it. Undefined if something else is wrong. The
+ * checksum of the record is right: no fault of a disk turns one word into another.
+ */
+export function unknownWordIn(record: { kind?: unknown; [field: string]: unknown }): string | undefined {
+  const shape = kindIsKnown(record.kind) ? RECORD_PREDICATES[record.kind] : {}
+  const wrong = Object.keys(shape).filter((field) => shape[field]?.(record[field]) === false)
+  const words = wrong.flatMap((field) => {
+    const value = record[field]
+    return typeof value === 'string' && WORD.test(value)
+      ? [`the ${field} ${JSON.stringify(value)} of ${String(record.kind)}`]
+      : []
+  })
+  return words.length > 0 && words.length === wrong.length ? words.join(', ') : undefined
+}
+
+/** Excludes ids, times and checksums. */
+const WORD = /^[a-z][a-z_]{0,30}(:\w{1,20})?$/
+
 /** As `wrongShape`, for a reader that also takes the kinds of later versions. */
 export function wrongKnownShape(record: SessionRecord): string | undefined {
   return kindIsKnown(record.kind) ? wrongShape(record) : undefined
