@@ -51,6 +51,14 @@ export function readableTime(iso: string): string {
   return `${date} ${[at.getHours(), at.getMinutes(), at.getSeconds()].map(two).join(':')}${zoneAt(at)}`
 }
 
+/** The same text with each `readableTime` in it as ISO 8601 in UTC, for JSON. */
+export function withUtcTimes(text: string): string {
+  return text.replace(/\b(\d{4}-\d\d-\d\d) (\d\d:\d\d:\d\d)(Z|[+-]\d\d:\d\d)/g, (whole, date, time, zone) => {
+    const at = new Date(`${date}T${time}${zone}`)
+    return Number.isNaN(at.getTime()) ? whole : at.toISOString().replace('.000Z', 'Z')
+  })
+}
+
 /** The local zone at that time: `Z` or `+01:00`. */
 export function zoneAt(at: Date): string {
   const minutes = -at.getTimezoneOffset()

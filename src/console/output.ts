@@ -1,4 +1,5 @@
 /** The form of output: results on stdout; progress, and one line for each nonzero exit, on stderr. */
+import { withUtcTimes } from '../clock.js'
 import { suggestion } from '../closest.js'
 import type { Outcome } from '../dispatch/outcome.js'
 import { type ErrorCode, EXIT_STATUS, RUN_AGAIN, SubstratError, shellWord } from '../errors.js'
@@ -91,7 +92,14 @@ const USAGE_WORDS: [RegExp, string][] = [
 
 export function errorJson(error: SubstratError): { error: Record<string, unknown> } {
   const { code, message, hint, facts } = error
-  return { error: { code, message, hint: hint ?? null, ...facts } }
+  return {
+    error: {
+      code,
+      message: withUtcTimes(message),
+      hint: hint === undefined ? null : withUtcTimes(hint),
+      ...facts,
+    },
+  }
 }
 
 export function errorLine(error: SubstratError): string {

@@ -37,3 +37,14 @@ test('the further lines of an entry of a log begin below its text', async () => 
   const at = lines.findIndex((line) => line.endsWith('you: first'))
   expect(lines[at]?.indexOf('you:')).toBe(lines[at + 1]?.indexOf('second'))
 })
+
+test('an error has local time for a person, and the same time in UTC in JSON', async () => {
+  const house = House.ofProcesses({ TZ: 'Asia/Kolkata' })
+  const asks = { tools: [{ name: 'shell', input: { command: 'true' } }] }
+  await house.spawn('bot', '--option', house.scenario('s.json', asks))
+  const { stderr } = await house.run(['send', 'bot', 'go'])
+  const local = LOCAL.exec(stderr)?.[0] ?? ''
+  const utc = new Date(local.replace(' ', 'T')).toISOString().replace('.000Z', 'Z')
+  const { error } = JSON.parse((await house.run(['wait', 'bot', '--json'])).stdout)
+  expect(error.message).toContain(utc)
+})

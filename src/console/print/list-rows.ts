@@ -1,5 +1,5 @@
 /** The output of `list` at a terminal. */
-import { clock } from '../../clock.js'
+import { clock, zoneAt } from '../../clock.js'
 import type { ShownAgent } from '../../schema/output.js'
 import type { ListedAgent } from '../../schema/output-overview.js'
 import { type ShownStatus, wordOfStatus } from '../../schema/words.js'
@@ -32,7 +32,7 @@ export function listText(
     [head, ...cells].reduce((most, row) => Math.max(most, displayWidth(row[column] as string)), 0),
   )
   // As wide as any age, so that the columns do not move as time passes.
-  const changedWidth = 10
+  const changedWidth = 'Fri 10:05'.length + zoneAt(new Date(now)).length
   // A long path leaves room for the words of the message.
   const nameWidth = Math.max(5, Math.min(widest, Math.floor(columns / 3)))
   const aboutWidth = columns - statusWidth - nameWidth - changedWidth - 6
@@ -96,7 +96,7 @@ function aboutText(agent: ListedAgent, shown: ShownAgent | undefined): string {
 const MINUTE = 60_000
 const DAY = 24 * 60 * MINUTE
 
-/** `12 s ago`, `5 min ago`, `3 h ago`; after a day the weekday and time, after a week the date, in local time. */
+/** `12 s ago`, `5 min ago`, `3 h ago`; after a day the weekday and time with its zone, after a week the date, in local time. */
 function agoText(iso: string, now: number): string {
   const at = new Date(iso)
   const ms = Math.max(0, now - at.getTime())
@@ -104,7 +104,8 @@ function agoText(iso: string, now: number): string {
   if (ms < 60 * MINUTE) return `${Math.floor(ms / MINUTE)} min ago`
   if (ms < DAY) return `${Math.floor(ms / (60 * MINUTE))} h ago`
   const two = (count: number): string => String(count).padStart(2, '0')
-  if (ms < 7 * DAY) return `${WEEKDAYS[at.getDay()]} ${two(at.getHours())}:${two(at.getMinutes())}`
+  if (ms < 7 * DAY)
+    return `${WEEKDAYS[at.getDay()]} ${two(at.getHours())}:${two(at.getMinutes())}${zoneAt(at)}`
   return `${at.getFullYear()}-${two(at.getMonth() + 1)}-${two(at.getDate())}`
 }
 

@@ -22,3 +22,20 @@ test('the reply of an earlier turn is marked while a later turn runs', async () 
   gate.open()
   await sending.result
 })
+
+test.each([
+  ['Asia/Kolkata', '+05:30'],
+  ['UTC', 'Z'],
+])('after a day the time of the latest change has its zone, in %s', (zone, sign) => {
+  const before = process.env.TZ
+  process.env.TZ = zone
+  try {
+    const updated_at = new Date(Date.now() - 3 * 86_400_000).toISOString()
+    const agent = { id: 'x', path: 'a', status: 'idle', shown_status: 'idle', updated_at, title: 'about' }
+    expect(wide([agent] as never[], undefined)).toMatch(/^idle +a +\w{3} \d\d:\d\d(?:Z|\+05:30) {2}about$/)
+    expect(wide([agent] as never[], undefined)).toContain(`${sign}  about`)
+  } finally {
+    if (before === undefined) delete process.env.TZ
+    else process.env.TZ = before
+  }
+})
