@@ -39,6 +39,6 @@ export default class Answer extends WritingCommand {
     const ctx = this.context({ waitMs: flags.timeout, isStream: flags.stream, printsReply: true })
     const key = checkKey(flags.key)
     const request = { agentId, token: null, tokenId: null, decision: 'input' as const, text, key }
-    await decide(ctx, request, (outcome) => this.report(outcome))
+    await this.untilDecided(ctx, (onOutcome) => decide(ctx, request, onOutcome))
   }
 }

@@ -2,21 +2,16 @@ import * as Args from '@oclif/core/args'
 import * as Flags from '@oclif/core/flags'
 import { agent, duration, stream } from '../src/command/flags.js'
 import { WritingCommand } from '../src/command/writing.js'
-import { canAsk } from '../src/console/prompt.js'
 import { SubstratError, shellWord } from '../src/errors.js'
 import type { CallEdit } from '../src/operations/approved-calls.js'
-import { decide } from '../src/operations/decide.js'
+import { type DecisionRequest, decide } from '../src/operations/decide.js'
 
-interface Choice {
-  tokenId?: string
-  isDenied: boolean
-  edits?: CallEdit[]
-}
+type Choice = Pick<DecisionRequest, 'decision' | 'text' | 'always' | 'edits'> & { tokenId?: string }
 
 export default class Approve extends WritingCommand {
   static override summary = 'Approve the pending tool calls of an agent and continue its turn.'
   static override description =
-    'Prints the reply. At a terminal, shows the calls and asks first: yes, no, or edit, which opens the arguments in $VISUAL or $EDITOR. On this machine you do not need the resume token; approving revokes it. To see the pending calls, run substrat show AGENT.'
+    'Prints the reply. At a terminal, shows the calls and asks first: yes, no, edit, which opens the arguments in your editor, always, as --always does, or later. On this machine you do not need the resume token; approving revokes it. To see the pending calls, run substrat show AGENT.'
   static override examples = ['<%= config.bin %> approve notes']
   static override args = {
     agent,
@@ -43,22 +38,14 @@ export default class Approve extends WritingCommand {
   async run(): Promise<void> {
     const { args, flags } = await this.parse(Approve)
     const agentId = this.resolveForWrite(args.agent)
-    const choice: Choice | undefined =
+    const choice: Choice =
       flags.edits === undefined
-        ? await this.ask(args.agent, agentId)
-        : { isDenied: false, edits: await this.readEdits(flags.edits, args.token_id) }
+        ? await this.ask(args.agent, agentId, flags.always)
+        : { ...APPROVED, always: flags.always, edits: await this.readEdits(flags.edits, args.token_id) }
     const ctx = this.context({ waitMs: flags.timeout, isStream: flags.stream, printsReply: true })
-    const request = {
-      agentId,
-      token: null,
-      // A person decides only about the calls that the terminal has shown.
-      tokenId: args.token_id ?? choice?.tokenId ?? null,
-      decision: choice?.isDenied === true ? ('deny' as const) : ('approve' as const),
-      text: '',
-      always: flags.always && choice?.isDenied !== true,
-      ...(choice?.edits === undefined ? {} : { edits: choice.edits }),
-    }
-    await decide(ctx, request, (outcome) => this.report(outcome))
+    // A person decides only about the calls that the terminal has shown.
+    const request = { agentId, token: null, ...choice, tokenId: args.token_id ?? choice.tokenId ?? null }
+    await this.untilDecided(ctx, (onOutcome) => decide(ctx, request, onOutcome))
   }
 
   private async readEdits(file: string, tokenId: string | undefined): Promise<CallEdit[]> {
@@ -70,20 +57,19 @@ export default class Approve extends WritingCommand {
     return readEdits(file)
   }
 
-  /** Undefined without a terminal, or if no call is pending: the operation then says so. */
-  private async ask(word: string, agentId: string): Promise<Choice | undefined> {
-    if (!canAsk() || this.jsonEnabled()) return undefined
-    const store = this.openForRead()
-    const [{ pendingCalls }, { askAboutCalls }] = await Promise.all([
-      import('../src/operations/pending-calls.js'),
-      import('../src/console/approval.js'),
-    ])
-    const pending = store === undefined ? undefined : pendingCalls(store, agentId)
-    if (pending === undefined) return undefined
-    const choice = await askAboutCalls(word, pending)
+  /** Without a terminal, or if no call is pending, approves: the operation then says so. */
+  private async ask(word: string, agentId: string, always: boolean): Promise<Choice> {
+    const store = this.canAsk ? this.openForRead() : undefined
+    const { pendingAsk } = await import('../src/operations/pending-calls.js')
+    const pending = store === undefined ? undefined : pendingAsk(store, agentId)
+    if (pending?.kind !== 'approval') return { ...APPROVED, always }
+    const { askAboutCalls } = await import('../src/console/approval.js')
+    const choice = await askAboutCalls(pending, { always })
     if (choice !== undefined) return { tokenId: pending.token_id, ...choice }
     throw new SubstratError('WAITING', `nothing was decided; ${word} still waits for approval`, {
       hint: `substrat approve ${shellWord(word)}, or substrat deny ${shellWord(word)}`,
     })
   }
 }
+
+const APPROVED = { decision: 'approve', text: '' } as const

@@ -6,8 +6,10 @@ import { WritingCommand } from '../src/command/writing.js'
 import { deliveredLine } from '../src/console/print/result-line.js'
 import { stderr } from '../src/console/stdio.js'
 import { workOnDeliveries } from '../src/dispatch/delivery-workers.js'
+import type { SubstratError } from '../src/errors.js'
 import { isSameFile } from '../src/files/user-files.js'
 import { deliver, namedAgents } from '../src/operations/deliver.js'
+import type { DeliveredAgent } from '../src/schema/output.js'
 
 export default class Deliver extends WritingCommand {
   static override strict = false
@@ -42,9 +44,12 @@ export default class Deliver extends WritingCommand {
       return workOnDeliveries(this.context({ isLenient: true, isWorker: true, sendsPending: true }))
     const agentIds = namedAgents(argv as string[], flags.all, (word) => this.resolveForWrite(word))
     const ctx = this.context({ isLenient: true, waitMs: flags.timeout, sendsPending: true })
-    await deliver(ctx, { all: flags.all, agentIds, script: this.script }, (delivered, failure) =>
-      this.printResult(delivered, deliveredLine(delivered), failure),
-    )
+    const request = { all: flags.all, agentIds, script: this.script }
+    const print = (delivered: DeliveredAgent, failure: SubstratError | undefined): void =>
+      this.printResult(delivered, deliveredLine(delivered), failure)
+    if (agentIds.length !== 1 || !this.asksHere) return deliver(ctx, request, print)
+    const { deliverAndAsk } = await import('../src/command/deliver-and-ask.js')
+    await deliverAndAsk(ctx, request, print)
   }
 
   /** To start workers with. Undefined at a terminal, because workers draw nothing, and for a program that contains substrat. */

@@ -36,6 +36,6 @@ export default class Deny extends WritingCommand {
       decision: 'deny' as const,
       text: flags.reason,
     }
-    await decide(ctx, request, (outcome) => this.report(outcome))
+    await this.untilDecided(ctx, (onOutcome) => decide(ctx, request, onOutcome))
   }
 }

@@ -72,8 +72,10 @@ To decide a waiting turn, pass --token and one of --approve, --deny, --input or 
     const agentId = this.resolveForWrite(args.agent)
     const decision = await parseDecision(args.agent, flags)
     const ctx = this.context({ waitMs: flags.timeout, isStream: flags.stream, printsReply: true })
-    if (decision === undefined)
-      await resume(ctx, agentId, { reseed: flags.reseed }, (outcome) => this.report(outcome))
-    else await decide(ctx, { agentId, tokenId: null, ...decision }, (outcome) => this.report(outcome))
+    await this.untilDecided(ctx, (onOutcome) =>
+      decision === undefined
+        ? resume(ctx, agentId, { reseed: flags.reseed }, onOutcome)
+        : decide(ctx, { agentId, tokenId: null, ...decision }, onOutcome),
+    )
   }
 }

@@ -19,6 +19,6 @@ export default class Retry extends WritingCommand {
     const { args, flags } = await this.parse(Retry)
     const agentId = this.resolveForWrite(args.agent)
     const ctx = this.context({ waitMs: flags.timeout, isStream: flags.stream, printsReply: true })
-    await retry(ctx, agentId, (outcome) => this.report(outcome))
+    await this.untilDecided(ctx, (onOutcome) => retry(ctx, agentId, onOutcome))
   }
 }

@@ -3,10 +3,9 @@ import * as Flags from '@oclif/core/flags'
 import { agent, drain, duration, messageFlags, optionsIn, stream, time } from '../src/command/flags.js'
 import { WritingCommand } from '../src/command/writing.js'
 import { checkKey, readMessage } from '../src/console/input.js'
-import { canAsk } from '../src/console/prompt.js'
 import { refuseInTool } from '../src/dispatch/caller.js'
 import type { Context } from '../src/dispatch/context.js'
-import type { Outcome } from '../src/dispatch/outcome.js'
+import type { OnOutcome, Outcome } from '../src/dispatch/outcome.js'
 import { deliverMessage } from '../src/operations/message/deliver-message.js'
 import type { MessageRequest } from '../src/operations/message/request.js'
 
@@ -109,30 +108,29 @@ With --key the message is delivered at most once. After a crash, repeating the c
       await answerRequest(ctx, { agentId, replyTo, content: request.content }, (outcome) =>
         this.report(outcome),
       )
-    } else await this.sendOrAsk(ctx, request)
+    } else await this.untilDecided(ctx, (onOutcome) => this.sendOrAsk(ctx, request, onOutcome))
   }
 
   /** Only a person at a terminal is asked: a message from cron replaces the turn, and is never taken for an answer. */
   private defaultForWaiting(): MessageRequest['ifWaiting'] {
-    return canAsk() && !this.jsonEnabled() && this.caller === null ? 'ask' : 'supersede'
+    return this.canAsk ? 'ask' : 'supersede'
   }
 
   /** The person is asked while no lock is held. The answer is only for the wait that the person has seen. */
-  private async sendOrAsk(ctx: Context, request: MessageRequest): Promise<void> {
+  private async sendOrAsk(ctx: Context, request: MessageRequest, onOutcome: OnOutcome): Promise<void> {
     let undecided: Outcome | undefined
     await deliverMessage(ctx, request, (outcome) => {
       if (outcome.isUndecided === true) undecided = outcome
-      else this.report(outcome)
+      else onOutcome(outcome)
     })
     if (undecided?.result.wait == null) return
     const { agent, wait } = undecided.result
     const { askAboutParked } = await import('../src/console/parked.js')
     const choice = await askAboutParked(agent.path, wait)
     if (choice === 'leave') return this.report(undecided)
-    const report = (outcome: Outcome): void => this.report(outcome)
-    if (choice === 'replace') return deliverMessage(ctx, { ...request, ifWaiting: 'supersede' }, report)
+    if (choice === 'replace') return deliverMessage(ctx, { ...request, ifWaiting: 'supersede' }, onOutcome)
     const { agentId, content: text } = request
     const { decide } = await import('../src/operations/decide.js')
-    await decide(ctx, { agentId, token: null, tokenId: wait.token_id, decision: 'input', text }, report)
+    await decide(ctx, { agentId, token: null, tokenId: wait.token_id, decision: 'input', text }, onOutcome)
   }
 }

@@ -3,7 +3,9 @@ import { BaseCommand } from '../src/command/base.js'
 import { agent } from '../src/command/flags.js'
 import { describeAgent, LABEL_COLUMNS } from '../src/console/print/describe.js'
 import { hanging, terminalColumns } from '../src/console/print/hanging.js'
+import { changesOf } from '../src/console/print/pending-calls.js'
 import { showAgent } from '../src/operations/list-and-show.js'
+import { pendingAsk } from '../src/operations/pending-calls.js'
 
 export default class Show extends BaseCommand {
   static override summary = 'Show the status of an agent and the next command to run.'
@@ -22,7 +24,8 @@ export default class Show extends BaseCommand {
     if (flags.reply) return this.printObject(agent, agent.reply ?? '')
     const remedy = this.providers.remedy(agent.agent.provider)
     const columns = this.jsonEnabled() ? undefined : terminalColumns()
-    const text = describeAgent(agent, { remedy })
+    const asks = agent.wait?.kind === 'approval' ? pendingAsk(store, agentId) : undefined
+    const text = describeAgent(agent, { remedy, changes: asks === undefined ? [] : changesOf(asks) })
     if (columns === undefined) return this.printObject(agent, text)
     // Fitted to the width. The command to run next stays whole.
     const indentOf = (line: string): number | undefined =>

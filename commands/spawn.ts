@@ -101,11 +101,13 @@ export default class Spawn extends WritingCommand {
       prompt,
       ifExists: flags['if-exists'],
     }
-    await spawn(ctx, request, {
-      onAgent: (agent) => {
-        this.printAgentId(agent.id, prompt !== null)
-      },
-      onOutcome: (outcome) => this.report(outcome),
-    })
+    await this.untilDecided(ctx, (onOutcome) =>
+      spawn(ctx, request, {
+        onAgent: (agent) => {
+          this.printAgentId(agent.id, prompt !== null)
+        },
+        onOutcome,
+      }),
+    )
   }
 }

@@ -131,6 +131,8 @@ const WITHIN_OPERATIONS = [
   'check spawn',
   'configure spawn',
   'decide approved-calls',
+  'decide decided-elsewhere',
+  'decided-elsewhere pending-calls',
   'deliver stuck',
   'fork spawn',
   'import spawn',

@@ -63,6 +63,15 @@ export const printToken = boolean({
     'print the one-time token of a turn that waits, on stderr; --json always has that of the command',
 })
 
+/** `--no-ask`. The base of the writing commands reads it from the arguments. */
+export const ask = boolean({
+  default: true,
+  allowNo: true,
+  helpGroup: 'GLOBAL',
+  description:
+    'when a turn waits for you, ask on the terminal and continue it; default: on, at a terminal only (see the ask setting)',
+})
+
 /** Tool names and patterns, separated by commas. */
 export const allow = custom<string[]>({
   description: MESSAGE_OPTIONS.allow.help,

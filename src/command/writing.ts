@@ -7,13 +7,15 @@ import { clock } from '../clock.js'
 import { signsOf } from '../console/live/signs.js'
 import { hasResult, whereResultIs } from '../console/output.js'
 import { closingLine } from '../console/print/usage-line.js'
+import { canAsk } from '../console/prompt.js'
 import { ConsoleReporter, isGiven } from '../console/reporter.js'
 import { stderr, stdout } from '../console/stdio.js'
 import { askText } from '../dispatch/ask-text.js'
 import type { Context, OnCount } from '../dispatch/context.js'
 import { withDeliveries } from '../dispatch/deliveries.js'
-import type { Outcome } from '../dispatch/outcome.js'
+import type { OnOutcome, Outcome } from '../dispatch/outcome.js'
 import { SubstratError } from '../errors.js'
+import { isInBackground } from '../host/identity.js'
 import type { ResultEnd, WaitView } from '../schema/output.js'
 import { boundsFrom } from '../settings/bounds.js'
 import { channelVariables } from '../settings/channels.js'
@@ -21,7 +23,9 @@ import { outboundOf } from '../settings/outbound.js'
 import { Settings } from '../settings/settings.js'
 import { Shutdown, type StopSignal, stopSignals } from '../turn/stop.js'
 import { BaseCommand } from './base.js'
-import { live, printToken } from './flags.js'
+import { ask, live, printToken } from './flags.js'
+
+type Work = (onOutcome: OnOutcome) => Promise<void>
 
 export interface ContextOptions {
   /** Ignore unusable settings instead of failing. For commands that repair. */
@@ -42,7 +46,7 @@ export interface ContextOptions {
 export abstract class WritingCommand extends BaseCommand {
   /** Repeated: oclif writes it into the manifest of a command only from a base that has static members of its own. */
   static override enableJsonFlag = true
-  static override baseFlags = { live, 'print-token': printToken }
+  static override baseFlags = { live, 'print-token': printToken, ask }
 
   private reporter: ConsoleReporter | undefined
   private shutdown: Shutdown | undefined
@@ -116,9 +120,30 @@ export abstract class WritingCommand extends BaseCommand {
     return (done, total) => reporter.count(what, done, total)
   }
 
-  /** Prints the reply, or with `--json` the object, once, and the reason for a nonzero exit. */
-  protected report({ result, failure }: Outcome): void {
-    if (result.wait !== null) this.reportWait(result.wait, result.agent.id)
+  /** Whether the command can ask the person at this terminal something. */
+  protected get canAsk(): boolean {
+    return canAsk() && !this.jsonEnabled() && this.caller === null && !isGiven(this.argv, '--no-ask')
+  }
+
+  /**
+   * Whether the command asks the person about a turn that waits. A job in the background, and a command that prints records or tokens
+   * for another program, exit 5 instead.
+   */
+  protected get asksHere(): boolean {
+    if (!this.canAsk || isGiven(this.argv, '--stream') || this.printsTokens || isInBackground()) return false
+    return this.settings.get('ask').value !== 'off'
+  }
+
+  /** Runs a part of the command with one outcome, and reports it. If its turn waits for the person at this terminal, asks and goes on. */
+  protected async untilDecided(ctx: Context, work: Work): Promise<void> {
+    if (!this.asksHere) return work((outcome) => this.report(outcome))
+    const { askUntilDone } = await import('./asking.js')
+    await askUntilDone(ctx, work, (outcome, wasAsked) => this.report(outcome, wasAsked))
+  }
+
+  /** Prints the reply, or with `--json` the object, once, and the reason for a nonzero exit. `wasAsked`: the person has seen the calls. */
+  protected report({ result, failure }: Outcome, wasAsked = false): void {
+    if (result.wait !== null && !wasAsked) this.reportWait(result.wait, result.agent.id)
     stdout.keepRemedy(whereResultIs(result))
     if (failure === undefined || hasResult(failure.code)) {
       if (this.jsonEnabled()) this.printJson(result)

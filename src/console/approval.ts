@@ -2,41 +2,87 @@
 import { SubstratError } from '../errors.js'
 import { readUserFile } from '../files/user-files.js'
 import { isPlainObject } from '../format.js'
-import type { CallEdit } from '../operations/approved-calls.js'
-import type { PendingCalls } from '../operations/pending-calls.js'
+import { allowEntry, type CallEdit } from '../operations/approved-calls.js'
+import type { DecisionRequest } from '../operations/decide.js'
+import type { PendingAsk } from '../operations/pending-calls.js'
 import { readStdin } from './input.js'
-import { errorLine, oneLine, printableText } from './output.js'
-import { choose } from './prompt.js'
+import { oneLine } from './output.js'
+import { pendingCallsText } from './print/pending-calls.js'
+import { choose, readLine } from './prompt.js'
 import { stderr } from './stdio.js'
 
-interface Choice {
-  isDenied: boolean
-  /** The calls whose arguments the person changed. */
-  edits?: CallEdit[]
-}
+/** The decision of the person. */
+export type CallsChoice = Pick<DecisionRequest, 'decision' | 'text' | 'always' | 'edits'>
 
-type Calls = PendingCalls['calls']
+type Calls = PendingAsk['calls']
+type Word = 'yes' | 'no' | 'edit' | 'always' | 'later'
 
-/** Undefined at the end of the input: nothing is decided. After an edit, shows the calls and asks again. */
+/**
+ * Undefined for `later` and at the end of the input: nothing is decided. After an edit, shows the calls and asks again.
+ * `always`: yes also allows the calls from the next turn on.
+ */
 export async function askAboutCalls(
-  agent: string,
-  { calls: made, canBeEdited }: PendingCalls,
-): Promise<Choice | undefined> {
-  let calls = made
+  ask: PendingAsk,
+  { always = false, signal }: { always?: boolean; signal?: AbortSignal } = {},
+): Promise<CallsChoice | undefined> {
+  let { calls } = ask
   for (;;) {
-    show(agent, calls)
-    const choice = await askOnce(calls.length, canBeEdited)
-    if (choice === undefined) return undefined
-    if (choice === 'no') return { isDenied: true }
-    if (choice === 'yes') {
-      const edits = calls.filter((call, at) => !isSameInput(call, made[at]))
+    stderr.write(`${pendingCallsText({ ...ask, calls }, stderr)}\n`)
+    const entries = allowEntries({ ...ask, calls })
+    const mayAllow = entries !== undefined && !always
+    if (mayAllow)
+      stderr.line(`"always" also allows from the next turn on: ${oneLine(entries.map(grantText).join(', '))}`)
+    const word = await choose<Word>(
+      questionOf(calls.length, wordsOf(ask, mayAllow)),
+      wordsOf(ask, mayAllow),
+      signal,
+    )
+    if (word === undefined || word === 'later') return undefined
+    if (word === 'no') {
+      const reason = await readLine('Reason for the agent, or Enter for none: ', signal)
+      return reason === undefined ? undefined : { decision: 'deny', text: reason.trim() }
+    }
+    if (word !== 'edit') {
+      const edits = calls.filter((call, at) => !isSameInput(call, ask.calls[at]))
       return {
-        isDenied: false,
+        decision: 'approve',
+        text: '',
+        always: always || word === 'always',
         ...(edits.length === 0 ? {} : { edits: edits.map(({ call_id, input }) => ({ call_id, input })) }),
       }
     }
-    calls = await editCalls(calls)
+    const { editCalls } = await import('./edit-calls.js')
+    calls = await editCalls(calls, signal)
   }
+}
+
+/** The entries that `always` adds. Undefined if it cannot allow exactly these calls. */
+function allowEntries({ calls, canBeEdited }: PendingAsk): string[] | undefined {
+  // An agent program has tools of its own, and asks about each call.
+  const entries = canBeEdited ? calls.map(({ tool, input }) => allowEntry(tool, input)) : []
+  return entries.length > 0 && entries.every((entry) => entry !== undefined)
+    ? [...new Set(entries)]
+    : undefined
+}
+
+/** A name alone covers any call of the tool. */
+function grantText(entry: string): string {
+  return entry.includes('(') ? entry : `every ${entry}`
+}
+
+function wordsOf({ canBeEdited }: PendingAsk, mayAllow: boolean): Word[] {
+  return [
+    'yes',
+    'no',
+    ...(canBeEdited ? ['edit' as const] : []),
+    ...(mayAllow ? ['always' as const] : []),
+    'later',
+  ]
+}
+
+function questionOf(count: number, words: Word[]): string {
+  const choices = words.map((word) => `[${word[0]}]${word.slice(1)}`)
+  return `${count === 1 ? 'Run it?' : 'Run them?'} ${choices.slice(0, -1).join(', ')} or ${choices.at(-1)}: `
 }
 
 /** The calls with the arguments in the file, or on stdin for `-`: a list of `{call_id, input}`. Throws USAGE. */
@@ -58,74 +104,6 @@ export async function readEdits(file: string): Promise<CallEdit[]> {
   }
 }
 
-function askOnce(count: number, canBeEdited: boolean): Promise<'yes' | 'no' | 'edit' | undefined> {
-  const question = count === 1 ? 'Run it?' : 'Run them?'
-  return canBeEdited
-    ? choose(`${question} [y]es, [n]o or [e]dit: `, ['yes', 'no', 'edit'])
-    : choose(`${question} [y]es or [n]o: `, ['yes', 'no'])
-}
-
-function show(agent: string, calls: Calls): void {
-  for (const { tool, input } of calls) {
-    const fields = Object.entries(input).map(([name, value]) => `  ${oneLine(name)}: ${valueText(value)}`)
-    const text = [`${agent} asks to run ${oneLine(tool)}`, ...fields].join('\n')
-    stderr.write(`${printableText(text, stderr)}\n`)
-  }
-}
-
-/** The calls with the arguments that the person's editor leaves. An unusable text changes nothing. */
-async function editCalls(calls: Calls): Promise<Calls> {
-  const { editText } = await import('./edit-text.js')
-  const before = JSON.stringify(
-    calls.map(({ tool, input }) => ({ tool, input })),
-    null,
-    2,
-  )
-  try {
-    return withInputs(calls, await editText('calls.json', `${before}\n`))
-  } catch (error) {
-    if (!(error instanceof SubstratError) && !(error instanceof SyntaxError)) throw error
-    const text =
-      error instanceof SyntaxError
-        ? `substrat: the edited text is not JSON, so nothing is changed: ${error.message}`
-        : errorLine(error)
-    stderr.line(text)
-    return calls
-  }
-}
-
-/** Throws SyntaxError for other calls than these. */
-function withInputs(calls: Calls, text: string): Calls {
-  const edited: unknown = JSON.parse(text)
-  if (!Array.isArray(edited) || edited.length !== calls.length)
-    throw new SyntaxError(`it must be a list of ${calls.length} calls`)
-  return calls.map((call, at) => {
-    const { tool, input } = isPlainObject(edited[at]) ? edited[at] : {}
-    if (tool !== call.tool) throw new SyntaxError(`call ${at + 1} must be of the tool ${call.tool}`)
-    if (!isPlainObject(input)) throw new SyntaxError(`the input of call ${at + 1} must be an object`)
-    return { ...call, input: input as Calls[number]['input'] }
-  })
-}
-
 function isSameInput({ input }: Calls[number], made: Calls[number] | undefined): boolean {
   return JSON.stringify(input) === JSON.stringify(made?.input)
-}
-
-/** Further lines are indented, so that an argument cannot imitate another call or the question. */
-function valueText(value: unknown): string {
-  const text = withoutGaps(typeof value === 'string' ? value : JSON.stringify(value))
-  return text.includes('\n') ? `\n    ${text.trimEnd().replaceAll('\n', '\n    ')}` : text
-}
-
-const EMPTY_LINES_MAX = 5
-const SPACES_MAX = 80
-
-/** A gap of many lines or spaces would move the text before it out of the window. */
-function withoutGaps(text: string): string {
-  return text
-    .replace(/\n(?:[^\S\n]*\n)+/g, (gap) => {
-      const lines = gap.split('\n').length - 2
-      return lines > EMPTY_LINES_MAX ? `\n[${lines} empty lines]\n` : gap
-    })
-    .replace(/[^\S\n]+/g, (gap) => (gap.length > SPACES_MAX ? ` [${gap.length} spaces] ` : gap))
 }

@@ -2,20 +2,25 @@
 import { SubstratError } from '../errors.js'
 import { ProgramFiles } from '../files/program-files.js'
 import { readUserFile } from '../files/user-files.js'
-import { edit } from '../host/editor.js'
+import { commonEditor, edit } from '../host/editor.js'
+import { canAsk } from './prompt.js'
 
-/** $VISUAL or $EDITOR. Throws USAGE if neither is set. `command`: the command that needs it. */
+/** $VISUAL, $EDITOR or, for a person at a terminal, an editor that this system has. */
+export function foundEditor(): string | undefined {
+  return process.env.VISUAL || process.env.EDITOR || (canAsk() ? commonEditor() : undefined)
+}
+
+/** The same. Throws USAGE without one. `command`: the command that needs it. */
 export function editorCommand(command: string, otherwise: string): string {
-  const editor = process.env.VISUAL || process.env.EDITOR
-  if (editor !== undefined && editor !== '') return editor
+  const editor = foundEditor()
+  if (editor !== undefined) return editor
   throw new SubstratError('USAGE', 'neither VISUAL nor EDITOR names an editor', {
     hint: `name one: EDITOR=vi ${command}; or ${otherwise}`,
   })
 }
 
 /** The text that the editor leaves. The file is removed; a killed command leaves it for the next one. */
-export async function editText(name: string, text: string): Promise<string> {
-  const editor = editorCommand('substrat approve AGENT', 'answer yes or no')
+export async function editText(editor: string, name: string, text: string): Promise<string> {
   const files = new ProgramFiles()
   try {
     files.sweep(name)

@@ -13,9 +13,16 @@ import { replace } from '../host/disk/replace.js'
 
 /** Throws an Error whose message the model reads. */
 export function readWorkspaceFile(workspace: string, path: string, bytesMax: number): Buffer {
+  const bytes = workspaceFileIfThere(workspace, path, bytesMax)
+  if (bytes === undefined) throw new Error(`${path} does not exist`)
+  return bytes
+}
+
+/** The same, but undefined if there is no such file. */
+export function workspaceFileIfThere(workspace: string, path: string, bytesMax: number): Buffer | undefined {
   const file = locate(workspace, path)
   const facts = statIfThere('workspace.stat', file)
-  if (facts === undefined) throw new Error(`${path} does not exist`)
+  if (facts === undefined) return undefined
   // Check before the open: opening a device may have an effect.
   if (facts.kind !== 'file') throw new Error(`${path} is not a regular file`)
   return readPlain(io.open('workspace.open', file, 'read'), path, bytesMax)

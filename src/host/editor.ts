@@ -1,12 +1,14 @@
 /** The user's own editor, on this terminal. */
-import { spawn } from 'node:child_process'
+import { spawn, spawnSync } from 'node:child_process'
 import { SubstratError } from '../errors.js'
 
 /** `command`: words for the shell, such as `code --wait`. Throws USAGE if it cannot run or fails. `caller`: for the hint. */
 export async function edit(command: string, path: string, caller: string): Promise<void> {
-  // Ctrl-C in an editor is a key of the editor.
+  // Ctrl-C in an editor is a key of the editor, so nothing here may take it for a signal to the command.
   const ignore = (): void => undefined
+  const listeners = process.rawListeners('SIGINT') as (() => void)[]
   process.on('SIGINT', ignore)
+  for (const listener of listeners) process.off('SIGINT', listener)
   try {
     const code = await run(command, path)
     if (code === 0) return
@@ -14,8 +16,17 @@ export async function edit(command: string, path: string, caller: string): Promi
       hint: `name another editor: EDITOR=vi ${caller}`,
     })
   } finally {
+    for (const listener of listeners) process.on('SIGINT', listener)
     process.off('SIGINT', ignore)
   }
+}
+
+/** An editor that most systems have. Undefined if this one has none of them. */
+export function commonEditor(): string | undefined {
+  const look = 'for name in sensible-editor nano vi; do command -v "$name" && exit; done'
+  return (
+    spawnSync('/bin/sh', ['-c', look], { encoding: 'utf8' }).stdout?.trim().split('/').at(-1) || undefined
+  )
 }
 
 /** Resolves with the exit status, or the signal. */

@@ -77,6 +77,12 @@ export function processGroup(pid: number): number | undefined {
   return Number(fields[2])
 }
 
+/** Whether a shell has put this process into the background of its terminal. A read from there would stop the process. */
+export function isInBackground(): boolean {
+  const [, , group, , , foreground] = statFields(process.pid) ?? []
+  return Number(foreground) > 0 && foreground !== group
+}
+
 /** The fields after the command name, which is in parentheses and may itself contain spaces and parentheses. */
 function statFields(pid: number): string[] | undefined {
   const stat = readProc(`/proc/${pid}/stat`)?.toString('latin1')

@@ -25,9 +25,9 @@ export function alwaysRecords(
   const { state } = session
   const made = openCalls(session).map((call) => edited(call, edits))
   const entries = asks.map(({ call_id, tool }) => {
-    const command = made.find((call) => call.call_id === call_id)?.input.command
-    const entry = tool === 'shell' ? `shell(${command})` : tool
-    if (made.length > 0 && (tool !== 'shell' || isExactPattern(entry))) return entry
+    const { input } = made.find((call) => call.call_id === call_id) ?? {}
+    const entry = input === undefined ? undefined : allowEntry(tool, input)
+    if (entry !== undefined) return entry
     throw new SubstratError(
       'USAGE',
       `--always cannot allow this call of ${tool}: ${nameOf(state)} must ask each time`,
@@ -44,6 +44,12 @@ export function alwaysRecords(
     ),
   )
   return [{ kind: 'session.configured', allow, allowed_by: 'approve' }]
+}
+
+/** The entry of `allow` for the call. Undefined if none covers only calls like it. */
+export function allowEntry(tool: string, input: JsonObject): string | undefined {
+  const entry = tool === 'shell' ? `shell(${input.command})` : tool
+  return tool !== 'shell' || isExactPattern(entry) ? entry : undefined
 }
 
 /** The call with the arguments that a person chose. */

@@ -5,16 +5,15 @@
  * killed before this batch has decided nothing. A command that repeats the decision after it returns the outcome.
  */
 import { clock, readableTime } from '../clock.js'
-import { continueLatest, hasNoMoreTurns } from '../dispatch/advance.js'
 import { callText } from '../dispatch/call-text.js'
 import { refuseInTool } from '../dispatch/caller.js'
 import type { Context } from '../dispatch/context.js'
 import { keyConflict } from '../dispatch/keyed-message.js'
-import { failureOf, nameOf, type OnOutcome, type Outcome, outcomeOf, wordOf } from '../dispatch/outcome.js'
+import { nameOf, type OnOutcome, type Outcome, wordOf } from '../dispatch/outcome.js'
 import { type Visit, visitAndFinish } from '../dispatch/own-visit.js'
 import { awaitedThing, decisionCommands, refuseElsewhere } from '../dispatch/turn-obstacle.js'
 import { decideTurn } from '../dispatch/turns.js'
-import { asksOf, incompleteOf, viewTurn } from '../dispatch/view.js'
+import { asksOf, viewTurn } from '../dispatch/view.js'
 import { visit } from '../dispatch/visit.js'
 import { SessionStateError, SubstratError } from '../errors.js'
 import { readClock } from '../host/identity.js'
@@ -22,7 +21,6 @@ import type { TurnResult } from '../schema/output.js'
 import type { Ask } from '../schema/types.js'
 import type { Decision } from '../schema/words.js'
 import { isSameKey } from '../session/key-hashes.js'
-import { readContinuedRun } from '../session/past-run.js'
 import type { Session } from '../session/session.js'
 import type { State, TokenEntry, Wait } from '../session/state.js'
 import { howEnded, openWait } from '../session/status.js'
@@ -37,6 +35,7 @@ import {
 } from '../turn/tokens.js'
 import { cappedResult } from '../turn/tools/toolbox.js'
 import { alwaysRecords, type CallEdit, edited, editRecords } from './approved-calls.js'
+import { outcomeOfDecided } from './decided-elsewhere.js'
 
 export interface DecisionRequest {
   agentId: string
@@ -163,29 +162,13 @@ export async function rotateToken(
 }
 
 /** Returns the outcome of a repeated decision. If the process of the first one was killed, continues the turn. */
-async function decidedBefore(
-  { ctx, session, settled }: Visit,
-  entry: TokenEntry,
-  request: DecisionRequest,
-): Promise<Outcome> {
+async function decidedBefore(visit: Visit, entry: TokenEntry, request: DecisionRequest): Promise<Outcome> {
+  const { session } = visit
   if (entry.digest !== digestDecision(request.decision, request.text, request)) {
     if (request.key != null) throw keyConflict(session.state, { key: request.key })
     throw alreadyDecided(session.state, entry, request.decision)
   }
-  const { run } = session.state
-  const past = readContinuedRun(ctx.store, session.id, entry.run)
-  if (run?.run_id === past.run_id) {
-    const wentOn = await continueLatest(ctx, session, {
-      auto: false,
-      settled,
-      isLast: () => hasNoMoreTurns(ctx, session),
-    })
-    return outcomeOf(ctx, session, wentOn.outcome === 'ran' ? wentOn.run : run)
-  }
-  return {
-    result: { ...viewTurn(ctx.store, session.state, past, past.reply), ...incompleteOf(past) },
-    failure: failureOf(nameOf(session.state), past, undefined),
-  }
+  return outcomeOfDecided(visit, entry)
 }
 
 function waitOf(state: State, tokenId: string | null): Wait {

@@ -1,9 +1,11 @@
-/** The calls that an agent asks to run, with their whole arguments, for a person who decides about them. */
+/** The calls that an agent asks to run, or its question, with their whole arguments, for a person who decides. */
 import type { JsonObject } from '../provider/contract.js'
 import { recordAt, withAgent } from '../session/load.js'
 import { readText } from '../session/read.js'
+import type { State } from '../session/state.js'
 import { openWait } from '../session/status.js'
-import type { Store } from '../storage/store.js'
+import { otherHost } from '../session/workspace-host.js'
+import type { OpenedAgent, Store } from '../storage/store.js'
 import { inputsOf } from '../turn/prompt/calls.js'
 
 export interface PendingCalls {
@@ -13,29 +15,65 @@ export interface PendingCalls {
   canBeEdited: boolean
 }
 
-/** Undefined if the agent waits for no approval. The record of the wait has only shortened arguments. */
+/** A parked turn that a person can decide, and where the decision belongs. */
+export interface PendingAsk extends PendingCalls {
+  kind: 'approval' | 'input'
+  agentId: string
+  path: string
+  runId: string
+  /** Undefined if it is on another host. */
+  workspace: string | undefined
+}
+
+/** Undefined if the agent waits for no approval. */
 export function pendingCalls(store: Store, agentId: string): PendingCalls | undefined {
-  return withAgent(store, agentId, ({ state }, { log }) => {
+  const ask = pendingAsk(store, agentId)
+  if (ask?.kind !== 'approval') return undefined
+  const { token_id, calls, canBeEdited } = ask
+  return { token_id, calls, canBeEdited }
+}
+
+/** Undefined if the agent waits for no approval and for no answer. */
+export function pendingAsk(store: Store, agentId: string): PendingAsk | undefined {
+  return withAgent(store, agentId, ({ state }, opened) => {
     const wait = openWait(state)
-    if (wait?.kind !== 'approval' || wait.resume_token_id === null) return undefined
-    const token_id = wait.resume_token_id
-    const parked = recordAt(log, wait.at)
-    const asks = parked?.kind === 'run.waiting' ? (parked.asks ?? []) : []
-    const at = state.run?.calls_at
-    const record = at == null ? undefined : recordAt(log, at)
-    const made =
-      record?.kind === 'model.responded'
-        ? inputsOf(record.calls ?? [], { text: (content) => readText(store, agentId, content) })
-        : []
-    const calls = asks.map(({ call_id, tool, input }) => ({
-      call_id,
-      tool,
-      input: made.find((call) => call.call_id === call_id)?.input ?? input,
-    }))
+    if ((wait?.kind !== 'approval' && wait?.kind !== 'input') || wait.resume_token_id === null)
+      return undefined
+    const { path, workspace, run } = state
     return {
-      token_id,
-      calls,
-      canBeEdited: calls.every(({ call_id }) => made.some((call) => call.call_id === call_id)),
+      kind: wait.kind,
+      agentId,
+      path,
+      runId: run?.run_id ?? '',
+      workspace: otherHost(store, state) === undefined ? workspace : undefined,
+      token_id: wait.resume_token_id,
+      ...callsOf(store, state, opened),
     }
   })
+}
+
+/** The record of the wait has only shortened arguments. */
+function callsOf(
+  store: Store,
+  state: State,
+  { log }: Pick<OpenedAgent, 'log'>,
+): Pick<PendingCalls, 'calls' | 'canBeEdited'> {
+  const wait = openWait(state)
+  const parked = wait === null ? undefined : recordAt(log, wait.at)
+  const asks = parked?.kind === 'run.waiting' ? (parked.asks ?? []) : []
+  const at = state.run?.calls_at
+  const record = at == null ? undefined : recordAt(log, at)
+  const made =
+    record?.kind === 'model.responded'
+      ? inputsOf(record.calls ?? [], { text: (content) => readText(store, state.id, content) })
+      : []
+  const calls = asks.map(({ call_id, tool, input }) => ({
+    call_id,
+    tool,
+    input: made.find((call) => call.call_id === call_id)?.input ?? input,
+  }))
+  return {
+    calls,
+    canBeEdited: calls.every(({ call_id }) => made.some((call) => call.call_id === call_id)),
+  }
 }

@@ -108,6 +108,12 @@ export const SETTINGS = {
     env: 'SUBSTRAT_ALLOW',
     help: 'tools that run without approval, for every agent',
   },
+  ask: {
+    kind: 'switch',
+    default: 'on',
+    env: 'SUBSTRAT_ASK',
+    help: 'when a turn waits for you, ask at the terminal and continue it; off: exit 5',
+  },
   'recovery.unknown_tool': {
     kind: 'unknown_tool',
     default: 'stop',

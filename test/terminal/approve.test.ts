@@ -18,19 +18,20 @@ describe.skipIf(!hasTmux).concurrent('approve at a terminal', () => {
     const terminal = new Terminal(house)
     const before = terminal.prompts()
     terminal.type('substrat approve a')
-    await terminal.shows('[e]dit:')
+    await terminal.shows('[l]ater:')
     terminal.type('y')
     const lines = (await terminal.ended(before)).split('\n')
     expect(lines.slice(0, 7)).toEqual([
       '$ substrat approve a',
       'a asks to run write_file',
       '  path: made.txt',
-      '  content:',
-      '    one [500 spaces] one',
-      '    [60 empty lines]',
-      `    ${'x'.repeat(20)}`,
+      '  new file, 62 lines:',
+      '    @@ -0,0 +1,62 @@',
+      '    +one [500 spaces] one',
+      '    +',
     ])
-    expect(lines[7]).toBe('Run it? [y]es, [n]o or [e]dit: y')
+    expect(lines).toContain(`    +${'x'.repeat(20)}`)
+    expect(lines).toContain('Run it? [y]es, [n]o, [e]dit, [a]lways or [l]ater: y')
     expect(lines.at(-2)).toBe('finished')
     expect(house.read('made.txt')).toBe(CONTENT)
   })
@@ -48,8 +49,10 @@ describe.skipIf(!hasTmux).concurrent('approve at a terminal', () => {
     expect(house.log(id)).toBe(log)
     const second = terminal.prompts()
     terminal.type('substrat approve a')
-    await terminal.shows(/substrat approve a\n[^$]*\[e\]dit:$/)
+    await terminal.shows(/substrat approve a\n[^$]*\[l\]ater:$/)
     terminal.type('no')
+    await terminal.shows('Enter for none:')
+    terminal.type('')
     expect(await terminal.ended(second)).toContain('denied shell')
     expect(ran(house)).toBe(0)
   })
@@ -64,9 +67,9 @@ describe.skipIf(!hasTmux).concurrent('edit at the question of approve', () => {
     const terminal = new Terminal(house, { columns: 100 })
     const before = terminal.prompts()
     terminal.type(editor('s/ran;/edited;/'))
-    await terminal.shows('[e]dit:')
+    await terminal.shows('[l]ater:')
     terminal.type('e')
-    await terminal.shows(/command: echo ran >> edited; echo done\n.*\[e\]dit:$/)
+    await terminal.shows(/command: echo ran >> edited; echo done\n.*\[l\]ater:$/)
     terminal.type('yes')
     const screen = await terminal.ended(before)
     expect(screen).toContain('approved shell: echo ran >> edited; echo done')
@@ -94,7 +97,7 @@ describe.skipIf(!hasTmux).concurrent('edit at the question of approve', () => {
     house.write('editor.sh', 'touch editing; until [ -e over ]; do sleep 0.05; done')
     house.write('approve.sh', 'echo $$ >pid; EDITOR="sh editor.sh" exec substrat approve a')
     terminal.type('sh approve.sh')
-    await terminal.shows('[e]dit:')
+    await terminal.shows('[l]ater:')
     terminal.type('e')
     await waitFor(() => house.read('editing') !== undefined, 'the editor')
     process.kill(Number(house.read('pid')), 'SIGKILL')
@@ -104,11 +107,11 @@ describe.skipIf(!hasTmux).concurrent('edit at the question of approve', () => {
     expect(house.log(id)).toBe(log)
     const second = terminal.prompts()
     terminal.type(editor('s/ran;/edited;/'))
-    await terminal.shows(/approve a\n[^$]*\[e\]dit:$/)
+    await terminal.shows(/approve a\n[^$]*\[l\]ater:$/)
     terminal.type('e')
-    await terminal.shows(/edited; echo done\n.*\[e\]dit:$/)
+    await terminal.shows(/edited; echo done\n.*\[l\]ater:$/)
     expect(readdirSync(drafts)).toEqual([])
-    terminal.type('n')
+    terminal.type('later')
     await terminal.ended(second)
   })
 
@@ -118,9 +121,9 @@ describe.skipIf(!hasTmux).concurrent('edit at the question of approve', () => {
     const terminal = new Terminal(house, { columns: 100 })
     const before = terminal.prompts()
     terminal.type(editor('s/shell/other/'))
-    await terminal.shows('[e]dit:')
+    await terminal.shows('[l]ater:')
     terminal.type('edit')
-    await terminal.shows(/call 1 must be of the tool shell[\s\S]*\[e\]dit:$/)
+    await terminal.shows(/call 1 must be of the tool shell[\s\S]*\[l\]ater:$/)
     terminal.type('y')
     await terminal.ended(before)
     expect(ran(house)).toBe(1)

@@ -39,9 +39,11 @@ export const LABEL_COLUMNS = 13
 export interface DescribeOptions {
   /** The command that installs the agent's provider. */
   remedy?: string | undefined
+  /** For each call that waits: the change that it makes to a file. Undefined for another call. */
+  changes?: (string | undefined)[]
 }
 
-export function describeAgent(shown: ShownAgent, { remedy }: DescribeOptions = {}): string {
+export function describeAgent(shown: ShownAgent, { remedy, changes = [] }: DescribeOptions = {}): string {
   const { agent, run, holder, trouble, next, title, instructions, options, wait } = shown
   const lines: [string, string | null][] = [
     ['agent', agent.path === agent.id ? agent.id : `${agent.path} (${agent.id})`],
@@ -103,7 +105,7 @@ export function describeAgent(shown: ShownAgent, { remedy }: DescribeOptions = {
     ['reason', trouble],
     ...refusedText(agent.refused ?? []),
     ['usage', shown.usage === null || shown.usage.runs === 0 ? null : totalText(shown.usage)],
-    ...(wait === null ? [] : asksText(wait)),
+    ...(wait === null ? [] : asksText(wait, changes)),
     ...(wait === null ? [] : [waitText(wait, agent.status)]),
     replyText(shown),
     ['next', next],
@@ -129,10 +131,10 @@ function replyText({ reply, reply_is, incomplete }: ShownAgent): [string, string
   return ['reply', `${reply_is === 'previous' ? '(previous turn) ' : ''}${cut}${firstLine(reply)}`]
 }
 
-function asksText(wait: WaitView): [string, string][] {
-  return wait.asks.map((ask) => {
+function asksText(wait: WaitView, changes: (string | undefined)[]): [string, string][] {
+  return wait.asks.map((ask, at) => {
     const [label, text] = askText(wait, ask)
-    return [label, indentedText(text)]
+    return [label, indentedText(changes[at] ?? text)]
   })
 }
 
