@@ -4,6 +4,7 @@
  */
 
 export { errorLine } from '../console/output.js'
+export { fileChange } from '../console/print/file-change.js'
 export { stderr } from '../console/stdio.js'
 export { askText } from '../dispatch/ask-text.js'
 export { idOfKey, runOfKey, runOfMessage } from '../dispatch/keyed-message.js'
@@ -12,7 +13,7 @@ export { type ErrorCode, EXIT_STATUS, SubstratError, shellWord } from '../errors
 export { FORMAT, OPERATOR } from '../format.js'
 export { viewInbox } from '../operations/inbox.js'
 export { agentReader, LISTED_STATUSES, listAgents, showAgent } from '../operations/list-and-show.js'
-export { pendingCalls } from '../operations/pending-calls.js'
+export { pendingAsk, pendingCalls } from '../operations/pending-calls.js'
 export {
   logSize,
   ownRecordsFrom,

@@ -81,6 +81,26 @@ test('a card has the message that led to it, and the workspace', async () => {
   await served.stop()
 })
 
+test('a card shows the change of a file as a diff', async () => {
+  const house = new House()
+  house.write('notes.md', 'one\ntwo\n')
+  const input = { path: 'notes.md', content: 'one\n\u202Ethree\n' }
+  const { id } = await parked(house, { tools: [{ name: 'write_file', input }] })
+  const served = await Served.start(house)
+  const { page, troubles } = await openPage(served)
+  const diff = page.getByRole('figure', { name: 'Change of the file' })
+  await diff.locator('.added').waitFor()
+  expect(await diff.locator('.diff > span').allTextContents()).toEqual([
+    ...['@@ -1,2 +1,2 @@', ' one', '-two', '+⟨202e⟩three'],
+  ])
+  await expectAccessible(page, 'a diff')
+  await page.getByRole('button', button('Approve')).click()
+  await house.waitForRecord(id, 'run.completed')
+  expect(house.read('notes.md')).toBe(input.content)
+  expect(troubles).toEqual([])
+  await served.stop()
+})
+
 test('an agent is created on the page, and an error is at its field', async () => {
   const house = new House()
   await house.spawn('taken')

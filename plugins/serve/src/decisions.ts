@@ -3,7 +3,7 @@ import { z } from 'zod'
 import { flags } from '../../shared/src/face/arguments.js'
 import { Refusal } from './problem.js'
 import { type Answer, type Call, type Route, route } from './route.js'
-import { findAgent } from './server.js'
+import { findAgent, type Server } from './server.js'
 import { pendingShape } from './shapes.js'
 import { continueTurn, TURN, timeout } from './turns.js'
 
@@ -20,12 +20,11 @@ export const DECISIONS: Route[] = [
     answers: { 200: { description: 'The calls.', shape: pendingShape } },
     handle: ({ server, agent }) => {
       const { store, agentId } = findAgent(server, agent)
-      const {
-        token_id = null,
-        calls = [],
-        canBeEdited = false,
-      } = server.core.pendingCalls(store, agentId) ?? {}
-      return { status: 200, body: { token_id, calls, can_be_edited: canBeEdited } }
+      const ask = server.core.pendingAsk(store, agentId)
+      if (ask?.kind !== 'approval')
+        return { status: 200, body: { token_id: null, calls: [], can_be_edited: false } }
+      const calls = ask.calls.map((call) => ({ ...call, ...changeOf(server, ask.workspace, call) }))
+      return { status: 200, body: { token_id: ask.token_id, calls, can_be_edited: ask.canBeEdited } }
     },
   }),
   route({
@@ -100,6 +99,18 @@ export const DECISIONS: Route[] = [
     handle: (call) => resumeWith(call),
   }),
 ]
+
+const DIFF_LINES_MAX = 400
+
+/** The change of a file that the call would make, in the form of a diff. */
+function changeOf(
+  { core }: Server,
+  workspace: string | undefined,
+  call: Parameters<Server['core']['fileChange']>[1],
+): { change?: object; no_change?: string } {
+  const change = core.fileChange(workspace, call, DIFF_LINES_MAX)
+  return change === undefined ? {} : typeof change === 'string' ? { no_change: change } : { change }
+}
 
 interface ResumeBody {
   decision?: 'approve' | 'deny' | 'input' | 'result' | undefined

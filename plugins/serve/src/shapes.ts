@@ -54,7 +54,20 @@ export const pendingShape: Shape = {
     .object({
       token_id: z.string().nullable().describe('The token of the wait. Null if no call waits for approval.'),
       calls: z.array(
-        z.object({ call_id: z.string(), tool: z.string(), input: z.record(z.string(), z.unknown()) }),
+        z.object({
+          call_id: z.string(),
+          tool: z.string(),
+          input: z.record(z.string(), z.unknown()),
+          change: z
+            .object({
+              fields: z.array(z.string()).describe('The arguments that the lines stand for.'),
+              head: z.string().describe('The kind of the change, and its number of lines.'),
+              lines: z.array(z.string()).describe('The lines of a unified diff, each with its sign.'),
+            })
+            .optional()
+            .describe('The change of a file, as the file is now. Only of a call that writes one.'),
+          no_change: z.string().optional().describe('Why a call that writes a file has no diff.'),
+        }),
       ),
       can_be_edited: z.boolean().describe('False for the calls of an agent program, which runs them itself.'),
     })
