@@ -43,7 +43,7 @@ export const COMMANDS: Record<string, string[]> = {
   'config unset': ['config', 'unset', 'slots_max'],
   compact: ['compact', 'notes', '--keep', '1'],
   'doctor --rebuild': ['doctor', '--rebuild'],
-  wait: ['wait', '--all'],
+  wait: ['wait', '--all', 'queued'],
   check: ['check', '--all'],
   list: ['list', '--all'],
   show: ['show', 'notes'],
