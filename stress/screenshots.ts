@@ -12,7 +12,7 @@ const output = path.resolve(values.out ?? 'docs/images')
 
 /** Shows a tool call. */
 const unfold: Record<string, (page: Page) => Promise<unknown>> = {
-  agent: (page) => page.locator('.fold.tool summary').first().click(),
+  agent: (page) => page.locator('.fold summary').first().click(),
 }
 
 const LOOKS = [

@@ -116,6 +116,7 @@ export class SubstratHelp extends Help {
           [`${bin} help COMMAND`, 'describe a command'],
           [`${bin} help ${EXIT_CODES}`, 'list the exit codes'],
           [`${bin} --version`, 'print the version'],
+          [`${bin} serve`, 'show the agents in a browser'],
         ]),
       ),
     )

@@ -102,8 +102,10 @@ test('an unknown command that other tools have suggests the one that does the sa
     )
 })
 
-test("a failed command of oclif's plugins gives its reason on one line", async () => {
+test('a failed command for plugins gives its reason on one line', async () => {
   const { exit, stdout, stderr } = await new House().run(['plugins', 'uninstall', 'nowhere'])
   expect({ exit, stdout }).toEqual({ exit: 2, stdout: '' })
-  expect(stderr).toBe('substrat: nowhere is not installed (substrat plugins --help)\n')
+  expect(stderr).toBe(
+    'substrat: the plugin nowhere is not installed (list the installed ones: substrat plugins)\n',
+  )
 })
