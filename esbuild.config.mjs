@@ -6,6 +6,7 @@ import { createRequire } from 'node:module'
 import path from 'node:path'
 import { Plugin } from '@oclif/core'
 import { build } from 'esbuild'
+import { writeManPages } from './man/pages.mjs'
 import { generate } from './src/schema/generate.mjs'
 import { scriptSource } from './src/start/bundle-script.mjs'
 import { entrySource, PLUGIN_COMMANDS } from './src/start/entry-source.mjs'
@@ -82,6 +83,7 @@ await buildModule('src/storage/conformance/conformance.ts', 'dist/store-conforma
 await buildModule('src/channel/conformance/conformance.ts', 'dist/channel-conformance.js')
 
 await writeManifest()
+await writeManPages(root)
 
 async function buildCli(...plugins) {
   const cli = await build({

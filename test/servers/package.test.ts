@@ -106,6 +106,25 @@ test('the package with every official plugin takes at most 10 MB, and 45 package
   expect(largestIn(prefix).length).toBeLessThan(45)
 })
 
+test('man finds the page of each command, the format and the contract', async () => {
+  const pages = path.join(prefix, 'share', 'man')
+  const man = (...words: string[]) => execa('man', ['-M', pages, '-w', ...words])
+  // man joins the first two words.
+  const { stdout } = await man('substrat', 'send', 'substrat-plugins-add', 'substrat', '5', 'substrat-format')
+  expect(stdout.split('\n').map((file) => path.basename(file))).toEqual([
+    'substrat-send.1',
+    'substrat-plugins-add.1',
+    'substrat.1',
+    'substrat-format.5',
+  ])
+  const links = readdirSync(pages, { recursive: true, withFileTypes: true }).filter((entry) =>
+    entry.isSymbolicLink(),
+  )
+  expect(links.map(({ name }) => name).sort()).toEqual(
+    readdirSync(path.join(installed, 'dist', 'man')).sort(),
+  )
+})
+
 test('npm has nothing to say about its scripts', () => expect(said).not.toMatch(/script|warn/i))
 
 const ALL_PROVIDERS = ['scripted', 'exec', 'acp', 'anthropic', 'claude-code', 'codex', 'openai', 'opencode']
