@@ -3,7 +3,8 @@
  * stop request names the run that was found, so a later turn is never cancelled.
  *
  * On disk if the command dies: perhaps the request, with the agent's marker. After `--force` has killed the holder: also what the death
- * of any holder leaves, so the row of the recovery table is that of its log.
+ * of any holder leaves, so the row of the recovery table is that of its log. The request comes before the SIGKILL, so a command that
+ * continues the turn of that row cancels it.
  */
 import { clock, sleep } from '../clock.js'
 import { checkReach, refuseInTool } from '../dispatch/caller.js'
@@ -139,13 +140,14 @@ async function end(ctx: Context, agentId: string, { run_id }: Run, isForced: boo
       if (clock.monotonic() >= until) throw error
     }
     if (readState(ctx.store, agentId).run?.run_id !== run_id) return
+    if (!isAsked) {
+      isAsked = true
+      const stopped = isForced ? undefined : stoppedText(ctx.store, agentId)
+      if (stopped !== undefined) ctx.reporter.note(stopped)
+      ctx.reporter.note('a turn is running: asking it to stop')
+      ask(ctx, agentId, run_id)
+    }
     if (isForced && !isKilled) isKilled = killHolder(ctx, agentId, begin)
-    if (isAsked) continue
-    isAsked = true
-    const stopped = isForced ? undefined : stoppedText(ctx.store, agentId)
-    if (stopped !== undefined) ctx.reporter.note(stopped)
-    ctx.reporter.note('a turn is running: asking it to stop')
-    ask(ctx, agentId, run_id)
   }
 }
 
@@ -190,10 +192,11 @@ function killHolder({ store, reporter }: Context, agentId: string, askedAt: numb
   return true
 }
 
-/** A number of another container or machine names a different process here. */
+/** A number of another container or machine names a different process here. The request stays: that process still reads it. */
 function notHere(store: Store, agentId: string, holder: Holder): SubstratError {
   const { message, facts } = busyError(store, agentId)
-  const why = 'it runs in another container or on another machine'
+  const why =
+    'it runs in another container or on another machine; it was asked to stop and will stop as soon as it can'
   return new SubstratError('LOCKED', `${message}, and cannot be killed from here: ${why}`, {
     hint: `end it there: kill -9 ${holder.pid}`,
     facts,

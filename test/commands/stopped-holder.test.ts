@@ -99,6 +99,7 @@ test('cancel --force refuses to kill the process of another container, whose num
   const { exit, stderr } = await found.house.run(['cancel', 'a', '--force'])
   expect(exit).toBe(4)
   expect(stderr).toContain('cannot be killed from here: it runs in another container or on another machine')
+  expect(stderr).toContain('it was asked to stop and will stop as soon as it can')
   expect(stderr).toContain(`(end it there: kill -9 ${found.pid}`)
   expect(processState(found.pid)).toBe('T')
   await goOn(found)
