@@ -43,6 +43,11 @@ export const USAGE: History[] = [
   usage('a key is empty', ["send a x --key ''", 'send a x --key k']),
   usage('a duration has no unit', ['send a x --timeout 5', 'send a x --timeout 5s']),
   usage('a time is none', ['send a x --not-before soon', 'send a x --not-before 10m']),
+  usage('a context is none', ['spawn --context last', 'spawn --context last:2']),
+  usage('a program keeps its conversation', [
+    `spawn ${WORKER} --context last:2 --name b`,
+    `spawn ${WORKER} --context turn --name b`,
+  ]),
   usage('a list of tools is none', ['set a --allow ,', 'set a --allow all']),
   usage('a tool is unknown', ['spawn --allow nonsense', 'spawn --allow shell']),
   usage('an age is none', ['prune --older-than x', 'prune --older-than 30d']),

@@ -10,7 +10,8 @@ import { linkChannelPlugin, newPlatform } from '../support/platform.js'
 import { writePlugin } from '../support/plugin.js'
 
 test('the JSON of every command has the shape of src/schema', async () => {
-  const house = new House()
+  // npm gets no registry: 127.0.0.1:9 refuses connections.
+  const house = new House({ npm_config_registry: 'http://127.0.0.1:9/', npm_config_fetch_retries: '0' })
   const json = (...args: string[]) => house.ok(...args, '--json')
   await json('spawn', 'hello', '--name', 'a')
   await json('send', 'a', 'hello', '--key', 'k')
@@ -72,10 +73,21 @@ test('the JSON of every command has the shape of src/schema', async () => {
   await json('remove', goes)
   await json('prune', '--older-than', '0s')
   const lists = `{ kind: 'model', description: 'x', options: {}, async *complete() {}, models: async () => [{ id: 'm' }] }`
-  const plugin = { name: 'substrat-provider-x', providers: { x: `export default ${lists}` } }
-  await json('providers', 'add', writePlugin(house.root, plugin))
+  const written = (letter: string) =>
+    writePlugin(house.root, {
+      name: `substrat-provider-${letter}`,
+      providers: { [letter]: `export default ${lists}` },
+    })
+  await json('plugins', 'add', written('x'))
   const models = await House.ofProcesses(house.env as Record<string, string>).run(['models', 'x', '--json'])
   expect(models).toMatchObject({ exit: 0, stderr: '' })
+  await json('plugins', 'link', written('y'))
+  await json('plugins', 'install', written('z'))
+  await json('plugins')
+  await json('plugins', 'inspect', 'substrat-provider-y')
+  await json('plugins', 'uninstall', 'substrat-provider-z')
+  await json('plugins', 'update')
+  await json('plugins', 'reset')
   await json('migrate', '--from', house.home, '--to', join(house.root, 'moved'))
   expect(Object.keys(OUTPUTS).filter((name) => !checkedCommands.has(name))).toEqual([])
 })
