@@ -8,6 +8,7 @@ const PAGES = [
   'README.md',
   'CONTRIBUTING.md',
   'CHANGELOG.md',
+  'SECURITY.md',
   'stress/README.md',
   'src/start/README.md',
   ...pagesIn('docs', (name) => name),
