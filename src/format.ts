@@ -58,3 +58,31 @@ export function isPlainObject(value: unknown): value is { [key: string]: JsonVal
 export function foldName(name: string): string {
   return name.normalize('NFC').toLowerCase().normalize('NFC')
 }
+
+/** `removed/<uuid>` (schema/files.ts), without zod: the types of the package name it, and its users have no zod. */
+export interface RemovedAgent {
+  agent_id: string
+  path: string
+  parent_id: string | null
+  created_at: string
+  removed_at: string
+  usage: {
+    total: UsageTotal
+    models: UsageOfModel[]
+    days: (UsageTotal & { day: string; models: UsageOfModel[] })[]
+  }
+}
+
+type UsageOfModel = UsageTotal & { model: string | null }
+
+interface UsageTotal {
+  input_tokens: number
+  output_tokens: number
+  cache_read_tokens?: number | undefined
+  cache_write_tokens?: number | undefined
+  reasoning_tokens?: number | undefined
+  cost_usd?: number | undefined
+  runs: number
+  runs_with_usage: number
+  runs_with_cost: number
+}

@@ -1,7 +1,7 @@
 /** `usage`: adds up the tokens and costs of agents. Takes no lock and writes nothing. */
 import { missingLog } from '../dispatch/read-state.js'
 import { SubstratError } from '../errors.js'
-import type { RemovedAgent } from '../schema/files.js'
+import type { RemovedAgent } from '../format.js'
 import type { UsageRow, UsedView } from '../schema/output-overview.js'
 import { NO_RUNS } from '../session/fold/usage.js'
 import { peekState } from '../session/peek-state.js'

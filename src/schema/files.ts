@@ -1,5 +1,6 @@
 /** The small files of a home, and the lines of a log (docs/format.md). */
 import { z } from 'zod'
+import type { RemovedAgent } from '../format.js'
 import { place, RECORDS } from './records.js'
 import { integer, sessionUsage, text, time, uuid } from './types.js'
 
@@ -78,7 +79,9 @@ export const removedAgent = z
       ),
     }),
   })
-  .describe('`removed/<uuid>`. The usage of a removed agent. It counts while no agent has this id.')
+  .describe(
+    '`removed/<uuid>`. The usage of a removed agent. It counts while no agent has this id.',
+  ) satisfies z.ZodType<RemovedAgent>
 
 const { seq, ts, batch } = place
 
@@ -91,4 +94,3 @@ export type HomeFacts = z.infer<typeof home>
 export type LockKind = HomeFacts['lock']
 /** The holder's own entry in the lock file, for people. It never decides whether the holder lives. */
 export type Holder = z.infer<typeof holder>
-export type RemovedAgent = z.infer<typeof removedAgent>

@@ -1,6 +1,6 @@
 /** Sums of tokens and costs: of an agent's log, or of the file that a removed agent has left. */
 import { SubstratError } from '../errors.js'
-import type { RemovedAgent } from '../schema/files.js'
+import type { RemovedAgent } from '../format.js'
 import type { UsageRow } from '../schema/output-overview.js'
 import type { SessionUsage, Usage } from '../schema/types.js'
 import type { Store } from '../storage/store.js'

@@ -2,12 +2,11 @@
 import type { Duplex } from 'node:stream'
 import type { SubstratError } from '../errors.js'
 import type { ProgramFiles } from '../files/program-files.js'
-import type { JsonObject } from '../format.js'
-import type { RemovedAgent } from '../schema/files.js'
+import type { JsonObject, RemovedAgent } from '../format.js'
 import type { Unframed } from './log/frame.js'
 import type { Entry, Unseen } from './survey.js'
 
-export type { RemovedAgent } from '../schema/files.js'
+export type { RemovedAgent } from '../format.js'
 export type {
   KeyDifference,
   KeyIndex,

@@ -4,10 +4,11 @@
  * Invariants: the file is durable before the agent is removed. It counts only while no agent has its id, so a crash between the two
  * counts nothing twice: the agent is whole, and the next `remove` replaces the file.
  */
+
+import type { RemovedAgent } from '../format.js'
 import * as io from '../host/disk/io.js'
 import { replace } from '../host/disk/replace.js'
 import { isTemporaryName } from '../host/disk/temporary.js'
-import type { RemovedAgent } from '../schema/files.js'
 import { frame, unframeFile } from './log/frame.js'
 import type { RemovedAgents } from './parts.js'
 import type { HomePaths } from './paths.js'

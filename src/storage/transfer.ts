@@ -11,7 +11,7 @@
  * | left    | open     | the end                                                 |
  */
 import { SubstratError, shellWord } from '../errors.js'
-import type { RemovedAgent } from '../schema/files.js'
+import type { RemovedAgent } from '../format.js'
 import type { Store } from './store.js'
 
 export interface Migration {
