@@ -21,6 +21,9 @@ import { readPlugins } from './plugin-code.js'
 
 const pjson = packageJson as unknown as Interfaces.PJSON
 
+/** These commands take the password of the home from the environment themselves, where an early connection leaves none. */
+const CONNECT_THEMSELVES = ['serve', 'store']
+
 /** Runs the command line and ends the process. */
 export async function start(root: string, commands: Commands, starter: Starter): Promise<void> {
   const argv = withoutAlias(process.argv.slice(2))
@@ -36,7 +39,8 @@ export async function start(root: string, commands: Commands, starter: Starter):
     const config = new OwnConfig(root, pjson)
     const plugins = isThere(config.pluginList) ? trustedPlugins(config.pluginList, starter) : []
     const isOwn = isOurs(commands, argv)
-    if (starter.thread !== undefined && isOwn && plugins !== undefined && !isHelp(argv))
+    const isEarly = isOwn && !CONNECT_THEMSELVES.includes(argv[0] ?? '')
+    if (starter.thread !== undefined && isEarly && plugins !== undefined && !isHelp(argv))
       connectEarly(() => withOfficial(root, plugins))
     if (!isOwn || isHelp(argv)) nameShell()
     await (startOwn(config, commands, argv, plugins) ??

@@ -2,7 +2,7 @@
 import { execFile, spawn, spawnSync } from 'node:child_process'
 import { chmodSync, readFileSync, rmSync, writeFileSync } from 'node:fs'
 import path from 'node:path'
-import { afterAll, beforeAll, beforeEach, describe, expect, test } from 'vitest'
+import { afterAll, beforeAll, beforeEach, describe, expect, onTestFinished, test } from 'vitest'
 import { applicationName } from '../../plugins/store-postgres/src/application-name.js'
 import { NoPassword, passwordFor } from '../../plugins/store-postgres/src/password-file.js'
 import { configOf, needsPrimary, serversOf } from '../../plugins/store-postgres/src/servers.js'
@@ -164,6 +164,27 @@ describe.skipIf(whyNoPostgres() !== undefined)('on the first day with PostgreSQL
     chmodSync(file, 0o600)
     expect(run(['list'], env)).toMatchObject({ exit: 0, stderr: '' })
     rmSync(file)
+  })
+
+  test('store init and serve take the password of a server on another machine from PGPASSWORD and the URL', async () => {
+    const remote = new Postgres({ hasTls: true })
+    onTestFinished(() => remote.remove())
+    await remote.query('postgres', "create role maker login password 'right'")
+    await remote.query('postgres', 'create database made owner maker')
+    const rules = path.join(remote.directory, 'data/pg_hba.conf')
+    writeFileSync(rules, `host all maker all scram-sha-256\n${readFileSync(rules, 'utf8')}`)
+    await remote.query('postgres', 'select pg_reload_conf()')
+    const url = remote.tlsUrl('made', { role: 'maker' })
+    const init = (env: Record<string, string>) => run(['store', 'init'], { SUBSTRAT_HOME: url, ...env })
+    expect(init({})).toMatchObject({ exit: 11, stderr: expect.stringContaining('asks for a password') })
+    const made = expect.stringMatching(/^created the home /)
+    expect(init({ PGPASSWORD: 'right' })).toMatchObject({ exit: 0, stdout: made, stderr: '' })
+    const again = { exit: 0, stdout: expect.stringContaining('already has schema version') }
+    const secret = { SUBSTRAT_HOME: url.replace('maker@', 'maker:right@') }
+    expect(init(secret)).toMatchObject(again)
+    const serve = ['serve', '--listen', '127.0.0.1:0', '--exit-when-idle', '1s']
+    for (const env of [{ SUBSTRAT_HOME: url, PGPASSWORD: 'right' }, secret])
+      expect(run(serve, env)).toMatchObject({ exit: 0, stderr: expect.stringContaining('listening') })
   })
 
   test('store init refuses a database whose encoding lacks characters of agents', async () => {
