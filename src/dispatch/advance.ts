@@ -12,7 +12,7 @@ import { isInterrupted, isUnfinished } from '../session/status.js'
 import { isAwaitedBefore } from './arrivals.js'
 import type { Context } from './context.js'
 import { wasDelivered } from './keyed-message.js'
-import { failureOf, nameOf, wasStopped } from './outcome.js'
+import { failureOf, wasStopped } from './outcome.js'
 import type { TurnBudget } from './turn-budget.js'
 import { type Obstacle, turnObstacle } from './turn-obstacle.js'
 import { continueTurn, resumeTurn, startTurn } from './turns.js'
@@ -170,7 +170,7 @@ export async function takeMail(
     })
     removeDelivered(session)
     turns += 1
-    const failure = failureOf(nameOf(session.state), run, ctx.shutdown.requested)
+    const failure = failureOf(session.state, run, ctx.shutdown.requested)
     if (failure !== undefined) ctx.reporter.note(failure.message)
     if (wasStopped(run) || run.status === 'open') break
   }
@@ -200,7 +200,7 @@ function noteTaken(ctx: Context, { state }: Session, messages: Delivery[]): void
   const [{ kind, message_id, from_path, created_at }] = messages as [Delivery]
   const what = messages.length === 1 ? `${kind} ${message_id}` : `${messages.length} messages`
   const sentAt = readableTime(created_at)
-  ctx.reporter.note(`delivering ${what} from ${from_path} to ${nameOf(state)} (sent ${sentAt})`)
+  ctx.reporter.note(`delivering ${what} from ${from_path} to ${state.path} (sent ${sentAt})`)
 }
 
 /** Whether no further turn will run in this visit. */

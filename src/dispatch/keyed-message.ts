@@ -14,7 +14,7 @@ import type { State } from '../session/state.js'
 import { endOfTurn, troubleOf } from '../session/trouble.js'
 import type { Store } from '../storage/store.js'
 import type { Context } from './context.js'
-import { ASK_AGAIN, failureOf, nameOf, type Outcome } from './outcome.js'
+import { ASK_AGAIN, failureOf, type Outcome } from './outcome.js'
 import { readState } from './read-state.js'
 import { incompleteOf, viewTurn } from './view.js'
 
@@ -65,7 +65,7 @@ function answerOf(ctx: Context, state: State, run: PastRun): Outcome {
       ...viewTurn(ctx.store, state, run, run.status === 'completed' ? run.reply : null),
       ...(run.status === 'completed' ? incompleteOf(run) : {}),
     },
-    failure: isLeftBehind(state, run) ? leftBehind(state, run) : failureOf(nameOf(state), run, undefined),
+    failure: isLeftBehind(state, run) ? leftBehind(state, run) : failureOf(state, run, undefined),
   }
 }
 
@@ -79,8 +79,8 @@ function isLeftBehind(state: State, run: PastRun): boolean {
 function leftBehind(state: State, run: PastRun): SubstratError {
   return new SubstratError(
     'INTERRUPTED',
-    `the turn of ${nameOf(state)} was interrupted and cannot be continued: ${troubleOf(run)}`,
-    { hint: ASK_AGAIN, facts: { agent: nameOf(state), run_id: run.run_id, reason: run.reason } },
+    `the turn of ${state.path} was interrupted and cannot be continued: ${troubleOf(run)}`,
+    { hint: ASK_AGAIN, facts: { agent: state.path, run_id: run.run_id, reason: run.reason } },
   )
 }
 
@@ -166,7 +166,7 @@ function lostKey(state: State, key: string): SubstratError {
   const kept = state.lost?.kept.join(', ')
   return new SubstratError(
     'CORRUPT',
-    `cannot tell whether ${nameOf(state)} ran the message with key ${JSON.stringify(key)}: part of its log was damaged`,
+    `cannot tell whether ${state.path} ran the message with key ${JSON.stringify(key)}: part of its log was damaged`,
     {
       hint: `search the saved copy of that log, ${kept}, or send the message with another key`,
       facts: { agent_id: state.id, key },
@@ -179,7 +179,7 @@ export function keyConflict(state: State, request: Pick<KeyedMessage, 'key'>): S
   const key = request.key?.replace(AGENT_OF_KEY, '') ?? null
   return new SubstratError(
     'KEY_CONFLICT',
-    `key ${JSON.stringify(key)} was already used for a different message to ${nameOf(state)}`,
+    `key ${JSON.stringify(key)} was already used for a different message to ${state.path}`,
     {
       hint: 'send this message with another key',
       facts: { agent_id: state.id, key },

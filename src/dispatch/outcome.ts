@@ -5,7 +5,7 @@ import { limits } from '../limits.js'
 import type { TurnResult } from '../schema/output.js'
 import { causeOf, WHY_STOPPED } from '../schema/reasons.js'
 import type { FailureType } from '../schema/words.js'
-import { afterTimeLimit, nextStep } from '../session/causes.js'
+import { addressOf, afterTimeLimit, nextStep } from '../session/causes.js'
 import type { PastRun } from '../session/past-run.js'
 import { readRecordText } from '../session/read.js'
 import type { SessionRecord } from '../session/records.js'
@@ -47,14 +47,9 @@ export function wasStopped(run: Run): boolean {
   return run.status === 'interrupted' || run.reason === 'terminated' || run.reason === 'cancelled'
 }
 
-/** The agent's name for messages. */
-export function nameOf(state: State): string {
-  return state.name ?? state.id
-}
-
-/** The agent as an argument in a hint: its path, or its id if it is terminated, because its name may be reused. */
+/** The agent as a word of a command in a hint. */
 export function wordOf(state: State): string {
-  return shellWord(state.state === 'terminated' ? state.id : state.path)
+  return shellWord(addressOf(state))
 }
 
 /** The hint for a keyed message, which does not run again without `--retry`. */
@@ -62,32 +57,33 @@ export const ASK_AGAIN = 'to run it again, repeat the same substrat send and add
 
 /** Why a run did not succeed; undefined if it did. */
 export function failureOf(
-  agent: string,
+  state: State,
   run: Run | PastRun,
   signal: StopSignal | undefined,
   /** The text of the model before its refusal. */
   said = typeof run.said === 'string' ? run.said : null,
 ): SubstratError | undefined {
+  const agent = state.path
   const facts = { agent, run_id: run.run_id }
   const wait = 'wait' in run ? run.wait : null
-  if (run.status === 'open' && wait !== null) return waitingFor(agent, wait, facts)
+  if (run.status === 'open' && wait !== null) return waitingFor(state, wait, facts)
   switch (run.status) {
     case 'completed':
       return undefined
     case 'failed':
-      return failedRunError(agent, run, facts, said)
+      return failedRunError(state, run, facts, said)
     case 'cancelled':
       return run.reason === 'turn_timeout'
         ? new SubstratError('TIMED_OUT', `the turn of ${agent} was stopped: ${troubleOf(run)}`, {
-            hint: run.key === null ? afterTimeLimit(agent) : `${ASK_AGAIN} --turn-timeout 1d`,
+            hint: run.key === null ? afterTimeLimit(addressOf(state)) : `${ASK_AGAIN} --turn-timeout 1d`,
             facts,
           })
         : new SubstratError('CANCELLED', `the turn of ${agent} was cancelled: ${troubleOf(run)}`, {
-            hint: run.key === null ? `see what it did: substrat log ${shellWord(agent)}` : ASK_AGAIN,
+            hint: run.key === null ? `see what it did: substrat log ${wordOf(state)}` : ASK_AGAIN,
             facts,
           })
     default:
-      return interruption(agent, run, signal, facts)
+      return interruption(state, run, signal, facts)
   }
 }
 
@@ -99,7 +95,7 @@ export function failureOfLatest(
   signal: StopSignal | undefined,
   said: string | null = null,
 ): SubstratError | undefined {
-  const failure = failureOf(nameOf(state), run, signal, said)
+  const failure = failureOf(state, run, signal, said)
   const why = isInterrupted(state) ? whyNotContinued(store, state) : undefined
   if (failure?.code !== 'INTERRUPTED' || why === undefined) return failure
   const { message, hint, facts } = failure
@@ -127,8 +123,8 @@ export function whyNotContinued(store: Pick<Store, 'isShared'>, state: State): s
 }
 
 /** A parked run has not failed, but has not succeeded yet, so it exits nonzero. */
-function waitingFor(agent: string, wait: Wait, facts: { agent: string; run_id: string }): SubstratError {
-  const word = shellWord(agent)
+function waitingFor(state: State, wait: Wait, facts: { agent: string; run_id: string }): SubstratError {
+  const [agent, word] = [state.path, wordOf(state)]
   if (wait.kind === 'not_before') {
     const at = wait.not_before ?? ''
     const isOver = Date.parse(at) <= clock.now()
@@ -161,15 +157,19 @@ const CODE_OF_FAILURE: Partial<Record<FailureType, ErrorCode>> = {
 }
 
 function failedRunError(
-  agent: string,
+  state: State,
   run: Run | PastRun,
   facts: { agent: string; run_id: string },
   said: string | null,
 ): SubstratError {
   const error = run.error ?? { type: 'crashed' as const, message: 'it failed without saying why' }
   const { type } = error
-  const next = nextStep(error, agent, 'records' in run ? run.records.some(isLaunch) : run.hasLaunched)
-  return new SubstratError(codeOfFailure(type), `the turn of ${agent} failed: ${causeOf(error)}`, {
+  const next = nextStep(
+    error,
+    addressOf(state),
+    'records' in run ? run.records.some(isLaunch) : run.hasLaunched,
+  )
+  return new SubstratError(codeOfFailure(type), `the turn of ${state.path} failed: ${causeOf(error)}`, {
     hint: run.key === null || type === 'session_lost' ? next : `${next}; ${ASK_AGAIN}`,
     facts: { ...facts, type, ...(said === null ? {} : { said }) },
   })
@@ -180,7 +180,7 @@ function isLaunch({ kind }: SessionRecord): boolean {
 }
 
 function interruption(
-  agent: string,
+  state: State,
   run: Run | PastRun,
   signal: StopSignal | undefined,
   facts: { agent: string; run_id: string },
@@ -188,18 +188,18 @@ function interruption(
   const host = 'host_id' in run && run.reason === 'other_host' ? (run.host_name ?? run.host_id) : undefined
   const hint =
     host === undefined
-      ? `continue it: substrat resume ${shellWord(agent)}`
+      ? `continue it: substrat resume ${wordOf(state)}`
       : `if that host is down: substrat recover --host-gone ${shellWord(host)}; otherwise recover it there`
   if (run.reason === 'shutdown' && signal !== undefined) {
     return new SubstratError(
       `STOPPED_${signal}`,
-      `stopped by ${signal}: the turn of ${agent} is interrupted and saved`,
+      `stopped by ${signal}: the turn of ${state.path} is interrupted and saved`,
       { hint, facts },
     )
   }
   return new SubstratError(
     'INTERRUPTED',
-    `the turn of ${agent} was interrupted: ${troubleOf(run) ?? WHY_STOPPED.process_exit}`,
+    `the turn of ${state.path} was interrupted: ${troubleOf(run) ?? WHY_STOPPED.process_exit}`,
     {
       hint,
       facts: { ...facts, reason: run.reason, ...(host === undefined ? {} : { host }) },

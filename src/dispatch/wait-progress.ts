@@ -1,6 +1,5 @@
 /** How far `wait --all` is: `3 of 7 done, 2 running, 1 needs you: a`. */
 import type { State } from '../session/state.js'
-import { nameOf } from './outcome.js'
 
 /** An agent that was looked at. */
 export interface Look {
@@ -12,7 +11,7 @@ export function progressText(looks: Look[], isDone: (agentId: string) => boolean
   const asking = looks.filter(({ state: { run } }) => run?.wait != null && run.wait.kind !== 'not_before')
   const done = looks.filter((look) => isDone(look.state.id) && !asking.includes(look))
   const running = looks.filter((look) => look.isRunning && !asking.includes(look))
-  const names = asking.map(({ state }) => nameOf(state)).join(', ')
+  const names = asking.map(({ state }) => state.path).join(', ')
   const needs = asking.length === 1 ? `1 needs you: ${names}` : `${asking.length} need you: ${names}`
   const parts = [`${done.length} of ${total} done`, `${running.length} running`]
   return [...parts, ...(asking.length === 0 ? [] : [needs])].join(', ')

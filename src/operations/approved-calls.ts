@@ -1,6 +1,6 @@
 /** The calls that a person approves: with changed arguments, or also from the next turn on. */
 import type { Context } from '../dispatch/context.js'
-import { nameOf, wordOf } from '../dispatch/outcome.js'
+import { wordOf } from '../dispatch/outcome.js'
 import { SubstratError } from '../errors.js'
 import type { JsonObject } from '../provider/contract.js'
 import type { Ask, CallRecord } from '../schema/types.js'
@@ -30,7 +30,7 @@ export function alwaysRecords(
     if (entry !== undefined) return entry
     throw new SubstratError(
       'USAGE',
-      `--always cannot allow this call of ${tool}: ${nameOf(state)} must ask each time`,
+      `--always cannot allow this call of ${tool}: ${state.path} must ask each time`,
       {
         hint: `approve it once: substrat approve ${wordOf(state)}; a command line that chains, substitutes or redirects is allowed only with all of shell: substrat set ${wordOf(state)} --allow shell`,
         facts: { agent_id: state.id },
@@ -40,7 +40,7 @@ export function alwaysRecords(
   const allow = [...new Set([...state.allow, ...entries])]
   session.onceDurable('session.configured', () =>
     ctx.reporter.note(
-      `${nameOf(state)} may run this without approval from its next turn on: ${entries.join(', ')}`,
+      `${state.path} may run this without approval from its next turn on: ${entries.join(', ')}`,
     ),
   )
   return [{ kind: 'session.configured', allow, allowed_by: 'approve' }]
@@ -66,7 +66,7 @@ export function editRecords(session: Session, asks: Ask[], edits: CallEdit[]): C
     if (name === undefined || !asks.some((ask) => ask.call_id === call_id)) {
       throw new SubstratError(
         'USAGE',
-        `${nameOf(session.state)} does not wait for the call ${call_id} of a model`,
+        `${session.state.path} does not wait for the call ${call_id} of a model`,
         {
           hint: `see its pending calls: substrat show ${wordOf(session.state)}`,
           facts: { agent_id: session.id },

@@ -7,7 +7,7 @@
  */
 import { checkReach } from '../dispatch/caller.js'
 import type { Context } from '../dispatch/context.js'
-import { codeOfFailure, nameOf, wordOf } from '../dispatch/outcome.js'
+import { codeOfFailure, wordOf } from '../dispatch/outcome.js'
 import { refuseElsewhere, turnObstacle } from '../dispatch/turn-obstacle.js'
 import { viewAgent } from '../dispatch/view.js'
 import { visit } from '../dispatch/visit.js'
@@ -76,7 +76,7 @@ async function checkedProvider(ctx: Context, session: Session): Promise<ModelPro
 }
 
 function refusal(state: State, why: string, hint?: string): SessionStateError {
-  return new SessionStateError(`the conversation of ${nameOf(state)} cannot be compacted: ${why}`, {
+  return new SessionStateError(`the conversation of ${state.path} cannot be compacted: ${why}`, {
     hint: hint ?? `see what it did: substrat log ${wordOf(state)}`,
     facts: { agent_id: state.id },
   })
@@ -135,7 +135,7 @@ function stoppedBy({ shutdown }: Context, state: State): SubstratError | undefin
 }
 
 function tooLate(state: State): SubstratError {
-  const message = `the summary for ${nameOf(state)} did not come in time; the conversation is unchanged`
+  const message = `the summary for ${state.path} did not come in time; the conversation is unchanged`
   return new SubstratError('TIMED_OUT', message, {
     hint: `run it again: substrat compact ${wordOf(state)}`,
     facts: { agent_id: state.id },
@@ -143,7 +143,7 @@ function tooLate(state: State): SubstratError {
 }
 
 function noSummary(state: State, { error }: FailureReport): SubstratError {
-  const message = `the request for a summary of ${nameOf(state)} failed: ${causeOf(error)}; the conversation is unchanged`
+  const message = `the request for a summary of ${state.path} failed: ${causeOf(error)}; the conversation is unchanged`
   const word = wordOf(state)
   const first =
     error.type === 'invalid'

@@ -3,7 +3,7 @@
 import { checkAllow } from '../dispatch/allow.js'
 import { checkReach } from '../dispatch/caller.js'
 import type { Context } from '../dispatch/context.js'
-import { nameOf, wordOf } from '../dispatch/outcome.js'
+import { wordOf } from '../dispatch/outcome.js'
 import { refuseElsewhere } from '../dispatch/turn-obstacle.js'
 import { viewAgent } from '../dispatch/view.js'
 import { visit } from '../dispatch/visit.js'
@@ -43,7 +43,7 @@ export async function configure(
   return visit(ctx, agentId, { waitMs: ctx.bounds.waitMs, continuesTurn: false }, async (session) => {
     const { state } = session
     if (state.state === 'terminated') {
-      throw new SessionStateError(`${nameOf(state)} ${howEnded(state)} and cannot be changed`, {
+      throw new SessionStateError(`${state.path} ${howEnded(state)} and cannot be changed`, {
         hint: 'start another agent: substrat spawn',
         facts: { agent_id: state.id },
       })
@@ -86,7 +86,7 @@ function allowWithout(state: State, disallow: string[]): string[] {
   const there = state.allow.length === 0 ? 'no tool' : `only ${state.allow.join(', ')}`
   throw new SubstratError(
     'USAGE',
-    `${nameOf(state)} has no entry ${JSON.stringify(unknown)}: it allows ${there}`,
+    `${state.path} has no entry ${JSON.stringify(unknown)}: it allows ${there}`,
     {
       hint: `see its entries: substrat show ${wordOf(state)}; those of every agent: substrat config get allow`,
       facts: { agent_id: state.id },

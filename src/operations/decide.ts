@@ -9,7 +9,7 @@ import { callText } from '../dispatch/call-text.js'
 import { refuseInTool } from '../dispatch/caller.js'
 import type { Context } from '../dispatch/context.js'
 import { keyConflict } from '../dispatch/keyed-message.js'
-import { nameOf, type OnOutcome, type Outcome, wordOf } from '../dispatch/outcome.js'
+import { type OnOutcome, type Outcome, wordOf } from '../dispatch/outcome.js'
 import { type Visit, visitAndFinish } from '../dispatch/own-visit.js'
 import { awaitedThing, decisionCommands, refuseElsewhere } from '../dispatch/turn-obstacle.js'
 import { decideTurn } from '../dispatch/turns.js'
@@ -177,13 +177,13 @@ function waitOf(state: State, tokenId: string | null): Wait {
     const lapsed = lapsedToken(state)
     if (lapsed !== undefined) throw tooLate(state, lapsed)
     const why = state.moved === undefined ? 'is not waiting for a decision' : howEnded(state)
-    throw new SessionStateError(`${nameOf(state)} ${why}`, {
+    throw new SessionStateError(`${state.path} ${why}`, {
       hint: `see its status: substrat show ${wordOf(state)}`,
       facts: { agent_id: state.id },
     })
   }
   if (tokenId === null || tokenId === wait.resume_token_id) return wait
-  throw new SubstratError('TOKEN_NOT_FOUND', `${nameOf(state)} is not waiting for token ${tokenId}`, {
+  throw new SubstratError('TOKEN_NOT_FOUND', `${state.path} is not waiting for token ${tokenId}`, {
     hint: `its token is ${wait.resume_token_id}: substrat show ${wordOf(state)}`,
     facts: { agent_id: state.id, token_id: wait.resume_token_id },
   })
@@ -193,7 +193,7 @@ function tooLate(state: State, { wait, expires_at }: TokenEntry): SubstratError 
   // A token of format 1 does not name its kind of wait.
   const what = wait === undefined ? 'a decision' : awaitedThing({ kind: wait })
   return new SessionStateError(
-    `${nameOf(state)} is no longer waiting for ${what}: none came before ${readableTime(expires_at)}`,
+    `${state.path} is no longer waiting for ${what}: none came before ${readableTime(expires_at)}`,
     { hint: `let it ask again: substrat resume ${wordOf(state)}`, facts: { agent_id: state.id } },
   )
 }
@@ -239,7 +239,7 @@ function calledFor(state: State, wait: Wait, { call = null }: DecisionRequest): 
 }
 
 function wrongDecision(state: State, wait: Wait, why: string): SubstratError {
-  return new SubstratError('USAGE', `this decision does not apply to ${nameOf(state)}: ${why}`, {
+  return new SubstratError('USAGE', `this decision does not apply to ${state.path}: ${why}`, {
     hint: decisionCommands(wordOf(state), wait),
     facts: { agent_id: state.id },
   })

@@ -4,7 +4,7 @@
  */
 import { continueLatest, hasNoMoreTurns } from '../dispatch/advance.js'
 import type { Context } from '../dispatch/context.js'
-import { failureOf, nameOf, type OnOutcome, type Outcome, outcomeOf } from '../dispatch/outcome.js'
+import { failureOf, type OnOutcome, type Outcome, outcomeOf } from '../dispatch/outcome.js'
 import { type Visit, visitAndFinish } from '../dispatch/own-visit.js'
 import { incompleteOf, viewTurn } from '../dispatch/view.js'
 import type { Decision } from '../schema/words.js'
@@ -84,6 +84,6 @@ export async function outcomeOfDecided(
   }
   return {
     result: { ...viewTurn(ctx.store, session.state, past, past.reply), ...incompleteOf(past) },
-    failure: failureOf(nameOf(session.state), past, undefined),
+    failure: failureOf(session.state, past, undefined),
   }
 }

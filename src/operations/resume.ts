@@ -3,7 +3,7 @@
 import { type ContinueResult, continueLatest, hasNoMoreTurns, takeMail } from '../dispatch/advance.js'
 import { checkReach } from '../dispatch/caller.js'
 import type { Context } from '../dispatch/context.js'
-import { nameOf, type OnOutcome, wordOf } from '../dispatch/outcome.js'
+import { type OnOutcome, wordOf } from '../dispatch/outcome.js'
 import { type Visit, visitAndFinish } from '../dispatch/own-visit.js'
 import { seed } from '../dispatch/seed.js'
 import { refuseElsewhere, turnObstacle } from '../dispatch/turn-obstacle.js'
@@ -89,7 +89,7 @@ function refuseSeed({ state }: Session, kind: Provider['kind']): void {
   const facts = { agent_id: state.id }
   if (kind === 'model') {
     throw new SessionStateError(
-      `${nameOf(state)} has no session to reseed: its model receives the conversation from the log`,
+      `${state.path} has no session to reseed: its model receives the conversation from the log`,
       {
         hint: `continue it: substrat resume ${wordOf(state)}`,
         facts,
@@ -99,7 +99,7 @@ function refuseSeed({ state }: Session, kind: Provider['kind']): void {
   const wait = openWait(state)
   if (wait === null || wait.kind === 'not_before') return
   throw new SessionStateError(
-    `${nameOf(state)} is waiting for a decision that a new session would not know about`,
+    `${state.path} is waiting for a decision that a new session would not know about`,
     {
       hint: `decide first, or stop the turn: substrat cancel ${wordOf(state)}`,
       facts,
@@ -109,7 +109,7 @@ function refuseSeed({ state }: Session, kind: Provider['kind']): void {
 
 function refuseTerminated({ state }: Session): void {
   if (state.state !== 'terminated') return
-  throw new SessionStateError(`${nameOf(state)} ${howEnded(state)} and cannot be resumed`, {
+  throw new SessionStateError(`${state.path} ${howEnded(state)} and cannot be resumed`, {
     hint: `read its log: substrat log ${wordOf(state)}; or start another agent: substrat spawn`,
     facts: { agent_id: state.id, state: state.state },
   })

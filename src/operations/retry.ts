@@ -3,7 +3,7 @@
 import { continueLatest } from '../dispatch/advance.js'
 import { checkReach } from '../dispatch/caller.js'
 import type { Context } from '../dispatch/context.js'
-import { nameOf, type OnOutcome, wordOf } from '../dispatch/outcome.js'
+import { type OnOutcome, wordOf } from '../dispatch/outcome.js'
 import { type Visit, visitAndFinish } from '../dispatch/own-visit.js'
 import { refuseElsewhere } from '../dispatch/turn-obstacle.js'
 import { continueTurn, type TurnOptions } from '../dispatch/turns.js'
@@ -33,7 +33,7 @@ function refuseWithoutFailure(state: State): void {
   if (state.state !== 'terminated' && (status === 'failed' || status === 'cancelled')) return
   const why = status === undefined ? 'it has had no turn yet' : `its latest turn ${status}`
   throw new SessionStateError(
-    `there is nothing to retry for ${nameOf(state)}: ${state.state === 'terminated' ? `it ${howEnded(state)}` : why}`,
+    `there is nothing to retry for ${state.path}: ${state.state === 'terminated' ? `it ${howEnded(state)}` : why}`,
     {
       hint: `see what it did: substrat log ${wordOf(state)}`,
       facts: { agent_id: state.id },

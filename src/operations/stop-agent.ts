@@ -5,7 +5,7 @@
 import { clock, sleep } from '../clock.js'
 import { checkReach } from '../dispatch/caller.js'
 import type { Context } from '../dispatch/context.js'
-import { nameOf, wordOf } from '../dispatch/outcome.js'
+import { wordOf } from '../dispatch/outcome.js'
 import { viewAgent } from '../dispatch/view.js'
 import { visit } from '../dispatch/visit.js'
 import { SessionStateError, SubstratError } from '../errors.js'
@@ -25,7 +25,7 @@ export async function suspend(ctx: Context, agentId: string, hold: boolean): Pro
   return stopAndVisit(ctx, agentId, 'suspend', async (session) => {
     const { state } = session
     if (state.state === 'terminated') {
-      throw new SessionStateError(`${nameOf(state)} ${howEnded(state)} and cannot be suspended`, {
+      throw new SessionStateError(`${state.path} ${howEnded(state)} and cannot be suspended`, {
         hint: `read its log: substrat log ${wordOf(state)}`,
         facts: { agent_id: state.id, state: state.state },
       })

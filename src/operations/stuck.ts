@@ -1,7 +1,7 @@
 /** Why pending mail of an agent is not delivered although no process holds the agent. */
 
 import type { Context } from '../dispatch/context.js'
-import { failureOf, nameOf } from '../dispatch/outcome.js'
+import { failureOf } from '../dispatch/outcome.js'
 import { elsewhereError, turnObstacle } from '../dispatch/turn-obstacle.js'
 import { SubstratError } from '../errors.js'
 import { hasDueMail } from '../mail/inbox.js'
@@ -11,12 +11,12 @@ import { type Host, hostOf } from '../session/workspace-host.js'
 /** Undefined if a turn may start, or no mail is due. */
 export function whyStuck(ctx: Context, state: State): SubstratError | undefined {
   if (state.state === 'terminated' || !hasDueMail(ctx.store, state)) return undefined
-  const agent = nameOf(state)
+  const agent = state.path
   const obstacle = turnObstacle(ctx.store, state, 'mail')
   switch (obstacle?.kind) {
     case 'wait':
     case 'program':
-      return failureOf(agent, state.run as Run, undefined)
+      return failureOf(state, state.run as Run, undefined)
     case 'hold':
     case 'gate':
       return new SubstratError(obstacle.code, `messages are pending for ${agent}, which is ${obstacle.is}`, {

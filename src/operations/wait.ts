@@ -3,7 +3,7 @@
  * and watches the others.
  */
 import type { Context, VisitResult } from '../dispatch/context.js'
-import { failureOfLatest, nameOf, wordOf } from '../dispatch/outcome.js'
+import { failureOfLatest, wordOf } from '../dispatch/outcome.js'
 import { lastKnownPath, missingLog } from '../dispatch/read-state.js'
 import { resultEnd } from '../dispatch/result-end.js'
 import { viewEndedRun, viewTurn } from '../dispatch/view.js'
@@ -240,7 +240,7 @@ class Watch {
   }
 
   private whyGivenUp(state: State): SubstratError {
-    const agent = nameOf(state)
+    const agent = state.path
     const facts = { agent_id: state.id }
     const hint = `keep waiting: substrat wait ${wordOf(state)}`
     const { requested } = this.ctx.shutdown
@@ -284,7 +284,7 @@ function unreadableAgent(
 function neverWaits(state: State): SubstratError {
   return new SubstratError(
     'SESSION_STATE',
-    `${nameOf(state)} ${howEnded(state)} and will not ask for a decision`,
+    `${state.path} ${howEnded(state)} and will not ask for a decision`,
     {
       hint: `read its log: substrat log ${wordOf(state)}`,
       facts: { agent_id: state.id },

@@ -8,7 +8,7 @@ import { readableState } from './peek-state.js'
 /** Names the holder: its pid, host and command, and when it took the lock. */
 export function busyError(store: Store, agentId: string): SubstratError {
   const holder = store.holder(agentId)
-  const agent = readableState(store, agentId)?.name ?? agentId
+  const agent = readableState(store, agentId)?.path ?? agentId
   const word = shellWord(agent)
   const isStopped = holder !== undefined && isHolderStopped(holder)
   const why = isStopped ? `; that process is stopped${lastSign(store, agentId)}` : ''

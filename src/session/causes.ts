@@ -3,6 +3,7 @@
  */
 import { shellWord } from '../errors.js'
 import type { RunError } from '../schema/types.js'
+import type { State } from './state.js'
 
 /** Begins the message of an empty answer for which a retry alone does not help. */
 export const TOKENS_USED_UP = 'the model used up its limit of tokens'
@@ -11,6 +12,14 @@ export const TOKENS_USED_UP = 'the model used up its limit of tokens'
 interface Step {
   first: string
   command: string
+}
+
+/**
+ * The agent as an argument of a command. The name of a child may also be that of another agent, so it is its path; of a terminated agent,
+ * whose path may be reused, it is the id.
+ */
+export function addressOf({ state, id, path }: Pick<State, 'state' | 'id' | 'path'>): string {
+  return state === 'terminated' ? id : path
 }
 
 /** The user's next step in a sentence. It ends with the command to run. `isProgram`: an agent program keeps the conversation itself. */

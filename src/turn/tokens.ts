@@ -11,6 +11,7 @@ import { SubstratError, shellWord } from '../errors.js'
 import type { ClockReading } from '../host/identity.js'
 import type { Ask, CallRecord, Used } from '../schema/types.js'
 import type { Decision } from '../schema/words.js'
+import { addressOf } from '../session/causes.js'
 import { awaitedToken, isExpired, isInScope } from '../session/fold/tokens.js'
 import type { NewRecord } from '../session/records.js'
 import type { Run, State, TokenEntry, Wait } from '../session/state.js'
@@ -106,11 +107,7 @@ export function findToken(state: State, secret: string): TokenEntry {
     )
   const entry = tokenOf(state, secret)
   if (entry === undefined)
-    throw refusedTokenError(
-      'TOKEN_FOREIGN',
-      `the token does not belong to agent ${state.name ?? state.id}`,
-      state,
-    )
+    throw refusedTokenError('TOKEN_FOREIGN', `the token does not belong to agent ${state.path}`, state)
   return entry
 }
 
@@ -235,7 +232,7 @@ export function lapsedToken({ recovery, tokens, run }: State): TokenEntry | unde
 }
 
 function refusedTokenError(code: TokenCode, message: string, state: State): SubstratError {
-  const name = shellWord(state.name ?? state.id)
+  const name = shellWord(addressOf(state))
   return new SubstratError(code, message, {
     hint:
       openWait(state) === null

@@ -1,7 +1,7 @@
 /** `send --reply-to`: the operator answers a request of an agent. */
 
 import type { Context } from '../../dispatch/context.js'
-import { nameOf, type OnOutcome } from '../../dispatch/outcome.js'
+import type { OnOutcome } from '../../dispatch/outcome.js'
 import { Visit } from '../../dispatch/own-visit.js'
 import { readState } from '../../dispatch/read-state.js'
 import { viewReceiver } from '../../dispatch/view.js'
@@ -51,7 +51,7 @@ export async function answerRequest(
     const result = viewReceiver(store, state, draft.message_id)
     post(store, draft, { isRepeat: true })
     store.mail.take(replyTo)
-    ctx.reporter.note(`answered request ${replyTo} of ${nameOf(state)}`)
+    ctx.reporter.note(`answered request ${replyTo} of ${state.path}`)
     visit.report({ result })
   })
 }

@@ -7,7 +7,7 @@ import { refuseInTool } from '../../dispatch/caller.js'
 import type { Context } from '../../dispatch/context.js'
 import { effectOfPost, withEffect } from '../../dispatch/effect.js'
 import { findKeyedOutcome, idOfKey, isOwnTurn, keyOfAgent } from '../../dispatch/keyed-message.js'
-import { nameOf, type OnOutcome, type Outcome, wordOf } from '../../dispatch/outcome.js'
+import { type OnOutcome, type Outcome, wordOf } from '../../dispatch/outcome.js'
 import { readState } from '../../dispatch/read-state.js'
 import { viewReceiver, viewTurn } from '../../dispatch/view.js'
 import { SubstratError } from '../../errors.js'
@@ -57,7 +57,7 @@ function queueAs(ctx: Context, from: State, to: State, request: MessageRequest):
   const result = viewReceiver(ctx.store, to, messageId)
   if (asked === undefined) storeMessage(ctx.store, from, to, request, messageId)
   ctx.deliveries.wake(to.id)
-  ctx.reporter.note(`sent to ${nameOf(to)} as message ${messageId}`)
+  ctx.reporter.note(`sent to ${to.path} as message ${messageId}`)
   return { result }
 }
 
@@ -125,7 +125,7 @@ function takeReply({ store, reporter }: Context, from: State, { message_id }: Me
     // The reply's id is in no log, so a file that a power cut restores would be delivered a second time.
     store.mail.syncRemovals(from.id)
   } catch (error) {
-    reporter.note(`the reply stays in the inbox of ${nameOf(from)}: ${(error as Error).message}`)
+    reporter.note(`the reply stays in the inbox of ${from.path}: ${(error as Error).message}`)
   }
 }
 
@@ -147,7 +147,7 @@ function outcomeOf(
 }
 
 function notYet(to: State, messageId: string, why: string | undefined): SubstratError {
-  const message = `${nameOf(to)} has not replied yet: ${why ?? 'the wait was stopped'}`
+  const message = `${to.path} has not replied yet: ${why ?? 'the wait was stopped'}`
   return new SubstratError('WAITING', message, {
     hint: `its reply goes to the sender's inbox; see substrat show ${wordOf(to)}`,
     facts: { agent_id: to.id, message_id: messageId },

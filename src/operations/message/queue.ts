@@ -3,7 +3,7 @@ import { readableTime } from '../../clock.js'
 import type { Context } from '../../dispatch/context.js'
 import { postOnce } from '../../dispatch/effect.js'
 import { findKeyedOutcome, isOwnTurn, keyConflict, nextIdOfKey } from '../../dispatch/keyed-message.js'
-import { nameOf, type Outcome } from '../../dispatch/outcome.js'
+import type { Outcome } from '../../dispatch/outcome.js'
 import { declarationOf, turnObstacle } from '../../dispatch/turn-obstacle.js'
 import { viewReceiver, viewTurn } from '../../dispatch/view.js'
 import { OPERATOR } from '../../format.js'
@@ -33,7 +33,7 @@ export function queue(ctx: Context, request: MessageRequest): Outcome {
   const result = viewReceiver(store, state, messageId, recipient?.mailIds)
   storeMessage(store, { id: OPERATOR, path: OPERATOR }, state, request, messageId, recipient)
   ctx.reporter.note(
-    `queued as message ${messageId}; ${nameOf(state)} will run it ${whenDelivered(store, state, request.notBefore)}`,
+    `queued as message ${messageId}; ${state.path} will run it ${whenDelivered(store, state, request.notBefore)}`,
   )
   return { result }
 }

@@ -1,7 +1,7 @@
 /** Why `send` does not store a message. */
 
 import { type KeyedMessage, nextIdOfKey } from '../../dispatch/keyed-message.js'
-import { nameOf, wordOf } from '../../dispatch/outcome.js'
+import { wordOf } from '../../dispatch/outcome.js'
 import { readState } from '../../dispatch/read-state.js'
 import { type Closure, declarationOf, refuseElsewhere, turnObstacle } from '../../dispatch/turn-obstacle.js'
 import { SessionStateError, SubstratError, shellWord } from '../../errors.js'
@@ -57,21 +57,21 @@ function besideError(state: State, { what }: Fate): SubstratError {
       ? `make sure that it has ended, then: substrat resume ${word}`
       : `recover it on that host: substrat recover --all; or, if that host is down: ${declaration}`
   const why = troubleOf(run as Run)
-  return new SubstratError('PROGRAM_ALIVE', `${nameOf(state)} has an interrupted turn: ${why}; ${what}`, {
+  return new SubstratError('PROGRAM_ALIVE', `${state.path} has an interrupted turn: ${why}; ${what}`, {
     hint: `${next}; or queue the message: --queue`,
     facts: { agent_id: id, run_id: (run as Run).run_id, reason: (run as Run).reason },
   })
 }
 
 function closedError(state: State, { code, is, until, next }: Closure): SubstratError {
-  return new SubstratError(code, `${nameOf(state)} is ${is} and will not run until you ${until} it`, {
+  return new SubstratError(code, `${state.path} is ${is} and will not run until you ${until} it`, {
     hint: `${until} it: ${next}; or queue the message: --queue`,
     facts: { agent_id: state.id },
   })
 }
 
 function terminatedError(state: State): SubstratError {
-  return new SessionStateError(`${nameOf(state)} ${howEnded(state)} and takes no messages`, {
+  return new SessionStateError(`${state.path} ${howEnded(state)} and takes no messages`, {
     hint: `read its log: substrat log ${wordOf(state)}; or start another agent: substrat spawn`,
     facts: { agent_id: state.id, state: state.state },
   })
@@ -85,7 +85,7 @@ export function isCutShort({ status, reason }: Run): boolean {
 export function notTaken(state: State, run: Run, { what, next }: Fate): SubstratError {
   const ended =
     run.reason === 'suspended' ? 'was suspended' : `could not end its earlier turn (${troubleOf(run)})`
-  const message = `${nameOf(state)} ${ended} before the message was delivered; ${what}`
+  const message = `${state.path} ${ended} before the message was delivered; ${what}`
   return new SubstratError('INTERRUPTED', message, {
     hint: next,
     facts: { agent_id: state.id },

@@ -1,7 +1,7 @@
 /** The sentence about a parked turn that a message replaces. It names the lost question or call, and how to decide instead. */
 import { readableTime } from '../../clock.js'
 import { callText } from '../../dispatch/call-text.js'
-import { nameOf, wordOf } from '../../dispatch/outcome.js'
+import { wordOf } from '../../dispatch/outcome.js'
 import { decisionCommands } from '../../dispatch/turn-obstacle.js'
 import type { Ask } from '../../schema/types.js'
 import type { State, Wait } from '../../session/state.js'
@@ -9,7 +9,7 @@ import type { State, Wait } from '../../session/state.js'
 export function supersededText(state: State, wait: Wait, asks: Ask[], by = 'this message'): string {
   const instead =
     wait.kind === 'not_before' ? `substrat resume ${wordOf(state)}` : decisionCommands(wordOf(state), wait)
-  return `gave up ${parkedThing(wait, asks)} of ${nameOf(state)}; ${by} starts a new turn (instead of send: ${instead})`
+  return `gave up ${parkedThing(wait, asks)} of ${state.path}; ${by} starts a new turn (instead of send: ${instead})`
 }
 
 export function parkedThing({ kind, not_before }: Wait, asks: Ask[]): string {
