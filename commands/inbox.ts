@@ -8,10 +8,10 @@ import { refuseInTool } from '../src/dispatch/caller.js'
 import { OPERATOR } from '../src/format.js'
 import {
   checkMayLook,
-  damagedError,
   pick,
   requestsAnswered,
   takeMessages,
+  unreadableError,
   viewInbox,
 } from '../src/operations/inbox.js'
 import type { InboxView } from '../src/schema/output-overview.js'
@@ -72,7 +72,7 @@ export default class Inbox extends BaseCommand {
       columns === undefined ? inboxText(inbox, asked) : hanging(inboxText(inbox, asked), columns, indentOf)
     this.printObject(inbox, text)
     const isPrinted = await this.isPrinted()
-    const error = damagedError(inbox)
+    const error = unreadableError(inbox)
     if (error !== undefined) this.fail(error, false)
     return isPrinted
   }

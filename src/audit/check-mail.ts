@@ -1,6 +1,7 @@
 /** Checks mail: deliveries, replies and notices to send, and the markers by which recovery finds pending work. */
-import { damagedMail, damagedOperatorMail } from '../mail/inbox.js'
+import { damagedMail, damagedOperatorMail, unknownMail } from '../mail/inbox.js'
 import { messagesIn } from '../mail/stored-messages.js'
+import { unknownText } from '../mail/unknown-mail.js'
 import { reasonToVisit } from '../recovery/visit-reason.js'
 import { isDeferred } from '../session/fold/mail.js'
 import type { State } from '../session/state.js'
@@ -11,11 +12,18 @@ import type { AddFinding } from './finding.js'
 export function checkPending(store: Store, state: State, found: AddFinding): void {
   for (const { path } of damagedMail(store, state))
     found('a file in an inbox is a message', `${path} is not a complete message`, path)
+  checkKinds(store, state, found)
 }
 
 export function checkOperatorMail(store: Store, found: AddFinding): void {
   for (const { path } of damagedOperatorMail(store))
     found('a file in an inbox is a message', `${path} is not a complete message`, path)
+  checkKinds(store, undefined, found)
+}
+
+function checkKinds(store: Store, to: State | undefined, found: AddFinding): void {
+  for (const message of unknownMail(store, to))
+    found('a message has a known kind', unknownText(message), message.path)
 }
 
 /** Call it for an agent without a holder. Recovery clears each of these findings. */

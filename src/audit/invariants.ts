@@ -30,6 +30,7 @@ const RECOVER = 'substrat recover --all'
 const LOOK = 'ls -la {path}'
 /** A rebuild loses every record after the damage, so a backup is better. */
 const OR_REBUILD = 'restore {path} from a backup; or continue from its undamaged part: {rebuild}'
+const NEWER = 'use the version of substrat that wrote it, or a newer one'
 const BACKUP = 'restore {path} from a backup'
 
 const damagedRow = (rest: Pick<Row, 'rebuild' | 'remedy' | 'ended'>): Row => ({
@@ -61,9 +62,7 @@ const ROWS = {
   // The log.
   'a log is intact up to its last batch': damagedRow({ rebuild: 'log', remedy: OR_REBUILD }),
   'an agent has its log': damagedRow({ rebuild: 'log', remedy: OR_REBUILD }),
-  'a log has a known format': needsYou('UNKNOWN_FORMAT', {
-    remedy: 'use the version of substrat that wrote it, or a newer one',
-  }),
+  'a log has a known format': needsYou('UNKNOWN_FORMAT', { remedy: NEWER }),
   'a message is delivered or applied at most once': damagedRow({ remedy: 'substrat log {agent}' }),
   'a blob named by a record exists and is intact': damagedRow({ remedy: BACKUP }),
   'the snapshot matches the log': damagedRow({ rebuild: 'snapshot' }),
@@ -80,6 +79,7 @@ const ROWS = {
   'a waiting run can still continue': untilRecovery(),
   // Mail.
   'a file in an inbox is a message': damagedRow({ rebuild: 'mail' }),
+  'a message has a known kind': needsYou('UNKNOWN_FORMAT', { remedy: NEWER }),
   'delivered mail has left the inbox': untilRecovery(),
   'replies and failure notices of ended turns are sent': untilRecovery(),
   'control messages to an agent are applied': untilRecovery(),

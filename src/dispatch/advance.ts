@@ -1,7 +1,8 @@
 /** Continues interrupted turns and runs turns for pending mail. */
 import { readableTime } from '../clock.js'
-import { damagedMail, hasMoreMail, nextMail, removeDelivered } from '../mail/inbox.js'
+import { damagedMail, hasMoreMail, nextMail, removeDelivered, unknownMailOf } from '../mail/inbox.js'
 import type { Delivery } from '../mail/message.js'
+import { unknownMailError } from '../mail/unknown-mail.js'
 import type { SettleResult } from '../recovery/settle.js'
 import { interruptedRecords } from '../recovery/settlement.js'
 import { messageOptions } from '../schema/message.js'
@@ -123,6 +124,8 @@ export async function advance(
     isLast: () => hasNoMoreTurns(ctx, session),
   })
   if (wentOn.outcome === 'ran' && wasStopped(wentOn.run)) return 1
+  const newer = unknownMailError(unknownMailOf(session))
+  if (newer !== undefined) throw newer
   if (wentOn.outcome !== 'ran') return takeMail(ctx, session, budget)
   budget.spend()
   return 1 + (await takeMail(ctx, session, budget))
@@ -142,7 +145,9 @@ export async function takeMail(
   part?: MailPart,
 ): Promise<number> {
   let turns = 0
-  while (budget.left > 0) {
+  const newer = unknownMailError(unknownMailOf(session))
+  if (newer !== undefined) ctx.reporter.note(newer.message)
+  while (newer === undefined && budget.left > 0) {
     applyControls(session)
     if (!mayBegin(ctx, session, part?.turn)) break
     const messages = nextMail(session, part?.ids)

@@ -14,7 +14,7 @@ import type { Session } from '../session/session.js'
 import type { State } from '../session/state.js'
 import type { Store } from '../storage/store.js'
 import { asDue, clockOfLook, type Due, isDue, type Now, rebaseDelay, withContent } from './due.js'
-import type { Delivery, Message } from './message.js'
+import { type Delivery, type Message, unknownInMessage } from './message.js'
 import { inOrder } from './order.js'
 import { dueReminders, isRinging } from './reminders.js'
 import {
@@ -198,17 +198,37 @@ export interface DamagedMessage {
   path: string
 }
 
+/** A message that a later version has written. Only that version may deliver it, return it or move it away. */
+export interface UnknownMessage extends DamagedMessage {
+  /** What this version does not know of it. */
+  unknown: string
+}
+
 /**
  * The damaged messages, which no crash of substrat can leave. They are reported, and neither delivered nor
  * removed.
  */
 export function damagedMail(store: Store, state: State, ids = store.mail.ids(state.id)): DamagedMessage[] {
-  return damagedIn(store, state.id, pendingOf(state, ids))
+  return damagedIn(unreadableIn(store, state.id, pendingOf(state, ids)))
 }
 
 /** The same for the operator's inbox. */
 export function damagedOperatorMail(store: Store): DamagedMessage[] {
-  return damagedIn(store, OPERATOR, store.mail.ids(OPERATOR))
+  return damagedIn(unreadableIn(store, OPERATOR, store.mail.ids(OPERATOR)))
+}
+
+/** The messages of a later version in the inbox of an agent, or of the operator. */
+export function unknownMail(store: Store, to: Recipient | undefined): UnknownMessage[] {
+  const ids = store.mail.ids(to?.id ?? OPERATOR)
+  return unknownIn(unreadableIn(store, to?.id ?? OPERATOR, to === undefined ? ids : pendingOf(to, ids)))
+}
+
+/** The same for a session. Reads only the messages that it could not read before. */
+export function unknownMailOf(session: Session): UnknownMessage[] {
+  const { store, state, mailIds } = session
+  const read = headerReaderOf(session)
+  const ids = pendingOf(state, mailIds).filter((id) => read(id) === undefined)
+  return unknownIn(unreadableIn(store, state.id, ids))
 }
 
 /** All pending messages, controls included, in delivery order. Removes nothing. */
@@ -225,10 +245,23 @@ export function hasOnlyLaterMail(store: Store, state: Recipient, ids: string[]):
   )
 }
 
-function damagedIn(store: Store, to: string, ids: string[]): DamagedMessage[] {
-  return ids
-    .filter((id) => store.mail.read(to, id) !== undefined && readMessage(store, to, id) === undefined)
-    .map((messageId) => ({ messageId, path: store.label({ kind: 'message', to, messageId }) }))
+type Unreadable = DamagedMessage & { unknown: string | undefined }
+
+function unreadableIn(store: Store, to: string, ids: string[]): Unreadable[] {
+  return ids.flatMap((messageId) => {
+    const line = store.mail.read(to, messageId)
+    if (line === undefined || readMessage(store, to, messageId) !== undefined) return []
+    const path = store.label({ kind: 'message', to, messageId })
+    return [{ messageId, path, unknown: unknownInMessage(line, messageId) }]
+  })
+}
+
+function damagedIn(unreadable: Unreadable[]): DamagedMessage[] {
+  return unreadable.filter(({ unknown }) => unknown === undefined)
+}
+
+function unknownIn(unreadable: Unreadable[]): UnknownMessage[] {
+  return unreadable.filter((message): message is UnknownMessage => message.unknown !== undefined)
 }
 
 function pendingIds(store: Store, state: Recipient): string[] {

@@ -2,7 +2,8 @@
 
 import { isUuid } from '../format.js'
 import { MAIL_PREDICATES } from '../schema/generated/mail-predicates.js'
-import type { Message } from '../schema/mail.js'
+import type { Control, Message } from '../schema/mail.js'
+import { unknownWords } from '../session/records.js'
 import type { Unframed } from '../storage/store.js'
 
 export type { Control, Message } from '../schema/mail.js'
@@ -10,10 +11,37 @@ export type { Control, Message } from '../schema/mail.js'
 /** Undefined if the stored line is not a complete message, or has another id than its file name. */
 export function decodeMessage(line: Unframed, messageId: string): Message | undefined {
   if ('damage' in line) return undefined
-  const stored = line.object as unknown as Partial<Message>
-  // Messages of the first versions lack some fields.
-  const message = { ...LATER_FIELDS, from_path: stored.from, ...stored } as Message
+  const message = fieldsOf(line)
   return message.message_id === messageId && isWhole(message) ? message : undefined
+}
+
+/**
+ * The words that only a later version writes into a message, such as `the kind "letter" of a message`. Undefined if the line is
+ * damaged: its checksum is right, so no fault of a disk turned one word into another.
+ */
+export function unknownInMessage(line: Unframed, messageId: string): string | undefined {
+  if ('damage' in line) return undefined
+  const { control, ...message } = fieldsOf(line)
+  if (message.message_id !== messageId) return undefined
+  const verb: unknown = control?.verb
+  const isLater = typeof verb === 'string' && !Object.hasOwn(VERBS, verb)
+  return unknownWords(MAIL_PREDICATES.message, { ...message, control: isLater ? verb : control }, 'a message')
+}
+
+const VERBS: Record<Control['verb'], true> = {
+  gate: true,
+  ungate: true,
+  permit: true,
+  poke: true,
+  watch: true,
+  unwatch: true,
+  outbound: true,
+}
+
+function fieldsOf({ object }: Exclude<Unframed, { damage: unknown }>): Message {
+  const stored = object as unknown as Partial<Message>
+  // Messages of the first versions lack some fields.
+  return { ...LATER_FIELDS, from_path: stored.from, ...stored } as Message
 }
 
 const LATER_FIELDS = { reply_to: null, control: null, not_before: null, clock: null }

@@ -3,10 +3,17 @@
 import { readState } from '../dispatch/read-state.js'
 import { SubstratError } from '../errors.js'
 import { isUuid, OPERATOR } from '../format.js'
-import { type DamagedMessage, damagedMail, damagedOperatorMail, listWaiting } from '../mail/inbox.js'
+import {
+  type DamagedMessage,
+  damagedMail,
+  damagedOperatorMail,
+  listWaiting,
+  unknownMail,
+} from '../mail/inbox.js'
 import type { Message } from '../mail/message.js'
 import { sortForOperator } from '../mail/order.js'
-import { messagesIn } from '../mail/stored-messages.js'
+import { messagesIn, type Recipient } from '../mail/stored-messages.js'
+import { unknownMailError } from '../mail/unknown-mail.js'
 import type { InboxView, MailView } from '../schema/output-overview.js'
 import { withAgent } from '../session/load.js'
 import { readText } from '../session/read.js'
@@ -15,16 +22,22 @@ import type { OpenedAgent, Store } from '../storage/store.js'
 import { checkIsChild } from '../tree/relations.js'
 
 export function viewInbox(store: Store | undefined, owner: string): InboxView {
-  if (store === undefined) return { agent: owner, messages: [], damaged: [] }
+  if (store === undefined) return { agent: owner, messages: [], damaged: [], unknown: [] }
   if (owner === OPERATOR) {
     const messages = sortForOperator(messagesIn(store, OPERATOR)).map(viewMail)
-    return { agent: OPERATOR, messages, damaged: pathsOf(damagedOperatorMail(store)) }
+    return {
+      agent: OPERATOR,
+      messages,
+      damaged: pathsOf(damagedOperatorMail(store)),
+      unknown: unknownIn(store, undefined),
+    }
   }
   const state = readState(store, owner)
   return {
     agent: owner,
     messages: listWaiting(store, state).map(viewMail),
     damaged: pathsOf(damagedMail(store, state)),
+    unknown: unknownIn(store, state),
   }
 }
 
@@ -36,6 +49,7 @@ export function pick(inbox: InboxView, words: string[]): InboxView {
     ...inbox,
     messages: inbox.messages.filter(({ message_id }) => ids.includes(message_id)),
     damaged: [],
+    unknown: [],
   }
 }
 
@@ -113,8 +127,9 @@ function noMessage(id: string, ids: string[] = []): SubstratError {
   )
 }
 
-export function damagedError({ damaged }: InboxView): SubstratError | undefined {
-  if (damaged.length === 0) return undefined
+/** The failure of an inbox with files that are not shown. */
+export function unreadableError({ damaged, unknown }: InboxView): SubstratError | undefined {
+  if (damaged.length === 0) return unknownMailError(unknown)
   const [first] = damaged
   const files =
     damaged.length === 1
@@ -134,4 +149,8 @@ function viewMail(message: Message): MailView {
 
 function pathsOf(damaged: DamagedMessage[]): string[] {
   return damaged.map(({ path }) => path)
+}
+
+function unknownIn(store: Store, to: Recipient | undefined): InboxView['unknown'] {
+  return unknownMail(store, to).map(({ path, unknown }) => ({ path, unknown }))
 }

@@ -100,6 +100,11 @@ export const inbox = z
     agent: text.describe('A UUID, or `operator`.'),
     messages: z.array(mail).describe('In delivery order.'),
     damaged: z.array(text).describe('Damaged message files. The exit status is then 10.'),
+    unknown: z
+      .array(z.object({ path: text, unknown: text }))
+      .describe(
+        'Files of a newer version, and what this version does not know of them. The exit status is then 10.',
+      ),
   })
   .describe('The pending messages.')
 

@@ -60,12 +60,22 @@ export function wrongShape(record: unknown): string | undefined {
  * checksum of the record is right: no fault of a disk turns one word into another.
  */
 export function unknownWordIn(record: { kind?: unknown; [field: string]: unknown }): string | undefined {
-  const shape = kindIsKnown(record.kind) ? RECORD_PREDICATES[record.kind] : {}
-  const wrong = Object.keys(shape).filter((field) => shape[field]?.(record[field]) === false)
+  return kindIsKnown(record.kind)
+    ? unknownWords(RECORD_PREDICATES[record.kind], record, String(record.kind))
+    : undefined
+}
+
+/** The same for any stored object of this shape. `of` names the object. */
+export function unknownWords(
+  shape: { [field: string]: (value: unknown) => boolean },
+  object: { [field: string]: unknown },
+  of: string,
+): string | undefined {
+  const wrong = Object.keys(shape).filter((field) => shape[field]?.(object[field]) === false)
   const words = wrong.flatMap((field) => {
-    const value = record[field]
+    const value = object[field]
     return typeof value === 'string' && WORD.test(value)
-      ? [`the ${field} ${JSON.stringify(value)} of ${String(record.kind)}`]
+      ? [`the ${field} ${JSON.stringify(value)} of ${of}`]
       : []
   })
   return words.length > 0 && words.length === wrong.length ? words.join(', ') : undefined

@@ -47,6 +47,7 @@ describe.concurrent('inbox of an agent', () => {
         { ...mail, message_id: second, kind: 'notification', content: 'two', not_before: time },
       ],
       damaged: [],
+      unknown: [],
     })
     expect(stderr).toBe('')
     const { stdout } = await house.ok('inbox', 'a')

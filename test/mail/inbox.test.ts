@@ -497,7 +497,7 @@ describe('damaged mail is reported, and neither delivered nor removed:', () => {
   })
 
   test('a control that no record can hold', () => {
-    const id = forged(store, session.id, '', { kind: 'control', control: { verb: 'explode' } })
+    const id = forged(store, session.id, '', { kind: 'control', control: { verb: 'watch' } })
     expect(damagedPaths()).toEqual([store.mail.pathOf(session.id, id)])
     expect(controlRecords(session)).toEqual([])
   })

@@ -52,8 +52,18 @@ export function assertInFiles(): void {
   if (IN_POSTGRES) throw new Error('this needs the files of the home')
 }
 
-function query(database: string, text: string): void {
-  execFileSync('psql', ['-h', server as string, '-U', 'postgres', '-d', database, '-qc', text], {
+/** What a home stores, without the rows that only say who works in it. */
+export function storedIn(home: string): string {
+  const [, database = ''] = /^postgres:\/\/[^/]*\/([^?]+)/.exec(home) ?? []
+  const rows = ['batch', 'blob', 'kept', 'mail', 'name'].map((table) =>
+    query(database, `select * from substrat.${table} order by 1, 2`),
+  )
+  return rows.join('\n')
+}
+
+function query(database: string, text: string): string {
+  return execFileSync('psql', ['-h', server as string, '-U', 'postgres', '-d', database, '-qc', text], {
     stdio: 'pipe',
+    encoding: 'utf8',
   })
 }

@@ -7,8 +7,11 @@ const ID_CHARACTERS_MIN = 8
 const QUOTED_CHARACTERS_MAX = 200
 
 /** `asked`: the requests that the messages answer, by id. */
-export function inboxText({ messages, damaged }: InboxView, asked: Map<string, string>): string {
-  const files = damaged.map((path) => `damaged: ${path}`)
+export function inboxText({ messages, damaged, unknown }: InboxView, asked: Map<string, string>): string {
+  const files = [
+    ...damaged.map((path) => `damaged: ${path}`),
+    ...unknown.map(({ path }) => `of a newer version: ${path}`),
+  ]
   const characters = shortLength(messages.map(({ message_id }) => message_id))
   const entries = [...messages.map((mail) => mailText(mail, characters, asked)), ...files]
   return entries.length === 0 ? 'no messages' : entries.join('\n\n')

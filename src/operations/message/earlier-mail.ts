@@ -13,7 +13,8 @@ import type { Visit } from '../../dispatch/own-visit.js'
 import { TurnBudget } from '../../dispatch/turn-budget.js'
 import { OPERATOR } from '../../format.js'
 import type { Due } from '../../mail/due.js'
-import { dueMailFrom } from '../../mail/inbox.js'
+import { dueMailFrom, unknownMailOf } from '../../mail/inbox.js'
+import { unknownMailError } from '../../mail/unknown-mail.js'
 import { digestOf } from '../../session/ids.js'
 import type { Session } from '../../session/session.js'
 import type { MessageRequest } from './request.js'
@@ -56,6 +57,8 @@ export async function runEarlierMail(
   ids: ReadonlySet<string>,
   replaces: boolean,
 ): Promise<EarlierResult> {
+  const newer = unknownMailError(unknownMailOf(session))
+  if (newer !== undefined) throw newer
   ctx.reporter.note(textOf(ids.size))
   const end = ctx.reporter.mute(session.id)
   try {

@@ -23,7 +23,7 @@ function mail(over: Partial<MailView> = {}): MailView {
 
 function textOf(messages: MailView[], question?: string): string {
   return inboxText(
-    { agent: 'operator', messages, damaged: [] },
+    { agent: 'operator', messages, damaged: [], unknown: [] },
     new Map(question === undefined ? [] : [[ASKED, question]]),
   )
 }
