@@ -200,7 +200,7 @@ export interface DamagedMessage {
 
 /** A message that a later version has written. Only that version may deliver it, return it or move it away. */
 export interface UnknownMessage extends DamagedMessage {
-  /** What this version does not know of it. */
+  /** Its word that this version does not know. */
   unknown: string
 }
 

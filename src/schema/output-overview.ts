@@ -103,7 +103,7 @@ export const inbox = z
     unknown: z
       .array(z.object({ path: text, unknown: text }))
       .describe(
-        'Files of a newer version, and what this version does not know of them. The exit status is then 10.',
+        'Message files that a newer version wrote, each with its unknown word. The exit status is then 10.',
       ),
   })
   .describe('The pending messages.')

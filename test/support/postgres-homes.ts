@@ -52,7 +52,7 @@ export function assertInFiles(): void {
   if (IN_POSTGRES) throw new Error('this needs the files of the home')
 }
 
-/** What a home stores, without the rows that only say who works in it. */
+/** The rows of a home, without those that only name its holders. */
 export function storedIn(home: string): string {
   const [, database = ''] = /^postgres:\/\/[^/]*\/([^?]+)/.exec(home) ?? []
   const rows = ['batch', 'blob', 'kept', 'mail', 'name'].map((table) =>

@@ -10,7 +10,7 @@ const QUOTED_CHARACTERS_MAX = 200
 export function inboxText({ messages, damaged, unknown }: InboxView, asked: Map<string, string>): string {
   const files = [
     ...damaged.map((path) => `damaged: ${path}`),
-    ...unknown.map(({ path }) => `of a newer version: ${path}`),
+    ...unknown.map(({ path }) => `written by a newer version: ${path}`),
   ]
   const characters = shortLength(messages.map(({ message_id }) => message_id))
   const entries = [...messages.map((mail) => mailText(mail, characters, asked)), ...files]
