@@ -141,8 +141,10 @@ describe('an outbound message', () => {
     isUp = true
     server.received.length = 0
     await sendOnce(store, id, targets)
-    expect(ids(server.received).slice(0, 2)).toEqual(pending)
-    expect(server.received).toHaveLength(3)
+    // A request of before may arrive only now: its sender waited 100 ms.
+    const sent = [...new Set(ids(server.received))]
+    expect(sent.slice(0, 2)).toEqual(pending)
+    expect(sent).toHaveLength(3)
   })
 
   test('waits behind an earlier one that the target wants later', async () => {
