@@ -82,9 +82,14 @@ class Acts {
 function messageOf(entry: Entry, store: Store, agentId: string): ExportedMessage | undefined {
   if (entry.type !== 'prompt' && entry.type !== 'reply' && entry.type !== 'mail') return undefined
   const role = entry.type === 'reply' ? 'assistant' : 'user'
-  const from = entry.type === 'prompt' ? 'operator' : entry.type === 'mail' ? entry.from : agentId
+  const from = entry.type === 'reply' ? agentId : entry.type === 'mail' ? entry.from : senderOf(entry)
   const content = readText(store, agentId, entry.content)
   return { role, from, at: entry.ts, run_id: entry.run_id, content }
+}
+
+/** A prompt that substrat wrote to continue a turn is not the operator's. */
+function senderOf({ origin }: Extract<Entry, { type: 'prompt' }>): string {
+  return origin === 'operator' ? 'operator' : 'substrat'
 }
 
 function textIn(store: Store, agentId: string): { text(content: Content): string } {

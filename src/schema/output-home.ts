@@ -88,7 +88,9 @@ const exportedAct = z
 const exportedMessage = z
   .object({
     role: z.enum(['user', 'assistant']),
-    from: text.describe("An agent's id, or `operator`."),
+    from: text.describe(
+      "An agent's id, `operator`, or `substrat` for the prompt that continues an interrupted turn.",
+    ),
     at: time,
     run_id: uuid,
     content: text,

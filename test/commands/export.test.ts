@@ -1,6 +1,7 @@
 import { readdirSync, readFileSync } from 'node:fs'
 import { describe, expect, test } from 'vitest'
 import { House } from '../support/cli.js'
+import { waitFor } from '../support/wait.js'
 
 describe.concurrent('export', () => {
   test('prints the conversation as Markdown, and with --json exactly the documented object', async () => {
@@ -24,6 +25,21 @@ describe.concurrent('export', () => {
         { role: 'assistant', from: id, at, run_id, content: 'echo: hello' },
       ],
     })
+  })
+
+  test('the prompt that continues an interrupted turn is from substrat', async () => {
+    const house = new House()
+    const command = 'command=if mkdir once; then : > begun; exec sleep 3600; fi; echo done'
+    await house.spawn('a', '--provider', 'exec', '--option', command)
+    const turn = house.run(['send', 'a', 'hello'])
+    await waitFor(() => house.read('begun') !== undefined, 'the turn')
+    await house.ok('suspend', 'a')
+    await turn
+    await house.ok('resume', 'a')
+    const { messages } = (await house.ok('export', 'a', '--json')).json
+    const senders = messages.map(({ from }: { from: string }) => from)
+    expect(senders.slice(0, 2)).toEqual(['operator', 'substrat'])
+    expect((await house.ok('export', 'a')).stdout).toMatch(/^## substrat, /m)
   })
 
   test('-o writes a file, replaces an existing one, and says so', async () => {
