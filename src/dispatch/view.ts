@@ -1,5 +1,5 @@
 /** The JSON output for an agent and a run. These shapes are published in docs/commands.md. */
-import { countPending, hasOnlyLaterMail, type MailIndex } from '../mail/inbox.js'
+import { countPending, hasOnlyLaterMail, type MailIndex, type SentMessage } from '../mail/inbox.js'
 import type { AgentView, RunView, TurnResult, WaitView } from '../schema/output.js'
 import type { Ask } from '../schema/types.js'
 import type { PastRun } from '../session/past-run.js'
@@ -17,7 +17,7 @@ export function viewAgent(
   store: Store,
   state: AgentSummary,
   hasMail?: MailIndex,
-  { mailIds, isHeld }: Partial<AgentAccess> = {},
+  { mailIds, isHeld, sent }: Partial<AgentAccess> = {},
 ): AgentView {
   const status = statusNow(store, state, isHeld)
   const hasNone = state.state === 'terminated' || hasMail?.(state.id) === false
@@ -32,7 +32,7 @@ export function viewAgent(
     model: state.model,
     state: state.state,
     status,
-    shown_status: shownStatus(status, state, () => hasOnlyLaterMail(store, state, ids)),
+    shown_status: shownStatus(status, state, () => hasOnlyLaterMail(store, state, ids, sent)),
     workspace: state.workspace,
     created_at: state.created_at,
     updated_at: state.updated_at,
@@ -70,6 +70,8 @@ export interface AgentAccess {
   recordAt(at: Location): SessionRecord | undefined
   /** Undefined if the inbox must be read. */
   readonly mailIds?: string[]
+  /** A message of `mailIds` that the command stores later. */
+  readonly sent?: SentMessage
   /** Undefined if the lock must be probed. */
   readonly isHeld?: boolean
 }
@@ -88,11 +90,12 @@ function logOf(store: Store, agentId: string): AgentAccess {
 export function viewReceiver(
   store: Store,
   state: State,
-  messageId: string,
+  sent: SentMessage,
   mailIds = store.mail.ids(state.id),
 ): TurnResult {
-  const ids = mailIds.includes(messageId) ? mailIds : [...mailIds, messageId]
-  return viewTurn(store, state, null, null, { ...logOf(store, state.id), mailIds: ids })
+  const { message_id } = sent
+  const ids = mailIds.includes(message_id) ? mailIds : [...mailIds, message_id]
+  return viewTurn(store, state, null, null, { ...logOf(store, state.id), mailIds: ids, sent })
 }
 
 /** The calls and questions of the parked run. Undefined if its record does not say it. */

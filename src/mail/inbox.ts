@@ -236,13 +236,19 @@ export function listWaiting(store: Store, state: State): Message[] {
   return [...eachMessage(store, state)].sort(inOrder)
 }
 
-/** Whether the agent has pending messages, and none of them may be delivered yet. */
-export function hasOnlyLaterMail(store: Store, state: Recipient, ids: string[]): boolean {
+/** A message that the command stores later. */
+export interface SentMessage {
+  message_id: string
+  not_before?: string | null
+}
+
+/** Whether the agent has pending messages, and none of them may be delivered yet. `sent`: one that is stored after this. */
+export function hasOnlyLaterMail(store: Store, state: Recipient, ids: string[], sent?: SentMessage): boolean {
   const now = new Date(clock.now()).toISOString()
   const pending = pendingOf(state, ids)
-  return (
-    pending.length > 0 && pending.every((id) => (readMessage(store, state.id, id)?.not_before ?? '') > now)
-  )
+  const at = (id: string): string =>
+    (id === sent?.message_id ? sent : readMessage(store, state.id, id))?.not_before ?? ''
+  return pending.length > 0 && pending.every((id) => at(id) > now)
 }
 
 type Unreadable = DamagedMessage & { unknown: string | undefined }

@@ -66,3 +66,14 @@ describe.concurrent('the log of an agent records the derived status', () => {
     expect(statuses(house, id)).toEqual(['running', 'waiting', 'idle'])
   })
 })
+
+test('an agent whose only message is for later is scheduled, and send says so', async () => {
+  const house = new House()
+  await house.spawn('a')
+  const flags = ['--queue', '--no-drain', '--json']
+  const shown = async (...args: string[]) =>
+    (await house.ok('send', 'a', ...args, ...flags)).json.agent.shown_status
+  expect(await shown('later', '--not-before', '1d')).toBe('scheduled')
+  expect(await shown('later', '--not-before', '1d', '--key', 'k')).toBe('scheduled')
+  expect(await shown('now')).toBe('idle')
+})

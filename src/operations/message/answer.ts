@@ -48,7 +48,7 @@ export async function answerRequest(
       content,
     }
     const state = readState(store, agentId)
-    const result = viewReceiver(store, state, draft.message_id)
+    const result = viewReceiver(store, state, draft)
     post(store, draft, { isRepeat: true })
     store.mail.take(replyTo)
     ctx.reporter.note(`answered request ${replyTo} of ${state.path}`)

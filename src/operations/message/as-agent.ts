@@ -19,7 +19,7 @@ import { timeoutSignal } from '../../timeout-signal.js'
 import { checkMayWrite } from '../../tree/relations.js'
 import { beginWait } from '../../tree/waits.js'
 import { replyIn } from '../../turn/tools/tree/correspondence.js'
-import { newId, storeMessage } from './queue.js'
+import { newId, sentMessage, storeMessage } from './queue.js'
 import { isForInbox, type MessageRequest } from './request.js'
 
 /**
@@ -54,7 +54,7 @@ export async function sendAs(
 function queueAs(ctx: Context, from: State, to: State, request: MessageRequest): Outcome {
   const asked = openRequest(from, to, request)
   const messageId = asked ?? newId(ctx.store, to, request)
-  const result = viewReceiver(ctx.store, to, messageId)
+  const result = viewReceiver(ctx.store, to, sentMessage(messageId, request))
   if (asked === undefined) storeMessage(ctx.store, from, to, request, messageId)
   ctx.deliveries.wake(to.id)
   ctx.reporter.note(`sent to ${to.path} as message ${messageId}`)

@@ -7,7 +7,7 @@ import type { Outcome } from '../../dispatch/outcome.js'
 import { declarationOf, turnObstacle } from '../../dispatch/turn-obstacle.js'
 import { viewReceiver, viewTurn } from '../../dispatch/view.js'
 import { OPERATOR } from '../../format.js'
-import { findPending } from '../../mail/inbox.js'
+import { findPending, type SentMessage } from '../../mail/inbox.js'
 import { type Recipient, recipientOf } from '../../mail/post.js'
 import { askedOptions } from '../../schema/message.js'
 import { digestOf } from '../../session/ids.js'
@@ -30,12 +30,16 @@ export function queue(ctx: Context, request: MessageRequest): Outcome {
   if (taken !== undefined) return taken
   const messageId = newId(store, state, request)
   // All that the output needs is read before the message is stored.
-  const result = viewReceiver(store, state, messageId, recipient?.mailIds)
+  const result = viewReceiver(store, state, sentMessage(messageId, request), recipient?.mailIds)
   storeMessage(store, { id: OPERATOR, path: OPERATOR }, state, request, messageId, recipient)
   ctx.reporter.note(
     `queued as message ${messageId}; ${state.path} will run it ${whenDelivered(store, state, request.notBefore)}`,
   )
   return { result }
+}
+
+export function sentMessage(message_id: string, { notBefore }: MessageRequest): SentMessage {
+  return { message_id, not_before: notBefore?.at ?? null }
 }
 
 /** The same id for the same key, until the key has had its turn. */
