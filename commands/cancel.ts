@@ -7,7 +7,7 @@ import { cancelAgents } from '../src/operations/cancel.js'
 export default class Cancel extends WritingCommand {
   static override summary = 'Cancel the running or waiting turn of an agent.'
   static override description =
-    'The turn is marked as cancelled, and its tools and programs are killed. The log stays complete, and queued messages stay queued. With --all or --recursive, pending messages are not delivered afterwards.'
+    'The turn is marked as cancelled, and its tools and programs are killed. The log stays complete, and queued messages stay queued. An agent without a turn forgets the keys that were refused and never ran. With --all or --recursive, pending messages are not delivered afterwards.'
   static override examples = [
     '<%= config.bin %> cancel notes',
     '<%= config.bin %> cancel lead --recursive',
@@ -50,8 +50,14 @@ export default class Cancel extends WritingCommand {
     const words = { all: flags.all, agents: ids, isRecursive: flags.recursive, isForced: flags.force }
     const agents = await cancelAgents(ctx, words)
     const lines = agents.map(
-      ({ agent, cancelled }) => `${agent.path}: ${cancelled ? 'cancelled' : 'nothing to cancel'}`,
+      ({ agent, cancelled, forgotten = 0 }) => `${agent.path}: ${wordOf(cancelled, forgotten)}`,
     )
     this.printObject({ agents }, lines.join('\n') || 'nothing to cancel')
   }
+}
+
+function wordOf(cancelled: boolean, forgotten: number): string {
+  if (cancelled) return 'cancelled'
+  if (forgotten === 0) return 'nothing to cancel'
+  return forgotten === 1 ? 'forgot 1 refusal' : `forgot ${forgotten} refusals`
 }

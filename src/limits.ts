@@ -95,8 +95,10 @@ export const limits = {
   outboundRequestsMax: 8,
   /** The text of a notification, such as the beginning of a reply. */
   notificationCharactersMax: 2000,
-  /** Refusals with one cause in the state, and so in the log, between two turns. */
-  refusalsMax: 16,
+  /** Refusals with a key in the state. A further one takes the place of the newest. */
+  refusedKeysMax: 100,
+  /** Then a further key is recorded once in this time, so that a cron with a new key each minute does not grow the log. */
+  refusalPauseMs: 12 * 3600 * 1000,
   refusalCharactersMax: 500,
   /** Ids of received messages in the state of a channel, so that the platform may send them again. */
   channelIdsKeptMin: 1000,

@@ -4,6 +4,7 @@ import type { ShownAgent } from '../schema/output.js'
 import type { ShownStatus } from '../schema/words.js'
 import { askText } from './ask-text.js'
 import { callText } from './call-text.js'
+import { refusalText } from './missed.js'
 
 const TOPIC_CHARACTERS_MAX = 80
 const PREVIEW_CHARACTERS_MAX = 400
@@ -23,15 +24,21 @@ const TELLS_TROUBLE: ShownStatus[] = ['interrupted', 'limited', 'failed', 'timed
 /** Its request, the cause of its stop, its running tool, or its latest reply. */
 export function previewOf({
   agent,
+  hold,
+  gate,
   wait,
   trouble,
   doing,
   reply,
   reply_is: part,
-}: Pick<ShownAgent, 'agent' | 'wait' | 'trouble' | 'doing' | 'reply' | 'reply_is'>): string | null {
+}: Pick<ShownAgent, 'agent' | 'hold' | 'gate' | 'wait' | 'trouble' | 'doing' | 'reply' | 'reply_is'>):
+  | string
+  | null {
   const ask = wait?.asks[0]
   if (wait !== null && ask !== undefined) return bounded(askText(wait, ask).join(': '))
-  if (agent.shown_status === 'refused') return bounded(agent.refused?.at(-1)?.message)
+  const latest = agent.refused?.findLast(({ past }) => past !== true)
+  if (agent.shown_status === 'refused' && latest !== undefined)
+    return bounded(refusalText(latest, { agent, hold, gate }))
   if (TELLS_TROUBLE.includes(agent.shown_status)) return bounded(trouble)
   const [tool] = doing
   if (tool !== undefined) return bounded(callText(tool))

@@ -3,6 +3,7 @@
  *
  * On disk after a crash: the refusal, or nothing of it. The turn has not begun either way, and no command runs because of a refusal.
  */
+import { clock } from '../clock.js'
 import { type ErrorCode, SubstratError } from '../errors.js'
 import { limits } from '../limits.js'
 import type { RefusalCause } from '../schema/words.js'
@@ -36,7 +37,7 @@ export function recordRefusal(
     ...(key === null ? {} : { key }),
     ...(digest === null ? {} : { digest }),
   }
-  if (isNewRefusal(session.state, record)) session.append([record])
+  if (isNewRefusal(session.state, record, clock.now())) session.append([record])
   return error
 }
 

@@ -1,5 +1,5 @@
 /**
- * `cancel`: ends the turn that an agent runs, is parked in, or was left in by a crash. Pending mail stays pending. The
+ * `cancel`: ends the turn that an agent runs, is parked in, or was left in by a crash. Without a turn, forgets refused messages. Pending mail stays pending. The
  * stop request names the run that was found, so a later turn is never cancelled.
  *
  * On disk if the command dies: perhaps the request, with the agent's marker. After `--force` has killed the holder: also what the death
@@ -117,10 +117,23 @@ async function cancel(ctx: Context, agentId: string, isForced: boolean): Promise
   const { run } = state
   const hasTurn = run !== null && isUnfinished(state)
   if (hasTurn) await end(ctx, agentId, run, isForced)
+  const forgotten = hasTurn || state.refused === undefined ? 0 : await forgetRefused(ctx, agentId)
   const place = run === null ? undefined : { ...run.start, started_at: run.started_at, end: 0 }
   const isCancelled =
     hasTurn && place !== undefined && readContinuedRun(ctx.store, agentId, place).status === 'cancelled'
-  return { agent: viewAgent(ctx.store, readState(ctx.store, agentId)), cancelled: isCancelled }
+  const agent = viewAgent(ctx.store, readState(ctx.store, agentId))
+  return { agent, cancelled: isCancelled, ...(forgotten === 0 ? {} : { forgotten }) }
+}
+
+/** Returns how many refusals there were. */
+async function forgetRefused(ctx: Context, agentId: string): Promise<number> {
+  const { waitMs } = ctx.bounds
+  return visit(ctx, agentId, { waitMs, continuesTurn: true, endsRun: true }, async (session) => {
+    const { refused = [], state } = session.state
+    if (refused.length === 0 || state === 'terminated' || isUnfinished(session.state)) return 0
+    session.append([{ kind: 'session.configured', forgets_refusals: true }])
+    return refused.length
+  })
 }
 
 /** Asks the holder to end the turn. If the turn is parked or its holder is dead, ends it here. */

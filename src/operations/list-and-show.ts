@@ -89,6 +89,8 @@ function viewOpened(store: Store, state: State, opened: OpenedAgent): ShownAgent
   const about = {
     ...viewTurn(store, state, state.run, reply, access),
     reply_is: said === undefined ? null : replyIs(said, state.run),
+    hold: state.hold,
+    gate: { gated: state.gate.isGated, permits: state.gate.permits },
     doing: status === 'running' && state.run !== null ? runningTools(opened.log, state.run) : [],
     trouble: isStopped ? `its process, pid ${holder.pid}, is stopped` : whyUnfinished(store, state, status),
   }
@@ -102,8 +104,6 @@ function viewOpened(store: Store, state: State, opened: OpenedAgent): ShownAgent
     topic: topicOf(state.title, state.title === null ? firstMessage(store, agentId, opened) : undefined),
     instructions: state.instructions === null ? null : readText(store, agentId, state.instructions),
     options: state.options,
-    hold: state.hold,
-    gate: { gated: state.gate.isGated, permits: state.gate.permits },
     grants: state.allow.map((entry) => grantOf(state, entry)),
     context: state.context ?? 'all',
     metadata: state.metadata,
@@ -189,24 +189,27 @@ function nextCommand(
   if (status === 'running') return `substrat log ${name} --follow`
   const obstacle = turnObstacle(store, state, status === 'waiting' ? 'mail' : 'message')
   if (obstacle !== undefined) return obstacle.next
-  if (state.refused !== undefined) return nextAfterRefusal(state, state.refused)
+  const { refused = [] } = state
+  if (refused.some(({ past }) => past !== true)) return nextAfterRefusal(state, refused)
   const { run } = state
   if (isRefused(state, log) && !isCompactedSince(state)) return `substrat compact ${name}`
   if (run?.status === 'failed' && run.error !== null)
     return nextCommandAfter(run.error, state.path, run.hasLaunched)
   if (run?.reason === 'turn_timeout') return retryCommand(state.path)
-  return isUnfinished(state) || hasMail ? `substrat resume ${name}` : `substrat send ${name} '…'`
+  return isUnfinished(state) || hasMail ? `substrat resume ${name}` : repetitionOf(state, refused)
 }
 
 /** A hold and a gate come before it while they are there. Once they are gone, the message must be sent again. */
 function nextAfterRefusal(state: State, refused: Refusal[]): string {
-  const isOfProvider = refused.some(({ cause }) => !['hold', 'gate', 'waiting'].includes(cause))
+  const isOfProvider = refused.some(
+    ({ cause, past }) => past !== true && !['hold', 'gate', 'waiting'].includes(cause),
+  )
   return isOfProvider ? `substrat check ${wordOf(state)}` : repetitionOf(state, refused)
 }
 
-/** The command that sends a refused message again. */
+/** The command that sends the oldest refused message again. */
 export function repetitionOf(state: State, refused: Refusal[]): string {
-  const key = refused.findLast((refusal) => refusal.key !== null)?.key ?? null
+  const key = refused.find((refusal) => refusal.key !== null)?.key ?? null
   return `substrat send ${wordOf(state)}${key === null ? '' : ` --key ${shellWord(key)}`} '…'`
 }
 

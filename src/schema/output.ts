@@ -67,7 +67,7 @@ export const agent = z
       .array(refusal)
       .optional()
       .describe(
-        'Why turns could not begin since the latest turn began, oldest first. Absent if none was refused.',
+        'Why turns could not begin since the latest turn began, and the keys whose messages never ran, oldest first. Absent if there are none.',
       ),
     moved_to: text
       .optional()
@@ -198,7 +198,15 @@ export const checked = z
 
 export const cancelled = z
   .object({
-    agents: z.array(z.object({ agent, cancelled: flag.describe('False if there was no turn.') })),
+    agents: z.array(
+      z.object({
+        agent,
+        cancelled: flag.describe('False if there was no turn.'),
+        forgotten: integer
+          .optional()
+          .describe('Refusals that are no longer listed. Absent if there were none.'),
+      }),
+    ),
   })
   .describe('Each agent, and whether its turn was cancelled.')
 

@@ -75,6 +75,12 @@ export const refusal = z
     command: text.describe('The command that failed, such as `substrat send`.'),
     key: text.nullable().describe('The key of its message. Null without one.'),
     since: time.describe('The first such refusal since the latest turn began.'),
+    past: flag
+      .optional()
+      .describe('A later turn has begun, but the message of this key never ran. It has no other effect.'),
+    more: flag
+      .optional()
+      .describe('Further keys were refused before this one, and the list has no room for them.'),
   })
   .meta({ id: 'refusal', description: 'Why a turn could not begin.' })
 
@@ -277,7 +283,7 @@ const laterFields = {
     .array(refusal)
     .optional()
     .describe(
-      'The refusals since the latest turn began, and those of a hold or a gate that still holds; at most 16 for each cause. Absent if there are none.',
+      'The refusals since the latest turn began, those of a hold or a gate that still holds, and those of keys that never ran; at most 100 with a key. Absent if there are none.',
     ),
   grants: z
     .array(grant)

@@ -208,7 +208,8 @@ function senderOf({ from, from_path, reminder_id }: SessionRecord<'mail.delivere
 }
 
 function settingsText(record: SessionRecord<'session.configured'>): string {
-  const { hold, metadata } = record
+  const { hold, metadata, forgets_refusals } = record
+  if (forgets_refusals === true) return 'refused messages forgotten'
   if (hold !== undefined) return hold ? 'put on hold' : 'no longer on hold'
   if (metadata === undefined)
     return `changed: ${Object.keys(record)

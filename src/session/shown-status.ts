@@ -17,7 +17,7 @@ export function shownStatus(
   if (status !== 'idle') return 'interrupted'
   if (hold) return 'held'
   if (gate.isGated) return 'gated'
-  if (refused !== undefined) return 'refused'
+  if (refused?.some(({ past }) => past !== true)) return 'refused'
   const end = run?.status ?? ended
   if (end === 'failed') return 'failed'
   if (end === 'cancelled') return run?.reason === 'turn_timeout' ? 'timed_out' : 'cancelled'

@@ -179,6 +179,8 @@ describe('a closed agent', () => {
       ])
       await house.ok(...open)
       expect((await house.ok('show', 'a', '--json')).json.next).toBe("substrat send a --key k '…'")
+      const { stdout } = await house.ok('show', 'a')
+      expect(stdout).toMatch(/^refused +it was (gated|on hold); it is not now \(substrat send, since .+\)$/m)
       await house.ok('send', 'a', '--key', 'k', 'Go')
       expect((await house.ok('show', 'a', '--json')).json.agent).not.toHaveProperty('refused')
     },
@@ -259,6 +261,56 @@ describe('a message to an agent whose turn waits for an approval', () => {
     await house.ok('send', 'night', '--key', 'n2', 'Go')
     expect(house.count(id, 'run.started')).toBe(2)
     expect((await house.ok('show', 'night', '--json')).json.agent).not.toHaveProperty('refused')
+  })
+
+  test('stays in list and show until it has run, also after other nights', async () => {
+    const { house, id } = await waiting()
+    for (const key of ['n2', 'n3', 'n4']) await house.run(['send', 'night', '--key', key, 'Go'])
+    await house.ok('send', 'night', '--if-waiting', 'queue', 'Something else')
+    await house.ok('approve', 'night')
+    expect(house.count(id, 'run.started')).toBe(2)
+    const { json } = await house.ok('show', 'night', '--json')
+    expect(json).toMatchObject({
+      next: "substrat send night --key n2 '…'",
+      agent: {
+        shown_status: 'idle',
+        refused: ['n2', 'n3', 'n4'].map((key) => ({ cause: 'waiting', key, past: true })),
+      },
+    })
+    await house.ok('send', 'night', '--key', 'n2', 'Go')
+    const { stdout } = await house.ok('show', 'night')
+    expect(stdout).toMatch(
+      /^never ran +keys: n3, n4\n +refused since .+: an earlier turn .+ was waiting: .+; it is over$/m,
+    )
+    expect(stdout).toMatch(/^next +substrat send night --key n3 '…'$/m)
+    for (const key of ['n4', 'n3']) await house.ok('send', 'night', '--key', key, 'Go')
+    expect((await house.ok('show', 'night', '--json')).json.agent).not.toHaveProperty('refused')
+    expect(house.findings()).toEqual([])
+  })
+
+  test('is forgotten by cancel once no turn is left, and may still be sent', async () => {
+    const { house, id } = await waiting()
+    for (const key of ['n2', 'n3']) await house.run(['send', 'night', '--key', key, 'Go'])
+    expect((await house.ok('cancel', 'night')).stdout).toBe('night: cancelled\n')
+    expect((await house.ok('show', 'night', '--json')).json.agent.refused).toHaveLength(2)
+    expect((await house.ok('cancel', 'night')).stdout).toBe('night: forgot 2 refusals\n')
+    expect((await house.ok('show', 'night', '--json')).json.agent).not.toHaveProperty('refused')
+    expect((await house.ok('cancel', 'night')).stdout).toBe('night: nothing to cancel\n')
+    expect((await house.ok('log', 'night')).stdout).toContain('refused messages forgotten')
+    await house.ok('send', 'night', '--key', 'n2', 'Go')
+    expect(house.count(id, 'run.started')).toBe(2)
+  })
+
+  test('is counted if there are more keys than show has room for', async () => {
+    const { house, id } = await waiting()
+    const { received, url } = await targetServer()
+    await house.ok('config', 'set', 'notify', JSON.stringify([{ name: 'me', on: ['failed'], url }]))
+    for (let night = 2; night < 20; night++) await house.run(['send', 'night', '--key', `n${night}`, 'Go'])
+    expect(house.count(id, 'turn.refused')).toBe(18)
+    expect(received).toHaveLength(18)
+    expect((await house.ok('show', 'night')).stdout).toMatch(
+      /^ +keys: n2, n3, .+, n16 and 3 more, the newest n19$/m,
+    )
   })
 
   test('is not refused if it is queued, or replaces that turn', async () => {

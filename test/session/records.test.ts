@@ -55,6 +55,7 @@ const EXAMPLES: { [K in RecordKind]: Required<Omit<NewRecord<K>, 'kind'>> } = {
     host_id: 'h',
     host_name: 'web-2',
     context: 'last:3',
+    forgets_refusals: true,
     workspace_scope: 'host',
   },
   'session.upgraded': { from_format: 1, to_format: 2 },
@@ -355,6 +356,7 @@ const KINDS = Object.keys(RECORDS) as RecordKind[]
 const SPOILED: Record<string, unknown[]> = {
   allowed_by: ['set', 5],
   workspace_scope: ['all', 7],
+  forgets_refusals: ['yes', 0],
   deferred: ['yes', null, 1],
   outbound_id: [7, 'no uuid'],
   target: [7, null],

@@ -2,6 +2,7 @@
 import { clock, readableTime } from '../../clock.js'
 import { askText } from '../../dispatch/ask-text.js'
 import { callText } from '../../dispatch/call-text.js'
+import { keysText, missedKeys, refusalText } from '../../dispatch/missed.js'
 import { awaitedThing } from '../../dispatch/turn-obstacle.js'
 import type { ListFilter } from '../../operations/list-and-show.js'
 import type { ShownAgent, WaitView } from '../../schema/output.js'
@@ -103,7 +104,7 @@ export function describeAgent(shown: ShownAgent, { remedy, changes = [] }: Descr
       `${firstLine(callText({ tool, input }))}, ${elapsedText(clock.now() - Date.parse(started_at))}`,
     ]),
     ['reason', trouble],
-    ...refusedText(agent.refused ?? []),
+    ...refusedText(shown),
     ['usage', shown.usage === null || shown.usage.runs === 0 ? null : totalText(shown.usage)],
     ...(wait === null ? [] : asksText(wait, changes)),
     ...(wait === null ? [] : [waitText(wait, agent.status)]),
@@ -174,18 +175,29 @@ function waitText(
     : ['waited for', `${awaited}: none came in time`]
 }
 
-/** One line for each cause, then its keys: their messages never began. */
-function refusedText(refused: Refusal[]): [string, string | null][] {
+/** One line for each cause, then its keys. Then the keys from before the latest turn. Their messages never began. */
+function refusedText(shown: ShownAgent): [string, string | null][] {
+  const { refused = [] } = shown.agent
+  const [latest, past] = [false, true].map((isPast) =>
+    refused.filter((one) => (one.past === true) === isPast),
+  )
+  return [
+    ...byCause(latest ?? []).flatMap(({ first, all }): [string, string | null][] => [
+      ['refused', `${refusalText(first, shown)} (${first.command}, since ${readableTime(first.since)})`],
+      ['', missedKeys(all).keys.length === 0 ? null : `keys: ${keysText(all)}`],
+    ]),
+    ...byCause(past ?? []).flatMap(({ first, all }): [string, string | null][] => [
+      ['never ran', `keys: ${keysText(all)}`],
+      ['', `refused since ${readableTime(first.since)}: ${refusalText(first, shown)}`],
+    ]),
+  ]
+}
+
+function byCause(refused: Refusal[]): { first: Refusal; all: Refusal[] }[] {
   const firsts = refused.filter(
     ({ cause }, index) => refused.findIndex((one) => one.cause === cause) === index,
   )
-  return firsts.flatMap(({ cause, message, command, since }): [string, string | null][] => {
-    const keys = refused.flatMap((one) => (one.cause === cause && one.key !== null ? [one.key] : []))
-    return [
-      ['refused', `${message} (${command}, since ${readableTime(since)})`],
-      ['', keys.length === 0 ? null : `keys: ${keys.join(', ')}`],
-    ]
-  })
+  return firsts.map((first) => ({ first, all: refused.filter(({ cause }) => cause === first.cause) }))
 }
 
 /** Aligns further lines with the first. */

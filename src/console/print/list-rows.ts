@@ -1,5 +1,6 @@
 /** The output of `list` at a terminal. */
 import { clock, zoneAt } from '../../clock.js'
+import { missedCount } from '../../dispatch/missed.js'
 import type { ShownAgent } from '../../schema/output.js'
 import type { ListedAgent } from '../../schema/output-overview.js'
 import { type ShownStatus, wordOfStatus } from '../../schema/words.js'
@@ -88,9 +89,9 @@ function nameOf(agent: ListedAgent): string {
 
 function aboutText(agent: ListedAgent, shown: ShownAgent | undefined): string {
   if ('error' in agent) return oneLine(agent.error.message)
-  const missed = agent.refused?.filter(({ cause }) => cause === 'waiting').length ?? 0
+  const missed = missedCount(agent.refused ?? [])
   const text = agent.title ?? shown?.preview ?? ''
-  return oneLine(missed === 0 ? text : `(${missed} later not delivered) ${text}`)
+  return oneLine(missed === null ? text : `(${missed} not delivered) ${text}`)
 }
 
 const MINUTE = 60_000

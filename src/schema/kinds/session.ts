@@ -64,6 +64,7 @@ export const session = {
         .describe('The new entries of `allow` come from `approve --always`. Absent: from `set`.'),
       context: context.optional(),
       metadata: metadata.optional().describe('Null removes a key.'),
+      forgets_refusals: flag.optional().describe('A person has dismissed the refused messages.'),
       ...place,
       workspace_scope,
     },

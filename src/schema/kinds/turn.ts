@@ -124,7 +124,7 @@ export const run = {
     },
   ),
   'turn.refused': kind(
-    'A turn could not begin, and the command failed. Once for each key and cause since the latest turn began, at most 16 times for a cause. A message of `send` is not stored, and mail stays in the inbox. This record starts nothing, and a repetition of the key runs the message.',
+    'A turn could not begin, and the command failed. Once for each key and cause since the latest turn began. With 100 refused keys that never ran, a further key is recorded once in 12 hours. A message of `send` is not stored, and mail stays in the inbox. This record starts nothing, and a repetition of the key runs the message.',
     {
       cause: z
         .enum(REFUSAL_CAUSES)

@@ -93,9 +93,10 @@ export function moveTo(next: State, to: SessionState): State {
 }
 
 export function foldConfigured(
-  before: State,
+  known: State,
   record: NewRecord<'session.configured'> & { ts: string },
 ): State {
+  const before = record.forgets_refusals === true ? withoutRefused(known) : known
   const next = record.context === undefined ? before : withContext(before, record.context)
   const { instructions, options, model, workspace, title, hold, allow, metadata } = record
   if (instructions !== undefined) next.instructions = instructions
@@ -110,6 +111,10 @@ export function foldConfigured(
   const { workspace_scope = place?.scope ?? 'host' } = record
   Object.assign(next, placeOf(record.host_name === undefined ? (place ?? {}) : record, workspace_scope))
   return next
+}
+
+function withoutRefused({ refused: _, ...rest }: State): State {
+  return rest
 }
 
 function withContext({ context: _, ...rest }: State, context: string): State {

@@ -42,25 +42,58 @@ describe('a refusal in the state', () => {
     expect(state.refused?.[0]?.since).toBe('2026-01-01T00:00:02.000Z')
   })
 
-  test('is new no more often than the limit for its cause, so keys without end add no record', () => {
-    const many = Array.from({ length: limits.refusalsMax }, (_, index) => refused('gate', `n${index}`))
-    const state = foldAll([CREATED, ...many])
-    expect(isNewRefusal(state, refused('gate', 'another'))).toBe(false)
-    expect(isNewRefusal(state, refused('hold', 'another'))).toBe(true)
-    expect(foldAll([refused('gate', 'another')], state).refused).toEqual(state.refused)
+  test('is new for 100 keys, then for one more, and then once in 12 hours', () => {
+    const many = Array.from({ length: limits.refusedKeysMax }, (_, index) => refused('gate', `n${index}`))
+    const full = foldAll([CREATED, ...many])
+    expect(isNewRefusal(full, refused('gate', 'x1'), Date.now())).toBe(true)
+    const over = foldAll([refused('gate', 'x1')], full)
+    const since = Date.parse(over.refused?.at(-1)?.since ?? '')
+    expect(isNewRefusal(over, refused('gate', 'x1'), since + limits.refusalPauseMs)).toBe(false)
+    expect(isNewRefusal(over, refused('gate', 'x2'), since + limits.refusalPauseMs - 1)).toBe(false)
+    expect(isNewRefusal(over, refused('gate', 'x2'), since + limits.refusalPauseMs)).toBe(true)
+    expect(isNewRefusal(over, refused('gate'), since)).toBe(true)
+  })
+
+  test('takes the place of the newest one if the state is full, and then says that there are more', () => {
+    const many = Array.from({ length: limits.refusedKeysMax }, (_, index) => refused('gate', `n${index}`))
+    const { refused: known = [] } = foldAll([CREATED, ...many, refused('gate', 'x1'), refused('gate', 'x2')])
+    expect(known).toHaveLength(limits.refusedKeysMax)
+    expect(known.at(-2)).toMatchObject({ key: `n${limits.refusedKeysMax - 2}` })
+    expect(known.at(-1)).toMatchObject({ key: 'x2', more: true })
+    const left = foldAll(
+      [ACTIVATED, startedRun(RUN, 'x2')],
+      foldAll([CREATED, ...many, refused('gate', 'x2')]),
+    )
+    expect(left.refused?.at(-1)).toMatchObject({ key: `n${limits.refusedKeysMax - 2}`, more: true })
   })
 
   test('ends when a turn begins, unless it is of a hold or a gate that is still there', () => {
-    const before = foldAll([
-      CREATED,
-      ACTIVATED,
-      refused('authentication', 'n1'),
-      refused('hold', 'n2'),
-      refused('gate', 'n3'),
-    ])
+    const before = foldAll([CREATED, ACTIVATED, refused('authentication'), refused('hold'), refused('gate')])
     expect(foldAll([startedRun(RUN)], before)).not.toHaveProperty('refused')
-    expect(causes(foldAll([HELD, startedRun(RUN)], before))).toEqual(['hold n2'])
-    expect(causes(foldAll([GATED, startedRun(RUN)], before))).toEqual(['gate n3'])
+    expect(causes(foldAll([HELD, startedRun(RUN)], before))).toEqual(['hold'])
+    expect(causes(foldAll([GATED, startedRun(RUN)], before))).toEqual(['gate'])
+  })
+
+  test('stays as a past one after other turns if it has a key, until a run has that key', () => {
+    const before = foldAll([CREATED, ACTIVATED, refused('waiting', 'n2'), refused('waiting', 'n3')])
+    const past = [
+      { key: 'n2', past: true },
+      { key: 'n3', past: true },
+    ]
+    expect(foldAll([startedRun(RUN)], before).refused).toMatchObject(past)
+    expect(foldAll([startedRun(RUN, 'n2')], before).refused).toMatchObject([past[1]])
+    const again = foldAll([startedRun(RUN), refused('gate', 'n2')], before).refused
+    expect(again).toMatchObject([{ cause: 'gate', key: 'n2' }, past[1]])
+    expect(again?.[0]).not.toHaveProperty('past')
+  })
+
+  test('ends when a person forgets it', () => {
+    const state = foldAll([
+      CREATED,
+      refused('waiting', 'n2'),
+      { kind: 'session.configured', forgets_refusals: true },
+    ])
+    expect(state).not.toHaveProperty('refused')
   })
 
   test('ends when an interrupted turn is resumed', () => {
@@ -80,7 +113,7 @@ describe('a refusal in the state', () => {
       auto: true,
     }
     expect(causes(foldAll([...before, continued]))).toEqual(['waiting n2'])
-    expect(foldAll([...before, startedRun(randomUUID())])).not.toHaveProperty('refused')
+    expect(foldAll([...before, startedRun(randomUUID())]).refused).toMatchObject([{ key: 'n2', past: true }])
   })
 
   test('changes neither the run nor the keys', () => {
