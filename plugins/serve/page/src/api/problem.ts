@@ -12,8 +12,12 @@ export class Problem extends Error {
     super(message)
   }
 
-  /** Whether the same request may succeed later. With the same key, it takes effect once. */
+  /**
+   * Whether the page may repeat the request by itself: the server, or a proxy before it, is away or busy. Any other status is an
+   * answer about the request, for example that the provider of the agent has no key.
+   */
   get isTemporary(): boolean {
-    return this.status === undefined || [423, 502, 503, 504].includes(this.status)
+    if (this.status === undefined || this.status === 503) return true
+    return this.code === 'FOREIGN_ANSWER' && (this.status === 502 || this.status === 504)
   }
 }

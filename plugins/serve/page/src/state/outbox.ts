@@ -1,18 +1,21 @@
 /**
  * The message that the reader writes to an agent. Its key is made once, when it is first sent. If the connection is lost, the
- * outcome is unknown: the same message is then sent again with the same key, so that it is delivered once. The tab keeps it
- * across a reload.
+ * outcome is unknown: the same message is then sent again with the same key, so that it is delivered once. A refused message
+ * keeps its key until the reader changes it. The tab keeps it across a reload.
  */
 import { call, newKey } from '../api/client.js'
 import { Problem } from '../api/problem.js'
 import { type OptionTexts, optionsBody } from '../model/message-options.js'
+import { toldOf } from '../model/problem-words.js'
 import { Store } from './store.js'
 
 export interface Draft {
   text: string
-  /** The key, once the message was sent. Its text must not change from then on. */
+  /** The key, once the message was sent. A message with another text needs another key. */
   key: string | null
-  state: 'writing' | 'sending' | 'unknown'
+  state: 'writing' | 'sending' | 'unknown' | 'refused'
+  /** Why the server refused the message. */
+  why?: string
   /** Its options. Absent in a draft that an earlier page kept. */
   options?: OptionTexts
 }
@@ -33,24 +36,26 @@ export class Outbox {
 
   constructor(private readonly agentId: string) {
     this.draft = new Store(this.saved())
-    if (this.draft.value.key !== null) void this.deliver()
+    if (this.isUnderWay) void this.deliver().catch(() => undefined)
   }
 
   write(text: string): void {
-    if (this.draft.value.key === null) this.save({ ...this.draft.value, text, state: 'writing' })
+    const { options } = this.draft.value
+    if (!this.isUnderWay) this.save({ text, options, key: null, state: 'writing' })
   }
 
   /** One option of the message; an empty text asks for nothing. */
-  ask(name: string, text: string): void {
-    const { options, key } = this.draft.value
-    if (key === null) this.save({ ...this.draft.value, options: { ...options, [name]: text } })
+  ask(name: string, value: string): void {
+    const { text, options } = this.draft.value
+    if (!this.isUnderWay)
+      this.save({ text, options: { ...options, [name]: value }, key: null, state: 'writing' })
   }
 
-  /** Resolves when the message is durable. Rejects if the server refused it; the text is then free to change. */
+  /** Resolves when the message is durable. Rejects if the server refused it: the text stays, and can be sent again. */
   async send(): Promise<void> {
-    const { text, key } = this.draft.value
-    if (text.trim() === '' || key !== null) return
-    this.save({ ...this.draft.value, key: newKey(), state: 'sending' })
+    const { text, key, options } = this.draft.value
+    if (text.trim() === '' || this.isUnderWay) return
+    this.save({ text, options, key: key ?? newKey(), state: 'sending' })
     await this.deliver()
   }
 
@@ -67,13 +72,17 @@ export class Outbox {
         return this.save(EMPTY)
       } catch (error) {
         if (!(error instanceof Problem) || !error.isTemporary) {
-          this.save({ text, key: null, state: 'writing', options })
+          this.save({ text, key, state: 'refused', options, why: toldOf(error).text })
           throw error
         }
         this.save({ text, key, state: 'unknown', options })
         await new Promise((resolve) => setTimeout(resolve, RETRY_MS))
       }
     }
+  }
+
+  private get isUnderWay(): boolean {
+    return this.draft.value.state === 'sending' || this.draft.value.state === 'unknown'
   }
 
   private save(draft: Draft): void {

@@ -59,7 +59,12 @@ export function AgentView({ id, tab }: { id: string; tab: 'conversation' | 'time
         />
       )}
       {isAsking(shown) && (
-        <section class="card need tone-wait" aria-label={needsPerson(shown.agent) ? 'Needs you' : 'Waits'}>
+        <section
+          class="card need tone-wait"
+          data-card
+          tabIndex={-1}
+          aria-label={needsPerson(shown.agent) ? 'Needs you' : 'Waits'}
+        >
           <Request shown={shown} />
         </section>
       )}

@@ -4,6 +4,7 @@ import { call } from '../api/client.js'
 import { Problem } from '../api/problem.js'
 import type { PendingCalls, Wait } from '../api/types.js'
 import { ActionButton, useAction } from '../parts/action.js'
+import { useFocusHandover } from '../parts/focus.js'
 import { tellError } from '../state/notes.js'
 import { Asks } from './asks.js'
 import type { Props } from './decisions.js'
@@ -36,31 +37,43 @@ export function ApprovalForm({ agentId, wait }: Props) {
       {form === 'deny' ? (
         <DenyForm agentId={agentId} wait={wait} onBack={onBack} />
       ) : (
-        <div class="buttons">
-          <ActionButton
-            look="primary"
-            request={() => call('approveCalls', { agent: agentId, body: tied(wait) })}
-            done="Approved"
-          >
-            Approve
-          </ActionButton>
-          {pending?.can_be_edited === true && (
-            <button type="button" class="plain" onClick={() => setForm('edit')}>
-              Edit…
-            </button>
-          )}
-          <ActionButton
-            request={() => call('approveCalls', { agent: agentId, body: { ...tied(wait), always: true } })}
-            done="Approved, and allowed from the next turn on"
-          >
-            Always allow
-          </ActionButton>
-          <button type="button" class="plain" onClick={() => setForm('deny')}>
-            Deny…
-          </button>
-        </div>
+        <Choice agentId={agentId} wait={wait} canEdit={pending?.can_be_edited === true} onForm={setForm} />
       )}
     </>
+  )
+}
+
+function Choice({
+  agentId,
+  wait,
+  canEdit,
+  onForm,
+}: Props & { canEdit: boolean; onForm: (form: 'deny' | 'edit') => void }) {
+  const buttons = useFocusHandover<HTMLDivElement>()
+  return (
+    <div class="buttons" ref={buttons}>
+      <ActionButton
+        look="primary"
+        request={() => call('approveCalls', { agent: agentId, body: tied(wait) })}
+        done="Approved"
+      >
+        Approve
+      </ActionButton>
+      {canEdit && (
+        <button type="button" class="plain" onClick={() => onForm('edit')}>
+          Edit…
+        </button>
+      )}
+      <ActionButton
+        request={() => call('approveCalls', { agent: agentId, body: { ...tied(wait), always: true } })}
+        done="Approved, and allowed from the next turn on"
+      >
+        Always allow
+      </ActionButton>
+      <button type="button" class="plain" onClick={() => onForm('deny')}>
+        Deny…
+      </button>
+    </div>
   )
 }
 
@@ -72,7 +85,7 @@ interface EditProps {
 
 /** A field for each argument. A text is shown as it is, any other value as JSON. */
 function EditForm({ agentId, pending, onBack }: EditProps) {
-  const form = useRef<HTMLFormElement>(null)
+  const form = useFocusHandover<HTMLFormElement>()
   const { run, isBusy } = useAction()
   const approve = (event: Event): void => {
     event.preventDefault()
@@ -145,6 +158,7 @@ function textOf(value: unknown): string {
 function DenyForm({ agentId, wait, onBack }: Props & { onBack: () => void }) {
   const [reason, setReason] = useState('')
   const { run, isBusy } = useAction()
+  const form = useFocusHandover<HTMLFormElement>()
   const field = useRef<HTMLInputElement>(null)
   // The attribute autofocus works only once in the life of a page.
   useLayoutEffect(() => field.current?.focus(), [])
@@ -154,7 +168,7 @@ function DenyForm({ agentId, wait, onBack }: Props & { onBack: () => void }) {
     void run(() => call('denyCalls', { agent: agentId, body }), 'Denied')
   }
   return (
-    <form class="decision" onSubmit={deny}>
+    <form class="decision" ref={form} onSubmit={deny}>
       <label for={`reason-${agentId}`}>Reason, which the agent reads (optional)</label>
       <input
         id={`reason-${agentId}`}

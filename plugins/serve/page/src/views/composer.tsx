@@ -8,7 +8,7 @@ import { useStore } from '../state/store.js'
 /** Writes a message to the agent. */
 export function Composer({ agentId }: { agentId: string }) {
   const [outbox] = useState(() => outboxOf(agentId))
-  const { text, state, options = {} } = useStore(outbox.draft)
+  const { text, state, why, options = {} } = useStore(outbox.draft)
   const send = async (event?: Event): Promise<void> => {
     event?.preventDefault()
     if (text.trim() === '') return
@@ -16,9 +16,11 @@ export function Composer({ agentId }: { agentId: string }) {
       await outbox.send()
       tell('Sent')
     } catch (error) {
-      tellError(error)
+      // A refusal stays at the field; only what else went wrong needs a note.
+      if (outbox.draft.value.state !== 'refused') tellError(error)
     }
   }
+  const isFree = state === 'writing' || state === 'refused'
   const onKey = (event: KeyboardEvent): void => {
     if (event.key === 'Enter' && (event.ctrlKey || event.metaKey)) void send(event)
   }
@@ -31,13 +33,13 @@ export function Composer({ agentId }: { agentId: string }) {
         id="composer"
         rows={2}
         placeholder="Write to the agent"
-        readOnly={state !== 'writing'}
+        readOnly={!isFree}
         value={text}
         onInput={(event) => outbox.write(event.currentTarget.value)}
         onKeyDown={onKey}
       />
-      <button type="submit" class="primary" aria-disabled={state !== 'writing' || text.trim() === ''}>
-        <Icon name="send" /> Send
+      <button type="submit" class="primary" aria-disabled={!isFree || text.trim() === ''}>
+        <Icon name="send" /> {state === 'refused' ? 'Send again' : 'Send'}
       </button>
       <details class="fold options">
         <summary>Options</summary>
@@ -46,7 +48,7 @@ export function Composer({ agentId }: { agentId: string }) {
             <input
               type="checkbox"
               name={name}
-              disabled={state !== 'writing'}
+              disabled={!isFree}
               checked={options[name] === 'true'}
               onChange={(event) => outbox.ask(name, event.currentTarget.checked ? 'true' : '')}
             />
@@ -61,7 +63,7 @@ export function Composer({ agentId }: { agentId: string }) {
               inputMode={isNumber ? 'numeric' : 'text'}
               placeholder={hint}
               title={hint}
-              readOnly={state !== 'writing'}
+              readOnly={!isFree}
               value={options[name] ?? ''}
               onInput={(event) => outbox.ask(name, event.currentTarget.value)}
             />
@@ -69,6 +71,8 @@ export function Composer({ agentId }: { agentId: string }) {
         ))}
       </details>
       <p class="hint" role="status">
+        {state === 'writing' && text !== '' && 'Ctrl+Enter sends it.'}
+        {state === 'refused' && `Not sent: ${why ?? 'the server refused it.'} The text stays here.`}
         {state === 'sending' && 'Sending…'}
         {state === 'unknown' &&
           'The server does not answer. The message is sent again by itself, and delivered once.'}

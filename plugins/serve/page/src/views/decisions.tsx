@@ -4,6 +4,7 @@ import { inputText } from 'substrat/entries'
 import { call, newKey } from '../api/client.js'
 import type { Wait } from '../api/types.js'
 import { useAction } from '../parts/action.js'
+import { useFocusHandover } from '../parts/focus.js'
 import { Asks } from './asks.js'
 
 export interface Props {
@@ -16,6 +17,7 @@ export function AnswerForm({ agentId, wait }: Props) {
   // Made once per answer: if the connection is lost, the same answer can be sent again.
   const key = useRef(newKey())
   const { run, isBusy } = useAction()
+  const form = useFocusHandover<HTMLFormElement>()
   const answer = (event: Event): void => {
     event.preventDefault()
     if (text.trim() === '') return
@@ -26,7 +28,7 @@ export function AnswerForm({ agentId, wait }: Props) {
     setText(value)
   }
   return (
-    <form class="decision" onSubmit={answer}>
+    <form class="decision" ref={form} onSubmit={answer}>
       <Asks wait={wait} />
       <label for={`answer-${agentId}`}>Your answer</label>
       <textarea
@@ -47,7 +49,7 @@ export function AnswerForm({ agentId, wait }: Props) {
 /** The result of a call that another system computes. Only the holder of the resume token can give it. */
 export function ResultForm({ agentId, wait }: Props) {
   const { run, isBusy } = useAction()
-  const form = useRef<HTMLFormElement>(null)
+  const form = useFocusHandover<HTMLFormElement>()
   const give = (event: Event): void => {
     event.preventDefault()
     const data = new FormData(form.current ?? undefined)

@@ -73,13 +73,15 @@ function toneOf(need: string): string {
 /** What the agent asks, with the forms and buttons. The view of the agent shows it too. */
 export function Request({ shown }: { shown: ShownAgent }) {
   const { wait } = shown
+  // What the reader began to decide belongs to one wait: the next one begins with an empty form.
+  const key = wait?.token_id ?? `${shown.run?.id} ${shown.agent.last_seq}`
   switch (needOf(shown)) {
     case 'approval':
-      return wait === null ? null : <ApprovalForm agentId={shown.agent.id} wait={wait} />
+      return wait === null ? null : <ApprovalForm key={key} agentId={shown.agent.id} wait={wait} />
     case 'question':
-      return wait === null ? null : <AnswerForm agentId={shown.agent.id} wait={wait} />
+      return wait === null ? null : <AnswerForm key={key} agentId={shown.agent.id} wait={wait} />
     case 'result':
-      return wait === null ? null : <ResultForm agentId={shown.agent.id} wait={wait} />
+      return wait === null ? null : <ResultForm key={key} agentId={shown.agent.id} wait={wait} />
     case 'limit':
       return <Limit shown={shown} />
     case 'interrupted':
