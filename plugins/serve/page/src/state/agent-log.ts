@@ -22,6 +22,8 @@ const PAGE = 500
 const DRAW_MS = 50
 /** Shown again after these changes; one reading for many of them. */
 const SHOW_MS = 120
+/** No record says that the process of a turn is stopped, so a running agent is also shown again after this time. */
+const RUNNING_MS = 4000
 
 export class AgentFollower {
   readonly state = new Store<AgentState>(undefined)
@@ -35,7 +37,11 @@ export class AgentFollower {
   constructor(private readonly id: string) {
     void this.begin()
     const stop = agents.subscribe(() => this.showSoon())
-    this.abort.signal.addEventListener('abort', stop)
+    const timer = setInterval(() => this.shown?.holder != null && this.showSoon(), RUNNING_MS)
+    this.abort.signal.addEventListener('abort', () => {
+      stop()
+      clearInterval(timer)
+    })
   }
 
   stop(): void {

@@ -15,7 +15,7 @@ import { AgentFollower } from '../state/agent-log.js'
 import { linkTo } from '../state/router.js'
 import { useStore } from '../state/store.js'
 import { Composer } from './composer.js'
-import { Controls } from './controls.js'
+import { Controls, isStopped } from './controls.js'
 import { ConversationView } from './conversation.js'
 import { Request } from './need-card.js'
 import { TimelineView } from './timeline.js'
@@ -129,6 +129,12 @@ function AgentHead(props: { shown: ShownAgent; onChanged: () => void }) {
           <Fact name="Now" value={doing.map(({ tool, input }) => callText(tool, input)).join('; ')} />
         )}
       </dl>
+      {isStopped(shown) && (
+        <p class="error" role="status">
+          <Words text={shown.trouble ?? 'its process is stopped'} />. To continue it, run at a terminal:{' '}
+          <code>{shown.next}</code>
+        </p>
+      )}
       {grants.length > 0 && <Grants shown={shown} onChanged={props.onChanged} />}
       <Controls shown={shown} onChanged={props.onChanged} />
     </header>

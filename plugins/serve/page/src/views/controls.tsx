@@ -16,11 +16,28 @@ interface Control {
 
 const isOpen = ({ run, agent }: ShownAgent): boolean => run?.status === 'open' || agent.status !== 'idle'
 
+/** A stopped process cannot end its turn. `holder` alone does not say whether it is stopped. */
+export const isStopped = ({ holder, next }: ShownAgent): boolean =>
+  holder !== null && next === `kill -CONT ${holder.pid}`
+
 const CONTROLS: Control[] = [
   {
     id: 'cancelTurn',
+    word: 'Force cancel',
+    isFor: isStopped,
+    question: {
+      title: 'Kill the process and cancel the turn?',
+      text: 'The process that runs the turn is stopped. It is killed, and the turn ends without a reply. The conversation stays.',
+      confirm: 'Force cancel',
+      isDangerous: true,
+    },
+    request: (agent) => call('cancelTurn', { agent, body: { force: true } }),
+    done: 'The process is killed, and the turn is cancelled',
+  },
+  {
+    id: 'cancelTurn',
     word: 'Cancel the turn',
-    isFor: isOpen,
+    isFor: (shown) => isOpen(shown) && !isStopped(shown),
     question: {
       title: 'Cancel the turn?',
       text: 'The turn ends without a reply. The conversation stays.',
@@ -34,7 +51,7 @@ const CONTROLS: Control[] = [
   {
     id: 'suspendAgent',
     word: 'Suspend',
-    isFor: ({ hold }) => !hold,
+    isFor: (shown) => !shown.hold && !isStopped(shown),
     question: {
       title: 'Suspend the agent?',
       text: 'It stops after its current step. Resume continues the turn.',
@@ -104,7 +121,7 @@ export function Controls({ shown, onChanged }: { shown: ShownAgent; onChanged: (
     <div class="buttons controls">
       {CONTROLS.filter(({ isFor }) => isFor(shown)).map((control) => (
         <button
-          key={control.id}
+          key={control.word}
           type="button"
           class={control.id === 'terminateAgent' ? 'plain risky' : 'plain'}
           aria-disabled={isBusy}
