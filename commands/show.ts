@@ -3,6 +3,7 @@ import { BaseCommand } from '../src/command/base.js'
 import { agent } from '../src/command/flags.js'
 import { describeAgent, LABEL_COLUMNS } from '../src/console/print/describe.js'
 import { hanging, terminalColumns } from '../src/console/print/hanging.js'
+import { noteLines } from '../src/console/print/note-lines.js'
 import { changesOf } from '../src/console/print/pending-calls.js'
 import { showAgent } from '../src/operations/list-and-show.js'
 import { pendingAsk } from '../src/operations/pending-calls.js'
@@ -27,9 +28,13 @@ export default class Show extends BaseCommand {
     const asks = agent.wait?.kind === 'approval' ? pendingAsk(store, agentId) : undefined
     const text = describeAgent(agent, { remedy, changes: asks === undefined ? [] : changesOf(asks) })
     if (columns === undefined) return this.printObject(agent, text)
-    // Fitted to the width. The command to run next stays whole.
+    // Fitted to the width. The commands of the next step stay whole.
+    const below = (step: string): string =>
+      noteLines(step, columns - LABEL_COLUMNS).replaceAll('\n', `\n${' '.repeat(LABEL_COLUMNS)}`)
     const indentOf = (line: string): number | undefined =>
       line.startsWith('next ') ? undefined : LABEL_COLUMNS
-    this.print(hanging(text, columns, indentOf))
+    this.print(
+      hanging(text, columns, indentOf).replace(/^(next +)(.+)$/m, (_, label, step) => label + below(step)),
+    )
   }
 }

@@ -59,6 +59,11 @@ export function withUtcTimes(text: string): string {
   })
 }
 
+/** The reverse of `withUtcTimes`, for people. */
+export function withReadableTimes(text: string): string {
+  return text.replace(/\b\d{4}-\d\d-\d\dT\d\d:\d\d:\d\dZ/g, readableTime)
+}
+
 /** The local zone at that time: `Z` or `+01:00`. */
 export function zoneAt(at: Date): string {
   const minutes = -at.getTimezoneOffset()

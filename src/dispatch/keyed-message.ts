@@ -65,7 +65,9 @@ function answerOf(ctx: Context, state: State, run: PastRun): Outcome {
       ...viewTurn(ctx.store, state, run, run.status === 'completed' ? run.reply : null),
       ...(run.status === 'completed' ? incompleteOf(run) : {}),
     },
-    failure: isLeftBehind(state, run) ? leftBehind(state, run) : failureOf(state, run, undefined),
+    failure: isLeftBehind(state, run)
+      ? leftBehind(state, run)
+      : failureOf(state, run, undefined, undefined, isLatest(state, run)),
   }
 }
 

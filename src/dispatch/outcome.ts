@@ -5,7 +5,7 @@ import { limits } from '../limits.js'
 import type { TurnResult } from '../schema/output.js'
 import { causeOf, WHY_STOPPED } from '../schema/reasons.js'
 import type { FailureType } from '../schema/words.js'
-import { addressOf, afterTimeLimit, nextStep } from '../session/causes.js'
+import { addressOf, type NextStep, stepAfterTurn, stepAtLimit, UNKNOWN } from '../session/causes.js'
 import type { PastRun } from '../session/past-run.js'
 import { readRecordText } from '../session/read.js'
 import type { SessionRecord } from '../session/records.js'
@@ -52,7 +52,7 @@ export function wordOf(state: State): string {
   return shellWord(addressOf(state))
 }
 
-/** The hint for a keyed message, which does not run again without `--retry`. */
+/** The hint for a keyed message that a later turn followed. It does not run again without `--retry`. */
 export const ASK_AGAIN = 'to run it again, repeat the same substrat send and add --retry'
 
 /** Why a run did not succeed; undefined if it did. */
@@ -62,6 +62,8 @@ export function failureOf(
   signal: StopSignal | undefined,
   /** The text of the model before its refusal. */
   said = typeof run.said === 'string' ? run.said : null,
+  /** `retry` repeats only the latest turn. */
+  isLatest = true,
 ): SubstratError | undefined {
   const agent = state.path
   const facts = { agent, run_id: run.run_id }
@@ -71,15 +73,15 @@ export function failureOf(
     case 'completed':
       return undefined
     case 'failed':
-      return failedRunError(state, run, facts, said)
+      return failedRunError(state, run, facts, said, stepAfterRun(addressOf(state), run, isLatest))
     case 'cancelled':
       return run.reason === 'turn_timeout'
         ? new SubstratError('TIMED_OUT', `the turn of ${agent} was stopped: ${troubleOf(run)}`, {
-            hint: run.key === null ? afterTimeLimit(addressOf(state)) : `${ASK_AGAIN} --turn-timeout 1d`,
+            hint: stepAfterRun(addressOf(state), run, isLatest),
             facts,
           })
         : new SubstratError('CANCELLED', `the turn of ${agent} was cancelled: ${troubleOf(run)}`, {
-            hint: run.key === null ? `see what it did: substrat log ${wordOf(state)}` : ASK_AGAIN,
+            hint: stepAfterRun(addressOf(state), run, isLatest),
             facts,
           })
     default:
@@ -132,7 +134,7 @@ function waitingFor(state: State, wait: Wait, facts: { agent: string; run_id: st
       ? `${agent} was rate limited until ${readableTime(at)}; its turn can continue now`
       : `${agent} is rate limited; its turn can continue at ${readableTime(at)}`
     return new SubstratError('NOT_BEFORE', message, {
-      hint: `continue it${isOver ? '' : ' then'}: substrat resume ${word}, or substrat recover --all from cron`,
+      hint: `${stepAtLimit(addressOf(state), at, isOver).sentence}, or substrat recover --all from cron`,
       facts: { ...facts, not_before: wait.not_before },
     })
   }
@@ -161,18 +163,21 @@ function failedRunError(
   run: Run | PastRun,
   facts: { agent: string; run_id: string },
   said: string | null,
+  hint: string,
 ): SubstratError {
-  const error = run.error ?? { type: 'crashed' as const, message: 'it failed without saying why' }
+  const error = run.error ?? UNKNOWN
   const { type } = error
-  const next = nextStep(
-    error,
-    addressOf(state),
-    'records' in run ? run.records.some(isLaunch) : run.hasLaunched,
-  )
   return new SubstratError(codeOfFailure(type), `the turn of ${state.path} failed: ${causeOf(error)}`, {
-    hint: run.key === null || type === 'session_lost' ? next : `${next}; ${ASK_AGAIN}`,
+    hint,
     facts: { ...facts, type, ...(said === null ? {} : { said }) },
   })
+}
+
+/** The next step in a sentence. After a later turn, only the keyed message itself can run again. */
+function stepAfterRun(agent: string, run: Run | PastRun, isLatest: boolean): string {
+  if (!isLatest) return run.key === null ? `see what it did: substrat log ${shellWord(agent)}` : ASK_AGAIN
+  const hasLaunched = 'records' in run ? run.records.some(isLaunch) : run.hasLaunched
+  return (stepAfterTurn({ ...run, hasLaunched }, agent) as NextStep).sentence
 }
 
 function isLaunch({ kind }: SessionRecord): boolean {

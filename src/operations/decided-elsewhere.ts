@@ -84,6 +84,6 @@ export async function outcomeOfDecided(
   }
   return {
     result: { ...viewTurn(ctx.store, session.state, past, past.reply), ...incompleteOf(past) },
-    failure: failureOf(session.state, past, undefined),
+    failure: failureOf(session.state, past, undefined, undefined, false),
   }
 }

@@ -1,17 +1,24 @@
 /** `list` and `show`: take no locks and write nothing. */
 
+import { clock, withUtcTimes } from '../clock.js'
 import { previewOf, topicOf } from '../dispatch/about.js'
 import { wordOf } from '../dispatch/outcome.js'
 import { lastKnownPath, missingLog } from '../dispatch/read-state.js'
 import { turnObstacle } from '../dispatch/turn-obstacle.js'
 import { incompleteOf, viewAgent, viewTurn } from '../dispatch/view.js'
 import { SubstratError, shellWord } from '../errors.js'
-import { hasDueMail, type MailIndex, mailIndexOf } from '../mail/inbox.js'
-import type { ShownAgent } from '../schema/output.js'
+import { hasDueMail, type MailIndex, mailIndexOf, nextDueAt } from '../mail/inbox.js'
+import type { AgentView, ShownAgent } from '../schema/output.js'
 import type { ListedAgent } from '../schema/output-overview.js'
 import { WHY_STOPPED } from '../schema/reasons.js'
 import { needsPerson, SHOWN_STATUSES, STATUSES, wordOfStatus } from '../schema/words.js'
-import { nextCommandAfter, retryCommand } from '../session/causes.js'
+import {
+  type NextStep,
+  stepAfterTurn,
+  stepAtLimit,
+  stepWhenScheduled,
+  stepWhenTooLong,
+} from '../session/causes.js'
 import { isHolderStopped } from '../session/holder-process.js'
 import { recordAt, recordsFrom, withAgent } from '../session/load.js'
 import { peekSummary } from '../session/peek-summary.js'
@@ -94,6 +101,9 @@ function viewOpened(store: Store, state: State, opened: OpenedAgent): ShownAgent
     doing: status === 'running' && state.run !== null ? runningTools(opened.log, state.run) : [],
     trouble: isStopped ? `its process, pid ${holder.pid}, is stopped` : whyUnfinished(store, state, status),
   }
+  const step = isStopped
+    ? { command: `kill -CONT ${holder.pid}` }
+    : stepNow(store, state, about.agent, holder === null && hasDueMail(store, state, mailIds), opened)
   return {
     ...about,
     ...incompleteOf(said),
@@ -119,9 +129,8 @@ function viewOpened(store: Store, state: State, opened: OpenedAgent): ShownAgent
     usage: state.usage,
     holder,
     ...(state.workspace_host === undefined ? {} : { workspace_host: state.workspace_host }),
-    next: isStopped
-      ? `kill -CONT ${holder.pid}`
-      : nextCommand(store, state, status, holder === null && hasDueMail(store, state, mailIds), opened),
+    next: step?.command ?? null,
+    ...(step?.sentence === undefined ? {} : { advice: withUtcTimes(step.sentence) }),
   }
 }
 
@@ -178,25 +187,32 @@ const DISK_FULL = 'its process ended, and the disk of the home is full: free som
 /** One batch of a log, with its files, may need this much. */
 const FULL_BYTES_MAX = 1024 * 1024
 
-function nextCommand(
+/** A step that needs no words beside its command has no sentence. */
+type StepNow = Omit<NextStep, 'sentence'> & Partial<NextStep>
+
+function stepNow(
   store: Store,
   state: State,
-  status: Status,
+  { status, shown_status }: AgentView,
   hasMail: boolean,
   { log }: OpenedAgent,
-): string | null {
+): StepNow | undefined {
   const name = wordOf(state)
-  if (status === 'running') return `substrat log ${name} --follow`
+  if (status === 'running') return { command: `substrat log ${name} --follow` }
   const obstacle = turnObstacle(store, state, status === 'waiting' ? 'mail' : 'message')
-  if (obstacle !== undefined) return obstacle.next
+  if (obstacle?.kind === 'wait' && obstacle.wait.kind === 'not_before') {
+    const until = obstacle.wait.not_before ?? ''
+    return stepAtLimit(state.path, until, Date.parse(until) <= clock.now())
+  }
+  if (obstacle !== undefined) return obstacle.next === null ? undefined : { command: obstacle.next }
   const { refused = [] } = state
-  if (refused.some(({ past }) => past !== true)) return nextAfterRefusal(state, refused)
-  const { run } = state
-  if (isRefused(state, log) && !isCompactedSince(state)) return `substrat compact ${name}`
-  if (run?.status === 'failed' && run.error !== null)
-    return nextCommandAfter(run.error, state.path, run.hasLaunched)
-  if (run?.reason === 'turn_timeout') return retryCommand(state.path)
-  return isUnfinished(state) || hasMail ? `substrat resume ${name}` : repetitionOf(state, refused)
+  if (refused.some(({ past }) => past !== true)) return { command: nextAfterRefusal(state, refused) }
+  if (isRefused(state, log) && !isCompactedSince(state)) return stepWhenTooLong(state.path)
+  const ended = state.run === null ? undefined : stepAfterTurn(state.run, state.path, true)
+  if (ended !== undefined) return ended
+  if (isUnfinished(state) || hasMail) return { command: `substrat resume ${name}` }
+  const at = shown_status === 'scheduled' ? nextDueAt(store, state) : null
+  return at === null ? { command: repetitionOf(state, refused) } : stepWhenScheduled(state.path, at)
 }
 
 /** A hold and a gate come before it while they are there. Once they are gone, the message must be sent again. */

@@ -296,6 +296,11 @@ export const shown = z
       .describe('The host of its workspace. Only in a home that several hosts share.'),
     trouble: text.nullable().describe('Why the latest turn did not complete.'),
     next: text.nullable().describe('The command to run. Null for a terminated agent.'),
+    advice: text
+      .optional()
+      .describe(
+        '`next` in a sentence, as on stderr: what to do or wait for before it. Only if there is more to say.',
+      ),
   })
   .describe('An agent with its settings and its latest turn.')
 

@@ -4,16 +4,17 @@
  * Invariant: `outbound.queued` is in the batch of its cause, directly after it. So a crash leaves both or neither, and no fsync
  * is added. Its id depends on the agent, the seq of the cause and the target alone.
  */
-import { clock, readableTime } from '../clock.js'
+import { clock } from '../clock.js'
 import { shellWord } from '../errors.js'
 import { limits } from '../limits.js'
 import { causeOf } from '../schema/reasons.js'
+import type { RunError } from '../schema/types.js'
 import type { NotifyEvent } from '../schema/words.js'
-import { nextStep, retryCommand } from './causes.js'
+import { stepAfterTurn, stepAtLimit } from './causes.js'
 import { entriesAfter } from './fold/outbound.js'
 import { deriveId } from './ids.js'
 import type { NewRecord } from './records.js'
-import type { Location, OutboundEntry, State } from './state.js'
+import type { Location, OutboundEntry, Run, State } from './state.js'
 import { troubleOf } from './trouble.js'
 
 /** Which events go to a target. */
@@ -112,20 +113,22 @@ function textOfEvent(
 ): string {
   const { path, run } = state
   const word = shellWord(path)
+  const stepAfter = (status: Run['status'], error: RunError | null, reason: Run['reason'] = null): string =>
+    stepAfterTurn({ status, error, reason, hasLaunched: run?.hasLaunched === true }, path)?.sentence ?? ''
   switch (record.kind) {
     case 'run.waiting':
       return bounded(record.wait === 'not_before' ? limitText(path, record) : waitText(path, record))
     case 'run.failed':
       return bounded(
         `The turn of ${path} failed: ${causeOf(record.error)}.`,
-        nextStep(record.error, path, run?.hasLaunched === true),
+        stepAfter('failed', record.error),
       )
     case 'turn.refused':
       return bounded(`A turn of ${path} was refused: ${record.message}`, `substrat show ${word}`)
     case 'run.cancelled':
       return bounded(
         `The turn of ${path} was stopped: ${troubleOf({ error: null, reason: record.reason })}.`,
-        retryCommand(path),
+        stepAfter('cancelled', null, record.reason),
       )
     case 'run.interrupted': {
       const { reason, error = null } = record
@@ -141,8 +144,8 @@ function textOfEvent(
 }
 
 function limitText(path: string, { not_before, why }: NewRecord<'run.waiting'>): string {
-  const until = not_before === undefined ? '' : ` Its turn can continue at ${readableTime(not_before)}.`
-  return `${path} is rate limited${why === undefined ? '' : `: ${why}`}.${until}`
+  const cause = `${path} is rate limited${why === undefined ? '' : `: ${why}`}.`
+  return not_before === undefined ? cause : `${cause}\n${stepAtLimit(path, not_before, false).sentence}`
 }
 
 /** The calls or the question, and the command that decides. */

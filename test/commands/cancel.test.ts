@@ -289,7 +289,7 @@ describe.concurrent('retry', () => {
     house.scenario('s.json', { say: 'ok' })
     const again = await house.run(['send', 'a', 'go', '--key', 'k'])
     expect([again.exit, house.count(id, 'run.started')]).toEqual([14, 1])
-    expect(again.stderr).toContain('to run it again, repeat the same substrat send and add --retry')
+    expect(again.stderr).toContain('to run it again: substrat retry a')
     expect((await house.run(['retry', 'a'])).stdout).toBe('ok\n')
     expect((await house.run(['send', 'a', 'go', '--key', 'k'])).stdout).toBe('ok\n')
     expect(house.count(id, 'message.user')).toBe(1)

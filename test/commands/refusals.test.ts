@@ -12,7 +12,7 @@ describe.concurrent('a turn that the model refuses', () => {
     expect(sent).toMatchObject({ exit: 9, stdout: '' })
     expect(sent.stderr.trim().split('\n')).toEqual([
       'substrat: before refusing, the model said: First you take',
-      "substrat: the turn of a failed: its AI model refused to answer: the scenario makes this request fail: refused (ask in other words: substrat send a '…'; to run it again, repeat the same substrat send and add --retry)",
+      "substrat: the turn of a failed: its AI model refused to answer: the scenario makes this request fail: refused (ask in other words: substrat send a '…')",
     ])
     const again = await house.run(['send', 'a', 'how?', '--key', 'k', '--json'])
     expect(again.exit).toBe(9)

@@ -166,7 +166,7 @@ describe.concurrent('show', () => {
     expect(late.stderr).toContain('substrat retry slow')
     const { stdout } = await house.ok('show', 'slow')
     expect(stdout).toMatch(/^status +timed out$/m)
-    expect(stdout).toMatch(/^next +substrat retry slow$/m)
+    expect(stdout).toMatch(/^next +to allow more time: .+; to run it again: substrat retry slow$/m)
     house.scenario('slow.json', { say: 'in time' })
     expect((await house.ok('retry', 'slow', '--timeout', '10m')).stdout).toBe('in time\n')
   })
@@ -176,7 +176,7 @@ describe.concurrent('show', () => {
     await house.spawn('a')
     const next = async (): Promise<string> => (await house.ok('show', 'a', '--json')).json.next
     await house.ok('send', 'a', '--queue', '--no-drain', '--not-before', '2999-01-01T00:00:00Z', 'later')
-    expect(await next()).toBe("substrat send a '…'")
+    expect(await next()).toBe('substrat deliver a')
     await house.ok('send', 'a', '--queue', '--no-drain', 'now')
     expect(await next()).toBe('substrat resume a')
   })

@@ -127,7 +127,7 @@ describe('a key whose turn came to an end without a reply', () => {
       const { failure, result } = await sent(store, each)
       expect([failure?.code, failure?.hint, result.run?.status]).toEqual([
         code,
-        expect.stringContaining('repeat the same substrat send and add --retry'),
+        expect.stringContaining('to run it again: substrat retry'),
         'cancelled',
       ])
     }

@@ -51,7 +51,9 @@ test('a turn that exceeds its time limit is reported as failed, and one that a p
   const [, queued] = queuedBy(state, { kind: 'run.cancelled', run_id: RUN, reason: 'turn_timeout' })
   expect(queued).toMatchObject({
     event: 'failed',
-    content: 'The turn of a was stopped: it exceeded its time limit.\nsubstrat retry a',
+    content:
+      'The turn of a was stopped: it exceeded its time limit.\n' +
+      "to allow more time: substrat send a --turn-timeout 1d '…'; to run it again: substrat retry a",
   })
   expect(queuedBy(state, { kind: 'run.cancelled', run_id: RUN, reason: 'cancelled' })).toHaveLength(1)
 })

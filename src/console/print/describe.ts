@@ -1,5 +1,5 @@
 /** The output of `list` and `show` without `--json`. */
-import { clock, readableTime } from '../../clock.js'
+import { clock, readableTime, withReadableTimes } from '../../clock.js'
 import { askText } from '../../dispatch/ask-text.js'
 import { callText } from '../../dispatch/call-text.js'
 import { keysText, missedKeys, refusalText } from '../../dispatch/missed.js'
@@ -45,7 +45,7 @@ export interface DescribeOptions {
 }
 
 export function describeAgent(shown: ShownAgent, { remedy, changes = [] }: DescribeOptions = {}): string {
-  const { agent, run, holder, trouble, next, title, instructions, options, wait } = shown
+  const { agent, run, holder, trouble, next, advice, title, instructions, options, wait } = shown
   const lines: [string, string | null][] = [
     ['agent', agent.path === agent.id ? agent.id : `${agent.path} (${agent.id})`],
     [
@@ -109,7 +109,7 @@ export function describeAgent(shown: ShownAgent, { remedy, changes = [] }: Descr
     ...(wait === null ? [] : asksText(wait, changes)),
     ...(wait === null ? [] : [waitText(wait, agent.status)]),
     replyText(shown),
-    ['next', next],
+    ['next', advice === undefined ? next : withReadableTimes(advice)],
   ]
   return lines
     .flatMap(([label, text]) => (text === null ? [] : [`${label.padEnd(LABEL_COLUMNS)}${text}`]))
