@@ -30,6 +30,12 @@ export default class Check extends BaseCommand {
     const words = argv as string[]
     if (flags.all && words.length > 0)
       throw new SubstratError('USAGE', 'check needs either agents or --all', { hint: 'substrat check --all' })
+    const trouble = this.settingsTrouble()
+    if (trouble !== undefined) {
+      // A message to any agent would fail because of it, and this first failure gives the exit status.
+      process.exitCode ??= trouble.exitStatus
+      this.note(trouble.hint === undefined ? trouble.message : `${trouble.message} (${trouble.hint})`)
+    }
     const checker = new Checker(this.providers)
     const listener: CheckListener = (checked, failure, text) => {
       if (this.jsonEnabled()) this.printJsonLine(checked)

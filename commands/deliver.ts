@@ -42,14 +42,19 @@ export default class Deliver extends WritingCommand {
     const { argv, flags } = await this.parse(Deliver)
     if (flags.worker)
       return workOnDeliveries(this.context({ isLenient: true, isWorker: true, sendsPending: true }))
+    const trouble = this.settingsTrouble()
     const agentIds = namedAgents(argv as string[], flags.all, (word) => this.resolveForWrite(word))
     const ctx = this.context({ isLenient: true, waitMs: flags.timeout, sendsPending: true })
     const request = { all: flags.all, agentIds, script: this.script }
     const print = (delivered: DeliveredAgent, failure: SubstratError | undefined): void =>
       this.printResult(delivered, deliveredLine(delivered), failure)
-    if (agentIds.length !== 1 || !this.asksHere) return deliver(ctx, request, print)
-    const { deliverAndAsk } = await import('../src/command/deliver-and-ask.js')
-    await deliverAndAsk(ctx, request, print)
+    if (agentIds.length !== 1 || !this.asksHere) await deliver(ctx, request, print)
+    else {
+      const { deliverAndAsk } = await import('../src/command/deliver-and-ask.js')
+      await deliverAndAsk(ctx, request, print)
+    }
+    // It has worked with the defaults, but a message would be refused, so cron must not see a success.
+    if (trouble !== undefined) process.exitCode ??= trouble.exitStatus
   }
 
   /** To start workers with. Undefined at a terminal, because workers draw nothing, and for a program that contains substrat. */

@@ -1,4 +1,4 @@
-import { rmSync } from 'node:fs'
+import { rmSync, writeFileSync } from 'node:fs'
 import path from 'node:path'
 import { describe, expect, test } from 'vitest'
 import { House } from '../support/cli.js'
@@ -35,6 +35,21 @@ const lines = (stdout: string): unknown[] =>
     .map((line) => JSON.parse(line))
 
 describe('substrat check', () => {
+  test('and deliver tell damaged settings, and exit as send does', async () => {
+    const house = await houseWithKey()
+    await house.ok('config', 'set', 'slots_max', '2')
+    writeFileSync(path.join(house.home, 'config.json'), '{ damaged')
+    const send = await house.run(['send', 'day', '--key', 'k', 'Go'])
+    const [what] = /^substrat: .+config\.json is invalid: [^(]+(?= \()/.exec(send.stderr) ?? []
+    expect([send.exit, what]).toEqual([2, expect.stringContaining('config.json')])
+    const check = await house.run(['check', '--all'])
+    expect(check).toMatchObject({ exit: 2, stdout: 'night: ready\nday: ready\n' })
+    expect(check.stderr).toContain(what)
+    const deliver = await house.run(['deliver', '--all'])
+    expect(deliver.exit).toBe(2)
+    expect(deliver.stderr).toContain(what)
+  })
+
   test('says of each agent that it is ready, or why it could not run, and exits with the first failure', async () => {
     const house = await houseWithKey()
     expect(await house.ok('check', '--all')).toMatchObject({
