@@ -74,7 +74,7 @@ export const DEFECTS = {
   },
   'an answer without an end counts as complete': {
     file: 'provider-openai/src/chat-answer.ts',
-    code: "if (answer.finish === '' && !isMarked && !answer.isWhole) throw cutShort(endpoint)",
+    code: "if (answer.finish === '' && !isMarked && !answer.isWhole) throw cutShort(endpoint, unread)",
     broken: '',
   },
   'an unknown end counts as complete': {
