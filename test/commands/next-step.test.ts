@@ -50,7 +50,7 @@ describe.concurrent.each([
 })
 
 describe.concurrent('the next step', () => {
-  test('of a turn that waits for a rate limit is to wait until then, on all faces', async () => {
+  test('a turn that waits for a rate limit has the step to wait until then, on all faces', async () => {
     const house = new House()
     const fail = { type: 'rate_limit', retry_after_ms: DELAY_MS, attempts: 9 }
     const id = await house.spawn('lim', '--option', house.scenario('s.json', { fail }))
@@ -61,7 +61,7 @@ describe.concurrent('the next step', () => {
     expect(faces.advice).toMatch(/^wait until \d{4}-\d\d-\d\dT[:\d]+Z, then: substrat resume lim$/)
   })
 
-  test('of a keyed turn that was cancelled is to retry it, also when the key is repeated', async () => {
+  test('a keyed turn that was cancelled has the step to retry it, also when the key is repeated', async () => {
     const house = new House()
     const option = house.scenario('s.json', { tools: [{ name: 'shell', input: { command: 'true' } }] })
     await house.spawn('fo', '--option', option)
@@ -72,7 +72,7 @@ describe.concurrent('the next step', () => {
     expect((await house.ok('show', 'fo')).stdout).toMatch(new RegExp(`^next +${step}$`, 'm'))
   })
 
-  test('of a keyed turn that a later turn followed is to send it again, because retry would repeat the later one', async () => {
+  test('a keyed turn that a later turn followed has the step to send it again, because retry would repeat the later one', async () => {
     const house = new House()
     const option = house.scenario('s.json', { fail: { type: 'crashed', attempts: 9 } })
     await house.spawn('a', '--option', option)
@@ -83,7 +83,7 @@ describe.concurrent('the next step', () => {
     expect(again.stderr).not.toContain('substrat retry')
   })
 
-  test('of an agent with only a later message is to wait, then to deliver it', async () => {
+  test('an agent with only a later message has the step to wait, then to deliver it', async () => {
     const house = new House()
     await house.spawn('sch')
     await house.ok('send', 'sch', '--queue', '--not-before', '2h', 'Later')
