@@ -169,6 +169,7 @@ export const OTHERS: History[] = [
   row('CANCELLED', 'the turn is cancelled', 'send a first', {
     prepare: (house) => patient(house),
     during: async (house) => [await begun(house), await house.ok('cancel', 'a')],
+    meanwhile: release,
   }),
   row('TIMED_OUT', 'the summary does not come', 'compact a', {
     prepare: summarising(HANGS),
