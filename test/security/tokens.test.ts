@@ -17,7 +17,7 @@ vi.mock('node:crypto', async (importOriginal) => {
 
 const { token, secret } = mintToken('9999-12-01T00:00:00.000Z')
 const tokens = [{ ...token, status: 'minted' } as TokenEntry]
-const state = { id: 'a', name: 'a', tokens, recovery: { interruption: null } } as unknown as State
+const state = { id: 'a', name: 'a', path: 'a', tokens, recovery: { interruption: null } } as unknown as State
 
 beforeEach(() => {
   compared.length = 0

@@ -108,10 +108,10 @@ export const ACKNOWLEDGED: Mutant[] = [
       [
         `storeMessage(store, { id: OPERATOR, path: OPERATOR }, state, request, messageId, recipient)
          ctx.reporter.note(
-           \`queued as message \${messageId}; \${nameOf(state)} will run it \${whenDelivered(store, state, request.notBefore)}\`,
+           \`queued as message \${messageId}; \${state.path} will run it \${whenDelivered(store, state, request.notBefore)}\`,
          )`,
         `ctx.reporter.note(
-           \`queued as message \${messageId}; \${nameOf(state)} will run it \${whenDelivered(store, state, request.notBefore)}\`,
+           \`queued as message \${messageId}; \${state.path} will run it \${whenDelivered(store, state, request.notBefore)}\`,
          )
          storeMessage(store, { id: OPERATOR, path: OPERATOR }, state, request, messageId, recipient)`,
       ],
