@@ -3,6 +3,7 @@ import * as Flags from '@oclif/core/flags'
 import { WritingCommand } from '../src/command/writing.js'
 import { selftestText } from '../src/console/print/selftest-text.js'
 import { failureOfMachine, selftest } from '../src/operations/selftest/selftest.js'
+import { givenAddress } from '../src/settings/home-address.js'
 
 /** A typing error must not keep the machine busy for days. */
 const KILLS_MAX = 10_000
@@ -32,7 +33,8 @@ export default class Selftest extends WritingCommand {
 
   async run(): Promise<void> {
     const { flags } = await this.parse(Selftest)
-    const tested = await selftest(flags.home ?? this.homeRoot, {
+    const home = flags.home === undefined ? this.homeRoot : givenAddress(flags.home, () => this.pluginFacts)
+    const tested = await selftest(home, {
       script: join(this.config.root, 'bin', 'run.js'),
       kills: flags.kills,
       onProgress: await this.openCount('steps done'),
