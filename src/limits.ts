@@ -32,7 +32,7 @@ export const limits = {
   spoiledResponsesMax: 3,
   /** Shorter conversations that a refused request tries. */
   shorterTrialsMax: 2,
-  /** How often in a row a turn goes on without the results of its calls, if the next results are refused too. */
+  /** A turn may drop refused results of calls so often in a row. Then it fails. */
   droppedInARowMax: 3,
   /** Model requests in one run, without --max-steps. */
   stepsMax: 200,

@@ -1,7 +1,7 @@
 /**
  * oclif's list of the user's plugins: the package.json of its data directory.
  *
- * Invariant: the list can be read, or the copy beside it can. substrat and oclif replace the list in one rename, but npm, which
+ * Invariant: the list can be read, or the copy beside it can. substrat replaces the list in one rename, but npm, which
  * `plugins install` runs, truncates it and then writes. So the command keeps a durable copy until npm has ended. A reader that
  * finds half a list reads the copy; the next command that writes the list restores it first.
  */

@@ -1,8 +1,8 @@
 /**
  * `plugins install`, `update`, `uninstall` and `link`: plugins that npm installs beside oclif's list, or that stay where they are.
  *
- * npm writes the list in place, so the command keeps a durable copy beside it until npm has ended (src/files/plugin-list.ts). A kill leaves the
- * list without the plugin or with it. Packages that npm left beside the list are not loaded.
+ * npm writes the list in place, so the command keeps a durable copy beside it until npm has ended (src/files/plugin-list.ts). A
+ * kill leaves the list without the plugin or with it. Packages that npm left beside the list are not loaded.
  */
 import { dirname, join, resolve } from 'node:path'
 import { SubstratError } from '../errors.js'
