@@ -50,7 +50,7 @@ function causeOf(error: unknown): RefusalCause | undefined {
   return plugin === undefined ? 'settings' : 'broken_plugin'
 }
 
-/** `USAGE` is an option that the provider does not have. */
+/** `USAGE` is an option that the provider does not have, or a workspace that is gone. */
 const CAUSE_OF_CODE: Partial<Record<ErrorCode, RefusalCause>> = {
   ON_HOLD: 'hold',
   GATED: 'gate',

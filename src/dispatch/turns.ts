@@ -151,7 +151,7 @@ export async function readyProvider(
 ): Promise<Provider> {
   const { provider_name } = session.state
   try {
-    return await ctx.providers.check(provider_name, settingsOf(session))
+    return await ctx.providers.checkTurn(provider_name, settingsOf(session))
   } catch (error) {
     throw recordRefusal(ctx, session, error, message)
   }

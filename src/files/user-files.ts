@@ -7,7 +7,7 @@
  */
 import { dirname } from 'node:path'
 import { RUN_AGAIN, SubstratError } from '../errors.js'
-import { lstatIfThere, realPathIfThere, statIfThere } from '../host/disk/facts.js'
+import { isExecutableFile, lstatIfThere, realPathIfThere, statIfThere } from '../host/disk/facts.js'
 import * as io from '../host/disk/io.js'
 import { readFollowing, readStream } from '../host/disk/outside.js'
 import { replace } from '../host/disk/replace.js'
@@ -116,6 +116,11 @@ export function listDirectory(path: string): string[] {
 
 export function isPlainFile(path: string): boolean {
   return statIfThere('user_file.stat', path)?.kind === 'file'
+}
+
+/** Whether this user may run it. */
+export function isProgram(path: string): boolean {
+  return isExecutableFile(path)
 }
 
 export function isLink(path: string): boolean {

@@ -9,12 +9,12 @@ import { SubstratError } from '../errors.js'
 import { CHANNEL } from '../format.js'
 import type { ProviderSettings } from '../provider/contract.js'
 import type { ProviderRegistry } from '../provider/registry.js'
+import { checkWorkspace } from '../provider/workspace.js'
 import type { CheckedAgent, ResultEnd } from '../schema/output.js'
 import { readText } from '../session/read.js'
 import type { State } from '../session/state.js'
 import type { Store } from '../storage/store.js'
 import { listAgents, repetitionOf } from './list-and-show.js'
-import { checkWorkspace } from './spawn.js'
 
 /** `text`: a line for a person, of an agent that is ready or of its failure. */
 export type CheckListener = (checked: CheckedAgent, failure: SubstratError | undefined, text: string) => void

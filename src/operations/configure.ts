@@ -10,6 +10,7 @@ import { visit } from '../dispatch/visit.js'
 import { SessionStateError, SubstratError } from '../errors.js'
 import { checkContext } from '../provider/context.js'
 import { stopKeptServerOrThrow } from '../provider/kept-server.js'
+import { checkWorkspace } from '../provider/workspace.js'
 import { settingsOf } from '../recovery/settle.js'
 import type { AgentView } from '../schema/output.js'
 import type { NewRecord } from '../session/records.js'
@@ -17,7 +18,7 @@ import type { Session } from '../session/session.js'
 import type { State } from '../session/state.js'
 import { howEnded } from '../session/status.js'
 import { type Host, hostOf, hostWord, placeHere } from '../session/workspace-host.js'
-import { checkWorkspace, refuseUnshared } from './spawn.js'
+import { refuseUnshared } from './spawn.js'
 
 interface OtherChanges {
   /** The agent belongs to this host from now on. */

@@ -10,6 +10,7 @@ import { CREATED, viewTurn } from '../dispatch/view.js'
 import { finishAfter } from '../dispatch/visit.js'
 import { SubstratError } from '../errors.js'
 import { contextByDefault } from '../provider/context.js'
+import { checkWorkspace } from '../provider/workspace.js'
 import type { TurnResult } from '../schema/output.js'
 import { recordAt, recordsOfKinds, withAgent } from '../session/load.js'
 import { readText } from '../session/read.js'
@@ -21,7 +22,6 @@ import { createdRecord } from '../tree/created.js'
 import { checkName } from '../tree/names.js'
 import { conversation, responsesBefore } from '../turn/prompt/history.js'
 import type { Readable } from '../turn/prompt/prompt-records.js'
-import { checkWorkspace } from './spawn.js'
 
 export interface ForkRequest {
   agentId: string

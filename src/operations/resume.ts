@@ -13,11 +13,11 @@ import { SessionStateError } from '../errors.js'
 import { hasDueMail } from '../mail/inbox.js'
 import type { Provider } from '../provider/contract.js'
 import { stopKeptServerOrThrow } from '../provider/kept-server.js'
+import { checkWorkspace } from '../provider/workspace.js'
 import type { Session } from '../session/session.js'
 import type { Run, State } from '../session/state.js'
 import { howEnded, isUnfinished, openWait } from '../session/status.js'
 import { otherHost, placeHere } from '../session/workspace-host.js'
-import { checkWorkspace } from './spawn.js'
 
 export interface ResumeOptions {
   /** Start a new session of the agent program from the conversation in the log. */

@@ -9,8 +9,8 @@ import { Visit } from '../dispatch/own-visit.js'
 import { firstTurn, newRun } from '../dispatch/turns.js'
 import { CREATED, viewTurn } from '../dispatch/view.js'
 import { SubstratError } from '../errors.js'
-import { isDirectory } from '../files/user-files.js'
 import { checkContext, contextByDefault } from '../provider/context.js'
+import { checkWorkspace } from '../provider/workspace.js'
 import { type MessageOptions, messageOptions } from '../schema/message.js'
 import type { WorkspaceScope } from '../schema/words.js'
 import { openForRead } from '../session/load.js'
@@ -175,14 +175,6 @@ export function refuseUnshared({ isShared, address }: Pick<Store, 'isShared' | '
       hint: 'leave out --here and --workspace-scope',
     },
   )
-}
-
-export function checkWorkspace(workspace: string): void {
-  if (isDirectory(workspace)) return
-  throw new SubstratError('USAGE', `the workspace ${workspace} does not exist or is not a directory`, {
-    hint: 'create it first, or choose another: --workspace DIR',
-    facts: { workspace },
-  })
 }
 
 function firstRecords(ctx: Context, facts: AgentFacts, request: SpawnRequest): NewRecord[] {

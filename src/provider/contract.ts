@@ -40,8 +40,13 @@ interface ProviderFacts {
    */
   check?(settings: ProviderSettings): void | Promise<void>
   /**
-   * For `substrat check`, after `check`: throws a `ProviderFailure` of type `misconfigured` or `authentication` if a turn could not begin
-   * now, as far as the provider can see. For example its program is not there, or has no login. Optional. It must change nothing, spend
+   * The program that a turn starts. substrat looks for it before each turn and for `substrat check`, after `check`. If it is not there, the
+   * turn does not begin. Optional, and undefined if it is unknown. It must change nothing and use no network.
+   */
+  program?(settings: ProviderSettings): ProviderProgram | undefined
+  /**
+   * For `substrat check`, after `check` and `program`: throws a `ProviderFailure` of type `misconfigured` or `authentication` if a turn
+   * could not begin now, as far as the provider can see. For example its program has no login. Optional. It must change nothing, spend
    * nothing and ask no service, and must stop soon after `signal`. It may start a program that ends with it.
    */
   ready?(settings: ProviderSettings, options: CallOptions): void | Promise<void>
@@ -53,6 +58,12 @@ interface ProviderFacts {
   /** Names of environment variables that hold this provider's secrets. Tools in its turns do not receive them. */
   secrets?(settings: ProviderSettings): string[]
 }
+
+/**
+ * `name`: the name of a program in PATH, or a path. `shell`: a shell command, whose first word is looked for unless the command may work
+ * without it. The workspace is the directory of relative paths.
+ */
+export type ProviderProgram = { name: string } | { shell: string }
 
 export interface ListedModel {
   /** As `--model` accepts it. */

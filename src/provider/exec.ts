@@ -7,7 +7,6 @@ import { limits } from '../limits.js'
 import type { AgentEvent, AgentProvider, AgentSession, ProviderSettings } from './contract.js'
 import { providerFailure } from './failure.js'
 import type { AgentHost, CallOptions, LaunchedProgram } from './host-contract.js'
-import { findShellProgram } from './shell-program.js'
 
 /** After the program's exit, orphans may hold its stdout open. Its output counts as complete after a pause of this length. */
 const QUIET_MS = 200
@@ -34,8 +33,7 @@ export const exec: AgentProvider = {
     if (history !== 'on' && history !== 'off')
       throw providerFailure('misconfigured', `option history is on or off, not ${JSON.stringify(history)}`)
   },
-  ready: (settings, options) =>
-    findShellProgram(commandOf(settings) ?? '', settings.workspace, options.signal),
+  program: (settings) => ({ shell: commandOf(settings) ?? '' }),
   needsHistory: ({ options }) => options.history === 'on',
   create: async (settings, host) => session(settings, host),
   restore: async (_state, settings, host) => session(settings, host),

@@ -13,6 +13,8 @@ import { PLUGIN_PREDICATES } from '../schema/generated/plugin-predicates.js'
 import { loadModule } from '../start/plugin-modules.js'
 import type { Provider, ProviderSettings } from './contract.js'
 import { describeFailure } from './failure.js'
+import { findProgram } from './find-program.js'
+import { checkWorkspace } from './workspace.js'
 
 /** Time limits for loading a plugin's module and for its `check`: neither may block a command for ever. */
 const LOAD_MS_MAX = 10_000
@@ -116,18 +118,22 @@ export class ProviderRegistry {
     return provider
   }
 
+  /**
+   * The provider, if what it starts is there. Throws as `check` does, and USAGE if an agent program has no workspace. Call it before a
+   * turn stores anything.
+   */
+  async checkTurn(name: string, settings: ProviderSettings): Promise<Provider> {
+    const provider = await this.check(name, settings)
+    const { workspace } = settings
+    if (provider.kind === 'agent') checkWorkspace(workspace)
+    await inTime(name, (signal) => findProgram(provider.program?.(settings), workspace, signal), TO_FIND_IT)
+    return provider
+  }
+
   /** Whether a turn could begin now, as far as the provider can tell. Throws as `check` does. */
   async checkReady(name: string, settings: ProviderSettings): Promise<void> {
-    const provider = await this.check(name, settings)
-    const controller = new AbortController()
-    try {
-      const checked = provider.ready?.(settings, { signal: controller.signal })
-      await withTimeout(checked, CHECK_MS_MAX, `its check did not finish in time`)
-    } catch (error) {
-      throw refusedSettings(name, error)
-    } finally {
-      controller.abort()
-    }
+    const provider = await this.checkTurn(name, settings)
+    await inTime(name, (signal) => provider.ready?.(settings, { signal }))
   }
 
   private onlyEntry(name: string): ProviderEntry {
@@ -166,10 +172,28 @@ export class ProviderRegistry {
   }
 }
 
-function refusedSettings(provider: string, error: unknown): SubstratError {
+async function inTime(
+  provider: string,
+  ask: (signal: AbortSignal) => void | Promise<void> | undefined,
+  hint?: string,
+): Promise<void> {
+  const controller = new AbortController()
+  try {
+    await withTimeout(ask(controller.signal), CHECK_MS_MAX, `its check did not finish in time`)
+  } catch (error) {
+    throw refusedSettings(provider, error, hint)
+  } finally {
+    controller.abort()
+  }
+}
+
+/** In a hint. */
+const TO_FIND_IT = 'install it, or correct PATH, which is shorter in cron and systemd; then: substrat check'
+
+function refusedSettings(provider: string, error: unknown, hint = 'substrat providers'): SubstratError {
   const { type, message } = describeFailure(error)
   return new SubstratError('PROVIDER_MISCONFIGURED', message, {
-    hint: 'substrat providers',
+    hint,
     facts: { provider, type },
   })
 }

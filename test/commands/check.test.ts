@@ -117,7 +117,7 @@ describe('substrat check', () => {
     const { exit, stdout, stderr } = await house.run(['check', '--all'])
     expect(exit).toBe(3)
     expect(stderr).toMatch(/night could not run: .*"keyed"/)
-    expect(stderr).toContain('runs could not run: the program no-such-program was not found')
+    expect(stderr).toContain('runs could not run: the program no-such-program is not in PATH')
     expect(stdout).toBe('day: ready\nshell: ready\n')
     rmSync(house.workspace, { recursive: true })
     const gone = await house.run(['check', 'day'], { cwd: house.root })

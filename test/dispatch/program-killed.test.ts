@@ -108,7 +108,7 @@ describe('a program that dies', () => {
   test.each([
     ['exits non-zero', 'exit 3'],
     ['exits with what is no number of a signal', 'exit 200'],
-    ['is not to be found', 'no-such-program'],
+    ['is not to be found', 'exec no-such-program'],
   ])('otherwise, because it %s, has failed', async (_, script) => {
     end(script)
     expect((await sent()).failure).toMatchObject({ code: 'PROVIDER_FAILED', exitStatus: 9 })

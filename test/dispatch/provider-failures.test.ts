@@ -111,7 +111,8 @@ describe.concurrent('a program of exec that', () => {
       /the command exited 3: what went wrong/,
     ],
     ['dies of a signal', 'kill -9 $$', 6, /was killed by SIGKILL/],
-    ['is not there', 'no-such-program', 9, /exited 127: .*no-such-program/],
+    ['is not there', 'no-such-program', 8, /the program no-such-program is not in PATH/],
+    ['starts another one that is not there', 'exec no-such-program', 9, /exited 127: .*no-such-program/],
     ['ignores SIGTERM', "trap '' TERM; sleep 3600 & wait; sleep 3600", 12, /exceeded its time limit/],
     ['prints without end', 'yes', 9, /printed more than|larger than/],
   ]

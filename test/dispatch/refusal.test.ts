@@ -1,5 +1,5 @@
 /** A turn that cannot begin: the refusal is in the log once, people see it, and the message runs after the mend. */
-import { rmSync } from 'node:fs'
+import { chmodSync, mkdirSync, rmSync } from 'node:fs'
 import path from 'node:path'
 import { describe, expect, test } from 'vitest'
 import { House } from '../support/cli.js'
@@ -130,6 +130,71 @@ describe('a message whose provider has no key', () => {
         text: 'A turn of night was refused: no API key: set NIGHT_KEY\nsubstrat show night',
       },
     ])
+  })
+})
+
+describe('a message whose program is not in PATH', () => {
+  /** An agent whose program `nightly` is only in the PATH of `env`, as cron has another one. */
+  async function withProgram(): Promise<{ house: House; id: string; env: Record<string, string> }> {
+    const house = new House()
+    const env = { PATH: `${path.join(house.workspace, 'bin')}:${process.env.PATH}` }
+    mkdirSync(path.join(house.workspace, 'bin'))
+    house.write('bin/nightly', '#!/bin/sh\ncat\n')
+    chmodSync(path.join(house.workspace, 'bin/nightly'), 0o755)
+    const id = await house.spawn('night', '--provider', 'exec', '--option', 'command=nightly')
+    return { house, id, env }
+  }
+
+  test('is refused once before its turn in the words of check, and runs with its key after the mend', async () => {
+    const { house, id, env } = await withProgram()
+    const why = 'the program nightly is not in PATH'
+    for (let minute = 0; minute < 3; minute++) {
+      const { exit, stderr } = await house.run(GO)
+      expect([exit, stderr]).toEqual([
+        8,
+        expect.stringContaining(`substrat: ${why} (install it, or correct PATH`),
+      ])
+    }
+    const check = await house.run(['check', 'night'])
+    expect(check.exit).toBe(8)
+    expect(check.stderr).toContain(`night could not run: ${why} (install it, or correct PATH`)
+    expect(house.records(id).filter(({ kind }) => kind === 'turn.refused')).toMatchObject([
+      { cause: 'settings', code: 'PROVIDER_MISCONFIGURED', message: why, key: 'n1' },
+    ])
+    expect(house.count(id, 'run.started')).toBe(0)
+    expect((await house.run(['check', 'night'], { env })).stdout).toContain('night: ready')
+    for (let time = 0; time < 2; time++) expect((await house.run(GO, { env })).stdout).toBe('Go\n')
+    expect(house.count(id, 'run.started')).toBe(1)
+    expect(house.findings()).toEqual([])
+  })
+
+  test('stays in the inbox if it is mail, and is delivered after the mend', async () => {
+    const { house, id, env } = await withProgram()
+    await house.ok('send', 'night', '--queue', 'Later')
+    for (let minute = 0; minute < 2; minute++) expect((await house.run(['deliver', '--all'])).exit).toBe(8)
+    expect(house.kinds(id)).not.toContain('run.started')
+    expect(house.count(id, 'turn.refused')).toBe(1)
+    expect((await house.run(['deliver', '--all'], { env })).exit).toBe(0)
+    expect(house.count(id, 'run.completed')).toBe(1)
+  })
+})
+
+describe('a message whose workspace is gone', () => {
+  test('is refused before its turn if a program needs it, and runs with its key once it is back', async () => {
+    const house = new House()
+    mkdirSync(path.join(house.root, 'gone'))
+    const workspace = ['--workspace', path.join(house.root, 'gone')]
+    const id = await house.spawn('night', '--provider', 'exec', '--option', 'command=cat', ...workspace)
+    await house.spawn('model', ...workspace)
+    rmSync(path.join(house.root, 'gone'), { recursive: true })
+    const why = `the workspace ${path.join(house.root, 'gone')} does not exist or is not a directory`
+    const { exit, stderr } = await house.run(GO)
+    expect([exit, stderr]).toEqual([2, expect.stringContaining(why)])
+    expect(house.records(id).at(-1)).toMatchObject({ kind: 'turn.refused', cause: 'settings', message: why })
+    expect((await house.ok('send', 'model', 'hi')).stdout).toBe('echo: hi\n')
+    mkdirSync(path.join(house.root, 'gone'))
+    expect((await house.ok(...GO)).stdout).toBe('Go\n')
+    expect(house.findings()).toEqual([])
   })
 })
 

@@ -1,9 +1,10 @@
-/** `substrat check` looks for agent programs and their login, and starts none. */
+/** Agent programs and their login are looked for, and none is started. */
 import { chmodSync, existsSync, mkdirSync, writeFileSync } from 'node:fs'
 import path from 'node:path'
 import { describe, expect, test } from 'vitest'
 import { mayHaveLogin as mayHaveClaudeLogin } from '../../plugins/provider-claude-code/src/login.js'
 import { mayHaveLogin as mayHaveCodexLogin } from '../../plugins/provider-codex/src/login.js'
+import { findProgram } from '../../src/provider/find-program.js'
 import { tempDirectory } from '../support/temp.js'
 import { builtProvider } from './built.js'
 
@@ -63,20 +64,18 @@ describe.each(['claude-code', 'codex', 'opencode', 'acp'])('the provider %s', (n
     ...{ workspace, model: null, instructions: null, options: { command } },
   })
 
-  test('is not ready without its program', async () => {
-    const { ready } = await builtProvider(`provider-${name}`)
-    await expect(ready?.(settings(tempDirectory(), './no-such-program'), { signal })).rejects.toMatchObject({
-      message: 'the program ./no-such-program was not found',
+  test('names its program, which is looked for and not started', async () => {
+    const workspace = tempDirectory()
+    const { program } = await builtProvider(`provider-${name}`)
+    const look = (command: string) => findProgram(program?.(settings(workspace, command)), workspace, signal)
+    await expect(look('./program')).rejects.toMatchObject({
+      message: 'the program ./program is not there',
       failure: { type: 'misconfigured' },
     })
-  })
-
-  test('is ready with its program, which is not started', async () => {
-    const workspace = tempDirectory()
+    await expect(look('no-such-program')).rejects.toThrow('the program no-such-program is not in PATH')
     write(workspace, 'program', '#!/bin/sh\ntouch "$(dirname "$0")/started"\n')
     chmodSync(path.join(workspace, 'program'), 0o755)
-    const { ready } = await builtProvider(`provider-${name}`)
-    await ready?.(settings(workspace, './program'), { signal })
+    await look('./program')
     expect(existsSync(path.join(workspace, 'started'))).toBe(false)
   })
 })

@@ -1,6 +1,5 @@
 /** `acp`: any agent that speaks the Agent Client Protocol over its stdin and stdout. */
 import type { AgentProvider } from 'substrat/provider'
-import { findProgram } from '../../shared/src/program/find.js'
 import { sessionsOf } from '../../shared/src/program/kept-session.js'
 import type { JsonProgram } from '../../shared/src/program/program.js'
 import { OPTIONS, readSettings } from './settings.js'
@@ -15,7 +14,7 @@ const provider: AgentProvider = {
   description: 'any agent that speaks ACP: opencode, gemini, goose, adapters for claude and codex',
   options: OPTIONS,
   check: (settings) => void readSettings(settings),
-  ready: (settings, { signal }) => findProgram(readSettings(settings).command, settings.workspace, signal),
+  program: (settings) => ({ shell: readSettings(settings).command }),
   // Each turn has its own process, so nothing outlives it.
   ...sessionsOf({ decode, encode, playTurn, stop, letGo: stop, atRest }),
   // Opening the session is the only way to look at it, and that starts the agent. The costs are in the state.

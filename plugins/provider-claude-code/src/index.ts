@@ -16,6 +16,7 @@ const provider: AgentProvider = {
   check(settings) {
     readSettings(settings)
   },
+  program: (settings) => ({ name: readSettings(settings).command }),
   ready: checkLogin,
   create: async (settings, host) =>
     openSession({ sessionId: newUuid(), isBegun: false, promptId: null }, settings, host),

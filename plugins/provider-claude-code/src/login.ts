@@ -1,10 +1,9 @@
-/** Whether Claude Code is there and has a login, as far as its files and the environment tell. Nothing is started. */
+/** Whether Claude Code has a login, as far as its files and the environment tell. Nothing is started. */
 import { existsSync, readFileSync } from 'node:fs'
 import { homedir } from 'node:os'
 import { basename, join } from 'node:path'
-import type { CallOptions, ProviderSettings } from 'substrat/provider'
+import type { ProviderSettings } from 'substrat/provider'
 import { failure } from '../../shared/src/failure.js'
-import { findProgram } from '../../shared/src/program/find.js'
 import { readSettings } from './settings.js'
 import { claudeDirectory } from './transcript.js'
 
@@ -19,9 +18,8 @@ const VARIABLES = [
   'CLAUDE_CODE_USE_FOUNDRY',
 ]
 
-export async function checkLogin(settings: ProviderSettings, { signal }: CallOptions): Promise<void> {
+export function checkLogin(settings: ProviderSettings): void {
   const { command, args, workspace } = readSettings(settings)
-  await findProgram(command, workspace, signal)
   // Another program, or one with settings of its own, may have its login elsewhere.
   const isPlain = basename(command) === 'claude' && !args.some((word) => word.startsWith('--settings'))
   if (isPlain && !mayHaveLogin(workspace, process.env))

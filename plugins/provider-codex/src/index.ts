@@ -20,6 +20,7 @@ const provider: AgentProvider = {
   models: listModels,
   secrets: () => ['OPENAI_API_KEY', 'CODEX_API_KEY', 'CODEX_ACCESS_TOKEN'],
   check: (settings) => void readSettings(settings),
+  program: (settings) => ({ name: readSettings(settings).command[0] }),
   ready: checkLogin,
   create: async (settings, host) => open(undefined, settings, host),
   async restore(state, settings, host) {

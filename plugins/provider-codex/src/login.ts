@@ -1,20 +1,18 @@
-/** Whether codex is there and has a login, as far as its files and the environment tell. Nothing is started. */
+/** Whether codex has a login, as far as its files and the environment tell. Nothing is started. */
 import { existsSync, readFileSync } from 'node:fs'
 import { homedir } from 'node:os'
 import { basename, join } from 'node:path'
-import type { CallOptions, ProviderSettings } from 'substrat/provider'
+import type { ProviderSettings } from 'substrat/provider'
 import { failure } from '../../shared/src/failure.js'
-import { findProgram } from '../../shared/src/program/find.js'
 import { readSettings } from './settings.js'
 
 const VARIABLES = ['OPENAI_API_KEY', 'CODEX_API_KEY', 'CODEX_ACCESS_TOKEN']
 /** With these, the login is elsewhere: another service, a local model, the keyring. */
 const ELSEWHERE = /model_provider|auth_credentials_store|profile|--oss|--local-provider|^-p$/m
 
-export async function checkLogin(settings: ProviderSettings, { signal }: CallOptions): Promise<void> {
+export function checkLogin(settings: ProviderSettings): void {
   const { command, args, config } = readSettings(settings)
   const [program] = command
-  await findProgram(program, settings.workspace, signal)
   // Another program, such as npx, may have its login elsewhere.
   const isPlain = basename(program) === 'codex' && !ELSEWHERE.test([...args, ...config].join('\n'))
   if (isPlain && !mayHaveLogin(process.env))

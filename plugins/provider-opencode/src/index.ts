@@ -3,7 +3,6 @@
  * sessions.
  */
 import type { AgentProvider } from 'substrat/provider'
-import { findProgram } from '../../shared/src/program/find.js'
 import { sessionsOf } from '../../shared/src/program/kept-session.js'
 import { inspectTurn } from './inspect.js'
 import { listModels } from './models.js'
@@ -17,7 +16,7 @@ const provider: AgentProvider = {
   options: OPTIONS,
   models: listModels,
   check: (settings) => void readSettings(settings),
-  ready: (settings, { signal }) => findProgram(readSettings(settings).command, settings.workspace, signal),
+  program: (settings) => ({ shell: readSettings(settings).command }),
   ...sessionsOf({
     decode,
     encode,

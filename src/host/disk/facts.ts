@@ -143,6 +143,16 @@ export function freeBytesIfKnown(path: string): number | undefined {
   }
 }
 
+/** False if that cannot be told. No durable state depends on it. */
+export function isExecutableFile(path: string): boolean {
+  try {
+    fs.accessSync(path, fs.constants.X_OK)
+    return fs.statSync(path).isFile()
+  } catch {
+    return false
+  }
+}
+
 /** The path with every symlink resolved. */
 export function realPath(point: string, path: string): string {
   return step({ point, name: 'read', path }, () => fs.realpathSync(path))

@@ -7,6 +7,7 @@
  */
 
 import type { ModelEvent, ModelProvider, Provider, ProviderSettings } from '../contract.js'
+import { findProgram } from '../find-program.js'
 import { agentCases } from './agent.js'
 import {
   type ConformanceCase,
@@ -41,6 +42,18 @@ function commonCases(provider: Provider, { settings, refused }: ConformanceFixtu
       }
     }),
     caseOf('check accepts settings that work', async () => provider.check?.(settings)),
+    caseOf('program names a program that is there, if it names one', async () => {
+      const program = provider.program?.(settings)
+      const named: unknown[] = Object.entries(program ?? { name: 'sh' }).flat()
+      demand(
+        named.length === 2 && ['name', 'shell'].includes(named[0] as string) && typeof named[1] === 'string',
+        `program must return { name } or { shell }: ${JSON.stringify(program)}`,
+      )
+      await findProgram(program, settings.workspace, neverSignal())
+    }),
+    caseOf('ready accepts settings that work', async () =>
+      provider.ready?.(settings, { signal: neverSignal() }),
+    ),
   ]
   if (provider.models !== undefined) {
     cases.push(

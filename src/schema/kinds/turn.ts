@@ -129,7 +129,7 @@ export const run = {
       cause: z
         .enum(REFUSAL_CAUSES)
         .describe(
-          '`authentication`: its provider has no key or login. `settings`: the provider rejects a setting. `not_installed`, `broken_plugin`: the provider cannot be loaded. `host`: the agent belongs to another host. `program`: a program of the interrupted turn may still run. `waiting`: an earlier turn waits.',
+          '`authentication`: its provider has no key or login. `settings`: the provider rejects a setting, or its program or the workspace is not there. `not_installed`, `broken_plugin`: the provider cannot be loaded. `host`: the agent belongs to another host. `program`: a program of the interrupted turn may still run. `waiting`: an earlier turn waits.',
         ),
       code: text.describe('The [code](errors.md) of the error.'),
       message: text.describe('The error, at most 500 characters.'),

@@ -23,6 +23,8 @@ import { hang, model, says } from '../../support/turns.js'
 const TITLES = {
   describes: 'the provider and each option have a description of one line',
   accepts: 'check accepts settings that work',
+  names: 'program names a program that is there, if it names one',
+  ready: 'ready accepts settings that work',
   refuses: 'check refuses settings that cannot work as misconfigured',
   answers: 'a request returns text and ends after exactly one stop, also when it is repeated',
   stops: 'a turn ends in time after its signal aborts',
@@ -280,6 +282,19 @@ const BROKEN: [string, Provider, Title[], number?][] = [
       },
     }),
     ['refuses'],
+  ],
+  ['a program that is there', rightAgent({ program: () => ({ shell: 'cat --flag' }) }), []],
+  ['a program that is not there', rightAgent({ program: () => ({ name: 'no-such-program' }) }), ['names']],
+  ['a program that is a word', rightAgent({ program: () => 'cat' }), ['names']],
+  ['a program with a number as its name', rightModel({ program: () => ({ name: 7 }) }), ['names']],
+  [
+    'a ready that refuses what works',
+    rightAgent({
+      ready: async () => {
+        throw providerFailure('authentication', 'no login')
+      },
+    }),
+    ['ready'],
   ],
   ['a model without a stop', modelThatYields({ type: 'text', text: 'hi' }), ['answers']],
   ['a model with two stops', modelThatYields({ type: 'text', text: 'hi' }, END, END), ['answers']],
