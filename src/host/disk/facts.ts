@@ -143,7 +143,7 @@ export function freeBytesIfKnown(path: string): number | undefined {
   }
 }
 
-/** False if that cannot be told. No durable state depends on it. */
+/** False also for a path that cannot be checked. No durable state depends on it. */
 export function isExecutableFile(path: string): boolean {
   try {
     fs.accessSync(path, fs.constants.X_OK)
