@@ -1,5 +1,7 @@
 /** The calls that an agent asks to run, or its question, with their whole arguments, for a person who decides. */
+import { askText } from '../dispatch/ask-text.js'
 import type { JsonObject } from '../provider/contract.js'
+import { type Question, questionsIn } from '../schema/questions.js'
 import { recordAt, withAgent } from '../session/load.js'
 import { readText } from '../session/read.js'
 import type { State } from '../session/state.js'
@@ -23,6 +25,8 @@ export interface PendingAsk extends PendingCalls {
   runId: string
   /** Undefined if it is on another host. */
   workspace: string | undefined
+  /** Empty for an approval. */
+  questions: Question[]
 }
 
 /** Undefined if the agent waits for no approval. */
@@ -40,6 +44,7 @@ export function pendingAsk(store: Store, agentId: string): PendingAsk | undefine
     if ((wait?.kind !== 'approval' && wait?.kind !== 'input') || wait.resume_token_id === null)
       return undefined
     const { path, workspace, run } = state
+    const asked = callsOf(store, state, opened)
     return {
       kind: wait.kind,
       agentId,
@@ -47,9 +52,20 @@ export function pendingAsk(store: Store, agentId: string): PendingAsk | undefine
       runId: run?.run_id ?? '',
       workspace: otherHost(store, state) === undefined ? workspace : undefined,
       token_id: wait.resume_token_id,
-      ...callsOf(store, state, opened),
+      ...asked,
+      questions: wait.kind === 'input' ? questionsOf(asked) : [],
     }
   })
+}
+
+function questionsOf({ calls }: Pick<PendingCalls, 'calls'>): Question[] {
+  const asOne = (text: string): Question => ({ text, choices: [], takes_several: false })
+  const questions = calls.flatMap((call) => {
+    const asked = questionsIn(call.input)
+    const [, text] = askText({ kind: 'input', asks: [] }, call)
+    return asked.length > 0 ? asked : [asOne(text)]
+  })
+  return questions.length > 0 ? questions : [asOne('a question that its log does not have')]
 }
 
 /** The record of the wait has only shortened arguments. */

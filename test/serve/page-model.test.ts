@@ -74,6 +74,42 @@ test('reasoning is counted in bytes', () => {
   expect(reasoning).toMatchObject({ bytes: Buffer.byteLength(JSON.stringify(items)) })
 })
 
+describe('a question', () => {
+  const input = { questions: [{ question: 'Which?', options: [{ label: 'A' }, { label: 'B' }] }] }
+  const asks = [{ call_id: 'q', tool: 'ask_operator', input }]
+  const asked: [number, string, object?][] = [
+    [0, 'run.started', {}],
+    [1, 'model.responded', { calls: [{ call_id: 'q', name: 'ask_operator', input }] }],
+    [1, 'run.waiting', { wait: 'input', asks }],
+    // The answer renews the token first.
+    [8, 'run.waiting', { wait: 'input', asks }],
+    [8, 'token.consumed', { decision: 'input' }],
+    [8, 'run.resumed', { token_id: 't' }],
+  ]
+  const answered = recordsOf(...asked, [
+    8,
+    'tool.finished',
+    { call_id: 'q', tool: 'ask_operator', content: 'The B', is_error: false },
+  ])
+  const ofProgram = recordsOf(...asked, [8, 'wait.answered', { decision: 'input', content: 'The B', asks }])
+
+  test('is shown with its choices, and its answer as a message of the reader', () => {
+    expect(conversationOf(answered)).toMatchObject([
+      { type: 'tool', tool: 'ask_operator', summary: 'Which? (A, B)', state: 'done' },
+      { type: 'event', text: 'Waits: question (ask_operator)' },
+      { type: 'message', from: 'you', text: 'The B' },
+    ])
+    expect(conversationOf(ofProgram).at(-1)).toMatchObject({ type: 'message', from: 'you', text: 'The B' })
+  })
+
+  test('is one wait of the timeline, with its answer', () => {
+    for (const records of [answered, ofProgram])
+      expect(drawn(records, 9).filter((bar) => bar.startsWith('wait'))).toEqual([
+        'wait 0 1-8 wait question, answered: The B',
+      ])
+  })
+})
+
 describe('a timeline', () => {
   test('shows a turn, its requests, and tools that run at the same time on lines of their own', () => {
     const records = recordsOf(
@@ -129,7 +165,7 @@ describe('a timeline', () => {
     )
     expect(drawn(records, 9)).toEqual([
       'turn 0 0-1 wait turn 1',
-      'wait 0 1-8 wait approval',
+      'wait 0 1-8 wait approval, approved',
       'turn 0 8-9 calm turn 1, cancelled: another command cancelled it',
     ])
   })

@@ -17,7 +17,7 @@ const { outputFiles, metafile } = await build({
   jsx: 'automatic',
   jsxImportSource: 'preact',
   alias: Object.fromEntries(
-    ['schema/message', 'schema/reasons', 'schema/words', 'session/entries'].map((file) => [
+    ['schema/message', 'schema/questions', 'schema/reasons', 'schema/words', 'session/entries'].map((file) => [
       `substrat/${path.basename(file)}`,
       path.resolve(root, `../../../src/${file}.ts`),
     ]),

@@ -15,14 +15,16 @@ export const DECISIONS: Route[] = [
     path: '/v1/agents/{agent}/pending',
     id: 'showPending',
     tag: 'decisions',
-    summary: 'Show the tool calls that wait for approval, with their whole arguments',
+    summary: 'Show the tool calls that wait for approval, or the questions that wait for an answer, whole',
     description: 'Other answers shorten long arguments.',
     answers: { 200: { description: 'The calls.', shape: pendingShape } },
     handle: ({ server, agent }) => {
       const { store, agentId } = findAgent(server, agent)
       const ask = server.core.pendingAsk(store, agentId)
-      if (ask?.kind !== 'approval')
-        return { status: 200, body: { token_id: null, calls: [], can_be_edited: false } }
+      if (ask?.kind !== 'approval') {
+        const none = { token_id: null, calls: [], can_be_edited: false }
+        return { status: 200, body: { ...none, questions: ask?.questions } }
+      }
       const calls = ask.calls.map((call) => ({ ...call, ...changeOf(server, ask.workspace, call) }))
       return { status: 200, body: { token_id: ask.token_id, calls, can_be_edited: ask.canBeEdited } }
     },

@@ -70,8 +70,20 @@ export const pendingShape: Shape = {
         }),
       ),
       can_be_edited: z.boolean().describe('False for the calls of an agent program, which runs them itself.'),
+      questions: z
+        .array(
+          z.object({
+            text: z.string(),
+            choices: z
+              .array(z.object({ label: z.string(), description: z.string() }))
+              .describe('Answers to choose from. Any other text is an answer too.'),
+            takes_several: z.boolean().describe('Whether several choices together are an answer.'),
+          }),
+        )
+        .optional()
+        .describe('Only of an agent that waits for an answer.'),
     })
-    .describe('The tool calls that wait for approval.'),
+    .describe('What the agent waits for: calls that need approval, or questions.'),
 }
 
 export const turn = ofCommand('send', 'turn')

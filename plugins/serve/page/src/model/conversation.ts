@@ -3,6 +3,7 @@
  * thing to a reader.
  */
 import { type Entry, type EntryOf, entryOf, inputText } from 'substrat/entries'
+import { questionsIn, questionText } from 'substrat/questions'
 import type { SessionRecord } from '../api/types.js'
 import { bytesOf, reasoningText, textOf } from './content.js'
 import { clockText, durationText } from './time.js'
@@ -42,6 +43,8 @@ class Conversation {
   readonly items: Item[] = []
   /** By call id: the latest call with it, since ids are unique only in one response. */
   private readonly tools = new Map<string, ToolItem>()
+  /** The ids of the calls whose result is the answer of a person. */
+  private readonly questions = new Set<string>()
 
   add(entry: Entry): void {
     switch (entry.type) {
@@ -68,7 +71,12 @@ class Conversation {
       case 'deferral':
         this.defer(entry)
         break
+      case 'answer':
+        this.addAnswer(entry, entry.decision)
+        break
       default: {
+        if (entry.type === 'wait' && entry.wait === 'input')
+          for (const { call_id: id } of entry.asks ?? []) if (id !== null) this.questions.add(id)
         const event = eventOf(entry)
         if (event !== undefined) this.addEvent(entry, event)
       }
@@ -76,7 +84,7 @@ class Conversation {
   }
 
   private say(
-    { seq, ts: at, content }: EntryOf<'prompt' | 'mail' | 'reply' | 'notice'>,
+    { seq, ts: at, content }: Pick<EntryOf<'prompt' | 'mail' | 'reply' | 'notice'>, 'seq' | 'ts' | 'content'>,
     from: 'you' | 'agent' | 'other',
     who: string,
   ): void {
@@ -90,7 +98,7 @@ class Conversation {
   }
 
   /** A wait that is begun again, for example with a new token, is one event to a reader. */
-  private addEvent({ seq, ts }: Entry, event: Event): void {
+  private addEvent({ seq, ts }: Pick<Entry, 'seq' | 'ts'>, event: Event): void {
     const last = this.items.at(-1)
     if (last?.type === 'event' && last.text === event.text) return
     this.items.push({ type: 'event', seq, at: ts, ...event })
@@ -108,7 +116,7 @@ class Conversation {
     const item = {
       type: 'tool' as const,
       ...given,
-      summary: inputText(given.input),
+      summary: summaryOf(given.tool, given.input),
       output: '',
       tookMs: undefined,
     }
@@ -130,12 +138,26 @@ class Conversation {
     if (item === undefined) return
     const tookMs = item.state === 'running' ? Date.parse(at) - Date.parse(item.at) : undefined
     Object.assign(item, { state: isError ? 'failed' : 'done', output: textOf(content), tookMs })
+    if (this.questions.delete(id) && !isError) this.say({ seq, ts: at, content }, 'you', 'you')
+  }
+
+  /** The decision about a call of an agent program. An answer is a message of the reader's, like that to `ask_operator`. */
+  private addAnswer({ seq, ts, content }: EntryOf<'answer'>, decision: string): void {
+    if (textOf(content) === '') return
+    if (decision === 'input') this.say({ seq, ts, content }, 'you', 'you')
+    else this.addEvent({ seq, ts }, { tone: 'good', text: textOf(content) })
   }
 
   private defer({ call_id: id, content }: EntryOf<'deferral'>): void {
     const item = this.tools.get(id)
     if (item !== undefined) Object.assign(item, { state: 'elsewhere', output: textOf(content) })
   }
+}
+
+/** A question with its choices, or the input of any other call. */
+function summaryOf(tool: string, input: ToolItem['input']): string {
+  const isQuestion = tool === 'ask_operator' || Array.isArray(input?.questions)
+  return (isQuestion && questionText(questionsIn(input ?? {}))) || inputText(input)
 }
 
 /** Undefined for entries that tell a reader of the conversation nothing. */
@@ -156,6 +178,8 @@ function eventOf(entry: Entry): Event | undefined {
     case 'wait':
       return waitingEvent(entry)
     case 'decision':
+      // The answer itself follows.
+      if (entry.decision === 'input') return undefined
       return { tone: 'good', text: `Decision: ${DECISION_WORDS[entry.decision]}` }
     case 'edit':
       return {
@@ -163,8 +187,6 @@ function eventOf(entry: Entry): Event | undefined {
         text: `You changed the arguments of ${entry.tool}`,
         detail: JSON.stringify(entry.input ?? {}, null, 2),
       }
-    case 'answer':
-      return textOf(entry.content) === '' ? undefined : { tone: 'good', text: textOf(entry.content) }
     case 'stop':
       return {
         tone: entry.how === 'interrupted' ? 'bad' : 'calm',

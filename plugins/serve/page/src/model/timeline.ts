@@ -5,8 +5,9 @@
 import { type Entry, type EntryOf, entryOf } from 'substrat/entries'
 import { WHY_STOPPED } from 'substrat/reasons'
 import type { SessionRecord } from '../api/types.js'
+import { textOf } from './content.js'
 import { durationText } from './time.js'
-import { KILLS, type Tone, WAIT_WORDS } from './words.js'
+import { DECISION_WORDS, KILLS, type Tone, WAIT_WORDS } from './words.js'
 
 export type Lane = 'turn' | 'request' | 'tool' | 'wait' | 'gap'
 
@@ -50,12 +51,19 @@ export function timelineOf(records: readonly SessionRecord[], now: number): Time
   return drawing.finish(now)
 }
 
+/** More of an answer would be no label. */
+const SAID_CHARACTERS = 200
+
 class Drawing {
   private readonly bars: Bar[] = []
   private readonly marks: Mark[] = []
   /** The open bars of the turn that runs, by call id for tools. */
   private readonly open = new Map<string, Bar>()
   private turns = 0
+  /** Its answer can come after its end. */
+  private latestWait: Bar | undefined
+  /** The ids of the calls whose result is the answer of a person. */
+  private readonly questions = new Set<string>()
   /** The latest sign of life before an interruption was found. */
   private lastAt = 0
 
@@ -73,7 +81,13 @@ class Drawing {
       case 'wait':
         this.endSteps(at)
         this.close('turn', at, { tone: 'wait' })
-        this.begin('wait', 'wait', at, 'wait', WAIT_WORDS[entry.wait].toLowerCase())
+        this.wait(at, entry)
+        break
+      case 'decision':
+        this.say(`, ${DECISION_WORDS[entry.decision]}`)
+        break
+      case 'answer':
+        this.say(`: ${textOf(entry.content)}`)
         break
       case 'completion':
         this.endTurn(at, 'good', 'completed')
@@ -99,6 +113,7 @@ class Drawing {
         this.begin(`tool ${entry.call_id}`, 'tool', at, 'run', entry.tool)
         break
       case 'result':
+        if (this.questions.delete(entry.call_id) && !entry.is_error) this.say(`: ${textOf(entry.content)}`)
         this.close(`tool ${entry.call_id}`, at, { tone: entry.is_error ? 'bad' : 'good' })
         break
     }
@@ -129,6 +144,20 @@ class Drawing {
     this.close('turn', at, { tone, suffix })
   }
 
+  /** A wait that is begun again, for example with a new token, is one bar. */
+  private wait(at: number, { wait, asks = [] }: EntryOf<'wait'>): void {
+    const word = WAIT_WORDS[wait].toLowerCase()
+    if (this.open.get('wait')?.word === word) return
+    this.begin('wait', 'wait', at, 'wait', word)
+    this.latestWait = this.open.get('wait')
+    for (const { call_id: id } of wait === 'input' ? asks : []) if (id !== null) this.questions.add(id)
+  }
+
+  /** What was decided about the latest wait. */
+  private say(text: string): void {
+    if (this.latestWait !== undefined && text !== ': ') this.latestWait.word += text.slice(0, SAID_CHARACTERS)
+  }
+
   private endSteps(at: number, tone?: Tone): void {
     for (const [key, bar] of [...this.open])
       if (bar.lane === 'request' || bar.lane === 'tool')
@@ -148,13 +177,8 @@ class Drawing {
     if (bar === undefined) return
     this.open.delete(key)
     const { tone = bar.tone, word = bar.word, suffix } = end
-    this.bars.push({
-      ...bar,
-      to,
-      tone,
-      word: suffix === undefined ? word : `${word}, ${suffix}`,
-      isOpen: false,
-    })
+    const ended = { to, tone, word: suffix === undefined ? word : `${word}, ${suffix}`, isOpen: false }
+    this.bars.push(Object.assign(bar, ended))
   }
 
   private mark(at: number, kind: Mark['kind'], word: string): void {

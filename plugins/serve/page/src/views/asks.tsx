@@ -1,5 +1,4 @@
-import { inputText } from 'substrat/entries'
-/** The calls, or the question, that a turn waits for. */
+/** The calls that a turn waits for. */
 import type { PendingCalls, Wait } from '../api/types.js'
 import { agoText, dateText } from '../model/time.js'
 import { Code } from '../parts/code.js'
@@ -12,31 +11,28 @@ export function Asks({ wait, asks = wait.asks }: { wait: Wait; asks?: Asked[] })
     <div class="asks">
       {asks.map(({ tool, input, change, no_change: whyNone }, index) => (
         <div key={index} class="ask">
-          {wait.kind === 'input' ? (
-            <p class="question">
-              <Words text={inputText(input)} />
-            </p>
-          ) : (
-            <>
-              <p class="ask-tool">
-                <Words text={tool} />
-              </p>
-              <Code text={longInput(input, change?.fields)} label={`Input of ${tool}`} />
-              {change !== undefined && <Diff change={change} />}
-              {whyNone !== undefined && <p class="hint">{visibleText(whyNone)}</p>}
-            </>
-          )}
+          <p class="ask-tool">
+            <Words text={tool} />
+          </p>
+          <Code text={longInput(input, change?.fields)} label={`Input of ${tool}`} />
+          {change !== undefined && <Diff change={change} />}
+          {whyNone !== undefined && <p class="hint">{visibleText(whyNone)}</p>}
         </div>
       ))}
-      {wait.deadline_at !== null && (
-        <p class="hint">
-          Decide before{' '}
-          <time dateTime={wait.deadline_at}>
-            {dateText(wait.deadline_at)} ({agoText(wait.deadline_at)})
-          </time>
-        </p>
-      )}
+      <Deadline wait={wait} />
     </div>
+  )
+}
+
+export function Deadline({ wait: { deadline_at: at } }: { wait: Wait }) {
+  if (at === null) return null
+  return (
+    <p class="hint">
+      Decide before{' '}
+      <time dateTime={at}>
+        {dateText(at)} ({agoText(at)})
+      </time>
+    </p>
   )
 }
 

@@ -1,7 +1,6 @@
-/** The forms by which a person answers a question, or gives the result of a call. */
-import { useRef, useState } from 'preact/hooks'
+/** The form by which a person gives the result of a call. */
 import { inputText } from 'substrat/entries'
-import { call, newKey } from '../api/client.js'
+import { call } from '../api/client.js'
 import type { Wait } from '../api/types.js'
 import { useAction } from '../parts/action.js'
 import { useFocusHandover } from '../parts/focus.js'
@@ -10,40 +9,6 @@ import { Asks } from './asks.js'
 export interface Props {
   agentId: string
   wait: Wait
-}
-
-export function AnswerForm({ agentId, wait }: Props) {
-  const [text, setText] = useState('')
-  // Made once per answer: if the connection is lost, the same answer can be sent again.
-  const key = useRef(newKey())
-  const { run, isBusy } = useAction()
-  const form = useFocusHandover<HTMLFormElement>()
-  const answer = (event: Event): void => {
-    event.preventDefault()
-    if (text.trim() === '') return
-    void run(() => call('answerQuestion', { agent: agentId, body: { text }, key: key.current }), 'Answered')
-  }
-  const change = (value: string): void => {
-    key.current = newKey()
-    setText(value)
-  }
-  return (
-    <form class="decision" ref={form} onSubmit={answer}>
-      <Asks wait={wait} />
-      <label for={`answer-${agentId}`}>Your answer</label>
-      <textarea
-        id={`answer-${agentId}`}
-        rows={2}
-        value={text}
-        onInput={(event) => change(event.currentTarget.value)}
-      />
-      <div class="buttons">
-        <button type="submit" class="primary" aria-disabled={isBusy}>
-          Answer
-        </button>
-      </div>
-    </form>
-  )
 }
 
 /** The result of a call that another system computes. Only the holder of the resume token can give it. */

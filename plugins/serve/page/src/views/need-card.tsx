@@ -10,8 +10,9 @@ import { Confirm, type Question } from '../parts/dialog.js'
 import { Prose, Words } from '../parts/text.js'
 import { tell, tellError } from '../state/notes.js'
 import { agentLink } from '../state/router.js'
+import { AnswerForm } from './answer.js'
 import { ApprovalForm } from './approval.js'
-import { AnswerForm, ResultForm } from './decisions.js'
+import { ResultForm } from './decisions.js'
 
 export function NeedCard({ shown }: { shown: ShownAgent }) {
   const { agent } = shown
