@@ -5,6 +5,7 @@ import { previewOf, topicOf } from '../dispatch/about.js'
 import { wordOf } from '../dispatch/outcome.js'
 import { lastKnownPath, missingLog } from '../dispatch/read-state.js'
 import { turnObstacle } from '../dispatch/turn-obstacle.js'
+import { turnPrompt } from '../dispatch/turn-prompt.js'
 import { incompleteOf, viewAgent, viewTurn } from '../dispatch/view.js'
 import { SubstratError, shellWord } from '../errors.js'
 import { hasDueMail, type MailIndex, mailIndexOf, nextDueAt } from '../mail/inbox.js'
@@ -108,7 +109,7 @@ function viewOpened(store: Store, state: State, opened: OpenedAgent): ShownAgent
     ...about,
     ...incompleteOf(said),
     preview: previewOf(about),
-    prompt: promptOf(store, state, access.recordAt),
+    prompt: turnPrompt(store, state, opened, access.recordAt),
     format: state.format,
     title: state.title,
     topic: topicOf(state.title, state.title === null ? firstMessage(store, agentId, opened) : undefined),
@@ -132,12 +133,6 @@ function viewOpened(store: Store, state: State, opened: OpenedAgent): ShownAgent
     next: step?.command ?? null,
     ...(step?.sentence === undefined ? {} : { advice: withUtcTimes(step.sentence) }),
   }
-}
-
-function promptOf(store: Store, { id, run }: State, at: (place: Location) => SessionRecord | undefined) {
-  const [place] = run?.prompts ?? []
-  const record = place === undefined ? undefined : at(place)
-  return record === undefined ? null : readRecordText(store, id, record)
 }
 
 /** An agent whose first turn has other records before its prompt than this needs no topic. */

@@ -9,7 +9,7 @@ import { viewTree } from '../../src/operations/tree.js'
 import type { ListedAgent } from '../../src/schema/output-overview.js'
 import type { FileStore } from '../../src/storage/file-store.js'
 import { withFaults } from '../support/faults.js'
-import { beginning, newAgent, newSession } from '../support/sessions.js'
+import { beginning, newAgent, newSession, startedRun, userMessage } from '../support/sessions.js'
 import { tempStore } from '../support/temp.js'
 
 let store: FileStore
@@ -52,6 +52,19 @@ test('pending mail is counted, before and after every agent was visited once', (
   store.visits.markComplete()
   expect(inboxes()).toEqual([0, 1])
   expect(viewTree(store, { all: false }).agents.map(({ inbox }) => inbox)).toEqual([0, 1])
+})
+
+test('the prompt of a turn that was continued is the message, not what substrat said to the program', async () => {
+  const session = await newSession(store, { name: 'c' })
+  const [run, again] = [randomUUID(), randomUUID()]
+  session.append(beginning(session, run, 'Write the report'))
+  session.append([{ kind: 'run.interrupted', run_id: run, reason: 'process_exit' }])
+  session.append([
+    { ...startedRun(again), origin: 'continuation', continues: run, auto: true },
+    { ...userMessage(again, 'You were interrupted'), origin: 'continuation' },
+  ])
+  await session.abandon()
+  expect(showAgent(store, session.id).prompt).toBe('Write the report')
 })
 
 test('show names a full disk as the trouble of a turn whose process is gone', async () => {

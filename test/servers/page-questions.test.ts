@@ -49,9 +49,7 @@ describe('questions with choices', () => {
     await missing.fill('and the spelling')
     await page.getByRole('button', button('Answer')).click()
     await house.waitForRecord(id, 'run.completed')
-    expect(answersIn(house, id)).toEqual([
-      `${LONG} PostgreSQL\nWhich checks? Lint, Tests, and the spelling`,
-    ])
+    expect(answersIn(house, id)).toEqual([`${LONG} PostgreSQL\nWhich checks? Lint, Tests, and the spelling`])
     await goTo(page, `#/agents/${id}`)
     const answer = page.getByRole('article', { name: /^you/ }).filter({ hasText: 'Lint, Tests' })
     await answer.waitFor()

@@ -17,10 +17,9 @@ const { outputFiles, metafile } = await build({
   jsx: 'automatic',
   jsxImportSource: 'preact',
   alias: Object.fromEntries(
-    ['schema/message', 'schema/questions', 'schema/reasons', 'schema/words', 'session/entries'].map((file) => [
-      `substrat/${path.basename(file)}`,
-      path.resolve(root, `../../../src/${file}.ts`),
-    ]),
+    ['schema/message', 'schema/questions', 'schema/reasons', 'schema/words', 'session/entries'].map(
+      (file) => [`substrat/${path.basename(file)}`, path.resolve(root, `../../../src/${file}.ts`)],
+    ),
   ),
   legalComments: 'inline',
   metafile: true,

@@ -83,7 +83,7 @@ export const pendingShape: Shape = {
         .optional()
         .describe('Only of an agent that waits for an answer.'),
     })
-    .describe('What the agent waits for: calls that need approval, or questions.'),
+    .describe('The calls that need approval, or the questions that wait for an answer.'),
 }
 
 export const turn = ofCommand('send', 'turn')

@@ -51,7 +51,7 @@ export function timelineOf(records: readonly SessionRecord[], now: number): Time
   return drawing.finish(now)
 }
 
-/** More of an answer would be no label. */
+/** A longer label would cover the others. */
 const SAID_CHARACTERS = 200
 
 class Drawing {
@@ -153,7 +153,7 @@ class Drawing {
     for (const { call_id: id } of wait === 'input' ? asks : []) if (id !== null) this.questions.add(id)
   }
 
-  /** What was decided about the latest wait. */
+  /** Adds the decision about the latest wait, or its answer. */
   private say(text: string): void {
     if (this.latestWait !== undefined && text !== ': ') this.latestWait.word += text.slice(0, SAID_CHARACTERS)
   }
