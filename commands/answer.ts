@@ -1,11 +1,11 @@
 import * as Args from '@oclif/core/args'
 import * as Flags from '@oclif/core/flags'
+import { AskingCommand } from '../src/command/asking-command.js'
 import { agent, duration, stream } from '../src/command/flags.js'
-import { WritingCommand } from '../src/command/writing.js'
 import { checkKey, readMessage } from '../src/console/input.js'
 import { decide } from '../src/operations/decide.js'
 
-export default class Answer extends WritingCommand {
+export default class Answer extends AskingCommand {
   static override summary = 'Answer the question of a waiting agent and continue its turn.'
   static override description =
     'Prints the reply. On this machine you do not need the resume token; answering revokes it. To see the question, run substrat show AGENT.'

@@ -1,14 +1,14 @@
 import * as Args from '@oclif/core/args'
 import * as Flags from '@oclif/core/flags'
+import { AskingCommand } from '../src/command/asking-command.js'
 import { agent, duration, stream } from '../src/command/flags.js'
-import { WritingCommand } from '../src/command/writing.js'
 import { SubstratError, shellWord } from '../src/errors.js'
 import type { CallEdit } from '../src/operations/approved-calls.js'
 import { type DecisionRequest, decide } from '../src/operations/decide.js'
 
 type Choice = Pick<DecisionRequest, 'decision' | 'text' | 'always' | 'edits'> & { tokenId?: string }
 
-export default class Approve extends WritingCommand {
+export default class Approve extends AskingCommand {
   static override summary = 'Approve the pending tool calls of an agent and continue its turn.'
   static override description =
     'Prints the reply. At a terminal, shows the calls and asks first: yes, no, edit, which opens the arguments in your editor, always, as --always does, or later. On this machine you do not need the resume token; approving revokes it. To see the pending calls, run substrat show AGENT.'

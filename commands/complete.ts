@@ -5,8 +5,12 @@ import { type Candidate, type CommandFacts, candidatesFor } from '../src/command
 import { oneLine } from '../src/console/output.js'
 import { readPluginList } from '../src/files/plugin-list.js'
 import { readUserFile } from '../src/files/user-files.js'
-import { agentWords } from '../src/operations/list-and-show.js'
+import { agentWords, showAgent } from '../src/operations/list-and-show.js'
 import type { SchemaList } from '../src/schema/output-home.js'
+import { SETTINGS } from '../src/schema/settings.js'
+import { GRANTED_BY } from '../src/schema/words.js'
+import type { SettingKey } from '../src/settings/config-text.js'
+import { WORDS } from '../src/settings/setting-kinds.js'
 import { allKeys } from '../src/settings/settings.js'
 
 export default class Complete extends BaseCommand {
@@ -29,14 +33,23 @@ export default class Complete extends BaseCommand {
       schemas: () => schemasIn(this.config.root),
       settings: async () =>
         (await allKeys(this.providers)).map(({ key, help }) => ({ word: key, description: help })),
+      valuesOf: (key) =>
+        Object.hasOwn(SETTINGS, key) ? (WORDS[SETTINGS[key as SettingKey].kind] ?? []) : [],
       models: (provider) => this.models(provider),
       tools: async () => {
         const { toolWords } = await import('../src/command/completion/words.js')
         return toolWords()
       },
+      grants: (agent) => this.grantsOf(agent),
     })
     if (found.length > 0)
       this.print(found.map(({ word, description }) => `${oneLine(word)}\t${oneLine(description)}`).join('\n'))
+  }
+
+  private grantsOf(word: string): Candidate[] {
+    const { store, agentId } = this.resolveForRead(word)
+    const { grants } = showAgent(store, agentId)
+    return grants.map(({ entry, by }) => ({ word: entry, description: GRANTED_BY[by] }))
   }
 
   private installedWords(): Candidate[] {

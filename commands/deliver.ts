@@ -1,8 +1,8 @@
 import { join } from 'node:path'
 import * as Args from '@oclif/core/args'
 import * as Flags from '@oclif/core/flags'
+import { AskingCommand } from '../src/command/asking-command.js'
 import { duration } from '../src/command/flags.js'
-import { WritingCommand } from '../src/command/writing.js'
 import { deliveredLine } from '../src/console/print/result-line.js'
 import { stderr } from '../src/console/stdio.js'
 import { workOnDeliveries } from '../src/dispatch/delivery-workers.js'
@@ -11,7 +11,7 @@ import { isSameFile } from '../src/files/user-files.js'
 import { deliver, namedAgents } from '../src/operations/deliver.js'
 import type { DeliveredAgent } from '../src/schema/output.js'
 
-export default class Deliver extends WritingCommand {
+export default class Deliver extends AskingCommand {
   static override strict = false
   static override summary = 'Deliver pending mail and continue interrupted turns.'
   static override description =

@@ -1,10 +1,10 @@
 import * as Args from '@oclif/core/args'
 import * as Flags from '@oclif/core/flags'
+import { AskingCommand } from '../src/command/asking-command.js'
 import { agent, duration, stream } from '../src/command/flags.js'
-import { WritingCommand } from '../src/command/writing.js'
 import { decide } from '../src/operations/decide.js'
 
-export default class Deny extends WritingCommand {
+export default class Deny extends AskingCommand {
   static override summary = 'Deny the pending tool calls of an agent and continue its turn.'
   static override examples = [`<%= config.bin %> deny notes --reason 'Not on a Friday.'`]
   static override args = {

@@ -4,7 +4,12 @@ import { since } from '../src/command/flags.js'
 import { printableText } from '../src/console/output.js'
 import { agentsTable } from '../src/console/print/describe.js'
 import { stdout } from '../src/console/stdio.js'
-import { LISTED_STATUSES, type ListFilter, listAgents } from '../src/operations/list-and-show.js'
+import {
+  LISTED_STATUSES,
+  type ListFilter,
+  listAgents,
+  listedStatus,
+} from '../src/operations/list-and-show.js'
 import { needsPerson, SESSION_STATES } from '../src/schema/words.js'
 
 export default class List extends BaseCommand {
@@ -32,6 +37,15 @@ export default class List extends BaseCommand {
     watch: Flags.boolean({
       description: 'draw the list again when it changes, until Ctrl-C; agents that need you come first',
     }),
+  }
+
+  /** oclif compares a value with the options before it parses the value. */
+  protected override async init(): Promise<void> {
+    await super.init()
+    this.argv = this.argv.map((word, at) => {
+      if (word.startsWith('--status=')) return `--status=${listedStatus(word.slice('--status='.length))}`
+      return this.argv[at - 1] === '--status' ? listedStatus(word) : word
+    })
   }
 
   async run(): Promise<void> {

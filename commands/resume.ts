@@ -1,17 +1,17 @@
 import * as Flags from '@oclif/core/flags'
+import { AskingCommand } from '../src/command/asking-command.js'
 import { parseDecision } from '../src/command/decision.js'
 import { agent, duration, stream } from '../src/command/flags.js'
-import { WritingCommand } from '../src/command/writing.js'
 import { decide } from '../src/operations/decide.js'
 import { resume } from '../src/operations/resume.js'
 
 const decision = ['approve', 'deny', 'input', 'result']
 const otherDecisions = (name: string): string[] => decision.filter((other) => other !== name)
 
-export default class Resume extends WritingCommand {
+export default class Resume extends AskingCommand {
   static override summary = 'Continue an agent that is interrupted, waiting or on hold.'
   static override description =
-    `Prints the reply. If there is nothing to continue, prints nothing and exits 0.
+    `Prints the reply. If there is nothing to continue, says so on stderr and exits 0.
 To decide a waiting turn, pass --token and one of --approve, --deny, --input or --result. On this machine, substrat approve and deny need no token. Repeating a decision returns the first outcome.`
   static override examples = [
     '<%= config.bin %> resume notes',

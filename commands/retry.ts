@@ -1,8 +1,8 @@
+import { AskingCommand } from '../src/command/asking-command.js'
 import { agent, duration, stream } from '../src/command/flags.js'
-import { WritingCommand } from '../src/command/writing.js'
 import { retry } from '../src/operations/retry.js'
 
-export default class Retry extends WritingCommand {
+export default class Retry extends AskingCommand {
   static override summary = 'Repeat the latest turn if it failed, timed out or was cancelled.'
   static override examples = ['<%= config.bin %> retry notes']
   static override args = {

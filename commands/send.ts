@@ -1,7 +1,7 @@
 import * as Args from '@oclif/core/args'
 import * as Flags from '@oclif/core/flags'
+import { AskingCommand } from '../src/command/asking-command.js'
 import { agent, drain, duration, messageFlags, optionsIn, stream, time } from '../src/command/flags.js'
-import { WritingCommand } from '../src/command/writing.js'
 import { checkKey, readMessage } from '../src/console/input.js'
 import { refuseInTool } from '../src/dispatch/caller.js'
 import type { Context } from '../src/dispatch/context.js'
@@ -9,7 +9,7 @@ import type { OnOutcome, Outcome } from '../src/dispatch/outcome.js'
 import { deliverMessage } from '../src/operations/message/deliver-message.js'
 import type { MessageRequest } from '../src/operations/message/request.js'
 
-export default class Send extends WritingCommand {
+export default class Send extends AskingCommand {
   static override summary = 'Send a message to an agent and print its reply.'
   static override description =
     `If the agent has an interrupted turn, send continues it first. It then runs the messages that you queued before, without printing their replies.

@@ -1,6 +1,7 @@
 import { resolve } from 'node:path'
 import * as Args from '@oclif/core/args'
 import * as Flags from '@oclif/core/flags'
+import { AskingCommand } from '../src/command/asking-command.js'
 import {
   context,
   drain,
@@ -10,11 +11,10 @@ import {
   stream,
   workspaceScope,
 } from '../src/command/flags.js'
-import { WritingCommand } from '../src/command/writing.js'
 import { parseOptions, readMessage } from '../src/console/input.js'
 import { spawn } from '../src/operations/spawn.js'
 
-export default class Spawn extends WritingCommand {
+export default class Spawn extends AskingCommand {
   static override summary = 'Create an agent and, with a prompt, run its first turn.'
   static override description =
     "Without PROMPT it prints the new agent's UUID on stdout. With PROMPT it prints the reply on stdout and the UUID on stderr. Once the UUID is printed, the agent and its prompt are on disk. After a crash, recover or the next send runs the first turn."

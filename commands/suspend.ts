@@ -1,7 +1,7 @@
 import * as Flags from '@oclif/core/flags'
 import { agent, duration } from '../src/command/flags.js'
 import { WritingCommand } from '../src/command/writing.js'
-import { suspend } from '../src/operations/stop-agent.js'
+import { type Suspended, suspend } from '../src/operations/stop-agent.js'
 
 export default class Suspend extends WritingCommand {
   static override summary = 'Pause an agent after its current step.'
@@ -22,7 +22,12 @@ export default class Suspend extends WritingCommand {
   async run(): Promise<void> {
     const { args, flags } = await this.parse(Suspend)
     const agentId = this.resolveForWrite(args.agent)
-    const agent = await suspend(this.context({ waitMs: flags.timeout }), agentId, flags.hold)
-    this.printObject({ agent }, `${agent.path} is suspended${flags.hold ? ', on hold' : ''}`)
+    const suspended = await suspend(this.context({ waitMs: flags.timeout }), agentId, flags.hold)
+    this.printObject({ agent: suspended.agent }, suspendedText(suspended))
   }
+}
+
+function suspendedText({ agent: { path }, hasTurn, isOnHold }: Suspended): string {
+  if (!hasTurn && !isOnHold) return `${path} has no running turn`
+  return `${path} is ${[...(hasTurn ? ['suspended'] : []), ...(isOnHold ? ['on hold'] : [])].join(', ')}`
 }

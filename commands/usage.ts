@@ -10,7 +10,7 @@ import { damageIn, viewUsage } from '../src/operations/usage.js'
 export default class Usage extends BaseCommand {
   static override summary = 'Show the tokens and costs of agents.'
   static override description =
-    'Input includes what a cache read (CACHED) and wrote (WRITTEN), and output includes reasoning. A cost is only what the provider reported: substrat knows no prices. Removed agents count with --all, and with --since by whole days. Takes no lock and writes nothing.'
+    'Input includes what a cache read (CACHED) and wrote (WRITTEN), and output includes reasoning. A cost is only what the provider reported: substrat knows no prices. With --by model, a turn counts in the row of each model that it used. Removed agents count with --all, and with --since by whole days. Takes no lock and writes nothing.'
   static override examples = [
     '<%= config.bin %> usage',
     '<%= config.bin %> usage notes --by model',

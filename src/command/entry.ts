@@ -103,25 +103,30 @@ function unknownCommand(words: string, commands: Commands): SubstratError {
   })
 }
 
-/** Names of other tools for what a command does. No letters are similar, so the words are listed. */
-const NAMES_ELSEWHERE: Record<string, string> = {
-  ls: 'list',
-  ps: 'list',
-  status: 'list',
-  rm: 'remove',
-  delete: 'remove',
-  new: 'spawn',
-  create: 'spawn',
+/** Names of other tools for what commands do. No letters are similar, so the words are listed. */
+const NAMES_ELSEWHERE: Record<string, string[]> = {
+  ls: ['list'],
+  ps: ['list'],
+  status: ['list'],
+  rm: ['remove'],
+  delete: ['remove'],
+  new: ['spawn'],
+  create: ['spawn'],
+  run: ['send', 'spawn'],
+  start: ['spawn', 'resume'],
+  stop: ['cancel', 'suspend'],
+  kill: ['cancel', 'terminate'],
   // The first command that writes makes the home, and each agent program or key has its own login.
-  init: 'spawn',
-  login: 'providers',
+  init: ['spawn'],
+  login: ['providers'],
 }
 
 function elsewhere(name: string, known: string[]): string | undefined {
   const words = name.split(' ')
   const last = words.pop() ?? ''
-  const meant = Object.hasOwn(NAMES_ELSEWHERE, last) ? [...words, NAMES_ELSEWHERE[last]].join(' ') : ''
-  return known.includes(meant) ? `; did you mean ${meant}?` : undefined
+  if (!Object.hasOwn(NAMES_ELSEWHERE, last)) return undefined
+  const meant = NAMES_ELSEWHERE[last]?.map((word) => [...words, word].join(' ')) ?? []
+  return meant.every((each) => known.includes(each)) ? `; did you mean ${meant.join(' or ')}?` : undefined
 }
 
 /** Prints a warning of Node or oclif in one line; Node's default adds the process id and a stack. */

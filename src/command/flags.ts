@@ -63,7 +63,7 @@ export const printToken = boolean({
     'print the one-time token of a turn that waits, on stderr; --json always has that of the command',
 })
 
-/** `--no-ask`. The base of the writing commands reads it from the arguments. */
+/** `--no-ask`. The base of the commands that ask reads it from the arguments. */
 export const ask = boolean({
   default: true,
   allowNo: true,

@@ -12,7 +12,13 @@ export { decisionCommands } from '../dispatch/turn-obstacle.js'
 export { type ErrorCode, EXIT_STATUS, SubstratError, shellWord } from '../errors.js'
 export { FORMAT, OPERATOR } from '../format.js'
 export { viewInbox } from '../operations/inbox.js'
-export { agentReader, LISTED_STATUSES, listAgents, showAgent } from '../operations/list-and-show.js'
+export {
+  agentReader,
+  LISTED_STATUSES,
+  listAgents,
+  listedStatus,
+  showAgent,
+} from '../operations/list-and-show.js'
 export { pendingAsk, pendingCalls } from '../operations/pending-calls.js'
 export {
   logSize,

@@ -7,15 +7,13 @@ import { clock } from '../clock.js'
 import { signsOf } from '../console/live/signs.js'
 import { hasResult, whereResultIs } from '../console/output.js'
 import { closingLine } from '../console/print/usage-line.js'
-import { canAsk } from '../console/prompt.js'
 import { ConsoleReporter, isGiven } from '../console/reporter.js'
 import { stderr, stdout } from '../console/stdio.js'
 import { askText } from '../dispatch/ask-text.js'
 import type { Context, OnCount } from '../dispatch/context.js'
 import { withDeliveries } from '../dispatch/deliveries.js'
-import type { OnOutcome, Outcome } from '../dispatch/outcome.js'
+import type { Outcome } from '../dispatch/outcome.js'
 import { SubstratError } from '../errors.js'
-import { isInBackground } from '../host/identity.js'
 import type { ResultEnd, WaitView } from '../schema/output.js'
 import { boundsFrom } from '../settings/bounds.js'
 import { channelVariables } from '../settings/channels.js'
@@ -23,9 +21,7 @@ import { outboundOf } from '../settings/outbound.js'
 import { Settings } from '../settings/settings.js'
 import { Shutdown, type StopSignal, stopSignals } from '../turn/stop.js'
 import { BaseCommand } from './base.js'
-import { ask, live, printToken } from './flags.js'
-
-type Work = (onOutcome: OnOutcome) => Promise<void>
+import { live, printToken } from './flags.js'
 
 export interface ContextOptions {
   /** Ignore unusable settings instead of failing. For commands that repair. */
@@ -46,7 +42,7 @@ export interface ContextOptions {
 export abstract class WritingCommand extends BaseCommand {
   /** Repeated: oclif writes it into the manifest of a command only from a base that has static members of its own. */
   static override enableJsonFlag = true
-  static override baseFlags = { live, 'print-token': printToken, ask }
+  static override baseFlags = { live, 'print-token': printToken }
 
   private reporter: ConsoleReporter | undefined
   private shutdown: Shutdown | undefined
@@ -59,6 +55,7 @@ export abstract class WritingCommand extends BaseCommand {
 
   /** Before the first turn a signal ends the command, as by default, but says so. On disk is what a kill leaves. */
   private readonly onEarlySignal = (signal: StopSignal): void => {
+    if (signal === 'SIGINT') stderr.endEcho()
     if (this.shutdown?.hearsSignals === true) return
     const when = this.openContext === undefined ? ' before it had changed anything' : ''
     this.fail(this.earlyEnd(signal) ?? new SubstratError(`STOPPED_${signal}`, `stopped by ${signal}${when}`))
@@ -120,27 +117,6 @@ export abstract class WritingCommand extends BaseCommand {
     return (done, total) => reporter.count(what, done, total)
   }
 
-  /** Whether the command can ask the person at this terminal something. */
-  protected get canAsk(): boolean {
-    return canAsk() && !this.jsonEnabled() && this.caller === null && !isGiven(this.argv, '--no-ask')
-  }
-
-  /**
-   * Whether the command asks the person about a turn that waits. A job in the background, and a command that prints records or tokens
-   * for another program, exit 5 instead.
-   */
-  protected get asksHere(): boolean {
-    if (!this.canAsk || isGiven(this.argv, '--stream') || this.printsTokens || isInBackground()) return false
-    return this.settings.get('ask').value !== 'off'
-  }
-
-  /** Runs a part of the command with one outcome, and reports it. If its turn waits for the person at this terminal, asks and goes on. */
-  protected async untilDecided(ctx: Context, work: Work): Promise<void> {
-    if (!this.asksHere) return work((outcome) => this.report(outcome))
-    const { askUntilDone } = await import('./asking.js')
-    await askUntilDone(ctx, work, (outcome, wasAsked) => this.report(outcome, wasAsked))
-  }
-
   /** Prints the reply, or with `--json` the object, once, and the reason for a nonzero exit. `wasAsked`: the person has seen the calls. */
   protected report({ result, failure }: Outcome, wasAsked = false): void {
     if (result.wait !== null && !wasAsked) this.reportWait(result.wait, result.agent.id)
@@ -150,8 +126,11 @@ export abstract class WritingCommand extends BaseCommand {
       else if (!this.isStream && result.reply !== null && this.reporter?.hasShown(result.reply) !== true)
         this.print(result.reply)
     }
+    if (failure !== undefined) this.reportFailure(failure)
     this.noteUsage(result)
-    if (failure === undefined) return
+  }
+
+  private reportFailure(failure: SubstratError): void {
     const { said } = failure.facts
     // On stderr, because stdout is only for a reply. `--json` has it in the error; `--stream` printed it when it came.
     if (typeof said === 'string' && !this.jsonEnabled() && !this.isStream) this.reporter?.noteRefusal(said)
@@ -164,8 +143,7 @@ export abstract class WritingCommand extends BaseCommand {
     if (this.reporter?.isLive !== true || this.jsonEnabled() || this.isStream || run?.ended_at == null) return
     const endedAt = Date.parse(run.ended_at)
     if (endedAt < clock.beganAt) return
-    const line = closingLine(endedAt - Date.parse(run.started_at), run.usage, signsOf())
-    if (line !== undefined) stderr.write(`${line}\n`)
+    stderr.write(`${closingLine(endedAt - Date.parse(run.started_at), run.usage, signsOf())}\n`)
   }
 
   /** The inbox does not repeat an error that the person at this terminal has just read. Killed before that, it does. */
@@ -188,7 +166,7 @@ export abstract class WritingCommand extends BaseCommand {
   }
 
   /** Not unasked: the stderr of a job from cron goes into mail, and that of CI into logs. */
-  private get printsTokens(): boolean {
+  protected get printsTokens(): boolean {
     return isGiven(this.argv, '--print-token')
   }
 

@@ -153,6 +153,20 @@ class Stdout extends Output {
 }
 
 class Stderr extends Output {
+  private isAfterEcho = false
+
+  /** After Ctrl-C, which a terminal shows as `^C` where the cursor is: the next text begins in a row of its own. */
+  endEcho(): void {
+    this.isAfterEcho = this.isTTY
+  }
+
+  override write(content: string | Uint8Array): void {
+    const breaks = this.isAfterEcho && content !== '\n'
+    this.isAfterEcho = false
+    if (breaks) super.write('\n')
+    super.write(content)
+  }
+
   /** A line for a person. A terminal shows it in as many rows as it needs; a pipe or file gets one line. */
   line(text: string): void {
     this.write(`${this.shown(text)}\n`)

@@ -12,7 +12,7 @@ import { hasDueMail, type MailIndex, mailIndexOf, nextDueAt } from '../mail/inbo
 import type { AgentView, ShownAgent } from '../schema/output.js'
 import type { ListedAgent } from '../schema/output-overview.js'
 import { WHY_STOPPED } from '../schema/reasons.js'
-import { needsPerson, SHOWN_STATUSES, STATUSES, wordOfStatus } from '../schema/words.js'
+import { needsPerson, SHOWN_STATUSES, STATUSES, statusOfWord, wordOfStatus } from '../schema/words.js'
 import {
   type NextStep,
   stepAfterTurn,
@@ -50,6 +50,12 @@ export const LISTED_STATUSES = [
   ...STATUSES.filter((status) => !SHOWN_STATUSES.some((word) => word === status)),
   'needs_you',
 ] as const
+
+/** The status that a person means. The word as it is if there is none. */
+export function listedStatus(word: string): string {
+  const status = statusOfWord(word)
+  return LISTED_STATUSES.some((each) => each === status) ? status : word
+}
 
 /** Oldest first. */
 export function listAgents(store: Store | undefined, filter: ListFilter): ListedAgent[] {
@@ -100,7 +106,9 @@ function viewOpened(store: Store, state: State, opened: OpenedAgent): ShownAgent
     hold: state.hold,
     gate: { gated: state.gate.isGated, permits: state.gate.permits },
     doing: status === 'running' && state.run !== null ? runningTools(opened.log, state.run) : [],
-    trouble: isStopped ? `its process, pid ${holder.pid}, is stopped` : whyUnfinished(store, state, status),
+    trouble: isStopped
+      ? `its process, pid ${holder.pid}, is stopped`
+      : (whyUnfinished(store, state, status) ?? whyLimited(state.run, access.recordAt)),
   }
   const step = isStopped
     ? { command: `kill -CONT ${holder.pid}` }
@@ -175,6 +183,13 @@ function whyUnfinished(store: Store, state: State, status: Status): string | nul
   if (!isLeft) return troubleOf(state.run)
   const free = store.local.freeBytes(state.id)
   return free === undefined || free >= FULL_BYTES_MAX ? WHY_STOPPED.process_exit : DISK_FULL
+}
+
+/** What the provider said about its rate limit. */
+function whyLimited(run: Run | null, at: (at: Location) => SessionRecord): string | null {
+  if (run?.wait?.kind !== 'not_before') return null
+  const record = at(run.wait.at)
+  return (record.kind === 'run.waiting' ? record.why : undefined) ?? 'its provider limits it'
 }
 
 /** A process that finds the disk full ends without a record of it, because a record takes space too. */

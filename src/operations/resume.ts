@@ -49,7 +49,11 @@ async function resumeIn(visit: Visit, reseed: boolean): Promise<void> {
     const provider = await readyProvider(ctx, session, isUnfinished(session.state) ? session.state.run : null)
     if (reseed) refuseSeed(session, provider.kind)
   }
-  if (session.state.hold) session.append([{ kind: 'session.configured', hold: false }])
+  const wasOnHold = session.state.hold
+  if (wasOnHold) {
+    session.append([{ kind: 'session.configured', hold: false }])
+    ctx.reporter.note(`${session.state.path} is no longer on hold`)
+  }
   const isLast = (): boolean => hasNoMoreTurns(ctx, session)
   if (reseed) {
     await stopKeptServerOrThrow(session, (text) => ctx.reporter.note(text))
@@ -60,6 +64,7 @@ async function resumeIn(visit: Visit, reseed: boolean): Promise<void> {
   const wentOn = reseed ? await goOnSeeded(visit, isLast) : await continueAsked(visit, isLast)
   if (wentOn.outcome === 'ran' || wentOn.outcome === 'waiting' || wentOn.outcome === 'survivor')
     return visit.begin(async () => session.state.run as Run)
+  if (!wasOnHold && !hasWork(session)) ctx.reporter.note(`${session.state.path} has no turn to continue`)
   await takeMail(ctx, session, ctx.deliveries.budget)
   visit.report({ result: viewTurn(ctx.store, session.state, null, null) })
 }

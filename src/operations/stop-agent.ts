@@ -19,10 +19,18 @@ import type { Session } from '../session/session.js'
 import { howEnded } from '../session/status.js'
 import type { RequestVerb } from '../storage/store.js'
 
+export interface Suspended {
+  agent: AgentView
+  /** Whether a turn is interrupted until `resume`, because of this or an earlier `suspend`. */
+  hasTurn: boolean
+  isOnHold: boolean
+}
+
 /** With `hold`, the agent runs no turn until `resume`. Throws TREE_RULES. */
-export async function suspend(ctx: Context, agentId: string, hold: boolean): Promise<AgentView> {
+export async function suspend(ctx: Context, agentId: string, hold: boolean): Promise<Suspended> {
   checkReach(ctx.store, ctx.caller, agentId, 'suspend')
-  return stopAndVisit(ctx, agentId, 'suspend', async (session) => {
+  let [hasTurn, isOnHold] = [false, false]
+  const agent = await stopAndVisit(ctx, agentId, 'suspend', async (session) => {
     const { state } = session
     if (state.state === 'terminated') {
       throw new SessionStateError(`${state.path} ${howEnded(state)} and cannot be suspended`, {
@@ -36,7 +44,11 @@ export async function suspend(ctx: Context, agentId: string, hold: boolean): Pro
     if (state.state !== 'suspended') records.push({ kind: 'session.suspended', reason: 'requested' })
     if (hold && !state.hold) records.push({ kind: 'session.configured', hold: true })
     session.append(records)
+    const { run } = session.state
+    hasTurn = run?.status === 'interrupted' && run.reason === 'suspended'
+    isOnHold = session.state.hold
   })
+  return { agent, hasTurn, isOnHold }
 }
 
 /** Asks the holder to stop its turn, then waits for the lock and runs `work`. Throws LOCKED when the time is up. */

@@ -112,6 +112,11 @@ export function wordOfStatus(status: string): string {
   return status.replace('_', ' ')
 }
 
+/** The reverse of `wordOfStatus`, for what a person types: `timed out`, `timed-out` or `Timed out`. */
+export function statusOfWord(word: string): string {
+  return word.toLowerCase().replaceAll(/[ -]/g, '_')
+}
+
 /** The commands that let an agent use a tool without approval. */
 export const GRANTED_BY = { spawn: 'spawn --allow', set: 'set --allow', approve: 'approve --always' } as const
 

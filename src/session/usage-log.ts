@@ -12,6 +12,8 @@ export interface UsageEntry {
   usage: Usage | null
   /** By model, if the record names models. */
   models: ModelUsage[]
+  /** Of the start of a run: the model that it was to use. Null if the log names none. */
+  begunWith?: string | null
 }
 
 /** Finds the entries among the records of one log, which come in order. */
@@ -24,7 +26,7 @@ export class UsageCounter {
     if (record.kind === 'run.started') {
       this.counted = null
       this.model = record.model
-      return [{ ts: record.ts, run_id: record.run_id, usage: null, models: [] }]
+      return [{ ts: record.ts, run_id: record.run_id, usage: null, models: [], begunWith: record.model }]
     }
     if (!('usage' in record) || record.usage === undefined) return []
     const { ts, run_id } = record
@@ -38,17 +40,29 @@ export class UsageCounter {
   }
 }
 
+/** `isUnused`: the start of a run without any usage. */
+export type LoggedUsage = UsageEntry & { isUnused?: boolean }
+
 /** `from`: where the agent's own records begin. */
 export function* usageInLog(
   store: Store,
   agentId: string,
   from: { seq: number; offset: number } = { seq: 1, offset: 0 },
-): Generator<UsageEntry> {
+): Generator<LoggedUsage> {
   const log = store.openLog(agentId)
   if (log === undefined) return
   try {
     const counter = new UsageCounter()
-    for (const { record } of recordsFrom(log, from)) yield* counter.entriesOf(record)
+    // The start waits for the next entry, which shows whether its run used anything.
+    let start: UsageEntry | undefined
+    for (const { record } of recordsFrom(log, from)) {
+      for (const entry of counter.entriesOf(record)) {
+        if (start !== undefined) yield { ...start, isUnused: entry.usage === null }
+        start = entry.usage === null ? entry : undefined
+        if (start === undefined) yield entry
+      }
+    }
+    if (start !== undefined) yield { ...start, isUnused: true }
   } finally {
     log.close()
   }

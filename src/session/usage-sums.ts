@@ -6,7 +6,7 @@ import type { SessionUsage, Usage } from '../schema/types.js'
 import type { Store } from '../storage/store.js'
 import { addTotals, addUsage, countRun, NO_RUNS, withRun } from './fold/usage.js'
 import type { State } from './state.js'
-import { usageInLog } from './usage-log.js'
+import { type LoggedUsage, usageInLog } from './usage-log.js'
 
 export interface Grouping {
   /** ISO 8601; null for everything. */
@@ -65,23 +65,24 @@ export function sumsOfLog(store: Store, { id, path, imported }: State, { by, sin
   const whole = new Sum()
   const parts = new Parts()
   if (by === 'agent') parts.sum(id, { agent_id: id, path })
-  for (const { ts, run_id, usage, models } of usageInLog(store, id, imported)) {
+  for (const entry of usageInLog(store, id, imported)) {
+    const { ts, run_id, usage } = entry
     if (since !== null && ts < since) continue
     whole.add(run_id, usage)
     const day = ts.slice(0, 10)
     if (by === 'agent') parts.sum(id, { agent_id: id, path }).add(run_id, usage)
     else if (by === 'day') parts.sum(day, { day }).add(run_id, usage)
-    else
-      for (const { model, used } of byModel(usage, models))
-        parts.sum(modelKey(model), { model }).add(run_id, used)
+    else for (const { model, used } of byModel(entry)) parts.sum(modelKey(model), { model }).add(run_id, used)
   }
   return { total: whole.usage, rows: parts.rows() }
 }
 
-function byModel(
-  usage: Usage | null,
-  models: ({ model: string } & Usage)[],
-): { model: string | null; used: Usage }[] {
+/** A run without any usage counts in the row of the model that it was to use, so that every run is in a row. */
+function byModel({ usage, models, begunWith = null, isUnused }: LoggedUsage): {
+  model: string | null
+  used: Usage | null
+}[] {
+  if (isUnused === true) return [{ model: begunWith, used: null }]
   if (usage === null || models.length > 0) return models.map(({ model, ...used }) => ({ model, used }))
   return [{ model: null, used: usage }]
 }
@@ -97,13 +98,14 @@ function tallyOf(store: Store, { id, imported, usage: known, updated_at }: State
   const [models, days] = [new Parts<{ model: string | null }>(), new Parts<{ day: string }>()]
   const daily = new Map<string, Parts<{ model: string | null }>>()
   try {
-    for (const { ts, run_id, usage, models: used } of usageInLog(store, id, imported)) {
+    for (const entry of usageInLog(store, id, imported)) {
+      const { ts, run_id, usage } = entry
       const day = ts.slice(0, 10)
       whole.add(run_id, usage)
       days.sum(day, { day }).add(run_id, usage)
       const ofDay = daily.get(day) ?? new Parts()
       daily.set(day, ofDay)
-      for (const { model, used: part } of byModel(usage, used))
+      for (const { model, used: part } of byModel(entry))
         for (const each of [models, ofDay]) each.sum(modelKey(model), { model }).add(run_id, part)
     }
   } catch (error) {

@@ -22,6 +22,13 @@ export const EXPECTED: Record<SettingKind, string> = {
   servers: 'an object of servers: {"name": {"command": "…", "args": ["…"], "env": {"NAME": "…"}}}',
 }
 
+/** The values of the kinds that have only a few. */
+export const WORDS: Partial<Record<SettingKind, readonly string[]>> = {
+  unknown_tool: ['stop', 'continue'],
+  workspace_scope: ['host', 'any'],
+  switch: ['on', 'off'],
+}
+
 export function isValid(kind: SettingKind, value: string): boolean {
   if (kind === 'servers') return parseServers(value) !== undefined
   if (kind === 'targets') return targetsTrouble(value) === undefined

@@ -85,7 +85,7 @@ test('an unknown command is reported on one line', async () => {
   expect({ exit, code: json.error.code }).toEqual({ exit: 2, code: 'USAGE' })
 })
 
-test('an unknown command that other tools have suggests the one that does the same here', async () => {
+test('an unknown command that other tools have suggests those that do the same here', async () => {
   const house = new House()
   const meant = {
     ls: 'list',
@@ -95,6 +95,10 @@ test('an unknown command that other tools have suggests the one that does the sa
     new: 'spawn',
     init: 'spawn',
     login: 'providers',
+    run: 'send or spawn',
+    start: 'spawn or resume',
+    stop: 'cancel or suspend',
+    kill: 'cancel or terminate',
   }
   for (const [word, command] of Object.entries({ ...meant, 'config ls': 'config list' }))
     expect((await house.run(word.split(' '))).stderr).toBe(

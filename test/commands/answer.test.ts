@@ -83,7 +83,7 @@ describe.concurrent('a plain send without a terminal', () => {
     const house = new House()
     await parked(house)
     expect((await house.ok('send', 'a', 'stop')).stderr).toContain(
-      'gave up the pending approval of "shell: echo ran >> ran; echo done" of a; this message starts a new turn (instead of send: substrat approve a, or substrat deny a)',
+      'gave up the pending approval (shell: echo ran >> ran; echo done) of a; this message starts a new turn (instead of send: substrat approve a, or substrat deny a)',
     )
   })
 

@@ -52,6 +52,22 @@ describe.concurrent('help', () => {
     for (const line of lines) if (!/^ +\$ /.test(line)) expect(line.length, line).toBeLessThanOrEqual(60)
   })
 
+  test('offers --no-ask for exactly the commands that ask about a turn that waits', async () => {
+    const asking = []
+    for (const words of commands)
+      if ((await Pages.of([words.join(':')])).includes('no-]ask')) asking.push(words.join(' '))
+    expect(asking.sort()).toEqual([
+      'answer',
+      'approve',
+      'deliver',
+      'deny',
+      'resume',
+      'retry',
+      'send',
+      'spawn',
+    ])
+  })
+
   test('lists every exit code', async () => {
     const page = await Pages.of(['exit-codes'])
     for (const status of Object.values(EXIT_STATUS)) {

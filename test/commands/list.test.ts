@@ -36,6 +36,18 @@ describe.concurrent('list', () => {
     expect(rest).toHaveLength(2)
   })
 
+  test('takes a status as people read and type it', async () => {
+    const house = new House()
+    await house.spawn('slow', '--option', house.scenario('s.json', { delay_ms: 3_600_000 }))
+    expect((await house.run(['send', 'slow', 'go', '--turn-timeout', '50ms'])).exit).toBe(12)
+    for (const word of ['timed_out', 'timed out', 'timed-out', 'Timed out'])
+      for (const flags of [['--status', word], [`--status=${word}`]])
+        expect(names(await house.ok('list', '--json', ...flags))).toEqual(['slow'])
+    expect(names(await house.ok('list', '--json', '--status', 'needs-you'))).toEqual(['slow'])
+    const refused = await house.run(['list', '--status', 'too slow'])
+    expect(refused).toMatchObject({ exit: 2, stderr: expect.stringContaining(', not too slow (') })
+  })
+
   test('shows the titles of agents, if any has one', async () => {
     const house = new House()
     for (const name of ['a', 'b']) await house.spawn(name)

@@ -11,6 +11,8 @@ async function interrupted(house: House): Promise<string> {
   return id
 }
 
+const NOTHING = 'substrat: a has no turn to continue\n'
+
 describe.concurrent('resume', () => {
   test('continues the interrupted turn and prints its reply', async () => {
     const house = new House()
@@ -20,15 +22,26 @@ describe.concurrent('resume', () => {
     expect(house.findings(true)).toEqual([])
   })
 
+  test('says on stderr that a hold is lifted, or that there is no turn to continue', async () => {
+    const house = new House()
+    await house.spawn('a')
+    const nothing = { stdout: '', stderr: NOTHING }
+    expect(await house.ok('resume', 'a')).toMatchObject(nothing)
+    await house.ok('suspend', 'a', '--hold')
+    const lifted = { stdout: '', stderr: 'substrat: a is no longer on hold\n' }
+    expect(await house.ok('resume', 'a')).toMatchObject(lifted)
+    expect(await house.ok('resume', 'a')).toMatchObject(nothing)
+  })
+
   test('prints with --json the object of send, with run null if no turn was interrupted', async () => {
     const house = new House()
     await interrupted(house)
     const resumed = await house.run(['resume', 'a', '--json'])
     expect(resumed.json).toMatchObject({ run: { status: 'completed' }, reply: 'late', wait: null })
     const nothing = await house.run(['resume', 'a', '--json'])
-    expect(nothing).toMatchObject({ exit: 0, stderr: '' })
+    expect(nothing).toMatchObject({ exit: 0, stderr: NOTHING })
     expect(nothing.json).toStrictEqual({ agent: resumed.json.agent, run: null, reply: null, wait: null })
-    expect(await house.run(['resume', 'a'])).toMatchObject({ exit: 0, stdout: '', stderr: '' })
+    expect(await house.run(['resume', 'a'])).toMatchObject({ exit: 0, stdout: '', stderr: NOTHING })
   })
 
   test('continues the interrupted turn of an agent that recovery only marked', async () => {
@@ -46,7 +59,7 @@ describe.concurrent('resume', () => {
     const file = house.scenario('s.json', { say: 'done' })
     await house.spawn('a', '--option', file)
     house.write('s.json', 'not JSON')
-    expect(await house.run(['resume', 'a'])).toMatchObject({ exit: 0, stderr: '' })
+    expect(await house.run(['resume', 'a'])).toMatchObject({ exit: 0, stderr: NOTHING })
     await house.ok('send', 'a', '--queue', '--no-drain', 'later')
     expect((await house.run(['resume', 'a'])).exit).toBe(8)
   })

@@ -33,7 +33,7 @@ describe.skipIf(!hasScript).concurrent('on a terminal (needs script)', () => {
     const sent = await sender.result
     expect(sent.exit).toBe(0)
     // biome-ignore lint/suspicious/noControlCharactersInRegex: the sequence that erases begins with this one
-    expect(sent.stdout).toMatch(/\u001b\[J[^\u001b]*\r\n$/)
+    expect(sent.stdout).toMatch(/\u001b\[J(?:[^\u001b]|\u001b\[2?2m)*\d s\S*\r\n$/)
   })
 
   test('control characters are shown as codes', async () => {

@@ -63,6 +63,38 @@ describe.concurrent('usage', () => {
     expect((await house.ok('usage', '--all', '--json')).json.total.runs).toBe(1)
   })
 
+  test('by model, every turn is in a row, also one without usage, before and after its agent is removed', async () => {
+    const house = new House()
+    const fails = { fail: { type: 'billing' } }
+    await house.spawn('plain', '--option', house.scenario('p.json', { say: 'one' }, fails))
+    await house.spawn('named', '--model', 'm-1', '--option', house.scenario('n.json', fails, { say: 'two' }))
+    for (const name of ['plain', 'plain', 'named', 'named']) await house.run(['send', name, 'go'])
+    await house.spawn('mute', '--provider', 'exec', '--option', 'command=echo hi')
+    await house.ok('send', 'mute', 'go')
+    const used = async (...words: string[]) => (await house.ok('usage', '--all', '--json', ...words)).json
+    const rowsOf = (json: { rows: Record<string, unknown>[] }) =>
+      json.rows.map(({ model, runs, runs_with_usage }) => [model, runs, runs_with_usage])
+    for (const words of [
+      ['--by', 'model'],
+      ['--by', 'model', '--since', '1d'],
+    ]) {
+      const json = await used(...words)
+      expect(rowsOf(json)).toEqual([
+        [null, 3, 1],
+        ['m-1', 2, 1],
+      ])
+      expect(json.total).toMatchObject({ runs: 5, runs_with_usage: 2 })
+    }
+    const before = await used('--by', 'model')
+    for (const name of ['plain', 'named', 'mute']) {
+      await house.ok('terminate', name)
+      await house.ok('remove', name)
+    }
+    const { rows, total } = before
+    expect(await used('--by', 'model')).toMatchObject({ rows, total })
+    expect((await used('--by', 'model', '--since', '1d')).rows).toEqual(rows)
+  })
+
   test('a damaged file of a removed agent is reported, and the others count', async () => {
     const house = new House()
     const ids = []

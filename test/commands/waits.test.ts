@@ -425,7 +425,7 @@ describe.concurrent('a message to a waiting agent', () => {
     const { exit, stderr } = await house.run(['send', 'a', 'look', '--key', 'night 2'])
     expect(exit).toBe(5)
     expect(stderr).toMatch(
-      /not delivered: an earlier turn \([0-9a-f]{8}, key "night 1"\) is waiting since 20[-0-9]+ [0-9:]+Z: the pending approval of .*; 1 message is queued behind it\n/,
+      /not delivered: an earlier turn \([0-9a-f]{8}, key "night 1"\) is waiting since 20[-0-9]+ [0-9:]+Z: the pending approval .*; 1 message is queued behind it\n/,
     )
     expect(stderr).toMatch(
       /decide it: substrat approve a, or substrat deny a; --if-waiting queue .*; --if-waiting supersede .*; substrat set a --allow shell lets/,

@@ -3,27 +3,10 @@ import { chmodSync, mkdirSync, rmSync } from 'node:fs'
 import path from 'node:path'
 import { describe, expect, test } from 'vitest'
 import { House } from '../support/cli.js'
+import { KEYED } from '../support/keyed.js'
 import { linkPlugin } from '../support/plugin.js'
 import { IN_POSTGRES } from '../support/postgres-homes.js'
 import { targetServer } from '../support/targets.js'
-
-/** A model whose key is the file `key` in the workspace. */
-const KEYED = `
-  import { existsSync } from 'node:fs'
-  export default {
-    kind: 'model',
-    description: 'needs a key',
-    options: {},
-    check({ workspace }) {
-      if (existsSync(workspace + '/key')) return
-      throw Object.assign(new Error('no API key: set NIGHT_KEY'), { failure: { type: 'authentication' } })
-    },
-    async *complete({ workspace }) {
-      if (existsSync(workspace + '/down')) throw Object.assign(new Error('it is down'), { failure: { type: 'invalid' } })
-      yield { type: 'text', text: 'slept well' }
-      yield { type: 'stop', reason: 'end' }
-    },
-  }`
 
 /** A house with the agent `night`, whose key is gone. */
 async function atNight(): Promise<{ house: House; id: string; mend: () => void; spoil: () => void }> {
@@ -285,7 +268,7 @@ describe('a message to an agent whose turn waits for an approval', () => {
       expect((await house.run(['send', 'night', '--key', key, 'Go'])).exit).toBe(5)
     const refused = house.records(id).filter(({ kind }) => kind === 'turn.refused')
     const message = expect.stringMatching(
-      /^an earlier turn \([0-9a-f]{8}, key "n1"\) is waiting: the pending approval of "shell: touch mark"$/,
+      /^an earlier turn \([0-9a-f]{8}, key "n1"\) is waiting: the pending approval \(shell: touch mark\)$/,
     )
     expect(refused).toMatchObject([
       { cause: 'waiting', code: 'WAITING', key: 'n2', message },

@@ -36,12 +36,28 @@ describe.concurrent('suspend', () => {
     expect(house.findings(true)).toEqual([])
   })
 
+  test('says what it has done: suspended a turn, put the agent on hold, or nothing', async () => {
+    const house = new House()
+    const gate = new Gate(house, 'g')
+    await house.spawn('a', ...gate.flags)
+    expect((await house.ok('suspend', 'a')).stdout).toBe('a has no running turn\n')
+    const sender = house.start(['send', 'a', 'one'])
+    await gate.isReached()
+    expect((await house.ok('suspend', 'a')).stdout).toBe('a is suspended\n')
+    await sender.result
+    expect((await house.ok('suspend', 'a', '--hold')).stdout).toBe('a is suspended, on hold\n')
+    gate.open()
+    await house.ok('resume', 'a')
+    expect((await house.ok('suspend', 'a', '--hold')).stdout).toBe('a is on hold\n')
+    expect((await house.ok('suspend', 'a')).stdout).toBe('a is on hold\n')
+  })
+
   test('records once that an idle agent is suspended, and changes nothing the second time', async () => {
     const house = new House()
     const id = await house.spawn('a')
     await house.ok('suspend', 'a')
     const log = house.log(id)
-    expect((await house.ok('suspend', 'a')).stdout).toBe('a is suspended\n')
+    expect((await house.ok('suspend', 'a')).stdout).toBe('a has no running turn\n')
     expect(house.log(id)).toBe(log)
     expect((await house.run(['send', 'a', 'hello'])).stdout).toBe('echo: hello\n')
   })
@@ -68,7 +84,7 @@ describe.concurrent('an agent on hold', () => {
   test('refuses messages with 13, queues them where that is asked, and delivers them on resume', async () => {
     const house = new House()
     const id = await house.spawn('a')
-    expect((await house.ok('suspend', 'a', '--hold')).stdout).toBe('a is suspended, on hold\n')
+    expect((await house.ok('suspend', 'a', '--hold')).stdout).toBe('a is on hold\n')
     const refused = await house.run(['send', 'a', 'one', '--json'])
     expect(refused.exit).toBe(13)
     expect(refused.json).toStrictEqual({

@@ -2,23 +2,10 @@
 import { rmSync } from 'node:fs'
 import { expect, test } from 'vitest'
 import { House } from '../support/cli.js'
+import { KEYED } from '../support/keyed.js'
 import { waitFor } from '../support/wait.js'
 import { EventClient } from './event-client.js'
 import { Served } from './support.js'
-
-/** A model that can run while the file `key` is in the workspace. */
-const KEYED = `
-  import { existsSync } from 'node:fs'
-  export default {
-    kind: 'model',
-    description: 'needs a key',
-    options: {},
-    check({ workspace }) {
-      if (existsSync(workspace + '/key')) return
-      throw Object.assign(new Error('no API key'), { failure: { type: 'authentication' } })
-    },
-    async *complete() { yield { type: 'stop', reason: 'end' } },
-  }`
 
 const LIMIT = { fail: { type: 'rate_limit', retry_after_ms: 3_600_000, attempts: 9 } }
 
@@ -108,6 +95,10 @@ test('each reader has the same word for an agent, and the derived status beside 
   const served = await Served.start(house, '--read-only')
   const { data } = await served.call('listAgents', { query: { all: 'true' } })
   expect(wordsIn(data.agents)).toEqual(wanted)
+  for (const typed of ['timed out', 'timed-out']) {
+    const { data: slow } = await served.call('listAgents', { query: { status: typed } })
+    expect(slow.agents).toMatchObject([{ path: 'timed_out' }])
+  }
   const client = new EventClient(`${served.url}/v1/events?all=true`, {
     authorization: `Bearer ${served.token}`,
   })

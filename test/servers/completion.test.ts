@@ -14,6 +14,7 @@ beforeAll(async () => {
   symlinkSync(path.join(import.meta.dirname, '..', '..', 'bin', 'run.js'), path.join(bin, 'substrat'))
   await house.spawn('notes')
   await house.spawn('two words')
+  await house.ok('set', 'two words', '--allow', 'shell(git status),write_file')
 })
 
 async function shell(name: string, args: string[], script: string): Promise<string[]> {
@@ -94,6 +95,28 @@ const SHELLS: Record<string, [start: string, load: string]> = {
     "function fish_prompt; echo '$ '; end; substrat autocomplete fish | source",
   ],
 }
+
+test('bash completes a word behind an open quotation mark, and behind words that have some', async () => {
+  const terminal = new Terminal(house)
+  terminal.type('exec bash --norc --noprofile')
+  terminal.type('PS1="$ "; eval "$(substrat autocomplete bash)"; echo is loaded')
+  await terminal.shows(/^is loaded$/m)
+  for (const [at, [typed, completed]] of [
+    ['"tw', '"two words"'],
+    ['"two w', '"two words"'],
+    ["'two", "'two words'"],
+    ['two\\ w', 'two\\ words'],
+    ['"two words" --disallow "sh', '"two words" --disallow "shell(git status)"'],
+    ['"two words" --disallow="shell(git s', '"two words" --disallow="shell(git status)"'],
+    ['"two words" --disallow=wr', '"two words" --disallow=write_file'],
+  ].entries()) {
+    terminal.press('C-u')
+    terminal.write(`substrat set ${typed}`)
+    terminal.press('Tab')
+    terminal.write(`X${at}`)
+    expect(await terminal.shows(new RegExp(`X${at}$`, 'm'))).toContain(`substrat set ${completed} X${at}`)
+  }
+})
 
 describe.each(Object.entries(SHELLS))('the Tab key in %s', (_name, [start, load]) => {
   const open = async (): Promise<Terminal> => {

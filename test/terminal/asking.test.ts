@@ -107,6 +107,21 @@ describe.skipIf(!hasTmux).concurrent('a send whose turn waits, at a terminal', (
     expect(house.log(id).startsWith(log)).toBe(true)
   })
 
+  test('with an empty line, asks again about calls, and leaves a question for later', async () => {
+    const { house, id } = await houseWith({ tools: [MARKS] }, { tools: [QUESTION] }, END)
+    const terminal = new Terminal(house, { columns: 120 })
+    const before = terminal.prompts()
+    terminal.type('substrat send a go; echo exit $?')
+    await terminal.shows(WORDS)
+    terminal.type('')
+    await terminal.shows(/type yes, no, edit or later\n.*ater:$/)
+    terminal.type('y')
+    await terminal.shows('(Enter: later):')
+    terminal.type('')
+    expect(await terminal.ended(before)).toContain('exit 5')
+    expect(house.count(id, 'token.consumed')).toBe(1)
+  })
+
   test('with Ctrl-C, ends by the signal and says that nothing was decided', async () => {
     const { house, id } = await houseWith({ tools: [QUESTION] }, END)
     const terminal = new Terminal(house, { columns: 120 })

@@ -22,4 +22,17 @@ describe.skipIf(!hasTmux)('after a turn at a terminal', () => {
       expect(lines).not.toMatch(LINE)
     }
   })
+
+  test('a failed turn has the line too, and a turn without usage its time', async () => {
+    const house = new House()
+    const responses = [
+      { tools: [{ name: 'shell', input: { command: 'true' } }] },
+      { fail: { type: 'billing' } },
+    ]
+    await house.spawn('fails', '--allow', 'shell', '--option', house.scenario('s.json', ...responses))
+    await house.spawn('runs', '--provider', 'exec', '--option', 'command=echo hi')
+    const terminal = new Terminal(house)
+    expect(await terminal.run('substrat send fails go')).toMatch(/failed: [\s\S]*\n[\d.]+ s · 1 in \d out$/)
+    expect(await terminal.run('substrat send runs go')).toMatch(/\nhi\n[\d.]+ s$/)
+  })
 })

@@ -37,7 +37,10 @@ describe.skipIf(!hasTmux).concurrent('at a terminal', () => {
     terminal.type('substrat terminate notes --recursive')
     await terminal.shows(/Terminate notes and every agent below it\? .*yes or no:$/)
     terminal.press('C-c')
-    await terminal.ended(before)
+    // The terminal has shown the key where the cursor was.
+    expect(await terminal.ended(before)).toMatch(
+      /yes or no: \^C\nsubstrat: stopped by SIGINT before it had changed anything$/,
+    )
     expect(await terminal.run('echo "exit $?"')).toContain('exit 130')
     expect(house.count(id, 'session.terminated')).toBe(0)
   })

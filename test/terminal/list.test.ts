@@ -39,6 +39,20 @@ const rows = (screen: string): string[] =>
     .map((line) => line.replace(/\d+ (s|min) ago */, 'AGO ').trimEnd())
 
 describe.skipIf(!hasTmux).concurrent('list at a terminal', () => {
+  test('says until when an agent is limited, and what its provider said', async () => {
+    const house = new House({ TZ: 'UTC' })
+    const fail = { type: 'rate_limit', retry_after_ms: 3_600_000, attempts: 9 }
+    await house.spawn('lim', '--option', house.scenario('l.json', { fail }))
+    expect((await house.run(['send', 'lim', 'go'])).exit).toBe(7)
+    const terminal = new Terminal(house, { columns: 120 })
+    expect(await terminal.run('substrat list')).toMatch(
+      /^limited {2}lim .* until \d{4}-\d\d-\d\d \d\d:\d\d:\d\dZ: .*the scenario makes this request fail: rate_limit$/m,
+    )
+    expect((await house.ok('show', 'lim')).stdout).toMatch(
+      /^reason +.*the scenario makes this request fail: rate_limit$/m,
+    )
+  })
+
   test('shows one status, newest first, and the words of the latest message, with 100 columns', async () => {
     const terminal = new Terminal(await home())
     expect(rows(await terminal.run('substrat list'))).toEqual([

@@ -91,7 +91,7 @@ describe.skipIf(!hasTmux).concurrent('in a terminal (needs tmux)', () => {
     const terminal = new Pane(house, 100, shellLine(house, 'send', 'bot', 'hello'))
     expect(await terminal.until(/turn T/)).toBe('one\nbot · working · T · turn T')
     house.write('go', '')
-    expect(await terminal.until(/exit/)).toBe('one\ntwo\nDone.\n[exit 0]')
+    expect(await terminal.until(/exit/)).toBe('one\ntwo\nDone.\nT\n[exit 0]')
   })
 
   test("without a terminal's display the stderr of a program is not shown, and the log has it", async () => {

@@ -218,8 +218,9 @@ interface AgentQuery {
   after?: string | undefined
 }
 
-function pageOfAgents(server: Server, { limit, after, ...filter }: AgentQuery): object {
+function pageOfAgents(server: Server, { limit, after, status: word, ...others }: AgentQuery): object {
   const { core } = server
+  const filter = { ...others, status: word === undefined ? undefined : core.listedStatus(word) }
   checkWord('status', filter.status, core.LISTED_STATUSES)
   checkWord('state', filter.state, core.SESSION_STATES)
   const store = openStore(server)

@@ -34,6 +34,8 @@ export interface Sources {
   agents(): Candidate[]
   providers(): Candidate[]
   settings(): Promise<Candidate[]>
+  /** The values of a setting that has only a few. */
+  valuesOf(setting: string): readonly string[]
   /** The installed plugins. */
   plugins(): Candidate[]
   schemas(): Candidate[]
@@ -41,6 +43,8 @@ export interface Sources {
   models(provider: string | undefined): Promise<Candidate[]>
   /** The names and words that `--allow` accepts. */
   tools(): Promise<Candidate[]>
+  /** What that agent may use without approval. */
+  grants(agent: string): Candidate[]
 }
 
 /** `words` is the command line after `substrat`, up to the cursor. The last one is the word to complete, often empty. */
@@ -74,13 +78,13 @@ async function candidatesAt(before: string[], word: string, sources: Sources): P
   const [, name, value] = /^--([^=]+)=(.*)$/.exec(word) ?? []
   if (name !== undefined && value !== undefined) {
     const flag = command.flags[name]
-    const values = flag === undefined ? [] : await flagValues(flag, { given, value, sources })
+    const values = flag === undefined ? [] : await flagValues(flag, { command, given, value, sources })
     return values.map((found) => ({ ...found, word: `--${name}=${found.word}` }))
   }
   const open = valueFlag(command, given.at(-1))
-  if (open !== undefined) return flagValues(open, { given, value: word, sources })
+  if (open !== undefined) return flagValues(open, { command, given, value: word, sources })
   if (word.startsWith('-')) return flagWords(command, given)
-  const words = argumentWords(command, given, sources)
+  const words = argumentWords(command, { given, word, sources })
   // A command may be a topic too: `providers` and `providers add`.
   return given.length > 0 || id !== first ? words : [...commandWords(before, commands), ...(await words)]
 }
@@ -107,6 +111,7 @@ function valueFlag({ flags }: CommandFacts, word: string | undefined): FlagFacts
 }
 
 interface ValueSite {
+  command: CommandFacts
   /** The words between the command and the value. */
   given: string[]
   /** The value as far as it is typed. */
@@ -116,14 +121,20 @@ interface ValueSite {
 
 function flagValues(
   { name, options, helpValue }: FlagFacts,
-  { given, value, sources }: ValueSite,
+  { command, given, value, sources }: ValueSite,
 ): Candidate[] | Promise<Candidate[]> {
   if (options !== undefined) return options.map((word) => ({ word, description: '' }))
   if (helpValue === 'AGENT' || AGENT_FLAGS.includes(name)) return sources.agents()
   if (name === 'allow') return listValues(value, sources.tools())
+  if (name === 'disallow') return grantsOf(command, given, sources)
   if (name === 'model') return sources.models(givenValue('provider', 'p', given))
   if (name === 'context') return CONTEXTS
   return name === 'provider' ? sources.providers() : []
+}
+
+function grantsOf(command: CommandFacts, given: string[], sources: Sources): Candidate[] {
+  const [agent] = positionsOf(command, given)
+  return agent === undefined ? [] : sources.grants(agent).filter(({ word }) => !given.includes(word))
 }
 
 const CONTEXTS: Candidate[] = [
@@ -167,30 +178,31 @@ function flagWords({ flags }: CommandFacts, given: string[]): Candidate[] {
 
 function argumentWords(
   command: CommandFacts,
-  given: string[],
-  sources: Sources,
+  { given, word, sources }: { given: string[]; word: string; sources: Sources },
 ): Candidate[] | Promise<Candidate[]> {
   const args = Object.values(command.args).filter(({ hidden }) => hidden !== true)
-  const at = positionOf(command, given)
+  const at = positionsOf(command, given).length
   const arg = args[at] ?? (command.strict === false ? args.at(-1) : undefined)
   if (arg?.options !== undefined) return arg.options.map((word) => ({ word, description: '' }))
   if (arg?.name === 'agent') return sources.agents().filter(({ word }) => !given.includes(word))
   if (arg?.name === 'provider') return sources.providers()
   if (arg?.name === 'plugin') return sources.plugins().filter(({ word }) => !given.includes(word))
   if (arg?.name === 'schema') return sources.schemas()
-  if (arg?.name === 'value') return settingValues(given.at(-1) ?? '', sources)
+  if (arg?.name === 'value') return settingValues(given.at(-1) ?? '', word, sources)
   return arg?.name === 'key' ? sources.settings() : []
 }
 
-function settingValues(key: string, sources: Sources): Candidate[] | Promise<Candidate[]> {
+function settingValues(key: string, value: string, sources: Sources): Candidate[] | Promise<Candidate[]> {
   if (key === 'provider') return sources.providers()
   if (key === 'context') return CONTEXTS
+  if (key === 'allow') return listValues(value, sources.tools())
+  const words = sources.valuesOf(key)
+  if (words.length > 0) return words.map((word) => ({ word, description: '' }))
   const [, provider] = /^(?:(.+)\.)?model$/.exec(key) ?? ['', null]
   return provider === null ? [] : sources.models(provider)
 }
 
-/** How many arguments the line has already. */
-function positionOf(command: CommandFacts, given: string[]): number {
+/** The arguments that the line has already. */
+function positionsOf(command: CommandFacts, given: string[]): string[] {
   return given.filter((word, at) => !word.startsWith('-') && valueFlag(command, given[at - 1]) === undefined)
-    .length
 }

@@ -5,26 +5,43 @@
 export const SHELLS = ['bash', 'zsh', 'fish'] as const
 export type Shell = (typeof SHELLS)[number]
 
-// bash splits a word at = and :, and replaces only the part behind the last one.
+// bash splits a word at = and :, and replaces only the part behind the last one, or behind an open quotation mark.
 const BASH = `# Add to ~/.bashrc:  eval "$(substrat autocomplete bash)"
+# Sets plain to the word without its quotes, open to a quote that it does not close, and outside to what is before that quote.
+_substrat_plain() {
+  local raw=$1 sign
+  plain='' open='' outside=''
+  while [ -n "$raw" ]; do
+    sign=\${raw:0:1} raw=\${raw:1}
+    if [[ $sign == "$open" ]]; then open=''
+    elif [[ -z $open && $sign == [\\'\\"] ]]; then open=$sign outside=$plain
+    elif [[ $open != "'" && $sign == '\\' ]]; then plain+=\${raw:0:1} raw=\${raw:1}
+    else plain+=$sign
+    fi
+  done
+}
 _substrat() {
-  local word rest whole joined before='' at=$COMP_CWORD
-  local breaks=\${COMP_WORDBREAKS//[^=:]/}
+  local word rest plain open outside joined before='' at=$COMP_CWORD
+  local breaks=\${COMP_WORDBREAKS//[^=:]/} line=\${COMP_LINE:0:COMP_POINT}
+  local -a words=()
   COMPREPLY=()
-  whole=\${COMP_LINE:0:COMP_POINT}
-  whole=\${whole##*[[:space:]]}
   joined=\${COMP_WORDS[COMP_CWORD]}
-  while [[ $joined != "$whole" && $whole == *"$joined" && $at -gt 1 ]]; do
+  while [[ $at -gt 1 && $line == *"\${COMP_WORDS[at-1]}$joined" ]]; do
     joined=\${COMP_WORDS[--at]}$joined
   done
-  if [[ $joined != "$whole" ]]; then at=$COMP_CWORD joined=\${COMP_WORDS[COMP_CWORD]}; fi
-  [[ -n $breaks && $joined == *[$breaks]* ]] && before=\${joined%"\${joined##*[$breaks]}"}
+  for word in "\${COMP_WORDS[@]:1:at-1}" "$joined"; do
+    _substrat_plain "$word"
+    words+=("$plain")
+  done
+  if [ -n "$open" ]; then before=$outside
+  elif [[ -n $breaks && $joined == *[$breaks]* ]]; then before=\${joined%"\${joined##*[$breaks]}"}
+  fi
   while IFS=$'\\t' read -r word rest; do
     word=\${word#"$before"}
     # printf quotes commas too.
-    [[ $word == *[!a-zA-Z0-9_./,:=@%+-]* ]] && word=$(printf '%q' "$word")
+    [[ -z $open && $word == *[!a-zA-Z0-9_./,:=@%+-]* ]] && word=$(printf '%q' "$word")
     [ -n "$word" ] && COMPREPLY+=("$word")
-  done < <(substrat complete -- "\${COMP_WORDS[@]:1:at-1}" "$joined" 2>/dev/null)
+  done < <(substrat complete -- "\${words[@]}" 2>/dev/null)
 }
 complete -o default -F _substrat substrat
 `
@@ -34,7 +51,7 @@ const ZSH = `#compdef substrat
 _substrat() {
   local line
   local -a found
-  for line in "\${(@f)$(substrat complete -- "\${(@)words[2,CURRENT]}" 2>/dev/null)}"; do
+  for line in "\${(@f)$(substrat complete -- "\${(@Q)words[2,CURRENT]}" 2>/dev/null)}"; do
     [[ -n $line ]] && found+=("\${\${line%%$'\\t'*}//:/\\\\:}:\${line#*$'\\t'}")
   done
   if (( $#found )); then _describe substrat found; else _files; fi

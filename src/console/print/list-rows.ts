@@ -1,5 +1,5 @@
 /** The output of `list` at a terminal. */
-import { clock, zoneAt } from '../../clock.js'
+import { clock, readableTime, zoneAt } from '../../clock.js'
 import { missedCount } from '../../dispatch/missed.js'
 import type { ShownAgent } from '../../schema/output.js'
 import type { ListedAgent } from '../../schema/output-overview.js'
@@ -90,7 +90,9 @@ function nameOf(agent: ListedAgent): string {
 function aboutText(agent: ListedAgent, shown: ShownAgent | undefined): string {
   if ('error' in agent) return oneLine(agent.error.message)
   const missed = missedCount(agent.refused ?? [])
-  const text = agent.title ?? shown?.preview ?? ''
+  const until = agent.shown_status === 'limited' ? shown?.wait?.not_before : undefined
+  const preview = until == null ? shown?.preview : `until ${readableTime(until)}: ${shown?.preview}`
+  const text = agent.title ?? preview ?? ''
   return oneLine(missed === null ? text : `(${missed} not delivered) ${text}`)
 }
 

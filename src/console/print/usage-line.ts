@@ -3,10 +3,10 @@ import type { Usage } from '../../schema/types.js'
 import type { Signs } from '../live/signs.js'
 import { elapsedText } from './elapsed.js'
 
-/** `12 s · 1.2k in 56 out · $0.04`. Undefined if the provider reported no usage. */
-export function closingLine(ms: number, usage: Usage | null, { dot, dim }: Signs): string | undefined {
+/** `12 s · 1.2k in 56 out · $0.04`. Only the time if the provider reported no usage. */
+export function closingLine(ms: number, usage: Usage | null, { dot, dim }: Signs): string {
   const used = usage === null ? [] : usageTexts(usage)
-  return used.length === 0 ? undefined : dim.join([elapsedText(ms), ...used].join(` ${dot} `))
+  return dim.join([elapsedText(ms), ...used].join(` ${dot} `))
 }
 
 /** `1.2k in 56 out` and `$0.04`. Nothing before the first count. */

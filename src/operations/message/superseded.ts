@@ -15,18 +15,22 @@ export function supersededText(state: State, wait: Wait, asks: Ask[], by = 'this
 export function parkedThing({ kind, not_before }: Wait, asks: Ask[]): string {
   if (kind === 'not_before') return `the turn that is rate limited until ${readableTime(not_before ?? '')}`
   // The record of a wait need not say what is asked.
-  const texts = asks.length === 0 ? undefined : asks.map(askedText).join(', ')
-  switch (kind) {
-    case 'input':
-      return texts === undefined ? 'a question' : `the question ${texts}`
-    case 'tool_result':
-      return texts === undefined ? 'the wait for a result' : `the wait for the result of ${texts}`
-    default:
-      return texts === undefined ? 'a pending approval' : `the pending approval of ${texts}`
-  }
+  if (asks.length === 0) return THINGS[kind] ?? 'a pending approval'
+  const thing = THINGS[kind]?.replace(/^a /, 'the ') ?? 'the pending approval'
+  return `${thing} ${asks.map(askedText).join(', ')}`
 }
 
+const THINGS: Partial<Record<Wait['kind'], string>> = {
+  input: 'a question',
+  tool_result: 'the wait for a result',
+}
+
+const ASKED_CHARACTERS_MAX = 200
+
+/** The words that the person has read in the question, without further escapes. */
 function askedText(ask: Ask): string {
   const { question } = ask.input
-  return JSON.stringify(typeof question === 'string' ? question : callText(ask))
+  const text = (typeof question === 'string' ? question : callText(ask)).replaceAll(/\s+/g, ' ').trim()
+  const cut = text.length <= ASKED_CHARACTERS_MAX ? text : `${text.slice(0, ASKED_CHARACTERS_MAX)}…`
+  return typeof question === 'string' ? `"${cut}"` : `(${cut})`
 }

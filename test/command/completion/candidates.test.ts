@@ -25,6 +25,13 @@ const COMMANDS: Record<string, CommandFacts> = {
       context: { name: 'context', type: 'option' },
     },
   },
+  set: {
+    args: { agent },
+    flags: {
+      title: { name: 'title', type: 'option' },
+      disallow: { name: 'disallow', type: 'option', multiple: true },
+    },
+  },
   usage: { args: {}, flags: { tree: { name: 'tree', type: 'option', helpValue: 'AGENT' } } },
   complete: { hidden: true, args: {}, flags: {} },
   'config:get': { summary: 'Print a setting.', args: { key: { name: 'key' } }, flags: {} },
@@ -39,6 +46,8 @@ const COMMANDS: Record<string, CommandFacts> = {
   'config:list': { summary: 'List settings.', args: {}, flags: {} },
 }
 
+const asWord = (word: string) => ({ word, description: '' })
+
 async function words(...line: string[]): Promise<string[]> {
   const found = await candidatesFor(line, {
     commands: COMMANDS,
@@ -47,8 +56,10 @@ async function words(...line: string[]): Promise<string[]> {
     plugins: () => ['shout', 'loop'].map((word) => ({ word, description: 'link' })),
     schemas: () => [{ word: 'record', description: 'a line of a log' }],
     settings: async () => [{ word: 'model', description: 'a setting' }],
+    valuesOf: (setting) => (setting === 'ask' ? ['on', 'off'] : []),
     models: async (provider) => [{ word: `${provider ?? 'default'}-large`, description: '' }],
     tools: async () => ['all', 'shell', 'write_file'].map((word) => ({ word, description: '' })),
+    grants: (name) => (name === 'notes' ? ['shell(git status)', 'write_file'] : []).map(asWord),
   })
   return found.map(({ word }) => word)
 }
@@ -59,13 +70,14 @@ describe('the first word', () => {
       'send',
       'wait',
       'spawn',
+      'set',
       'usage',
       'config',
       'providers',
       'plugins',
       'schema',
     ])
-    expect(await words('s')).toEqual(['send', 'spawn', 'schema'])
+    expect(await words('s')).toEqual(['send', 'spawn', 'set', 'schema'])
   })
 
   test('is followed by the commands of a topic', async () => {
@@ -106,6 +118,11 @@ describe('an argument', () => {
   test('VALUE of the setting of a model is a model', async () => {
     expect(await words('config', 'set', 'model', '')).toEqual(['default-large'])
     expect(await words('config', 'set', 'codex.model', '')).toEqual(['codex-large'])
+  })
+
+  test('VALUE of a setting with few values is one of them, and that of allow a tool', async () => {
+    expect(await words('config', 'set', 'ask', '')).toEqual(['on', 'off'])
+    expect(await words('config', 'set', 'allow', 'shell,w')).toEqual(['shell,write_file'])
   })
 
   test('after a command that is also a topic is one of its words or its argument', async () => {
@@ -176,5 +193,14 @@ describe('a flag', () => {
       '--allow=shell,all',
       '--allow=shell,write_file',
     ])
+  })
+
+  test('--disallow has what the agent of the line may use, once', async () => {
+    expect(await words('set', 'notes', '--disallow', '')).toEqual(['shell(git status)', 'write_file'])
+    expect(await words('set', '--title', 'x', 'notes', '--disallow=w')).toEqual(['--disallow=write_file'])
+    expect(await words('set', 'notes', '--disallow', 'write_file', '--disallow', '')).toEqual([
+      'shell(git status)',
+    ])
+    expect(await words('set', '--disallow', '')).toEqual([])
   })
 })

@@ -21,6 +21,15 @@ test('a command that is wider than the terminal stands alone in one line, which 
   )
 })
 
+test('the sign behind a command is never alone in a line', () => {
+  const text = 'substrat: no such program (substrat set cc --option NAME=VALUE; then: substrat retry cc)'
+  for (let columns = 20; columns < 100; columns++)
+    for (const line of noteLines(text, columns).split('\n')) expect(line).toMatch(/\w{2}/)
+  expect(noteLines(text, 60)).toBe(
+    'substrat: no such program\n(substrat set cc --option NAME=VALUE; then:\nsubstrat retry cc)',
+  )
+})
+
 test('the name of the program in a sentence begins no command', () => {
   expect(noteLines('use the version of substrat that wrote it', 24)).toBe(
     'use the version of\nsubstrat that wrote it',
