@@ -185,7 +185,7 @@ function whyUnfinished(store: Store, state: State, status: Status): string | nul
   return free === undefined || free >= FULL_BYTES_MAX ? WHY_STOPPED.process_exit : DISK_FULL
 }
 
-/** What the provider said about its rate limit. */
+/** The reason that the provider gave for its rate limit. */
 function whyLimited(run: Run | null, at: (at: Location) => SessionRecord): string | null {
   if (run?.wait?.kind !== 'not_before') return null
   const record = at(run.wait.at)

@@ -12,7 +12,7 @@ export interface UsageEntry {
   usage: Usage | null
   /** By model, if the record names models. */
   models: ModelUsage[]
-  /** Of the start of a run: the model that it was to use. Null if the log names none. */
+  /** Only at the start of a run: the model that it is to use. Null if the log names none. */
   begunWith?: string | null
 }
 

@@ -39,7 +39,7 @@ const rows = (screen: string): string[] =>
     .map((line) => line.replace(/\d+ (s|min) ago */, 'AGO ').trimEnd())
 
 describe.skipIf(!hasTmux).concurrent('list at a terminal', () => {
-  test('says until when an agent is limited, and what its provider said', async () => {
+  test('shows the end of a rate limit, and the reason of the provider', async () => {
     const house = new House({ TZ: 'UTC' })
     const fail = { type: 'rate_limit', retry_after_ms: 3_600_000, attempts: 9 }
     await house.spawn('lim', '--option', house.scenario('l.json', { fail }))

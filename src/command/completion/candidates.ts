@@ -43,7 +43,7 @@ export interface Sources {
   models(provider: string | undefined): Promise<Candidate[]>
   /** The names and words that `--allow` accepts. */
   tools(): Promise<Candidate[]>
-  /** What that agent may use without approval. */
+  /** The tools and patterns that the agent may use without approval. */
   grants(agent: string): Candidate[]
 }
 
