@@ -53,7 +53,7 @@ export default class Complete extends BaseCommand {
   }
 
   private installedWords(): Candidate[] {
-    const listed = readPluginList(join(this.config.dataDir, 'package.json'))
+    const listed = readPluginList(this.pluginList)
     return listed.map(({ name, type }) => ({ word: name, description: type }))
   }
 

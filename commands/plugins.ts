@@ -12,8 +12,7 @@ export default class Plugins extends PluginCommand {
 
   async run(): Promise<void> {
     const { flags } = await this.parse(Plugins)
-    const { root, version: substratVersion } = this.config
-    const plugins = await listPlugins({ listPath: this.listPath, root, substratVersion }, flags.core)
+    const plugins = await listPlugins(this.places, flags.core)
     const none = 'no plugin is installed; those that come with substrat: substrat plugins --core'
     const lines = table(['NAME', 'BRINGS', 'FROM'], plugins, ({ name, version, from, brings, trouble }) => [
       version === null ? name : `${name} ${version}`,

@@ -2,7 +2,9 @@ import { join } from 'node:path'
 import * as Flags from '@oclif/core/flags'
 import { WritingCommand } from '../src/command/writing.js'
 import { selftestText } from '../src/console/print/selftest-text.js'
+import { listedFacts } from '../src/operations/list-plugins.js'
 import { failureOfMachine, selftest } from '../src/operations/selftest/selftest.js'
+import type { PluginFacts } from '../src/provider/registry.js'
 import { givenAddress } from '../src/settings/home-address.js'
 
 /** A typing error must not keep the machine busy for days. */
@@ -29,6 +31,11 @@ export default class Selftest extends WritingCommand {
       default: 30,
       description: 'kill this many sends',
     }),
+  }
+
+  /** Loads none: a hook of one could hang, or print beside the JSON. */
+  protected override get installedPlugins(): PluginFacts[] {
+    return listedFacts({ ...this.packagePlaces, listPath: this.pluginList })
   }
 
   async run(): Promise<void> {

@@ -1,7 +1,6 @@
 import * as Args from '@oclif/core/args'
 import { PluginCommand } from '../../src/command/plugin-command.js'
 import { addFromSource } from '../../src/operations/plugin-source.js'
-import { officialPlugin } from '../../src/provider/official.js'
 
 export default class PluginsAdd extends PluginCommand {
   static override summary = 'Install a plugin: from a directory or a tarball, or by its name with npm.'
@@ -21,11 +20,9 @@ export default class PluginsAdd extends PluginCommand {
 
   async run(): Promise<void> {
     const { args } = await this.parse(PluginsAdd)
-    const { root } = this.config
-    const place = { ...this.npmPlace(false), copies: this.copies, root }
-    const added = await this.changing('install a plugin', () => addFromSource(place, args.source))
-    const verb = added.changed ? 'is installed' : 'was installed already'
-    const isOfficial = officialPlugin(root, added.plugin)?.root === added.root
-    this.printAdded(added, isOfficial ? 'comes with substrat' : verb)
+    const added = await this.changing('install a plugin', () =>
+      addFromSource(this.npmPlace(false), args.source),
+    )
+    this.printAdded(added, this.verbOf(added))
   }
 }

@@ -11,8 +11,7 @@ export default class PluginsInspect extends PluginCommand {
 
   async run(): Promise<void> {
     const { args } = await this.parse(PluginsInspect)
-    const { root, version: substratVersion } = this.config
-    const found = await findPlugin({ listPath: this.listPath, root, substratVersion }, args.plugin)
+    const found = await findPlugin(this.places, args.plugin)
     const { name, version, brings, from, trouble } = found
     const rows = [
       ['name', name],

@@ -8,7 +8,7 @@ import { officialPlugin } from '../../src/provider/official.js'
 export default class PluginsInstall extends PluginCommand {
   static override summary = 'Install plugins with npm.'
   static override description =
-    'Runs the npm in PATH. A package is a name, NAME@VERSION, the path of a directory or a tarball, or the address of a repository. Scripts of a package run as npm decides. If npm fails, the list of plugins is as before.'
+    'Runs the npm in PATH. A package is a name, NAME@VERSION, the path of a directory or a tarball, or the address of a repository. Each plugin gets a directory of its own with its packages. Scripts of a package run as npm decides. If npm fails, the plugin is as before.'
   static override examples = [
     '<%= config.bin %> plugins install substrat-provider-shout',
     '<%= config.bin %> plugins install ./substrat-provider-shout-1.0.0.tgz',
@@ -18,7 +18,7 @@ export default class PluginsInstall extends PluginCommand {
     package: Args.string({ description: 'package to install', required: true, ignoreStdin: true }),
   }
   static override flags = {
-    force: Flags.boolean({ char: 'f', description: 'have npm fetch what it has already' }),
+    force: Flags.boolean({ char: 'f', description: 'install it again if the same files are installed' }),
     verbose: Flags.boolean({ char: 'v', description: "show npm's messages" }),
   }
 
@@ -27,14 +27,14 @@ export default class PluginsInstall extends PluginCommand {
     const words = argv as string[]
     for (const word of words) {
       const added = await this.changing('install a plugin', () => this.install(word, flags))
-      this.printAdded(added, added.changed ? 'is installed' : 'comes with substrat', words.length > 1)
+      this.printAdded(added, this.verbOf(added), words.length > 1)
     }
   }
 
   private install(word: string, { force, verbose }: { force: boolean; verbose: boolean }) {
     const place = this.npmPlace(verbose)
     const official = officialPlugin(this.config.root, word)
-    if (official?.name === word) return addOfficial(official, { ...place, copies: this.copies })
+    if (official?.name === word) return addOfficial(official, place)
     return installPlugin(place, word, force)
   }
 }

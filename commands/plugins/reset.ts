@@ -9,8 +9,8 @@ export default class PluginsReset extends PluginCommand {
   async run(): Promise<void> {
     await this.parse(PluginsReset)
     const uninstalled = await this.changing('uninstall plugins', async () => {
-      const names = readPluginList(this.listPath).map(({ name }) => name)
-      for (const name of names) await uninstallPlugin(this.npmPlace(false), name)
+      const names = readPluginList(this.pluginList).map(({ name }) => name)
+      for (const name of names) await uninstallPlugin(this.places, name)
       return names
     })
     const lines = uninstalled.map((name) => `${name} is uninstalled`)

@@ -1,5 +1,4 @@
 import * as Args from '@oclif/core/args'
-import * as Flags from '@oclif/core/flags'
 import { PluginCommand } from '../../src/command/plugin-command.js'
 import { uninstallPlugin } from '../../src/operations/npm-plugins.js'
 
@@ -16,17 +15,11 @@ export default class PluginsUninstall extends PluginCommand {
       ignoreStdin: true,
     }),
   }
-  static override flags = {
-    verbose: Flags.boolean({ char: 'v', description: "show npm's messages" }),
-  }
-
   async run(): Promise<void> {
-    const { argv, flags } = await this.parse(PluginsUninstall)
+    const { argv } = await this.parse(PluginsUninstall)
     const words = argv as string[]
     for (const word of words) {
-      const removed = await this.changing('uninstall a plugin', () =>
-        uninstallPlugin(this.npmPlace(flags.verbose), word),
-      )
+      const removed = await this.changing('uninstall a plugin', () => uninstallPlugin(this.places, word))
       this.printEach({ plugin: removed.name }, `${removed.name} is uninstalled`, words.length > 1)
     }
   }

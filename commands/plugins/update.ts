@@ -11,8 +11,11 @@ export default class PluginsUpdate extends PluginCommand {
 
   async run(): Promise<void> {
     const { flags } = await this.parse(PluginsUpdate)
-    const updated = await this.changing('update plugins', () => updatePlugins(this.npmPlace(flags.verbose)))
+    const place = this.npmPlace(flags.verbose)
+    const { updated, failure } = await this.changing('update plugins', () => updatePlugins(place))
     const lines = updated.map(({ plugin, version }) => `${plugin} is now ${version}`)
-    this.printObject({ updated }, lines.join('\n') || 'nothing to update')
+    if (failure === undefined || updated.length > 0)
+      this.printObject({ updated }, lines.join('\n') || 'nothing to update')
+    if (failure !== undefined) this.fail(failure, updated.length === 0)
   }
 }

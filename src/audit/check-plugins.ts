@@ -1,10 +1,9 @@
 /**
  * Checks where providers come from: oclif's list of the user's plugins, the plugins in it, and the providers of living agents.
- * A truncated list without a copy hides every plugin.
+ * A damaged list hides every plugin.
  */
 
-import { objectBeside, objectIn } from '../files/plugin-list.js'
-import { readUserFile } from '../files/user-files.js'
+import { readPluginList } from '../files/plugin-list.js'
 import type { ProviderRegistry } from '../provider/registry.js'
 import type { State } from '../session/state.js'
 import type { AddFinding } from './finding.js'
@@ -41,26 +40,10 @@ export async function checkPlugins(
 }
 
 function installedIn(listPath: string, found: AddFinding): string[] {
-  const reportUnreadable = (why: string): string[] => {
-    found('the list of plugins can be read', why, listPath)
+  try {
+    return readPluginList(listPath).map(({ name }) => name)
+  } catch (error) {
+    found('the list of plugins can be read', (error as Error).message, listPath)
     return []
-  }
-  let text: string
-  try {
-    text = readUserFile(listPath)
-  } catch (error) {
-    const { facts, message } = error as { facts?: { errno?: unknown }; message: string }
-    return facts?.errno === 'ENOENT' ? [] : reportUnreadable(message)
-  }
-  try {
-    // As for other commands: the copy counts only while the list cannot be read. The next command that changes it restores it.
-    const list = (objectIn(listPath) ?? objectBeside(listPath) ?? JSON.parse(text)) as {
-      oclif?: { plugins?: unknown }
-    } | null
-    const plugins = list?.oclif?.plugins ?? []
-    if (!Array.isArray(plugins)) return reportUnreadable(`oclif.plugins in ${listPath} is not a list`)
-    return plugins.map((plugin: { name?: unknown } | null) => String(plugin?.name))
-  } catch (error) {
-    return reportUnreadable(`${listPath} is not JSON: ${(error as Error).message}`)
   }
 }

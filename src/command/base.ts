@@ -9,7 +9,7 @@ import { stderr, stdout } from '../console/stdio.js'
 import { readState } from '../dispatch/read-state.js'
 import { SubstratError } from '../errors.js'
 import { OPERATOR } from '../format.js'
-import { officialPlugins, withOfficial } from '../provider/official.js'
+import { officialPlugins, type PackagePlaces, usedPlugins, withOfficial } from '../provider/official.js'
 import { type PluginFacts, ProviderRegistry } from '../provider/registry.js'
 import { SETTING_KEYS } from '../settings/config-text.js'
 import { homeAddress } from '../settings/home-address.js'
@@ -41,13 +41,26 @@ export abstract class BaseCommand extends PrintingCommand {
     return this.knownHome
   }
 
+  protected get pluginList(): string {
+    return join(this.config.dataDir, 'package.json')
+  }
+
+  /** The directory of the plugins that `plugins add` and `plugins install` have copied. */
+  protected get pluginCopies(): string {
+    return join(this.config.dataDir, 'providers')
+  }
+
+  protected get packagePlaces(): PackagePlaces {
+    return { root: this.config.root, copies: this.pluginCopies }
+  }
+
   /** The user's plugins. */
   protected get installedPlugins(): Iterable<PluginFacts> {
-    return this.config.plugins.values() as Iterable<PluginFacts>
+    return usedPlugins(this.packagePlaces, this.config.plugins.values() as Iterable<PluginFacts>)
   }
 
   protected get pluginFacts(): PluginFacts[] {
-    return withOfficial(this.config.root, this.installedPlugins)
+    return withOfficial(this.packagePlaces, this.installedPlugins)
   }
 
   /** Undefined if there is no home yet. */
@@ -71,7 +84,7 @@ export abstract class BaseCommand extends PrintingCommand {
   /** The places of provider plugins, for `doctor` to check. */
   protected get pluginPlaces(): PluginPlaces {
     return {
-      listPath: join(this.config.dataDir, 'package.json'),
+      listPath: this.pluginList,
       loaded: new Set(this.config.plugins.keys()),
       registry: this.providers,
     }

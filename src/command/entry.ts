@@ -1,5 +1,6 @@
 // The entry of the bundle. Every command pays for its imports, so keep them few.
 import { userInfo } from 'node:os'
+import { dirname, join } from 'node:path'
 import type { Errors, Interfaces } from '@oclif/core'
 import { run } from '@oclif/core/run'
 import { settings } from '@oclif/core/settings'
@@ -24,6 +25,8 @@ const pjson = packageJson as unknown as Interfaces.PJSON
 /** These commands take the password of the home from the environment themselves, where an early connection leaves none. */
 const CONNECT_THEMSELVES = ['serve', 'store']
 
+const LOAD_NONE = ['plugins', 'selftest']
+
 /** Runs the command line and ends the process. */
 export async function start(root: string, commands: Commands, starter: Starter): Promise<void> {
   const argv = withoutAlias(process.argv.slice(2))
@@ -37,14 +40,16 @@ export async function start(root: string, commands: Commands, starter: Starter):
   process.removeAllListeners('warning').on('warning', warn)
   try {
     const config = new OwnConfig(root, pjson)
-    const plugins = isThere(config.pluginList) ? trustedPlugins(config.pluginList, starter) : []
+    const { plugins, userPlugins } = usersPlugins(root, config.pluginList, argv, starter)
     const isOwn = isOurs(commands, argv)
     const isEarly = isOwn && !CONNECT_THEMSELVES.includes(argv[0] ?? '')
     if (starter.thread !== undefined && isEarly && plugins !== undefined && !isHelp(argv))
-      connectEarly(() => withOfficial(root, plugins))
+      connectEarly(() =>
+        withOfficial({ root, copies: join(dirname(config.pluginList), 'providers') }, plugins),
+      )
     if (!isOwn || isHelp(argv)) nameShell()
     await (startOwn(config, commands, argv, plugins) ??
-      (isHelp(argv) ? showHelp(root, argv) : run(argv, { root, pjson })))
+      (isHelp(argv) ? showHelp(root, argv, userPlugins) : run(argv, { root, pjson, userPlugins })))
   } catch (error) {
     fail(error, argv, commands)
   }
@@ -159,12 +164,12 @@ function isHelp(argv: string[]): boolean {
   return argv.length === 0 || argv[0] === 'help' || words.includes('--help') || words.includes('-h')
 }
 
-async function showHelp(root: string, argv: string[]): Promise<void> {
+async function showHelp(root: string, argv: string[], userPlugins: boolean): Promise<void> {
   const [{ Config }, { SubstratHelp }] = await Promise.all([
     import('@oclif/core/config'),
     import('./help.js'),
   ])
-  const help = new SubstratHelp(await Config.load({ root, pjson }))
+  const help = new SubstratHelp(await Config.load({ root, pjson, userPlugins }))
   await help.showHelp(argv[0] === 'help' ? argv.slice(1) : argv)
 }
 
@@ -172,17 +177,29 @@ function isOurs(commands: Commands, [first]: string[]): boolean {
   return Object.keys(commands).some((id) => id.split(':')[0] === first)
 }
 
+interface UsersPlugins {
+  /** Undefined if oclif must load them. */
+  plugins: PluginFacts[] | undefined
+  /** Whether oclif may load them. */
+  userPlugins: boolean
+}
+
 /**
  * Refuses the whole command if another user could have written plugin code, which would run with our rights. Skipping the
- * plugins would silently change what the command does.
+ * plugins would silently change what the command does. The commands that load none work beside one that hangs or prints.
  */
-function trustedPlugins(pluginList: string, { whyUntrusted }: Starter): PluginFacts[] | undefined {
-  const { code, providers, damage } = readPlugins(pluginList)
+function usersPlugins(root: string, list: string, argv: string[], { whyUntrusted }: Starter): UsersPlugins {
+  const none = { plugins: [], userPlugins: false }
+  if (!isThere(list)) return none
+  const { code, providers, damage } = readPlugins(list, root)
+  const why = whyUntrusted([list, ...code])
+  if (why !== undefined)
+    throw new SubstratError('HOME_EXPOSED', `the plugins of ${list} are not loaded: ${why}`, {
+      hint: 'run as their owner, remove the plugin from that list, or set SUBSTRAT_DATA_DIR to your own directory and install the plugins there',
+      facts: { path: list },
+    })
+  const [first, second] = argv
+  if (LOAD_NONE.includes((first === 'help' ? second : first)?.split(':')[0] ?? '')) return none
   if (damage !== undefined) stderr.line(`substrat: warning: ${damage}`)
-  const why = whyUntrusted([pluginList, ...code])
-  if (why === undefined) return providers
-  throw new SubstratError('HOME_EXPOSED', `the plugins of ${pluginList} are not loaded: ${why}`, {
-    hint: 'run as their owner, remove the plugin from that list, or set SUBSTRAT_DATA_DIR to your own directory and install the plugins there',
-    facts: { path: pluginList },
-  })
+  return damage === undefined ? { plugins: providers, userPlugins: true } : none
 }

@@ -38,6 +38,11 @@ export class SubstratHelp extends Help {
       this.log('')
       this.log(this.section(title, this.list(ids.map((id) => [id, this.summaryOf(id)]))))
     }
+    const others = this.idsOfPlugins()
+    if (others.length > 0) {
+      this.log('')
+      this.log(this.section('OF PLUGINS', this.list(others.map((id) => [id, this.summaryOf(id)]))))
+    }
     this.log('')
     this.log(
       this.section(
@@ -57,6 +62,13 @@ export class SubstratHelp extends Help {
   protected override summary(command: Command.Loadable): string | undefined {
     const summary = super.summary(command)
     return summary === undefined ? undefined : this.wrap(summary, 0)
+  }
+
+  /** The commands that the user's plugins bring. */
+  private idsOfPlugins(): string[] {
+    const { commands, name } = this.config
+    const ids = commands.filter(({ pluginName, hidden }) => pluginName !== name && hidden !== true)
+    return ids.map(({ id }) => id.replaceAll(':', ' ')).sort()
   }
 
   private summaryOf(id: string): string | undefined {

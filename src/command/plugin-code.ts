@@ -6,8 +6,9 @@
  * as /tmp, another user could create a package of that name.
  */
 import { dirname, isAbsolute, join, resolve } from 'node:path'
-import { copyOf, damageOf, objectBeside, objectIn } from '../files/plugin-list.js'
+import { damageOf, entriesOf, objectIn } from '../files/plugin-list.js'
 import { isLink, isThere } from '../files/user-files.js'
+import { officialInPlaceOf } from '../provider/official.js'
 import type { PluginFacts } from '../provider/registry.js'
 
 export interface UserPlugins {
@@ -23,29 +24,28 @@ export interface UserPlugins {
   providers: PluginFacts[] | undefined
 }
 
-export function readPlugins(listPath: string): UserPlugins {
+/** `packageRoot`: the directory of substrat's package. */
+export function readPlugins(listPath: string, packageRoot: string): UserPlugins {
   const search = new Search()
-  let list = objectIn(listPath)
-  if (list === undefined) {
-    search.found.add(copyOf(listPath))
-    list = objectBeside(listPath)
-  }
-  const { plugins } = fieldsOf(fieldsOf(list).oclif)
-  const found = new Map<unknown, PluginFacts | undefined>()
-  const listed: unknown[] = Array.isArray(plugins) ? plugins : []
-  for (const plugin of listed) {
-    const { name, root: given, type } = fieldsOf(plugin)
-    const isLinked = type === 'link' && typeof given === 'string' && isAbsolute(given)
+  const places = { root: packageRoot, copies: join(dirname(listPath), 'providers') }
+  const found = new Map<string, PluginFacts | undefined>()
+  const list = objectIn(listPath)
+  const entries = list && entriesOf(list)
+  const listed = entries ?? []
+  for (const { name, root: given, type } of listed) {
+    const isLinked = type === 'link' && given !== undefined && isAbsolute(given)
     // In one form, because a symlink before `..` or a slash would lead elsewhere.
-    const root = isLinked ? resolve(given) : ''
-    if (typeof name === 'string') search.addPackages(name, isLinked ? root : dirname(listPath))
+    const own = isLinked ? resolve(given) : ''
+    const official = isLinked ? officialInPlaceOf({ name, root: own }, places) : undefined
+    const root = official ?? own
+    search.addPackages(name, isLinked ? root : dirname(listPath))
     if (isLinked) search.addPackage(root)
     const at = isLinked ? root : installedAt(type, name, listPath)
     found.set(name, at === undefined ? undefined : search.providerAt(at, name))
   }
   // A name that is listed twice is oclif's to sort out.
   const isClear = found.size === listed.length && ![...found.values()].includes(undefined)
-  const damage = list === undefined ? damageOf(listPath) : undefined
+  const damage = entries === undefined ? damageOf(listPath) : undefined
   return {
     code: [...search.found],
     damage,
@@ -54,9 +54,8 @@ export function readPlugins(listPath: string): UserPlugins {
 }
 
 /** Undefined if oclif could find the package elsewhere. */
-function installedAt(type: unknown, name: unknown, listPath: string): string | undefined {
-  const at =
-    type === 'user' && typeof name === 'string' ? join(dirname(listPath), 'node_modules', name) : undefined
+function installedAt(type: string, name: string, listPath: string): string | undefined {
+  const at = type === 'user' ? join(dirname(listPath), 'node_modules', name) : undefined
   return at === undefined || isLink(at) ? undefined : at
 }
 

@@ -1,9 +1,11 @@
 /** The base of the commands that change the list of plugins. */
-import { join } from 'node:path'
 import { refuseInTool } from '../dispatch/caller.js'
 import type { AddedPlugin } from '../operations/add-plugin.js'
+import { listedFacts } from '../operations/list-plugins.js'
 import type { NpmPlace } from '../operations/npm-plugins.js'
+import { officialPlugin } from '../provider/official.js'
 import { broughtBy } from '../provider/plugin-package.js'
+import type { PluginFacts } from '../provider/registry.js'
 import { BaseCommand } from './base.js'
 import { live } from './flags.js'
 
@@ -12,18 +14,19 @@ export abstract class PluginCommand extends BaseCommand {
   static override enableJsonFlag = true
   static override baseFlags = { live }
 
-  protected get listPath(): string {
-    return join(this.config.dataDir, 'package.json')
+  protected get places() {
+    return { ...this.packagePlaces, listPath: this.pluginList, substratVersion: this.config.version }
   }
 
-  /** The directory of the plugins that `plugins add` copied. */
-  protected get copies(): string {
-    return join(this.config.dataDir, 'providers')
+  /** These commands load no plugin, so that one which hangs or throws can be uninstalled. */
+  protected override get installedPlugins(): PluginFacts[] {
+    return listedFacts(this.places)
   }
 
   protected npmPlace(isVerbose: boolean): NpmPlace {
-    const { listPath, providers: registry } = this
-    return { registry, listPath, substratVersion: this.config.version, isVerbose }
+    const onSlow = (): void =>
+      this.note('waiting for npm and its registry; Ctrl-C stops it, and nothing is changed')
+    return { ...this.places, registry: this.providers, isVerbose, onSlow }
   }
 
   /**
@@ -39,6 +42,11 @@ export abstract class PluginCommand extends BaseCommand {
     } finally {
       process.umask(before)
     }
+  }
+
+  protected verbOf({ plugin, root, changed }: AddedPlugin): string {
+    if (officialPlugin(this.config.root, plugin)?.root === root) return 'comes with substrat'
+    return changed ? 'is installed' : 'was installed already'
   }
 
   protected printAdded(added: AddedPlugin, verb: string, isOneOfSeveral = false): void {

@@ -9,13 +9,14 @@ import { SubstratError } from '../errors.js'
 import { lstatIfThere, statIfThere } from '../host/disk/facts.js'
 import * as io from '../host/disk/io.js'
 import { isTemporaryName, temporaryName, writerOf } from '../host/disk/temporary.js'
+import { random } from '../start/random.js'
 import { filesOf } from './tar.js'
 import { readUserBytes } from './user-files.js'
 
 /** The bytes by path within the package. */
 export type PackageFiles = Map<string, Buffer>
 
-const BYTES_MAX = 32 * 1024 * 1024
+const BYTES_MAX = 256 * 1024 * 1024
 const MANIFEST = 'package.json'
 const DIGEST = /^[0-9a-f]{16}$/
 /** npm puts the package into this directory of its tarball. Other tools use other names. */
@@ -47,11 +48,14 @@ async function filesInTarball(path: string): Promise<PackageFiles> {
     throw noPackage(path, `it is not compressed by gzip, or is larger than ${BYTES_MAX} bytes`)
   }
   const files: PackageFiles = new Map()
-  for (const [name, bytes] of filesOf(archive, (why) => noPackage(path, why))) {
+  for (const [name, bytes] of filesOf(archive, (why) => noPackage(path, why), true)) {
     const inside = name.replace(TOP_DIRECTORY, '')
     if (!isInside(inside)) throw noPackage(path, `${JSON.stringify(name)} is outside of it`)
+    if (files.has(inside)) throw noPackage(path, `${JSON.stringify(inside)} occurs twice`)
     files.set(inside, bytes)
   }
+  const both = [...files.keys()].flatMap(directoriesOf).find((directory) => files.has(directory))
+  if (both !== undefined) throw noPackage(path, `${JSON.stringify(both)} is a file and a directory`)
   return files
 }
 
@@ -102,10 +106,7 @@ export function isInside(path: string): boolean {
  */
 export function placeCopy(parent: string, name: string, files: PackageFiles): string {
   const target = join(parent, `${name}-${digestOf(files)}`)
-  makeDirectories(parent)
-  for (const entry of io.listDirectory('package.list', parent))
-    if (isTemporaryName(entry) && writerOf(entry) !== 'alive')
-      io.removeTree('package.sweep', join(parent, entry))
+  sweep(parent)
   if (statIfThere('package.stat', target) === undefined) {
     const temporary = temporaryName(target)
     writeFiles(temporary, files)
@@ -114,6 +115,49 @@ export function placeCopy(parent: string, name: string, files: PackageFiles): st
   // Also for a copy that a killed process has made.
   io.syncDirectory('package.sync_directory', parent)
   return target
+}
+
+/**
+ * A new directory in `parent` for another program to install a package in, which `placeStage` makes a copy. Removed by the next
+ * one if this process is killed. As for `placeCopy`, one process at a time.
+ */
+export function makeStage(parent: string): string {
+  sweep(parent)
+  const stage = temporaryName(join(parent, 'stage'))
+  writeFiles(stage, new Map([[MANIFEST, Buffer.from('{"private":true}\n')]]))
+  return stage
+}
+
+/** The stage becomes a copy that shares its name with no other. The files that the program wrote are not synced. */
+export function placeStage(stage: string, name: string): string {
+  const target = join(dirname(stage), `${name}-${random.bytes(8).toString('hex')}`)
+  io.rename('package.rename', stage, target)
+  io.syncDirectory('package.sync_directory', dirname(target))
+  return target
+}
+
+function sweep(parent: string): void {
+  makeDirectories(parent)
+  for (const entry of io.listDirectory('package.list', parent))
+    if (isTemporaryName(entry) && writerOf(entry) !== 'alive')
+      io.removeTree('package.sweep', join(parent, entry))
+}
+
+/** The npm tarball in that directory. */
+export function tarballIn(directory: string): string | undefined {
+  const found = io.listDirectory('package.list', directory).find((name) => name.endsWith('.tgz'))
+  return found && join(directory, found)
+}
+
+/** Whether the package in that directory has these files, with these bytes. */
+export function hasFiles(root: string, files: PackageFiles): boolean {
+  try {
+    return [...files].every(([path, bytes]) =>
+      io.readIfThere('package.read', join(root, path))?.equals(bytes),
+    )
+  } catch {
+    return false
+  }
 }
 
 function digestOf(files: PackageFiles): string {

@@ -11,6 +11,10 @@ export const PADDED_END_BYTES = END_BYTES + 20 * BLOCK
 const NAME_BYTES = 100
 const PREFIX_BYTES = 155
 const TYPE_FILE = '0'
+/** It has the path of the next entry, where that has no place in a header (POSIX.1-2001). */
+const TYPE_EXTENDED = 'x'
+/** Those, the same for all entries, and directories. */
+const TYPES_WITHOUT_FILE = [TYPE_EXTENDED, 'g', '5']
 
 export interface ArchivedFile {
   path: string
@@ -36,10 +40,14 @@ export function firstFileOf(part: Buffer): (ArchivedFile & { size: number }) | u
   return { path, size, bytes: part.subarray(BLOCK, BLOCK + size) }
 }
 
-/** `refuse` makes the error. Throws it for anything but regular files, for a path that occurs twice, and for a damaged archive. */
-export function filesOf(archive: Buffer, refuse = refused): Map<string, Buffer> {
+/**
+ * `refuse` makes the error. Throws it for anything but regular files, for a path that occurs twice, and for a damaged archive.
+ * `isPackage`: other programs pack packages, also with entries for directories and long paths.
+ */
+export function filesOf(archive: Buffer, refuse = refused, isPackage = false): Map<string, Buffer> {
   const files = new Map<string, Buffer>()
   let at = 0
+  let longPath: string | undefined
   for (;;) {
     const header = archive.subarray(at, at + BLOCK)
     if (header.length < BLOCK) throw refuse('it has no end')
@@ -47,14 +55,22 @@ export function filesOf(archive: Buffer, refuse = refused): Map<string, Buffer> 
       if (!isZero(archive.subarray(at))) throw refuse('it goes on after its end')
       return files
     }
-    const { path, size, type } = parsedHeader(header, refuse)
-    if (type !== TYPE_FILE && type !== '\0') throw refuse(`${shown(path)} is not a regular file`)
-    if (files.has(path)) throw refuse(`${shown(path)} occurs twice`)
+    const { path: shortPath, size, type } = parsedHeader(header, refuse)
+    const path = longPath ?? shortPath
     const bytes = archive.subarray(at + BLOCK, at + BLOCK + size)
     if (bytes.length < size) throw refuse(`${shown(path)} is cut short`)
-    files.set(path, bytes)
     at += archivedBytes(size)
+    longPath = type === TYPE_EXTENDED ? longPathIn(bytes) : undefined
+    if (isPackage && TYPES_WITHOUT_FILE.includes(type)) continue
+    if (type !== TYPE_FILE && type !== '\0') throw refuse(`${shown(path)} is not a regular file`)
+    if (files.has(path)) throw refuse(`${shown(path)} occurs twice`)
+    files.set(path, bytes)
   }
+}
+
+function longPathIn(record: Buffer): string | undefined {
+  const [, path] = /^\d+ path=(.*)$/m.exec(record.toString('utf8')) ?? []
+  return path
 }
 
 function isZero(bytes: Buffer): boolean {

@@ -85,11 +85,6 @@ function unwritableError(path: string, why: string, cause?: SubstratError): Subs
   })
 }
 
-/** Without a sync: the caller does not rely on its absence. */
-export function removeUserFile(path: string): void {
-  io.unlink('user_file.unlink', path)
-}
-
 function syncName(path: string): void {
   try {
     io.syncDirectory('user_file.sync_directory', dirname(path))

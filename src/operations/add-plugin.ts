@@ -4,18 +4,26 @@
  * A kill leaves the list of plugins as it was, or with the whole plugin: the copy is durable before the list names it. The same
  * command then completes the work.
  */
+import { join } from 'node:path'
 import { SubstratError, shellWord } from '../errors.js'
 import {
   copiesOf,
-  isInside,
   noPackage,
   type PackageFiles,
   placeCopy,
   readPackageFiles,
   removeCopy,
 } from '../files/package-files.js'
-import { listPlugin, readPluginList, unlistPlugin } from '../files/plugin-list.js'
-import { type PluginPackage, pluginPackage } from '../provider/plugin-package.js'
+import {
+  type ListedPlugin,
+  listPlugin,
+  readPluginList,
+  rootOfListed,
+  unlistPlugin,
+} from '../files/plugin-list.js'
+import { isThere } from '../files/user-files.js'
+import { isOfficialName } from '../provider/official.js'
+import { type PluginPackage, pluginPackage, refuseIncomplete } from '../provider/plugin-package.js'
 import type { PluginFacts, ProviderRegistry } from '../provider/registry.js'
 import { exclusivelyInList } from './exclusively.js'
 
@@ -23,6 +31,8 @@ import { exclusivelyInList } from './exclusively.js'
 export interface PluginPlace {
   listPath: string
   copies: string
+  /** The directory of substrat's package. */
+  root: string
   substratVersion: string
 }
 
@@ -38,46 +48,95 @@ export interface AddedPlugin extends PluginPackage {
 export async function addPlugin(
   registry: ProviderRegistry,
   source: string,
-  { listPath, copies, substratVersion }: PluginPlace,
+  place: PluginPlace,
 ): Promise<AddedPlugin | undefined> {
+  const { listPath, copies } = place
   const files = await readPackageFiles(source)
-  const found = await pluginPackage(manifestIn(files, source), source, substratVersion)
-  for (const name of found.providers) refuseTaken(registry, name, found.plugin)
+  const found = await checkedPackage(registry, files, source, place)
   if (found.hasDependencies) return undefined
-  const missing = found.modules.find((file) => !isInside(file) || !files.has(file))
-  if (missing !== undefined)
-    throw noPackage(source, `its file ${missing} is missing; in a clone, build it first: npm run build`)
+  refuseIncomplete(found, files.keys(), source)
   return exclusivelyInList(listPath, { ...CHANGING, command: 'substrat plugins add' }, () => {
-    const listed = readPluginList(listPath).find(({ name }) => name === found.plugin)
-    const isOurs = listed?.root?.startsWith(`${copies}/`) === true
-    if (listed !== undefined && !isOurs) throw installedOtherwise(found.plugin, source)
-    const base = found.plugin.replace('/', '+')
-    const root = placeCopy(copies, base, files)
-    listPlugin(listPath, { name: found.plugin, type: 'link', root })
-    // The copy that was listed until now stays: a running command may still load it.
-    for (const copy of copiesOf(copies, base)) if (copy !== root && copy !== listed?.root) removeCopy(copy)
+    const listed = listedCopy(place, found.plugin, source)
+    const root = placeCopy(copies, baseOf(found.plugin), files)
+    replaceCopy(place, listed, { name: found.plugin, type: 'link', root })
     return { ...found, root, changed: listed?.root !== root }
   })
 }
 
 export const CHANGING = { what: 'changing the list of plugins' }
 
-/** An official plugin needs no installation. A copy that an earlier version of substrat installed would replace it, so it leaves the list. */
+/** Throws USAGE if the package is not a plugin that could be installed beside the others. */
+export async function checkedPackage(
+  registry: ProviderRegistry,
+  files: PackageFiles,
+  source: string,
+  { root, substratVersion }: Pick<PluginPlace, 'root' | 'substratVersion'>,
+): Promise<PluginPackage> {
+  const found = await pluginPackage(manifestIn(files, source), source, substratVersion)
+  const { plugin, providers } = found
+  if (isOfficialName(root, plugin))
+    throw new SubstratError('USAGE', `${plugin} comes with substrat, which uses its own`, {
+      hint: 'give the package another name, or link its directory, which then replaces the official one',
+      facts: { plugin },
+    })
+  for (const name of providers) refuseTaken(registry, name, plugin)
+  return found
+}
+
+/** The copy of that plugin in the list. Throws USAGE if the plugin is listed, and is not a copy. */
+function listedCopy(
+  { listPath, copies }: PluginPlace,
+  plugin: string,
+  source: string,
+): ListedPlugin | undefined {
+  const listed = readPluginList(listPath).find(({ name }) => name === plugin)
+  if (listed === undefined || isCopy(copies, listed)) return listed
+  throw installedOtherwise(plugin, source)
+}
+
+export function isCopy(copies: string, { root }: ListedPlugin): boolean {
+  return root?.startsWith(`${copies}/`) === true
+}
+
+/** The name of a plugin as the name of its copies begins. */
+export function baseOf(plugin: string): string {
+  return plugin.replace('/', '+')
+}
+
+/** Lists a copy. The one that was listed until now stays: a running command may still load it. Those before it are removed. */
+export function replaceCopy(
+  { listPath, copies }: PluginPlace,
+  listed: ListedPlugin | undefined,
+  plugin: ListedPlugin,
+): void {
+  listPlugin(listPath, plugin)
+  removeCopies(copies, plugin.name, [plugin.root, listed?.root])
+  if (listed?.type === 'user') removeCopy(rootOfListed(listPath, listed))
+}
+
+/** `roots`: those of the plugins in the copies that stay. */
+export function removeCopies(copies: string, plugin: string, roots: (string | undefined)[] = []): void {
+  for (const copy of copiesOf(copies, baseOf(plugin)))
+    if (roots.every((root) => root !== copy && !root?.startsWith(`${copy}/`))) removeCopy(copy)
+}
+
+/** An official plugin needs no installation. A copy that an earlier version of substrat installed leaves the list. */
 export async function addOfficial(
   { name, root, pjson }: PluginFacts,
   { listPath, copies, substratVersion }: PluginPlace,
 ): Promise<AddedPlugin> {
   const found = await pluginPackage(pjson, name, substratVersion)
+  const listed = readPluginList(listPath).find((plugin) => plugin.name === name)
+  if (listed === undefined) return { ...found, root, changed: false }
+  if (!isCopy(copies, listed) && isThere(join(rootOfListed(listPath, listed), 'package.json')))
+    throw installedOtherwise(name, name)
   return exclusivelyInList(listPath, { ...CHANGING, command: 'substrat plugins add' }, () => {
-    const listed = readPluginList(listPath).find((plugin) => plugin.name === name)
-    const isCopy = listed?.root?.startsWith(`${copies}/`) === true
-    if (listed !== undefined && !isCopy) throw installedOtherwise(name, name)
-    if (listed !== undefined) unlistPlugin(listPath, name)
-    return { ...found, root, changed: listed !== undefined }
+    unlistPlugin(listPath, name)
+    return { ...found, root, changed: true }
   })
 }
 
-export function manifestIn(files: PackageFiles, source: string): unknown {
+function manifestIn(files: PackageFiles, source: string): unknown {
   try {
     return JSON.parse((files.get('package.json') as Buffer).toString('utf8'))
   } catch {

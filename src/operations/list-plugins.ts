@@ -1,15 +1,18 @@
 /** `plugins`: the installed plugins, their origin, and their parts. Runs no code of a plugin. */
-import { dirname, join } from 'node:path'
+import { join } from 'node:path'
 import { suggestion } from '../closest.js'
 import { SubstratError, shellWord } from '../errors.js'
-import { type ListedPlugin, readPluginList } from '../files/plugin-list.js'
+import { type ListedPlugin, objectIn, readPluginList, rootOfListed } from '../files/plugin-list.js'
 import { readUserFile } from '../files/user-files.js'
-import { officialPlugins } from '../provider/official.js'
+import { officialInPlaceOf, officialPlugins } from '../provider/official.js'
 import { broughtBy, type PluginPackage, pluginPackage } from '../provider/plugin-package.js'
+import type { PluginFacts } from '../provider/registry.js'
 import type { InstalledPlugin } from '../schema/output-home.js'
 
 export interface ListingPlaces {
   listPath: string
+  /** The directory of the copies. */
+  copies: string
   /** The directory of substrat's package. */
   root: string
   substratVersion: string
@@ -17,15 +20,17 @@ export interface ListingPlaces {
 
 /** `withOfficial`: also those that come with substrat. */
 export async function listPlugins(
-  { listPath, root, substratVersion }: ListingPlaces,
+  { listPath, copies, root, substratVersion }: ListingPlaces,
   withOfficial: boolean,
 ): Promise<InstalledPlugin[]> {
-  const listed = readPluginList(listPath).map((plugin) => ({
-    name: plugin.name,
-    type: plugin.type,
-    from: originOf(plugin),
-    root: plugin.root ?? join(dirname(listPath), 'node_modules', plugin.name),
-  }))
+  const listed = readPluginList(listPath).map((plugin) => {
+    const { name, type } = plugin
+    const at = rootOfListed(listPath, plugin)
+    const official = officialInPlaceOf({ name, root: at }, { root, copies })
+    return official === undefined
+      ? { name, type, from: originOf(plugin), root: at }
+      : { name, type: 'official', from: 'substrat', root: official }
+  })
   const names = new Set(listed.map(({ name }) => name))
   const official = officialPlugins(root).map(({ name, root }) => ({
     name,
@@ -45,6 +50,22 @@ export async function listPlugins(
       }
     }),
   )
+}
+
+/** The facts of the listed plugins, for a command that loads none of them. Leaves out those whose package cannot be read. */
+export function listedFacts({
+  listPath,
+  copies,
+  root,
+}: Omit<ListingPlaces, 'substratVersion'>): PluginFacts[] {
+  return readPluginList(listPath).flatMap((plugin) => {
+    const at = rootOfListed(listPath, plugin)
+    const found = officialInPlaceOf({ name: plugin.name, root: at }, { root, copies }) ?? at
+    const pjson = objectIn(join(found, 'package.json'))
+    return pjson === undefined
+      ? []
+      : [{ name: plugin.name, version: String(pjson.version), root: found, pjson }]
+  })
 }
 
 /** Throws USAGE if no plugin has that name. */
@@ -69,8 +90,8 @@ export function notInstalled(word: string, names: string[]): SubstratError {
 }
 
 function originOf({ type, root, url, tag }: ListedPlugin): string {
-  if (type === 'link') return root ?? 'a link'
-  return url ?? (tag === undefined ? 'npm' : `npm, ${tag}`)
+  const origin = url ?? (tag === undefined ? undefined : `npm, ${tag}`)
+  return origin ?? (type === 'link' ? (root ?? 'a link') : 'npm')
 }
 
 function factsOf(found: PluginPackage) {

@@ -7,15 +7,8 @@ import { officialPlugin, officialPlugins, officialWords } from '../provider/offi
 import { type AddedPlugin, addOfficial, addPlugin } from './add-plugin.js'
 import { installPlugin, type NpmPlace } from './npm-plugins.js'
 
-export interface SourcePlace extends NpmPlace {
-  /** The directory of substrat's package. */
-  root: string
-  /** The directory of copies, beside the list. */
-  copies: string
-}
-
 /** Throws PROVIDER_NOT_FOUND for a word that resembles an official name: a stranger could own that package. */
-export async function addFromSource(place: SourcePlace, source: string): Promise<AddedPlugin> {
+export async function addFromSource(place: NpmPlace, source: string): Promise<AddedPlugin> {
   const official = officialPlugin(place.root, source)
   if (official !== undefined) return addOfficial(official, place)
   if (!isPath(source)) {

@@ -1,9 +1,9 @@
 /**
  * The plugins that come with substrat: their packages are beside its own files. They need no installation. A plugin of the same
- * name in the user's list replaces one.
+ * name that the user has linked replaces one. A copy does not: an earlier version of substrat has made it.
  */
 import { basename, join } from 'node:path'
-import { listDirectory, readUserFile } from '../files/user-files.js'
+import { isThere, listDirectory, readUserFile } from '../files/user-files.js'
 import { isPlainObject } from '../format.js'
 import type { PluginFacts } from './registry.js'
 
@@ -19,11 +19,49 @@ export function officialPlugins(root: string): PluginFacts[] {
   })
 }
 
-/** The listed plugins, and the official ones that the list does not replace. */
-export function withOfficial(root: string, listed: Iterable<PluginFacts>): PluginFacts[] {
-  const plugins = [...listed]
+const NAME = /^substrat-((?:provider|channel|store)-[\w-]+|serve)$/
+
+/** Looks at no more than one file: each command asks this of each listed plugin. */
+export function isOfficialName(root: string, name: string): boolean {
+  return officialRoot(root, name) !== undefined
+}
+
+function officialRoot(root: string, name: string): string | undefined {
+  const [, directory] = NAME.exec(name) ?? []
+  const at = directory === undefined ? undefined : join(root, 'plugins', directory)
+  return at !== undefined && isThere(join(at, 'package.json')) ? at : undefined
+}
+
+/**
+ * The directory of the official plugin that is used in place of a listed one: for a copy, and for a link to a directory without
+ * a package.
+ */
+export function officialInPlaceOf(
+  { name, root }: { name: string; root: string },
+  places: PackagePlaces,
+): string | undefined {
+  const official = officialRoot(places.root, name)
+  if (official === undefined) return undefined
+  return root.startsWith(`${places.copies}/`) || !isThere(join(root, 'package.json')) ? official : undefined
+}
+
+export interface PackagePlaces {
+  /** The directory of substrat's package. */
+  root: string
+  /** The directory of the copies. */
+  copies: string
+}
+
+/** The listed plugins without those that an official one replaces. */
+export function usedPlugins<T extends PluginFacts>(places: PackagePlaces, listed: Iterable<T>): T[] {
+  return [...listed].filter((plugin) => officialInPlaceOf(plugin, places) === undefined)
+}
+
+/** The plugins that are used: listed ones, and official ones. */
+export function withOfficial(places: PackagePlaces, listed: Iterable<PluginFacts>): PluginFacts[] {
+  const plugins = usedPlugins(places, listed)
   const names = new Set(plugins.map(({ name }) => name))
-  return [...plugins, ...officialPlugins(root).filter(({ name }) => !names.has(name))]
+  return [...plugins, ...officialPlugins(places.root).filter(({ name }) => !names.has(name))]
 }
 
 /** The official plugin that a person means: by its package, its directory, or what it provides. */

@@ -1,6 +1,6 @@
 /** The facts in a plugin's package.json, and the check that this substrat can use it. */
 import { SubstratError } from '../errors.js'
-import { noPackage } from '../files/package-files.js'
+import { isInside, noPackage } from '../files/package-files.js'
 import { isPlainObject } from '../format.js'
 import { PLUGIN_PREDICATES } from '../schema/generated/plugin-predicates.js'
 
@@ -18,6 +18,8 @@ export interface PluginPackage {
   hasDependencies: boolean
   /** The modules of what it provides, relative to the package. */
   modules: string[]
+  /** The same of oclif: each may be a directory, or a file without its extension. */
+  commandModules: string[]
 }
 
 /** Throws USAGE for a package that is not a plugin, and for one that needs a newer substrat. `source`: the word of the person. */
@@ -28,7 +30,7 @@ export async function pluginPackage(
 ): Promise<PluginPackage> {
   if (!isPlainObject(manifest)) throw noPackage(source, 'its package.json is not an object')
   const { name, version, oclif, substrat, dependencies, engines } = manifest
-  if (typeof name !== 'string' || !/^(@[\w.-]+\/)?\w[\w.-]*$/.test(name))
+  if (typeof name !== 'string' || !/^(@[\w~-][\w.~-]*\/)?\w[\w.-]*$/.test(name))
     throw noPackage(source, 'its package.json has no name')
   if (typeof version !== 'string' || !/^\d[\w.+-]*$/.test(version))
     throw noPackage(source, 'its package.json has no version')
@@ -62,8 +64,47 @@ export async function pluginPackage(
     stores,
     hasCommands,
     hasDependencies,
-    modules: modules.map((file) => file.replace(/^\.\//, '')),
+    modules: modules.map(inPackage),
+    commandModules: [oclif.commands, oclif.hooks].flatMap(targetsIn).map(inPackage).filter(isNamed),
   }
+}
+
+/** Throws USAGE if a module of the plugin is missing. `files`: the paths in its package. */
+export function refuseIncomplete(
+  { modules, commandModules }: PluginPackage,
+  files: Iterable<string>,
+  source: string,
+): void {
+  const paths = new Set(files)
+  const ways = new Set([...paths].flatMap(waysTo))
+  const missing =
+    modules.find((file) => !isInside(file) || !paths.has(file)) ??
+    commandModules.find((file) => !isInside(file) || !ways.has(file))
+  if (missing !== undefined)
+    throw noPackage(source, `its file ${missing} is missing; in a clone, build it first: npm run build`)
+}
+
+/** `a/b.js`, `a/b` and `a` for `a/b.js`. */
+function waysTo(path: string): string[] {
+  const parts = path.split('/')
+  return [path.replace(/\.[^./]+$/, ''), ...parts.map((_, index) => parts.slice(0, index + 1).join('/'))]
+}
+
+/** Files of oclif: a path, `{"target": …}`, a list of both, or for hooks an object of those. */
+function targetsIn(value: unknown): string[] {
+  if (typeof value === 'string') return [value]
+  if (Array.isArray(value)) return value.flatMap(targetsIn)
+  if (!isPlainObject(value)) return []
+  return 'target' in value ? targetsIn(value.target) : Object.values(value).flatMap(targetsIn)
+}
+
+function inPackage(file: string): string {
+  return file.replace(/^\.\//, '').replace(/\/+$/, '')
+}
+
+/** The whole package is always there. */
+function isNamed(file: string): boolean {
+  return file !== '' && file !== '.'
 }
 
 /** `engines.substrat` is a range, as in the package.json of other hosts of plugins. */

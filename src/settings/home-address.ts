@@ -55,6 +55,10 @@ function urlOf(given: string, plugins: () => Iterable<PluginFacts>): string {
 
 /** A home that an argument names. Its password comes from elsewhere: other users can read the arguments of a process. */
 export function givenAddress(given: string, plugins: () => Iterable<PluginFacts>): string {
+  if (given === '')
+    throw new SubstratError('USAGE', 'the address of the home is empty', {
+      hint: 'name a directory or a URL; is a variable in the command line not set?',
+    })
   if (schemeOf(given) === undefined) return resolve(given)
   const { url, password } = withoutPassword(given)
   if (password !== undefined)

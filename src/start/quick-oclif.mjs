@@ -28,13 +28,6 @@ export function quickOclif() {
         `process.env.DEBUG ? (0, debug_1.default)(namespace) : Object.assign(() => {}, { enabled: false })`,
       ],
     ],
-    // As src/files/plugin-list.ts reads the list: half of it is there while npm writes it. entry.ts warns of a damaged one.
-    'config/plugin-loader.js': [
-      [
-        `(0, fs_1.readJson)(userPJSONPath, false)`,
-        `(0, fs_1.readJson)(userPJSONPath, false).catch((error) => { if (!(error instanceof SyntaxError)) throw error; return (0, fs_1.readJson)(userPJSONPath + '.before', false).catch(() => ({})) })`,
-      ],
-    ],
     // Only such a listener would make every command load Node's streams.
     'command.js': [[`process.stdout.on('error', (err) => {`, `void ((err) => {`]],
   }

@@ -123,6 +123,15 @@ export const USAGE: History[] = [
     },
     byHand: aPackage,
   }),
+  usage('a package has the name of an official plugin', ['plugins add ./x'], {
+    prepare: (house) => {
+      aPackage(house)
+      const file = join(house.workspace, 'x', 'package.json')
+      const manifest = JSON.parse(readFileSync(file, 'utf8'))
+      writeFileSync(file, JSON.stringify({ ...manifest, name: 'substrat-provider-openai' }))
+    },
+    byHand: aPackage,
+  }),
   usage('there is no such package', ['plugins add ./no'], { prepare: NOTHING }),
   usage('a provider has the name of another', ['plugins add ./x'], {
     prepare: (house) => {

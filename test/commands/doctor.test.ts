@@ -226,20 +226,6 @@ describe.concurrent('doctor', () => {
     expect((await house.run(['doctor'])).stdout).toContain('gone cannot be loaded')
   })
 
-  test('the copy of a list of plugins counts only while the list cannot be read', async () => {
-    const house = new House()
-    const list = path.join(house.env.XDG_DATA_HOME as string, 'substrat', 'package.json')
-    mkdirSync(path.dirname(list), { recursive: true })
-    const listOf = (name: string): string => JSON.stringify({ oclif: { plugins: [{ name, type: 'user' }] } })
-    const unloaded = async (): Promise<string[]> =>
-      (await house.run(['doctor', '--json'])).json.findings.map(({ detail }: { detail: string }) => detail)
-    writeFileSync(list, listOf('listed'))
-    writeFileSync(`${list}.before`, listOf('earlier'))
-    expect(await unloaded()).toEqual([expect.stringContaining('the plugin listed cannot be loaded')])
-    writeFileSync(list, listOf('listed').slice(0, 20))
-    expect(await unloaded()).toEqual([expect.stringContaining('the plugin earlier cannot be loaded')])
-  })
-
   test("--rebuild and unlock are refused inside an agent's tool", async () => {
     const house = new House()
     const { lead } = await family(house)

@@ -1,4 +1,6 @@
 /** `plugins add`: the files on disk after a kill, and the packages that it refuses. */
+
+import { spawnSync } from 'node:child_process'
 import { existsSync, mkdirSync, readdirSync, readFileSync, rmSync, symlinkSync, writeFileSync } from 'node:fs'
 import path from 'node:path'
 import { gzipSync } from 'node:zlib'
@@ -14,6 +16,7 @@ import { modelProvider, writePlugin } from '../support/plugin.js'
 const SHOUT = modelProvider(
   `yield { type: 'text', text: request.prompt.toUpperCase() }; yield { type: 'stop', reason: 'end' }`,
 )
+const ROOT = path.join(import.meta.dirname, '../..')
 const NAME = 'substrat-provider-shout'
 
 class Site {
@@ -24,7 +27,7 @@ class Site {
   readonly plugin = writePlugin(this.house.root, { name: NAME, providers: { shout: SHOUT } })
 
   get place(): Parameters<typeof addPlugin>[2] {
-    return { listPath: this.listPath, copies: this.copies, substratVersion: '0.1.0' }
+    return { listPath: this.listPath, copies: this.copies, root: ROOT, substratVersion: '0.1.0' }
   }
 
   async add(source = this.plugin, plugins: Parameters<typeof registryOf>[0] = []): Promise<AddedPlugin> {
@@ -35,7 +38,7 @@ class Site {
 
   /** The providers that the next command would load, with the text of their modules. */
   loadable(): string[] {
-    const { providers = [] } = readPlugins(this.listPath)
+    const { providers = [] } = readPlugins(this.listPath, ROOT)
     return providers.map(({ root }) => readFileSync(path.join(root, 'shout.js'), 'utf8'))
   }
 
@@ -148,6 +151,18 @@ test('a tarball of npm is installed, and other plugins stay listed', async () =>
   expect(readFileSync(path.join(root, 'shout.js'), 'utf8')).toBe(SHOUT)
 })
 
+test('a tarball of another program has entries for directories and for a long path', async () => {
+  const site = new Site()
+  const long = `${'d'.repeat(120)}/${'e'.repeat(120)}.js`
+  mkdirSync(path.join(site.plugin, 'd'.repeat(120)))
+  writeFileSync(path.join(site.plugin, long), '')
+  const tarball = path.join(site.house.root, 'shout.tgz')
+  spawnSync('tar', ['--format', 'pax', '-czf', tarball, path.basename(site.plugin)], { cwd: site.house.root })
+  const { root } = await site.add(tarball)
+  expect(readdirSync(root).sort()).toEqual(['d'.repeat(120), 'package.json', 'shout.js'])
+  expect(readFileSync(path.join(root, long), 'utf8')).toBe('')
+})
+
 const providers = (name: string): object => ({
   substrat: JSON.parse(`{"providers":{${JSON.stringify(name)}:"./shout.js"}}`),
 })
@@ -164,6 +179,11 @@ describe('refused is', () => {
     ['providers that are no files', { substrat: { providers: { x: 1 } } }, 'does not map names to files'],
     ['a package without a version', { version: undefined }, 'has no version'],
     ['a package with the name of a path', { name: '../x' }, 'has no name'],
+    ['a package whose scope is a directory above', { name: '@../x' }, 'has no name'],
+    ['commands that are missing', { oclif: { commands: './gone' } }, 'its file gone is missing'],
+    ['commands of a missing module', { oclif: { commands: { target: './gone.js' } } }, 'gone.js is missing'],
+    ['a hook that is missing', { oclif: { hooks: { init: ['./shout', './gone'] } } }, 'gone is missing'],
+    ['commands outside', { oclif: { commands: '../x' } }, '../x is missing'],
     ['a version with escape sequences', { version: '1.0.0\u001b[31m' }, 'has no version'],
     ['a provider with the name of a path', providers('../x'), 'one of its providers has the name "../x"'],
     [
@@ -204,6 +224,10 @@ describe('refused is', () => {
     const bytes = Buffer.from('{}')
     await expect(site.add(archive([{ path: 'package/../../x', bytes }]))).rejects.toThrow('is outside of it')
     await expect(site.add(archive([{ path: 'package/x', bytes }]))).rejects.toThrow('has no package.json')
+    const both = ['a/package.json', 'a/p.js/q', 'a/p.js'].map((path) => ({ path, bytes }))
+    await expect(site.add(archive(both))).rejects.toThrow('"p.js" is a file and a directory')
+    const twice = ['a/package.json', 'b/package.json'].map((path) => ({ path, bytes }))
+    await expect(site.add(archive(twice))).rejects.toThrow('"package.json" occurs twice')
     const plain = path.join(site.house.root, 'plain.tgz')
     writeFileSync(plain, 'hello')
     await expect(site.add(plain)).rejects.toThrow('not compressed by gzip')
@@ -226,7 +250,7 @@ describe('refused is', () => {
 
 test('a plugin that only brings commands, a channel or a store is installed', async () => {
   for (const change of [
-    { oclif: { commands: './c.js' }, substrat: undefined },
+    { oclif: { commands: './shout' }, substrat: undefined },
     { substrat: { channels: { loop: './shout.js' } } },
     { substrat: { stores: { 'x+y': './shout.js' } } },
   ]) {

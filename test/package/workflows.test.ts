@@ -58,6 +58,9 @@ test('only the job that publishes gets an identity, and only for a tag', () => {
   const [, publish = ''] = release.split('\n  publish:\n')
   expect(publish).toContain("if: github.event_name == 'push'")
   expect(publish).toContain('npm publish ./substrat-*.tgz --provenance')
+  // A job with permissions of its own has no others, and an artifact is one of the actions.
+  expect(publish).toContain('gh run download')
+  expect(publish).toContain('actions: read')
   expect(texts.join()).not.toMatch(/NPM_TOKEN|NODE_AUTH_TOKEN|secrets\./)
 })
 

@@ -314,7 +314,7 @@ describe('nothing is half-installed', () => {
     await refuses(
       house,
       'shout',
-      /^substrat: plugins install needs npm, and there is no npm in PATH \(install npm; or /,
+      /^substrat: plugins install needs npm, and there is no npm in PATH that can be executed \(install npm; or /,
     )
   })
 })

@@ -31,10 +31,26 @@ export function writePlugin(parent: string, { name, version = '1.0.0', providers
 
 /** Writes the files of `substrat plugins link`, which would take a second. */
 export function linkPlugin(house: House, files: PluginFiles): void {
-  const root = writePlugin(house.root, files)
+  listOnly(house, { type: 'link', name: files.name, root: writePlugin(house.root, files) })
+}
+
+/** A plugin whose `init` hook has that body, as the only one in the list. */
+export function linkHooked(house: House, body: string): void {
+  const root = path.join(house.root, 'hooked')
+  mkdirSync(root, { recursive: true })
+  const oclif = { hooks: { init: './init.js' } }
+  writeFileSync(
+    path.join(root, 'package.json'),
+    JSON.stringify({ name: 'hooked', version: '1.0.0', type: 'module', oclif }),
+  )
+  writeFileSync(path.join(root, 'init.js'), `export default async () => { ${body} }`)
+  listOnly(house, { type: 'link', name: 'hooked', root })
+}
+
+/** Writes the list of plugins. */
+export function listOnly(house: House, ...plugins: unknown[]): void {
   const data = path.join(house.env.XDG_DATA_HOME as string, 'substrat')
   mkdirSync(data, { recursive: true })
-  const plugins = [{ type: 'link', name: files.name, root }]
   writeFileSync(
     path.join(data, 'package.json'),
     JSON.stringify({ name: 'substrat', private: true, dependencies: {}, oclif: { schema: 1, plugins } }),

@@ -61,7 +61,10 @@ export class Serve extends Command {
     const core = loadCore(this.config)
     try {
       const home = core.homeAddress(() =>
-        core.withOfficial(this.config.root, this.config.plugins.values() as never),
+        core.withOfficial(
+          { root: this.config.root, copies: path.join(this.config.dataDir, 'providers') },
+          this.config.plugins.values() as never,
+        ),
       )
       const { flags } = await this.parse(Serve)
       if (core.callingAgent(home, () => core.openHome(home)) !== null)

@@ -1,5 +1,6 @@
 /** Runs commands of this program as processes, in the temporary home of a selftest. */
 import { type ChildProcess, spawn } from 'node:child_process'
+import { join } from 'node:path'
 
 export interface Ended {
   /** Null: a signal killed it. */
@@ -13,8 +14,8 @@ export interface Running {
   readonly ended: Promise<Ended>
 }
 
-/** Where the program keeps its plugins and its compiled code. The other variables are those of the user's own agents. */
-const PASSED_ON = ['SUBSTRAT_DATA_DIR', 'SUBSTRAT_CONFIG_DIR', 'SUBSTRAT_CACHE_DIR']
+/** Where the program keeps its compiled code. The other variables are those of the user's own agents. */
+const PASSED_ON = ['SUBSTRAT_CONFIG_DIR', 'SUBSTRAT_CACHE_DIR']
 
 export class Cli {
   private readonly children = new Set<ChildProcess>()
@@ -29,7 +30,9 @@ export class Cli {
     const kept = Object.entries(process.env).filter(
       ([name]) => !name.startsWith('SUBSTRAT_') || PASSED_ON.includes(name),
     )
-    this.environment = { ...Object.fromEntries(kept), SUBSTRAT_HOME: home }
+    // The user's plugins are not part of the test, and a hook of one may print or hang.
+    const plugins = join(workspace, 'no-plugins')
+    this.environment = { ...Object.fromEntries(kept), SUBSTRAT_HOME: home, SUBSTRAT_DATA_DIR: plugins }
   }
 
   start(args: string[]): Running {

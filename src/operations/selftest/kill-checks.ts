@@ -3,7 +3,7 @@
  * `reply n`.
  */
 import { clock } from '../../clock.js'
-import { check, doesNotHold, holds } from '../../host/selftest/check.js'
+import { cannotTell, check, doesNotHold, holds } from '../../host/selftest/check.js'
 import type { SelftestCheck } from '../../schema/output-home.js'
 import type { Ended } from './cli.js'
 
@@ -28,6 +28,8 @@ export interface KillWorld {
 /** The first sends are not killed: one fills caches, and the fastest of the others says how long one takes. */
 const MEASURED = 3
 const REPORT = 'keep the output, and report it as a bug of substrat, with the kind of the file system'
+
+const MORE_KILLS = 'repeat it with more kills, so that some come during a turn: substrat selftest --kills 100'
 
 export function promptOf(n: number): string {
   return `message ${n}`
@@ -71,9 +73,8 @@ export async function killChecks(
     problems.push(...wrongIn(traces, MEASURED + kills))
     const [first] = problems
     if (first !== undefined) return doesNotHold(`${problems.length} problems, such as: ${first}`, REPORT)
-    return holds(
-      `${killed} of ${kills} sends were killed within ${Math.round(tookMs)} ms, ${interrupted} of them during a turn; each has one prompt, one reply, and its tool ran at most once`,
-    )
+    const detail = `${killed} of ${kills} sends were killed within ${Math.round(tookMs)} ms, ${interrupted} of them during a turn; each has one prompt, one reply, and its tool ran at most once`
+    return interrupted === 0 ? cannotTell(detail, MORE_KILLS) : holds(detail)
   })
   const isClean = await check(KILLS[1], async () => {
     const { exit, stderr } = await world.recover()

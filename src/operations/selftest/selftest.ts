@@ -5,6 +5,7 @@
 import { tmpdir } from 'node:os'
 import { join, resolve } from 'node:path'
 import { SubstratError } from '../../errors.js'
+import { isDirectory, isThere } from '../../files/user-files.js'
 import { cannotTell, check, doesNotHold, holds, LOCAL_HOME } from '../../host/selftest/check.js'
 import { diskChecks } from '../../host/selftest/disk-checks.js'
 import { fileSystemChecks } from '../../host/selftest/file-system-checks.js'
@@ -35,6 +36,11 @@ const STEPS = 3
 export async function selftest(address: string, options: SelftestOptions): Promise<SelftestReport> {
   const isUrl = schemeOf(address) !== undefined
   const home = isUrl ? address : resolve(address)
+  if (!isUrl && isThere(home) && !isDirectory(home))
+    throw new SubstratError('USAGE', `${home} is not a directory`, {
+      hint: 'name a directory, which need not exist: substrat selftest --home DIR',
+      facts: { path: home },
+    })
   const place = makePlace(isUrl ? join(tmpdir(), 'substrat') : home)
   const cli = new Cli(options.script, place.home, place.workspace)
   const clear = (): void => {

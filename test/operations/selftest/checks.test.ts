@@ -129,16 +129,18 @@ describe('thirty kills of a send', () => {
     prompts: TURNS.map(promptOf),
     replies: TURNS.map(replyOf),
     effects: TURNS.map(String),
-    interrupted: 0,
+    interrupted: 1,
   }
 
-  test('hold, also if a tool did not run before its kill', async () => {
+  test('hold, also if a tool did not run before its kill, and are unknown if none came during a turn', async () => {
     const killed: number[] = []
     expect(verdicts(await killChecks(killWorld(), KILLS, (count) => killed.push(count)))).toEqual([
       'holds',
       'holds',
     ])
     expect(killed).toEqual([1, 2, 3])
+    const early = killWorld({ traces: async () => ({ ...traces, interrupted: 0 }) })
+    expect(verdicts(await killChecks(early, KILLS))).toEqual(['unknown', 'holds'])
     const lazy = killWorld({ traces: async () => ({ ...traces, effects: [] }) })
     expect(verdicts(await killChecks(lazy, KILLS))).toEqual(['holds', 'holds'])
   })
