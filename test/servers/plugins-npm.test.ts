@@ -97,7 +97,7 @@ describe('an upgrade', () => {
     expect(readdirSync(data('providers'))).toEqual([])
   })
 
-  test('of one plugin does not depend on that of another', async () => {
+  test('that fails does not keep another plugin from its upgrade', async () => {
     const other = writePlugin(house.root, { name: 'other', providers: { other: says('1') } })
     const packages = [await packed('1.0.0')]
     house.env.npm_config_registry = await serveRegistry(packages)
@@ -114,7 +114,7 @@ describe('an upgrade', () => {
   })
 })
 
-test('a directory whose plugin needs packages is packed, also by a pattern, and is no symlink then or later', async () => {
+test('a directory whose plugin needs packages is packed, also by a pattern, and never becomes a symlink', async () => {
   const packages = [await dependency('needed'), await packed('1.0.0')]
   house.env.npm_config_registry = await serveRegistry(packages)
   const directory = writePlugin(house.root, { name: 'needy', providers: { needy: says('needy') } })
