@@ -11,6 +11,7 @@ import {
   listedStatus,
 } from '../src/operations/list-and-show.js'
 import { needsPerson, SESSION_STATES } from '../src/schema/words.js'
+import { allowGrants } from '../src/settings/allow-grants.js'
 
 export default class List extends BaseCommand {
   static override summary = 'List agents with their status.'
@@ -52,8 +53,10 @@ export default class List extends BaseCommand {
     const { flags } = await this.parse(List)
     const { watch, ...filter } = flags
     if (watch || (stdout.isTTY && !this.jsonEnabled())) return this.forPerson(filter, watch)
-    const agents = listAgents(this.openForRead(), filter)
-    this.printObject({ agents }, agentsTable(agents, filter))
+    const store = this.openForRead()
+    const agents = listAgents(store, filter)
+    const grants = allowGrants(store)
+    this.printObject({ agents, ...(grants.length > 0 && { grants }) }, agentsTable(agents, filter))
   }
 
   private async forPerson(filter: ListFilter, isWatched: boolean): Promise<void> {

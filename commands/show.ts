@@ -7,6 +7,7 @@ import { noteLines } from '../src/console/print/note-lines.js'
 import { changesOf } from '../src/console/print/pending-calls.js'
 import { showAgent } from '../src/operations/list-and-show.js'
 import { pendingAsk } from '../src/operations/pending-calls.js'
+import { allowGrants } from '../src/settings/allow-grants.js'
 
 export default class Show extends BaseCommand {
   static override summary = 'Show the status of an agent and the next command to run.'
@@ -21,7 +22,7 @@ export default class Show extends BaseCommand {
   async run(): Promise<void> {
     const { args, flags } = await this.parse(Show)
     const { store, agentId } = this.resolveForRead(args.agent)
-    const agent = showAgent(store, agentId)
+    const agent = showAgent(store, agentId, allowGrants(store))
     if (flags.reply) return this.printObject(agent, agent.reply ?? '')
     const remedy = this.providers.remedy(agent.agent.provider)
     const columns = this.jsonEnabled() ? undefined : terminalColumns()

@@ -128,6 +128,7 @@ const WITHIN_OPERATIONS = [
   'answer inbox',
   'change-config exclusively',
   'check list-and-show',
+  'check-allow-setting list-and-show',
   'configure spawn',
   'decide approved-calls',
   'decide decided-elsewhere',

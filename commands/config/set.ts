@@ -2,8 +2,9 @@ import * as Args from '@oclif/core/args'
 import { BaseCommand } from '../../src/command/base.js'
 import { refuseInTool } from '../../src/dispatch/caller.js'
 import { changeConfig } from '../../src/operations/change-config.js'
-import { configPath, textWith } from '../../src/settings/config-text.js'
-import { checkKey } from '../../src/settings/settings.js'
+import { checkAllowSetting } from '../../src/operations/check-allow-setting.js'
+import { checkValue, configPath, textWith } from '../../src/settings/config-text.js'
+import { checkKey, Settings } from '../../src/settings/settings.js'
 
 export default class ConfigSet extends BaseCommand {
   static override summary = "Change a setting in the home's config.json."
@@ -28,6 +29,13 @@ export default class ConfigSet extends BaseCommand {
     await checkKey(key, this.providers)
     if (key === 'provider') this.providers.checkName(value)
     const store = this.openForWrite()
+    if (key === 'allow') {
+      checkValue(key, value, 'the value')
+      // The file may be invalid: this is how a user corrects it.
+      const settings = Settings.readLeniently(store, () => undefined)
+      const note = await checkAllowSetting(store, this.providers, settings.allowSetting(value))
+      if (note !== undefined) this.note(note)
+    }
     await changeConfig(store, 'substrat config set', () => textWith(store, key, value))
     this.printObject({ key, value }, `${key} is set to ${value} in ${configPath(store)}`)
   }

@@ -1,4 +1,5 @@
 /** Spawns the agent of a thread, from the template in the settings. */
+import { checkAllow } from '../dispatch/allow.js'
 import type { Context } from '../dispatch/context.js'
 import { needsVisit } from '../dispatch/pending-visits.js'
 import { SubstratError } from '../errors.js'
@@ -23,6 +24,7 @@ export async function checkedTemplate(
   const { model, options } = await ctx.providers.withDefaults(provider, template)
   const facts = { workspace, model, instructions, options }
   const found = await ctx.providers.check(provider, facts)
+  checkAllow(ctx, found, template.allow)
   if (template.context !== undefined) checkContext(provider, found, facts, template.context)
   const context = template.context ?? contextByDefault(found, facts, ctx.bounds.context)
   return { ...template, model, options, context }

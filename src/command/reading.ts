@@ -3,6 +3,11 @@
  * that runs it, so that both read a home by the same rules.
  */
 
+import { showAgent as show } from '../operations/list-and-show.js'
+import type { ShownAgent } from '../schema/output.js'
+import { allowGrants } from '../settings/allow-grants.js'
+import type { Store } from '../storage/store.js'
+
 export { errorLine } from '../console/output.js'
 export { fileChange } from '../console/print/file-change.js'
 export { stderr } from '../console/stdio.js'
@@ -12,13 +17,7 @@ export { decisionCommands } from '../dispatch/turn-obstacle.js'
 export { type ErrorCode, EXIT_STATUS, SubstratError, shellWord } from '../errors.js'
 export { FORMAT, OPERATOR } from '../format.js'
 export { viewInbox } from '../operations/inbox.js'
-export {
-  agentReader,
-  LISTED_STATUSES,
-  listAgents,
-  listedStatus,
-  showAgent,
-} from '../operations/list-and-show.js'
+export { agentReader, LISTED_STATUSES, listAgents, listedStatus } from '../operations/list-and-show.js'
 export { pendingAsk, pendingCalls } from '../operations/pending-calls.js'
 export {
   logSize,
@@ -38,9 +37,15 @@ export { type Entry, type EntryOf, entryOf } from '../session/entries.js'
 export { readText } from '../session/read.js'
 export type { SessionRecord } from '../session/records.js'
 export { UsageCounter } from '../session/usage-log.js'
+export { allowGrants } from '../settings/allow-grants.js'
 export { parseDuration } from '../settings/durations.js'
 export { type HomeAccess, homeAddress, homeUrl, openUrlsBy } from '../settings/home-address.js'
 export { openHome } from '../storage/open.js'
 export type { Store } from '../storage/store.js'
 export { resolveAgent } from '../tree/names.js'
 export { callingAgent } from './caller.js'
+
+/** As `show` prints it. */
+export function showAgent(store: Store, agentId: string): ShownAgent {
+  return show(store, agentId, allowGrants(store))
+}

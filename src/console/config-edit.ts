@@ -4,10 +4,11 @@ import { ProgramFiles } from '../files/program-files.js'
 import { readUserFile } from '../files/user-files.js'
 import { edit } from '../host/editor.js'
 import { changeConfig } from '../operations/change-config.js'
+import { checkAllowSetting } from '../operations/check-allow-setting.js'
 import type { ProviderRegistry } from '../provider/registry.js'
 import { configPath, configValues } from '../settings/config-text.js'
 import { lineOfField } from '../settings/json-lines.js'
-import { checkKey } from '../settings/settings.js'
+import { checkKey, Settings } from '../settings/settings.js'
 import type { Store } from '../storage/store.js'
 import { editorCommand } from './edit-text.js'
 import { errorLine } from './output.js'
@@ -30,7 +31,7 @@ export async function editConfig(store: Store, providers: ProviderRegistry): Pro
       files.close()
       return false
     }
-    const why = await whyInvalid(text, providers)
+    const why = await whyInvalid(text, store, providers)
     if (why === undefined) {
       await save(store, before, text, path)
       files.close()
@@ -44,13 +45,21 @@ export async function editConfig(store: Store, providers: ProviderRegistry): Pro
 }
 
 /** The error of the first setting that is wrong, with its line. Undefined for a valid text. */
-async function whyInvalid(text: string, providers: ProviderRegistry): Promise<string | undefined> {
+async function whyInvalid(
+  text: string,
+  store: Store,
+  providers: ProviderRegistry,
+): Promise<string | undefined> {
   let key: string | undefined
   try {
     const values = configValues(text, 'the edited text')
     for (key of Object.keys(values)) await checkKey(key, providers)
     key = 'provider'
     if (values.provider !== undefined) providers.checkName(values.provider)
+    key = 'allow'
+    const allow = Settings.of(values).allowSetting(values.allow ?? null)
+    const note = await checkAllowSetting(store, providers, allow)
+    if (note !== undefined) stderr.line(`substrat: ${note}`)
     return undefined
   } catch (error) {
     if (!(error instanceof SubstratError)) throw error

@@ -18,36 +18,50 @@ export async function checkAllowOf(ctx: Context, agentId: string, allow: string[
 }
 
 /** Throws USAGE. An agent program has tools of its own, whose names are not known here, and no patterns. */
-export function checkAllow(ctx: Context, { kind }: Pick<Provider, 'kind'>, allow: string[]): void {
+export function checkAllow(
+  { tools }: Pick<Context, 'tools'>,
+  { kind }: Pick<Provider, 'kind'>,
+  allow: string[],
+): void {
   for (const entry of allow) {
     if (isPattern(entry)) checkPattern(entry, kind)
-    else if (kind === 'model' && !isKnown(ctx, entry)) throw unknownTool(entry)
+    else if (kind === 'model' && !isKnown(tools, entry)) throw unknownToolError(entry, '--allow:')
   }
 }
 
-function isKnown(ctx: Context, name: string): boolean {
-  const at = name.indexOf('__')
-  return ALLOW_NAMES.includes(name) || (at > 0 && Object.hasOwn(ctx.tools.servers, name.slice(0, at)))
+/** The names in the setting `allow` that no model knows. Throws USAGE for an unusable pattern: patterns are for models alone. */
+export function unknownInSetting(tools: KnownServers, allow: string[]): string[] {
+  for (const entry of allow) if (isPattern(entry)) checkPattern(entry, 'model', IN_SETTING)
+  return allow.filter((entry) => !isPattern(entry) && !isKnown(tools, entry))
 }
 
-function unknownTool(name: string): SubstratError {
+const IN_SETTING = 'the setting allow:'
+
+type KnownServers = Pick<Context['tools'], 'servers'>
+
+function isKnown({ servers }: KnownServers, name: string): boolean {
+  const at = name.indexOf('__')
+  return ALLOW_NAMES.includes(name) || (at > 0 && Object.hasOwn(servers, name.slice(0, at)))
+}
+
+export function unknownToolError(name: string, where = IN_SETTING): SubstratError {
   return new SubstratError(
     'USAGE',
-    `--allow: there is no tool ${name}${suggestion(name, [...ALLOW_NAMES])}`,
+    `${where} there is no tool ${name}${suggestion(name, [...ALLOW_NAMES])}`,
     {
       hint: 'a tool of an MCP server is SERVER__TOOL, with SERVER in the setting mcp_servers',
     },
   )
 }
 
-function checkPattern(entry: string, kind: Provider['kind']): void {
+function checkPattern(entry: string, kind: Provider['kind'], where = '--allow'): void {
   const quoted = JSON.stringify(entry)
   if (kind !== 'model')
     throw new SubstratError('USAGE', `--allow ${quoted}: an agent program has no patterns of substrat`, {
       hint: 'name whole tools, or use the permissions of the program itself',
     })
   if (isUsablePattern(entry)) return
-  throw new SubstratError('USAGE', `--allow ${quoted} is not the pattern of one simple command of shell`, {
+  throw new SubstratError('USAGE', `${where} ${quoted} is not the pattern of one simple command of shell`, {
     hint: 'for example shell(git status) or shell(npm test*): a * only at the end, and no ; & | < > $ ` or line break outside quotes',
   })
 }

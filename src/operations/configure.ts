@@ -74,16 +74,17 @@ export async function configure(
     const place = isHere ? placeHere(ctx.store) : placeIfUnknown(session)
     const own = {
       ...(model === undefined ? {} : { model }),
-      ...(disallow.length === 0 ? {} : { allow: allowWithout(state, disallow) }),
+      ...(disallow.length === 0 ? {} : { allow: allowWithout(ctx, state, disallow) }),
     }
     session.append([{ kind: 'session.configured', ...changes, ...own, ...place }])
     return viewAgent(ctx.store, session.state)
   })
 }
 
-function allowWithout(state: State, disallow: string[]): string[] {
+function allowWithout({ tools }: Context, state: State, disallow: string[]): string[] {
   const unknown = disallow.find((entry) => !state.allow.includes(entry))
   if (unknown === undefined) return state.allow.filter((entry) => !disallow.includes(entry))
+  if (tools.allow.includes(unknown)) throw allowedForAllError(state, unknown)
   const there = state.allow.length === 0 ? 'no tool' : `only ${state.allow.join(', ')}`
   throw new SubstratError(
     'USAGE',
@@ -93,6 +94,14 @@ function allowWithout(state: State, disallow: string[]): string[] {
       facts: { agent_id: state.id },
     },
   )
+}
+
+function allowedForAllError({ id, path }: State, entry: string): SubstratError {
+  const why = `${JSON.stringify(entry)} is allowed for every agent, by the setting allow`
+  return new SubstratError('USAGE', `${why}, and cannot be taken from ${path} alone`, {
+    hint: 'see where it is set: substrat config list; change it: substrat config set allow TOOLS',
+    facts: { agent_id: id },
+  })
 }
 
 /** A scope needs a host. An agent from a home of one host has none yet. */

@@ -9,7 +9,7 @@ import { turnPrompt } from '../dispatch/turn-prompt.js'
 import { incompleteOf, viewAgent, viewTurn } from '../dispatch/view.js'
 import { SubstratError, shellWord } from '../errors.js'
 import { hasDueMail, type MailIndex, mailIndexOf, nextDueAt } from '../mail/inbox.js'
-import type { AgentView, ShownAgent } from '../schema/output.js'
+import type { AgentView, Grant, ShownAgent } from '../schema/output.js'
 import type { ListedAgent } from '../schema/output-overview.js'
 import { WHY_STOPPED } from '../schema/reasons.js'
 import { needsPerson, SHOWN_STATUSES, STATUSES, statusOfWord, wordOfStatus } from '../schema/words.js'
@@ -85,13 +85,14 @@ export function agentWords(store: Store | undefined): { word: string; descriptio
   }))
 }
 
-export function showAgent(store: Store, agentId: string): ShownAgent {
-  const shown = withAgent(store, agentId, ({ state }, opened) => viewOpened(store, state, opened))
+/** `ofSetting`: the tools that every agent may use without approval. */
+export function showAgent(store: Store, agentId: string, ofSetting: Grant[] = []): ShownAgent {
+  const shown = withAgent(store, agentId, ({ state }, opened) => viewOpened(store, state, opened, ofSetting))
   if (shown === undefined) throw missingLog(store, agentId)
   return shown
 }
 
-function viewOpened(store: Store, state: State, opened: OpenedAgent): ShownAgent {
+function viewOpened(store: Store, state: State, opened: OpenedAgent, ofSetting: Grant[]): ShownAgent {
   const { id: agentId } = state
   const { isHeld, mailIds } = opened
   const access = { recordAt: (at: Location) => recordAt(opened.log, at), isHeld, mailIds }
@@ -123,7 +124,7 @@ function viewOpened(store: Store, state: State, opened: OpenedAgent): ShownAgent
     topic: topicOf(state.title, state.title === null ? firstMessage(store, agentId, opened) : undefined),
     instructions: state.instructions === null ? null : readText(store, agentId, state.instructions),
     options: state.options,
-    grants: state.allow.map((entry) => grantOf(state, entry)),
+    grants: [...state.allow.map((entry) => grantOf(state, entry)), ...ofSetting],
     context: state.context ?? 'all',
     metadata: state.metadata,
     reminders: state.reminders.map(({ reminder_id, due_at, every_ms, content }) => ({
@@ -161,7 +162,7 @@ function firstMessage(store: Store, agentId: string, { log }: OpenedAgent): stri
 }
 
 /** The log names no source of an entry that an agent has from its creation. */
-function grantOf({ grants = [], created_at }: State, entry: string): ShownAgent['grants'][number] {
+function grantOf({ grants = [], created_at }: State, entry: string): Grant {
   return grants.find((grant) => grant.entry === entry) ?? { entry, by: 'spawn', since: created_at }
 }
 

@@ -1,12 +1,20 @@
 /** The JSON of commands that show many agents, or messages: `list`, `tree`, `prune`, `inbox` and `usage`. */
 import { z } from 'zod'
 import { control, message } from './mail.js'
-import { agent, corruptAgent, unreadable } from './output.js'
+import { agent, corruptAgent, grant, unreadable } from './output.js'
 import { flag, integer, sessionUsage, text, time, uuid } from './types.js'
 import { OUTBOUND_DROPS, OUTBOUND_EVENTS } from './words.js'
 
 export const listed = z
-  .object({ agents: z.array(z.union([agent, corruptAgent])) })
+  .object({
+    agents: z.array(z.union([agent, corruptAgent])),
+    grants: z
+      .array(grant)
+      .optional()
+      .describe(
+        'The tools that the setting `allow` lets every agent use without approval. Absent if there are none.',
+      ),
+  })
   .describe('Agents, oldest first.')
 
 const treeFields = { ...agent.shape, hold: flag, gated: flag, reminders: integer }

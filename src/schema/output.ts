@@ -250,6 +250,18 @@ const host = z
   .object({ host_id: text, host_name: text.nullable() })
   .meta({ id: 'host', description: 'A machine.' })
 
+export const grant = z
+  .object({
+    entry: text,
+    by: z
+      .enum(['spawn', 'set', 'approve', 'setting', 'environment'])
+      .describe(
+        'The command: `approve` is `approve --always`. `setting`: the `allow` of config.json, for every agent. `environment`: SUBSTRAT_ALLOW of this command.',
+      ),
+    since: time.optional().describe('Absent for `setting` and `environment`.'),
+  })
+  .meta({ id: 'grant', description: 'An entry that lets an agent use a tool without approval.' })
+
 export const shown = z
   .object({
     ...turn.shape,
@@ -275,9 +287,9 @@ export const shown = z
     hold: flag,
     gate: shownGate,
     grants: z
-      .array(z.object({ entry: text, by: z.enum(['spawn', 'set', 'approve']), since: time }))
+      .array(grant)
       .describe(
-        'The entries of `allow`, with the command that allowed each: `approve` is `approve --always`.',
+        'The tools that it may use without approval: the entries of `allow`, then those of the setting.',
       ),
     context: context.describe('A new turn begins with this much of the earlier conversation.'),
     metadata: texts.describe('Texts set by the agent.'),
@@ -317,4 +329,5 @@ export type CancelledAgent = z.infer<typeof cancelled>['agents'][number]
 export type CompactedAgent = z.infer<typeof compacted>
 export type GatedAgent = z.infer<typeof gated>
 export type RunningTool = z.infer<typeof runningTool>
+export type Grant = z.infer<typeof grant>
 export type ShownAgent = z.infer<typeof shown>

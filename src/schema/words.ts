@@ -117,8 +117,14 @@ export function statusOfWord(word: string): string {
   return word.toLowerCase().replaceAll(/[ -]/g, '_')
 }
 
-/** The commands that let an agent use a tool without approval. */
-export const GRANTED_BY = { spawn: 'spawn --allow', set: 'set --allow', approve: 'approve --always' } as const
+/** The commands, and the places of the setting, that let an agent use a tool without approval. */
+export const GRANTED_BY = {
+  spawn: 'spawn --allow',
+  set: 'set --allow',
+  approve: 'approve --always',
+  setting: 'setting allow',
+  environment: 'SUBSTRAT_ALLOW',
+} as const
 
 /**
  * The agent setting `context`: how much of the earlier conversation a new turn begins with. `turn`: nothing. `last:N`: the last N turns.

@@ -49,6 +49,11 @@ export class Settings {
     return new Settings(readConfig(store), store === undefined ? '' : configPath(store), undefined)
   }
 
+  /** With these values of config.json, which are checked. */
+  static of(values: ConfigValues): Settings {
+    return new Settings(values, '', undefined)
+  }
+
   /** For recovery, which must not fail because of an invalid file or variable. */
   static readLeniently(store: Store | undefined, note: (text: string) => void): Settings {
     try {
@@ -120,6 +125,15 @@ export class Settings {
 
   names(key: 'allow'): string[] {
     return parseNames(this.get(key).value)
+  }
+
+  /** The facts with which that value of `allow` is checked. */
+  allowSetting(value: string | null): {
+    allow: string[]
+    servers: Record<string, McpServer>
+    provider: string | null
+  } {
+    return { allow: parseNames(value), servers: this.servers(), provider: this.get('provider').value }
   }
 
   unknownTool(): 'stop' | 'continue' {

@@ -61,6 +61,13 @@ export const USAGE: History[] = [
   usage('a command is unknown', ['purge']),
   usage('nothing is to change', ['set a', 'set a --allow shell']),
   usage('an entry to take back is not there', ['set a --disallow shell', 'set a --allow shell']),
+  usage('an entry to take back is of the setting', ['set a --disallow shell', 'set a --allow shell'], {
+    prepare: async (house) => {
+      await veteran(house)
+      await house.ok('config', 'set', 'allow', 'shell')
+    },
+    fill: { TOOLS: 'none' },
+  }),
   usage('cancel names no agent', ['cancel', 'cancel a']),
   usage('cancel names too much', ['cancel a --all', 'cancel a']),
   usage('deliver names too much', ['deliver a --all', 'deliver --all']),

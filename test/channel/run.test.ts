@@ -1,9 +1,11 @@
 /** `channel run --once`, in this process, with a platform on the loopback. */
 import { describe, expect, test } from 'vitest'
+import { checkedTemplate } from '../../src/channel/agents.js'
 import type { ChannelConfig } from '../../src/channel/config.js'
 import { readableTime } from '../../src/clock.js'
 import { viewOutbox } from '../../src/operations/outbox.js'
 import { channelConfig, channelState, runOnce, threadAgents } from '../support/channels.js'
+import { contextAt } from '../support/contexts.js'
 import { newPlatform } from '../support/platform.js'
 import { newAgent, recordsOf, terminate } from '../support/sessions.js'
 import { tempStore } from '../support/temp.js'
@@ -336,6 +338,12 @@ test('a name that belongs to another agent is refused', async () => {
   await expect(runOnce(store, platform, channelConfig())).rejects.toThrow(
     'taken by an agent that is not a channel',
   )
+})
+
+test('a template that allows a tool that does not exist is refused, as spawn --allow is', async () => {
+  const [{ ctx }, { agent }] = [contextAt(tempStore()), channelConfig()]
+  await expect(checkedTemplate(ctx, { ...agent, allow: ['shel'] })).rejects.toThrow('there is no tool shel')
+  expect(await checkedTemplate(ctx, { ...agent, allow: ['shell'] })).toMatchObject({ allow: ['shell'] })
 })
 
 test('a platform that refuses the credentials ends the command', async () => {

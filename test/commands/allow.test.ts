@@ -229,6 +229,39 @@ describe.concurrent('the tools that an agent may use', () => {
     expect(house.count(id, 'session.configured')).toBe(0)
   })
 
+  test('are shown with the setting that allows them, which set --disallow names and leaves', async () => {
+    const house = new House()
+    const id = await agent(house, [READS], '--allow', 'shell')
+    await house.ok('config', 'set', 'allow', 'write_file,shell(git status)')
+    const ofSetting = [
+      { entry: 'write_file', by: 'setting' },
+      { entry: 'shell(git status)', by: 'setting' },
+    ]
+    const { json } = await house.ok('show', 'a', '--json')
+    const { created_at } = json.agent
+    expect(json.grants).toEqual([{ entry: 'shell', by: 'spawn', since: created_at }, ...ofSetting])
+    expect((await house.ok('show', 'a')).stdout).toMatch(
+      /^allowed +shell \(spawn --allow, .+\)\n +write_file \(setting allow\)\n +shell\(git status\) \(setting allow\)$/m,
+    )
+    const listed = (await house.ok('list', '--json')).json
+    expect([listed.agents[0].allow, listed.grants]).toEqual([['shell'], ofSetting])
+    const env = { SUBSTRAT_ALLOW: 'edit_file' }
+    expect((await house.run(['show', 'a'], { env })).stdout).toMatch(/^ +edit_file \(SUBSTRAT_ALLOW\)$/m)
+    const { exit, stderr } = await house.run(['set', 'a', '--disallow', 'write_file'])
+    expect(exit).toBe(2)
+    expect(stderr).toContain('"write_file" is allowed for every agent, by the setting allow')
+    expect(house.count(id, 'session.configured')).toBe(0)
+    await house.ok('config', 'unset', 'allow')
+    expect((await house.ok('list', '--json')).json).not.toHaveProperty('grants')
+  })
+
+  test('are shown without those of the setting if config.json is invalid', async () => {
+    const house = new House()
+    await agent(house, [READS], '--allow', 'shell')
+    house.writeHome('config.json', '{"allow": ')
+    expect((await house.ok('show', 'a', '--json')).json.grants).toMatchObject([{ entry: 'shell' }])
+  })
+
   test('are listed alike from a snapshot and from the log', async () => {
     const house = new House()
     await agent(house, [READS], '--allow', 'read_file')

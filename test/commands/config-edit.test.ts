@@ -44,6 +44,7 @@ describe.concurrent('config edit', () => {
     ['{\n  "nowhere.model": "x" }', 'line 2: there is no provider "nowhere"'],
     ['{\n  "scripted.scenari": "x" }', 'line 2: the provider scripted has no option "scenari"'],
     ['{\n"provider": "nowhere"}', 'line 2: there is no provider "nowhere"'],
+    ['{\n"allow": "nosuchtool"}', 'line 2: the setting allow: there is no tool nosuchtool'],
     ['[]', 'it is not a JSON object'],
   ] as const)('refuses %j with its line, and keeps the text', async ([text, why]) => {
     const house = newHouse()

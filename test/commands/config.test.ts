@@ -44,6 +44,33 @@ describe.concurrent('config', () => {
     expect(await spawn(['--model', 'from-flag'], { SUBSTRAT_MODEL: 'from-env' })).toBe('from-flag')
   })
 
+  test('allow takes the tools that an agent of the home can have, as spawn --allow does', async () => {
+    const house = new House()
+    const set = (value: string) => house.run(['config', 'set', 'allow', value])
+    await house.spawn('a')
+    const server = '{"files": {"command": "files"}}'
+    await house.ok('config', 'set', 'mcp_servers', server)
+    for (const value of ['all', 'none', 'tree,shell', 'files__read', 'shell(npm test*)'])
+      expect((await set(value)).exit, value).toBe(0)
+    const refused = [
+      ['shel', 'the setting allow: there is no tool shel; did you mean shell?'],
+      ['shell,other__read', 'the setting allow: there is no tool other__read'],
+      ['shell(a; b)', 'the setting allow: "shell(a; b)" is not the pattern of one simple command'],
+    ] as const
+    for (const [value, why] of refused) {
+      const { exit, stderr } = await set(value)
+      expect([exit, stderr]).toEqual([2, expect.stringContaining(why)])
+    }
+    expect((await house.ok('config', 'get', 'allow')).stdout).toBe('shell(npm test*)\n')
+    // The names of the tools of a program are not known.
+    await house.spawn('b', '--provider', 'exec', '--option', 'command=cat')
+    const { exit, stderr } = await set('shell,Bash')
+    expect([exit, stderr]).toEqual([
+      0,
+      'substrat: substrat has no tool Bash: only an agent program may have it\n',
+    ])
+  })
+
   test('a flag overrides the environment, also for a duration', async () => {
     const house = new House({ SUBSTRAT_TIMEOUT: '10m' })
     const gate = new Gate(house, 'g')

@@ -229,7 +229,8 @@ function pageOfAgents(server: Server, { limit, after, status: word, ...others }:
   const agents = found.slice(from, from + limit)
   const last = agents.at(-1)
   const isEnd = last === undefined || from + limit >= found.length
-  return { agents, next: isEnd ? null : cursorOf(last) }
+  const grants = core.allowGrants(store)
+  return { agents, ...(grants.length > 0 && { grants }), next: isEnd ? null : cursorOf(last) }
 }
 
 function checkWord(name: string, word: string | undefined, words: readonly string[]): void {

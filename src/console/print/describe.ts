@@ -68,7 +68,7 @@ export function describeAgent(shown: ShownAgent, { remedy, changes = [] }: Descr
     ['context', shown.context === 'all' ? null : contextText(shown.context)],
     ...shown.grants.map(({ entry, by, since }, index): [string, string] => [
       index === 0 ? 'allowed' : '',
-      `${firstLine(entry)} (${GRANTED_BY[by]}, ${readableTime(since)})`,
+      `${firstLine(entry)} (${GRANTED_BY[by]}${since === undefined ? '' : `, ${readableTime(since)}`})`,
     ]),
     ...Object.entries(shown.metadata).map(([key, value], index): [string, string] => [
       index === 0 ? 'metadata' : '',

@@ -141,19 +141,20 @@ function AgentHead(props: { shown: ShownAgent; onChanged: () => void }) {
   )
 }
 
-/** The tools that the agent uses without approval, with the command that allowed each. */
+/** The tools that the agent uses without approval, with what allowed each. No button takes back those of the setting. */
 function Grants({ shown: { agent, grants }, onChanged }: { shown: ShownAgent; onChanged: () => void }) {
   return (
     <details class="fold grants">
       <summary>Runs without approval: {grants.length}</summary>
       <ul>
         {grants.map(({ entry, by, since }) => (
-          <li key={entry}>
+          <li key={`${by} ${entry}`}>
             <code>{visibleText(entry)}</code>
             <span class="hint">
-              {GRANTED_BY[by]}, {dateText(since)}
+              {GRANTED_BY[by]}
+              {since !== undefined && `, ${dateText(since)}`}
             </span>
-            {agent.state !== 'terminated' && (
+            {agent.state !== 'terminated' && since !== undefined && (
               <ActionButton
                 label={`Revoke ${entry}`}
                 request={() =>
