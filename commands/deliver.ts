@@ -42,9 +42,8 @@ export default class Deliver extends AskingCommand {
     const { argv, flags } = await this.parse(Deliver)
     if (flags.worker)
       return workOnDeliveries(this.context({ isLenient: true, isWorker: true, sendsPending: true }))
-    const trouble = this.settingsTrouble()
     const agentIds = namedAgents(argv as string[], flags.all, (word) => this.resolveForWrite(word))
-    const ctx = this.context({ isLenient: true, waitMs: flags.timeout, sendsPending: true })
+    const ctx = this.lenientContext({ waitMs: flags.timeout, sendsPending: true })
     const request = { all: flags.all, agentIds, script: this.script }
     const print = (delivered: DeliveredAgent, failure: SubstratError | undefined): void =>
       this.printResult(delivered, deliveredLine(delivered), failure)
@@ -53,8 +52,6 @@ export default class Deliver extends AskingCommand {
       const { deliverAndAsk } = await import('../src/command/deliver-and-ask.js')
       await deliverAndAsk(ctx, request, print)
     }
-    // It has worked with the defaults, but a message would be refused, so cron must not see a success.
-    if (trouble !== undefined) process.exitCode ??= trouble.exitStatus
   }
 
   /** To start workers with. Undefined at a terminal, because workers draw nothing, and for a program that contains substrat. */

@@ -47,7 +47,7 @@ export default class Recover extends WritingCommand {
     const words = { all: flags.all, agents: argv as string[], hostGone: flags['host-gone'] }
     // With `none`, a message that recovery sends must not start a turn of its recipient.
     const drains = flags.continue !== 'none'
-    const ctx = this.context({ isLenient: true, waitMs: flags.timeout, drains, sendsPending: true })
+    const ctx = this.lenientContext({ waitMs: flags.timeout, drains, sendsPending: true })
     await recover(ctx, words, flags.continue, (recovered, failure, words) =>
       this.printResult(recovered, recoveredLine(recovered, words), failure),
     )

@@ -41,7 +41,8 @@ export default class Spawn extends AskingCommand {
     }),
     provider: Flags.string({
       char: 'p',
-      description: 'provider to use (see substrat providers); default: the provider setting',
+      description:
+        'provider to use (see substrat providers); default: that of its parent, with its model and options, or the provider setting',
     }),
     model: Flags.string({
       char: 'm',
@@ -91,7 +92,8 @@ export default class Spawn extends AskingCommand {
       ...optionsIn(flags),
       name: flags.name ?? null,
       parent,
-      provider: flags.provider ?? this.settings.get('provider').value,
+      provider: flags.provider ?? null,
+      defaultProvider: this.settings.get('provider').value,
       model: flags.model ?? null,
       instructions: flags.system ?? null,
       workspace: resolve(flags.workspace),

@@ -60,7 +60,7 @@ export default class Wait extends WritingCommand {
         hint: 'name agents: substrat wait AGENT; or wait for all: substrat wait --all',
       })
     const request = { agentIds, until: flags.for, drains: flags.drain, timeoutMs: flags.timeout ?? null }
-    const ctx = this.context({ isLenient: true })
+    const ctx = this.lenientContext({})
     await waitForAgents(ctx, request, (waited, failure) => {
       if (waited.wait !== null && 'state' in waited.agent) this.reportWait(waited.wait, waited.agent.id)
       this.printResult(waited, waited.reply === null ? null : waitedText(waited, agentIds), failure)
@@ -95,7 +95,7 @@ export default class Wait extends WritingCommand {
     const ended: [WaitedAgent, SubstratError | undefined][] = []
     const { for: until, drain: drains, timeout: timeoutMs = null } = flags
     const request = { agentIds, findAgain: find, until, drains, timeoutMs }
-    await waitForAgents(this.context({ isLenient: true }), request, (...each) => void ended.push(each))
+    await waitForAgents(this.lenientContext({}), request, (...each) => void ended.push(each))
     process.exitCode = worstStatus(ended.map(([{ exit }]) => exit))
     for (const [waited, failure] of ended) {
       if (waited.wait !== null && 'state' in waited.agent) this.reportWait(waited.wait, waited.agent.id)

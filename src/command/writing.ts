@@ -47,6 +47,7 @@ export abstract class WritingCommand extends BaseCommand {
   private reporter: ConsoleReporter | undefined
   private shutdown: Shutdown | undefined
   private openContext: Context | undefined
+  private trouble: SubstratError | undefined
 
   protected override async init(): Promise<void> {
     await super.init()
@@ -102,6 +103,15 @@ export abstract class WritingCommand extends BaseCommand {
     }
     this.openContext = withDeliveries(parts, { isOn: options.drains !== false })
     return this.openContext
+  }
+
+  /**
+   * For commands that run what is pending: with invalid settings they work with the defaults. A message would be refused then, so cron
+   * must not see a success.
+   */
+  protected lenientContext(options: ContextOptions): Context {
+    this.trouble = this.settingsTrouble()
+    return this.context({ ...options, isLenient: true })
   }
 
   /** Shows the progress of the command. */
@@ -189,6 +199,7 @@ export abstract class WritingCommand extends BaseCommand {
     await this.openContext?.deliveries.untilIdle()
     await this.openContext?.outbound.untilSent()
     if (this.printsTokens) this.reporter?.noteSecrets()
+    if (this.trouble !== undefined) process.exitCode ||= this.trouble.exitStatus
     this.reporter?.close()
     this.shutdown?.close()
     for (const name of stopSignals()) process.off(name, this.onEarlySignal)

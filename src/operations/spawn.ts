@@ -6,6 +6,7 @@ import type { Context } from '../dispatch/context.js'
 import { effectOfCreation, withEffect } from '../dispatch/effect.js'
 import type { Outcome } from '../dispatch/outcome.js'
 import { Visit } from '../dispatch/own-visit.js'
+import { readState } from '../dispatch/read-state.js'
 import { firstTurn, newRun } from '../dispatch/turns.js'
 import { CREATED, viewTurn } from '../dispatch/view.js'
 import { SubstratError } from '../errors.js'
@@ -31,8 +32,10 @@ export interface SpawnRequest extends Omit<MessageOptions, 'key' | 'digest'> {
   name: string | null
   /** The parent's id; null for a root. */
   parent: string | null
-  /** Null: none is chosen. Only an existing agent can then be used. */
+  /** Null: that of its parent, with its model and options, or the default. */
   provider: string | null
+  /** For an agent without a parent. Null: only an existing agent can then be used. */
+  defaultProvider?: string | null
   model: string | null
   instructions: string | null
   /** Absolute. */
@@ -47,8 +50,7 @@ export interface SpawnRequest extends Omit<MessageOptions, 'key' | 'digest'> {
   ifExists: 'fail' | 'use'
 }
 
-type AgentSettings = SpawnRequest & { provider: string }
-type Checked = AgentSettings & { context: string }
+type Checked = SpawnRequest & { provider: string; context: string }
 
 export interface SpawnListener {
   /** The agent and its prompt are durable: its first turn will run, even after a crash. */
@@ -65,9 +67,7 @@ export async function spawn(ctx: Context, request: SpawnRequest, listener: Spawn
   const existing =
     request.ifExists === 'use' && name !== null ? livingOne(ctx, request.parent, name) : undefined
   if (existing !== undefined) return useExisting(ctx, existing, request, listener)
-  const { provider } = request
-  if (provider === null) throw noProviderError('--provider NAME')
-  const settings = await settingsOf(ctx, { ...request, provider })
+  const settings = await settingsOf(ctx, request)
   const id = randomUuid()
   let session: Session
   try {
@@ -152,17 +152,33 @@ export function noProviderError(naming: string): SubstratError {
   })
 }
 
-/** The request with the user's defaults for its provider. They are recorded: later changes of a default change no agent. */
-async function settingsOf(ctx: Context, request: AgentSettings): Promise<Checked> {
-  const { provider, instructions, workspace } = request
+/**
+ * The request with the model and the options of the agent. Without a provider of its own, a child is like its parent, as with the
+ * tool `spawn_agent`. Otherwise they are the user's defaults. They are recorded: later changes of a default change no agent.
+ */
+async function settingsOf(ctx: Context, request: SpawnRequest): Promise<Checked> {
+  const { instructions, workspace } = request
+  const above =
+    request.provider === null && request.parent !== null ? readState(ctx.store, request.parent) : undefined
+  const provider = request.provider ?? above?.provider_name ?? request.defaultProvider ?? null
+  if (provider === null) throw noProviderError('--provider NAME')
   checkWorkspace(workspace)
-  const settings = await ctx.providers.withDefaults(provider, request)
+  const chosen = { ...request, provider }
+  const settings =
+    above === undefined
+      ? await ctx.providers.withDefaults(provider, chosen)
+      : {
+          ...chosen,
+          model: request.model ?? above.model,
+          options: { ...above.options, ...request.options },
+        }
   const { model, options } = settings
   const facts = { workspace, model, instructions, options }
   const found = await ctx.providers.check(provider, facts)
   checkAllow(ctx, found, request.allow)
   if (request.context !== undefined) checkContext(provider, found, facts, request.context)
-  return { ...settings, context: request.context ?? contextByDefault(found, facts, ctx.bounds.context) }
+  const byDefault = above === undefined ? ctx.bounds.context : (above.context ?? 'all')
+  return { ...settings, context: request.context ?? contextByDefault(found, facts, byDefault) }
 }
 
 /** A scope of an agent in a home of one host would have no effect. Throws USAGE. */

@@ -50,7 +50,7 @@ export async function makeHome(lab: MachineLab, seed: number = SEED): Promise<Da
   writeFileSync(join(lab.home, 'config.json'), `${JSON.stringify({ slots_max: 3 }, null, 2)}\n`, {
     mode: 0o600,
   })
-  await lab.do('spawn', '--parent', 'a', '--name', 'kid')
+  await lab.do('spawn', '--parent', 'a', '--name', 'kid', '--provider', 'scripted')
   await lab.do('spawn', '--name', 'b')
   Object.assign(limits, { keysInStateMax: KEYS_IN_STATE_MAX, keysLateMax: 1 })
   for (const key of KEYS) await lab.do('send', 'b', '--key', key, 'hello')

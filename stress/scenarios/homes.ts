@@ -50,7 +50,7 @@ export interface FamilyScripts {
 export async function withFamily(stage: Stage, scripts: FamilyScripts = {}): Promise<undefined> {
   const flags = ['--allow', 'tree']
   await stage.do('spawn', '--name', 'lead', ...flags, ...stage.script(scripts.lead ?? []))
-  const kid = ['--parent', 'lead', '--name', 'kid']
+  const kid = ['--parent', 'lead', '--name', 'kid', '--provider', 'scripted']
   await stage.do('spawn', ...kid, ...flags, ...stage.script(scripts.kid ?? []))
   await stage.do('recover', '--all')
 }

@@ -107,7 +107,7 @@ async function withMailAndWait(stage: Stage): Promise<void> {
   const asks = calls(['send_message', { to: 'kid', content: 'a question' }])
   const parks = { ...calls(['shell', { command: effect() }]), say: 'may I?' }
   await withScript(stage, [asks, { say: 'asked' }, parks], '--allow', 'tree')
-  await stage.do('spawn', '--parent', 'a', '--name', 'kid')
+  await stage.do('spawn', '--parent', 'a', '--name', 'kid', '--provider', 'scripted')
   await stage.do('send', 'a', 'first')
   await stage.do('send', 'a', '--queue', '--no-drain', 'by mail')
   await stage.run(['send', 'a', 'then'])
@@ -115,7 +115,7 @@ async function withMailAndWait(stage: Stage): Promise<void> {
 
 async function withKid(stage: Stage): Promise<void> {
   await withAgent(stage)
-  await stage.do('spawn', '--parent', 'a', '--name', 'kid')
+  await stage.do('spawn', '--parent', 'a', '--name', 'kid', '--provider', 'scripted')
   await stage.do('send', 'a/kid', '--queue', '--no-drain', 'for the kid')
   await stage.do('send', 'a', '--kind', 'notification', '--no-drain', 'for the parent')
 }

@@ -22,7 +22,7 @@ export const MOVES: Scenario[] = [
 /** `a` with a child, and mail for both. */
 async function withMovingTree(stage: Stage): Promise<undefined> {
   await withAgent(stage)
-  await stage.do('spawn', '--name', 'below', '--parent', 'a', 'hello')
+  await stage.do('spawn', '--name', 'below', '--parent', 'a', '--provider', 'scripted', 'hello')
   for (const agent of ['a', 'a/below']) {
     await stage.do('suspend', agent, '--hold')
     await stage.do('send', agent, '--queue', 'pending')

@@ -217,7 +217,7 @@ function recoveringAtBoot(): Scenario {
     argv,
     async prepare(stage) {
       await withAgent(stage)
-      await stage.do('spawn', '--parent', 'a', '--name', 'kid')
+      await stage.do('spawn', '--parent', 'a', '--name', 'kid', '--provider', 'scripted')
       await leaveAsked(stage, 'a', 'asked')
       await stage.do('send', 'kid', '--queue', '--no-drain', 'delivered')
       // The log has the mail, and its file still exists.

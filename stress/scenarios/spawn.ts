@@ -67,6 +67,6 @@ function spawnScenario(name: string, words: string[]): Scenario {
 
 async function withoutIndex(stage: Stage): Promise<undefined> {
   await withAgent(stage)
-  await stage.do('spawn', '--parent', 'a', '--name', 'kid')
+  await stage.do('spawn', '--parent', 'a', '--name', 'kid', '--provider', 'scripted')
   stage.put(join(dirname(logOf(stage.home, 'a')), 'children', 'complete'), undefined)
 }

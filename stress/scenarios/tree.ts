@@ -108,7 +108,7 @@ function importScenario(): Scenario {
     async prepare(stage) {
       await withAgent(stage)
       await stage.do('send', 'a', LARGE)
-      await stage.do('spawn', '--name', 'below', '--parent', 'a', 'hello')
+      await stage.do('spawn', '--name', 'below', '--parent', 'a', '--provider', 'scripted', 'hello')
       await stage.do('export', 'a', '--bundle', 'a.bundle', '--tree')
       return undefined
     },

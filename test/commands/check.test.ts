@@ -35,7 +35,7 @@ const lines = (stdout: string): unknown[] =>
     .map((line) => JSON.parse(line))
 
 describe('substrat check', () => {
-  test('and deliver tell damaged settings, and exit as send does', async () => {
+  test('tells damaged settings and exits as send does, and so do deliver, recover and wait', async () => {
     const house = await houseWithKey()
     await house.ok('config', 'set', 'slots_max', '2')
     writeFileSync(path.join(house.home, 'config.json'), '{ damaged')
@@ -45,9 +45,15 @@ describe('substrat check', () => {
     const check = await house.run(['check', '--all'])
     expect(check).toMatchObject({ exit: 2, stdout: 'night: ready\nday: ready\n' })
     expect(check.stderr).toContain(what)
-    const deliver = await house.run(['deliver', '--all'])
-    expect(deliver.exit).toBe(2)
-    expect(deliver.stderr).toContain(what)
+    for (const command of [
+      ['deliver', '--all'],
+      ['recover', '--all'],
+      ['wait', 'night'],
+      ['wait', '--all'],
+    ]) {
+      const { exit, stderr } = await house.run(command)
+      expect([exit, stderr], command.join(' ')).toEqual([2, expect.stringContaining(what as string)])
+    }
   })
 
   test('says of each agent that it is ready, or why it could not run, and exits with the first failure', async () => {

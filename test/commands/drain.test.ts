@@ -65,7 +65,7 @@ describe.concurrent('--no-drain', () => {
     const house = new House()
     const scenario = house.scenario('s.json', { tools: [ask('child')] }, { say: 'asked' }, { say: 'thanks' })
     const lead = await house.spawn('lead', '--option', scenario, '--allow', 'tree')
-    const child = await house.spawn('child', '--parent', 'lead')
+    const child = await house.spawn('child', '--parent', 'lead', '--provider', 'scripted')
     const sent = await house.run(['send', 'lead', 'go', '--no-drain'])
     expect(sent).toMatchObject({ exit: 0, stdout: 'asked\n', stderr: '' })
     expect(house.count(child, 'run.started')).toBe(0)

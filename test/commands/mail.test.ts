@@ -57,7 +57,7 @@ describe.concurrent('a request of one agent to another', () => {
     const to = { name: 'send_message', input: { to: 'child', content: 'work' } }
     const scenario = house.scenario('s.json', { tools: [to] }, { say: 'asked' }, { say: 'all done' })
     const lead = await house.spawn('lead', '--option', scenario, '--allow', 'tree')
-    await house.spawn('child', '--parent', 'lead')
+    await house.spawn('child', '--parent', 'lead', '--provider', 'scripted')
     const sent = await house.ok('send', 'lead', 'go', '--queue')
     expect((await house.ok('show', 'lead', '--reply')).stdout).toBe('all done\n')
     const { messages } = (await house.ok('inbox', '--json')).json

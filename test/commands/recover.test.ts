@@ -215,14 +215,15 @@ describe.concurrent('recover', () => {
     expect((await house.run(['recover', 'nobody'])).exit).toBe(3)
   })
 
-  test('ignores an invalid config.json and an invalid variable, and says so', async () => {
+  test('works with the defaults if config.json or a variable is invalid, says so, and exits 2', async () => {
     const house = new House()
     const { gate } = await wreck(house)
     gate.open()
     gate.open()
     house.writeHome('config.json', '{"timeout": "soon"}')
     const recovered = await house.run(['recover', '--all'], { env: { SUBSTRAT_TURN_TIMEOUT: 'never' } })
-    expect(recovered.exit).toBe(0)
+    expect(recovered.exit).toBe(2)
+    expect(recovered.stdout).toMatch(/: continued, completed /)
     expect(recovered.stderr).toMatch(
       /config\.json is invalid: line 1: timeout must be .*, not "soon"; using the defaults/,
     )

@@ -194,6 +194,30 @@ describe.concurrent('spawn', () => {
     expect(house.findings(true)).toEqual([])
   })
 
+  test('below a parent, has its provider, model, options and context, unless they are given', async () => {
+    const house = new House({ SUBSTRAT_PROVIDER: '' })
+    const option = house.scenario('s.json', { say: 'as lead' }, { say: 'again' })
+    const lead = ['--provider', 'scripted', '--model', 'm', '--option', option, '--context', 'turn']
+    await house.spawn('lead', ...lead)
+    const shown = async (name: string) => (await house.ok('show', name, '--json')).json
+    await house.spawn('same', '--parent', 'lead')
+    expect(await shown('lead/same')).toMatchObject({
+      agent: { provider: 'scripted', model: 'm' },
+      options: { scenario: 's.json' },
+      context: 'turn',
+    })
+    expect((await house.ok('send', 'lead/same', 'go')).stdout).toBe('as lead\n')
+    await house.spawn('near', '--parent', 'lead', '--model', 'n', '--context', 'all')
+    expect(await shown('lead/near')).toMatchObject({
+      agent: { model: 'n' },
+      options: { scenario: 's.json' },
+      context: 'all',
+    })
+    await house.spawn('other', '--parent', 'lead', '--provider', 'scripted')
+    expect(await shown('lead/other')).toMatchObject({ agent: { model: null }, options: {}, context: 'all' })
+    expect((await house.run(['spawn', '--name', 'root'])).exit).toBe(8)
+  })
+
   test('--option may be given before the prompt, and more than once', async () => {
     const house = new House()
     house.plugin(

@@ -211,7 +211,7 @@ describe('config.json', () => {
       await house.spawn('a')
       plant(house, OTHER)
       const { exit, stderr } = await house.run(['recover', '--all'])
-      expect([exit, stderr]).toEqual([0, expect.stringContaining('using the defaults')])
+      expect([exit, stderr]).toEqual([11, expect.stringContaining('using the defaults')])
     },
   )
 })

@@ -26,7 +26,9 @@ export async function agent(
   ...flags: string[]
 ): Promise<string> {
   const at = path.lastIndexOf('/')
-  const below = at === -1 ? [] : ['--parent', path.slice(0, at)]
+  // Without a provider, a child would have the scenario of its parent.
+  const own = flags.includes('--provider') ? [] : ['--provider', 'scripted']
+  const below = at === -1 ? [] : ['--parent', path.slice(0, at), ...own]
   const scripted =
     responses.length === 0 ? [] : ['--option', house.scenario(scenarioFile(path), ...responses.map(response))]
   return house.spawn(path.slice(at + 1), ...below, ...scripted, ...flags)
