@@ -6,7 +6,7 @@ import { conversationOf } from '../../plugins/serve/page/src/model/conversation.
 import { isLate } from '../../plugins/serve/page/src/model/live-text.js'
 import { fieldOf } from '../../plugins/serve/page/src/model/new-agent.js'
 import { toldOf } from '../../plugins/serve/page/src/model/problem-words.js'
-import { limitText } from '../../plugins/serve/page/src/model/time.js'
+import { dateText, limitText, withLocalTimes } from '../../plugins/serve/page/src/model/time.js'
 import { ticksIn, timelineOf } from '../../plugins/serve/page/src/model/timeline.js'
 import { treeRows } from '../../plugins/serve/page/src/model/tree.js'
 import { daysOf, niceCeiling } from '../../plugins/serve/page/src/model/usage.js'
@@ -56,6 +56,33 @@ describe('an error', () => {
       'substrat ungate a',
       '',
     ])
+  })
+
+  test('names the fields of the page, not the flags of the command', () => {
+    expect(of('USAGE', 400, 'create it first, or choose another: --workspace DIR')).toMatchObject({
+      next: ['Create it first, or choose another.'],
+    })
+    const noKey = 'no API key: set OPENAI_API_KEY, or use --option key_env=… or key_file=…'
+    expect(of('PROVIDER_MISCONFIGURED', 502, 'substrat providers', noKey)).toEqual({
+      text: 'No API key: set OPENAI_API_KEY, or use the option key_env or key_file=…',
+      next: ['Run at a terminal: ', 'substrat providers', ''],
+    })
+    expect(of('USAGE', 400, null, '--allow: there is no tool x').text).toBe(
+      '“Runs without approval”: there is no tool x.',
+    )
+    expect(of('USAGE', 400, null, '--turn-timeout: "x" is not a duration').text).toBe(
+      '“Turn timeout”: "x" is not a duration.',
+    )
+  })
+
+  test('has the times of the reader', () => {
+    const at = '2026-11-28T21:05:33.250Z'
+    const local = dateText(at)
+    for (const time of [at, '2026-11-28 21:05:33Z', '2026-11-28 22:05:33+01:00'])
+      expect(of('LOCKED', 423, null, `held since ${time}`).text).toBe(`Held since ${local}.`)
+    expect(withLocalTimes('the version 2026-11-28 and 2026-99-99 21:05:33Z')).toBe(
+      'the version 2026-11-28 and 2026-99-99 21:05:33Z',
+    )
   })
 
   test('belongs to the field that the server or its message names', () => {

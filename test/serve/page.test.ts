@@ -9,7 +9,7 @@ import { PLUGIN, Served } from './support.js'
 const NOT_REQUESTED = ['http://www.w3.org/', 'http://${']
 
 const BUILT = path.join(PLUGIN, 'dist', 'page')
-/** The parser of Markdown has 110 kB of them, with its table of HTML entities. */
+/** The parser of Markdown has 75 kB of them. */
 const BYTES_MAX = 240_000
 
 test('the page has at most 240 kB, and names no other server', () => {

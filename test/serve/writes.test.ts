@@ -299,6 +299,46 @@ describe.concurrent('a control', () => {
     await served.stop()
   })
 
+  test('takes messages out of the inbox of the operator, and only those', async () => {
+    const house = new House()
+    const send = (content: string) => ({ name: 'send_message', input: { to: 'operator', content } })
+    const scenario = house.scenario('s.json', { tools: [send('first'), send('second')] }, { say: 'sent' })
+    await house.spawn('a', '-o', scenario, '--allow', 'tree')
+    await house.ok('send', 'a', 'go')
+    const served = await Served.start(house)
+    const path = { agent: 'operator' }
+    const [first, second] = (await served.call('listMail', { path })).data.messages
+    const messages = [first?.message_id as string]
+    expect((await served.call('takeMail', { path, body: { messages } })).data.messages).toEqual([first])
+    expect((await served.call('listMail', { path })).data.messages).toEqual([second])
+    expect(await served.call('takeMail', { path, body: { messages } })).toMatchObject({
+      status: 404,
+      problem: { code: 'MESSAGE_NOT_FOUND' },
+    })
+    for (const body of [{ messages: ['--json'] }, { messages: [] }, {}])
+      expect((await served.post('/v1/agents/operator/take', body)).status).toBe(400)
+    const ofAgent = await served.call('takeMail', { path: { agent: 'a' }, body: { messages } })
+    expect(ofAgent).toMatchObject({ status: 400, problem: { code: 'USAGE' } })
+    await served.stop()
+  })
+
+  test('that is not valid is refused with a sentence about its field', async () => {
+    const served = await Served.start(new House())
+    const detail = async (at: string, body: object): Promise<unknown> =>
+      ((await (await served.post(at, body)).json()) as { detail: string }).detail
+    const send = (body: object) => detail('/v1/agents/a/messages', body)
+    expect(await detail('/v1/agents', { workspace: 'x' })).toBe('workspace must begin with "/"')
+    expect(await detail('/v1/agents', { prompt: 5 })).toBe('prompt must be a text')
+    expect(await detail('/v1/agents', { nmae: 'x' })).toBe('the body has no field "nmae"')
+    expect(await detail('/v1/agents', { options: { a: 1 } })).toBe('options.a must be a text')
+    expect(await send({})).toBe('content is missing')
+    expect(await send({ content: 'x', if_busy: 'no' })).toBe('if_busy must be one of "queue", "wait", "fail"')
+    expect(await send({ content: 'x', max_steps: 0 })).toBe('max_steps must be at least 1')
+    expect(await send({ content: 'x', max_steps: 1.5 })).toBe('max_steps must be a whole number')
+    expect(await send({ content: 'x', allow: 'shell' })).toBe('allow must be a list')
+    await served.stop()
+  })
+
   test('with a field that does not exist, or a body of another type, is refused', async () => {
     const served = await Served.start(new House())
     expect(await (await served.post('/v1/agents/a/gate', { recursiv: true })).json()).toMatchObject({

@@ -4,6 +4,7 @@ import { expect, test } from 'vitest'
 import { Served } from '../serve/support.js'
 import { House } from '../support/cli.js'
 import { parked } from '../support/parked.js'
+import { waitFor } from '../support/wait.js'
 import { expectAccessible, goTo, openPage } from './page-support.js'
 
 const button = (name: string) => ({ name, exact: true })
@@ -37,7 +38,7 @@ test('the badge, the cards, the list and its filter count the same agents, with 
   const cards = page.locator('.card.need')
   expect(await cards.count()).toBe(4)
   expect(await page.locator('nav .count.alert').textContent()).toBe('4')
-  expect(await page.title()).toBe('Needs you · substrat')
+  expect(await page.title()).toBe('(4) Needs you · substrat')
   await goTo(page, '#/agents')
   await page.getByRole('treeitem').nth(6).waitFor()
   const all = (await house.ok('list', '--json')).json.agents as { path: string; shown_status: string }[]
@@ -69,6 +70,39 @@ test('a row has the topic of its agent, and what it waits for, why it stopped or
   }
   await page.getByLabel('Filter by name').fill('begin quest')
   await page.getByText('1 shown', { exact: true }).waitFor()
+  await served.stop()
+})
+
+test('the title of an agent has its name, its status, and the count of agents that need a person', async () => {
+  const house = await houseOfNeeds()
+  const served = await Served.start(house)
+  const { page } = await openPage(served, '#/agents/question')
+  const titled = (title: string) => waitFor(async () => (await page.title()) === title, title)
+  await titled('(4) question, waiting · substrat')
+  await house.run(['answer', 'question', 'main'])
+  await titled('(3) question, idle · substrat')
+  await served.stop()
+})
+
+test('the filter opens its first match with Enter, and is there when the reader comes back', async () => {
+  const served = await Served.start(await houseOfNeeds())
+  const { page, troubles } = await openPage(served, '#/agents')
+  const field = page.getByLabel('Filter by name')
+  await page.getByRole('treeitem').nth(6).waitFor()
+  for (const name of ['approval', 'question', 'failed', 'limited', 'done'])
+    await page.getByText(`Begin ${name}`, { exact: true }).waitFor()
+  await field.fill('begin')
+  await page.getByText('5 shown').waitFor()
+  await field.press('ArrowDown')
+  const focused = 'document.activeElement.getAttribute("role")'
+  expect(await page.evaluate(focused)).toBe('tree')
+  await field.fill('begin quest')
+  await field.press('Enter')
+  await page.getByRole('heading', { name: 'question', level: 1 }).waitFor()
+  await page.goBack()
+  await page.getByText('1 shown').waitFor()
+  expect(await field.inputValue()).toBe('begin quest')
+  expect(troubles).toEqual([])
   await served.stop()
 })
 
@@ -124,11 +158,14 @@ test('an agent is created on the page, and an error is at its field', async () =
   await page.getByLabel('Name', { exact: true }).fill('made')
   await page.getByLabel('Workspace').fill('not/absolute')
   await create()
-  expect(await errorAt('Workspace')).not.toBe('')
+  await page.getByText('Workspace must begin with "/".').waitFor()
+  expect(await errorAt('Workspace')).toBe('Workspace must begin with "/".')
   await page.getByLabel('Workspace').fill('/no/such/directory')
   await create()
   await page.getByText('/no/such/directory').first().waitFor()
-  expect(await errorAt('Workspace')).toContain('/no/such/directory')
+  expect(await errorAt('Workspace')).toBe(
+    'The workspace /no/such/directory does not exist or is not a directory.Create it first, or choose another.',
+  )
   await page.getByLabel('Workspace').fill(house.workspace)
   await page.getByLabel('Runs without approval').fill('write_file, shell(npm test*)')
   await page.getByLabel('First message').fill('hello\nthere')

@@ -26,6 +26,7 @@ test('Markdown is drawn, and its links lead only to the web and to mail, and sho
     '# Result',
     '**All** tests *pass*, see [the report](https://example.org/r?a=1), https://example.org or [mail](mailto:me@example.org).',
     '- one\n- two',
+    '&copy; and &eacute;, &nosuch; and &lt stay',
     '| file | lines |\n|---|---|\n| a.ts | 12 |',
     '```sh\nnpm test\n```',
     '![the plot](https://example.org/plot.png) and [notes](notes.md) and [run](javascript:window.hit=1)',
@@ -52,6 +53,7 @@ test('Markdown is drawn, and its links lead only to the web and to mail, and sho
   const shown = (await reply.textContent()) ?? ''
   for (const part of ['the report (example.org)', 'image: the plot (example.org)', 'notes (notes.md)'])
     expect(shown).toContain(part)
+  expect(shown).toContain('© and é, &nosuch; and &lt stay')
   for (const part of ['[run](javascript:window.hit=1)', '[hidden]: https://example.org'])
     expect(shown).toContain(part)
   expect(await reply.locator('img').count()).toBe(0)

@@ -16,11 +16,14 @@ const { outputFiles, metafile } = await build({
   target: ['chrome123', 'firefox120', 'safari17.5'],
   jsx: 'automatic',
   jsxImportSource: 'preact',
-  alias: Object.fromEntries(
-    ['schema/message', 'schema/questions', 'schema/reasons', 'schema/words', 'session/entries'].map(
-      (file) => [`substrat/${path.basename(file)}`, path.resolve(root, `../../../src/${file}.ts`)],
+  alias: {
+    entities: path.join(root, 'src/parts/entities.ts'),
+    ...Object.fromEntries(
+      ['schema/message', 'schema/questions', 'schema/reasons', 'schema/words', 'session/entries'].map(
+        (file) => [`substrat/${path.basename(file)}`, path.resolve(root, `../../../src/${file}.ts`)],
+      ),
     ),
-  ),
+  },
   legalComments: 'inline',
   metafile: true,
   logLevel: 'warning',

@@ -3,6 +3,7 @@ import type { HttpBindings } from '@hono/node-server'
 import { Hono } from 'hono'
 import type { z } from 'zod'
 import { checkResumeToken, type Guard, resumeTokenOf } from './guard.js'
+import { invalidText } from './invalid.js'
 import { openApi } from './openapi.js'
 import type { Page } from './page.js'
 import { problemResponse, Refusal } from './problem.js'
@@ -133,7 +134,7 @@ function parsed(schema: z.ZodObject, value: unknown, place: string): Record<stri
   const name = issue?.path.join('.') ?? ''
   throw new Refusal(
     'USAGE',
-    `the ${place} is not valid: ${name === '' ? '' : `${name}: `}${issue?.message}`.slice(0, 500),
+    (issue === undefined ? `the ${place} is not valid` : invalidText(issue, place)).slice(0, 500),
     `see ${OPENAPI_PATH}`,
     { param: name === '' ? null : name.slice(0, 500) },
   )

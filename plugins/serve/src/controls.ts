@@ -1,9 +1,10 @@
 /** The routes that stop agents or change them. Each answers when its command has ended. */
 import { z } from 'zod'
 import { allowList, flags } from '../../shared/src/face/arguments.js'
+import { Refusal } from './problem.js'
 import { type Call, type Route, route } from './route.js'
 import { findAgent } from './server.js'
-import { cancelled, changed, compacted, gated, terminated } from './shapes.js'
+import { cancelled, changed, compacted, gated, inboxShape, terminated } from './shapes.js'
 
 const timeout = z
   .string()
@@ -13,7 +14,32 @@ const recursive = z.boolean().optional().describe('Also all agents below it.')
 
 const CONTROL = { method: 'post' as const, tag: 'controls', isWrite: true as const }
 
+const messageId = z.string().regex(/^[0-9a-f-]{4,36}$/, 'not the id of a message')
+
 export const CONTROLS: Route[] = [
+  route({
+    ...CONTROL,
+    path: '/v1/agents/{agent}/take',
+    id: 'takeMail',
+    tag: 'mail',
+    summary: 'Take messages out of your inbox: the agent is `operator`',
+    body: z.object({
+      messages: z.array(messageId).min(1).max(1000).describe('Their ids, or unique beginnings of ids.'),
+    }),
+    answers: { 200: { description: 'The messages that are no longer in the inbox.', shape: inboxShape } },
+    handle: async ({ server, agent, body }) => {
+      if (agent !== server.core.OPERATOR)
+        throw new Refusal(
+          'USAGE',
+          'only the messages to the operator can be taken',
+          'a turn of an agent delivers its messages: use the request resume',
+        )
+      return {
+        status: 200,
+        body: await server.commands.result(['inbox', '--take', '--json', ...body.messages]),
+      }
+    },
+  }),
   route({
     ...CONTROL,
     path: '/v1/agents/{agent}/cancel',

@@ -8,6 +8,7 @@ const ROUTES = {
   showAgent: 'GET /v1/agents/{agent}',
   listRecords: 'GET /v1/agents/{agent}/records',
   listMail: 'GET /v1/agents/{agent}/inbox',
+  takeMail: 'POST /v1/agents/{agent}/take',
   showUsage: 'GET /v1/usage',
   searchRecords: 'GET /v1/search',
   listProviders: 'GET /v1/providers',

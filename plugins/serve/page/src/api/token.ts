@@ -10,7 +10,7 @@ export function takeTokenFromAddress(): void {
   const token = /^#token=([\w-]+)$/.exec(location.hash)?.[1]
   if (token === undefined) return
   saveToken(token)
-  history.replaceState(null, '', location.pathname)
+  history.replaceState(history.state, '', location.pathname)
 }
 
 export function readToken(): string | null {

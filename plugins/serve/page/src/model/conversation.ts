@@ -6,7 +6,7 @@ import { type Entry, type EntryOf, entryOf, inputText } from 'substrat/entries'
 import { questionsIn, questionText } from 'substrat/questions'
 import type { SessionRecord } from '../api/types.js'
 import { bytesOf, reasoningText, textOf } from './content.js'
-import { clockText, durationText } from './time.js'
+import { clockText, durationText, withLocalTimes } from './time.js'
 import { DECISION_WORDS, type Tone, WAIT_WORDS } from './words.js'
 
 export type Item =
@@ -19,6 +19,8 @@ interface Event {
   tone: Tone
   text: string
   detail?: string
+  /** Of use only in a report, such as the stack of an error. */
+  trace?: string
 }
 
 export interface ToolItem {
@@ -100,8 +102,8 @@ class Conversation {
   /** A wait that is begun again, for example with a new token, is one event to a reader. */
   private addEvent({ seq, ts }: Pick<Entry, 'seq' | 'ts'>, event: Event): void {
     const last = this.items.at(-1)
-    if (last?.type === 'event' && last.text === event.text) return
-    this.items.push({ type: 'event', seq, at: ts, ...event })
+    if (last?.type === 'event' && last.text === withLocalTimes(event.text)) return
+    this.items.push({ type: 'event', seq, at: ts, ...event, text: withLocalTimes(event.text) })
   }
 
   private addResponse({ seq, ts, items, items_blob: blob, calls = [] }: EntryOf<'response'>): void {
@@ -193,7 +195,7 @@ function eventOf(entry: Entry): Event | undefined {
         text: sentence(`${entry.how}: ${entry.why}`),
       }
     case 'failure':
-      return withDetail({ tone: 'bad', text: `Failed: ${entry.why}` }, entry.detail)
+      return { tone: 'bad', text: `Failed: ${entry.why}`, ...(entry.detail && { trace: entry.detail }) }
     case 'failed_request':
       return {
         tone: 'wait',

@@ -16,11 +16,15 @@ export interface OptionField {
 
 export const OPTION_FIELDS: OptionField[] = rowsWithFlag().map(([, { type, flag, help }]) => ({
   name: flag.replaceAll('-', '_'),
-  label: flag.replaceAll('-', ' '),
+  label: flag === 'allow' ? 'Runs without approval' : sentenceCase(flag.replaceAll('-', ' ')),
   hint: help,
   isNumber: type === 'count',
   isSwitch: type === 'switch',
 }))
+
+function sentenceCase(words: string): string {
+  return words.charAt(0).toUpperCase() + words.slice(1)
+}
 
 const KINDS = new Map(rowsWithFlag().map(([, { type, flag }]) => [flag.replaceAll('-', '_'), type]))
 

@@ -1,5 +1,7 @@
 /** An error as a person on the page reads it: a sentence, and the next step here. The commands of a hint are for a terminal. */
 import { Problem } from '../api/problem.js'
+import { OPTION_FIELDS } from './message-options.js'
+import { withLocalTimes } from './time.js'
 
 export interface Told {
   text: string
@@ -15,6 +17,7 @@ const STEPS: Record<string, string> = {
   NO_SUCH_PATH: 'The server is older than this page, or newer. Reload the page.',
   METHOD_REFUSED: 'The server is older than this page, or newer. Reload the page.',
   NAME_TAKEN: 'Choose another name.',
+  MESSAGE_NOT_FOUND: 'The inbox no longer has it.',
   LOCKED: 'Another command works with this agent now. Try again in a moment.',
   NO_SLOT: 'As many turns run as the settings allow. Try again in a moment.',
   SERVER_BUSY: 'Try again in a moment.',
@@ -35,8 +38,31 @@ export function toldOf(error: unknown): Told {
   const { code, next, isTemporary } = error
   // The document of the API is for programs.
   const given = next?.includes('/v1/openapi.json') === true ? null : next
-  const step = STEPS[code] ?? given ?? (isTemporary ? 'Try again in a moment.' : '')
-  return { text: sentence(error.message), next: sentence(step).split(/(\bsubstrat [^;)]+)/) }
+  const advised = given?.startsWith('substrat ') === true ? `run at a terminal: ${given}` : given
+  const step = STEPS[code] ?? advised ?? (isTemporary ? 'Try again in a moment.' : '')
+  const [text = '', ...parts] = [error.message, ...sentence(step).split(/(\bsubstrat [^;)]+)/)].map(
+    (part, index) => (index % 2 === 1 || index === 0 ? withLabels(withLocalTimes(part)) : part),
+  )
+  return { text: sentence(text), next: parts }
+}
+
+const LABELS: Record<string, string> = {
+  ...Object.fromEntries(OPTION_FIELDS.map(({ name, label }) => [name.replaceAll('_', '-'), label])),
+  name: 'Name',
+  provider: 'Provider',
+  model: 'Model',
+  workspace: 'Workspace',
+  system: 'Instructions',
+}
+
+/** The messages of a command name its flags. The page has fields with labels. */
+function withLabels(text: string): string {
+  return text
+    .replace(/--option ([\w.-]+)=(?:…|'[^']*'|\S*)/g, 'the option $1')
+    .replace(/: [^;:]*--[\w-]+ [A-Z]+\b/g, '')
+    .replace(/--([a-z][a-z-]*)\b(:?)/g, (flag, name: string, colon: string) =>
+      LABELS[name] === undefined ? flag : `“${LABELS[name]}”${colon}`,
+    )
 }
 
 function sentence(text: string): string {

@@ -14,6 +14,17 @@ export function clockText(time: string): string {
   return CLOCK.format(new Date(time))
 }
 
+/** A text of substrat with its times as the page writes them. Messages have those of the server, in its zone or in UTC. */
+export function withLocalTimes(text: string): string {
+  return text.replace(
+    /\b(\d{4}-\d\d-\d\d)[T ](\d\d:\d\d:\d\d)(?:\.\d+)?(Z|[+-]\d\d:\d\d)(?=$|[^\w])/g,
+    (whole, date: string, time: string, zone: string) => {
+      const at = `${date}T${time}${zone}`
+      return Number.isNaN(Date.parse(at)) ? whole : dateText(at)
+    },
+  )
+}
+
 const STEPS: [Intl.RelativeTimeFormatUnit, number][] = [
   ['day', 86_400],
   ['hour', 3600],

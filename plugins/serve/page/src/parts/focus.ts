@@ -19,6 +19,26 @@ export function useFocusHandover<Part extends HTMLElement>(): RefObject<Part | n
   return ref
 }
 
+/** After a link to another view: the reader, and a screen reader, continue at its heading. A field that has the focus keeps it. */
+export function focusView(): void {
+  if (document.activeElement?.matches('main :is(input, textarea)') === true) return
+  focusHeading(document.querySelector<HTMLElement>('main h1') ?? document.getElementById('main'))
+}
+
+/** A view that is drawn later than the address changed: the focus waits for its heading in <main>. */
+export function useHeadingFocus(): RefObject<HTMLHeadingElement | null> {
+  const ref = useRef<HTMLHeadingElement>(null)
+  useLayoutEffect(() => {
+    if (document.activeElement?.id === 'main') focusHeading(ref.current)
+  }, [])
+  return ref
+}
+
+function focusHeading(heading: HTMLElement | null): void {
+  heading?.setAttribute('tabindex', '-1')
+  heading?.focus({ preventScroll: true })
+}
+
 function heirsOf(part: HTMLElement): HTMLElement[] {
   const cards = [...document.querySelectorAll<HTMLElement>('[data-card]')]
   const at = cards.findIndex((card) => card.contains(part))

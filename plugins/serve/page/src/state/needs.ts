@@ -2,6 +2,7 @@
 import { needsPerson } from 'substrat/words'
 import type { CorruptAgent, ListedAgent, ShownAgent } from '../api/types.js'
 import { type Agents, agents } from './home.js'
+import { readMail } from './mail.js'
 import { shownOf, versionOf } from './shown.js'
 import { soon } from './soon.js'
 import { Store } from './store.js'
@@ -44,6 +45,7 @@ export async function readNeeds(): Promise<void> {
     while (isStale) {
       isStale = false
       if (agents.value !== undefined) needs.set(await currentNeeds(agents.value))
+      await readMail()
     }
   } catch {
     // The connection sign shows it, and the next snapshot causes another reading.

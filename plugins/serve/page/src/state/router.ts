@@ -1,4 +1,5 @@
 /** The view is in the fragment of the address, so links, reloads and the back button work without the server. */
+import { leavePlace } from './places.js'
 import { Store } from './store.js'
 
 export type Route =
@@ -11,7 +12,12 @@ export type Route =
 
 export const route = new Store<Route>(parse(location.hash))
 
-addEventListener('hashchange', () => route.set(parse(location.hash)))
+addEventListener('hashchange', enter)
+
+function enter(): void {
+  leavePlace()
+  route.set(parse(location.hash))
+}
 
 function parse(hash: string): Route {
   const [view, id, tab] = hash.replace(/^#\/?/, '').split('/').map(decoded)
@@ -48,7 +54,7 @@ export function linkTo(to: Route): string {
  */
 export function go(to: Route): void {
   location.hash = linkTo(to)
-  route.set(parse(location.hash))
+  enter()
 }
 
 export function agentLink(id: string): string {

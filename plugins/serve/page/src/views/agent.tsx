@@ -8,15 +8,18 @@ import { costText, dateText, shortCount } from '../model/time.js'
 import { callText, lookOf, nameOf } from '../model/words.js'
 import { ActionButton } from '../parts/action.js'
 import { Badge } from '../parts/badge.js'
+import { useHeadingFocus } from '../parts/focus.js'
 import { NextStep } from '../parts/next-step.js'
 import { Words } from '../parts/text.js'
 import { visibleText } from '../parts/visible-text.js'
 import { AgentFollower } from '../state/agent-log.js'
 import { linkTo } from '../state/router.js'
 import { useStore } from '../state/store.js'
+import { title } from '../state/title.js'
 import { Composer } from './composer.js'
 import { Controls, isStopped } from './controls.js'
 import { ConversationView } from './conversation.js'
+import { PendingMail } from './mail.js'
 import { Request } from './need-card.js'
 import { TimelineView } from './timeline.js'
 
@@ -24,6 +27,9 @@ export function AgentView({ id, tab }: { id: string; tab: 'conversation' | 'time
   const [follower] = useState(() => new AgentFollower(id))
   useEffect(() => () => follower.stop(), [follower])
   const state = useStore(follower.state)
+  const agent = state !== undefined && 'shown' in state ? state.shown.agent : undefined
+  const name = agent && `${nameOf(agent)}, ${lookOf(agent).word}`
+  useEffect(() => void (name !== undefined && title.set(name)), [name])
   if (state === undefined)
     return (
       <p class="empty" role="status">
@@ -58,12 +64,13 @@ export function AgentView({ id, tab }: { id: string; tab: 'conversation' | 'time
           onEarlier={() => follower.readEarlier()}
         />
       )}
+      {tab === 'conversation' && <PendingMail shown={shown} />}
       {isAsking(shown) && (
         <section
-          class="card need tone-wait"
+          class={`card need tone-${lookOf(shown.agent).tone}`}
           data-card
           tabIndex={-1}
-          aria-label={needsPerson(shown.agent) ? 'Needs you' : 'Waits'}
+          aria-label={needsPerson(shown.agent) ? 'Needs you' : sentence(lookOf(shown.agent).word)}
         >
           <Request shown={shown} />
         </section>
@@ -73,9 +80,13 @@ export function AgentView({ id, tab }: { id: string; tab: 'conversation' | 'time
   )
 }
 
-/** A turn that waits for the end of a limit needs nobody, but can be continued or cancelled. */
+/** A turn that waits for the end of a limit needs nobody, but can be continued or cancelled. A cancelled one can run again. */
 function isAsking({ agent }: ShownAgent): boolean {
-  return needsPerson(agent) || agent.shown_status === 'limited'
+  return needsPerson(agent) || agent.shown_status === 'limited' || agent.shown_status === 'cancelled'
+}
+
+function sentence(word: string): string {
+  return word.charAt(0).toUpperCase() + word.slice(1)
 }
 
 function Tab(props: { id: string; tab: 'conversation' | 'timeline'; current: string; word: string }) {
@@ -92,10 +103,11 @@ function Tab(props: { id: string; tab: 'conversation' | 'timeline'; current: str
 function AgentHead(props: { shown: ShownAgent; onChanged: () => void }) {
   const { shown } = props
   const { agent, topic, doing, hold, gate, grants, context, usage } = shown
+  const heading = useHeadingFocus()
   return (
     <header class="agent-head">
       <div class="agent-title">
-        <h1>
+        <h1 ref={heading}>
           <Words text={nameOf(agent)} />
         </h1>
         <Badge look={lookOf(agent)} />

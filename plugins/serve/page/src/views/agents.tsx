@@ -1,5 +1,5 @@
 /** All agents as a tree, live. It draws only the rows in sight, so a home of ten thousand agents scrolls as well as one of ten. */
-import { useMemo, useState } from 'preact/hooks'
+import { useMemo } from 'preact/hooks'
 import type { ListedAgent, ShownAgent } from '../api/types.js'
 import { agoText, dateText } from '../model/time.js'
 import { type TreeRow, treeRows } from '../model/tree.js'
@@ -11,16 +11,29 @@ import { VirtualList } from '../parts/virtual.js'
 import { agents } from '../state/home.js'
 import { go, linkTo } from '../state/router.js'
 import { knownShown, useShown } from '../state/shown.js'
-import { useStore } from '../state/store.js'
+import { Store, useStore } from '../state/store.js'
 
 const ROW_HEIGHT = 60
-const NONE: ReadonlySet<string> = new Set()
+
+interface Filter {
+  text: string
+  word: string
+  /** The agents whose branch is closed. */
+  closed: ReadonlySet<string>
+  /** The row under the cursor. */
+  activeId?: string | undefined
+}
+
+/** Stays for a reader who opens an agent and comes back. */
+const filter = new Store<Filter>({ text: '', word: '', closed: new Set() })
+
+function change(part: Partial<Filter>): void {
+  filter.set({ ...filter.value, ...part })
+}
 
 export function AgentsView() {
   const known = useStore(agents)
-  const [text, setText] = useState('')
-  const [word, setWord] = useState('')
-  const [closed, setClosed] = useState(NONE)
+  const { text, word, closed } = useStore(filter)
   const rows = useMemo(() => {
     const wanted = text === '' && word === '' ? undefined : matcher(text, word)
     return treeRows(known?.values() ?? [], closed, wanted)
@@ -29,7 +42,15 @@ export function AgentsView() {
     const next = new Set(closed)
     if (isOpen) next.delete(id)
     else next.add(id)
-    setClosed(next)
+    change({ closed: next })
+  }
+  const onKey = (event: KeyboardEvent): void => {
+    const [first] = rows
+    if (first === undefined) return
+    if (event.key === 'Enter') open(first)
+    else if (event.key === 'ArrowDown') goToTree(first)
+    else return
+    event.preventDefault()
   }
   return (
     <div class="column full">
@@ -43,12 +64,13 @@ export function AgentsView() {
           type="search"
           placeholder="Filter by name"
           value={text}
-          onInput={(event) => setText(event.currentTarget.value)}
+          onInput={(event) => change({ text: event.currentTarget.value })}
+          onKeyDown={onKey}
         />
         <label class="visually-hidden" for="status">
           Status
         </label>
-        <select id="status" value={word} onChange={(event) => setWord(event.currentTarget.value)}>
+        <select id="status" value={word} onChange={(event) => change({ word: event.currentTarget.value })}>
           <option value="">Every status</option>
           {LOOKS.map((look) => (
             <option key={look.word}>{look.word}</option>
@@ -81,12 +103,12 @@ function matcher(text: string, word: string): (agent: ListedAgent) => boolean {
 
 function Tree(props: { rows: readonly TreeRow[]; onToggle: (id: string, isOpen: boolean) => void }) {
   const { rows, onToggle } = props
-  const [activeId, setActiveId] = useState<string>()
+  const { activeId } = useStore(filter)
   const active = rows.findIndex(({ agent }) => agent.id === activeId)
   const onKey = (event: KeyboardEvent): void => {
     const row = rows[active]
     const move = (index: number): void =>
-      setActiveId(rows[Math.max(0, Math.min(rows.length - 1, index))]?.agent.id)
+      change({ activeId: rows[Math.max(0, Math.min(rows.length - 1, index))]?.agent.id })
     if (event.key === 'ArrowDown') move(active + 1)
     else if (event.key === 'ArrowUp') move(active - 1)
     else if (event.key === 'Home') move(0)
@@ -124,6 +146,11 @@ function Tree(props: { rows: readonly TreeRow[]; onToggle: (id: string, isOpen: 
   )
 }
 
+function goToTree({ agent }: TreeRow): void {
+  change({ activeId: agent.id })
+  document.querySelector<HTMLElement>('[role=tree]')?.focus()
+}
+
 function parentIndex(rows: readonly TreeRow[], from: number): number {
   const level = rows[from]?.level ?? 1
   for (let index = from - 1; index >= 0; index -= 1) if ((rows[index]?.level ?? 0) < level) return index
@@ -135,6 +162,7 @@ function rowId({ agent }: TreeRow): string {
 }
 
 function open({ agent }: TreeRow): void {
+  change({ activeId: agent.id })
   go({ view: 'agent', id: agent.id, tab: 'conversation' })
 }
 

@@ -1,14 +1,17 @@
 /** The frame of the page: header, navigation, the view of the address, notes and dialogs. */
-import { useCallback, useEffect, useState } from 'preact/hooks'
+import { useCallback, useEffect, useLayoutEffect, useRef, useState } from 'preact/hooks'
 import { readToken, saveToken, takeTokenFromAddress } from '../api/token.js'
 import type { IconName } from '../model/icon-paths.js'
+import { focusView } from '../parts/focus.js'
 import { Icon } from '../parts/icons.js'
 import { connection } from '../state/connection.js'
 import { agents, followHome } from '../state/home.js'
 import { followNeeds, needs, readNeeds } from '../state/needs.js'
+import { findPlace } from '../state/places.js'
 import { linkTo, type Route, route } from '../state/router.js'
 import { useStore } from '../state/store.js'
 import { nextTheme, theme } from '../state/theme.js'
+import { title } from '../state/title.js'
 import { AgentView } from './agent.js'
 import { AgentsView } from './agents.js'
 import { Help } from './help.js'
@@ -70,9 +73,16 @@ function Frame() {
 
 function View() {
   const shown = useStore(route)
-  useEffect(() => {
-    document.title = `${TITLES[shown.view]} · substrat`
-  }, [shown.view])
+  const place = shown.view === 'agent' ? shown.id : shown.view
+  const before = useRef(place)
+  useLayoutEffect(() => {
+    findPlace()
+    if (before.current === place) return
+    before.current = place
+    focusView()
+  }, [shown])
+  // The view of an agent has its name and status, once they are known.
+  useEffect(() => title.set(TITLES[shown.view]), [place])
   switch (shown.view) {
     case 'agents':
       return <AgentsView />

@@ -81,6 +81,12 @@ function ItemView({ item }: { item: Item }) {
           <div>
             <Words text={item.text} /> <Time at={item.at} />
             {item.detail !== undefined && <Plain text={item.detail} />}
+            {item.trace !== undefined && (
+              <details>
+                <summary>Details for a report</summary>
+                <Code text={item.trace} label="Details" />
+              </details>
+            )}
           </div>
         </div>
       )

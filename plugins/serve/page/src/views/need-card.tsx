@@ -1,8 +1,9 @@
 /** One agent that waits for a person: what it asks, and the buttons that answer. */
 import { useState } from 'preact/hooks'
+import { WHY_STOPPED } from 'substrat/reasons'
 import { call } from '../api/client.js'
 import type { ShownAgent } from '../api/types.js'
-import { agoText, dateText, limitText } from '../model/time.js'
+import { agoText, dateText, limitText, withLocalTimes } from '../model/time.js'
 import { lookOf, nameOf, needOf } from '../model/words.js'
 import { ActionButton } from '../parts/action.js'
 import { Badge } from '../parts/badge.js'
@@ -97,7 +98,7 @@ function Limit({ shown: { agent, wait, trouble } }: { shown: ShownAgent }) {
   return (
     <>
       <p>
-        <Words text={trouble ?? 'The provider limits this agent.'} />
+        <Words text={withLocalTimes(trouble ?? 'The provider limits this agent.')} />
         {when != null && (
           <>
             {' '}
@@ -142,10 +143,13 @@ function Interrupted({ shown: { agent, trouble, next } }: { shown: ShownAgent })
 const FAILED_WORDS: Partial<Record<ShownAgent['agent']['shown_status'], string>> = {
   timed_out: 'The turn timed out',
   refused: 'A turn could not begin',
+  cancelled: 'The turn was cancelled',
 }
 
 function Failed({ shown: { agent, trouble, reply, reply_is: part, next } }: { shown: ShownAgent }) {
-  const why = agent.shown_status === 'refused' ? (agent.refused?.at(-1)?.message ?? null) : trouble
+  const cause = agent.shown_status === 'refused' ? (agent.refused?.at(-1)?.message ?? null) : trouble
+  // Most are cancelled by the reader.
+  const why = cause === WHY_STOPPED.cancelled || cause === null ? null : withLocalTimes(cause)
   return (
     <>
       <p>

@@ -1,14 +1,11 @@
 /** The agents that wait for a person, by the kind of their request, with the buttons that answer it. */
-import { useEffect } from 'preact/hooks'
 import type { CorruptAgent, ShownAgent } from '../api/types.js'
-import { dateText } from '../model/time.js'
 import { type Need, needOf } from '../model/words.js'
 import { Icon } from '../parts/icons.js'
-import { Prose, Words } from '../parts/text.js'
-import { mail, readMail } from '../state/mail.js'
+import { Words } from '../parts/text.js'
 import { needs, showMoreNeeds } from '../state/needs.js'
-import { agentLink } from '../state/router.js'
 import { useStore } from '../state/store.js'
+import { MailToYou } from './mail.js'
 import { NeedCard } from './need-card.js'
 
 const SECTIONS: { need: Need; title: string }[] = [
@@ -88,35 +85,6 @@ function Damaged({ agents }: { agents: readonly CorruptAgent[] }) {
           </p>
         </article>
       ))}
-    </section>
-  )
-}
-
-function MailToYou() {
-  const messages = useStore(mail)
-  useEffect(() => void readMail(), [])
-  if (messages.length === 0) return null
-  return (
-    <section aria-label="Messages to you">
-      <h2>
-        Messages to you <span class="count">{messages.length}</span>
-      </h2>
-      {messages.map(({ message_id: id, from, from_path: path, kind, content, created_at: at }) => (
-        <article key={id} class="card" data-card tabIndex={-1} aria-label={`Message from ${path}`}>
-          <header>
-            <a href={agentLink(from)}>
-              <Words text={path} />
-            </a>
-            <span class="hint">
-              {kind} · {dateText(at)}
-            </span>
-          </header>
-          <Prose text={content} />
-        </article>
-      ))}
-      <p class="hint">
-        Take them from the inbox: <code>substrat inbox operator --take</code>
-      </p>
     </section>
   )
 }

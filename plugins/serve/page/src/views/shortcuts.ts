@@ -9,7 +9,7 @@ export const SHORTCUTS: [string, string][] = [
   ['g a', 'Go to all agents'],
   ['g u', 'Go to the usage'],
   ['g s', 'Search all agents'],
-  ['/', 'Filter the agents by name'],
+  ['/', 'Filter the agents; Enter opens the first one'],
   ['j, k', 'Next or previous request, in “Needs you”'],
   ['↑ ↓ ← →', 'Move in the tree; open and close a branch'],
   ['Enter', 'Open the agent under the cursor'],
