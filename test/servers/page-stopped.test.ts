@@ -3,7 +3,7 @@ import { expect, test } from 'vitest'
 import { Served } from '../serve/support.js'
 import { House } from '../support/cli.js'
 import { Gate } from '../support/gate.js'
-import { expectAccessible, openPage } from './page-support.js'
+import { expectAccessible, goTo, openPage } from './page-support.js'
 
 const button = (name: string) => ({ name, exact: true })
 
@@ -22,6 +22,9 @@ test('a turn whose process is stopped says so without a reload, and can be cance
   await page.getByText(`kill -CONT ${pid}`).waitFor()
   expect(await page.getByRole('button', button('Cancel the turn')).count()).toBe(0)
   await expectAccessible(page, 'a stopped process')
+  await goTo(page, '#/agents')
+  await page.getByRole('treeitem').getByText(`its process, pid ${pid}, is stopped`).waitFor()
+  await goTo(page, `#/agents/${id}`)
   await page.getByRole('button', button('Force cancel')).click()
   await page.getByRole('dialog').getByRole('button', button('Force cancel')).click()
   await house.waitForRecord(id, 'run.cancelled')

@@ -5,6 +5,7 @@ import { follow, type ServerEvent } from '../api/stream.js'
 import type { SessionRecord, ShownAgent } from '../api/types.js'
 import { ENDS_LIVE, isLate } from '../model/live-text.js'
 import { agents } from './home.js'
+import { RUNNING_MS } from './shown.js'
 import { soon } from './soon.js'
 import { Store } from './store.js'
 
@@ -22,8 +23,6 @@ const PAGE = 500
 const DRAW_MS = 50
 /** Shown again after these changes; one reading for many of them. */
 const SHOW_MS = 120
-/** No record says that the process of a turn is stopped, so a running agent is also shown again after this time. */
-const RUNNING_MS = 4000
 
 export class AgentFollower {
   readonly state = new Store<AgentState>(undefined)

@@ -23,10 +23,11 @@ export function knownShown({ id }: ListedAgent): ShownAgent | undefined {
 export async function shownOf(
   agent: ListedAgent,
   isWanted = (): boolean => true,
+  isAgain = false,
 ): Promise<ShownAgent | undefined> {
   const version = versionOf(agent)
   const known = cache.get(agent.id)
-  if (known?.version === version) return known.shown
+  if (known?.version === version && !isAgain) return known.shown
   if (reading >= AT_ONCE) await new Promise<void>((resolve) => waiting.push(resolve))
   reading += 1
   try {
@@ -47,6 +48,8 @@ export async function shownOf(
 
 /** A row that scrolls by is not read. */
 const SETTLE_MS = 120
+/** No record says that the process of a turn is stopped, so a running agent in sight is also read again after this time. */
+export const RUNNING_MS = 4000
 
 export function useShown(agent: ListedAgent): ShownAgent | undefined {
   const [, redraw] = useState(0)
@@ -61,6 +64,17 @@ export function useShown(agent: ListedAgent): ShownAgent | undefined {
     return () => {
       isWanted = false
       clearTimeout(timer)
+    }
+  }, [agent.id, version])
+  useEffect(() => {
+    if (agent.status !== 'running') return
+    let isWanted = true
+    const again = (): void =>
+      void shownOf(agent, () => isWanted, true).then(() => isWanted && redraw((count) => count + 1))
+    const timer = setInterval(again, RUNNING_MS)
+    return () => {
+      isWanted = false
+      clearInterval(timer)
     }
   }, [agent.id, version])
   return knownShown(agent)

@@ -70,7 +70,7 @@ export function AgentView({ id, tab }: { id: string; tab: 'conversation' | 'time
           class={`card need tone-${lookOf(shown.agent).tone}`}
           data-card
           tabIndex={-1}
-          aria-label={needsPerson(shown.agent) ? 'Needs you' : sentence(lookOf(shown.agent).word)}
+          aria-label={nameOfCard(shown)}
         >
           <Request shown={shown} />
         </section>
@@ -85,8 +85,9 @@ function isAsking({ agent }: ShownAgent): boolean {
   return needsPerson(agent) || agent.shown_status === 'limited' || agent.shown_status === 'cancelled'
 }
 
-function sentence(word: string): string {
-  return word.charAt(0).toUpperCase() + word.slice(1)
+function nameOfCard({ agent }: ShownAgent): string {
+  if (needsPerson(agent)) return 'Needs you'
+  return agent.shown_status === 'cancelled' ? 'Cancelled' : 'Waits'
 }
 
 function Tab(props: { id: string; tab: 'conversation' | 'timeline'; current: string; word: string }) {

@@ -12,6 +12,7 @@ import { agents } from '../state/home.js'
 import { go, linkTo } from '../state/router.js'
 import { knownShown, useShown } from '../state/shown.js'
 import { Store, useStore } from '../state/store.js'
+import { isStopped } from './controls.js'
 
 const ROW_HEIGHT = 60
 
@@ -174,7 +175,8 @@ function Row({ row, isActive }: { row: TreeRow; isActive: boolean }) {
   const { agent, level } = row
   const shown = useShown(agent)
   const topic = topicOf(agent, shown)
-  const preview = 'error' in agent ? agent.error.message : (shown?.preview ?? '')
+  const isStuck = agent.status === 'running' && shown !== undefined && isStopped(shown)
+  const preview = 'error' in agent ? agent.error.message : ((isStuck ? shown.trouble : shown?.preview) ?? '')
   return (
     <div
       id={rowId(row)}
@@ -204,7 +206,7 @@ function Row({ row, isActive }: { row: TreeRow; isActive: boolean }) {
             </span>
           )}
         </span>
-        <span class="row-line hint">
+        <span class={`row-line ${isStuck ? 'error' : 'hint'}`}>
           <Words text={preview} />
         </span>
       </span>
