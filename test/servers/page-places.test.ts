@@ -1,4 +1,4 @@
-/** From view to view on the page: where each begins, and what has the focus. */
+/** From view to view on the page: the place at which each begins, and the focus. */
 import type { Page } from 'playwright-core'
 import { expect, test } from 'vitest'
 import { Served } from '../serve/support.js'
