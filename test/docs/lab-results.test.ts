@@ -73,15 +73,15 @@ test('docs/durability.md has the result of every lab (WRITE_DOCS=1 writes them)'
   const rows = Object.entries(LABS).flatMap(([lab, { attack, unit }]) => {
     const result = results.get(lab)
     if (result === undefined) return []
-    const { cases, violations } = result
-    return [[attack, `${cases.toLocaleString('en-US')} ${unit}`, String(violations)]]
+    // Without their number: the code and its cases change more often than every lab runs.
+    return [[attack, unit, String(result.violations)]]
   })
   if (process.env.WRITE_DOCS === '1') {
     const table = rows.map((row) => `| ${row.join(' | ')} |\n`).join('')
     const page = readFileSync(PAGE, 'utf8')
     writeFileSync(
       PAGE,
-      page.replace(/(\|---\|---:\|---:\|\n)(\|.*\n)*/, (_, head) => head + table),
+      page.replace(/(\|---\|---\|---:\|\n)(\|.*\n)*/, (_, head) => head + table),
     )
   }
   const table = tablesOf(readFileSync(PAGE, 'utf8')).find(({ heading }) => heading === 'How it is tested')

@@ -199,6 +199,11 @@ export function mkdir(point: string, path: string): boolean {
   })
 }
 
+/** The `node:fs` of proper-lockfile, which makes directories without a mode. Those of the home are for its owner alone. */
+export const ownerOnlyFs: object = Object.create(fs, {
+  mkdir: { value: (path: string, done: fs.NoParamCallback) => fs.mkdir(path, 0o700, done) },
+})
+
 /** Makes a directory above the home, with the usual mode because it is not part of the home. */
 export function mkdirAbove(point: string, path: string): void {
   isDoneUnless('EEXIST', { point, name: 'mkdir', path }, () => forOwner(() => fs.mkdirSync(path)))

@@ -190,6 +190,7 @@ async function tryLockDirectory(
   try {
     return await lockfile.lock(path, {
       lockfilePath: lockDirectory(path),
+      fs: io.ownerOnlyFs,
       realpath: false,
       stale: Number.MAX_SAFE_INTEGER,
       update: 10_000,

@@ -1,4 +1,4 @@
-import { mkdirSync, readdirSync, readFileSync, rmdirSync, utimesSync, writeFileSync } from 'node:fs'
+import { mkdirSync, readdirSync, readFileSync, rmdirSync, statSync, utimesSync, writeFileSync } from 'node:fs'
 import { join } from 'node:path'
 import { describe, expect, onTestFinished, test, vi } from 'vitest'
 import { bootId } from '../../../src/host/identity.js'
@@ -129,12 +129,13 @@ describe('a lease', () => {
 })
 
 describe('a lease on a file system that is not local', () => {
-  test('also takes a lock directory, and removes it on release', async () => {
+  test('also takes a lock directory of its own user, and removes it on release', async () => {
     const path = newPath()
     const lease = await take(remote, path)
     expect(() => rmdirSync(`${lockDirectory(path)}/none`)).toThrow(
       expect.objectContaining({ code: 'ENOENT' }),
     )
+    expect(statSync(lockDirectory(path)).mode & 0o777).toBe(0o700)
     expect(isHeld(remote, path)).toBe(true)
     await lease.release()
     expect(isHeld(remote, path)).toBe(false)
