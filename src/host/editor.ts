@@ -32,7 +32,8 @@ export function commonEditor(): string | undefined {
 /** Resolves with the exit status, or the signal. */
 function run(command: string, path: string): Promise<number | string | null> {
   return new Promise((resolve, reject) => {
-    const child = spawn('/bin/sh', ['-c', `${command} "$1"`, 'sh', path], { stdio: 'inherit' })
+    // The shell too gets the signal of Ctrl-C, and must outlive an editor that handles it.
+    const child = spawn('/bin/sh', ['-c', `trap : INT; ${command} "$1"`, 'sh', path], { stdio: 'inherit' })
     child.on('error', reject)
     child.on('close', (code, signal) => resolve(code ?? signal))
   })

@@ -1,4 +1,5 @@
 /** A person at a terminal decides a turn that waits, in the command that ran it. */
+import path from 'node:path'
 import { describe, expect, test } from 'vitest'
 import { House } from '../support/cli.js'
 import { expectPanes } from '../support/pane-file.js'
@@ -281,16 +282,55 @@ describe.skipIf(!hasTmux).concurrent('a decision elsewhere while the person is a
 })
 
 describe.skipIf(!hasTmux)('a send that is killed', () => {
-  const killed = async (house: House, answer: (terminal: Terminal) => Promise<void>): Promise<void> => {
-    const terminal = new Terminal(house)
+  const killed = async (
+    house: House,
+    answer: (terminal: Terminal) => Promise<void>,
+    { signal = 'SIGKILL' as NodeJS.Signals, asked = WORDS } = {},
+  ): Promise<string> => {
+    const terminal = new Terminal(house, { columns: 120 })
     const before = terminal.prompts()
     house.write('send.sh', 'echo $$ >pid; exec substrat send a go')
-    terminal.type('sh send.sh')
-    await terminal.shows(WORDS)
+    terminal.type('sh send.sh; echo exit $?')
+    await terminal.shows(asked)
     await answer(terminal)
-    process.kill(Number(house.read('pid')), 'SIGKILL')
-    await terminal.ended(before)
+    process.kill(Number(house.read('pid')), signal)
+    return terminal.ended(before)
   }
+
+  test.each([
+    ['SIGHUP', 129],
+    ['SIGTERM', 143],
+  ] as const)('by %s while it asks decides nothing and says so', async (signal, exit) => {
+    const { house, id } = await houseWith({ tools: [MARKS] }, END)
+    const screen = await killed(house, async () => {}, { signal })
+    expect(screen).toContain(`stopped by ${signal}: nothing was decided, and a is still waiting for approval`)
+    expect(screen).toContain(`exit ${exit}`)
+    expect(house.count(id, 'token.consumed')).toBe(0)
+    expect((await house.ok('approve', 'a')).stdout).toBe('finished\n')
+    expect(ran(house)).toBe(1)
+  })
+
+  test('between the decision and its continuation loses no answer, and the next command does not ask again', async () => {
+    const { house, id } = await houseWith({ tools: [QUESTION] }, END)
+    const preload = path.join(import.meta.dirname, '../support/kill-after-record.mjs')
+    const env = { NODE_OPTIONS: `--import=${preload}`, KILL_AFTER: 'token.consumed' }
+    const terminal = new Terminal(house, { env })
+    const before = terminal.prompts()
+    terminal.type('substrat send a go; echo exit $?')
+    await terminal.shows('(Enter: later):')
+    terminal.type('main')
+    expect(await terminal.ended(before)).toContain('exit 137')
+    // The decision and the next request are one batch, and the model has not been asked.
+    expect([house.count(id, 'token.consumed'), house.count(id, 'model.responded')]).toEqual([1, 1])
+    const screen = await new Terminal(house, { columns: 120 }).run('substrat resume a')
+    expect(screen).toContain('finished')
+    expect(screen).not.toContain('later')
+    const decisions = house.records(id).filter(({ kind }) => kind === 'token.consumed')
+    expect(decisions).toMatchObject([{ decision: 'input' }])
+    const answer = house.records(id).find(({ kind }) => kind === 'tool.finished')
+    expect(answer).toMatchObject({ content: 'main' })
+    expect(house.findings(true)).toEqual([])
+  })
 
   test('while it asks leaves the wait as it was (row H)', async () => {
     const { house, id } = await houseWith({ tools: [MARKS] }, END)
@@ -312,6 +352,78 @@ describe.skipIf(!hasTmux)('a send that is killed', () => {
     expect((await house.ok('resume', 'a')).stdout).toBe('finished\n')
     expect([ran(house), house.count(id, 'token.consumed')]).toEqual([1, 1])
     expect(house.findings(true)).toEqual([])
+  })
+})
+
+describe.skipIf(!hasTmux).concurrent('an answer at the terminal', () => {
+  test('may be the number of a choice, or any other text', async () => {
+    const asks = { name: 'ask_operator', input: { question: 'Which branch?', choices: ['main', 'next'] } }
+    const { house, id } = await houseWith({ tools: [asks] }, { tools: [asks] }, END)
+    const terminal = new Terminal(house)
+    const before = terminal.prompts()
+    terminal.type('substrat send a go')
+    const screen = await terminal.shows('Your answer, or a number from 1 to 2 (Enter: later):')
+    expect(screen).toContain('a asks: Which branch?\n  1. main\n  2. next\n')
+    terminal.type('2')
+    await terminal.shows(/answered .*: next\n[\s\S]*later\):$/)
+    terminal.type('9')
+    expect(await terminal.ended(before)).toMatch(/answered .*: 9\nfinished/)
+    expect(house.count(id, 'token.consumed')).toBe(2)
+  })
+
+  test('may edit the call in a line, on a system without an editor', async () => {
+    const { house, id } = await houseWith({ tools: [MARKS] }, END)
+    const terminal = new Terminal(house, { columns: 120, env: { VISUAL: '', EDITOR: '' } })
+    const before = terminal.prompts()
+    terminal.type(`PATH=${house.root}/bin substrat send a go`)
+    await terminal.shows(WORDS)
+    terminal.type('e')
+    const line = 'shell command: echo ran >> ran; echo done'
+    expect(await terminal.shows(line)).toContain('neither VISUAL nor EDITOR names an editor')
+    terminal.press('C-u')
+    terminal.type('echo ran >> edited')
+    await terminal.shows(/ {2}command: echo ran >> edited\n.*ater:$/)
+    terminal.type('y')
+    expect(await terminal.ended(before)).toContain('finished')
+    expect([house.read('edited'), ran(house)]).toEqual(['ran\n', 0])
+    expect(house.count(id, 'tool.edited')).toBe(1)
+  })
+
+  test('Ctrl-C in that line decides nothing, and ends the command', async () => {
+    const { house, id } = await houseWith({ tools: [MARKS] }, END)
+    const terminal = new Terminal(house, { columns: 120, env: { VISUAL: '', EDITOR: '' } })
+    const before = terminal.prompts()
+    terminal.type(`PATH=${house.root}/bin substrat send a go; echo exit $?`)
+    await terminal.shows(WORDS)
+    terminal.type('e')
+    await terminal.shows('shell command: echo ran >> ran; echo done')
+    terminal.press('C-c')
+    const screen = await terminal.ended(before)
+    expect(screen).toContain('stopped by SIGINT: nothing was decided, and a is still waiting for approval')
+    expect(screen).toContain('exit 130')
+    expect([ran(house), house.count(id, 'token.consumed')]).toEqual([0, 0])
+  })
+
+  test('Ctrl-C in the editor is a key of the editor', async () => {
+    const { house, id } = await houseWith({ tools: [MARKS] }, END)
+    house.write(
+      'editor.sh',
+      'trap "touch interrupted" INT; touch editing; until [ -e over ]; do sleep 0.05; done; sed -i s/ran\\;/edited\\;/ "$1"',
+    )
+    const terminal = new Terminal(house, { columns: 120, env: { VISUAL: '', EDITOR: 'sh editor.sh' } })
+    const before = terminal.prompts()
+    terminal.type('substrat send a go')
+    await terminal.shows(WORDS)
+    terminal.type('e')
+    await waitFor(() => house.read('editing') !== undefined, 'the editor')
+    terminal.press('C-c')
+    await waitFor(() => house.read('interrupted') !== undefined, 'the signal')
+    house.write('over', '')
+    await terminal.shows(/ {2}command: echo ran >> edited; echo done\n.*ater:$/)
+    terminal.type('y')
+    expect(await terminal.ended(before)).toContain('finished')
+    expect([house.read('edited'), ran(house)]).toEqual(['ran\n', 0])
+    expect(house.count(id, 'token.consumed')).toBe(1)
   })
 })
 
