@@ -238,11 +238,14 @@ async function main(): Promise<void> {
     )
     report('npm warns of nothing', /warn/i.test(install) ? install : undefined)
     await expect('npx runs it from the registry', 'npx --yes substrat --version', ['substrat/'])
-    await expect(
-      'it takes at most 10 MB',
-      'du -s --apparent-size -B1 ~/.local/lib/node_modules | cut -f1',
-      [],
-    )
+    const modules = path.join(root, home, '.local/lib/node_modules')
+    const bytes = Number(sh('du', ['-s', '--apparent-size', '-B1', modules]).split('\t')[0])
+    const packages = sh('find', [modules, '-path', '*node_modules/*', '-name', 'package.json']).split('\n')
+    const names = new Set(packages.map((file) => /.*node_modules\/((?:@[^/]+\/)?[^/]+)/.exec(file)?.[1]))
+    names.delete(undefined)
+    console.log(`installed: ${bytes} bytes, ${names.size} packages`)
+    report('it takes at most 10 MB', bytes <= 10_000_000 ? undefined : `${bytes} bytes`)
+    report('it takes at most 45 packages', names.size <= 45 ? undefined : [...names].join(' '))
     const nobody = { ...env, HOME: '/tmp/nobody' }
     await inside(
       'rm -rf /tmp/nobody && mkdir /tmp/nobody && chown 4242 /tmp/nobody && cp -r /home/stranger/.local /tmp/nobody/ && chown -R 4242 /tmp/nobody',

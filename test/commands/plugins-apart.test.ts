@@ -50,6 +50,15 @@ test.for([[null], ['name'], [{}], [{ name: 1, type: 'link' }], [{ name: 'x', typ
   },
 )
 
+test('a data directory that cannot be made is an error of the disk, and no matter for an official plugin', async () => {
+  const house = new House()
+  house.env.XDG_DATA_HOME = '/proc/none'
+  expect((await house.ok('plugins', 'add', 'openai')).stdout).toContain('comes with substrat')
+  const plugin = writePlugin(house.root, { name: 'one', providers: { shout: SHOUT } })
+  const { exit, stderr } = await house.run(['plugins', 'add', plugin])
+  expect([exit, stderr]).toEqual([11, expect.stringContaining('cannot mkdir /proc/none')])
+})
+
 describe('an official plugin', () => {
   const NAME = 'substrat-provider-openai'
   const listCopy = (house: House): void => {

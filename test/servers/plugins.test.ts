@@ -311,10 +311,11 @@ describe('nothing is half-installed', () => {
     mkdirSync(bin)
     symlinkSync(process.execPath, path.join(bin, 'node'))
     house.env.PATH = bin
-    await refuses(
-      house,
-      'shout',
-      /^substrat: plugins install needs npm, and there is no npm in PATH that can be executed \(install npm; or /,
-    )
+    const why =
+      /^substrat: plugins install needs npm, and there is no npm in PATH that can be executed \(install npm; or /
+    await refuses(house, 'shout', why)
+    // Not executable.
+    writeFileSync(path.join(bin, 'npm'), '', { mode: 0o644 })
+    await refuses(house, 'shout', why)
   })
 })
