@@ -6,7 +6,7 @@ import { conversationOf } from '../../plugins/serve/page/src/model/conversation.
 import { isLate } from '../../plugins/serve/page/src/model/live-text.js'
 import { fieldOf } from '../../plugins/serve/page/src/model/new-agent.js'
 import { toldOf } from '../../plugins/serve/page/src/model/problem-words.js'
-import { dateText, limitText, withLocalTimes } from '../../plugins/serve/page/src/model/time.js'
+import { agoText, dateText, limitText, withLocalTimes } from '../../plugins/serve/page/src/model/time.js'
 import { ticksIn, timelineOf } from '../../plugins/serve/page/src/model/timeline.js'
 import { treeRows } from '../../plugins/serve/page/src/model/tree.js'
 import { daysOf, niceCeiling } from '../../plugins/serve/page/src/model/usage.js'
@@ -93,6 +93,13 @@ describe('an error', () => {
     expect(at('USAGE', 'workspace /x does not exist')).toBe('workspace')
     expect(at('USAGE', 'the disk is full')).toBeUndefined()
   })
+})
+
+test('a time is rounded to the nearest unit', () => {
+  const at = (seconds: number): string => agoText(new Date(START + seconds * 1000).toISOString(), START)
+  expect([7 * 86_400 - 4, 2 * 3600 - 60, 5 * 3600 - 5, -90, -3599, 40].map(at)).toEqual([
+    ...['in 7 days', 'in 2 hr.', 'in 5 hr.', '1 min. ago', '1 hr. ago', 'in 40 sec.'],
+  ])
 })
 
 test('reasoning is counted in bytes', () => {

@@ -25,17 +25,18 @@ export function withLocalTimes(text: string): string {
   )
 }
 
-const STEPS: [Intl.RelativeTimeFormatUnit, number][] = [
-  ['day', 86_400],
-  ['hour', 3600],
-  ['minute', 60],
+/** Each with its seconds, and those from which on a time is rounded up to one of them. */
+const STEPS: [Intl.RelativeTimeFormatUnit, number, number][] = [
+  ['day', 86_400, 86_400 - 1800],
+  ['hour', 3600, 3600 - 30],
+  ['minute', 60, 59.5],
 ]
 
 /** "3 min. ago", "in 2 hr." */
 export function agoText(time: string, now = Date.now()): string {
   const seconds = (Date.parse(time) - now) / 1000
-  for (const [unit, length] of STEPS)
-    if (Math.abs(seconds) >= length) return RELATIVE.format(Math.trunc(seconds / length), unit)
+  for (const [unit, length, least] of STEPS)
+    if (Math.abs(seconds) >= least) return RELATIVE.format(Math.round(seconds / length), unit)
   return Math.abs(seconds) < 10 ? 'now' : RELATIVE.format(Math.trunc(seconds), 'second')
 }
 

@@ -177,13 +177,21 @@ function Failed({ shown: { agent, trouble, reply, reply_is: part, next } }: { sh
             Retry
           </ActionButton>
         )}
-        <a class="button plain" href={agentLink(agent.id)}>
+        <a class="button plain" href={agentLink(agent.id)} onClick={goToComposer}>
           Write to it
         </a>
       </div>
       <Next command={next} />
     </>
   )
+}
+
+/** In the view of the agent, the link would lead nowhere. */
+function goToComposer(event: Event): void {
+  const composer = document.getElementById('composer')
+  if (composer === null) return
+  event.preventDefault()
+  composer.focus()
 }
 
 function ResumeButton({ id, look = 'plain' }: { id: string; look?: 'primary' | 'plain' }) {
