@@ -14,7 +14,7 @@ import path from 'node:path'
 import { beforeEach, describe, expect, onTestFinished, test } from 'vitest'
 import { House } from '../support/cli.js'
 import { type Package, pack, serveRegistry } from '../support/npm.js'
-import { modelProvider, writePlugin } from '../support/plugin.js'
+import { listOnly, modelProvider, writePlugin } from '../support/plugin.js'
 import { waitFor } from '../support/wait.js'
 
 const says = (text: string): string =>
@@ -112,6 +112,24 @@ describe('an upgrade', () => {
       expect.stringContaining('other was not updated'),
     ])
   })
+})
+
+test('a plugin that another program installed beside the list is used, updated to a copy, and uninstalled', async () => {
+  const beside = data('node_modules', NAME)
+  const installBeside = (): void => {
+    writePlugin(data('node_modules'), { name: NAME, version: '0.9.0', providers: { shout: says('0.9.0') } })
+    listOnly(house, { name: NAME, type: 'user', tag: 'latest' })
+  }
+  installBeside()
+  expect(await reply()).toBe('0.9.0\n')
+  house.env.npm_config_registry = await serveRegistry([await packed('1.0.0')])
+  expect((await house.ok('plugins', 'update')).stdout).toBe(`${NAME} is now 1.0.0\n`)
+  expect(await reply()).toBe('1.0.0\n')
+  expect(existsSync(beside)).toBe(false)
+  installBeside()
+  await house.ok('plugins', 'uninstall', NAME)
+  expect(existsSync(beside)).toBe(false)
+  expect((await house.ok('plugins', '--json')).json.plugins).toEqual([])
 })
 
 test('a directory whose plugin needs packages is packed, also by a pattern, and never becomes a symlink', async () => {
