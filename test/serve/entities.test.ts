@@ -1,8 +1,18 @@
 /** The names of characters on the page, against the table of the parser, which the bundle leaves out. */
-import MarkdownIt from 'markdown-it'
+import { createRequire } from 'node:module'
+import path from 'node:path'
+import { pathToFileURL } from 'node:url'
 import { expect, test } from 'vitest'
 import { decodeHTMLStrict, NAMES } from '../../plugins/serve/page/src/parts/entities.js'
+import { PLUGIN } from './support.js'
 
+interface Parser {
+  parseInline(text: string, environment: object): { children: { content: string }[] | null }[]
+}
+
+/** A dependency of the plugin alone. */
+const found = createRequire(path.join(PLUGIN, 'package.json')).resolve('markdown-it')
+const { default: MarkdownIt } = (await import(pathToFileURL(found).href)) as { default: new () => Parser }
 const parser = new MarkdownIt()
 
 function decodedByParser(text: string): string {
