@@ -46,6 +46,12 @@ With --key the message is delivered at most once. After a crash, repeating the c
       description:
         'while the agent waits for a decision: replace its turn, exit 5, or queue the message; default: supersede, with --key: fail',
     })(),
+    'if-unknown': Flags.option({
+      options: ['stop', 'continue'] as const,
+      default: 'stop',
+      description:
+        'if a crash cut a tool call of the latest turn short and its outcome is unknown: exit 6, or continue that turn',
+    })(),
     first: Flags.boolean({
       description: 'overtake the messages that you queued for the agent before; default: they run first',
     }),
@@ -90,6 +96,7 @@ With --key the message is delivered at most once. After a crash, repeating the c
       ifBusy: flags['if-busy'],
       // A call with a key may be a repetition, so by default it must not replace a waiting turn.
       ifWaiting: flags['if-waiting'] ?? (flags.key === undefined ? this.defaultForWaiting() : 'fail'),
+      ifUnknown: flags['if-unknown'],
       isFirst: flags.first,
       isQueued: flags.queue,
       kind: flags.kind,

@@ -5,7 +5,14 @@ import { limits } from '../limits.js'
 import type { TurnResult } from '../schema/output.js'
 import { causeOf, WHY_STOPPED } from '../schema/reasons.js'
 import type { FailureType } from '../schema/words.js'
-import { addressOf, type NextStep, stepAfterTurn, stepAtLimit, UNKNOWN } from '../session/causes.js'
+import {
+  addressOf,
+  decideUnknown,
+  type NextStep,
+  stepAfterTurn,
+  stepAtLimit,
+  UNKNOWN,
+} from '../session/causes.js'
 import type { PastRun } from '../session/past-run.js'
 import { readRecordText } from '../session/read.js'
 import type { SessionRecord } from '../session/records.js'
@@ -193,7 +200,9 @@ function interruption(
   const host = 'host_id' in run && run.reason === 'other_host' ? (run.host_name ?? run.host_id) : undefined
   const hint =
     host === undefined
-      ? `continue it: substrat resume ${wordOf(state)}`
+      ? run.reason === 'unknown_tool'
+        ? decideUnknown(addressOf(state))
+        : `continue it: substrat resume ${wordOf(state)}`
       : `if that host is down: substrat recover --host-gone ${shellWord(host)}; otherwise recover it there`
   if (run.reason === 'shutdown' && signal !== undefined) {
     return new SubstratError(

@@ -55,6 +55,7 @@ const CAUSE_OF_CODE: Partial<Record<ErrorCode, RefusalCause>> = {
   ON_HOLD: 'hold',
   GATED: 'gate',
   PROGRAM_ALIVE: 'program',
+  OUTCOME_UNKNOWN: 'unknown_tool',
   PROVIDER_NOT_FOUND: 'not_installed',
   USAGE: 'settings',
   WAITING: 'waiting',

@@ -70,6 +70,8 @@ function whyNoTurn(store: Store, state: State | undefined): string | undefined {
       return `it belongs to the host ${obstacle.host}`
     case 'program':
       return 'a program of its latest turn may still be running'
+    case 'unknown':
+      return 'the outcome of a tool call of its latest turn is unknown, and a person has to decide'
     default:
       return isPaused(state) ? 'its turn was suspended' : undefined
   }

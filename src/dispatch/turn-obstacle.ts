@@ -10,7 +10,7 @@ import { CHANNEL } from '../format.js'
 import { readClock } from '../host/identity.js'
 import { hostLabel } from '../provider/other-host.js'
 import type { State, Wait } from '../session/state.js'
-import { isBesideProgram, isDue, isExhausted, openWait } from '../session/status.js'
+import { isBesideProgram, isDue, isExhausted, isOutcomeUnknown, openWait } from '../session/status.js'
 import { type Host, hostWord, otherHost } from '../session/workspace-host.js'
 import type { Store } from '../storage/store.js'
 
@@ -33,6 +33,8 @@ export type Obstacle =
   | Closure
   /** A program of the latest turn may still run. */
   | { kind: 'program'; next: string }
+  /** A tool call of the latest turn was cut short, and a person decides whether the turn goes on. */
+  | { kind: 'unknown'; next: string }
 
 /** The operator or the parent blocked the agent's turns. Other files use these words in their messages. */
 export interface Closure {
@@ -73,7 +75,8 @@ export function turnObstacle(
       ...{ kind: 'gate', code: 'GATED', is: 'a channel' },
       ...{ until: 'run', next: `substrat channel run ${word}` },
     }
-  return isBesideProgram(state) ? { kind: 'program', next: declaration ?? resume } : undefined
+  if (isBesideProgram(state)) return { kind: 'program', next: declaration ?? resume }
+  return isOutcomeUnknown(state) ? { kind: 'unknown', next: resume } : undefined
 }
 
 /** The command that makes this the host of the agent. */

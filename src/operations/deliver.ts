@@ -117,7 +117,7 @@ function deliveredAgent(
   const isHeld = visited?.isHeld === true
   const failure = isHeld
     ? undefined
-    : (visited?.error ?? ofRun ?? (isNamed ? whyStuck(ctx, state) : undefined))
+    : (visited?.error ?? ofRun ?? (isNamed ? whyStuck(ctx.store, state) : undefined))
   if (!isNamed && turns === 0 && inbox === 0 && failure === undefined && !isHeld) return undefined
   return deliveredResult(
     { agent: agentId, path, turns, status, shown_status, inbox, run: run && viewRun(run) },

@@ -229,7 +229,8 @@ function stepNow(
 /** A hold and a gate come before it while they are there. Once they are gone, the message must be sent again. */
 function nextAfterRefusal(state: State, refused: Refusal[]): string {
   const isOfProvider = refused.some(
-    ({ cause, past }) => past !== true && !['hold', 'gate', 'waiting'].includes(cause),
+    ({ cause, past }) =>
+      past !== true && !['hold', 'gate', 'program', 'unknown_tool', 'waiting'].includes(cause),
   )
   return isOfProvider ? `substrat check ${wordOf(state)}` : repetitionOf(state, refused)
 }

@@ -198,7 +198,7 @@ class Watch {
     const failure = run === null ? undefined : failureOfLatest(this.ctx.store, state, run, undefined)
     if (status === 'waiting') return this.resultOfWaiting(failure)
     if (status === 'interrupted_startup' || status === 'interrupted_waiting') return { failure }
-    const stuck = whyStuck(this.ctx, state)
+    const stuck = whyStuck(this.ctx.store, state)
     // A command on that host delivers the mail.
     if (stuck?.code === 'OTHER_HOST') return undefined
     if (stuck !== undefined) return { failure: stuck }

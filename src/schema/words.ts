@@ -153,13 +153,14 @@ export const OUTBOUND_EVENTS = [...NOTIFY_EVENTS, 'message'] as const
 
 /**
  * Why a turn could not begin. `authentication`, `settings`, `not_installed`, `broken_plugin`: of its provider. `host`: the agent belongs
- * to another host. `program`: a program of the interrupted turn may still run. `waiting`: an earlier turn waits, and the message was not to
+ * to another host. `program`: a program of the interrupted turn may still run. `unknown_tool`: the outcome of one of its tool calls is unknown. `waiting`: an earlier turn waits, and the message was not to
  * replace it or be queued.
  */
 export const REFUSAL_CAUSES = [
   'hold',
   'gate',
   'program',
+  'unknown_tool',
   'authentication',
   'settings',
   'not_installed',

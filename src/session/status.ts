@@ -93,6 +93,14 @@ export function isBesideProgram({ recovery }: Pick<State, 'recovery'>): boolean 
   return reason === 'program_alive' || reason === 'other_host'
 }
 
+/**
+ * Whether a tool call of the latest turn was cut short, and its outcome is unknown. No turn begins until a person continues that
+ * turn or gives it up.
+ */
+export function isOutcomeUnknown({ state, recovery }: Pick<State, 'state' | 'recovery'>): boolean {
+  return state !== 'terminated' && recovery.interruption?.reason === 'unknown_tool'
+}
+
 /** Whether `resume` has a turn to continue. This includes a turn that `suspend` stopped. */
 export function isUnfinished(state: State): boolean {
   if (state.state === 'terminated') return false

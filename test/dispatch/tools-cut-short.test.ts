@@ -102,11 +102,59 @@ describe.concurrent('a turn that is killed during a tool', () => {
     expect(house.findings(true)).toEqual([])
   })
 
-  test('is continued if its key is sent again: the message is not asked twice', async () => {
+  test('is left to a person by a repeated key, by another message and by mail, and nothing runs', async () => {
     const house = new House()
     const { id, sender } = await inTool(house, ENDLESS, '--key', 'k')
     await sender.kill()
-    const again = ['send', 'a', 'go', '--key', 'k']
+    const decide =
+      /see what it did: substrat log a; then continue the turn: substrat resume a, or give it up: substrat cancel a/
+    for (const retry of [[], ['--retry'], []]) {
+      const again = await house.run(['send', 'a', 'go', '--key', 'k', ...retry])
+      expect([again.exit, again.stdout]).toEqual([6, ''])
+      expect(again.stderr).toMatch(decide)
+    }
+    const other = await house.run(['send', 'a', 'another', '--json'])
+    expect([other.exit, other.json.error.code]).toEqual([6, 'OUTCOME_UNKNOWN'])
+    expect(other.json.error.message).toMatch(/its outcome is unknown; the message was not stored$/)
+    expect((await house.ok('send', 'a', 'by mail', '--queue')).stderr).toMatch(
+      /once you resume or cancel its interrupted turn/,
+    )
+    expect((await house.run(['deliver', 'a'])).exit).toBe(6)
+    expect((await house.run(['recover', '--all'])).exit).toBe(6)
+    expect([house.count(id, 'message.user'), house.count(id, 'model.requested')]).toEqual([1, 1])
+    expect((await house.ok('show', 'a', '--json')).json).toMatchObject({
+      next: 'substrat resume a',
+      agent: { refused: [{ cause: 'unknown_tool' }] },
+    })
+    expect(await house.run(['resume', 'a'])).toMatchObject({ exit: 0, stdout: 'finished\n' })
+    expect(house.count(id, 'mail.delivered')).toBe(1)
+    expect((await house.ok('send', 'a', 'go', '--key', 'k')).stdout).toBe('finished\n')
+    expect(house.findings(true)).toEqual([])
+  })
+
+  test('lets later messages run once it is given up', async () => {
+    const house = new House()
+    const { id, sender } = await inTool(house, ENDLESS)
+    await sender.kill()
+    expect((await house.run(['send', 'a', 'another'])).exit).toBe(6)
+    expect((await house.ok('cancel', 'a')).exit).toBe(0)
+    expect((await house.run(['send', 'a', 'another'])).exit).toBe(0)
+    expect(results(house, id)).toHaveLength(1)
+  })
+
+  test('is continued before another message with --if-unknown continue', async () => {
+    const house = new House()
+    const { id, sender } = await inTool(house, ENDLESS)
+    await sender.kill()
+    expect((await house.run(['send', 'a', 'another', '--if-unknown', 'continue'])).exit).toBe(0)
+    expect([house.count(id, 'run.completed'), house.count(id, 'run.cancelled')]).toEqual([2, 0])
+  })
+
+  test('is continued by its key with --if-unknown continue: the message is not asked twice', async () => {
+    const house = new House()
+    const { id, sender } = await inTool(house, ENDLESS, '--key', 'k')
+    await sender.kill()
+    const again = ['send', 'a', 'go', '--key', 'k', '--if-unknown', 'continue']
     expect(await house.run(again)).toMatchObject({ exit: 0, stdout: 'finished\n' })
     expect(house.count(id, 'message.user')).toBe(1)
     expect(results(house, id)).toMatchObject([{ is_error: true }])

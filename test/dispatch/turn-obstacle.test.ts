@@ -66,10 +66,10 @@ const ROWS: [string, NewRecord[], TurnKind[], string, string | null][] = [
   ['an agent on hold', [...interrupted('process_exit'), held], except('resume'), 'hold', resume],
   ['a gated agent', [...interrupted('process_exit'), gated], except('resume'), 'gate', ungate],
   ['a program that may still run', interrupted('program_alive'), except('resume'), 'program', resume],
+  ['a tool of unknown outcome', interrupted('unknown_tool'), except('resume'), 'unknown', resume],
   ['a program on another host', onOtherHost, TURNS, 'program', `substrat recover --host-gone web-1`],
   ['a gated agent with a permit', [...interrupted('process_exit'), gated, permitted], [], '', null],
   ['a turn that is open', running, [], '', null],
-  ['a tool of unknown outcome', interrupted('unknown_tool'), [], '', null],
 ]
 
 function except(turn: TurnKind): TurnKind[] {

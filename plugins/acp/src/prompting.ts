@@ -134,13 +134,12 @@ export class Prompting {
   /** Whether no process runs the message: its command, or the process that would have delivered it, was killed. */
   private isStuck(run: Run | undefined, ended: Ended): boolean {
     const { id, parts } = this.session
-    const { agent, holder, hold, gate } = parts.core.showAgent(parts.store, id)
-    if (run === undefined && ended.error === undefined && (hold || gate.gated))
-      throw new FaceError(
-        'ON_HOLD',
-        `the message is stored, and the agent will not run it yet`,
-        gate.gated ? `substrat ungate ${id}` : `substrat resume ${id}`,
-      )
+    const { agent, holder } = parts.core.showAgent(parts.store, id)
+    const state =
+      run === undefined && ended.error === undefined ? parts.core.readableState(parts.store, id) : undefined
+    const why = state && parts.core.whyStuck(parts.store, state)
+    if (why !== undefined && why.code !== 'WAITING' && why.code !== 'NOT_BEFORE')
+      throw new FaceError(why.code, `the message is stored: ${why.message}`, why.hint)
     if (holder !== null || agent.status === 'running' || agent.status === 'waiting') return false
     if (this.attempts < ATTEMPTS_MAX) return true
     throw ended.error ?? new FaceError(CHILD_DIED, 'the turn was killed repeatedly', `substrat resume ${id}`)

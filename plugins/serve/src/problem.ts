@@ -38,6 +38,7 @@ const OF_SUBSTRAT: Record<ErrorCode, [number, Actor]> = {
   WAITING: [409, 'operator'],
   INTERRUPTED: [409, 'operator'],
   PROGRAM_ALIVE: [409, 'operator'],
+  OUTCOME_UNKNOWN: [409, 'operator'],
   NOT_BEFORE: [429, 'anyone'],
   PROVIDER_MISCONFIGURED: [502, 'operator'],
   PROVIDER_FAILED: [502, 'operator'],

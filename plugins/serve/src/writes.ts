@@ -84,6 +84,12 @@ export const WRITES: Route[] = [
       kind: z.enum(['request', 'notification']).optional(),
       if_busy: z.enum(['queue', 'wait', 'fail']).default('queue'),
       if_waiting: z.enum(['queue', 'fail', 'supersede']).default('queue'),
+      if_unknown: z
+        .enum(['stop', 'continue'])
+        .optional()
+        .describe(
+          'If a crash cut a tool call of the latest turn short: keep the message in the inbox until a person decides, or continue that turn first.',
+        ),
       queue: z.boolean().optional().describe('Only store the message in the inbox.'),
       first: z
         .boolean()
@@ -111,6 +117,7 @@ export const WRITES: Route[] = [
           kind: body.kind,
           'if-busy': body.if_busy,
           'if-waiting': body.if_waiting,
+          'if-unknown': body.if_unknown,
           queue: body.queue,
           first: body.first,
           retry: body.retry,

@@ -16,7 +16,7 @@ import { type ErrorCode, SubstratError } from '../../errors.js'
 import { type MessageOptions, messageOptions } from '../../schema/message.js'
 import { digestOf } from '../../session/ids.js'
 import type { Run, Wait } from '../../session/state.js'
-import { isInterrupted, openWait } from '../../session/status.js'
+import { isInterrupted, isOutcomeUnknown, openWait } from '../../session/status.js'
 import { earlierMail, runEarlierMail, runStored } from './earlier-mail.js'
 import { parkedBehindCause, parkedBehindTexts } from './parked-behind.js'
 import { queue } from './queue.js'
@@ -63,22 +63,24 @@ function isUntaken(error: unknown, hasAgent: boolean): boolean {
   return REFUSALS.has(error.code) || (error.code === 'LOCKED' && !hasAgent)
 }
 
-const REFUSALS = new Set<ErrorCode>(['ON_HOLD', 'GATED', 'PROGRAM_ALIVE', 'OTHER_HOST'])
+const REFUSALS = new Set<ErrorCode>(['ON_HOLD', 'GATED', 'PROGRAM_ALIVE', 'OUTCOME_UNKNOWN', 'OTHER_HOST'])
 
 async function attempt(visit: Visit, request: MessageRequest): Promise<Attempt> {
   const { ctx, session, settled } = visit
   const parked = openWait(session.state)
   const isOwn = isOwnTurn(session.state, request)
-  if (isOwn && turnObstacle(ctx.store, session.state, 'message')?.kind === 'program') {
+  const decides = request.ifUnknown === 'continue' && isOutcomeUnknown(session.state)
+  const obstacle = turnObstacle(ctx.store, session.state, 'message')?.kind
+  if (isOwn && (obstacle === 'program' || (obstacle === 'unknown' && !decides))) {
     visit.reportRun()
     return 'done'
   }
-  refuse(visit, request)
-  // Repeating a key continues its turn, as `resume` does, also where only a person may decide that. After too many
-  // attempts without progress it needs `--retry`, so that a loop in a script does not continue the turn for ever.
+  if (obstacle !== 'unknown' || !decides) refuse(visit, request)
+  // Repeating a key continues its turn as `resume` does, also after `suspend`. After too many attempts without progress
+  // it needs `--retry`, so that a loop in a script does not continue the turn for ever.
   const { interruption } = session.state.recovery
-  const isLeftToPerson = interruption !== null && !isInterrupted(session.state)
-  const auto = !(isOwn && (isLeftToPerson || request.retry))
+  const isStopped = interruption !== null && !isInterrupted(session.state)
+  const auto = !decides && !(isOwn && (isStopped || request.retry))
   let isStored = false
   const storeNow = (): void => {
     // Queued, the message would not overtake what was queued before.

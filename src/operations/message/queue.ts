@@ -87,6 +87,8 @@ function whenDelivered(store: Store, state: State, notBefore: MessageRequest['no
       return `at the next substrat deliver --all on the host ${obstacle.host}`
     case 'program':
       return declarationOf(state) === undefined ? 'once you resume it' : 'after its interrupted turn'
+    case 'unknown':
+      return 'once you resume or cancel its interrupted turn'
     default:
       return state.run?.status === 'open' ? 'after its current turn' : 'in its next turn'
   }

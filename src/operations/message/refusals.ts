@@ -6,6 +6,7 @@ import { readState } from '../../dispatch/read-state.js'
 import { type Closure, declarationOf, refuseElsewhere, turnObstacle } from '../../dispatch/turn-obstacle.js'
 import { SessionStateError, SubstratError, shellWord } from '../../errors.js'
 import { findPending } from '../../mail/inbox.js'
+import { addressOf, decideUnknown } from '../../session/causes.js'
 import { digestOf } from '../../session/ids.js'
 import type { Run, State } from '../../session/state.js'
 import { howEnded } from '../../session/status.js'
@@ -45,6 +46,17 @@ export function refuseClosed(
   if (obstacle?.kind === 'terminated') throw terminatedError(state)
   if (obstacle?.kind === 'hold' || obstacle?.kind === 'gate') throw closedError(state, obstacle)
   if (obstacle?.kind === 'program') throw besideError(state, fateOf(store, state, message))
+  if (obstacle?.kind === 'unknown') throw undecidedError(state, fateOf(store, state, message))
+}
+
+/** The turn of a message would do its work beside, or after, a call that may have had its effect. */
+function undecidedError(state: State, { what }: Fate): SubstratError {
+  const { run, id } = state
+  const why = troubleOf(run as Run)
+  return new SubstratError('OUTCOME_UNKNOWN', `${state.path} has an interrupted turn: ${why}; ${what}`, {
+    hint: `${decideUnknown(addressOf(state))}; or queue the message: --queue`,
+    facts: { agent_id: id, run_id: (run as Run).run_id, reason: (run as Run).reason },
+  })
 }
 
 /** A message does not decide about the program. Its turn could work beside it in the same directory and native session. */

@@ -12,6 +12,8 @@ export interface MessageRequest extends Omit<MessageOptions, 'digest'> {
   ifBusy: 'wait' | 'queue' | 'fail'
   /** If a turn is parked: replace it, refuse the message, queue the message, or let the caller ask a person first. */
   ifWaiting: 'supersede' | 'fail' | 'queue' | 'ask'
+  /** If the outcome of a tool call of the latest turn is unknown: refuse the message, or continue that turn first. */
+  ifUnknown: 'stop' | 'continue'
   /** Overtake the messages that the operator queued before. */
   isFirst: boolean
   /** Always send through the inbox; see `queue`. */
@@ -28,6 +30,7 @@ export const PLAIN = {
   retry: false,
   ifBusy: 'wait',
   ifWaiting: 'supersede',
+  ifUnknown: 'stop',
   isFirst: false,
   isQueued: false,
   kind: 'request',

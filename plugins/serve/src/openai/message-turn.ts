@@ -156,7 +156,7 @@ export class MessageTurn {
 }
 
 /** With these errors and no record, a command has not delivered its message. */
-const UNTAKEN = new Set(['LOCKED', 'NO_SLOT', 'SERVER_BUSY'])
+const UNTAKEN = new Set(['LOCKED', 'NO_SLOT', 'OUTCOME_UNKNOWN', 'SERVER_BUSY'])
 
 /** At once: a client that talks to a person should not wait silently for the turn of another. */
 function refuseBusy({ server, store, agentId, path }: Recipient): void {
