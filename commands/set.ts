@@ -1,6 +1,6 @@
 import { resolve } from 'node:path'
 import * as Flags from '@oclif/core/flags'
-import { agent, allow, context, duration, workspaceScope } from '../src/command/flags.js'
+import { agent, allow, context, duration, onUnknown, rulesIn, workspaceScope } from '../src/command/flags.js'
 import { WritingCommand } from '../src/command/writing.js'
 import { parseOptions } from '../src/console/input.js'
 import { configure } from '../src/operations/configure.js'
@@ -40,6 +40,10 @@ export default class SetCommand extends WritingCommand {
       description: 'take back one entry of --allow, as show prints it; repeatable',
       exclusive: ['allow'],
     }),
+    'on-unknown': onUnknown({
+      description:
+        'replace the rules for calls whose result a crash lost: rerun, stop, continue, or check COMMAND; repeatable; an empty value removes them',
+    }),
     context: context({
       description:
         'change how much of the earlier conversation a turn begins with: all, nothing (turn), or the last N turns (last:N)',
@@ -59,6 +63,7 @@ export default class SetCommand extends WritingCommand {
       ...(flags.model === undefined ? {} : { model: flags.model || null }),
       ...(flags.system === undefined ? {} : { instructions: flags.system || null }),
       ...(flags.allow === undefined ? {} : { allow: flags.allow }),
+      ...(flags['on-unknown'] === undefined ? {} : { on_unknown: rulesIn(flags['on-unknown']) }),
       ...(flags.context === undefined ? {} : { context: flags.context }),
       ...(flags.title === undefined ? {} : { title: flags.title || null }),
       ...(flags.workspace === undefined ? {} : { workspace: resolve(flags.workspace) }),

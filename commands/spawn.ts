@@ -7,7 +7,9 @@ import {
   drain,
   duration,
   messageFlags,
+  onUnknown,
   optionsIn,
+  rulesIn,
   stream,
   workspaceScope,
 } from '../src/command/flags.js'
@@ -64,6 +66,10 @@ export default class Spawn extends AskingCommand {
       description:
         'how much of the earlier conversation a turn begins with: all, nothing (turn), or the last N turns (last:N); default: the context setting',
     }),
+    'on-unknown': onUnknown({
+      description:
+        'what happens to a call of a tool whose result a crash lost: rerun, stop, continue, or check COMMAND; repeatable; before the on_unknown setting',
+    }),
     'if-exists': Flags.option({
       options: ['fail', 'use'] as const,
       default: 'fail',
@@ -99,6 +105,7 @@ export default class Spawn extends AskingCommand {
       workspace: resolve(flags.workspace),
       workspaceScope: flags['workspace-scope'],
       context: flags.context,
+      onUnknown: rulesIn(flags['on-unknown']),
       options: parseOptions(flags.option),
       prompt,
       ifExists: flags['if-exists'],

@@ -17,6 +17,7 @@ import { WORKSPACE_SCOPES, type WorkspaceScope } from '../schema/words.js'
 import { type DueTime, dueAfter } from '../session/durations.js'
 import { parseDuration } from '../settings/durations.js'
 import { isValid, parseNames } from '../settings/setting-kinds.js'
+import { parseRule } from '../turn/tools/on-unknown.js'
 
 /** The argument AGENT. */
 export const agent = string({
@@ -82,6 +83,27 @@ export const allow = custom<string[]>({
     })
   },
 })
+
+/** `--on-unknown`. An empty value is no rule. */
+export const onUnknown = custom<string>({
+  helpValue: 'TOOL=ACTION',
+  multiple: true,
+  multipleNonGreedy: true,
+  async parse(text) {
+    if (text === '' || parseRule(text) !== undefined) return text
+    throw new SubstratError(
+      'USAGE',
+      `${JSON.stringify(text)} is not a rule for a tool call that a crash cut short`,
+      {
+        hint: "write TOOL=rerun, TOOL=stop, TOOL=continue or TOOL='check COMMAND', with TOOL as in --allow: 'shell(git push*)=check ./was-pushed'",
+      },
+    )
+  },
+})
+
+export function rulesIn(rules: string[] | undefined): string[] | undefined {
+  return rules?.filter((rule) => rule !== '')
+}
 
 /** A duration with its unit. Parses to milliseconds. */
 export const duration = custom<number>({

@@ -3,6 +3,7 @@ import { suggestion } from '../closest.js'
 import { SubstratError } from '../errors.js'
 import type { Provider } from '../provider/contract.js'
 import { isPattern, isUsablePattern } from '../turn/tools/allow.js'
+import { parseRule } from '../turn/tools/on-unknown.js'
 import { TOOL_NAMES } from '../turn/tools/toolbox.js'
 import type { Context } from './context.js'
 import { readState } from './read-state.js'
@@ -26,6 +27,27 @@ export function checkAllow(
   for (const entry of allow) {
     if (isPattern(entry)) checkPattern(entry, kind)
     else if (kind === 'model' && !isKnown(tools, entry)) throw unknownToolError(entry, '--allow:')
+  }
+}
+
+/** Checks the rules of `--on-unknown`. Throws USAGE. An agent program runs its tools itself, so no rule can apply to them. */
+export function checkRules(
+  { tools }: Pick<Context, 'tools'>,
+  { provider, kind }: { provider: string; kind: Provider['kind'] },
+  rules: string[],
+): void {
+  if (rules.length > 0 && kind !== 'model')
+    throw new SubstratError(
+      'USAGE',
+      `--on-unknown: an agent of ${provider} runs its tools in its own program`,
+      {
+        hint: 'leave it out; after a crash, the program is asked to check its work and continue',
+        facts: { provider },
+      },
+    )
+  for (const rule of rules) {
+    const { entry = '' } = parseRule(rule) ?? {}
+    if (!isPattern(entry) && !isKnown(tools, entry)) throw unknownToolError(entry, '--on-unknown:')
   }
 }
 

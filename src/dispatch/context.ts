@@ -33,6 +33,10 @@ interface ToolRules {
   servers: Record<string, McpServer>
   /** After a crash during a tool call: stop for a person, or continue and let the model check the outcome. */
   unknownTool: 'stop' | 'continue'
+  /** Rules for the calls of single tools, for every agent. */
+  onUnknown?: string[]
+  /** Whether a server's word that a tool is read-only or idempotent counts as the rule `rerun`. */
+  trustsHints?: boolean
   /** Whether a turn continues although its programs ran on another host, once their leash has ended them. */
   takesOver?: boolean
 }

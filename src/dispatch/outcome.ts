@@ -204,10 +204,11 @@ function interruption(
         ? decideUnknown(addressOf(state))
         : `continue it: substrat resume ${wordOf(state)}`
       : `if that host is down: substrat recover --host-gone ${shellWord(host)}; otherwise recover it there`
-  if (run.reason === 'shutdown' && signal !== undefined) {
+  if ((run.reason === 'shutdown' || run.reason === 'unknown_tool') && signal !== undefined) {
+    const why = run.reason === 'unknown_tool' ? `; ${troubleOf(run)}` : ''
     return new SubstratError(
       `STOPPED_${signal}`,
-      `stopped by ${signal}: the turn of ${state.path} is interrupted and saved`,
+      `stopped by ${signal}: the turn of ${state.path} is interrupted and saved${why}`,
       { hint, facts },
     )
   }

@@ -11,6 +11,9 @@ export function toolboxOf(ctx: Context, session: Session): Toolbox {
     home: ctx.store.address,
     timeoutMs: ctx.bounds.toolTimeoutMs,
     servers: ctx.tools.servers,
+    onUnknown: [...(session.state.on_unknown ?? []), ...(ctx.tools.onUnknown ?? [])],
+    unknownTool: ctx.tools.unknownTool,
+    trustsHints: ctx.tools.trustsHints === true,
     note: (text) => ctx.reporter.note(text),
     tree: {
       session,

@@ -26,6 +26,8 @@ import type { Continuation, ProviderKind, RunRequest, TurnEvent } from '../turn/
 import { type StopSignal, type TurnStop, watchForStop } from '../turn/stop.js'
 import type { Decided } from '../turn/tokens.js'
 import { serveTools } from '../turn/tools/serve.js'
+import { variablesOf } from '../turn/tools/tool.js'
+import { turnIdentity } from '../turn/turn-identity.js'
 import type { Context } from './context.js'
 import { findLaunchedRun } from './keyed-message.js'
 import { flushOutbox } from './outbox.js'
@@ -217,7 +219,12 @@ function portsOf(
     provider,
     settings,
     toolbox,
-    environment: (run) => environmentOf(store.address, session, run),
+    environment: (run) => ({
+      ...environmentOf(store.address, session, run),
+      ...(provider.kind === 'agent' && provider.isOneCall === true
+        ? variablesOf(turnIdentity(session, run))
+        : {}),
+    }),
     takeSlot: (signal) =>
       takeSlot(store, {
         slotsMax: bounds.slotsMax,
@@ -285,6 +292,7 @@ function environmentOf(root: string, session: Session, run: Run): Record<string,
     SUBSTRAT_HOME: root,
     SUBSTRAT_AGENT: session.id,
     SUBSTRAT_RUN: run.run_id,
+    ...(run.key === null ? {} : { SUBSTRAT_MESSAGE_KEY: run.key }),
     SUBSTRAT_LOG: session.store.label({ kind: 'log', agentId: session.id }),
     SUBSTRAT_SOCKET: session.store.local.socketPath(session.id, run.run_id),
   }

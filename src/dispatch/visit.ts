@@ -17,6 +17,7 @@ import type { Run, State } from '../session/state.js'
 import { isAtWork, isInterrupted } from '../session/status.js'
 import type { Store } from '../storage/store.js'
 import { beginWait } from '../tree/waits.js'
+import { callPolicy } from '../turn/call-policy.js'
 import { inOrderOfArrival, passOn } from './arrivals.js'
 import type { Context } from './context.js'
 import { limitKeptServers } from './kept-servers.js'
@@ -73,7 +74,9 @@ async function withSession<T>(
   return finishAfter(ctx, session, recheckInbox, async () => {
     const note = (text: string): void => ctx.reporter.note(text)
     await followMove(ctx, session, options)
-    const { policy } = toolboxOf(ctx, session)
+    const { policy: known } = toolboxOf(ctx, session)
+    // No rule runs a call of a turn that the work ends.
+    const policy = options.endsRun === true ? known : callPolicy(session, known)
     const { providers, tools } = ctx
     const settled = await settle(session, {
       providers,

@@ -1,6 +1,6 @@
 /** `set`: changes the settings of an agent, from its next turn on. */
 
-import { checkAllow } from '../dispatch/allow.js'
+import { checkAllow, checkRules } from '../dispatch/allow.js'
 import { checkReach } from '../dispatch/caller.js'
 import type { Context } from '../dispatch/context.js'
 import { wordOf } from '../dispatch/outcome.js'
@@ -62,6 +62,7 @@ export async function configure(
     }
     const provider = await ctx.providers.check(state.provider_name, changed)
     checkAllow(ctx, provider, changes.allow ?? [])
+    checkRules(ctx, { provider: state.provider_name, kind: provider.kind }, changes.on_unknown ?? [])
     checkContext(state.provider_name, provider, changed, changes.context ?? state.context ?? 'all')
     // The kept server was started with the old settings.
     if (

@@ -62,6 +62,7 @@ export async function fork(ctx: Context, request: ForkRequest): Promise<TurnResu
   const id = randomUuid()
   const name = request.name === null ? null : checkName(request.name)
   const { parent, allow } = from
+  const onUnknown = kind === 'model' ? from.on_unknown : undefined
   const context = contextByDefault(found, settings, from.context ?? 'all')
   const copied = isSame && kind === 'model' ? copyMessages(ctx.store, from.id) : {}
   const seeded: NewRecord = { kind: 'session.seeded', from: from.id, content, ...copied }
@@ -69,7 +70,10 @@ export async function fork(ctx: Context, request: ForkRequest): Promise<TurnResu
     id,
     name,
     parent,
-    records: ({ path }) => [createdRecord({ id, name, parent, path, allow, context, ...settings }), seeded],
+    records: ({ path }) => [
+      createdRecord({ id, name, parent, path, allow, onUnknown, context, ...settings }),
+      seeded,
+    ],
     command: ctx.command,
   }
   try {

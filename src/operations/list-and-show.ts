@@ -125,6 +125,7 @@ function viewOpened(store: Store, state: State, opened: OpenedAgent, ofSetting: 
     instructions: state.instructions === null ? null : readText(store, agentId, state.instructions),
     options: state.options,
     grants: [...state.allow.map((entry) => grantOf(state, entry)), ...ofSetting],
+    ...(state.on_unknown === undefined ? {} : { on_unknown: state.on_unknown }),
     context: state.context ?? 'all',
     metadata: state.metadata,
     reminders: state.reminders.map(({ reminder_id, due_at, every_ms, content }) => ({

@@ -1,6 +1,6 @@
 /** `spawn`: creates an agent and, with a prompt, runs its first turn. */
 
-import { checkAllow } from '../dispatch/allow.js'
+import { checkAllow, checkRules } from '../dispatch/allow.js'
 import { checkReach } from '../dispatch/caller.js'
 import type { Context } from '../dispatch/context.js'
 import { effectOfCreation, withEffect } from '../dispatch/effect.js'
@@ -44,6 +44,8 @@ export interface SpawnRequest extends Omit<MessageOptions, 'key' | 'digest'> {
   workspaceScope?: WorkspaceScope | undefined
   /** How much of the earlier conversation a turn begins with. Undefined: as the settings say. */
   context?: string | undefined
+  /** What happens to a call whose result a crash lost. */
+  onUnknown?: string[] | undefined
   options: Record<string, string>
   prompt: string | null
   /** What to do if a living agent has the name. */
@@ -176,6 +178,7 @@ async function settingsOf(ctx: Context, request: SpawnRequest): Promise<Checked>
   const facts = { workspace, model, instructions, options }
   const found = await ctx.providers.check(provider, facts)
   checkAllow(ctx, found, request.allow)
+  checkRules(ctx, { provider, kind: found.kind }, request.onUnknown ?? [])
   if (request.context !== undefined) checkContext(provider, found, facts, request.context)
   const byDefault = above === undefined ? ctx.bounds.context : (above.context ?? 'all')
   return { ...settings, context: request.context ?? contextByDefault(found, facts, byDefault) }

@@ -204,6 +204,11 @@ export interface AgentProvider extends ProviderFacts {
    * no.
    */
   needsHistory?(settings: ProviderSettings): boolean
+  /**
+   * Whether a turn is one call, as of a command: the program then gets the identity of the turn in `SUBSTRAT_CALL` and
+   * `SUBSTRAT_ATTEMPT`. Default: no.
+   */
+  isOneCall?: boolean
   create(settings: ProviderSettings, host: AgentHost): Promise<AgentSession>
   /** `state` is the result of `suspend`, or the latest `state` event of a turn. */
   restore(state: Uint8Array, settings: ProviderSettings, host: AgentHost): Promise<AgentSession>

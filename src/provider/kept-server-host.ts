@@ -20,7 +20,7 @@ import type { AgentHost, CallOptions, KeptServer, LaunchCommand, LaunchedServer 
 import { isServerAlive, keptServerError, killKeptServer } from './kept-server.js'
 import { type Leash, leash } from './leash.js'
 import type { ProcessTag } from './process-group.js'
-import { environmentWithout } from './program.js'
+import { environmentWithout, NEVER_PASSED_ON } from './program.js'
 import { startBehindBarrier } from './start-barrier.js'
 
 export interface KeptServerContext {
@@ -108,9 +108,14 @@ export class KeptServerHost {
     this.hasDied = this.hasKilled = false
     const server_id = randomUuid()
     // Without the variables of this run: the server also serves later runs.
-    const { SUBSTRAT_RUN: _, SUBSTRAT_SOCKET: __, ...lasting } = context.environment
+    const {
+      SUBSTRAT_RUN: _,
+      SUBSTRAT_SOCKET: __,
+      SUBSTRAT_MESSAGE_KEY: ___,
+      ...lasting
+    } = context.environment
     const environment = {
-      ...environmentWithout(['SUBSTRAT_TOKEN', 'SUBSTRAT_RUN', 'SUBSTRAT_SOCKET', 'SUBSTRAT_LAUNCH']),
+      ...environmentWithout([...NEVER_PASSED_ON, 'SUBSTRAT_RUN', 'SUBSTRAT_SOCKET']),
       ...lasting,
     }
     servers.touch(session.id)

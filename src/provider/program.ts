@@ -69,7 +69,15 @@ async function launch(
  * Variables of our environment that no program receives. A program could print the user's resume token, and its output is in the
  * log. The tags may be there because substrat itself runs inside another agent's server or tool.
  */
-const NEVER_PASSED_ON = ['SUBSTRAT_TOKEN', 'SUBSTRAT_SERVER', 'SUBSTRAT_LAUNCH']
+export const NEVER_PASSED_ON = [
+  'SUBSTRAT_TOKEN',
+  'SUBSTRAT_SERVER',
+  'SUBSTRAT_LAUNCH',
+  // Of the call and the message that run this command, if any.
+  'SUBSTRAT_CALL',
+  'SUBSTRAT_ATTEMPT',
+  'SUBSTRAT_MESSAGE_KEY',
+]
 
 export function environmentWithout(names: string[]): Record<string, undefined> {
   return Object.fromEntries(names.map((name) => [name, undefined]))

@@ -10,8 +10,9 @@ import type { Run, State } from '../session/state.js'
 import { isAtWork } from '../session/status.js'
 import { overtakenRecords } from '../turn/ask/program-calls.js'
 import { completedRecord, reply, usedFields } from '../turn/step/records.js'
-import { isRepeatable, type ToolPolicy } from '../turn/step/turn-event.js'
+import { isLeftToTurn, type ToolPolicy } from '../turn/step/turn-event.js'
 import { expiredRecords } from '../turn/tokens.js'
+import { UNKNOWN_OUTCOME } from '../turn/tools/on-unknown.js'
 import { RECOVERY_TABLE, type Row } from './table.js'
 
 export interface SettlementFacts {
@@ -87,12 +88,12 @@ function interruption(run: Run, reason: Interruption, used: Used = {}): NewRecor
 }
 
 /**
- * Row E. A tool that only reads, or is one of substrat's own, runs again when the turn continues. Any other tool may have
- * done part of its work, so its result is "outcome unknown". If `unknownTool` is `stop`, a person decides first.
+ * Row E. A tool that only reads, or is one of substrat's own, runs again when the turn continues, and so does a call with such a
+ * rule. Any other tool may have done part of its work, so its result is "outcome unknown". With `stop`, a person decides first.
  */
 function settledTools(run: Run, facts: SettlementFacts): NewRecord[] {
   const { policy, unknownTool, continuesTurn, hasSurvivor, elsewhere = [] } = facts
-  const unknown = run.calls.filter(({ status, tool }) => status === 'started' && !isRepeatable(policy, tool))
+  const unknown = run.calls.filter((call) => call.status === 'started' && !isLeftToTurn(policy, call))
   const results = unknown.map(
     ({ call_id, tool }): NewRecord => ({
       kind: 'tool.finished',
@@ -103,13 +104,10 @@ function settledTools(run: Run, facts: SettlementFacts): NewRecord[] {
       is_error: true,
     }),
   )
-  if (unknown.length > 0 && unknownTool === 'stop' && !hasSurvivor)
-    return [...results, interruption(run, 'unknown_tool')]
+  const stops = unknown.some(({ call_id }) => (policy.ruleFor?.(call_id)?.do ?? unknownTool) === 'stop')
+  if (stops && !hasSurvivor) return [...results, interruption(run, 'unknown_tool')]
   return continuesTurn && !hasSurvivor ? results : [...results, ...interruptedBy(run, facts)]
 }
-
-const UNKNOWN_OUTCOME =
-  'Interrupted, outcome unknown: the process that ran this was killed. Look at what it did before doing it again.'
 
 const UNKNOWN_ELSEWHERE =
   'Interrupted, outcome unknown: this ran on another host, and may still have been running. Look at what it did before doing it again.'

@@ -2,7 +2,7 @@
 import { z } from 'zod'
 import { SETTINGS, type SettingKind } from './settings.js'
 import { text, texts } from './types.js'
-import { CONTEXT, NOTIFY_EVENTS, NOTIFY_FORMATS, WORKSPACE_SCOPES } from './words.js'
+import { CONTEXT, NOTIFY_EVENTS, NOTIFY_FORMATS, ON_UNKNOWN_RULE, WORKSPACE_SCOPES } from './words.js'
 
 const DURATION = '\\s*\\d+(\\.\\d+)?(ms|s|m|h|d)\\s*'
 const NAME = '\\s*[\\w-]{1,128}(\\([^()\\n]{1,500}\\))?\\s*'
@@ -88,6 +88,7 @@ export const kinds = {
   durations: text.regex(new RegExp(`^(none|${DURATION}(,${DURATION})*)$`)),
   names: text.regex(new RegExp(`^${NAME}(,${NAME})*$`)),
   unknown_tool: z.enum(['stop', 'continue']),
+  rules: z.array(text.regex(ON_UNKNOWN_RULE)),
   context: text.regex(CONTEXT),
   workspace_scope: z.enum(WORKSPACE_SCOPES),
   switch: z.enum(['on', 'off']),

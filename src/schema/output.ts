@@ -291,6 +291,10 @@ export const shown = z
       .describe(
         'The tools that it may use without approval: the entries of `allow`, then those of the setting.',
       ),
+    on_unknown: z
+      .array(text)
+      .optional()
+      .describe('Its rules for calls whose result a crash lost. Absent if it has none.'),
     context: context.describe('A new turn begins with this much of the earlier conversation.'),
     metadata: texts.describe('Texts set by the agent.'),
     reminders: z.array(shownReminder),

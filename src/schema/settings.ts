@@ -8,6 +8,7 @@ export type SettingKind =
   | 'durations'
   | 'names'
   | 'unknown_tool'
+  | 'rules'
   | 'context'
   | 'workspace_scope'
   | 'switch'
@@ -119,6 +120,18 @@ export const SETTINGS = {
     default: 'stop',
     env: 'SUBSTRAT_RECOVERY_UNKNOWN_TOOL',
     help: 'after a crash during a tool call: stop for a person, or let the model check',
+  },
+  'recovery.mcp_hints': {
+    kind: 'switch',
+    default: 'off',
+    env: 'SUBSTRAT_RECOVERY_MCP_HINTS',
+    help: 'after a crash during a call of an MCP tool: run it again if its server calls the tool read-only or idempotent',
+  },
+  on_unknown: {
+    kind: 'rules',
+    default: null,
+    env: 'SUBSTRAT_ON_UNKNOWN',
+    help: 'what happens to a tool call whose result a crash lost, as JSON: ["TOOL=rerun", "shell(git push*)=check COMMAND"]',
   },
   'recovery.takeover': {
     kind: 'switch',

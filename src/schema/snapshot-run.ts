@@ -32,6 +32,7 @@ const callState = z
       .describe('`deferred`: its result will come from elsewhere.'),
     isApproved: flag.describe('By a decision on this call, not by `allow`.'),
     group: group.nullable(),
+    attempts: integer.optional().describe('How often it has started, if more than once.'),
     edited_at: location.optional().describe('The record with the arguments that a person chose.'),
     deadline_at: time.optional().describe('The tool of a deferred call asks for the result by then.'),
   })

@@ -291,6 +291,7 @@ const laterFields = {
     .describe(
       'The entries of `allow` that a person added since the agent was created. Absent if there are none.',
     ),
+  on_unknown: z.array(text).optional().describe('The rules of the agent. Absent if there are none.'),
   context: context.optional().describe('Absent: `all`.'),
   moved: moved
     .optional()

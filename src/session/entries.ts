@@ -6,6 +6,7 @@
  */
 import { causeOf, WHY_STOPPED } from '../schema/reasons.js'
 import type { Content } from '../schema/types.js'
+import type { CheckFinding } from '../schema/words.js'
 import type { RecordKind, SessionRecord } from './records.js'
 
 export type Entry =
@@ -142,6 +143,11 @@ const ENTRIES: { [Kind in RecordKind]: (record: SessionRecord<Kind>) => Entry } 
       ? { type: 'call_start', ...record }
       : { type: 'call', isOwn: false, ...record },
   'tool.finished': (record) => ({ type: 'result', isOwn: false, ...record }),
+  'tool.repeated': (record) =>
+    detail(record, `the call of ${record.tool} that was cut short runs again, attempt ${record.attempt}`),
+  'tool.check_started': (record) =>
+    detail(record, `looking what the call of ${record.tool} did: ${record.command}`),
+  'tool.checked': (record) => detail(record, CHECKED[record.found]),
   'tool.edited': (record) => ({ type: 'edit', ...record }),
   'tool.deferred': (record) => ({ type: 'deferral', ...record }),
   'program.tool_started': (record) => ({ type: 'call', isOwn: true, ...record }),
@@ -176,6 +182,12 @@ const ENTRIES: { [Kind in RecordKind]: (record: SessionRecord<Kind>) => Entry } 
 /** Rows of kinds that people do not read. */
 function without<Kind extends RecordKind>(...kinds: Kind[]): Record<Kind, typeof hidden> {
   return Object.fromEntries(kinds.map((kind) => [kind, hidden])) as Record<Kind, typeof hidden>
+}
+
+const CHECKED: Record<CheckFinding, string> = {
+  done: 'the check found that the call was done',
+  not_done: 'the check found that the call was not done',
+  unknown: 'the check could not tell what the call did',
 }
 
 function hidden(record: SessionRecord): Entry {

@@ -247,6 +247,11 @@ export class Session {
     for (const { record } of recordsOfKinds(log, from, log.size(), kinds)) yield record
   }
 
+  /** The latest record first. */
+  *recordsFromEnd(): Generator<SessionRecord> {
+    for (const { record } of this.lease.log.recordsFromEnd()) yield record as unknown as SessionRecord
+  }
+
   /** The records of `[from, to)`, in order. */
   *records(from: Pick<Location, 'seq' | 'offset'>, to?: number): Generator<SessionRecord> {
     for (const { record } of this.recordsOfLog(from, to)) yield record

@@ -126,6 +126,7 @@ const LAYOUT: Record<keyof State | 'log_crc', Form | null> = {
   timed_out: later,
   refused: later,
   grants: later,
+  on_unknown: later,
   context: later,
   moved: later,
 }

@@ -23,6 +23,8 @@ export function boundsFrom(
       allow: settings.names('allow'),
       servers: settings.servers(),
       unknownTool: settings.unknownTool(),
+      onUnknown: settings.onUnknown(),
+      trustsHints: settings.trustsHints(),
       takesOver: settings.takesOver(),
     },
     keptServers: { max: settings.count('warm_max'), keeps: true },

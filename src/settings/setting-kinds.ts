@@ -2,6 +2,7 @@
 import type { ConfiguredServer, McpServer } from '../schema/config.js'
 import { CONFIG_PREDICATES } from '../schema/generated/config-predicates.js'
 import type { SettingKind } from '../schema/settings.js'
+import { parseRule } from '../turn/tools/on-unknown.js'
 import { channelsTrouble } from './channels.js'
 import { parseDuration } from './durations.js'
 import { targetsTrouble } from './notify-targets.js'
@@ -14,6 +15,8 @@ export const EXPECTED: Record<SettingKind, string> = {
   durations: 'durations separated by commas, such as 2s,4s,8s, or none',
   names: 'tool names separated by commas, all, or none',
   unknown_tool: 'stop or continue',
+  rules:
+    'an array of rules: ["TOOL=ACTION"], with an entry as in allow, and rerun, stop, continue or check COMMAND',
   context: 'all, turn, or last:N with N from 1 to 999',
   workspace_scope: 'host or any',
   switch: 'on or off',
@@ -33,6 +36,7 @@ export function isValid(kind: SettingKind, value: string): boolean {
   if (kind === 'servers') return parseServers(value) !== undefined
   if (kind === 'targets') return targetsTrouble(value) === undefined
   if (kind === 'channels') return channelsTrouble(value) === undefined
+  if (kind === 'rules') return parseRules(value) !== undefined
   if (!isOfKind(kind, value)) return false
   // No pattern says how long a duration may be.
   if (kind === 'duration') return parseDuration(value) !== undefined
@@ -56,6 +60,19 @@ export function parseNames(value: string | null): string[] {
   return value === null || value === '' || value === 'none'
     ? []
     : value.split(BETWEEN_NAMES).map((name) => name.trim())
+}
+
+/** Undefined if the text is not a valid array of rules. */
+export function parseRules(value: string): string[] | undefined {
+  let rules: unknown
+  try {
+    rules = JSON.parse(value)
+  } catch {
+    return undefined
+  }
+  return isOfKind('rules', rules) && (rules as string[]).every((rule) => parseRule(rule) !== undefined)
+    ? (rules as string[])
+    : undefined
 }
 
 /** The end of a sentence about the setting. Never repeats the value: `env` and `args` may have secrets. */

@@ -28,7 +28,7 @@ import {
 } from './config-text.js'
 import { parseDuration } from './durations.js'
 import { parseTargets } from './notify-targets.js'
-import { parseDurations, parseNames, parseServers } from './setting-kinds.js'
+import { parseDurations, parseNames, parseRules, parseServers } from './setting-kinds.js'
 
 /** The option under which a provider's model is set: `openai.model`. */
 const MODEL_OPTION = 'model'
@@ -138,6 +138,15 @@ export class Settings {
 
   unknownTool(): 'stop' | 'continue' {
     return this.get('recovery.unknown_tool').value as 'stop' | 'continue'
+  }
+
+  onUnknown(): string[] {
+    const { value } = this.get('on_unknown')
+    return value === null ? [] : (parseRules(value) as string[])
+  }
+
+  trustsHints(): boolean {
+    return this.get('recovery.mcp_hints').value === 'on'
   }
 
   takesOver(): boolean {

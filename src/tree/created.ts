@@ -17,6 +17,8 @@ export interface AgentFacts {
   options: Record<string, string>
   /** Tools that need no approval. */
   allow: string[]
+  /** What happens to a call whose result a crash lost. */
+  onUnknown?: string[] | undefined
   /** How much of the earlier conversation a turn begins with. Default: `all`. */
   context?: string | undefined
 }
@@ -33,6 +35,7 @@ export function createdRecord(facts: AgentFacts): NewRecord {
     workspace,
     options,
     allow,
+    onUnknown = [],
     context = 'all',
   } = facts
   return {
@@ -48,6 +51,7 @@ export function createdRecord(facts: AgentFacts): NewRecord {
     model,
     workspace,
     ...(allow.length === 0 ? {} : { allow }),
+    ...(onUnknown.length === 0 ? {} : { on_unknown: onUnknown }),
     ...(context === 'all' ? {} : { context }),
   }
 }

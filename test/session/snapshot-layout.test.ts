@@ -65,7 +65,7 @@ test('the schema of the snapshot has the fields of the file, in their order', ()
     queued,
     cursor,
     refused,
-    { kind: 'session.configured', allow: ['shell'], context: 'turn' },
+    { kind: 'session.configured', allow: ['shell'], on_unknown: ['shell=stop'], context: 'turn' },
   ])
   const { moved } = encodeBatch(undefined, [CREATED, MOVED]).state
   const whole = { ...state, timed_out: 1, ...(moved && { moved }) }

@@ -14,6 +14,8 @@ import { serverThat } from '../support/toolboxes.js'
 import { agent, FakeStop, model, runTurn, says, type TurnFacts, toolboxAt } from '../support/turns.js'
 
 const SHUTDOWN = { status: 'interrupted', reason: 'shutdown' }
+/** A person decides how it goes on. */
+const UNDECIDED = { status: 'interrupted', reason: 'unknown_tool' }
 let workspace: string
 let session: Session
 
@@ -139,7 +141,7 @@ describe('a tool of a model', () => {
     ['handles the signal and fails', FAILED, true],
   ] as const)('that %s has an unknown outcome, and the model is not asked', async (_, input, signalled) => {
     const { provider, heard } = calling('shell', input)
-    expect(await turn(provider, signalled, { allow: ['shell'] })).toMatchObject(SHUTDOWN)
+    expect(await turn(provider, signalled, { allow: ['shell'] })).toMatchObject(UNDECIDED)
     expect(heard).toEqual([])
     expect(results()).toMatchObject([
       {
@@ -152,7 +154,7 @@ describe('a tool of a model', () => {
   test('whose server dies of the signal in mid-call has an unknown outcome', async () => {
     const toolbox = toolboxAt(session, { servers: { notes: serverThat('well') } })
     const { provider, heard } = calling('notes__die', {})
-    expect(await turn(provider, 'late', { allow: ['all'], toolbox })).toMatchObject(SHUTDOWN)
+    expect(await turn(provider, 'late', { allow: ['all'], toolbox })).toMatchObject(UNDECIDED)
     expect(heard).toEqual([])
     expect(results()[0]?.content).toMatch(/^Interrupted: /)
   })

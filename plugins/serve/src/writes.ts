@@ -34,6 +34,12 @@ export const WRITES: Route[] = [
         .describe(
           'How much of the earlier conversation a turn begins with: `all`, nothing (`turn`), or the last N turns (`last:N`).',
         ),
+      on_unknown: z
+        .array(z.string())
+        .optional()
+        .describe(
+          'What happens to a call whose result a crash lost: `TOOL=rerun`, `stop`, `continue` or `check COMMAND`.',
+        ),
       prompt: z.string().optional(),
       ...messageFields,
       if_exists: z.enum(['fail', 'use']).optional(),
@@ -61,6 +67,7 @@ export const WRITES: Route[] = [
           timeout: body.timeout,
         }),
         ...messageFlags(body),
+        ...(body.on_unknown ?? []).map((rule) => `--on-unknown=${rule}`),
         ...optionFlags(options),
       ]
       if (prompt !== undefined) return runTurn(call, { args, input: `${prompt}\n`, isOurs: isRun() })

@@ -70,6 +70,10 @@ export function describeAgent(shown: ShownAgent, { remedy, changes = [] }: Descr
       index === 0 ? 'allowed' : '',
       `${firstLine(entry)} (${GRANTED_BY[by]}${since === undefined ? '' : `, ${readableTime(since)}`})`,
     ]),
+    ...(shown.on_unknown ?? []).map((rule, index): [string, string] => [
+      index === 0 ? 'cut short' : '',
+      firstLine(rule),
+    ]),
     ...Object.entries(shown.metadata).map(([key, value], index): [string, string] => [
       index === 0 ? 'metadata' : '',
       `${key}: ${firstLine(value)}`,

@@ -31,6 +31,10 @@ const workspace_scope = z
   .optional()
   .describe('In a shared home: whether only that machine may run turns, or any.')
 
+const rules = z
+  .array(text)
+  .describe('What happens to a call whose result a crash lost: `TOOL=rerun|stop|continue|check COMMAND`.')
+
 export const session = {
   'session.created': kind('The agent is created. Always the first record.', {
     agent_id: uuid,
@@ -44,6 +48,7 @@ export const session = {
     model: text.nullable(),
     workspace: text.describe('Absolute path.'),
     allow: z.array(text).optional(),
+    on_unknown: rules.optional(),
     context: context.optional().describe('Absent: `all`.'),
     ...place,
     workspace_scope,
@@ -62,6 +67,7 @@ export const session = {
         .literal('approve')
         .optional()
         .describe('The new entries of `allow` come from `approve --always`. Absent: from `set`.'),
+      on_unknown: rules.optional(),
       context: context.optional(),
       metadata: metadata.optional().describe('Null removes a key.'),
       forgets_refusals: flag.optional().describe('A person has dismissed the refused messages.'),

@@ -15,6 +15,7 @@ import {
   uuid,
   waitKind,
 } from '../types.js'
+import { CHECK_FINDINGS } from '../words.js'
 import { call_id, kind, run_id, token_id, tool } from './kind.js'
 
 export const tools = {
@@ -38,6 +39,32 @@ export const tools = {
     is_error: flag,
     output: blob.optional(),
     timed_out: flag.optional().describe('Only if the tool was stopped at its time limit. Then true.'),
+  }),
+  'tool.repeated': kind(
+    'A call whose result a crash lost runs again, by a rule of `on_unknown`. Written before it runs.',
+    {
+      run_id,
+      call_id,
+      tool,
+      attempt: integer.describe('`SUBSTRAT_ATTEMPT`: 2 for the first repetition.'),
+      group: group.optional().describe('If the tool is a program.'),
+    },
+  ),
+  'tool.check_started': kind('The command of a rule `check` starts, which looks what such a call did.', {
+    run_id,
+    call_id,
+    tool,
+    command: text,
+    group,
+  }),
+  'tool.checked': kind('That command has ended.', {
+    run_id,
+    call_id,
+    tool,
+    found: z
+      .enum(CHECK_FINDINGS)
+      .describe('`done`: its output is the result of the call. `not_done`: the call runs again.'),
+    content: content.describe('Its output.'),
   }),
   'tool.edited': kind(
     'A person changed the arguments of a call before approving it. Written with the approval. The call runs with these.',

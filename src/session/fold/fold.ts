@@ -46,6 +46,8 @@ import {
   toolDeferred,
   toolEdited,
   toolFinished,
+  toolLookedAt,
+  toolRepeated,
   toolStarted,
   waitingRun,
 } from './turn.js'
@@ -228,6 +230,15 @@ function apply(next: State, record: SessionRecord, at: Location): State {
       const run = toolStarted(openRun(next, record.run_id), record)
       return isOfProgram(record) ? programActed(next, run) : { ...next, run }
     }
+    case 'tool.repeated':
+      next.run = toolRepeated(openRun(next, record.run_id), record)
+      return next
+    case 'tool.check_started':
+      next.run = toolLookedAt(openRun(next, record.run_id), record.call_id, record.group)
+      return next
+    case 'tool.checked':
+      next.run = toolLookedAt(openRun(next, record.run_id), record.call_id, null)
+      return next
     case 'tool.edited':
       next.run = toolEdited(openRun(next, record.run_id), record, at)
       return next

@@ -50,7 +50,13 @@ export function foldCreated(record: NewRecord<'session.created'> & Place, at: Lo
     usage: NO_RUNS,
     ...placeOf(record, record.workspace_scope ?? 'host'),
     ...contextOf(record.context),
+    ...rulesOf(record.on_unknown),
   }
+}
+
+/** Absent without a rule, as in the states before rules. */
+function rulesOf(on_unknown: string[] = []): Pick<State, 'on_unknown'> {
+  return on_unknown.length === 0 ? {} : { on_unknown }
 }
 
 /** Absent for `all`, so that the states of agents without the setting stay as they are. */
@@ -96,7 +102,8 @@ export function foldConfigured(
   known: State,
   record: NewRecord<'session.configured'> & { ts: string },
 ): State {
-  const before = record.forgets_refusals === true ? withoutRefused(known) : known
+  const all = record.forgets_refusals === true ? withoutRefused(known) : known
+  const before = record.on_unknown === undefined ? all : withRules(all, record.on_unknown)
   const next = record.context === undefined ? before : withContext(before, record.context)
   const { instructions, options, model, workspace, title, hold, allow, metadata } = record
   if (instructions !== undefined) next.instructions = instructions
@@ -115,6 +122,10 @@ export function foldConfigured(
 
 function withoutRefused({ refused: _, ...rest }: State): State {
   return rest
+}
+
+function withRules({ on_unknown: _, ...rest }: State, rules: string[]): State {
+  return { ...rest, ...rulesOf(rules) }
 }
 
 function withContext({ context: _, ...rest }: State, context: string): State {

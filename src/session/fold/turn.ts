@@ -37,6 +37,16 @@ export function toolStarted(run: Run, record: NewRecord<'tool.started'>): Run {
   return withCall(run, record.call_id, 'pending', (call) => ({ ...call, status: 'started', group }))
 }
 
+/** The call runs again. Its process group, if it has one, is another. */
+export function toolRepeated(run: Run, { call_id, attempt, group }: NewRecord<'tool.repeated'>): Run {
+  return withCall(run, call_id, 'started', (call) => ({ ...call, group: group ?? null, attempts: attempt }))
+}
+
+/** A process looks what the call did. `group`: null once it has ended. */
+export function toolLookedAt(run: Run, call_id: string, group: ProcessGroup | null): Run {
+  return withCall(run, call_id, 'started', (call) => ({ ...call, group }))
+}
+
 /** Whether an agent program called one of substrat's tools. Only such a record has the input, because no model response has it. */
 export function isOfProgram({ input, input_blob }: NewRecord<'tool.started'>): boolean {
   return input !== undefined || input_blob !== undefined

@@ -11,7 +11,7 @@ import { consumedRecords, waitRecords } from '../tokens.js'
 import { askStep, assembledRecords, completedRecord, reply } from './records.js'
 import {
   type Deferral,
-  isRepeatable,
+  isLeftToTurn,
   type Step,
   type ToolOutcome,
   type ToolPolicy,
@@ -56,9 +56,9 @@ export function proceed(records: NewRecord[], run: Run, calls: Call[], policy: T
   return { records: [...records, { kind: 'run.failed', run_id, error: { type: 'max_steps', message } }] }
 }
 
-/** A repeatable call whose result a crash lost runs again. Recovery has given any other started call a result. */
+/** The turn decides about a call whose result a crash lost, unless recovery has given it a result. */
 function isDue(run: Run, call: Call, policy: ToolPolicy): boolean {
-  if (call.status === 'started') return isRepeatable(policy, call.tool)
+  if (call.status === 'started') return isLeftToTurn(policy, call)
   return call.status === 'pending' && isFree(run, call, policy)
 }
 

@@ -37,7 +37,7 @@ import {
   usedFields,
 } from './records.js'
 import {
-  isRepeatable,
+  isLeftToTurn,
   type ProviderKind,
   type RunRequest,
   type Step,
@@ -87,18 +87,30 @@ export function step(state: State, event: TurnEvent, policy: ToolPolicy): Step {
       return askStep([triedRecord(run_id, event.shorter)], run_id, 'model')
     case 'retry':
       return askStep([], run_id, 'model')
-    case 'tool_launched':
+    case 'tool_launched': {
+      const { call_id, group, attempt } = event
+      const named = { run_id, call_id, tool: callOf(run, call_id).tool, group }
       return {
         records: [
-          {
-            kind: 'tool.started',
-            run_id,
-            call_id: event.call_id,
-            tool: callOf(run, event.call_id).tool,
-            group: event.group,
-          },
+          attempt === undefined
+            ? { kind: 'tool.started', ...named }
+            : { kind: 'tool.repeated', ...named, attempt },
         ],
       }
+    }
+    case 'tool_repeated': {
+      const { call_id, attempt } = event
+      return {
+        records: [{ kind: 'tool.repeated', run_id, call_id, tool: callOf(run, call_id).tool, attempt }],
+      }
+    }
+    case 'check_launched': {
+      const { call_id, command, group } = event
+      const { tool } = callOf(run, call_id)
+      return { records: [{ kind: 'tool.check_started', run_id, call_id, tool, command, group }] }
+    }
+    case 'tool_checked':
+      return checkedStep(run, event, policy)
     case 'tool_finished':
       return toolFinished(run, event, policy)
     case 'parked':
@@ -159,6 +171,24 @@ export function step(state: State, event: TurnEvent, policy: ToolPolicy): Step {
     case 'stopped':
       return { records: stoppedRecords(run, event, policy) }
   }
+}
+
+/** A call that was not done runs next. Without an answer, a person decides. */
+function checkedStep(
+  run: Run,
+  event: Extract<TurnEvent, { type: 'tool_checked' }>,
+  policy: ToolPolicy,
+): Step {
+  const { call_id, found, said, result } = event
+  const { tool } = callOf(run, call_id)
+  const checked: NewRecord = { kind: 'tool.checked', run_id: run.run_id, call_id, tool, found, content: said }
+  if (result === null) return { records: [checked] }
+  if (found === 'unknown') {
+    const stopped = { type: 'stopped', reason: 'unknown_tool', state: null, result } as const
+    return { records: [checked, ...stoppedRecords(run, stopped, policy)] }
+  }
+  const { records, effect } = toolFinished(run, result, policy)
+  return { records: [checked, ...records], ...(effect === undefined ? {} : { effect }) }
 }
 
 function limitedRecords(run_id: string, event: Extract<TurnEvent, { type: 'program_limited' }>): NewRecord[] {
@@ -247,7 +277,7 @@ function stoppedRecords(
   const { reason, state, result } = event
   const used = usedFields(event)
   const records = [...stateRecord(run_id, state), ...resultRecords(run, result)]
-  if (reason === 'suspended' || reason === 'shutdown')
+  if (reason === 'suspended' || reason === 'shutdown' || reason === 'unknown_tool')
     return [...records, ...notRun(run, result, policy), { kind: 'run.interrupted', run_id, reason, ...used }]
   const calls = run.calls.map((call) => (call.call_id === result?.call_id ? callAfter(call, result) : call))
   const open = { ...run, calls }
@@ -262,7 +292,7 @@ function stoppedRecords(
 function notRun(run: Run, result: ToolOutcome | null, policy: ToolPolicy): NewRecord[] {
   return run.calls
     .filter(({ status, call_id }) => status === 'started' && call_id !== result?.call_id)
-    .filter(({ tool }) => !isRepeatable(policy, tool))
+    .filter((call) => !isLeftToTurn(policy, call))
     .map(({ call_id, tool }) =>
       resultRecord(run, tool, { call_id, content: NOT_RUN, is_error: true, output: null }),
     )

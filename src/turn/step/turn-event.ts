@@ -10,8 +10,11 @@ import type {
   Usage,
   Used,
 } from '../../schema/types.js'
+import type { CheckFinding } from '../../schema/words.js'
 import type { ErrorDetail, NewRecord } from '../../session/records.js'
+import type { Call } from '../../session/state.js'
 import type { Decided, MintedToken } from '../tokens.js'
+import type { UnknownAction } from '../tools/on-unknown.js'
 
 export type ProviderKind = 'model' | 'agent'
 
@@ -46,11 +49,23 @@ export interface ToolPolicy {
   kindOf(tool: string): 'reads' | 'own' | 'changes' | 'program' | 'ask' | 'unknown'
   /** Whether a pattern of `allow` covers the arguments of that call. */
   covers?(allow: string[], callId: string): boolean
+  /** The rule for that call if a crash lost its result. Undefined: the setting `recovery.unknown_tool` decides. */
+  ruleFor?(callId: string): UnknownAction | undefined
 }
 
-/** Whether recovery runs the call again if a crash lost its result. */
+/** Whether the call has no further effect when it runs again. */
 export function isRepeatable(policy: ToolPolicy, tool: string): boolean {
   return ['reads', 'own'].includes(policy.kindOf(tool))
+}
+
+/**
+ * Whether the turn that continues decides about the call if a crash lost its result: it runs the call again, perhaps after a look at
+ * what the call did. Recovery gives any other such call the result "outcome unknown".
+ */
+export function isLeftToTurn(policy: ToolPolicy, { tool, call_id }: Pick<Call, 'tool' | 'call_id'>): boolean {
+  if (isRepeatable(policy, tool)) return true
+  const rule = policy.ruleFor?.(call_id)?.do
+  return rule === 'rerun' || rule === 'check' || rule === 'hint'
 }
 
 /** The next step after a failed attempt. `planRetry` decides it from the settings. */
@@ -159,7 +174,13 @@ export type TurnEvent =
   | { type: 'retry' }
   /** The next request sends a shorter conversation. */
   | { type: 'shortened'; shorter: Shorter }
-  | { type: 'tool_launched'; call_id: string; group: ProcessGroup }
+  /** `attempt`: only if the call runs again. */
+  | { type: 'tool_launched'; call_id: string; group: ProcessGroup; attempt?: number }
+  /** A call that starts no process of its own runs again. */
+  | { type: 'tool_repeated'; call_id: string; attempt: number }
+  | { type: 'check_launched'; call_id: string; command: string; group: ProcessGroup }
+  /** `result`: of the call, unless it was not done. */
+  | { type: 'tool_checked'; call_id: string; found: CheckFinding; said: string; result: ToolOutcome | null }
   | ({ type: 'tool_finished' } & ToolOutcome)
   | {
       type: 'parked'
@@ -193,7 +214,14 @@ export type TurnEvent =
 /** In the record itself, or in a blob that is on disk already. */
 export type StoredItems = Pick<NewRecord<'model.responded'>, 'items' | 'items_blob'>
 
-export type StopReason = 'turn_timeout' | 'terminated' | 'cancelled' | 'suspended' | 'shutdown'
+/** `unknown_tool`: a tool call was cut short, and a person decides. */
+export type StopReason =
+  | 'unknown_tool'
+  | 'turn_timeout'
+  | 'terminated'
+  | 'cancelled'
+  | 'suspended'
+  | 'shutdown'
 
 /** An undefined effect: something is still in flight, or the run is over or parked. */
 export type Effect =

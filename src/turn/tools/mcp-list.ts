@@ -9,8 +9,13 @@ import type { JsonObject, ToolDefinition } from '../../provider/contract.js'
 import { plainSentence } from '../../provider/failure.js'
 import { isDeeperThan } from '../ask/levels.js'
 
+export interface ListedTool extends ToolDefinition {
+  /** The server calls it read-only or idempotent. */
+  isHarmlessAgain?: boolean
+}
+
 export interface ListedTools {
-  tools: ToolDefinition[]
+  tools: ListedTool[]
   /** A sentence for each tool that is left out. */
   leftOut: string[]
 }
@@ -41,7 +46,7 @@ export async function listTools(client: Client, timeoutMs: number): Promise<List
 }
 
 function usable(listed: unknown[]): ListedTools {
-  const tools: ToolDefinition[] = []
+  const tools: ListedTool[] = []
   const leftOut: string[] = []
   let bytes = 0
   for (const [index, each] of listed.entries()) {
@@ -68,16 +73,23 @@ function usable(listed: unknown[]): ListedTools {
 }
 
 /** A string says why the tool cannot be used. A description or a schema that is missing or null is an empty one. */
-function definitionOf(listed: unknown): ToolDefinition | string {
+function definitionOf(listed: unknown): ListedTool | string {
   if (!isPlainObject(listed) || typeof listed.name !== 'string') return 'it has no name'
-  const { name, description, inputSchema } = listed
+  const { name, description, inputSchema, annotations } = listed
   const schema = inputSchema ?? {}
   if (!isPlainObject(schema)) return 'its input schema is not an object'
   if ((schema.type ?? 'object') !== 'object') return 'its input is not an object'
   if (isDeeperThan(schema, limits.inputLevelsMax)) return 'its input schema has too many levels'
   const { input_schema, also } = plainSchema(schema)
   const said = typeof description === 'string' ? description : ''
-  return { name, description: [said, also].filter((text) => text !== '').join('\n'), input_schema }
+  const hints = isPlainObject(annotations) ? annotations : {}
+  const isHarmlessAgain = hints.readOnlyHint === true || hints.idempotentHint === true
+  return {
+    name,
+    description: [said, also].filter((text) => text !== '').join('\n'),
+    input_schema,
+    ...(isHarmlessAgain ? { isHarmlessAgain } : {}),
+  }
 }
 
 /**

@@ -3,14 +3,14 @@
  * barrier, in a recorded process group, so no server outlives a crash. Their tools are named `server__tool`.
  */
 import type { Client } from '@modelcontextprotocol/sdk/client/index.js'
-import type { JsonObject, ToolDefinition } from '../../provider/contract.js'
+import type { JsonObject } from '../../provider/contract.js'
 import { describeFailure } from '../../provider/failure.js'
 import type { LaunchCommand, LaunchedProgram } from '../../provider/host-contract.js'
 import type { McpServer } from '../../schema/config.js'
-import { ANY_RESULT, listTools } from './mcp-list.js'
+import { ANY_RESULT, type ListedTool, listTools } from './mcp-list.js'
 import { resultText } from './mcp-result.js'
 import { McpTransport, TOO_LARGE } from './mcp-transport.js'
-import { optionalSeconds, ProcessEnd, type Tool, type ToolAnswer } from './tool.js'
+import { type CallIdentity, optionalSeconds, ProcessEnd, type Tool, type ToolAnswer } from './tool.js'
 
 export interface ToolServer {
   tools: Tool[]
@@ -71,7 +71,7 @@ function serverTool(
   transport: McpTransport,
   command: string,
   server: string,
-  { name: tool, description, input_schema }: ToolDefinition,
+  { name: tool, description, input_schema, isHarmlessAgain = false }: ListedTool,
 ): Tool {
   return {
     name: `${server}__${tool}`,
@@ -79,13 +79,14 @@ function serverTool(
     input_schema,
     // A server may claim that its tool is read-only, but it is not trusted.
     kind: 'changes',
-    async run(input, { signal }) {
+    isHarmlessAgain,
+    async run(input, { signal, call: { identity } }) {
       // A call that was never sent has no unknown outcome.
       await transport.endKnown
       const before = transport.endedBecause(command)
       if (before !== undefined)
         throw new ProcessEnd(`the tool server ${server} has ended: ${transport.withStderr(before)}`, 'failed')
-      const result = await callTool(client, tool, input, signal).catch((error) => {
+      const result = await callTool(client, tool, input, identity, signal).catch((error) => {
         const why = transport.endedBecause(command)
         if (why === undefined) throw plainError(error)
         const message = `the tool server ${server} ended before it answered; how far it got is unknown: ${transport.withStderr(why)}`
@@ -103,10 +104,22 @@ async function callTool(
   client: Client,
   name: string,
   input: JsonObject,
+  identity: CallIdentity | undefined,
   signal: AbortSignal,
 ): Promise<JsonObject> {
-  const request = { method: 'tools/call' as const, params: { name, arguments: input } }
+  const meta = identity === undefined ? {} : { _meta: metaOf(identity) }
+  const request = { method: 'tools/call' as const, params: { name, arguments: input, ...meta } }
   return client.request(request, ANY_RESULT, { signal, timeout: 2 ** 31 - 1 })
+}
+
+/** The identity of a call, as `SUBSTRAT_CALL`, `SUBSTRAT_ATTEMPT` and `SUBSTRAT_MESSAGE_KEY` have it for a command. */
+const CALL = 'substrat/call'
+const ATTEMPT = 'substrat/attempt'
+const MESSAGE_KEY = 'substrat/message_key'
+
+function metaOf({ id, attempt, message_key }: CallIdentity): JsonObject {
+  const key = message_key === null ? {} : { [MESSAGE_KEY]: message_key }
+  return { [CALL]: id, [ATTEMPT]: attempt, ...key }
 }
 
 /** Without the SDK's prefix if the error is ours. */

@@ -23,7 +23,7 @@ export const shell: Tool = {
     const killed = killOnAbort(program, signal)
     try {
       program.stdin.end()
-      const output = gather(program)
+      const output = gather([program.stdout, program.stderr])
       const { code, signal: killedBy } = await program.exited
       await untilDrained(program)
       const text = output()
@@ -38,18 +38,18 @@ export const shell: Tool = {
   },
 }
 
-function killOnAbort(program: LaunchedProgram, signal: AbortSignal): { close(): void } {
+export function killOnAbort(program: LaunchedProgram, signal: AbortSignal): { close(): void } {
   const kill = (): void => void program.kill(TERMINATE_MS)
   if (signal.aborted) kill()
   signal.addEventListener('abort', kill, { once: true })
   return { close: () => signal.removeEventListener('abort', kill) }
 }
 
-/** Collects stdout and stderr in order of arrival. Output over the bound is read and dropped, so the program does not block. */
-function gather(program: LaunchedProgram): () => Buffer {
+/** Collects the streams in order of arrival. Output over the bound is read and dropped, so the program does not block. */
+export function gather(streams: LaunchedProgram['stdout'][]): () => Buffer {
   const pieces: Buffer[] = []
   let bytes = 0
-  for (const stream of [program.stdout, program.stderr]) {
+  for (const stream of streams) {
     stream.on('data', (piece: Buffer) => {
       const room = limits.toolOutputBytesMax - bytes
       if (room <= 0) return
@@ -60,7 +60,7 @@ function gather(program: LaunchedProgram): () => Buffer {
   return () => Buffer.concat(pieces)
 }
 
-function untilDrained(program: LaunchedProgram): Promise<unknown> {
+export function untilDrained(program: LaunchedProgram): Promise<unknown> {
   const ended = [program.stdout, program.stderr].map(
     (stream) =>
       new Promise((resolve) => {

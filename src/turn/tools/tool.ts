@@ -13,6 +13,8 @@ export interface Tool extends ToolDefinition {
    * - `ask`: a person answers.
    */
   kind: 'reads' | 'own' | 'changes' | 'program' | 'ask'
+  /** Whether its tool server calls it read-only or idempotent. */
+  isHarmlessAgain?: boolean
   /** Whether it waits for other agents. Then only the turn's timeout bounds it. */
   waits?: boolean
   /** Throws an Error whose message becomes the result for the model. */
@@ -57,6 +59,21 @@ export interface ToolContext {
   tree: TreePorts
 }
 
+/**
+ * `id` is the same whenever this call runs again, and another one for any other call. `attempt`: 1 for the first time.
+ * `message_key`: the key of the message whose turn made the call.
+ */
+export interface CallIdentity {
+  id: string
+  attempt: number
+  message_key: string | null
+}
+
+/** The identity in the environment of the call's program. */
+export function variablesOf({ id, attempt }: Omit<CallIdentity, 'message_key'>): Record<string, string> {
+  return { SUBSTRAT_CALL: id, SUBSTRAT_ATTEMPT: String(attempt) }
+}
+
 export interface CallContext {
   run_id: string
   call_id: string
@@ -65,6 +82,8 @@ export interface CallContext {
    * id would not do: after a crash the call may continue in another run. Nor would `call_id`, which some models reuse.
    */
   made_at: string
+  /** Which call this is, for the world outside. Absent for a call of an agent program. */
+  identity?: CallIdentity
   /** The tools that the run may use without approval. */
   allow: string[]
   /** Whether a dead process may have run the call before, completely or in part. */

@@ -9,12 +9,14 @@ import type { McpServer } from '../../schema/config.js'
 import { toolTimedOut } from '../../session/causes.js'
 import type { NewRecord } from '../../session/records.js'
 import { timeoutSignal } from '../../timeout-signal.js'
+import type { Policy } from '../call-policy.js'
 import { isAllowed } from '../step/calls.js'
-import type { ToolPolicy } from '../step/turn-event.js'
 import { askOperator } from './ask-operator.js'
 import { awaitExternal } from './await-external.js'
+import type { Checked } from './check.js'
 import { editFile, readFile, writeFile } from './files.js'
 import type { ServerStartError, ToolServer } from './mcp.js'
+import { ruleFor } from './on-unknown.js'
 import { readSkill } from './read-skill.js'
 import { shell } from './shell.js'
 import { type CallContext, ProcessEnd, type Tool, type ToolAnswer } from './tool.js'
@@ -62,6 +64,12 @@ export interface ToolboxOptions {
   tree: TreePorts
   /** Receives a sentence for the user. */
   note?(text: string): void
+  /** The rules for calls whose result a crash lost, the first one first. */
+  onUnknown?: readonly string[]
+  /** Whether the word of a tool server counts as such a rule. */
+  trustsHints?: boolean
+  /** What happens to any other such call: a person decides, or the model is told. */
+  unknownTool?: 'stop' | 'continue'
 }
 
 export interface ServerFailure {
@@ -114,9 +122,38 @@ export class Toolbox {
 
   constructor(private readonly options: ToolboxOptions) {}
 
-  readonly policy: ToolPolicy = {
+  readonly policy: Policy = {
     kindOf: (name) =>
       this.tools.get(name)?.kind ?? (this.serverOf(name) === undefined ? 'unknown' : 'changes'),
+    ruleOf: (name, input) =>
+      ruleFor(this.options.onUnknown ?? [], name, input) ??
+      (this.options.trustsHints === true && this.serverOf(name) !== undefined ? { do: 'hint' } : undefined),
+  }
+
+  get unknownTool(): 'stop' | 'continue' {
+    return this.options.unknownTool ?? 'stop'
+  }
+
+  /** Whether the server of the tool, which has started, says that calling it again has no further effect. */
+  isHarmlessAgain(name: string): boolean {
+    return this.tools.get(name)?.isHarmlessAgain === true
+  }
+
+  /** Runs the command of a rule `check`. */
+  async check(
+    { name, input }: ToolCall,
+    command: string,
+    signal: AbortSignal,
+    launch: (command: LaunchCommand) => Promise<LaunchedProgram>,
+  ): Promise<Checked> {
+    const { runCheck } = await import('./check.js')
+    const { workspace, timeoutMs } = this.options
+    return runCheck(
+      { tool: name, input: input as JsonObject },
+      { command, workspace, timeoutMs },
+      signal,
+      launch,
+    )
   }
 
   get definitions(): ToolDefinition[] {

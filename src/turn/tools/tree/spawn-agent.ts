@@ -71,6 +71,7 @@ async function create(id: string, input: JsonObject, context: ToolContext): Prom
   const found = await tree.checkProvider(provider, settings, isOwn || isTrusted(call))
   const conversation = contextByDefault(found, settings, isSame ? (state.context ?? 'all') : bounds.context)
   const allow = rightsOf(input.allow, context)
+  const onUnknown = found.kind === 'model' ? state.on_unknown : undefined
   const child = await createAgent(
     store,
     {
@@ -78,7 +79,16 @@ async function create(id: string, input: JsonObject, context: ToolContext): Prom
       name: name === null ? null : checkName(name),
       parent: state.id,
       records: ({ path }) => [
-        createdRecord({ id, name, parent: state.id, path, allow, context: conversation, ...settings }),
+        createdRecord({
+          id,
+          name,
+          parent: state.id,
+          path,
+          allow,
+          onUnknown,
+          context: conversation,
+          ...settings,
+        }),
       ],
       command,
     },
