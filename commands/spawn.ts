@@ -68,7 +68,7 @@ export default class Spawn extends AskingCommand {
     }),
     'on-unknown': onUnknown({
       description:
-        'what happens to a call of a tool whose result a crash lost: rerun, stop, continue, or check COMMAND; repeatable; before the on_unknown setting',
+        'a rule for calls of a tool whose result a crash lost: rerun, stop, continue, or check COMMAND; repeatable; comes before the on_unknown setting',
     }),
     'if-exists': Flags.option({
       options: ['fail', 'use'] as const,

@@ -84,7 +84,7 @@ export const allow = custom<string[]>({
   },
 })
 
-/** `--on-unknown`. An empty value is no rule. */
+/** `--on-unknown`. An empty value removes the rules. */
 export const onUnknown = custom<string>({
   helpValue: 'TOOL=ACTION',
   multiple: true,

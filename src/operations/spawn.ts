@@ -44,7 +44,7 @@ export interface SpawnRequest extends Omit<MessageOptions, 'key' | 'digest'> {
   workspaceScope?: WorkspaceScope | undefined
   /** How much of the earlier conversation a turn begins with. Undefined: as the settings say. */
   context?: string | undefined
-  /** What happens to a call whose result a crash lost. */
+  /** Rules for calls whose result a crash lost. */
   onUnknown?: string[] | undefined
   options: Record<string, string>
   prompt: string | null

@@ -73,7 +73,7 @@ export const NEVER_PASSED_ON = [
   'SUBSTRAT_TOKEN',
   'SUBSTRAT_SERVER',
   'SUBSTRAT_LAUNCH',
-  // Of the call and the message that run this command, if any.
+  // A tool that runs this command may have set these, for its own call.
   'SUBSTRAT_CALL',
   'SUBSTRAT_ATTEMPT',
   'SUBSTRAT_MESSAGE_KEY',

@@ -131,7 +131,7 @@ export const SETTINGS = {
     kind: 'rules',
     default: null,
     env: 'SUBSTRAT_ON_UNKNOWN',
-    help: 'what happens to a tool call whose result a crash lost, as JSON: ["TOOL=rerun", "shell(git push*)=check COMMAND"]',
+    help: 'rules for tool calls whose result a crash lost, as JSON: ["TOOL=rerun", "shell(git push*)=check COMMAND"]',
   },
   'recovery.takeover': {
     kind: 'switch',

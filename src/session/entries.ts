@@ -146,7 +146,7 @@ const ENTRIES: { [Kind in RecordKind]: (record: SessionRecord<Kind>) => Entry } 
   'tool.repeated': (record) =>
     detail(record, `the call of ${record.tool} that was cut short runs again, attempt ${record.attempt}`),
   'tool.check_started': (record) =>
-    detail(record, `looking what the call of ${record.tool} did: ${record.command}`),
+    detail(record, `checking whether the call of ${record.tool} was done: ${record.command}`),
   'tool.checked': (record) => detail(record, CHECKED[record.found]),
   'tool.edited': (record) => ({ type: 'edit', ...record }),
   'tool.deferred': (record) => ({ type: 'deferral', ...record }),
@@ -187,7 +187,7 @@ function without<Kind extends RecordKind>(...kinds: Kind[]): Record<Kind, typeof
 const CHECKED: Record<CheckFinding, string> = {
   done: 'the check found that the call was done',
   not_done: 'the check found that the call was not done',
-  unknown: 'the check could not tell what the call did',
+  unknown: 'the check could not tell whether the call was done',
 }
 
 function hidden(record: SessionRecord): Entry {

@@ -17,7 +17,7 @@ export interface AgentFacts {
   options: Record<string, string>
   /** Tools that need no approval. */
   allow: string[]
-  /** What happens to a call whose result a crash lost. */
+  /** Rules for calls whose result a crash lost. */
   onUnknown?: string[] | undefined
   /** How much of the earlier conversation a turn begins with. Default: `all`. */
   context?: string | undefined

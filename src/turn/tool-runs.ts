@@ -145,7 +145,7 @@ export class ToolRuns {
     )
     await this.killEscapedFrom(launcher.groups)
     if (launcher.broken instanceof SubstratError) throw launcher.broken
-    // Whoever continues the turn checks again.
+    // The command that continues the turn checks again.
     if (signal.aborted) return stopped(this.turn.stop.reason(), null)
     if (found === 'unknown' && (await this.turn.stop.isShuttingDown(true))) return stopped('shutdown', null)
     const { content, whole } = cappedResult(output, false)
@@ -201,7 +201,7 @@ export class ToolRuns {
   }
 }
 
-/** Starts the programs of one call. A failure to record one ends the turn, whatever the tool makes of it. */
+/** Starts the programs of one call. A failure to record one ends the turn, also if the tool handles the error. */
 class Launcher {
   readonly groups: ProcessGroup[] = []
   broken: unknown

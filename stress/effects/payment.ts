@@ -1,4 +1,4 @@
-/** The payment service of the lab, in Python: what reached it, as it knows it. */
+/** The payment service of the lab, which is a program in Python with its own count. */
 import { type ChildProcess, spawn } from 'node:child_process'
 import { join } from 'node:path'
 

@@ -5,6 +5,7 @@ import { DAMAGE } from './rules/damage.js'
 import { DAMAGED_LINES } from './rules/damaged-lines.js'
 import { DELIVERED_ONCE } from './rules/delivered-once.js'
 import { DISTRUSTED } from './rules/distrusted.js'
+import { EFFECTS } from './rules/effects.js'
 import { FAILED_SYNC } from './rules/failed-sync.js'
 import { FAILED_WRITE } from './rules/failed-write.js'
 import { INTENT } from './rules/intent.js'
@@ -42,6 +43,7 @@ const BY_RULE: Record<string, Mutant[]> = {
   '10 rebuildable': REBUILDABLE,
   'recovery table': ROWS,
   settling: [...SETTLING, ...LEFT_RUNNING],
+  effects: EFFECTS,
   keys: KEYS,
   tokens: TOKENS,
   'usage and items': USAGE,

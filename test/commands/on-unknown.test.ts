@@ -162,6 +162,65 @@ describe.concurrent('a call that a stop signal cuts short', () => {
   })
 })
 
+/** A tool server, written by hand. Its tool notes `_meta`, and hangs at the first attempt. */
+const SERVER = `
+import { appendFileSync } from 'node:fs'
+import { createInterface } from 'node:readline'
+const say = (id, result) => process.stdout.write(JSON.stringify({ jsonrpc: '2.0', id, result }) + '\\n')
+const [annotations] = process.argv.slice(2).map((text) => JSON.parse(text))
+createInterface({ input: process.stdin }).on('line', (line) => {
+  const { id, method, params } = JSON.parse(line)
+  if (method === 'initialize')
+    say(id, { protocolVersion: params.protocolVersion, capabilities: { tools: {} }, serverInfo: { name: 's', version: '1' } })
+  if (method === 'tools/list') say(id, { tools: [{ name: 'pay', inputSchema: { type: 'object' }, annotations }] })
+  if (method !== 'tools/call') return
+  appendFileSync('meta', JSON.stringify(params._meta) + '\\n')
+  if (params._meta['substrat/attempt'] > 1) say(id, { content: [{ type: 'text', text: 'paid' }] })
+})`
+
+describe.concurrent('a call of an MCP tool that a crash cut short', () => {
+  async function recovered(
+    annotations: object,
+    trusts: 'on' | 'off',
+  ): Promise<{ house: House; exit: number | null }> {
+    const house = new House({ SUBSTRAT_RECOVERY_MCP_HINTS: trusts })
+    const file = house.write('server.mjs', SERVER)
+    const args = [file, JSON.stringify(annotations)]
+    await house.ok('config', 'set', 'mcp_servers', JSON.stringify({ s: { command: process.execPath, args } }))
+    const scenario = house.scenario('s.json', { tools: [{ name: 's__pay', input: {} }] }, { say: 'finished' })
+    await house.spawn('a', '--option', scenario, '--allow', 'all')
+    const sender = house.start(['send', 'a', 'go', '--key', 'k'])
+    await waitFor(() => house.read('meta') !== undefined, 'the call')
+    await sender.kill()
+    return { house, exit: (await house.run(['recover', '--all'])).exit }
+  }
+  const metaOf = (house: House): object[] =>
+    (house.read('meta') ?? '')
+      .trim()
+      .split('\n')
+      .map((line) => JSON.parse(line) as object)
+
+  test.each([{ idempotentHint: true }, { readOnlyHint: true }])(
+    'runs again with the same identity, if its server says %o and the setting trusts it',
+    async (annotations) => {
+      const { house, exit } = await recovered(annotations, 'on')
+      const [first, second] = metaOf(house)
+      expect([exit, metaOf(house).length]).toEqual([0, 2])
+      expect(first).toMatchObject({ 'substrat/attempt': 1, 'substrat/message_key': 'k' })
+      expect(second).toEqual({ ...first, 'substrat/attempt': 2 })
+    },
+  )
+
+  test.each([
+    ['the setting is off', { idempotentHint: true }, 'off'],
+    ['its server says nothing', {}, 'on'],
+    ['its server says no', { idempotentHint: false, readOnlyHint: 'yes' }, 'on'],
+  ] as const)('is left to a person if %s', async (_, annotations, trusts) => {
+    const { house, exit } = await recovered(annotations, trusts)
+    expect([exit, metaOf(house).length]).toEqual([6, 1])
+  })
+})
+
 test('each call of a turn, and of each turn, has another identity', async () => {
   const house = new House()
   const note = (name: string): object => ({

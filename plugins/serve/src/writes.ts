@@ -38,7 +38,7 @@ export const WRITES: Route[] = [
         .array(z.string())
         .optional()
         .describe(
-          'What happens to a call whose result a crash lost: `TOOL=rerun`, `stop`, `continue` or `check COMMAND`.',
+          'Rules for calls whose result a crash lost: `TOOL=rerun`, `stop`, `continue` or `check COMMAND`.',
         ),
       prompt: z.string().optional(),
       ...messageFields,

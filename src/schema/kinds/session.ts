@@ -33,7 +33,7 @@ const workspace_scope = z
 
 const rules = z
   .array(text)
-  .describe('What happens to a call whose result a crash lost: `TOOL=rerun|stop|continue|check COMMAND`.')
+  .describe('Rules for calls whose result a crash lost: `TOOL=rerun|stop|continue|check COMMAND`.')
 
 export const session = {
   'session.created': kind('The agent is created. Always the first record.', {

@@ -50,13 +50,16 @@ export const tools = {
       group: group.optional().describe('If the tool is a program.'),
     },
   ),
-  'tool.check_started': kind('The command of a rule `check` starts, which looks what such a call did.', {
-    run_id,
-    call_id,
-    tool,
-    command: text,
-    group,
-  }),
+  'tool.check_started': kind(
+    'The command of a rule `check` starts, which finds out whether such a call was done.',
+    {
+      run_id,
+      call_id,
+      tool,
+      command: text,
+      group,
+    },
+  ),
   'tool.checked': kind('That command has ended.', {
     run_id,
     call_id,

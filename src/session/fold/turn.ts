@@ -42,7 +42,7 @@ export function toolRepeated(run: Run, { call_id, attempt, group }: NewRecord<'t
   return withCall(run, call_id, 'started', (call) => ({ ...call, group: group ?? null, attempts: attempt }))
 }
 
-/** A process looks what the call did. `group`: null once it has ended. */
+/** A process finds out whether the call was done. `group`: null once it has ended. */
 export function toolLookedAt(run: Run, call_id: string, group: ProcessGroup | null): Run {
   return withCall(run, call_id, 'started', (call) => ({ ...call, group }))
 }

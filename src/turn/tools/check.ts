@@ -1,5 +1,5 @@
 /**
- * The command of a rule `check`: the user's own program looks what a call did, whose process died before its result was recorded.
+ * The command of a rule `check`. A program of the user finds out whether a call was done whose process died before its result was recorded.
  *
  * stdin has the call as JSON, the environment its identity. Exit 0: the call was done, and stdout is its result. Exit 1: it was not
  * done. Anything else, also a command that hangs or is not there, tells nothing.

@@ -1,5 +1,5 @@
 /**
- * The rules of `on_unknown`: what happens to a call whose process died before its result was recorded. A rule is `ENTRY=ACTION`, with
+ * The rules of `on_unknown`, for calls whose process died before their result was recorded. A rule is `ENTRY=ACTION`, with
  * an entry as in `allow`: `pay__charge=rerun`, `shell(git push*)=check ./was-pushed`, `shell=stop`.
  */
 import { ON_UNKNOWN_RULE } from '../../schema/words.js'
@@ -10,7 +10,7 @@ export const UNKNOWN_OUTCOME =
   'Interrupted, outcome unknown: the process that ran this was killed. Look at what it did before doing it again.'
 
 /**
- * `rerun`: the call runs again. `check`: a command of the user looks what the call did. `hint`: the call runs again if its tool server
+ * `rerun`: the call runs again. `check`: a command of the user finds out whether it was done. `hint`: the call runs again if its tool server
  * calls the tool read-only or idempotent. `stop`: a person decides. `continue`: the model gets the result "outcome unknown".
  */
 export type UnknownAction = { do: 'rerun' | 'hint' | 'stop' | 'continue' } | { do: 'check'; command: string }

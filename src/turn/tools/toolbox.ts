@@ -68,7 +68,7 @@ export interface ToolboxOptions {
   onUnknown?: readonly string[]
   /** Whether the word of a tool server counts as such a rule. */
   trustsHints?: boolean
-  /** What happens to any other such call: a person decides, or the model is told. */
+  /** For any other such call: a person decides, or the model gets the result "outcome unknown". */
   unknownTool?: 'stop' | 'continue'
 }
 
