@@ -14,6 +14,7 @@ import type { ListedAgent } from '../schema/output-overview.js'
 import { WHY_STOPPED } from '../schema/reasons.js'
 import { needsPerson, SHOWN_STATUSES, STATUSES, statusOfWord, wordOfStatus } from '../schema/words.js'
 import {
+  decideUnknown,
   type NextStep,
   stepAfterTurn,
   stepAtLimit,
@@ -216,6 +217,7 @@ function stepNow(
     const until = obstacle.wait.not_before ?? ''
     return stepAtLimit(state.path, until, Date.parse(until) <= clock.now())
   }
+  if (obstacle?.kind === 'unknown') return { command: obstacle.next, sentence: decideUnknown(state.path) }
   if (obstacle !== undefined) return obstacle.next === null ? undefined : { command: obstacle.next }
   const { refused = [] } = state
   if (refused.some(({ past }) => past !== true)) return { command: nextAfterRefusal(state, refused) }

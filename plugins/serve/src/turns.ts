@@ -7,7 +7,7 @@ import { FaceError } from '../../shared/src/face/face-error.js'
 import { follow, isRun } from '../../shared/src/face/follow.js'
 import type { StreamLine } from '../../shared/src/face/output.js'
 import type { Answer, Call } from './route.js'
-import { findAgent } from './server.js'
+import { findAgent, type Server } from './server.js'
 import { accepted, turn } from './shapes.js'
 
 const PREFER =
@@ -70,7 +70,7 @@ export async function runTurn(call: Call<unknown, unknown>, command: TurnCommand
   if (end.error !== undefined) throw end.error
   // `resume` prints nothing if there is nothing to continue.
   const turn = (end.result as Turn | undefined) ?? currentTurn(call)
-  return answerOf(turn, command, {
+  return answerOf(call.server, turn, command, {
     isTaken: durable !== undefined || end.result === undefined,
     isAwaited: waitMs > 0,
   })
@@ -92,6 +92,7 @@ function acceptedAnswer(agent: string, runId: string | null): Answer {
 }
 
 function answerOf(
+  server: Server,
   turn: Turn,
   { canQueue }: TurnCommand,
   { isTaken, isAwaited }: { isTaken: boolean; isAwaited: boolean },
@@ -99,7 +100,7 @@ function answerOf(
   // A waiting or interrupted turn is an outcome of the request, unless the request itself was refused because of it.
   const code =
     turn.wait !== null ? codeOf(turn.wait) : turn.run?.status === 'interrupted' ? 'INTERRUPTED' : undefined
-  if (code !== undefined && !isTaken) throw refusedBy(code, turn)
+  if (code !== undefined && !isTaken) throw refusedBy(server, code, turn)
   const isQueued = canQueue === true && turn.run === null
   if (isQueued || (!isAwaited && turn.run !== null))
     return acceptedAnswer(turn.agent.id, turn.run?.id ?? null)
@@ -110,11 +111,13 @@ function codeOf({ kind }: { kind: string }): string {
   return kind === 'not_before' ? 'NOT_BEFORE' : 'WAITING'
 }
 
-function refusedBy(code: string, turn: Turn): Error {
+function refusedBy(server: Server, code: string, turn: Turn): Error {
+  const { store, agentId } = findAgent(server, turn.agent.id)
+  const { advice, next } = server.core.showAgent(store, agentId)
   return FaceError.of({
     code,
     message: 'nothing was changed: another turn of the agent has not ended',
-    hint: `look at it: substrat show ${turn.agent.id}`,
+    hint: advice ?? next ?? `look at it: substrat show ${turn.agent.id}`,
     facts: { agent_id: turn.agent.id, turn },
   })
 }

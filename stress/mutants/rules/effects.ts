@@ -1,4 +1,4 @@
-/** Calls whose result a crash lost: who decides, and by which identity the world outside knows them. */
+/** Calls whose result a crash lost: the decision about them, and their identity for the world outside. */
 import type { Mutant } from '../mutant.js'
 
 const RULES = ['commands/on-unknown']
