@@ -52,7 +52,7 @@ test('an OpenAI client gets an error that its SDK does not retry', async () => {
   expect((error as Error).message).toMatch(DECIDE)
 })
 
-test('an editor is told that its message is stored and a person decides', async () => {
+test('an editor gets an error: its message is stored, and a person decides', async () => {
   const editor = await Editor.open(house)
   await editor.load(id, house.workspace)
   await expect(editor.prompt(id, 'hello')).rejects.toMatchObject({
