@@ -95,7 +95,9 @@ describe.concurrent('a turn that is killed during a tool', () => {
     })
     const shown = await house.ok('show', 'a')
     expect(shown.stdout).toMatch(/^status +interrupted$/m)
-    expect(shown.stdout).toMatch(/^next +see what it did: substrat log a; then continue the turn: substrat resume a, or /m)
+    expect(shown.stdout).toMatch(
+      /^next +see what it did: substrat log a; then continue the turn: substrat resume a, or /m,
+    )
     expect(await house.run(['resume', 'a'])).toMatchObject({ exit: 0, stdout: 'finished\n' })
     expect(results(house, id)).toHaveLength(1)
     expect(house.findings(true)).toEqual([])
