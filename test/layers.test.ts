@@ -153,6 +153,7 @@ const WITHIN_OPERATIONS = [
   'terminate cancel',
   'terminate stop-agent',
   'wait stuck',
+  'wait wait-failures',
 ]
 
 test('operations import one another only in listed cases', () => {

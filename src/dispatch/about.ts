@@ -39,7 +39,7 @@ export function previewOf({
   const latest = agent.refused?.findLast(({ past }) => past !== true)
   if (agent.shown_status === 'refused' && latest !== undefined)
     return bounded(refusalText(latest, { agent, hold, gate }))
-  if (TELLS_TROUBLE.includes(agent.shown_status)) return bounded(trouble)
+  if (TELLS_TROUBLE.includes(agent.shown_status) || agent.stopped === true) return bounded(trouble)
   const [tool] = doing
   if (tool !== undefined) return bounded(callText(tool))
   return bounded(

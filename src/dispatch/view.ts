@@ -2,6 +2,7 @@
 import { countPending, hasOnlyLaterMail, type MailIndex, type SentMessage } from '../mail/inbox.js'
 import type { AgentView, RunView, TurnResult, WaitView } from '../schema/output.js'
 import type { Ask } from '../schema/types.js'
+import { stoppedHolder } from '../session/busy.js'
 import type { PastRun } from '../session/past-run.js'
 import { readRecord, readRecordText } from '../session/read.js'
 import type { SessionRecord } from '../session/records.js'
@@ -41,6 +42,7 @@ export function viewAgent(
     ...(state.allow.length === 0 ? {} : { allow: state.allow }),
     ...(state.refused === undefined ? {} : { refused: state.refused }),
     ...(state.moved === undefined ? {} : { moved_to: state.moved.to }),
+    ...(status === 'running' && stoppedHolder(store, state.id) !== undefined && { stopped: true }),
   }
 }
 

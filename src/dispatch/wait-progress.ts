@@ -5,6 +5,8 @@ import type { State } from '../session/state.js'
 export interface Look {
   state: State
   isRunning: boolean
+  /** The process of its turn is stopped. */
+  isStopped?: boolean
 }
 
 export function progressText(looks: Look[], isDone: (agentId: string) => boolean, total: number): string {
@@ -13,6 +15,9 @@ export function progressText(looks: Look[], isDone: (agentId: string) => boolean
   const running = looks.filter((look) => look.isRunning && !asking.includes(look))
   const names = asking.map(({ state }) => state.path).join(', ')
   const needs = asking.length === 1 ? `1 needs you: ${names}` : `${asking.length} need you: ${names}`
+  const stopped = looks.filter((look) => look.isRunning && look.isStopped === true && !isDone(look.state.id))
   const parts = [`${done.length} of ${total} done`, `${running.length} running`]
+  if (stopped.length > 0)
+    parts.push(`${stopped.length} stopped: ${stopped.map(({ state }) => state.path).join(', ')}`)
   return [...parts, ...(asking.length === 0 ? [] : [needs])].join(', ')
 }

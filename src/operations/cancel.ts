@@ -12,6 +12,7 @@ import type { Context } from '../dispatch/context.js'
 import { type Effect, withEffect } from '../dispatch/effect.js'
 import { wordOf } from '../dispatch/outcome.js'
 import { readState } from '../dispatch/read-state.js'
+import { requestEnded, requestStands } from '../dispatch/standing-requests.js'
 import { viewAgent } from '../dispatch/view.js'
 import { visit } from '../dispatch/visit.js'
 import { SubstratError } from '../errors.js'
@@ -20,7 +21,7 @@ import { send } from '../provider/process-group.js'
 import { messageOptions } from '../schema/message.js'
 import type { CancelledAgent } from '../schema/output.js'
 import { busyError, stoppedText } from '../session/busy.js'
-import { isHolderStopped, pidOfHolder } from '../session/holder-process.js'
+import { isHolderStopped, isOfThisMachine, pidOfHolder } from '../session/holder-process.js'
 import { readContinuedRun } from '../session/past-run.js'
 import { readableState } from '../session/peek-state.js'
 import type { NewRecord } from '../session/records.js'
@@ -116,7 +117,7 @@ async function cancel(ctx: Context, agentId: string, isForced: boolean): Promise
   const state = readState(ctx.store, agentId)
   const { run } = state
   const hasTurn = run !== null && isUnfinished(state)
-  if (hasTurn) await end(ctx, agentId, run, isForced)
+  if (hasTurn) await end(ctx, agentId, run, isForced).finally(() => requestEnded(ctx, agentId))
   const forgotten = hasTurn || state.refused === undefined ? 0 : await forgetRefused(ctx, agentId)
   const place = run === null ? undefined : { ...run.start, started_at: run.started_at, end: 0 }
   const isCancelled =
@@ -140,6 +141,8 @@ async function forgetRefused(ctx: Context, agentId: string): Promise<number> {
 async function end(ctx: Context, agentId: string, { run_id }: Run, isForced: boolean): Promise<void> {
   const begin = clock.monotonic()
   const until = begin + ctx.bounds.waitMs
+  // Half of a short time is left for the end of the killed process.
+  const forceAfterMs = Math.min(FORCE_AFTER_MS, ctx.bounds.waitMs / 2)
   let isKilled = false
   let isAsked = false
   for (; ; await sleep(20)) {
@@ -150,7 +153,7 @@ async function end(ctx: Context, agentId: string, { run_id }: Run, isForced: boo
       })
     } catch (error) {
       if (!isBusy(error)) throw isAsked ? withEffect(error, effectOfAsking(ctx, agentId)) : error
-      if (clock.monotonic() >= until) throw error
+      if (clock.monotonic() >= until) throw isForced ? elsewhereOr(ctx.store, agentId, error) : error
     }
     if (readState(ctx.store, agentId).run?.run_id !== run_id) return
     if (!isAsked) {
@@ -159,8 +162,9 @@ async function end(ctx: Context, agentId: string, { run_id }: Run, isForced: boo
       if (stopped !== undefined) ctx.reporter.note(stopped)
       ctx.reporter.note('a turn is running: asking it to stop')
       ask(ctx, agentId, run_id)
+      requestStands(ctx, agentId, 'cancel')
     }
-    if (isForced && !isKilled) isKilled = killHolder(ctx, agentId, begin)
+    if (isForced && !isKilled) isKilled = killHolder(ctx, agentId, begin + forceAfterMs)
   }
 }
 
@@ -193,10 +197,10 @@ function isBusy(error: unknown): boolean {
 const FORCE_AFTER_MS = 2000
 
 /** Kills the holder, as `kill -9` does: the next visit then ends the turn, and its programs. False while it may still end itself. */
-function killHolder({ store, reporter }: Context, agentId: string, askedAt: number): boolean {
+function killHolder({ store, reporter }: Context, agentId: string, fromMs: number): boolean {
   const holder = store.isHeld(agentId) ? store.holder(agentId) : undefined
   if (holder === undefined) return false
-  const isReady = isHolderStopped(holder) || clock.monotonic() >= askedAt + FORCE_AFTER_MS
+  const isReady = isHolderStopped(holder) || clock.monotonic() >= fromMs
   if (!isReady) return false
   const pid = pidOfHolder(holder)
   if (pid === undefined) throw notHere(store, agentId, holder)
@@ -205,13 +209,22 @@ function killHolder({ store, reporter }: Context, agentId: string, askedAt: numb
   return true
 }
 
+/** The time is up: a holder that is not here would never have been killed. */
+function elsewhereOr(store: Store, agentId: string, error: unknown): unknown {
+  const holder = store.holder(agentId)
+  const isElsewhere = holder !== undefined && store.isHeld(agentId) && pidOfHolder(holder) === undefined
+  return isElsewhere ? notHere(store, agentId, holder) : error
+}
+
 /** A number of another container or machine names a different process here. The request stays: that process still reads it. */
 function notHere(store: Store, agentId: string, holder: Holder): SubstratError {
   const { message, facts } = busyError(store, agentId)
-  const why =
-    'it runs in another container or on another machine; it was asked to stop and will stop as soon as it can'
+  const place = isOfThisMachine(holder)
+    ? 'in another container (pid namespace) of this machine'
+    : 'on another machine'
+  const why = `it runs ${place}; it was asked to stop and will stop as soon as it can`
   return new SubstratError('LOCKED', `${message}, and cannot be killed from here: ${why}`, {
-    hint: `end it there: kill -9 ${holder.pid}`,
+    hint: `end it there: kill -9 ${holder.pid}; or run the same command there`,
     facts,
   })
 }

@@ -14,6 +14,7 @@ import { resultEnd } from '../dispatch/result-end.js'
 import { viewAgent, viewRun } from '../dispatch/view.js'
 import { SubstratError } from '../errors.js'
 import type { DeliveredAgent, ResultEnd } from '../schema/output.js'
+import { stoppedText } from '../session/busy.js'
 import type { State } from '../session/state.js'
 import { isInterrupted } from '../session/status.js'
 import { whyStuck } from './stuck.js'
@@ -115,6 +116,8 @@ function deliveredAgent(
       ? undefined
       : failureOfLatest(ctx.store, state, run, ctx.shutdown.requested)
   const isHeld = visited?.isHeld === true
+  const stopped = isHeld ? stoppedText(ctx.store, agentId) : undefined
+  if (stopped !== undefined) ctx.reporter.note(stopped)
   const failure = isHeld
     ? undefined
     : (visited?.error ?? ofRun ?? (isNamed ? whyStuck(ctx.store, state) : undefined))

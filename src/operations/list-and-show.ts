@@ -13,6 +13,7 @@ import type { AgentView, Grant, ShownAgent } from '../schema/output.js'
 import type { ListedAgent } from '../schema/output-overview.js'
 import { WHY_STOPPED } from '../schema/reasons.js'
 import { needsPerson, SHOWN_STATUSES, STATUSES, statusOfWord, wordOfStatus } from '../schema/words.js'
+import { stoppedHolder } from '../session/busy.js'
 import {
   decideUnknown,
   type NextStep,
@@ -21,7 +22,6 @@ import {
   stepWhenScheduled,
   stepWhenTooLong,
 } from '../session/causes.js'
-import { isHolderStopped } from '../session/holder-process.js'
 import { recordAt, recordsFrom, withAgent } from '../session/load.js'
 import { peekSummary } from '../session/peek-summary.js'
 import { readRecordText, readText } from '../session/read.js'
@@ -101,19 +101,20 @@ function viewOpened(store: Store, state: State, opened: OpenedAgent, ofSetting: 
   const said = state.reply === null ? undefined : access.recordAt(state.reply)
   const reply = said === undefined ? null : readRecordText(store, agentId, said)
   const status = statusNow(store, state, isHeld)
-  const isStopped = holder !== null && isHolderStopped(holder)
+  const stopped = holder === null ? undefined : stoppedHolder(store, agentId, holder)
   const about = {
     ...viewTurn(store, state, state.run, reply, access),
     reply_is: said === undefined ? null : replyIs(said, state.run),
     hold: state.hold,
     gate: { gated: state.gate.isGated, permits: state.gate.permits },
     doing: status === 'running' && state.run !== null ? runningTools(opened.log, state.run) : [],
-    trouble: isStopped
-      ? `its process, pid ${holder.pid}, is stopped`
-      : (whyUnfinished(store, state, status) ?? whyLimited(state.run, access.recordAt)),
+    trouble:
+      stopped === undefined
+        ? (whyUnfinished(store, state, status) ?? whyLimited(state.run, access.recordAt))
+        : withUtcTimes(`its process, pid ${stopped.holder.pid}, ${stopped.what}`),
   }
-  const step = isStopped
-    ? { command: `kill -CONT ${holder.pid}` }
+  const step = stopped
+    ? { command: `kill -CONT ${stopped.holder.pid}`, sentence: stopped.advice }
     : stepNow(store, state, about.agent, holder === null && hasDueMail(store, state, mailIds), opened)
   return {
     ...about,

@@ -21,6 +21,7 @@ import { stopKeptServer } from '../provider/kept-server.js'
 import type { SettleResult } from '../recovery/settle.js'
 import { RECOVERY_TABLE } from '../recovery/table.js'
 import type { RecoveredAgent, ResultEnd } from '../schema/output.js'
+import { stoppedHolder } from '../session/busy.js'
 import { readableState } from '../session/peek-state.js'
 import type { Session } from '../session/session.js'
 import { isInterrupted, needsPerson } from '../session/status.js'
@@ -136,7 +137,7 @@ async function recoverOne(ctx: Context, agentId: string, continuesTurn: boolean)
     // A home that takes no agent for a while says until when.
     const outcome = error.code === 'LOCKED' && error.facts.until === undefined ? 'held' : 'failed'
     const failure = outcome === 'held' ? undefined : error
-    const words = outcome === 'held' ? 'another process is running it' : 'cannot be recovered'
+    const words = outcome === 'held' ? heldWords(ctx, agentId) : 'cannot be recovered'
     const state = readableState(ctx.store, agentId)
     const facts = {
       agent: agentId,
@@ -148,6 +149,12 @@ async function recoverOne(ctx: Context, agentId: string, continuesTurn: boolean)
     } as const
     return recoveredResult(facts, failure, words)
   }
+}
+
+function heldWords({ store }: Context, agentId: string): string {
+  const stopped = stoppedHolder(store, agentId)
+  if (stopped === undefined) return 'another process is running it'
+  return `its process, pid ${stopped.holder.pid}, ${stopped.what}; ${stopped.advice}`
 }
 
 async function recoverSession(

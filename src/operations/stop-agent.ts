@@ -6,6 +6,7 @@ import { clock, sleep } from '../clock.js'
 import { checkReach } from '../dispatch/caller.js'
 import type { Context } from '../dispatch/context.js'
 import { wordOf } from '../dispatch/outcome.js'
+import { requestEnded, requestStands } from '../dispatch/standing-requests.js'
 import { viewAgent } from '../dispatch/view.js'
 import { visit } from '../dispatch/visit.js'
 import { SessionStateError, SubstratError } from '../errors.js'
@@ -68,6 +69,7 @@ export async function stopAndVisit(
         agentId,
         { waitMs: 0, continuesTurn, endsRun: continuesTurn },
         async (session) => {
+          requestEnded(ctx, agentId)
           await work(session)
           return viewAgent(ctx.store, session.state)
         },
@@ -101,5 +103,6 @@ export function requestStop(
   ctx.store.requests.put(agentId, run.run_id, verb)
   // The holder may have ended the run meanwhile. If this command dies too, `recover --all` follows the marker and removes the request.
   ctx.store.visits.mark(agentId)
+  requestStands(ctx, agentId, verb)
   return run.run_id
 }

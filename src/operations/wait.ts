@@ -2,25 +2,26 @@
  * `wait`: waits until agents reach a condition. It runs agents that no process holds, in parallel up to `slots_max`,
  * and watches the others.
  */
+import { clock } from '../clock.js'
 import type { Context, VisitResult } from '../dispatch/context.js'
-import { failureOfLatest, wordOf } from '../dispatch/outcome.js'
-import { lastKnownPath, missingLog } from '../dispatch/read-state.js'
+import { failureOfLatest } from '../dispatch/outcome.js'
+import { missingLog } from '../dispatch/read-state.js'
 import { resultEnd } from '../dispatch/result-end.js'
 import { viewEndedRun, viewTurn } from '../dispatch/view.js'
 import { type Look, progressText } from '../dispatch/wait-progress.js'
 import { SubstratError } from '../errors.js'
 import { readClock } from '../host/identity.js'
-import type { ResultEnd, TurnResult, WaitedAgent } from '../schema/output.js'
-import type { ListedAgent } from '../schema/output-overview.js'
+import type { TurnResult, WaitedAgent } from '../schema/output.js'
+import { stoppedText } from '../session/busy.js'
 import { openDurable, openForRead } from '../session/load.js'
 import { readableState } from '../session/peek-state.js'
 import type { State } from '../session/state.js'
-import { howEnded, isDue, isInterrupted, waitIsGood } from '../session/status.js'
+import { isDue, isInterrupted, waitIsGood } from '../session/status.js'
 import { statusNow } from '../session/status-now.js'
-import type { Store } from '../storage/store.js'
 import { sleepUnless, timeoutSignal } from '../timeout-signal.js'
 import { beginWait, type WaitEdge } from '../tree/waits.js'
 import { whyStuck } from './stuck.js'
+import { neverWaits, unreadableAgent, whyGivenUp } from './wait-failures.js'
 
 export interface WaitRequest {
   agentIds: string[]
@@ -81,6 +82,8 @@ async function edgesOf({ store, caller, command }: Context, agentIds: string[]):
 }
 
 const PAUSE_MS_MAX = 100
+/** How often the processes of running agents are looked at. */
+const STOPPED_MS = 500
 
 /** The state of an agent when its wait ended, and the failure if there is one. */
 interface WaitResult {
@@ -95,6 +98,7 @@ class Watch {
   /** The last look at each agent: whether a process works on it, or it asks for a decision. */
   private readonly looks = new Map<string, Look>()
   private readonly rests = new Map<string, WaitResult>()
+  private stoppedFromMs = clock.monotonic() + STOPPED_MS
   readonly agentIds: string[]
 
   readonly ctx: Context
@@ -118,6 +122,7 @@ class Watch {
     let reported = 0
     for (let pauseMs = 2; ; pauseMs = Math.min(pauseMs * 1.5, this.pauseMsMax)) {
       this.lookAtOthers(signal)
+      this.noteStopped()
       if (this.request.findAgain !== undefined && !signal.aborted && !this.isOver(signal)) {
         await sleepUnless(signal, pauseMs)
         continue
@@ -164,7 +169,22 @@ class Watch {
       return
     }
     const state = openDurable(this.ctx.store, agentId)?.state as State
-    this.tell(agentId, { state, failure: this.whyGivenUp(state) }, onAgent)
+    this.tell(agentId, { state, failure: whyGivenUp(this.ctx, state) }, onAgent)
+  }
+
+  /** Says of each agent whose process is stopped that this wait may not end by itself. */
+  private noteStopped(): void {
+    const at = clock.monotonic()
+    if (at < this.stoppedFromMs) return
+    this.stoppedFromMs = at + STOPPED_MS
+    for (const look of this.looks.values()) {
+      const { id } = look.state
+      // A turn of this process is not stopped.
+      const isOther = look.isRunning && !this.rests.has(id) && !this.ctx.deliveries.has(id)
+      const text = isOther ? stoppedText(this.ctx.store, id) : undefined
+      if (text !== undefined && look.isStopped !== true) this.ctx.reporter.note(text)
+      look.isStopped = text !== undefined
+    }
   }
 
   /** Undefined while a process works on the agent or is about to. */
@@ -185,7 +205,8 @@ class Watch {
   private resultOf(state: State, begins: boolean): Pick<WaitResult, 'failure'> | undefined {
     const { run } = state
     const status = statusNow(this.ctx.store, state)
-    this.looks.set(state.id, { state, isRunning: status === 'running' || this.ctx.deliveries.has(state.id) })
+    const isRunning = status === 'running' || this.ctx.deliveries.has(state.id)
+    this.looks.set(state.id, { ...this.looks.get(state.id), state, isRunning })
     if (status === 'running') return undefined
     const isPending = this.isUnfinished(state) || this.ctx.deliveries.hasWork(state.id)
     if (isPending) {
@@ -239,19 +260,6 @@ class Watch {
     return true
   }
 
-  private whyGivenUp(state: State): SubstratError {
-    const agent = state.path
-    const facts = { agent_id: state.id }
-    const hint = `keep waiting: substrat wait ${wordOf(state)}`
-    const { requested } = this.ctx.shutdown
-    return requested === undefined
-      ? new SubstratError('TIMED_OUT', `timed out waiting for ${agent}`, { hint, facts })
-      : new SubstratError(`STOPPED_${requested}`, `stopped by ${requested} while waiting for ${agent}`, {
-          hint,
-          facts,
-        })
-  }
-
   private tell(agentId: string, { state, failure }: WaitResult, onAgent: WaitListener): void {
     const view =
       state === undefined
@@ -264,30 +272,4 @@ class Watch {
     const { store } = this.ctx
     return state.run === null ? viewTurn(store, state, null, null) : viewEndedRun(store, state, state.run)
   }
-}
-
-function unreadableAgent(
-  store: Store,
-  agentId: string,
-  { code, message }: SubstratError,
-): Omit<WaitedAgent, keyof ResultEnd> {
-  const agent: ListedAgent = {
-    id: agentId,
-    status: 'corrupt',
-    shown_status: 'corrupt',
-    path: lastKnownPath(store, agentId),
-    error: { code, message },
-  }
-  return { agent, run: null, reply: null, wait: null }
-}
-
-function neverWaits(state: State): SubstratError {
-  return new SubstratError(
-    'SESSION_STATE',
-    `${state.path} ${howEnded(state)} and will not ask for a decision`,
-    {
-      hint: `read its log: substrat log ${wordOf(state)}`,
-      facts: { agent_id: state.id },
-    },
-  )
 }

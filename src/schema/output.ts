@@ -72,6 +72,11 @@ export const agent = z
     moved_to: text
       .optional()
       .describe('Where a move took the agent. Only if `state` is `terminated` by a move.'),
+    stopped: flag
+      .optional()
+      .describe(
+        'The process of its turn is stopped (SIGSTOP, a frozen container), so the turn does not go on. Absent otherwise.',
+      ),
   })
   .meta({ id: 'agent', description: 'An agent.' })
 

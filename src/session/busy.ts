@@ -10,27 +10,42 @@ export function busyError(store: Store, agentId: string): SubstratError {
   const holder = store.holder(agentId)
   const agent = readableState(store, agentId)?.path ?? agentId
   const word = shellWord(agent)
-  const isStopped = holder !== undefined && isHolderStopped(holder)
-  const why = isStopped ? `; that process is stopped${lastSign(store, agentId)}` : ''
+  const stopped = stoppedHolder(store, agentId, holder)
+  const why = stopped === undefined ? '' : `; that process ${stopped.what}`
   return new SubstratError('LOCKED', `agent ${agent} is busy: ${describeHolder(holder)} holds it${why}`, {
-    hint: isStopped ? stoppedAdvice(word, holder) : `see what it is doing: substrat show ${word}`,
+    hint: stopped?.advice ?? `see what it is doing: substrat show ${word}`,
     facts: { agent_id: agentId, ...holderFacts(holder) },
   })
 }
 
-/** The kernel does not say since when a process is stopped. */
-function lastSign(store: Store, agentId: string): string {
-  const at = readableState(store, agentId)?.updated_at
-  return at === undefined ? '' : ` (its last record is of ${readableTime(at)})`
+/** A holder that runs no code until something continues it. `what`: that it is stopped, and its last sign of life. */
+export interface StoppedHolder {
+  holder: Holder
+  what: string
+  /** The commands that end the stop. */
+  advice: string
+}
+
+/** Every command and list asks this function. Undefined unless the agent's holder is stopped. */
+export function stoppedHolder(
+  store: Store,
+  agentId: string,
+  holder = store.isHeld(agentId) ? store.holder(agentId) : undefined,
+): StoppedHolder | undefined {
+  if (holder === undefined || !isHolderStopped(holder)) return undefined
+  const { path = agentId, updated_at: at } = readableState(store, agentId) ?? {}
+  // The kernel does not say since when a process is stopped.
+  const sign = at === undefined ? '' : ` (its last record is of ${readableTime(at)})`
+  return { holder, what: `is stopped${sign}`, advice: stoppedAdvice(shellWord(path), holder) }
 }
 
 /** For a command that waits for the agent. Undefined unless its holder is stopped. */
 export function stoppedText(store: Store, agentId: string): string | undefined {
-  const holder = store.isHeld(agentId) ? store.holder(agentId) : undefined
-  if (holder === undefined || !isHolderStopped(holder)) return undefined
+  const stopped = stoppedHolder(store, agentId)
+  if (stopped === undefined) return undefined
+  const { holder, what, advice } = stopped
   const agent = readableState(store, agentId)?.path ?? agentId
-  const what = `pid ${holder.pid} (${holder.command}), which holds ${agent}, is stopped`
-  return `${what}${lastSign(store, agentId)}; ${stoppedAdvice(shellWord(agent), holder)}`
+  return `pid ${holder.pid} (${holder.command}), which holds ${agent}, ${what}; ${advice}`
 }
 
 function describeHolder(holder: Holder | undefined): string {

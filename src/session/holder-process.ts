@@ -12,6 +12,11 @@ export function pidOfHolder({ boot_id }: Holder): number | undefined {
   return isSame ? Number(pid) : undefined
 }
 
+/** Whether the holder runs under this kernel, perhaps in another container. */
+export function isOfThisMachine({ boot_id }: Holder): boolean {
+  return boot_id.split('/')[0] === ownIdentity().kernel_boot_id
+}
+
 /** Whether the holder runs no code until something continues it, such as after SIGSTOP. False also where /proc does not say it. */
 export function isHolderStopped(holder: Holder): boolean {
   const pid = pidOfHolder(holder)

@@ -1,5 +1,6 @@
 /** A process of substrat that holds an agent and is stopped: by SIGSTOP, a debugger or a frozen container. */
-import { readFileSync, writeFileSync } from 'node:fs'
+import { spawnSync } from 'node:child_process'
+import { existsSync, readFileSync, writeFileSync } from 'node:fs'
 import path from 'node:path'
 import { describe, expect, test } from 'vitest'
 import { processState } from '../../src/host/identity.js'
@@ -31,15 +32,76 @@ async function goOn({ house, holder, pid }: Stopped): Promise<number | null> {
 }
 
 describe.concurrent('while the process of a turn is stopped', () => {
-  test('show says so, and names the command that continues it', async () => {
+  test('show and list say so and since when nothing was heard, with the commands that continue or end it', async () => {
     const found = await stopped()
-    const { json } = await found.house.ok('show', 'a', '--json')
-    expect(json).toMatchObject({
-      trouble: `its process, pid ${found.pid}, is stopped`,
-      next: `kill -CONT ${found.pid}`,
-    })
+    const { house, pid } = found
+    const advice = `continue it: kill -CONT ${pid}; or end it: substrat cancel a --force`
+    const why = `its process, pid ${pid}, is stopped (its last record is of `
+    const { json } = await house.ok('show', 'a', '--json')
+    const trouble = `${why}${json.agent.updated_at.replace(/\.\d+/, '')})`
+    expect(json).toMatchObject({ trouble, preview: trouble, next: `kill -CONT ${pid}`, advice })
+    expect(json.agent).toMatchObject({ shown_status: 'running', stopped: true })
+    const { stdout } = await house.ok('show', 'a')
+    expect(stdout).toContain(`\nnext         ${advice}\n`)
+    expect(stdout).toContain(`\nreason       ${why}`)
+    expect((await house.ok('list', '--json')).json.agents).toMatchObject([{ stopped: true }])
     expect(await goOn(found)).toBe(0)
-    expect((await found.house.ok('show', 'a', '--json')).json.trouble).toBeNull()
+    const after = (await house.ok('show', 'a', '--json')).json
+    expect(after.trouble).toBeNull()
+    expect(after.agent).not.toHaveProperty('stopped')
+  })
+
+  test.each([
+    ['wait', ['wait', 'a']],
+    ['wait --all', ['wait', '--all']],
+  ])('%s says so while it waits, and then waits for the end of the turn', async (_, args) => {
+    const found = await stopped()
+    const waiting = found.house.start(args)
+    await waiting.says(`pid ${found.pid} (substrat send), which holds a, is stopped (its last record is of `)
+    await waiting.says(`continue it: kill -CONT ${found.pid}; or end it: substrat cancel a --force`)
+    await goOn(found)
+    expect((await waiting.result).exit).toBe(0)
+  })
+
+  test('a wait whose time is up names it as the cause', async () => {
+    const found = await stopped()
+    const { exit, stderr } = await found.house.run(['wait', 'a', '--timeout', '1ms'])
+    expect(exit).toBe(12)
+    expect(stderr).toContain(`timed out waiting for a: its process, pid ${found.pid}, is stopped`)
+    expect(stderr).toContain(`(continue it: kill -CONT ${found.pid}; or end it: substrat cancel a --force`)
+    await goOn(found)
+  })
+
+  test('recover --all and deliver --all leave it and say so', async () => {
+    const found = await stopped()
+    const recovered = await found.house.ok('recover', '--all')
+    expect(recovered.stdout).toContain(`: its process, pid ${found.pid}, is stopped (its last record is of `)
+    expect(recovered.stdout).toContain('substrat cancel a --force')
+    await found.house.ok('send', 'a', 'later', '--queue')
+    const delivered = await found.house.ok('deliver', '--all')
+    expect(delivered.stderr).toContain(`pid ${found.pid} (substrat send), which holds a, is stopped`)
+    await goOn(found)
+  })
+
+  test.each([
+    ['cancel', 'SIGINT', 130, 'see whether it has ended: substrat show a'],
+    ['suspend', 'SIGTERM', 143, 'see whether it has ended: substrat show a'],
+    ['terminate', 'SIGHUP', 129, 'the agent is not terminated yet: substrat terminate a'],
+  ] as const)('%s that %s ends says that its request stands', async (verb, signal, exit, next) => {
+    const found = await stopped()
+    const asking = found.house.start([verb, 'a'])
+    await asking.says('is stopped (its last record is of ')
+    await waitFor(() => existsSync(found.house.agentFile(found.id, 'requests')), 'the request')
+    asking.child.kill(signal)
+    const ended = await asking.result
+    expect(ended.exit).toBe(exit)
+    expect(ended.stderr).toContain(
+      `stopped by ${signal}, but the request stands: the turn of a was asked to stop, and will stop as soon as possible (${next})`,
+    )
+    // True: nothing else stops the turn, whose model would wait for ever.
+    process.kill(found.pid, 'SIGCONT')
+    expect((await found.holder.result).exit).not.toBe(0)
+    expect(found.house.kinds(found.id)).not.toContain('run.completed')
   })
 
   test('a message that cannot wait is refused with both remedies', async () => {
@@ -96,13 +158,41 @@ test('cancel --force refuses to kill the process of another container, whose num
     readFileSync(lock, 'utf8').replace(/(?<="boot_id":"[^/]+\/)\d+/, (own) => '1'.repeat(own.length)),
     { flag: 'r+' },
   )
-  const { exit, stderr } = await found.house.run(['cancel', 'a', '--force'])
+  // The time is shorter than that which a process gets to end its turn itself.
+  const { exit, stderr } = await found.house.run(['cancel', 'a', '--force', '--timeout', '200ms'])
   expect(exit).toBe(4)
-  expect(stderr).toContain('cannot be killed from here: it runs in another container or on another machine')
+  expect(stderr).toContain(
+    'cannot be killed from here: it runs in another container (pid namespace) of this machine',
+  )
   expect(stderr).toContain('it was asked to stop and will stop as soon as it can')
-  expect(stderr).toContain(`(end it there: kill -9 ${found.pid}`)
+  expect(stderr).toContain(`(end it there: kill -9 ${found.pid}; or run the same command there`)
   expect(processState(found.pid)).toBe('T')
   await goOn(found)
+})
+
+const NAMESPACE = ['-p', '-f', '--mount-proc', '--kill-child']
+const hasNamespaces = spawnSync('unshare', [...NAMESPACE, 'true']).status === 0
+
+test.skipIf(!hasNamespaces)(
+  'cancel --force in another pid namespace says where the process is (needs unshare -p)',
+  async () => {
+    const found = await stopped()
+    const { house, pid } = found
+    const force = [process.execPath, RUN_JS, 'cancel', 'a', '--force', '--timeout', '2s']
+    const env = { ...process.env, ...house.env, SUBSTRAT_HOME: house.home }
+    const { status, stderr } = spawnSync('unshare', [...NAMESPACE, ...force], { env, encoding: 'utf8' })
+    expect(status).toBe(4)
+    expect(stderr).toContain('it runs in another container (pid namespace) of this machine')
+    expect(stderr).toContain(`(end it there: kill -9 ${pid}; or run the same command there`)
+    expect(processState(pid)).toBe('T')
+    await goOn(found)
+  },
+)
+
+test('cancel --force kills a stopped process within a short --timeout', async () => {
+  const { house, holder } = await stopped()
+  expect((await house.ok('cancel', 'a', '--force', '--timeout', '2s')).stdout).toBe('a: cancelled\n')
+  await holder.result
 })
 
 test('an agent cannot kill a process of substrat', async () => {

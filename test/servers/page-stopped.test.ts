@@ -33,3 +33,26 @@ test('a turn whose process is stopped says so without a reload, and can be cance
   expect(troubles).toEqual([])
   await served.stop()
 })
+
+test('the list of agents says that the process of a turn is stopped, and until it goes on', async () => {
+  const house = House.ofProcesses()
+  const gate = new Gate(house, 'g')
+  await house.spawn('a', ...gate.flags)
+  const sent = house.start(['send', 'a', 'go'])
+  await gate.isReached()
+  const served = await Served.start(house)
+  const { page, troubles } = await openPage(served, '#/agents')
+  const row = page.getByRole('treeitem')
+  await row.getByText('running', { exact: true }).waitFor()
+  const { pid } = (await house.ok('show', 'a', '--json')).json.holder
+  process.kill(pid, 'SIGSTOP')
+  await row.getByText('running, process stopped').waitFor()
+  await row.getByText(`its process, pid ${pid}, is stopped (its last record is of `).waitFor()
+  await expectAccessible(page, 'a stopped process in the list')
+  process.kill(pid, 'SIGCONT')
+  await row.getByText('running', { exact: true }).waitFor()
+  gate.open()
+  await sent.result
+  expect(troubles).toEqual([])
+  await served.stop()
+})

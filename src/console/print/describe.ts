@@ -107,7 +107,7 @@ export function describeAgent(shown: ShownAgent, { remedy, changes = [] }: Descr
       'doing',
       `${firstLine(callText({ tool, input }))}, ${elapsedText(clock.now() - Date.parse(started_at))}`,
     ]),
-    ['reason', trouble],
+    ['reason', trouble === null ? null : withReadableTimes(trouble)],
     ...refusedText(shown),
     ['usage', shown.usage === null || shown.usage.runs === 0 ? null : totalText(shown.usage)],
     ...(wait === null ? [] : asksText(wait, changes)),

@@ -1,5 +1,5 @@
 /** The output of `list` at a terminal. */
-import { clock, readableTime, zoneAt } from '../../clock.js'
+import { clock, readableTime, withReadableTimes, zoneAt } from '../../clock.js'
 import { missedCount } from '../../dispatch/missed.js'
 import type { ShownAgent } from '../../schema/output.js'
 import type { ListedAgent } from '../../schema/output-overview.js'
@@ -92,7 +92,7 @@ function aboutText(agent: ListedAgent, shown: ShownAgent | undefined): string {
   const missed = missedCount(agent.refused ?? [])
   const until = agent.shown_status === 'limited' ? shown?.wait?.not_before : undefined
   const preview = until == null ? shown?.preview : `until ${readableTime(until)}: ${shown?.preview}`
-  const text = agent.title ?? preview ?? ''
+  const text = agent.stopped === true ? withReadableTimes(preview ?? '') : (agent.title ?? preview ?? '')
   return oneLine(missed === null ? text : `(${missed} not delivered) ${text}`)
 }
 

@@ -34,6 +34,9 @@ export function lookOf({ shown_status: status }: Pick<ListedAgent, 'shown_status
   return { word: wordOfStatus(status), tone, icon }
 }
 
+/** A running agent whose process runs no code. */
+export const STOPPED: Look = { word: 'running, process stopped', tone: 'bad', icon: 'stop' }
+
 export const LOOKS = SHOWN_STATUSES.map((shown_status) => lookOf({ shown_status }))
 
 /** The interruptions by which a process or a machine died, unlike those that a person asked for. */

@@ -11,7 +11,9 @@ let reading = 0
 const waiting: (() => void)[] = []
 
 export function versionOf(agent: ListedAgent): string {
-  return 'updated_at' in agent ? `${agent.updated_at} ${agent.last_seq} ${agent.status}` : ''
+  return 'updated_at' in agent
+    ? `${agent.updated_at} ${agent.last_seq} ${agent.status} ${agent.stopped === true}`
+    : ''
 }
 
 /** The latest answer that is known, perhaps an older one. */

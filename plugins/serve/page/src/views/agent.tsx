@@ -145,7 +145,7 @@ function AgentHead(props: { shown: ShownAgent; onChanged: () => void }) {
       {isStopped(shown) && (
         <p class="error" role="status">
           <Words text={shown.trouble ?? 'its process is stopped'} />. To continue it, run at a terminal:{' '}
-          <code>{shown.next}</code>
+          <code>{shown.next}</code>. To end the turn, use “Force cancel”.
         </p>
       )}
       {grants.length > 0 && <Grants shown={shown} onChanged={props.onChanged} />}

@@ -3,7 +3,7 @@ import { useMemo } from 'preact/hooks'
 import type { ListedAgent, ShownAgent } from '../api/types.js'
 import { agoText, dateText } from '../model/time.js'
 import { type TreeRow, treeRows } from '../model/tree.js'
-import { LOOKS, lookOf, nameOf } from '../model/words.js'
+import { LOOKS, lookOf, nameOf, STOPPED } from '../model/words.js'
 import { Badge } from '../parts/badge.js'
 import { Icon } from '../parts/icons.js'
 import { Words } from '../parts/text.js'
@@ -210,7 +210,7 @@ function Row({ row, isActive }: { row: TreeRow; isActive: boolean }) {
           <Words text={preview} />
         </span>
       </span>
-      <Badge look={lookOf(agent)} />
+      <Badge look={'stopped' in agent ? STOPPED : lookOf(agent)} />
       <span class="row-mail">
         {'inbox' in agent && agent.inbox > 0 && (
           <>
