@@ -18,6 +18,7 @@ import { NAMES } from './rules/names.js'
 import { NAMES_ON_DISK } from './rules/names-on-disk.js'
 import { OUTBOUND } from './rules/outbound.js'
 import { OWNER_ALONE } from './rules/owner-alone.js'
+import { PEOPLE } from './rules/people.js'
 import { REBUILDABLE } from './rules/rebuildable.js'
 import { ROWS } from './rules/recovery-table.js'
 import { SETTLING } from './rules/settling.js'
@@ -54,6 +55,7 @@ const BY_RULE: Record<string, Mutant[]> = {
   moves: MOVES,
   outbound: OUTBOUND,
   'owner alone': OWNER_ALONE,
+  people: PEOPLE,
 }
 
 export const MUTANTS: RuleMutant[] = Object.entries(BY_RULE).flatMap(([rule, mutants]) =>

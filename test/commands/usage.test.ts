@@ -1,5 +1,6 @@
 /** `usage`: tokens and costs of agents, from snapshots and from logs. */
-import { readFileSync, rmSync, writeFileSync } from 'node:fs'
+import { cpSync, readFileSync, rmSync, writeFileSync } from 'node:fs'
+import path from 'node:path'
 import { describe, expect, test } from 'vitest'
 import { House } from '../support/cli.js'
 import { NativeHouse } from '../support/native.js'
@@ -93,6 +94,20 @@ describe.concurrent('usage', () => {
     const { rows, total } = before
     expect(await used('--by', 'model')).toMatchObject({ rows, total })
     expect((await used('--by', 'model', '--since', '1d')).rows).toEqual(rows)
+  })
+
+  test('an agent whose removal was killed before its files were gone counts once', async () => {
+    const house = new House()
+    const id = await house.spawn('a')
+    await house.ok('send', 'a', 'one two')
+    await house.ok('terminate', 'a')
+    const agent = path.dirname(house.agentFile(id, 'events.jsonl'))
+    cpSync(agent, `${house.root}/left`, { recursive: true })
+    const before = (await house.ok('usage', '--all', '--json')).json.total
+    await house.ok('remove', 'a')
+    cpSync(`${house.root}/left`, agent, { recursive: true })
+    expect((await house.ok('usage', '--all', '--json')).json).toMatchObject({ total: before, removed: 0 })
+    expect(before.runs).toBe(1)
   })
 
   test('a damaged file of a removed agent is reported, and the others count', async () => {

@@ -219,4 +219,14 @@ export const TRANSITIONS: Mutant[] = [
     ],
     suites: ['turn/prompt/compact#stays whole if the shorter ones are refused too'],
   },
+  {
+    name: 'a turn with the setting context=last:N begins with the whole conversation',
+    edits: [['if (keeps_seq === undefined || keeps_offset === undefined) return {}', 'return {}']],
+    suites: ['turn/prompt/context#last:2 has the two turns'],
+  },
+  {
+    name: 'a continued turn begins a new conversation',
+    edits: [['if (continues !== undefined) return {}\n  if (fresh === true)', 'if (fresh === true)']],
+    suites: ['dispatch/context-killed'],
+  },
 ]

@@ -100,4 +100,29 @@ export const USAGE: Mutant[] = [
     edits: [['deadline_at !== undefined && callIds.includes(call_id)', 'false']],
     suites: ['commands/tool-results'],
   },
+  {
+    name: 'a removed agent leaves no usage',
+    edits: [
+      [
+        'if (now !== undefined) store.removed.put(removedAgentOf(store, now, new Date(clock.now()).toISOString()))',
+        ';',
+      ],
+    ],
+    suites: ['commands/usage#as before their removal'],
+  },
+  {
+    name: 'a removed agent leaves no usage by model',
+    edits: [['models: [...models.rows().values()],', 'models: [],']],
+    suites: ['commands/usage#as before their removal'],
+  },
+  {
+    name: 'an agent whose removal was killed counts twice',
+    edits: [['store.removed.all().filter((each) => !store.hasAgent(each.agentId))', 'store.removed.all()']],
+    suites: ['commands/usage#whose removal was killed'],
+  },
+  {
+    name: 'a turn without usage is in no row of a model',
+    edits: [['if (isUnused === true) return [{ model: begunWith, used: null }]', ';']],
+    suites: ['commands/usage#every turn is in a row'],
+  },
 ]
