@@ -35,6 +35,8 @@ export async function killedTools(lab: Lab, kills: number): Promise<OrphanReport
     await waitFor(() => processesWith(home).length === 0, 'the end of the tool').catch(() => undefined)
     orphans += processesWith(home).length
     await agent.run('recover', '--all')
+    // The call has an unknown outcome, so the next message needs a decision.
+    await agent.run('cancel', 'a')
   }
   return { kills, running, orphans }
 }
