@@ -67,7 +67,7 @@ export function stepAtLimit(agent: string, until: string, isOver: boolean): Next
 /** The steps while the outcome of a tool call is unknown: a person looks, then continues the turn or gives it up. */
 export function decideUnknown(agent: string): string {
   const word = shellWord(agent)
-  return `see what it did: substrat log ${word}; then continue the turn: substrat resume ${word}, or give it up: substrat cancel ${word}`
+  return `see what it did: substrat log ${word}; then continue the turn: substrat resume ${word}; or give it up: substrat cancel ${word}`
 }
 
 /** The step of an agent whose only messages or reminders are for later. `at`: the first of them. */

@@ -9,6 +9,7 @@ import { NativeHouse } from '../../test/support/native.js'
 import { storeAt } from '../../test/support/postgres-homes.js'
 import {
   asking,
+  cutShort,
   ended,
   failing,
   family,
@@ -89,6 +90,7 @@ export const AGENTS: History[] = [
   row('ON_HOLD', 'the agent is on hold', 'send a hi', {
     prepare: async (house) => [await worker(house), await house.ok('suspend', 'a', '--hold')],
   }),
+  row('OUTCOME_UNKNOWN', 'the outcome of a call is unknown', 'send a hi', { prepare: cutShort }),
   row('SESSION_STATE', 'a terminated agent gets a message', 'send a hi', { prepare: ended }),
   ...['send ID hi', 'resume ID', 'retry ID', 'set ID --allow all', 'suspend ID', 'wait ID --for waiting'].map(
     (line) => row('SESSION_STATE', `${line} after terminate`, line, { prepare: ended }),

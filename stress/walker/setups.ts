@@ -43,6 +43,14 @@ export function deadly(house: House, count: number): Promise<string> {
   return house.spawn('a', ...exec(`${first}; : > begun; until [ -e go ]; do sleep 0.05; done; ${WORK}`))
 }
 
+/** A call of the only turn of `a` killed the process of the turn. */
+export async function cutShort(house: House): Promise<void> {
+  const tools = [{ name: 'shell', input: { command: 'kill -9 $PPID; sleep 3600' } }]
+  const scenario = house.scenario('s.json', { tools }, { say: 'finished' })
+  await house.spawn('a', '--option', scenario, '--allow', 'shell')
+  await house.start(['send', 'a', 'go']).result
+}
+
 /** The first turn of `a` does not end. */
 export const slow = (house: House): Promise<string> =>
   house.spawn('a', ...exec(`if mkdir once; then : > begun; sleep 3600; fi; ${WORK}`))

@@ -43,6 +43,15 @@ export const USAGE: History[] = [
   usage('a key is empty', ["send a x --key ''", 'send a x --key k']),
   usage('a duration has no unit', ['send a x --timeout 5', 'send a x --timeout 5s']),
   usage('a time is none', ['send a x --not-before soon', 'send a x --not-before 10m']),
+  usage('a rule is none', ['spawn --on-unknown shell=again', 'spawn --on-unknown shell=rerun']),
+  usage('a rule names no tool', [
+    'spawn --provider scripted --on-unknown shel=rerun',
+    'spawn --provider scripted --on-unknown shell=rerun',
+  ]),
+  usage('a program has no rules', [
+    `spawn ${WORKER} --on-unknown shell=rerun --name b`,
+    `spawn ${WORKER} --name b`,
+  ]),
   usage('a context is none', ['spawn --context last', 'spawn --context last:2']),
   usage('a program keeps its conversation', [
     `spawn ${WORKER} --context last:2 --name b`,

@@ -96,7 +96,7 @@ describe.concurrent('a turn that is killed during a tool', () => {
     const shown = await house.ok('show', 'a')
     expect(shown.stdout).toMatch(/^status +interrupted$/m)
     expect(shown.stdout).toMatch(
-      /^next +see what it did: substrat log a; then continue the turn: substrat resume a, or /m,
+      /^next +see what it did: substrat log a; then continue the turn: substrat resume a; or /m,
     )
     expect(await house.run(['resume', 'a'])).toMatchObject({ exit: 0, stdout: 'finished\n' })
     expect(results(house, id)).toHaveLength(1)
@@ -108,7 +108,7 @@ describe.concurrent('a turn that is killed during a tool', () => {
     const { id, sender } = await inTool(house, ENDLESS, '--key', 'k')
     await sender.kill()
     const decide =
-      /see what it did: substrat log a; then continue the turn: substrat resume a, or give it up: substrat cancel a/
+      /see what it did: substrat log a; then continue the turn: substrat resume a; or give it up: substrat cancel a/
     for (const retry of [[], ['--retry'], []]) {
       const again = await house.run(['send', 'a', 'go', '--key', 'k', ...retry])
       expect([again.exit, again.stdout]).toEqual([6, ''])

@@ -26,7 +26,7 @@ beforeAll(async () => {
 afterAll(() => served.stop())
 
 const path = { agent: 'a' }
-const DECIDE = /substrat resume a, or give it up: substrat cancel a/
+const DECIDE = /substrat resume a; or give it up: substrat cancel a/
 const WAIT = { prefer: 'wait' }
 
 test('over HTTP, a message is queued or refused, and its repetition says how to decide', async () => {

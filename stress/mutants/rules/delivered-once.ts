@@ -170,7 +170,7 @@ export const DELIVERED_ONCE: Mutant[] = [
   },
   {
     name: 'a repeated tool call counts as a first call',
-    edits: [['!this.begun.has(callId)', 'callId === null']],
+    edits: [['!this.begun.has(call_id)', 'call_id === null']],
     suites: ['turn/drive-tools#made again'],
   },
   {

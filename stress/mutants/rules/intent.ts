@@ -54,7 +54,7 @@ export const INTENT: Mutant[] = [
   },
   {
     name: 'the process group of a tool is not recorded',
-    edits: [["this.turn.persist({ type: 'tool_launched', call_id: callId, group })", ';']],
+    edits: [["void this.turn.persist({ type: 'tool_launched', call_id, group, ...attempt })", 'undefined']],
     suites: ['turn/drive-tools#is recorded with its process group'],
   },
   {

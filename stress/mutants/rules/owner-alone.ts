@@ -86,9 +86,7 @@ export const OWNER_ALONE: Mutant[] = [
   },
   {
     name: "a program receives the operator's token",
-    edits: [
-      ["['SUBSTRAT_TOKEN', 'SUBSTRAT_SERVER', 'SUBSTRAT_LAUNCH']", "['SUBSTRAT_SERVER', 'SUBSTRAT_LAUNCH']"],
-    ],
+    edits: [["'SUBSTRAT_TOKEN',\n  'SUBSTRAT_SERVER',", "'SUBSTRAT_SERVER',"]],
     suites: ['turn/drive-tools#keeps to itself'],
   },
   {

@@ -56,22 +56,20 @@ export const SETTLING: Mutant[] = [
     name: 'a tool with an unknown outcome runs again',
     edits: [
       [
-        "status === 'started' && !isRepeatable(policy, tool)",
-        'status === null && !isRepeatable(policy, tool)',
+        "call.status === 'started' && !isLeftToTurn(policy, call)",
+        'call.status === null && !isLeftToTurn(policy, call)',
       ],
     ],
     suites: ['recovery/settle#the recovery table', 'recovery/settle-killed'],
   },
   {
     name: 'a read-only tool gets an unknown outcome',
-    edits: [
-      ["status === 'started' && !isRepeatable(policy, tool)", "status === 'started' && policy !== null"],
-    ],
+    edits: [["call.status === 'started' && !isLeftToTurn(policy, call)", "call.status === 'started'"]],
     suites: ['recovery/settle#the recovery table', 'recovery/settle-killed'],
   },
   {
     name: 'a tool with an unknown outcome is not left to a person',
-    edits: [["unknown.length > 0 && unknownTool === 'stop' && !hasSurvivor", 'unknownTool === null']],
+    edits: [['if (stops && !hasSurvivor)', 'if (unknownTool === null)']],
     suites: ['recovery/settle#the recovery table', 'recovery/settle-killed'],
   },
   {
