@@ -110,7 +110,10 @@ export abstract class WritingCommand extends BaseCommand {
    * must not see a success.
    */
   protected lenientContext(options: ContextOptions): Context {
-    this.trouble = this.settingsTrouble()
+    const trouble = this.settingsTrouble()
+    // A file that cannot be read now may be valid.
+    if (trouble !== undefined && trouble.code !== 'CONFIG_INVALID') throw trouble
+    this.trouble = trouble
     return this.context({ ...options, isLenient: true })
   }
 
