@@ -66,11 +66,20 @@ export function restRecords(state: State, reason: 'idle' | 'recovery'): NewRecor
 }
 
 /** While a program may still run, no visit may continue the run automatically. The recorded reason prevents that. */
-function interruptedBy(run: Run, { hasSurvivor, elsewhere = [], used }: SettlementFacts): NewRecord[] {
+function interruptedBy(
+  run: Run,
+  { hasSurvivor, elsewhere = [], used }: SettlementFacts,
+  isUndecided = false,
+): NewRecord[] {
   const { host_id } = ownIdentity()
   if (elsewhere.length > 0)
     return [
-      { ...interruption(run, 'other_host'), left: elsewhere, ...(host_id === undefined ? {} : { host_id }) },
+      {
+        ...interruption(run, 'other_host'),
+        left: elsewhere,
+        ...(host_id === undefined ? {} : { host_id }),
+        ...(isUndecided ? { undecided: true } : {}),
+      },
     ]
   return hasSurvivor ? [interruption(run, 'program_alive')] : interruptedRecords(run, used)
 }
@@ -106,7 +115,7 @@ function settledTools(run: Run, facts: SettlementFacts): NewRecord[] {
   )
   const stops = unknown.some(({ call_id }) => (policy.ruleFor?.(call_id)?.do ?? unknownTool) === 'stop')
   if (stops && !hasSurvivor) return [...results, interruption(run, 'unknown_tool')]
-  return continuesTurn && !hasSurvivor ? results : [...results, ...interruptedBy(run, facts)]
+  return continuesTurn && !hasSurvivor ? results : [...results, ...interruptedBy(run, facts, stops)]
 }
 
 const UNKNOWN_ELSEWHERE =

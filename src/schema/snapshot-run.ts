@@ -55,6 +55,7 @@ const leftPrograms = z
   .object({
     groups: z.array(group),
     checked_by: text.optional().describe('The machine that could not check them.'),
+    undecided: flag.optional().describe('The outcome of a tool call is unknown too.'),
   })
   .meta({ id: 'left_programs', description: 'Programs that may still be running on another machine.' })
 

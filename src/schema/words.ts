@@ -172,7 +172,7 @@ export type RefusalCause = (typeof REFUSAL_CAUSES)[number]
 
 /** A rule of `on_unknown`: an entry of `allow`, and the action for a call whose result a crash lost. */
 export const ON_UNKNOWN_RULE =
-  /^([\w-]{1,128}(?:\([^()\n]{1,500}\))?)=(rerun|stop|continue|check[ \t]+([^\n]{1,2000}))$/
+  /^([\w-]{1,128}(?:\([^()\n]{1,500}\))?)=(rerun|stop|continue|check[ \t]+(\S[^\n]{0,1999}))$/
 
 /** The findings of the command of a rule `check`. */
 export const CHECK_FINDINGS = ['done', 'not_done', 'unknown'] as const

@@ -97,8 +97,18 @@ export function isBesideProgram({ recovery }: Pick<State, 'recovery'>): boolean 
  * Whether a tool call of the latest turn was cut short, and its outcome is unknown. No turn begins until a person continues that
  * turn or gives it up.
  */
-export function isOutcomeUnknown({ state, recovery }: Pick<State, 'state' | 'recovery'>): boolean {
-  return state !== 'terminated' && recovery.interruption?.reason === 'unknown_tool'
+export function isOutcomeUnknown(state: State): boolean {
+  if (state.state === 'terminated') return false
+  return state.recovery.interruption?.reason === 'unknown_tool' || (isExhausted(state) && hasCutCall(state))
+}
+
+/** A call that a rule runs again, or checks. Any other one has its result from recovery. */
+function hasCutCall({ run }: State): boolean {
+  return (
+    run?.calls.some(
+      ({ status, attempts, group }) => status === 'started' && (attempts !== undefined || group !== null),
+    ) === true
+  )
 }
 
 /** Whether `resume` has a turn to continue. This includes a turn that `suspend` stopped. */

@@ -87,6 +87,8 @@ export class ToolRuns {
     const { whole, isStopped = false, isOpen, end, deferred, ...outcome } = ran
     if (isStopped) await this.killEscapedFrom(launcher.groups)
     if (launcher.broken instanceof SubstratError) throw launcher.broken
+    // The call did not start again, but it may have had its effect before.
+    if (isCutShort && launcher.broken !== undefined) return undecided(call)
     const output = whole === null || deferred !== undefined ? null : this.session.writeBlob(whole)
     const result = { call_id, ...outcome, output, ...deferralOf(deferred) }
     // The call runs again when the turn continues, and returns the reply then.
@@ -113,16 +115,19 @@ export class ToolRuns {
     attempts: number,
   ): Promise<TurnEvent | undefined> {
     const { toolbox } = this.ports
-    const rule = toolbox.policy.ruleOf?.(call.name, call.input)
-    if (rule?.do === 'check') {
+    const { policy, unknownTool } = toolbox
+    const rule = policy.ruleOf?.(call.name, call.input) ?? { do: unknownTool }
+    if (rule.do === 'check') {
       const found = await this.check(call, rule.command, { ...identity, attempt: attempts })
       if (found !== undefined) return found
-    } else if (rule?.do === 'hint' && !toolbox.isHarmlessAgain(call.name)) {
-      const result = { call_id: call.call_id, content: UNKNOWN_OUTCOME, is_error: true, output: null }
-      return toolbox.unknownTool === 'stop'
-        ? stopped('unknown_tool', result)
-        : { type: 'tool_finished', ...result }
+    } else if (rule.do !== 'rerun') {
+      const isHarmless = rule.do === 'hint' && toolbox.isHarmlessAgain(call.name)
+      const decided = rule.do === 'hint' ? unknownTool : rule.do
+      if (!isHarmless)
+        return decided === 'stop' ? undecided(call) : { type: 'tool_finished', ...unknownResult(call) }
     }
+    // The call may have had its effect, so its failure to run again is not its result.
+    if (!toolbox.has(call.name)) return undecided(call)
     // The launch of a program records it.
     if (toolbox.policy.kindOf(call.name) !== 'program')
       this.turn.persist({ type: 'tool_repeated', call_id: call.call_id, attempt: identity.attempt })
@@ -140,14 +145,18 @@ export class ToolRuns {
     const launcher = new Launcher((each, group) => this.launch(each, group, identity))
     const record = (group: ProcessGroup): void =>
       void this.turn.persist({ type: 'check_launched', call_id, command, group })
-    const { found, output } = await this.ports.toolbox.check(call, command, signal, (each) =>
-      launcher.launch(each, record),
-    )
+    const { found, output } = await this.ports.toolbox
+      .check(call, command, signal, (each) => launcher.launch(each, record))
+      .catch((error: Error) => {
+        if (launcher.broken instanceof SubstratError) throw error
+        return { found: 'unknown' as const, output: Buffer.from(`The check did not start: ${error.message}`) }
+      })
     await this.killEscapedFrom(launcher.groups)
     if (launcher.broken instanceof SubstratError) throw launcher.broken
     // The command that continues the turn checks again.
     if (signal.aborted) return stopped(this.turn.stop.reason(), null)
-    if (found === 'unknown' && (await this.turn.stop.isShuttingDown(true))) return stopped('shutdown', null)
+    // The check may have received the same signal, and its exit status then says nothing.
+    if (await this.turn.stop.isShuttingDown(found === 'unknown')) return stopped('shutdown', null)
     const { content, whole } = cappedResult(output, false)
     if (found === 'not_done') {
       this.turn.persist({ type: 'tool_checked', call_id, found, said: content, result: null })
@@ -227,12 +236,20 @@ class Launcher {
 }
 
 /**
- * The identity of the call at that place of that response. The run that got the response has a random id, so a home that was restored
- * from a backup gives a new call, whose record has the same place, another identity.
+ * The identity of the call at that place of that response. In a home that was restored from a backup, another response may have the
+ * same place, and even the same run. Its time differs.
  */
 function callId(session: Session, at: Location, index: number): string {
-  const { run_id } = session.recordAt(at) as SessionRecord<'model.responded'>
-  return deriveId(session.id, 'call', run_id, String(at.seq), String(index))
+  const { run_id, ts } = session.recordAt(at) as SessionRecord<'model.responded'>
+  return deriveId(session.id, 'call', run_id, String(at.seq), ts, String(index))
+}
+
+function unknownResult({ call_id }: ToolCall): ToolOutcome {
+  return { call_id, content: UNKNOWN_OUTCOME, is_error: true, output: null }
+}
+
+function undecided(call: ToolCall): TurnEvent {
+  return stopped('unknown_tool', unknownResult(call))
 }
 
 function stopped(reason: StopReason, result: ToolOutcome | null): TurnEvent {

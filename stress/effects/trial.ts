@@ -131,7 +131,7 @@ function callsOf(directory: string): { calls: Set<string>; done: string[] } {
   for (const record of records)
     if (record.kind === 'model.responded')
       for (const [index, { call_id }] of (record.calls ?? []).entries())
-        ids.set(call_id, deriveId(agent, 'call', record.run_id, String(record.seq), String(index)))
+        ids.set(call_id, deriveId(agent, 'call', record.run_id, String(record.seq), record.ts, String(index)))
   const done = records.flatMap((record) =>
     record.kind === 'tool.finished' && !record.is_error ? [ids.get(record.call_id) as string] : [],
   )

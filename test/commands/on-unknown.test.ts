@@ -1,5 +1,5 @@
 /** Calls whose result a crash lost: their identity for the world outside, and the rules that say what happens to them. */
-import { existsSync } from 'node:fs'
+import { existsSync, mkdirSync, rmSync } from 'node:fs'
 import { join } from 'node:path'
 import { describe, expect, test } from 'vitest'
 import { House, type Running } from '../support/cli.js'
@@ -91,6 +91,11 @@ describe.concurrent('a call whose result a crash lost', () => {
     ['is not there', '/nonexistent/check', /The check exited 127/],
     ['dies of a signal', 'kill -9 $$', /The check was killed by SIGKILL/],
     ['hangs', 'sleep 3600', /The check was stopped after 2 s/],
+    [
+      'exits 1 only when it is stopped',
+      "trap 'exit 1' TERM; while :; do sleep 0.1; done",
+      /was stopped after 2 s/,
+    ],
   ])('is left to a person if the check %s', async (_, check, said) => {
     const house = new House({ SUBSTRAT_TOOL_TIMEOUT: '2s' })
     const { id, sender } = await begun(house, [`shell=check ${check}`])
@@ -102,6 +107,58 @@ describe.concurrent('a call whose result a crash lost', () => {
     expect((await house.ok('resume', 'a')).stdout).toBe('finished\n')
     expect(linesOf(house)).toHaveLength(1)
     expect(house.findings(true)).toEqual([])
+  })
+
+  test.each(['rerun', 'check exit 1'])(
+    'is left to a person if its rule, %s, is gone when the turn continues',
+    async (rule) => {
+      const house = new House()
+      const { id, sender } = await begun(house, [`shell=${rule}`])
+      await sender.kill()
+      await house.ok('set', 'a', '--on-unknown', '')
+      expect((await house.run(['recover', '--all'])).exit).toBe(6)
+      expect(resultsOf(house, id)).toMatchObject([{ is_error: true }])
+      expect((await house.ok('resume', 'a')).stdout).toBe('finished\n')
+      expect(linesOf(house)).toHaveLength(1)
+      expect(house.findings(true)).toEqual([])
+    },
+  )
+
+  test.each(['rerun', 'check exit 1'])(
+    'is left to a person if it cannot run again, with the rule %s, because its workspace is gone',
+    async (rule) => {
+      const house = new House()
+      const workspace = join(house.workspace, 'gone')
+      mkdirSync(workspace)
+      const command = `: > ../started; sleep 3600`
+      const scenario = house.scenario(
+        's.json',
+        { tools: [{ name: 'shell', input: { command } }] },
+        { say: 'ok' },
+      )
+      const option = scenario.replace('=', `=${house.workspace}/`)
+      const rules = ['--on-unknown', `shell=${rule}`]
+      const id = await house.spawn('a', '-w', workspace, '--option', option, '--allow', 'all', ...rules)
+      const sender = house.start(['send', 'a', 'go'])
+      await waitFor(() => house.read('started') !== undefined, 'the tool')
+      await sender.kill()
+      rmSync(workspace, { recursive: true })
+      expect((await house.run(['recover', '--all'])).exit).toBe(6)
+      expect(resultsOf(house, id)).toMatchObject([{ content: expect.stringMatching(/outcome unknown/) }])
+    },
+  )
+
+  test('is left to a person if it kills substrat again and again', async () => {
+    const house = new House()
+    const command = 'echo ran >> calls; : > started; [ ! -e deadly ] || kill -9 $PPID; sleep 3600'
+    const id = await killed(house, ['shell=rerun'], command)
+    house.write('deadly', '')
+    for (let n = 0; n < 2; n++) await house.start(['recover', '--all']).result
+    const before = linesOf(house).length
+    expect((await house.run(['send', 'a', 'another'])).exit).toBe(6)
+    expect((await house.run(['recover', '--all'])).exit).toBe(6)
+    expect(linesOf(house)).toHaveLength(before)
+    expect(house.count(id, 'run.cancelled')).toBe(0)
   })
 
   test('has no more of the output of its check in the log than a result may have', async () => {
@@ -254,6 +311,7 @@ test.each([
   ['no action', 'shell', /is not a rule/],
   ['an unknown action', 'shell=again', /is not a rule/],
   ['a check without a command', 'shell=check', /is not a rule/],
+  ['a check of blanks', 'shell=check   ', /is not a rule/],
   ['a tool that is not there', 'shel=rerun', /there is no tool shel; did you mean shell/],
   ['a pattern that matches nothing', 'shell(a; b)=rerun', /is not a rule/],
 ])('a rule with %s is refused, and no agent is made', async (_, rule, why) => {

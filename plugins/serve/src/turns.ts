@@ -116,7 +116,7 @@ function refusedBy(server: Server, code: string, turn: Turn): Error {
   const { advice, next } = server.core.showAgent(store, agentId)
   return FaceError.of({
     code,
-    message: 'nothing was changed: another turn of the agent has not ended',
+    message: 'nothing was changed: the latest turn of the agent has not ended',
     hint: advice ?? next ?? `look at it: substrat show ${turn.agent.id}`,
     facts: { agent_id: turn.agent.id, turn },
   })

@@ -13,6 +13,7 @@ import { turnObstacle } from '../../dispatch/turn-obstacle.js'
 import { startTurn } from '../../dispatch/turns.js'
 import { asksOf } from '../../dispatch/view.js'
 import { type ErrorCode, SubstratError } from '../../errors.js'
+import { interruptedRecords } from '../../recovery/settlement.js'
 import { type MessageOptions, messageOptions } from '../../schema/message.js'
 import { digestOf } from '../../session/ids.js'
 import type { Run, Wait } from '../../session/state.js'
@@ -71,6 +72,9 @@ async function attempt(visit: Visit, request: MessageRequest): Promise<Attempt> 
   const isOwn = isOwnTurn(session.state, request)
   const decides = request.ifUnknown === 'continue' && isOutcomeUnknown(session.state)
   const obstacle = turnObstacle(ctx.store, session.state, 'message')?.kind
+  const { run: latest } = session.state
+  if (obstacle === 'unknown' && !decides && latest?.status === 'open')
+    session.append(interruptedRecords(latest))
   if (isOwn && (obstacle === 'program' || (obstacle === 'unknown' && !decides))) {
     visit.reportRun()
     return 'done'

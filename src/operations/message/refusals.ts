@@ -99,7 +99,7 @@ export function notTaken(state: State, run: Run, { what, next }: Fate): Substrat
     run.reason === 'suspended' ? 'was suspended' : `could not end its earlier turn (${troubleOf(run)})`
   const message = `${state.path} ${ended} before the message was delivered; ${what}`
   return new SubstratError('INTERRUPTED', message, {
-    hint: next,
+    hint: run.reason === 'unknown_tool' ? `${decideUnknown(addressOf(state))}; then ${next}` : next,
     facts: { agent_id: state.id },
   })
 }

@@ -109,10 +109,13 @@ export const run = {
     error: runError.optional().describe('The signal or the status that ended the agent program.'),
     left: z.array(group).optional().describe('With `other_host`: the programs.'),
     host_id: text.optional().describe('With `other_host`: the machine that could not check them.'),
+    undecided: flag
+      .optional()
+      .describe('With `other_host`: the outcome of a tool call is unknown too, and a person decides.'),
     ...programUsage,
   }),
   'run.programs_gone': kind(
-    'The programs in `left` of the latest run are dead. Its reason is now `process_exit`.',
+    'The programs in `left` of the latest run are dead. Its reason is now `process_exit`, or `unknown_tool` if it was `undecided`.',
     {
       run_id,
       by: z.enum(['host', 'person']).describe('Their machine has checked, or `recover --host-gone`.'),

@@ -117,19 +117,20 @@ export function runEnded(
 }
 
 /** The programs that the host of the record could not check. */
-export function leftPrograms({ left, host_id }: NewRecord<'run.interrupted'>): Pick<Run, 'left'> {
+export function leftPrograms({ left, host_id, undecided }: NewRecord<'run.interrupted'>): Pick<Run, 'left'> {
   if (left === undefined) return {}
-  return { left: { groups: left, ...(host_id === undefined ? {} : { checked_by: host_id }) } }
+  const by = host_id === undefined ? {} : { checked_by: host_id }
+  return { left: { groups: left, ...by, ...(undecided === true ? { undecided } : {}) } }
 }
 
-/** The run counts as interrupted by the death of its process, so it continues automatically. */
+/** The run counts as interrupted by the death of its process, so it continues automatically unless a call of it is undecided. */
 export function programsGone(next: State, { run_id }: NewRecord<'run.programs_gone'>): State {
   const { run, recovery } = next
   const { interruption } = recovery
   if (run?.run_id !== run_id || interruption?.reason !== 'other_host')
     throw new SessionStateError(`run ${run_id} has no programs on another host`)
-  const { left: _, ...rest } = run
-  const reason = 'process_exit'
+  const { left, ...rest } = run
+  const reason = left?.undecided === true ? 'unknown_tool' : 'process_exit'
   return {
     ...next,
     run: { ...rest, reason },

@@ -9,14 +9,7 @@ import type { NewRecord } from '../../session/records.js'
 import type { Call, Run, State } from '../../session/state.js'
 import { consumedRecords, waitRecords } from '../tokens.js'
 import { askStep, assembledRecords, completedRecord, reply } from './records.js'
-import {
-  type Deferral,
-  isLeftToTurn,
-  type Step,
-  type ToolOutcome,
-  type ToolPolicy,
-  type TurnEvent,
-} from './turn-event.js'
+import type { Deferral, Step, ToolOutcome, ToolPolicy, TurnEvent } from './turn-event.js'
 
 /** The next step of a run with calls: run one, reject an unknown tool, park for a person, or ask the model again. */
 export function proceed(records: NewRecord[], run: Run, calls: Call[], policy: ToolPolicy): Step {
@@ -25,7 +18,7 @@ export function proceed(records: NewRecord[], run: Run, calls: Call[], policy: T
   if (next !== undefined) {
     const { call_id, tool } = next
     const kind = policy.kindOf(tool)
-    if (kind === 'unknown') {
+    if (kind === 'unknown' && next.status === 'pending') {
       const content = `There is no tool ${tool}.`
       records.push({ kind: 'tool.finished', run_id, call_id, tool, content, is_error: true })
       return proceed(
@@ -56,9 +49,9 @@ export function proceed(records: NewRecord[], run: Run, calls: Call[], policy: T
   return { records: [...records, { kind: 'run.failed', run_id, error: { type: 'max_steps', message } }] }
 }
 
-/** The turn decides about a call whose result a crash lost, unless recovery has given it a result. */
+/** The turn decides about each call whose result a crash lost, unless recovery has given it a result. Its rule may have changed since. */
 function isDue(run: Run, call: Call, policy: ToolPolicy): boolean {
-  if (call.status === 'started') return isLeftToTurn(policy, call)
+  if (call.status === 'started') return true
   return call.status === 'pending' && isFree(run, call, policy)
 }
 

@@ -33,8 +33,10 @@ export async function runCheck(
     const [said, complaint] = [gather([program.stdout]), gather([program.stderr])]
     const { code, signal: killedBy } = await program.exited
     await untilDrained(program)
-    if (code === 0) return { found: 'done', output: said() }
-    if (code === 1) return { found: 'not_done', output: said() }
+    // A check that was stopped may still exit 0 or 1.
+    const isLate = late.aborted || signal.aborted
+    if (code === 0 && !isLate) return { found: 'done', output: said() }
+    if (code === 1 && !isLate) return { found: 'not_done', output: said() }
     const how = late.aborted
       ? `was stopped after ${Math.round(timeoutMs / 1000)} s`
       : killedBy === null

@@ -17,7 +17,7 @@ export const EFFECTS: Mutant[] = [
   },
   {
     name: 'the calls of a response share one identity',
-    edits: [['String(at.seq), String(index))', 'String(at.seq))']],
+    edits: [['String(at.seq), ts, String(index))', 'String(at.seq), ts)']],
     suites: RULES,
   },
   {
@@ -44,12 +44,12 @@ export const EFFECTS: Mutant[] = [
   },
   {
     name: 'a check that fails counts as done',
-    edits: [["if (code === 0) return { found: 'done'", "if (code !== 1) return { found: 'done'"]],
+    edits: [['if (code === 0 && !isLate)', 'if (code !== 1 && !isLate)']],
     suites: RULES,
   },
   {
     name: 'a call that a check found not done is not run again',
-    edits: [["if (code === 1) return { found: 'not_done'", "if (code === 1) return { found: 'done'"]],
+    edits: [["return { found: 'not_done'", "return { found: 'done'"]],
     suites: RULES,
   },
   {
