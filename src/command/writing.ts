@@ -112,7 +112,7 @@ export abstract class WritingCommand extends BaseCommand {
   protected lenientContext(options: ContextOptions): Context {
     const trouble = this.settingsTrouble()
     // A file that cannot be read now may be valid.
-    if (trouble !== undefined && trouble.code !== 'CONFIG_INVALID') throw trouble
+    if (trouble?.code === 'STORAGE_FAILED') throw trouble
     this.trouble = trouble
     return this.context({ ...options, isLenient: true })
   }

@@ -55,7 +55,13 @@ describe.concurrent('a shell in a tool', () => {
     const id = await agent(
       house,
       'a',
-      [shell('substrat spawn --name kid 2>/dev/null', 'substrat send kid hi 2>/dev/null | tail -1'), 'ok'],
+      [
+        shell(
+          'substrat spawn --name kid -p scripted 2>/dev/null',
+          'substrat send kid hi 2>/dev/null | tail -1',
+        ),
+        'ok',
+      ],
       ...ALL,
     )
     const [text] = await printed(house, id)

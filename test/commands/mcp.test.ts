@@ -218,7 +218,7 @@ describe.concurrent('the program of an agent', () => {
     const house = new House()
     const scenario = house.scenario('slow.json', { after_file: 'go', say: 'late' })
     const id = await program(house, 'a', '--allow', 'tree')
-    const kid = await house.spawn('kid', '--parent', 'a', '--option', scenario)
+    const kid = await house.spawn('kid', '--parent', 'a', '-p', 'scripted', '--option', scenario)
     const wait = ['send_message', { to: 'kid', content: 'take your time', wait: true }]
     const file = house.agentFile(kid, 'events.jsonl')
     const turn = house.start(['send', 'a', prompt(['leave', { call: wait, file, text: 'run.started' }])])
@@ -292,6 +292,8 @@ describe.concurrent('substrat mcp', () => {
       'kid',
       '--parent',
       'a',
+      '-p',
+      'scripted',
       '--option',
       house.scenario('slow.json', { delay_ms: 3_600_000 }),
     )
@@ -333,6 +335,8 @@ describe.concurrent('substrat mcp', () => {
       'kid',
       '--parent',
       'a',
+      '-p',
+      'scripted',
       '--option',
       house.scenario('slow.json', { after_file: 'go', say: 'late' }),
     )

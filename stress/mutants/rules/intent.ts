@@ -247,7 +247,7 @@ export const INTENT: Mutant[] = [
   },
   {
     name: 'a call of a missing tool is executed instead of refused',
-    edits: [["if (kind === 'unknown') {", "if (kind === 'none') {"]],
+    edits: [["kind === 'unknown' && next.status === 'pending'", "kind === 'none'"]],
     suites: ['turn/drive-tools#for a missing tool'],
   },
 ]
