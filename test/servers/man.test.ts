@@ -15,7 +15,7 @@ test('man formats every page without a warning', async () => {
   const { stdout, stderr } = await execa('man', ['--warnings', '-l', ...pages], options)
   expect(stderr).toBe('')
   expect(stdout).toContain('--if-busy=wait|queue|fail')
-  expect(stdout).toMatch(/damaged file +1,\d+ damages +0/)
+  expect(stdout).toMatch(/damaged file +damages +0/)
 })
 
 test('lexgrog reads one name and its description from every page', async () => {
