@@ -134,7 +134,10 @@ With --key the message is delivered at most once. After a crash, repeating the c
     const { agent, wait } = undecided.result
     const { askAboutParked } = await import('../src/console/parked.js')
     const choice = await askAboutParked(agent.path, wait)
-    if (choice === 'leave') return this.report(undecided)
+    if (choice === 'leave') {
+      ctx.reporter.note('the message was not delivered or stored: the turn still waits')
+      return this.report(undecided)
+    }
     if (choice === 'replace') return deliverMessage(ctx, { ...request, ifWaiting: 'supersede' }, onOutcome)
     const { agentId, content: text } = request
     const { decide } = await import('../src/operations/decide.js')

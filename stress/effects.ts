@@ -42,13 +42,21 @@ process.exitCode = violated.length > 0 === values.canary ? 0 : 1
 async function sweep(prepared: Prepared): Promise<void> {
   const before = cases
   const had = kills
+  const durationMs = await durationOf(prepared)
   for (const kill of await points(prepared)) await tryOnce(prepared, [kill])
   for (let n = 0; n < Number(values.timed); n++) {
-    const timed = (): Kill => ({ afterMs: 60 + next() * 500, all: next() < 0.5 })
+    const timed = (): Kill => ({ afterMs: next() * durationMs, all: next() < 0.5 })
     // Recovery, and the check of a rule, die too.
     await tryOnce(prepared, n % 3 === 0 ? [timed(), timed(), timed()] : [timed()])
   }
   console.log(`${prepared.mode}: ${cases - before} errands, ${kills - had} kills`)
+}
+
+/** Of an errand without a kill, with the wait for the tool's results. */
+async function durationOf(prepared: Prepared): Promise<number> {
+  const beganAt = performance.now()
+  await tryOnce(prepared, [])
+  return performance.now() - beganAt
 }
 
 async function points(prepared: Prepared): Promise<Kill[]> {

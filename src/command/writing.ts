@@ -156,7 +156,9 @@ export abstract class WritingCommand extends BaseCommand {
     if (this.reporter?.isLive !== true || this.jsonEnabled() || this.isStream || run?.ended_at == null) return
     const endedAt = Date.parse(run.ended_at)
     if (endedAt < clock.beganAt) return
-    stderr.write(`${closingLine(endedAt - Date.parse(run.started_at), run.usage, signsOf())}\n`)
+    // Without the time in which the turn waited for this command.
+    const beganAt = Math.max(Date.parse(run.started_at), clock.beganAt)
+    stderr.write(`${closingLine(endedAt - beganAt, run.usage, signsOf())}\n`)
   }
 
   /** The inbox does not repeat an error that the person at this terminal has just read. Killed before that, it does. */

@@ -4,7 +4,7 @@
  */
 import { lastKnownPath, readState } from '../dispatch/read-state.js'
 import { resultEnd } from '../dispatch/result-end.js'
-import { refuseElsewhere } from '../dispatch/turn-obstacle.js'
+import { refuseElsewhere, turnObstacle } from '../dispatch/turn-obstacle.js'
 import { SubstratError } from '../errors.js'
 import { CHANNEL } from '../format.js'
 import type { ProviderSettings } from '../provider/contract.js'
@@ -44,11 +44,9 @@ export class Checker {
         tell({ agent: agentId, path, provider: null }, error, '', onChecked)
         continue
       }
-      const { path, provider_name: provider, refused } = state
+      const { path, provider_name: provider } = state
       const failure = await this.failureOf(store, state)
-      const again =
-        refused === undefined ? '' : `; send the refused message again: ${repetitionOf(state, refused)}`
-      tell({ agent: agentId, path, provider }, failure, again, onChecked)
+      tell({ agent: agentId, path, provider }, failure, afterReady(store, state), onChecked)
     }
   }
 
@@ -92,6 +90,25 @@ export class Checker {
     )
     this.asked.set(key, answer)
     return answer
+  }
+}
+
+/** The end of the line of an agent whose provider is ready. A hold or a wait may be on purpose, so it is not a failure. */
+function afterReady(store: Store, state: State): string {
+  const obstacle = turnObstacle(store, state, 'mail')
+  switch (obstacle?.kind) {
+    case 'hold':
+    case 'gate':
+      return `, but it is ${obstacle.is}: ${obstacle.next}`
+    case 'wait':
+      return `, but its turn waits: ${obstacle.next}`
+    case 'program':
+    case 'unknown':
+      return `, but a person has to decide about its turn: ${obstacle.next}`
+    default:
+      return state.refused === undefined
+        ? ''
+        : `; send the refused message again: ${repetitionOf(state, state.refused)}`
   }
 }
 

@@ -188,7 +188,8 @@ async function inTime(
 }
 
 /** In a hint. */
-const TO_FIND_IT = 'install it, or correct PATH, which is shorter in cron and systemd; then: substrat check'
+const TO_FIND_IT =
+  'install it, or correct PATH, which is shorter in cron and systemd; then: substrat check --all'
 
 function refusedSettings(provider: string, error: unknown, hint = 'substrat providers'): SubstratError {
   const { type, message } = describeFailure(error)

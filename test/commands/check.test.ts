@@ -143,3 +143,30 @@ describe('substrat check', () => {
     expect((await house.run(['check', 'nobody'])).exit).toBe(3)
   })
 })
+
+test('an agent whose turns are blocked is ready, and the line names the block instead of a message to send again', async () => {
+  const house = new House()
+  await house.spawn('held')
+  await house.ok('suspend', 'held', '--hold')
+  await house.run(['send', 'held', 'hi', '--key', 'k'])
+  await house.spawn('gated')
+  await house.ok('gate', 'gated')
+  const tools = [{ name: 'shell', input: { command: 'true' } }]
+  await house.spawn('parked', '--option', house.scenario('s.json', { tools }, { say: 'ok' }))
+  await house.run(['send', 'parked', 'go'])
+  const { exit, stdout } = await house.run(['check', '--all'])
+  expect(exit).toBe(0)
+  expect(stdout.split('\n').sort()).toEqual([
+    '',
+    'gated: ready, but it is gated: substrat ungate gated',
+    'held: ready, but it is on hold: substrat resume held',
+    'parked: ready, but its turn waits: substrat approve parked',
+  ])
+})
+
+test('a turn over its time limit is timed out in each line of show', async () => {
+  const house = new House()
+  await house.spawn('slow', '--option', house.scenario('s.json', { delay_ms: 3_600_000 }))
+  expect((await house.run(['send', 'slow', 'go', '--turn-timeout', '50ms'])).exit).toBe(12)
+  expect((await house.ok('show', 'slow')).stdout).toMatch(/^latest turn +timed out, started/m)
+})

@@ -30,6 +30,7 @@ const LABS: Record<string, { attack: string; unit: string }> = {
   'kill-postgres': { attack: 'SIGKILL at a call of the database', unit: 'kills' },
   'tree-postgres': { attack: 'kill during mail, in PostgreSQL', unit: 'kills' },
   'fuzz-postgres': { attack: 'random tree and kills, in PostgreSQL', unit: 'commands' },
+  effects: { attack: 'kill during a call with an effect outside', unit: 'kills' },
   'real-kills': { attack: 'kill of an agent program', unit: 'kills' },
 }
 /** Labs that do not test durability. */

@@ -7,7 +7,7 @@ import { awaitedThing } from '../../dispatch/turn-obstacle.js'
 import type { ListFilter } from '../../operations/list-and-show.js'
 import type { ShownAgent, WaitView } from '../../schema/output.js'
 import type { ListedAgent } from '../../schema/output-overview.js'
-import { contextText, GRANTED_BY, type Status, wordOfStatus } from '../../schema/words.js'
+import { contextText, GRANTED_BY, type ShownStatus, type Status, wordOfStatus } from '../../schema/words.js'
 import type { Refusal } from '../../session/state.js'
 import { elapsedText } from './elapsed.js'
 import { table } from './table.js'
@@ -101,7 +101,7 @@ export function describeAgent(shown: ShownAgent, { remedy, changes = [] }: Descr
       'latest turn',
       run === null
         ? 'none yet'
-        : `${run.status}, started ${readableTime(run.started_at)}${run.ended_at === null ? '' : `, ended ${readableTime(run.ended_at)}`}${run.fresh === true ? '; it began a new conversation' : ''}`,
+        : `${howTurnEnded(run.status, agent.shown_status)}, started ${readableTime(run.started_at)}${run.ended_at === null ? '' : `, ended ${readableTime(run.ended_at)}`}${run.fresh === true ? '; it began a new conversation' : ''}`,
     ],
     ...shown.doing.map(({ tool, input, started_at }): [string, string] => [
       'doing',
@@ -177,6 +177,11 @@ function waitText(
   return status === 'waiting'
     ? ['waits for', `${awaited}, token ${token_id}`]
     : ['waited for', `${awaited}: none came in time`]
+}
+
+/** A time limit is not a command, so its turn was not cancelled. */
+function howTurnEnded(status: string, shown: ShownStatus): string {
+  return shown === 'timed_out' ? 'timed out' : status
 }
 
 /** One line for each cause, then its keys. Then the keys from before the latest turn. Their messages never began. */
