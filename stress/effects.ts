@@ -52,7 +52,7 @@ async function sweep(prepared: Prepared): Promise<void> {
   console.log(`${prepared.mode}: ${cases - before} errands, ${kills - had} kills`)
 }
 
-/** Of an errand without a kill, with the wait for the tool's results. */
+/** The time of an errand without a kill. */
 async function durationOf(prepared: Prepared): Promise<number> {
   const beganAt = performance.now()
   await tryOnce(prepared, [])
