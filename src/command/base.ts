@@ -9,7 +9,13 @@ import { stderr, stdout } from '../console/stdio.js'
 import { readState } from '../dispatch/read-state.js'
 import { SubstratError } from '../errors.js'
 import { OPERATOR } from '../format.js'
-import { officialPlugins, type PackagePlaces, usedPlugins, withOfficial } from '../provider/official.js'
+import {
+  officialPlugins,
+  type PackagePlaces,
+  packagePlaces,
+  usedPlugins,
+  withOfficial,
+} from '../provider/official.js'
 import { type PluginFacts, ProviderRegistry } from '../provider/registry.js'
 import { SETTING_KEYS } from '../settings/config-text.js'
 import { homeAddress } from '../settings/home-address.js'
@@ -45,13 +51,8 @@ export abstract class BaseCommand extends PrintingCommand {
     return join(this.config.dataDir, 'package.json')
   }
 
-  /** The directory of the plugins that `plugins add` and `plugins install` have copied. */
-  protected get pluginCopies(): string {
-    return join(this.config.dataDir, 'providers')
-  }
-
   protected get packagePlaces(): PackagePlaces {
-    return { root: this.config.root, copies: this.pluginCopies }
+    return packagePlaces(this.config.root, this.pluginList)
   }
 
   /** The user's plugins. */

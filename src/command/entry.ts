@@ -1,6 +1,5 @@
 // The entry of the bundle. Every command pays for its imports, so keep them few.
 import { userInfo } from 'node:os'
-import { dirname, join } from 'node:path'
 import type { Errors, Interfaces } from '@oclif/core'
 import { run } from '@oclif/core/run'
 import { settings } from '@oclif/core/settings'
@@ -10,7 +9,7 @@ import { asSubstratError, errorJson, errorLine } from '../console/output.js'
 import { guardStdio, stderr, stdout } from '../console/stdio.js'
 import { SubstratError } from '../errors.js'
 import { isThere } from '../files/user-files.js'
-import { withOfficial } from '../provider/official.js'
+import { packagePlaces, withOfficial } from '../provider/official.js'
 import type { PluginFacts } from '../provider/registry.js'
 import { connectEarly } from '../settings/home-address.js'
 import { type Commands, startOwn } from '../start/own-command.js'
@@ -44,9 +43,7 @@ export async function start(root: string, commands: Commands, starter: Starter):
     const isOwn = isOurs(commands, argv)
     const isEarly = isOwn && !CONNECT_THEMSELVES.includes(argv[0] ?? '')
     if (starter.thread !== undefined && isEarly && plugins !== undefined && !isHelp(argv))
-      connectEarly(() =>
-        withOfficial({ root, copies: join(dirname(config.pluginList), 'providers') }, plugins),
-      )
+      connectEarly(() => withOfficial(packagePlaces(root, config.pluginList), plugins))
     if (!isOwn || isHelp(argv)) nameShell()
     await (startOwn(config, commands, argv, plugins) ??
       (isHelp(argv) ? showHelp(root, argv, userPlugins) : run(argv, { root, pjson, userPlugins })))

@@ -8,7 +8,7 @@
 import { dirname, isAbsolute, join, resolve } from 'node:path'
 import { damageOf, entriesOf, objectIn } from '../files/plugin-list.js'
 import { isLink, isThere } from '../files/user-files.js'
-import { officialInPlaceOf } from '../provider/official.js'
+import { officialInPlaceOf, packagePlaces } from '../provider/official.js'
 import type { PluginFacts } from '../provider/registry.js'
 
 export interface UserPlugins {
@@ -27,7 +27,7 @@ export interface UserPlugins {
 /** `packageRoot`: the directory of substrat's package. */
 export function readPlugins(listPath: string, packageRoot: string): UserPlugins {
   const search = new Search()
-  const places = { root: packageRoot, copies: join(dirname(listPath), 'providers') }
+  const places = packagePlaces(packageRoot, listPath)
   const found = new Map<string, PluginFacts | undefined>()
   const list = objectIn(listPath)
   const entries = list && entriesOf(list)

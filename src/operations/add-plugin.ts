@@ -22,7 +22,7 @@ import {
   unlistPlugin,
 } from '../files/plugin-list.js'
 import { isThere } from '../files/user-files.js'
-import { isOfficialName } from '../provider/official.js'
+import { isCopy, isOfficialName } from '../provider/official.js'
 import { type PluginPackage, pluginPackage, refuseIncomplete } from '../provider/plugin-package.js'
 import type { PluginFacts, ProviderRegistry } from '../provider/registry.js'
 import { exclusivelyInList } from './exclusively.js'
@@ -90,12 +90,13 @@ function listedCopy(
   source: string,
 ): ListedPlugin | undefined {
   const listed = readPluginList(listPath).find(({ name }) => name === plugin)
-  if (listed === undefined || isCopy(copies, listed)) return listed
+  if (listed === undefined || isCopied(copies, listed)) return listed
   throw installedOtherwise(plugin, source)
 }
 
-export function isCopy(copies: string, { root }: ListedPlugin): boolean {
-  return root?.startsWith(`${copies}/`) === true
+/** Whether substrat has copied the plugin. */
+export function isCopied(copies: string, { root }: ListedPlugin): boolean {
+  return root !== undefined && isCopy(copies, root)
 }
 
 /** The name of a plugin as the name of its copies begins. */
@@ -128,7 +129,7 @@ export async function addOfficial(
   const found = await pluginPackage(pjson, name, substratVersion)
   const listed = readPluginList(listPath).find((plugin) => plugin.name === name)
   if (listed === undefined) return { ...found, root, changed: false }
-  if (!isCopy(copies, listed) && isThere(join(rootOfListed(listPath, listed), 'package.json')))
+  if (!isCopied(copies, listed) && isThere(join(rootOfListed(listPath, listed), 'package.json')))
     throw installedOtherwise(name, name)
   return exclusivelyInList(listPath, { ...CHANGING, command: 'substrat plugins add' }, () => {
     unlistPlugin(listPath, name)

@@ -32,7 +32,7 @@ import {
   baseOf,
   CHANGING,
   checkedPackage,
-  isCopy,
+  isCopied,
   type PluginPlace,
   refuseTaken,
   removeCopies,
@@ -86,7 +86,7 @@ async function install(
     refuseIncomplete(found, files.keys(), source)
     const listed = readPluginList(listPath).find(({ name }) => name === found.plugin)
     const entry = { name: found.plugin, type: 'link', ...from }
-    if (listed?.root !== undefined && isCopy(copies, listed) && !isForced && hasFiles(listed.root, files)) {
+    if (listed?.root !== undefined && isCopied(copies, listed) && !isForced && hasFiles(listed.root, files)) {
       listPlugin(listPath, { ...entry, root: listed.root })
       return { ...found, root: listed.root, changed: false }
     }
@@ -164,7 +164,7 @@ export async function uninstallPlugin(
   return exclusivelyInList(listPath, { ...CHANGING, command: 'substrat plugins uninstall' }, () => {
     unlistPlugin(listPath, known.name)
     if (known.type === 'user') removeCopy(rootOfListed(listPath, known))
-    else if (isCopy(copies, known)) removeCopies(copies, known.name)
+    else if (isCopied(copies, known)) removeCopies(copies, known.name)
     return known
   })
 }

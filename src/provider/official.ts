@@ -2,7 +2,7 @@
  * The plugins that come with substrat: their packages are beside its own files. They need no installation. A plugin of the same
  * name that the user has linked replaces one. A copy does not: an earlier version of substrat has made it.
  */
-import { basename, join } from 'node:path'
+import { basename, dirname, join } from 'node:path'
 import { isThere, listDirectory, readUserFile } from '../files/user-files.js'
 import { isPlainObject } from '../format.js'
 import type { PluginFacts } from './registry.js'
@@ -42,14 +42,23 @@ export function officialInPlaceOf(
 ): string | undefined {
   const official = officialRoot(places.root, name)
   if (official === undefined) return undefined
-  return root.startsWith(`${places.copies}/`) || !isThere(join(root, 'package.json')) ? official : undefined
+  return isCopy(places.copies, root) || !isThere(join(root, 'package.json')) ? official : undefined
 }
 
 export interface PackagePlaces {
   /** The directory of substrat's package. */
   root: string
-  /** The directory of the copies. */
+  /** The directory of the plugins that `plugins add` and `plugins install` have copied. */
   copies: string
+}
+
+/** `listPath`: oclif's list of plugins. The copies are beside it. */
+export function packagePlaces(root: string, listPath: string): PackagePlaces {
+  return { root, copies: join(dirname(listPath), 'providers') }
+}
+
+export function isCopy(copies: string, root: string): boolean {
+  return root.startsWith(`${copies}/`)
 }
 
 /** The listed plugins without those that an official one replaces. */

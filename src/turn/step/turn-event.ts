@@ -59,8 +59,8 @@ export function isRepeatable(policy: ToolPolicy, tool: string): boolean {
 }
 
 /**
- * Whether the turn that continues decides about the call if a crash lost its result: it runs the call again, perhaps after a look at
- * what the call did. Recovery gives any other such call the result "outcome unknown".
+ * Whether the turn that continues decides about the call if a crash lost its result. It runs the call again, perhaps after a check.
+ * Any other such call gets the result "outcome unknown" from recovery.
  */
 export function isLeftToTurn(policy: ToolPolicy, { tool, call_id }: Pick<Call, 'tool' | 'call_id'>): boolean {
   if (isRepeatable(policy, tool)) return true
