@@ -79,7 +79,7 @@ function add(remains: Remains, record: SessionRecord, knownSeq: number): void {
   if (record.kind === 'mail.delivered' && record.mail_kind === 'request')
     remains.requests.push({ message_id: record.message_id, from: record.from })
   if (record.kind === 'run.started' && record.key !== undefined) remains.keys.push(record.key)
-  if (record.kind === 'session.rebuilt') remains.keys.push(...record.keys)
+  if (record.kind === 'session.rebuilt') remains.keys = remains.keys.concat(record.keys)
   // Elsewhere the agent may live. `import --reclaim` needs an intact log.
   if (record.kind === 'session.terminated' || record.kind === 'session.moved') remains.isTerminated = true
   if (record.kind === 'session.arrived') remains.isTerminated = false

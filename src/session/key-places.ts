@@ -77,8 +77,8 @@ function gather(
     // A copy has none of the original's keys.
     if (record.kind === 'session.imported') places.clear()
     const place = { seq: record.seq, offset, minute: minuteOf(record.ts) }
-    const keys = record.kind === 'run.started' && record.key !== undefined ? [record.key] : []
-    if (record.kind === 'session.rebuilt') keys.push(...record.keys)
+    const started = record.kind === 'run.started' && record.key !== undefined ? [record.key] : []
+    const keys = record.kind === 'session.rebuilt' ? record.keys : started
     for (const hash of keys.flatMap(hashesOfKey)) places.set(hash, place)
     if (record.kind !== 'session.rebuilt') continue
     for (const hash of hashesIn(record)) places.set(hash, place)

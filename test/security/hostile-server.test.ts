@@ -77,9 +77,9 @@ describe('a tool server', () => {
       /^the tool server notes does not start: its 100000 tools are larger than \d+ bytes together/,
     ],
     [
-      '100,000 tools without names',
-      Array.from({ length: 100_000 }, () => '{}').join(),
-      /is left out: it has no name|^99990 more tools are left out/,
+      '200,000 tools without names',
+      Array.from({ length: 200_000 }, () => '{}').join(),
+      /is left out: it has no name|^199990 more tools are left out/,
     ],
     [
       'a description of a megabyte',

@@ -34,10 +34,9 @@ export const CONTROLS: Route[] = [
           'only the messages to the operator can be taken',
           'a turn of an agent delivers its messages: use the request resume',
         )
-      return {
-        status: 200,
-        body: await server.commands.result(['inbox', '--take', '--json', ...body.messages]),
-      }
+      // It prints them before it moves them out: a reader whose pipe is gone must not lose them.
+      const { results } = await server.commands.finish(['inbox', '--take', '--json', ...body.messages])
+      return { status: 200, body: results[0] as object }
     },
   }),
   route({

@@ -32,6 +32,6 @@ function actLine({ note, tool = '', input = { input: '(large)' }, is_error }: Ex
 function folded(items: object[]): string[] {
   const json = items.map((item) => JSON.stringify(item, null, 2))
   const runs = json.flatMap((text) => text.match(/`+/g) ?? [])
-  const fence = '`'.repeat(Math.max(3, ...runs.map(({ length }) => length + 1)))
+  const fence = '`'.repeat(runs.reduce((most, { length }) => Math.max(most, length + 1), 3))
   return ['', '<details><summary>Reasoning</summary>', '', `${fence}json`, ...json, fence, '', '</details>']
 }

@@ -27,7 +27,9 @@ export function readClocks(): Reading[] {
 export function clockChecks(readings: Reading[]): Promise<SelftestCheck> {
   return check('the clocks agree', () => {
     const backMs = (name: 'wallMs' | 'monotonicMs'): number =>
-      Math.max(0, ...readings.slice(1).map((each, index) => (readings[index] as Reading)[name] - each[name]))
+      readings
+        .slice(1)
+        .reduce((most, each, index) => Math.max(most, (readings[index] as Reading)[name] - each[name]), 0)
     if (backMs('monotonicMs') > 0)
       return doesNotHold(
         `the monotonic clock went back by ${backMs('monotonicMs')} ms`,

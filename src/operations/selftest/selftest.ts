@@ -70,9 +70,9 @@ interface Parts extends Place {
 }
 
 async function homeChecks(parts: Parts, { kills, onProgress }: SelftestOptions): Promise<SelftestCheck[]> {
-  const clocks: Reading[] = readClocks()
+  let clocks: Reading[] = readClocks()
   const done = (steps: number): void => {
-    clocks.push(...readClocks())
+    clocks = clocks.concat(readClocks())
     onProgress(steps, kills + STEPS)
   }
   done(1)

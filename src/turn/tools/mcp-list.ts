@@ -39,7 +39,7 @@ export async function listTools(client: Client, timeoutMs: number): Promise<List
     const params = cursor === undefined ? {} : { params: { cursor } }
     const page = await client.request({ method: 'tools/list', ...params }, ANY_RESULT, { timeout: timeoutMs })
     if (!Array.isArray(page.tools)) throw new Error('it answered without a list of tools')
-    listed.push(...page.tools)
+    for (const tool of page.tools) listed.push(tool)
     cursor = typeof page.nextCursor === 'string' && page.nextCursor !== '' ? page.nextCursor : undefined
   }
   return usable(listed)

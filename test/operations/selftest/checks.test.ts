@@ -223,6 +223,8 @@ describe('the clocks', () => {
 
   test('agree here', async () => {
     expect(await clockChecks([...readClocks(), ...readClocks()])).toMatchObject({ verdict: 'holds' })
+    const ofManyKills = Array.from({ length: 150 }, readClocks).flat()
+    expect(await clockChecks(ofManyKills)).toMatchObject({ verdict: 'holds' })
   })
 
   test.each<[string, Reading[]]>([
