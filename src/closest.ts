@@ -5,13 +5,19 @@
 
 /** `; did you mean notes?`. Empty if no word is similar: at most a third of its letters may differ. */
 export function suggestion(word: string, words: string[]): string {
+  const best = closest(word, words)
+  return best === undefined ? '' : `; did you mean ${best}?`
+}
+
+/** Undefined if no word is similar. */
+export function closest(word: string, words: string[]): string | undefined {
   const max = Math.ceil(word.length / 3)
   // The distance is at least the difference in length. So even a huge word is compared only with similar ones.
   const [best] = words
     .filter((other) => Math.abs(other.length - word.length) <= max)
     .map((other) => ({ other, distance: distanceBetween(word, other) }))
     .sort((a, b) => a.distance - b.distance)
-  return best !== undefined && best.distance <= max ? `; did you mean ${best.other}?` : ''
+  return best !== undefined && best.distance <= max ? best.other : undefined
 }
 
 /** Letters to insert, delete, replace or swap with a neighbour: the optimal string alignment distance. */

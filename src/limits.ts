@@ -81,6 +81,13 @@ export const limits = {
   mailsTakenMax: 100,
   mailsTakenBytesMax: 1024 * 1024,
   remindersMax: 100,
+  schedulesMax: 100,
+  /** With `missed: all`: more missed slots than this get one turn for all of them. */
+  slotsMadeUpMax: 100,
+  /** With `missed: skip`: a slot that begins later than this counts as missed. */
+  slotLateMs: 5 * 60 * 1000,
+  /** Missed slots that a message lists by their times. */
+  slotsNamedMax: 20,
   /** Pending outbound messages of one agent to one target. A further one drops the oldest of them. */
   outboundMax: 100,
   /** How long a target may ask to be left alone. */

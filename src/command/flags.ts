@@ -26,6 +26,13 @@ export const agent = string({
   ignoreStdin: true,
 })
 
+/** The argument NAME of a schedule. */
+export const scheduleName = string({
+  description: 'name or id of the schedule',
+  required: true,
+  ignoreStdin: true,
+})
+
 /** `--workspace-scope`. */
 export const workspaceScope = custom<WorkspaceScope>({
   options: [...WORKSPACE_SCOPES],

@@ -16,6 +16,15 @@ export const GROUPS = {
     'notify test',
     'channel run',
   ],
+  SCHEDULE: [
+    'schedule add',
+    'schedule list',
+    'schedule show',
+    'schedule pause',
+    'schedule resume',
+    'schedule run-now',
+    'schedule remove',
+  ],
   DECIDE: ['answer', 'approve', 'deny', 'resume', 'token rotate'],
   OPERATE: [
     'list',

@@ -2,6 +2,7 @@
 import { readableTime } from '../clock.js'
 import { damagedMail, hasMoreMail, nextMail, removeDelivered, unknownMailOf } from '../mail/inbox.js'
 import type { Delivery } from '../mail/message.js'
+import { recordMissedSlots } from '../mail/schedules.js'
 import { unknownMailError } from '../mail/unknown-mail.js'
 import type { SettleResult } from '../recovery/settle.js'
 import { interruptedRecords } from '../recovery/settlement.js'
@@ -150,6 +151,7 @@ export async function takeMail(
   while (newer === undefined && budget.left > 0) {
     applyControls(session)
     if (!mayBegin(ctx, session, part?.turn)) break
+    if (part === undefined && session.state.schedules !== undefined) recordMissedSlots(session)
     const messages = nextMail(session, part?.ids)
     const [first] = messages
     if (first === undefined) break
@@ -167,7 +169,7 @@ export async function takeMail(
     noteTaken(ctx, session, messages)
     budget.spend()
     const message = {
-      prompt: { origin: 'mail' as const, mails: messages.map(deliveredFields) },
+      prompt: { origin: 'mail' as const, mails: messages.map(deliveredFields), slots: first.slots },
       ...messageOptions(first),
     }
     const run = await startTurn(ctx, session, message, {
@@ -185,10 +187,11 @@ export async function takeMail(
   return turns
 }
 
-function deliveredFields(
+export function deliveredFields(
   message: Delivery,
 ): Omit<NewRecord<'mail.delivered'>, 'kind' | 'run_id' | 'call_id'> {
-  const { message_id, from, from_path, kind, reply_to, content, created_at, reminder_id } = message
+  const { message_id, from, from_path, kind, reply_to, content, created_at, reminder_id, schedule_id } =
+    message
   return {
     message_id,
     from,
@@ -198,6 +201,7 @@ function deliveredFields(
     content,
     sent_at: created_at,
     ...(reminder_id === undefined ? {} : { reminder_id }),
+    ...(schedule_id === undefined ? {} : { schedule_id }),
   }
 }
 

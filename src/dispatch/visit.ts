@@ -11,6 +11,7 @@ import { controlRecords, removeDelivered, syncBeforeForgetting } from '../mail/i
 import { slotPool } from '../provider/slots.js'
 import { type SettleResult, settle } from '../recovery/settle.js'
 import { restRecords } from '../recovery/settlement.js'
+import { withSkippedSlots } from '../schedule/lifted.js'
 import { stoppedText } from '../session/busy.js'
 import { openForAppend, type Session } from '../session/session.js'
 import type { Run, State } from '../session/state.js'
@@ -156,6 +157,7 @@ export async function finishAfter<T>(
 ): Promise<T> {
   let hadTurn = false
   session.outboundRules = ctx.outbound.rules
+  session.onLifted = (before, records) => withSkippedSlots(before, records)
   session.onRecord((record) => {
     hadTurn ||= record.kind.startsWith('run.')
     ctx.reporter.record(record, session.id, session.state.path)

@@ -45,11 +45,11 @@ export function asDue(mail: Header | Delivery, read: () => Delivery | undefined)
 }
 
 /**
- * The outcome of a key is the outcome of its turn, and a limit or a right of one message must not apply to another. So such
+ * The outcome of a key or a slot is the outcome of its turn, and a limit or a right of one message must not apply to another. So such
  * messages share their turn with no other, as requests do.
  */
 function hasTurnAlone(mail: Header | Delivery): boolean {
-  return mail.kind === 'request' || mail.key !== null || hasOwnOptions(mail)
+  return mail.kind === 'request' || mail.key !== null || 'schedule_id' in mail || hasOwnOptions(mail)
 }
 
 export function withContent(store: Store, header: Header): Message | undefined {

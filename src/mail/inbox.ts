@@ -8,6 +8,7 @@
 import { clock } from '../clock.js'
 import { OPERATOR } from '../format.js'
 import { limits } from '../limits.js'
+import { hasDueSlot, nextDueTime } from '../schedule/due.js'
 import { forgetsDelivered } from '../session/fold/mail.js'
 import type { NewRecord } from '../session/records.js'
 import type { Session } from '../session/session.js'
@@ -17,6 +18,7 @@ import { asDue, clockOfLook, type Due, isDue, type Now, rebaseDelay, withContent
 import { type Delivery, type Message, unknownInMessage } from './message.js'
 import { inOrder } from './order.js'
 import { dueReminders, isRinging } from './reminders.js'
+import { dueSlots } from './schedules.js'
 import {
   eachHeader,
   eachMessage,
@@ -57,7 +59,9 @@ export function nextMail(session: Session, among?: ReadonlySet<string>): Deliver
   const request = requestInTurn(session.state, mails)
   if (request !== undefined) return readAll([request])
   const reminders = among === undefined ? dueReminders(session, now) : []
-  const [first, ...others] = [...reminders.map((mail) => asDue(mail, () => mail)), ...mails]
+  const slots = among === undefined && session.state.schedules !== undefined ? dueSlots(session) : []
+  const own = [...slots, ...reminders].map((mail) => asDue(mail, () => mail))
+  const [first, ...others] = [...own, ...mails]
   if (first === undefined || first.isAlone) return first === undefined ? [] : readAll([first])
   const taken: Due[] = [first]
   // Mail is first-in-first-out per sender: no message is taken after one of its sender that needs a turn of its own.
@@ -121,6 +125,7 @@ export function hasDueMail(
 ): boolean {
   const now = clockOfLook()
   if (state.reminders.some((reminder) => isRinging(reminder, now()))) return true
+  if (state.schedules !== undefined && hasDueSlot(state, now().at)) return true
   for (const header of eachHeader(store, state, ids, read)) if (isDue(header, now)) return true
   return false
 }
@@ -135,10 +140,13 @@ export function hasControls(store: Store, state: State, ids = store.mail.ids(sta
   return false
 }
 
-/** The earliest due time of delayed messages and reminders; null if there are none. */
+/** The earliest due time of delayed messages, reminders and slots; null if there are none. */
 export function nextDueAt(store: Store, state: State): string | null {
   const mails = [...eachMessage(store, state)].map(({ not_before }) => not_before)
-  const times = [...mails, ...state.reminders.map(({ due_at }) => due_at)].filter((time) => time !== null)
+  const slots = (state.schedules ?? []).map(nextDueTime)
+  const times = [...mails, ...slots, ...state.reminders.map(({ due_at }) => due_at)].filter(
+    (time) => time !== null,
+  )
   return times.sort()[0] ?? null
 }
 

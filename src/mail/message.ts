@@ -1,6 +1,7 @@
 /** A message in an inbox, between agents or between the operator and an agent. Its file is one framed line. */
 
 import { isUuid } from '../format.js'
+import type { SlotRecord } from '../schedule/plan.js'
 import { MAIL_PREDICATES } from '../schema/generated/mail-predicates.js'
 import type { Control, Message } from '../schema/mail.js'
 import { unknownWords } from '../session/records.js'
@@ -56,7 +57,10 @@ function isWhole(message: Message): boolean {
   return control !== null && (!/watch$/.test(control.verb) || isUuid(from))
 }
 
-/** A message to deliver now. A due reminder is delivered as a message to its own agent. */
+/** A message to deliver now. A due reminder or slot is delivered as a message to its own agent. */
 export interface Delivery extends Message {
   reminder_id?: string
+  schedule_id?: string
+  /** The records of the slot, in one batch with the message. */
+  slots?: SlotRecord[]
 }

@@ -4,6 +4,7 @@ import { clock, withUtcTimes } from '../clock.js'
 import { previewOf, topicOf } from '../dispatch/about.js'
 import { wordOf } from '../dispatch/outcome.js'
 import { lastKnownPath, missingLog } from '../dispatch/read-state.js'
+import { viewSchedules } from '../dispatch/schedule-view.js'
 import { turnObstacle } from '../dispatch/turn-obstacle.js'
 import { turnPrompt } from '../dispatch/turn-prompt.js'
 import { incompleteOf, viewAgent, viewTurn } from '../dispatch/view.js'
@@ -136,6 +137,7 @@ function viewOpened(store: Store, state: State, opened: OpenedAgent, ofSetting: 
       every_ms,
       content: readText(store, agentId, content),
     })),
+    ...(state.schedules === undefined ? {} : { schedules: viewSchedules(store, state) }),
     watchers: state.watchers.map(({ from, on, once }) => ({ from, on, once })),
     last_boot_seen: state.recovery.last_boot_seen,
     host: hostOf(state),

@@ -2,6 +2,7 @@
  * Why an agent needs another visit. An agent with such a reason keeps its marker. The audit reports such an agent if it has
  * no marker. A terminated agent with such a reason is not removed.
  */
+import { hasNextSlot } from '../schedule/due.js'
 import { isDeferred } from '../session/fold/mail.js'
 import type { State } from '../session/state.js'
 import { isInterrupted, needsPerson } from '../session/status.js'
@@ -20,6 +21,7 @@ export type VisitReason =
   | 'decision'
   | 'poke'
   | 'reminder'
+  | 'schedule'
 
 /**
  * Undefined if the agent needs no visit. Counts stored messages only: a sender makes the marker after it has begun to store its
@@ -46,7 +48,8 @@ export function reasonInState(state: State): VisitReason | undefined {
   // Recovery does not continue such a turn. It reports the turn until a person decides.
   if (needsPerson(state)) return 'decision'
   if (state.isPoked) return 'poke'
-  return state.reminders.length > 0 ? 'reminder' : undefined
+  if (state.reminders.length > 0) return 'reminder'
+  return state.schedules !== undefined && hasNextSlot(state) ? 'schedule' : undefined
 }
 
 /** A deferred error needs no visit, because the command that makes it due visits the agent. */

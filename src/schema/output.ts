@@ -6,6 +6,7 @@
 import { z } from 'zod'
 import { type ErrorCode, EXIT_STATUS } from '../errors.js'
 import { holder } from './files.js'
+import { schedule } from './output-schedule.js'
 import { refusal, workspaceHost } from './snapshot.js'
 import {
   ask,
@@ -303,6 +304,7 @@ export const shown = z
     context: context.describe('A new turn begins with this much of the earlier conversation.'),
     metadata: texts.describe('Texts set by the agent.'),
     reminders: z.array(shownReminder),
+    schedules: z.array(schedule).optional().describe('Absent if it has none.'),
     watchers: z.array(shownWatcher),
     last_boot_seen: text
       .nullable()

@@ -3,6 +3,7 @@ import { z } from 'zod'
 import * as agents from './output.js'
 import * as homes from './output-home.js'
 import * as overview from './output-overview.js'
+import * as schedules from './output-schedule.js'
 
 export const OUTPUTS = {
   spawn: agents.turn,
@@ -35,6 +36,13 @@ export const OUTPUTS = {
   show: agents.shown,
   list: overview.listed,
   recover: agents.recovered,
+  'schedule add': schedules.changedSchedule,
+  'schedule list': schedules.schedules,
+  'schedule show': schedules.oneSchedule,
+  'schedule pause': schedules.changedSchedule,
+  'schedule resume': schedules.changedSchedule,
+  'schedule remove': schedules.changedSchedule,
+  'schedule run-now': agents.turn,
   check: agents.checked,
   doctor: homes.examined,
   selftest: homes.selftested,

@@ -8,7 +8,7 @@ import { z } from 'zod'
 import { channel } from './kinds/channel.js'
 import { mail, reminders } from './kinds/mail.js'
 import { outbound } from './kinds/outbound.js'
-import { reserved } from './kinds/reserved.js'
+import { schedule } from './kinds/schedule.js'
 import { clock, control, session } from './kinds/session.js'
 import { tools, waits } from './kinds/tools.js'
 import { messages, provider, run } from './kinds/turn.js'
@@ -31,11 +31,11 @@ export const RECORD_SECTIONS = {
   'Waits and tokens': waits,
   Mail: mail,
   Reminders: reminders,
+  Schedules: schedule,
   'Outbound messages': outbound,
   Channels: channel,
   Control: control,
   'Clock and status': clock,
-  Reserved: reserved,
 }
 
 /** The kinds that commands write and read. */
@@ -48,6 +48,7 @@ export const RECORDS = {
   ...waits,
   ...mail,
   ...reminders,
+  ...schedule,
   ...outbound,
   ...channel,
   ...control,

@@ -16,7 +16,7 @@ import {
 } from './types.js'
 import { CANCELLATIONS, INTERRUPTIONS, RUN_STATUSES } from './words.js'
 
-const runStatus = z.enum(RUN_STATUSES)
+export const runStatus = z.enum(RUN_STATUSES)
 const runReason = z.enum([...INTERRUPTIONS, ...CANCELLATIONS]).nullable()
 
 export const location = z

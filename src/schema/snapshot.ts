@@ -3,7 +3,7 @@
  * The order of its fields in the file is in src/session/snapshot-layout.ts.
  */
 import { z } from 'zod'
-import { location, runState, tokenState, trouble } from './snapshot-run.js'
+import { location, runState, runStatus, tokenState, trouble } from './snapshot-run.js'
 import {
   checksum,
   content,
@@ -23,10 +23,15 @@ import {
 } from './types.js'
 import {
   INTERRUPTIONS,
+  MISSED_CAUSES,
+  MISSED_POLICIES,
   OUTBOUND_EVENTS,
   OUTBOX_KINDS,
+  OVERLAP_POLICIES,
   REFUSAL_CAUSES,
   SESSION_STATES,
+  SKIP_CAUSES,
+  SLOT_OUTCOMES,
   WORKSPACE_SCOPES,
 } from './words.js'
 
@@ -131,6 +136,44 @@ const reminder = z
       .describe('Null if the agent named `due_at` as a time. Absent in older logs.'),
   })
   .meta({ id: 'reminder_state', description: 'A reminder that the agent has set.' })
+
+export const slotOutcome = z
+  .object({
+    from: time,
+    to: time,
+    count: integer,
+    outcome: z.enum(SLOT_OUTCOMES),
+    why: z
+      .enum([...SKIP_CAUSES, ...MISSED_CAUSES])
+      .nullable()
+      .describe('Null for `ran`.'),
+    run_id: uuid.nullable().describe('Its latest run. Null unless it ran.'),
+    status: runStatus.nullable().describe('Of that run.'),
+  })
+  .meta({ id: 'slot_outcome', description: 'The outcome of a slot, or of several in a row.' })
+
+const schedule = z
+  .object({
+    schedule_id: uuid,
+    name: text,
+    when: text,
+    calendar: text,
+    time_zone: text,
+    content,
+    set_at: time,
+    next_at: time.nullable().describe('The first slot that is not accounted for. Null after the last one.'),
+    every_ms: integer,
+    missed: z.enum(MISSED_POLICIES),
+    overlap: z.enum(OVERLAP_POLICIES),
+    until: time.nullable(),
+    jitter_ms: integer,
+    paused_at: time.nullable(),
+    run_id: uuid.nullable().describe('The latest run of its latest slot. Null before the first.'),
+    fired_at: time.nullable().describe('When the latest slot had its turn.'),
+    busy_since: time.nullable().describe('When a process began or continued that run.'),
+    recent: z.array(slotOutcome).describe('The latest 10, oldest first.'),
+  })
+  .meta({ id: 'schedule_state', description: 'A schedule.' })
 
 const recordedServer = z
   .object({ server_id: uuid, group })
@@ -293,6 +336,7 @@ const laterFields = {
     ),
   on_unknown: z.array(text).optional().describe('The rules of the agent. Absent if there are none.'),
   context: context.optional().describe('Absent: `all`.'),
+  schedules: z.array(schedule).optional().describe('Oldest first. Absent if there are none.'),
   moved: moved
     .optional()
     .describe('Absent unless a move has closed the session. `state` is then `terminated`.'),
@@ -324,6 +368,8 @@ export type OutboundEntry = z.infer<typeof outboundEntry>
 /** Why a turn could not begin. */
 export type Refusal = z.infer<typeof refusal>
 export type Reminder = z.infer<typeof reminder>
+export type Schedule = z.infer<typeof schedule>
+export type SlotOutcome = z.infer<typeof slotOutcome>
 /** A kept server of the agent program. It may be dead. */
 export type RecordedServer = z.infer<typeof recordedServer>
 /** The place of a key's run in the log. */

@@ -145,8 +145,8 @@ export const RUN_STATUSES = ['open', 'completed', 'failed', 'cancelled', 'interr
 
 export const OUTBOX_KINDS = ['response', 'error', 'notification'] as const
 
-/** The events of which a target can be notified. `limited`: the turn waits for the end of a rate limit. */
-export const NOTIFY_EVENTS = ['waiting', 'failed', 'interrupted', 'limited', 'completed'] as const
+/** The events of which a target can be notified. `limited`: the turn waits for the end of a rate limit. `missed`: slots of a schedule. */
+export const NOTIFY_EVENTS = ['waiting', 'failed', 'interrupted', 'limited', 'missed', 'completed'] as const
 
 /** `message`: a message of a conversation, not an event. */
 export const OUTBOUND_EVENTS = [...NOTIFY_EVENTS, 'message'] as const
@@ -193,6 +193,32 @@ export const OUTBOUND_DROPS = [
   'no_target',
   'superseded',
 ] as const
+
+/** For the slots of a schedule that no command could begin in time: one turn for all, none, or a turn for each. */
+export const MISSED_POLICIES = ['once', 'skip', 'all'] as const
+
+/** For a slot during the turn of an earlier slot of its schedule: no turn, or a turn after that one. */
+export const OVERLAP_POLICIES = ['skip', 'queue'] as const
+
+/** Why a slot has no turn although a command came in time. */
+export const SKIP_CAUSES = [
+  'overlap',
+  'paused',
+  'gated',
+  'hold',
+  'budget',
+  'terminated',
+  'removed',
+  'replaced',
+] as const
+
+/** Why no command began the turn of a slot in time. `late`: none came. `busy`: an earlier turn was not over. `refused`: no turn could begin. */
+export const MISSED_CAUSES = ['late', 'busy', 'refused'] as const
+
+export type SkipCause = (typeof SKIP_CAUSES)[number]
+export type MissedCause = (typeof MISSED_CAUSES)[number]
+
+export const SLOT_OUTCOMES = ['ran', 'skipped', 'missed'] as const
 
 /** The fates of a message that a channel received. */
 export const CHANNEL_OUTCOMES = ['delivered', 'decided', 'refused'] as const

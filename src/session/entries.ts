@@ -6,7 +6,7 @@
  */
 import { causeOf, WHY_STOPPED } from '../schema/reasons.js'
 import type { Content } from '../schema/types.js'
-import type { CheckFinding } from '../schema/words.js'
+import type { CheckFinding, MissedCause, SkipCause } from '../schema/words.js'
 import type { RecordKind, SessionRecord } from './records.js'
 
 export type Entry =
@@ -77,7 +77,7 @@ const ENTRIES: { [Kind in RecordKind]: (record: SessionRecord<Kind>) => Entry } 
   ...without('provider.state', 'prompt.assembled', 'server.started', 'server.kept', 'server.stopped'),
   ...without('mail.replied', 'mail.answered', 'channel.received', 'channel.cursor', 'channel.handled'),
   ...without('channel.taken', 'channel.announced', 'outbound.queued', 'outbound.attempted', 'outbound.sent'),
-  ...without('outbound.failed', 'outbound.dropped'),
+  ...without('outbound.failed', 'outbound.dropped', 'schedule.fired', 'schedule.ran_now'),
   'session.created': (record) => ({ type: 'creation', ...record }),
   'session.configured': (record) => ({ type: 'settings', text: settingsText(record), ...record }),
   'session.suspended': (record) => {
@@ -170,6 +170,12 @@ const ENTRIES: { [Kind in RecordKind]: (record: SessionRecord<Kind>) => Entry } 
   'mail.delivered': (record) => ({ type: 'mail', sender: senderOf(record), ...record }),
   'reminder.set': (record) => ({ type: 'reminder', ...record }),
   'reminder.cancelled': (record) => detail(record, `reminder ${short(record.reminder_id)} cancelled`),
+  'schedule.set': (record) => scheduled(record, `set: ${record.when}, in ${record.time_zone}`),
+  'schedule.skipped': (record) => scheduled(record, `${slots(record)} skipped: ${SKIPPED[record.why]}`),
+  'schedule.missed': (record) => scheduled(record, `${slots(record)} missed: ${MISSED[record.why]}`),
+  'schedule.paused': (record) => scheduled(record, 'paused'),
+  'schedule.resumed': (record) => scheduled(record, 'resumed'),
+  'schedule.removed': (record) => scheduled(record, 'removed'),
   'agent.gated': (record) => ({ type: 'change', text: 'gated', more: by(record.from), ...record }),
   'agent.ungated': (record) => ({ type: 'change', text: 'ungated', more: by(record.from), ...record }),
   'agent.permitted': (record) => detail(record, `one turn permitted ${by(record.from)}`),
@@ -182,6 +188,24 @@ const ENTRIES: { [Kind in RecordKind]: (record: SessionRecord<Kind>) => Entry } 
 /** Rows of kinds that people do not read. */
 function without<Kind extends RecordKind>(...kinds: Kind[]): Record<Kind, typeof hidden> {
   return Object.fromEntries(kinds.map((kind) => [kind, hidden])) as Record<Kind, typeof hidden>
+}
+
+/** Why a slot has no turn, for people. */
+export const SKIPPED: Record<SkipCause, string> = {
+  overlap: 'the turn of an earlier slot was not over',
+  paused: 'the schedule was paused',
+  gated: 'the agent was gated',
+  hold: 'the agent was on hold',
+  budget: 'the budget was used up',
+  terminated: 'the agent was terminated',
+  removed: 'the schedule was removed',
+  replaced: 'the schedule was replaced',
+}
+
+export const MISSED: Record<MissedCause, string> = {
+  late: 'no command came in time',
+  busy: 'an earlier turn was not over',
+  refused: 'no turn could begin',
 }
 
 const CHECKED: Record<CheckFinding, string> = {
@@ -202,6 +226,15 @@ function stop(record: SessionRecord<'run.cancelled' | 'run.interrupted'>, how: S
   return { type: 'stop', how, why: WHY_STOPPED[record.reason], ...record }
 }
 
+function scheduled(record: SessionRecord & { name: string }, what: string): Entry {
+  const { name, ...rest } = record
+  return { type: 'change', text: `schedule ${name}: ${what}`, ...rest } as Entry
+}
+
+function slots({ count }: { count: number }): string {
+  return count === 1 ? '1 slot' : `${count} slots`
+}
+
 function automatically({ auto, attempt }: { auto?: boolean | undefined; attempt?: number }): string {
   return auto === true ? ` automatically${attempt === undefined ? '' : `, attempt ${attempt}`}` : ''
 }
@@ -214,8 +247,10 @@ function short(id: string): string {
   return id.slice(0, 8)
 }
 
-function senderOf({ from, from_path, reminder_id }: SessionRecord<'mail.delivered'>): string | undefined {
+function senderOf(record: SessionRecord<'mail.delivered'>): string | undefined {
+  const { from, from_path, reminder_id, schedule_id } = record
   if (reminder_id !== undefined) return 'reminder'
+  if (schedule_id !== undefined) return `schedule ${from_path ?? short(schedule_id)}`
   return from === 'operator' ? 'you' : from_path
 }
 

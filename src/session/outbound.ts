@@ -4,13 +4,14 @@
  * Invariant: `outbound.queued` is in the batch of its cause, directly after it. So a crash leaves both or neither, and no fsync
  * is added. Its id depends on the agent, the seq of the cause and the target alone.
  */
-import { clock } from '../clock.js'
+import { clock, readableTime } from '../clock.js'
 import { shellWord } from '../errors.js'
 import { limits } from '../limits.js'
 import { causeOf } from '../schema/reasons.js'
 import type { RunError } from '../schema/types.js'
 import type { NotifyEvent } from '../schema/words.js'
 import { stepAfterTurn, stepAtLimit } from './causes.js'
+import { MISSED, SKIPPED } from './entries.js'
 import { entriesAfter } from './fold/outbound.js'
 import { deriveId } from './ids.js'
 import type { NewRecord } from './records.js'
@@ -99,6 +100,11 @@ function eventOf({ run }: State, record: NewRecord): NotifyEvent | undefined {
       return 'interrupted'
     case 'run.completed':
       return 'completed'
+    case 'schedule.missed':
+      return 'missed'
+    case 'schedule.skipped':
+      // A person decided about the others.
+      return record.why === 'overlap' || record.why === 'budget' ? 'missed' : undefined
     default:
       return undefined
   }
@@ -134,6 +140,16 @@ function textOfEvent(
       const { reason, error = null } = record
       const why = troubleOf({ error, reason }) ?? 'the cause is unknown'
       return bounded(`The turn of ${path} was interrupted: ${why}.`, `substrat show ${word}`)
+    }
+    case 'schedule.missed':
+    case 'schedule.skipped': {
+      const { name, count, from, to, why } = record
+      const times = count === 1 ? readableTime(from) : `${readableTime(from)} to ${readableTime(to)}`
+      const cause = { ...SKIPPED, ...MISSED }[why]
+      return bounded(
+        `${path} missed ${count === 1 ? 'a slot' : `${count} slots`} of its schedule ${name} (${times}): ${cause}.`,
+        `substrat schedule show ${word} ${shellWord(name)}`,
+      )
     }
     default: {
       const said = records.findLast((each) => each.kind === 'message.agent')?.content

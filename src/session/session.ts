@@ -57,6 +57,8 @@ export class Session {
   arrivedAt: string | undefined
   /** The events that are queued for targets outside the home, in the batch of their cause. */
   outboundRules: OutboundRules = []
+  /** For an agent with schedules: adds the records of the slots that were prevented, in the batch of its end. */
+  onLifted: (before: State, records: NewRecord[]) => NewRecord[] = (_before, records) => records
   private readonly listeners: RecordListener[] = []
   private isClosed = false
   private hasLeft = false
@@ -123,12 +125,15 @@ export class Session {
 
   /** The batch of these records, for a caller that needs its bytes before `appendEncoded`. */
   encode(records: NewRecord[]): EncodedBatch {
-    const { outboundRules: rules } = this
     return encodeBatch(this.current, [...this.carried, ...records], (before, all) =>
-      rules.length === 0 && before.outbound === undefined
-        ? all
-        : withOutbound(before, all, rules, (reply) => this.textOfReply(reply)),
+      this.withNotices(before, before.schedules === undefined ? all : this.onLifted(before, all)),
     )
+  }
+
+  private withNotices(before: State, records: NewRecord[]): NewRecord[] {
+    const { outboundRules: rules } = this
+    if (rules.length === 0 && before.outbound === undefined) return records
+    return withOutbound(before, records, rules, (reply) => this.textOfReply(reply))
   }
 
   /** Appends the batch that `encode` returned last. */

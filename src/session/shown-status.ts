@@ -8,7 +8,7 @@ import type { AgentSummary } from './snapshot-layout.js'
  */
 export function shownStatus(
   status: Status,
-  { run, ended, hold, gate, refused, reminders, state }: AgentSummary,
+  { run, ended, hold, gate, refused, reminders, schedules, state }: AgentSummary,
   hasOnlyLaterMail: () => boolean,
 ): ShownStatus {
   if (state === 'terminated') return 'terminated'
@@ -21,5 +21,6 @@ export function shownStatus(
   const end = run?.status ?? ended
   if (end === 'failed') return 'failed'
   if (end === 'cancelled') return run?.reason === 'turn_timeout' ? 'timed_out' : 'cancelled'
-  return reminders.length > 0 || hasOnlyLaterMail() ? 'scheduled' : 'idle'
+  const hasSlots = schedules?.some(({ next_at, paused_at }) => next_at !== null && paused_at === null)
+  return reminders.length > 0 || hasSlots === true || hasOnlyLaterMail() ? 'scheduled' : 'idle'
 }

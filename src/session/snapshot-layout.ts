@@ -45,6 +45,7 @@ export type AgentSummary = Pick<
   | 'tokens'
   | 'delivered'
   | 'reminders'
+  | 'schedules'
   | 'recovery'
   | 'refused'
   | 'moved'
@@ -128,6 +129,7 @@ const LAYOUT: Record<keyof State | 'log_crc', Form | null> = {
   grants: later,
   on_unknown: later,
   context: later,
+  schedules: later,
   moved: later,
 }
 

@@ -8,7 +8,9 @@ export type {
   RecordedServer,
   Refusal,
   Reminder,
+  Schedule,
   SessionState,
+  SlotOutcome,
   State,
   WorkspaceHost,
 } from '../schema/snapshot.js'

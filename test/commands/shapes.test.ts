@@ -31,6 +31,13 @@ test('the JSON of every command has the shape of src/schema', async () => {
   await house.run(['retry', 'e', '--json'])
   await house.run(['resume', 'a', '--json'])
   await json('set', 'a', '--title', 'T')
+  await json('schedule', 'add', 'a', '0 7 * * *', 'go', '--name', 'daily', '--until', '2100-01-01')
+  await json('schedule', 'add', 'a', '0 7 * * *', 'go', '--name', 'daily', '--jitter', '1m')
+  await json('schedule', 'run-now', 'a', 'daily')
+  await json('schedule', 'pause', 'a', 'daily')
+  await json('schedule', 'resume', 'a', 'daily')
+  await json('schedule', 'show', 'a', 'daily')
+  await json('schedule', 'list')
   for (const command of [
     'show',
     'export',
@@ -59,6 +66,7 @@ test('the JSON of every command has the shape of src/schema', async () => {
   const channel = { name: 'chat', type: 'loopback', senders: ['ann'], options: { url: platform.url } }
   await json('config', 'set', 'channels', JSON.stringify([{ ...channel, agent: { workspace } }]))
   await json('channel', 'run', 'chat', '--once')
+  await json('schedule', 'remove', 'a', 'daily')
   await json('unlock', 'a')
   // Files in memory do not survive a power cut.
   expect([0, 11]).toContain((await house.run(['selftest', '--kills', '1', '--json'])).exit)

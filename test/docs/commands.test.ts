@@ -28,6 +28,11 @@ const SECTIONS: Record<string, Record<string, z.ZodObject>> = {
   outbox: { outbox: OUTPUTS.outbox },
   'notify test': { 'notify test': OUTPUTS['notify test'] },
   'channel run': { 'channel run': OUTPUTS['channel run'] },
+  schedule: {
+    'schedule add, pause, resume, remove': OUTPUTS['schedule add'],
+    'schedule list': OUTPUTS['schedule list'],
+    'schedule show': OUTPUTS['schedule show'],
+  },
   deliver: { deliver: OUTPUTS.deliver },
   wait: { wait: OUTPUTS.wait },
   show: { show: OUTPUTS.show },

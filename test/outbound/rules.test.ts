@@ -104,7 +104,7 @@ test.each([
   [{ name: 'a', on: ['failed'], url: 'https://x', secret: 'SECRET' }, 'its secret is not valid'],
   [
     { name: 'a', on: ['over'], url: 'https://x' },
-    'its on has "over", which is not an event (waiting, failed, interrupted, limited, completed)',
+    'its on has "over", which is not an event (waiting, failed, interrupted, limited, missed, completed)',
   ],
   [{ name: 'a', on: 'failed', url: 'https://x' }, 'its on is not valid: "failed"'],
   [{ name: 'a', on: ['failed'], url: 'https://x', tries: 99 }, 'its tries is not valid: 99'],

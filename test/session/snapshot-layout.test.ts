@@ -36,6 +36,12 @@ const REBUILT: NewRecord<'session.rebuilt'> = {
   keys: [],
 }
 
+const SET: NewRecord<'schedule.set'> = {
+  ...{ kind: 'schedule.set', schedule_id: ID, name: 'daily', when: 'every 1h', calendar: '0 * * * *' },
+  ...{ time_zone: 'UTC', content: 'hi', next_at: '2026-11-20T10:00:00.000Z', every_ms: 3_600_000 },
+  ...{ missed: 'once', overlap: 'skip' },
+}
+
 const MOVED: NewRecord<'session.moved'> = {
   kind: 'session.moved',
   move_id: ID,
@@ -66,6 +72,7 @@ test('the schema of the snapshot has the fields of the file, in their order', ()
     cursor,
     refused,
     { kind: 'session.configured', allow: ['shell'], on_unknown: ['shell=stop'], context: 'turn' },
+    SET,
   ])
   const { moved } = encodeBatch(undefined, [CREATED, MOVED]).state
   const whole = { ...state, timed_out: 1, ...(moved && { moved }) }

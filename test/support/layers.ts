@@ -7,6 +7,7 @@ export const LAYERS = [
   'src/files',
   'src/storage',
   'src/session',
+  'src/schedule',
   'src/provider',
   'src/tree',
   'src/mail',

@@ -10,6 +10,7 @@ import type { ListedAgent } from '../../schema/output-overview.js'
 import { contextText, GRANTED_BY, type ShownStatus, type Status, wordOfStatus } from '../../schema/words.js'
 import type { Refusal } from '../../session/state.js'
 import { elapsedText } from './elapsed.js'
+import { lastText, nextText } from './schedule-text.js'
 import { table } from './table.js'
 import { totalText } from './usage-text.js'
 
@@ -79,6 +80,7 @@ export function describeAgent(shown: ShownAgent, { remedy, changes = [] }: Descr
       `${key}: ${firstLine(value)}`,
     ]),
     ...remindersText(shown),
+    ...schedulesText(shown),
     [
       'watched by',
       shown.watchers.length === 0
@@ -161,6 +163,16 @@ function remindersText({ reminders }: ShownAgent): [string, string][] {
     index === 0 ? 'reminders' : '',
     `${readableTime(due_at)}${every_ms === null ? '' : `, every ${every_ms / 1000} s`}: ${firstLine(content)}`,
   ])
+}
+
+function schedulesText({ schedules = [], hold, gate }: ShownAgent): [string, string][] {
+  const prevented = hold ? 'hold' : gate.gated && gate.permits === 0 ? 'gated' : null
+  return schedules.map((schedule, index) => {
+    const { name, when } = schedule
+    const last = lastText(schedule)
+    const text = `${name} (${when}): next ${nextText({ ...schedule, prevented })}${last === '' ? '' : `; last ${last}`}`
+    return [index === 0 ? 'schedules' : '', text]
+  })
 }
 
 /** A wait is over at its deadline, although the next writing command records that. */

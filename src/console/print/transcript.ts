@@ -129,9 +129,10 @@ function responseText({
   return lines.length === 0 ? undefined : lines.join('\n')
 }
 
-function sender({ sender, from, mail_kind, reminder_id }: EntryOf<'mail'>): string {
+function sender({ sender, from, mail_kind, reminder_id, schedule_id }: EntryOf<'mail'>): string {
   const who = sender ?? from
-  return mail_kind === 'request' || reminder_id !== undefined ? who : `${who} (${mail_kind})`
+  const isOwn = reminder_id !== undefined || schedule_id !== undefined
+  return mail_kind === 'request' || isOwn ? who : `${who} (${mail_kind})`
 }
 
 /** Names only the tools: the entry above, with the calls of the response, has their input. */

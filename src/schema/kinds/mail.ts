@@ -17,6 +17,7 @@ export const mail = {
     sent_at: time,
     call_id: text.optional().describe('The call whose result it is. Without it, the message is a prompt.'),
     reminder_id: uuid.optional().describe('The reminder that became this message.'),
+    schedule_id: uuid.optional().describe('The schedule that became this message.'),
     clock: reading
       .optional()
       .describe('For a reminder: the clock at delivery. Unlike `ts` it may be behind earlier records.'),

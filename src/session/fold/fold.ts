@@ -34,6 +34,7 @@ import {
   runStarted,
   withUsage,
 } from './run.js'
+import { foldSchedule, withScheduledRun } from './schedule.js'
 import { foldConfigured, foldCreated, foldImported, foldRebuilt, foldUpgraded, moveTo } from './session.js'
 import { withToken } from './tokens.js'
 import {
@@ -64,6 +65,7 @@ export function fold(state: State | undefined, record: SessionRecord, at: Locati
     throw new SessionStateError(`the session is terminated: no ${record.kind} after that`)
   }
   const next = apply({ ...state }, record, at)
+  if (next.schedules !== undefined) next.schedules = withScheduledRun(next.schedules, record, state)
   next.updated_at = record.ts
   next.last_seq = at.seq
   next.last_offset = at.offset
@@ -198,6 +200,15 @@ function apply(next: State, record: SessionRecord, at: Location): State {
     case 'reminder.cancelled':
       next.reminders = next.reminders.filter(({ reminder_id }) => reminder_id !== record.reminder_id)
       return next
+    case 'schedule.set':
+    case 'schedule.fired':
+    case 'schedule.skipped':
+    case 'schedule.missed':
+    case 'schedule.ran_now':
+    case 'schedule.paused':
+    case 'schedule.resumed':
+    case 'schedule.removed':
+      return foldSchedule(next, record)
     case 'agent.gated':
     case 'agent.ungated':
     case 'agent.permitted':

@@ -162,10 +162,12 @@ function mergedOptions(
  */
 export function foldRebuilt(next: State, record: NewRecord<'session.rebuilt'> & Place, at: Location): State {
   const known = new Set(next.delivered)
+  // The lost records may have removed the schedules, or accounted for some of their slots.
+  const { schedules: _, ...kept } = next
   const { keys, key_hashes = [], more_key_hashes } = record
   const hasKeys = keys.length + key_hashes.length > 0 || more_key_hashes !== undefined
   return {
-    ...next,
+    ...kept,
     hold: true,
     isPoked: false,
     delivered: [...next.delivered, ...record.delivered.filter((id) => !known.has(id))],
@@ -180,13 +182,21 @@ export function foldRebuilt(next: State, record: NewRecord<'session.rebuilt'> & 
 }
 
 /**
- * A copy of an agent. It keeps the conversation and the settings. Mail, outbound messages, waits, tokens, keys, watchers and the program's own
+ * A copy of an agent. It keeps the conversation and the settings. Mail, outbound messages, waits, tokens, keys, watchers, schedules and the program's own
  * session belong to the original, and so does the usage.
  */
 export function foldImported(next: State, record: NewRecord<'session.imported'>, at: Location): State {
   if (next.run?.status === 'open' || next.warm !== undefined)
     throw new SessionStateError('a session with an open run or a server cannot be a copy')
-  const { lost: _, outbound: __, channel: ___, refused: ____, workspace_host, ...kept } = next
+  const {
+    lost: _,
+    outbound: __,
+    channel: ___,
+    refused: ____,
+    schedules: _____,
+    workspace_host,
+    ...kept
+  } = next
   return {
     ...kept,
     ...placeOf(record, workspace_host?.scope ?? 'host'),

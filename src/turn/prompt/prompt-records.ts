@@ -21,9 +21,10 @@ export function promptRecords(session: Readable): SessionRecord<'message.user' |
 
 /** A message as its recipient reads it: a header with the sender and the request it answers, then the content. */
 export function mailText(record: SessionRecord<'mail.delivered'>, session: Pick<Readable, 'text'>): string {
-  const { from, from_path, mail_kind, reply_to, reminder_id } = record
+  const { from, from_path, mail_kind, reply_to, reminder_id, schedule_id } = record
   const content = session.text(record.content)
   if (reminder_id !== undefined) return `[reminder]\n${content}`
+  if (schedule_id !== undefined) return `[schedule ${from_path ?? ''}, ${record.sent_at}]\n${content}`
   if (from === 'operator') return content
   const about = reply_to === undefined ? '' : `, to ${reply_to}`
   return `[${mail_kind} ${record.message_id} from ${from_path ?? from}${about}]\n${content}`

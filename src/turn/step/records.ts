@@ -34,8 +34,13 @@ export function runStarted(state: Runnable, request: RunRequest): NewRecord[] {
 type Runnable = Pick<State, 'state' | 'provider_name' | 'model' | 'options'>
 
 function promptRecords(run_id: string, prompt: RunRequest['prompt']): NewRecord[] {
-  if (prompt.origin === 'mail')
-    return prompt.mails.map((mail) => ({ kind: 'mail.delivered', run_id, ...mail }))
+  if (prompt.origin === 'mail') {
+    const delivered = prompt.mails.map((mail) => ({ kind: 'mail.delivered' as const, run_id, ...mail }))
+    const slots = (prompt.slots ?? []).map((slot) =>
+      slot.kind === 'schedule.missed' ? slot : { ...slot, run_id },
+    )
+    return [...delivered, ...slots]
+  }
   if (prompt.content === null) return []
   const { origin, content } = prompt
   return [{ kind: 'message.user', message_id: deriveId(run_id, 'prompt'), run_id, content, origin }]

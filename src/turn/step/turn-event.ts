@@ -1,5 +1,6 @@
 /** The types of `step`: the events of a turn, and the effects that follow from them. */
 
+import type { SlotRecord } from '../../schedule/plan.js'
 import type { MessageOptions } from '../../schema/message.js'
 import type {
   Ask,
@@ -25,7 +26,10 @@ export interface RunRequest extends MessageOptions {
   run_id: string
   boot_id: string
   /** A person's message, mail, or the continuation of an interrupted run (for a model without new content). */
-  prompt: { origin: 'operator'; content: string } | { origin: 'mail'; mails: DeliveredMail[] } | Continuation
+  prompt:
+    | { origin: 'operator'; content: string }
+    | { origin: 'mail'; mails: DeliveredMail[]; slots?: SlotRecord[] | undefined }
+    | Continuation
   /** An earlier run that launched the agent program with the same message. */
   repeats?: string | undefined
   /** Where the conversation of a model begins, if the agent's `context` leaves out earlier turns. */

@@ -1,0 +1,108 @@
+/**
+ * Decides what becomes of due slots, pure: the slot that gets the next turn, and the records of the others. The caller appends the
+ * records of a turn in one batch with its beginning, so a crash leaves all of them or none.
+ */
+import { readableTime } from '../clock.js'
+import { limits } from '../limits.js'
+import type { NewRecord } from '../session/records.js'
+import type { Schedule, State } from '../session/state.js'
+import { type Slots, slotAfter, slotsUntil } from './calendar.js'
+import { dueTime } from './due.js'
+
+/** The records of a slot, for the batch that begins its turn. */
+export type SlotRecord =
+  | NewRecord<'schedule.missed'>
+  | Omit<NewRecord<'schedule.fired'>, 'run_id'>
+  | Omit<NewRecord<'schedule.ran_now'>, 'run_id'>
+
+interface SlotTurn {
+  /** Its `due_at`. */
+  slot: string
+  next_at: string | null
+  /** The slots before it that this turn stands for. */
+  missed: NewRecord<'schedule.missed'> | undefined
+  /** Whether the message names them. */
+  isMadeUp: boolean
+}
+
+export interface SlotPlan {
+  turn: SlotTurn | undefined
+  /** Without a turn: the record that the caller appends by itself. */
+  missed: NewRecord<'schedule.missed'> | undefined
+}
+
+/** Call it for a schedule with a due slot. */
+export function planSlots(schedule: Schedule, state: State, now: string): SlotPlan {
+  const due = dueSlotsOf(schedule, now)
+  if (due === undefined) return { turn: undefined, missed: undefined }
+  const { first, last, count, next } = due
+  const { missed: policy } = schedule
+  if (policy === 'all' && count <= limits.slotsMadeUpMax) {
+    const next_at = count === 1 ? next : slotAfter(schedule, first)
+    return { turn: { slot: first, next_at, missed: undefined, isMadeUp: false }, missed: undefined }
+  }
+  const isLate = policy === 'skip' && isTooLate(schedule, state, last, now)
+  if (isLate) return { turn: undefined, missed: missedRecord(schedule, state, due) }
+  const earlier = count === 1 ? undefined : slotsBefore(schedule, due)
+  const missed = earlier && missedRecord(schedule, state, earlier)
+  return { turn: { slot: last, next_at: next, missed, isMadeUp: policy !== 'skip' }, missed: undefined }
+}
+
+export type Range = Slots & { first: string }
+
+/** Every slot that is due. Undefined if none is. */
+export function dueSlotsOf(schedule: Schedule, now: string): Range | undefined {
+  const { next_at: first } = schedule
+  if (first === null || dueTime(schedule, first) > now) return undefined
+  const range = { first, ...slotsUntil(schedule, first, now) }
+  // The jitter is shorter than the time between two slots, so only the last one may not be due yet.
+  return range.count > 1 && dueTime(schedule, range.last) > now ? slotsBefore(schedule, range) : range
+}
+
+/** The same slots without the last one. There are at least two. */
+function slotsBefore(schedule: Schedule, { first, last }: Range): Range {
+  const end = new Date(Date.parse(last) - 1).toISOString()
+  return { first, ...slotsUntil(schedule, first, end), next: last }
+}
+
+function missedRecord(schedule: Schedule, state: State, range: Range): NewRecord<'schedule.missed'> {
+  const { first: from, last: to, count, next: next_at } = range
+  const { schedule_id, name } = schedule
+  const why = causeOf(schedule, state, from)
+  return { kind: 'schedule.missed', schedule_id, name, why, from, to, count, next_at }
+}
+
+function causeOf(
+  { run_id, busy_since }: Schedule,
+  { run, refused = [] }: State,
+  from: string,
+): NewRecord<'schedule.missed'>['why'] {
+  // The process of the run may have died, and a later one have continued it.
+  const began = run !== null && run.run_id === run_id ? (busy_since ?? run.started_at) : run?.started_at
+  if (began !== undefined && began <= from && (run?.ended_at ?? from) >= from) return 'busy'
+  return refused.some(({ past }) => past !== true) ? 'refused' : 'late'
+}
+
+/** A turn that delayed the slot does not make it late. */
+function isTooLate(schedule: Schedule, { run }: State, slot: string, now: string): boolean {
+  const due = dueTime(schedule, slot)
+  const free = run?.ended_at != null && run.started_at <= due && run.ended_at > due ? run.ended_at : due
+  return Date.parse(now) - Date.parse(free) > limits.slotLateMs
+}
+
+/** The sentence of the message about the slots that it stands for. */
+export function missedText(schedule: Schedule, { from, to, count }: NewRecord<'schedule.missed'>): string {
+  const many = count > limits.slotsNamedMax
+  const times = many
+    ? `from ${readableTime(from)} to ${readableTime(to)}`
+    : slotTimes(schedule, from, count).join(', ')
+  const what = count === 1 ? '1 time of this schedule was' : `${count} times of this schedule were`
+  return `[${what} missed, and this message stands for ${count === 1 ? 'it' : 'them'} too: ${times}]`
+}
+
+function slotTimes(schedule: Schedule, from: string, count: number): string[] {
+  const times: string[] = []
+  for (let at: string | null = from; at !== null && times.length < count; at = slotAfter(schedule, at))
+    times.push(readableTime(at))
+  return times
+}
