@@ -6,6 +6,7 @@ import { oneLine } from '../src/console/output.js'
 import { readPluginList } from '../src/files/plugin-list.js'
 import { readUserFile } from '../src/files/user-files.js'
 import { agentWords, showAgent } from '../src/operations/list-and-show.js'
+import { listServeTokens } from '../src/operations/serve-tokens.js'
 import type { SchemaList } from '../src/schema/output-home.js'
 import { SETTINGS } from '../src/schema/settings.js'
 import { GRANTED_BY } from '../src/schema/words.js'
@@ -31,6 +32,8 @@ export default class Complete extends BaseCommand {
       providers: () => this.providers.list().map(({ name, plugin }) => ({ word: name, description: plugin })),
       plugins: () => this.installedWords(),
       schemas: () => schemasIn(this.config.root),
+      serveTokens: () =>
+        listServeTokens(this.homeRoot).map(({ name, may }) => ({ word: name, description: `may ${may}` })),
       settings: async () =>
         (await allKeys(this.providers)).map(({ key, help }) => ({ word: key, description: help })),
       valuesOf: (key) =>

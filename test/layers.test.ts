@@ -148,6 +148,7 @@ const WITHIN_OPERATIONS = [
   'remove removable',
   'search list-and-show',
   'search text-pattern',
+  'serve-tokens exclusively',
   'spawn deliver-message',
   'spawn request',
   'terminate cancel',

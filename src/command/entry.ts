@@ -12,7 +12,7 @@ import { isThere } from '../files/user-files.js'
 import { packagePlaces, withOfficial } from '../provider/official.js'
 import type { PluginFacts } from '../provider/registry.js'
 import { connectEarly } from '../settings/home-address.js'
-import { type Commands, startOwn } from '../start/own-command.js'
+import { type Commands, commandIn, startOwn } from '../start/own-command.js'
 import { OwnConfig } from '../start/own-config.js'
 import { keepLoader } from '../start/plugin-modules.js'
 import type { Starter } from '../start/starter.js'
@@ -45,6 +45,7 @@ export async function start(root: string, commands: Commands, starter: Starter):
     if (starter.thread !== undefined && isEarly && plugins !== undefined && !isHelp(argv))
       connectEarly(() => withOfficial(packagePlaces(root, config.pluginList), plugins))
     if (!isOwn || isHelp(argv)) nameShell()
+    refuseTopic(commands, argv)
     await (startOwn(config, commands, argv, plugins) ??
       (isHelp(argv) ? showHelp(root, argv, userPlugins) : run(argv, { root, pjson, userPlugins })))
   } catch (error) {
@@ -102,6 +103,18 @@ function unknownCommand(words: string, commands: Commands): SubstratError {
   const meant = elsewhere(name, known) ?? suggestion(name, known)
   return new SubstratError('USAGE', `there is no command ${name}${meant}`, {
     hint: 'substrat help',
+  })
+}
+
+/** `serve` is a command and begins the names of others. Without this, it would take a misspelt one for its arguments. */
+function refuseTopic(commands: Commands, argv: string[]): void {
+  const [first = '', second = '', third = ''] = argv
+  if (isHelp(argv) || second === '' || commandIn(argv, commands).words !== 1) return
+  if (!Object.keys(commands).some((id) => id.startsWith(`${first}:${second}:`))) return
+  const words = [first, second, ...(third.startsWith('-') ? [] : [third])].join(' ').trim()
+  const names = Object.keys(commands).map((id) => id.replaceAll(':', ' '))
+  throw new SubstratError('USAGE', `there is no command ${words}${suggestion(words, names)}`, {
+    hint: `see its commands: substrat help ${first} ${second}`,
   })
 }
 

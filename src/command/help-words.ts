@@ -50,6 +50,9 @@ export const GROUPS = {
     'units',
     'autocomplete',
     'serve',
+    'serve token add',
+    'serve token list',
+    'serve token revoke',
     'acp',
     'mcp',
     'help',
@@ -100,6 +103,7 @@ const VALUES: Record<string, string> = {
   result: 'FILE',
   system: 'TEXT',
   title: 'TEXT',
+  url: 'URL',
   token: 'TOKEN',
   workspace: 'DIR',
 }

@@ -15,6 +15,11 @@ export { askText } from '../dispatch/ask-text.js'
 export { idOfKey, runOfKey, runOfMessage } from '../dispatch/keyed-message.js'
 export { decisionCommands } from '../dispatch/turn-obstacle.js'
 export { type ErrorCode, EXIT_STATUS, SubstratError, shellWord } from '../errors.js'
+export {
+  readServeTokens,
+  ServeTokensReader,
+  serveFile,
+} from '../files/serve-tokens.js'
 export { FORMAT, OPERATOR } from '../format.js'
 export { viewInbox } from '../operations/inbox.js'
 export { agentReader, LISTED_STATUSES, listAgents, listedStatus } from '../operations/list-and-show.js'
@@ -32,8 +37,17 @@ export { whyStuck } from '../operations/stuck.js'
 export { viewTree } from '../operations/tree.js'
 export { viewUsage } from '../operations/usage.js'
 export { withOfficial } from '../provider/official.js'
+export type { NamedToken } from '../schema/files.js'
 export type { ListedAgent } from '../schema/output-overview.js'
-export { INTERRUPTIONS, SESSION_STATES, SHOWN_STATUSES, WAITS } from '../schema/words.js'
+export {
+  INTERRUPTIONS,
+  isAllowed,
+  SCOPES,
+  type Scope,
+  SESSION_STATES,
+  SHOWN_STATUSES,
+  WAITS,
+} from '../schema/words.js'
 export { type Entry, type EntryOf, entryOf } from '../session/entries.js'
 export { readableState } from '../session/peek-state.js'
 export { readText } from '../session/read.js'

@@ -27,9 +27,18 @@ export function exclusively<T>(
 
 /** The same for oclif's list of plugins, which belongs to the user and the machine, not to a home. */
 export function exclusivelyInList<T>(listPath: string, work: Work, act: () => T | Promise<T>): Promise<T> {
-  makeDirectories(dirname(listPath))
-  const take = (): ReturnType<typeof lockFile> => lockFile(`${listPath}.lock`, work.command)
-  return withRight(take, work.what, WAIT_FOR_LIST_MS_MAX, act)
+  return exclusivelyInFile(listPath, work, act, WAIT_FOR_LIST_MS_MAX)
+}
+
+/** The same for a file of the user that is not in a home. The lock is beside it. */
+export function exclusivelyInFile<T>(
+  path: string,
+  work: Work,
+  act: () => T | Promise<T>,
+  waitMsMax = WAIT_MS_MAX,
+): Promise<T> {
+  makeDirectories(dirname(path))
+  return withRight(() => lockFile(`${path}.lock`, work.command), work.what, waitMsMax, act)
 }
 
 async function withRight<T>(

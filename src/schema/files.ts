@@ -3,6 +3,7 @@ import { z } from 'zod'
 import type { RemovedAgent } from '../format.js'
 import { place, RECORDS } from './records.js'
 import { integer, sessionUsage, text, time, uuid } from './types.js'
+import { SCOPES, TOKEN_NAME } from './words.js'
 
 const migration = z
   .object({
@@ -85,11 +86,20 @@ export const removedAgent = z
 
 const { seq, ts, batch } = place
 
+/** A named token of the server, in the file beside the operator's token. It is not part of the home. */
+export const namedToken = z.object({
+  name: z.string().regex(TOKEN_NAME),
+  may: z.enum(SCOPES),
+  sha256: z.string().regex(/^[0-9a-f]{64}$/),
+  created_at: time,
+})
+
 /** A record of each kind, as `substrat log --json` prints it. */
 export const records = Object.entries(RECORDS).map(([kind, { shape, description = '' }]) =>
   z.object({ seq, ts, kind: z.literal(kind), batch, ...shape }).describe(description),
 )
 
+export type NamedToken = z.infer<typeof namedToken>
 export type HomeFacts = z.infer<typeof home>
 export type LockKind = HomeFacts['lock']
 /** The holder's own entry in the lock file, for people. It never decides whether the holder lives. */

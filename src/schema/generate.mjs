@@ -12,8 +12,21 @@ const MODULES = ['bundle', 'config', 'files', 'mail', 'records', 'schemas', 'sna
 /** `packaged`: the directory for the JSON Schemas. Without it, none are written. */
 export async function generate(packaged) {
   const schemas = await definitions()
-  const { z, RECORDS, place, message, snapshot, home, nameEntry, serverFile, holder, kinds, plugin, bundle } =
-    schemas
+  const {
+    z,
+    RECORDS,
+    place,
+    message,
+    snapshot,
+    home,
+    nameEntry,
+    serverFile,
+    holder,
+    kinds,
+    plugin,
+    bundle,
+    namedToken,
+  } = schemas
   // The reader of the log checks `batch`.
   const { seq, ts } = place
   writePredicates('record', { '': z.object({ seq, ts }), ...RECORDS })
@@ -30,6 +43,7 @@ export async function generate(packaged) {
   })
   writePredicates('config', { kinds: z.object(kinds) })
   writePredicates('plugin', { plugin })
+  writePredicates('serve', { namedToken })
   if (packaged !== undefined) writeJsonSchemas(packaged, schemas)
 
   function writePredicates(name, objects) {

@@ -3,7 +3,7 @@ import { z } from 'zod'
 import { holder, records } from './files.js'
 import { agent, errorCode } from './output.js'
 import { flag, integer, json, text, texts, time, uuid } from './types.js'
-import { SELFTEST_VERDICTS, VERDICTS } from './words.js'
+import { SCOPES, SELFTEST_VERDICTS, VERDICTS } from './words.js'
 
 const held = z
   .object({ agent: uuid, path: text.nullable(), holder: holder.nullable() })
@@ -246,6 +246,28 @@ export const models = z
 export const schemaNames = z
   .object({ schemas: z.array(z.object({ name: text, description: text })) })
   .describe('The schemas. With SCHEMA, the JSON Schema itself.')
+
+const listedToken = {
+  name: text,
+  may: z.enum(SCOPES).describe('The [right](serve.md#named-tokens) of its holder.'),
+  created_at: time,
+}
+
+export const addedToken = z
+  .object({
+    ...listedToken,
+    token: text.describe('Secret. No command prints it again.'),
+    link: text.describe('The page, with the token.'),
+  })
+  .describe('The new token.')
+export const listedTokens = z
+  .object({
+    tokens: z.array(
+      z.object(listedToken).meta({ id: 'named_token', description: 'A named token of the server.' }),
+    ),
+  })
+  .describe('The named tokens.')
+export const revokedTokens = z.object({ revoked: z.array(text) }).describe('The names of the revoked tokens.')
 
 const fact = z.union([text, z.number(), flag, z.null(), z.array(text)])
 

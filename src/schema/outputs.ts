@@ -70,6 +70,9 @@ export const OUTPUTS = {
   'plugins reset': homes.resetPlugins,
   models: homes.models,
   schema: homes.schemaNames,
+  'serve token add': homes.addedToken,
+  'serve token list': homes.listedTokens,
+  'serve token revoke': homes.revokedTokens,
 }
 
 export const { failed, streamed } = homes

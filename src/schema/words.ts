@@ -240,3 +240,21 @@ export type WorkspaceScope = (typeof WORKSPACE_SCOPES)[number]
 
 /** The results of a check of `selftest`. */
 export const SELFTEST_VERDICTS = ['holds', 'does_not_hold', 'unknown'] as const
+
+/** The rights of a token of the server. Each has those before it. */
+export const SCOPES = ['read', 'answer', 'all'] as const
+export type Scope = (typeof SCOPES)[number]
+
+const GRANTED: Record<Scope, readonly Scope[]> = {
+  read: ['read'],
+  answer: ['read', 'answer'],
+  all: ['read', 'answer', 'all'],
+}
+
+/** Whether a token that `may` do this is enough for what needs that. An unknown word is refused. */
+export function isAllowed(may: Scope, needed: Scope): boolean {
+  return Object.hasOwn(GRANTED, may) && GRANTED[may].includes(needed)
+}
+
+/** The name of a named token of the server. */
+export const TOKEN_NAME = /^[a-z0-9][a-z0-9._-]{0,63}$/

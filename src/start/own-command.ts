@@ -15,16 +15,27 @@ export function startOwn(
   argv: string[],
   plugins: OwnPlugin[] | undefined,
 ): Promise<void> | undefined {
-  const [first = '', second] = argv
+  const [first] = argv
   if (first === '--version' && argv.length === 1) return printVersion(config)
-  const id = [`${first}:${second}`, first].find((word) => Object.hasOwn(commands, word))
+  const { id, words } = commandIn(argv, commands)
   if (id === undefined || argv.includes('--help') || argv.includes('-h')) return undefined
   if (plugins === undefined) return undefined
   config.addPlugins(plugins)
   const command = commands[id] as OwnCommand
   command.id = id
   // The commands of official plugins have no base of ours: oclif runs them.
-  return new command(argv.slice(id === first ? 1 : 2), config).start?.()
+  return new command(argv.slice(words), config).start?.()
+}
+
+const WORDS_MAX = 3
+
+/** The longest command that the first words name, and their number: `serve` and `serve token add` are both commands. */
+export function commandIn(argv: string[], commands: object): { id: string | undefined; words: number } {
+  for (let words = Math.min(WORDS_MAX, argv.length); words > 0; words--) {
+    const id = argv.slice(0, words).join(':')
+    if (Object.hasOwn(commands, id)) return { id, words }
+  }
+  return { id: undefined, words: 0 }
 }
 
 /** Prints the version as oclif does. Under WSL, only oclif knows the platform's name. */

@@ -55,6 +55,11 @@ const SECTIONS: Record<string, Record<string, z.ZodObject>> = {
   },
   models: { models: OUTPUTS.models },
   schema: { schema: OUTPUTS.schema },
+  'serve token': {
+    'serve token add': OUTPUTS['serve token add'],
+    'serve token list': OUTPUTS['serve token list'],
+    'serve token revoke': OUTPUTS['serve token revoke'],
+  },
 }
 
 /** The objects that docs/format.md describes. */

@@ -25,17 +25,17 @@ class Endless implements Source {
 }
 
 function connect(source: Source, times: { heartbeatMs?: number; stallMs?: number; lingerMs?: number }) {
-  const [gone, stopping] = [new AbortController(), new AbortController()]
+  const [gone, stopping, revoking] = [new AbortController(), new AbortController(), new AbortController()]
   const state = { isCut: false }
   const cut = (): void => {
     state.isCut = true
   }
-  const connection = { signal: gone.signal, stopping: stopping.signal, cut }
+  const connection = { signal: gone.signal, stopping: stopping.signal, revoked: revoking.signal, cut }
   const all = { heartbeatMs: NEVER, stallMs: NEVER, lingerMs: NEVER, ...times }
   const { body } = eventResponse(source, connection, all)
   const reader = (body as ReadableStream<Uint8Array>).getReader()
   const read = async () => Buffer.from((await reader.read()).value ?? []).toString()
-  return { read, reader, gone, stopping, state }
+  return { read, reader, gone, stopping, revoking, state }
 }
 
 test('a client that does not read has one chunk, and is closed with its cursor', async () => {

@@ -17,6 +17,7 @@ export interface Document {
 interface Operation {
   operationId: string
   parameters?: { name: string; in: string }[]
+  security?: { token?: string[] }[]
   requestBody?: { content: Record<string, { schema: object }> }
   responses: Record<string, { content?: Record<string, { schema: object }> }>
 }

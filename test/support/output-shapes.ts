@@ -31,8 +31,9 @@ export function checkPrinted(args: string[], stdout: string): void {
   }
 }
 
-function commandOf([first = '', second = '']: string[]): string {
-  return `${first} ${second}` in OUTPUTS ? `${first} ${second}` : first
+function commandOf(args: string[]): string {
+  const names = [3, 2].map((words) => args.slice(0, words).join(' '))
+  return names.find((name) => name in OUTPUTS) ?? args[0] ?? ''
 }
 
 /** Undefined for a command that is not ours, and for a JSON Schema itself. */

@@ -2,12 +2,13 @@
 import type { HttpBindings } from '@hono/node-server'
 import { Hono } from 'hono'
 import type { z } from 'zod'
-import { checkResumeToken, type Guard, resumeTokenOf } from './guard.js'
+import { type Bearer, checkResumeToken, type Guard, resumeTokenOf } from './guard.js'
 import { invalidText } from './invalid.js'
 import { openApi } from './openapi.js'
 import type { Page } from './page.js'
 import { problemResponse, Refusal } from './problem.js'
 import type { Answer, Call, Route } from './route.js'
+import { checkScope } from './scope.js'
 import type { Server } from './server.js'
 
 /** A message may have 10 MiB, and JSON may escape each of its characters. */
@@ -37,25 +38,31 @@ export function buildApp(
     app.on(each.method.toUpperCase(), each.path.replaceAll(/\{(\w+)\}/g, ':$1'), async ({ req, env }) => {
       const resumeToken = each.takesResumeToken === true ? resumeTokenOf(req.raw) : undefined
       const agent = req.param('agent') ?? ''
-      if (resumeToken === undefined) guard.checkToken(req.raw)
-      else checkResumeToken(server, agent, resumeToken)
-      if (each.isWrite === true && server.isReadOnly)
+      const bearer = resumeToken === undefined ? guard.checkToken(req.raw) : undefined
+      if (resumeToken !== undefined) checkResumeToken(server, agent, resumeToken)
+      // Also for an answer that is a stream, and for a client that is gone.
+      if (bearer !== undefined) env.outgoing.once('close', bearer.release)
+      if (each.needs !== 'read' && server.isReadOnly)
         throw new Refusal(
           'READ_ONLY',
           'this server only reads',
           'use a server without --read-only, or the command line',
         )
+      if (bearer !== undefined) checkScope(server.core, bearer, each.needs)
       const call: Call = {
         server,
         agent,
         query: each.query === undefined ? {} : parsed(each.query.strict(), queryOf(req.url), 'query'),
         body: each.body === undefined ? {} : parsed(bodyOf(each.body, each), await jsonBody(req.raw), 'body'),
         headers: req.raw.headers,
+        bearer,
         resumeToken,
         signal: req.raw.signal,
         cut: () => env.outgoing.destroy(),
       }
-      const answer = await each.handle(call as never)
+      // A client may take a minute for its body.
+      bearer?.check()
+      const answer = await whileValid(bearer, each.handle(call as never))
       if (!(answer instanceof Response)) return answerResponse(answer)
       // Hono answers HEAD with the headers alone, so no client would end the stream.
       if (req.raw.method === 'HEAD') await answer.body?.cancel()
@@ -85,6 +92,23 @@ export function buildApp(
     return response
   })
   return app
+}
+
+/** Rejects once the token is revoked: its holder gets no further answer. A command that has begun continues. */
+async function whileValid<T>(bearer: Bearer | undefined, work: T | Promise<T>): Promise<T> {
+  const revoked = bearer?.revoked
+  if (revoked === undefined || !(work instanceof Promise)) return work
+  let onAbort = (): void => undefined
+  const end = new Promise<never>((_, reject) => {
+    onAbort = () => reject(revoked.reason)
+    revoked.addEventListener('abort', onAbort, { once: true })
+    if (revoked.aborted) onAbort()
+  })
+  try {
+    return await Promise.race([work, end])
+  } finally {
+    revoked.removeEventListener('abort', onAbort)
+  }
 }
 
 /**

@@ -12,7 +12,7 @@ const timeout = z
   .describe('How long to wait for a turn to stop; default: the timeout setting.')
 const recursive = z.boolean().optional().describe('Also all agents below it.')
 
-const CONTROL = { method: 'post' as const, tag: 'controls', isWrite: true as const }
+const CONTROL = { method: 'post' as const, tag: 'controls', needs: 'all' as const }
 
 const messageId = z.string().regex(/^[0-9a-f-]{4,36}$/, 'not the id of a message')
 

@@ -3,6 +3,7 @@ import { z } from 'zod'
 import { flags } from '../../shared/src/face/arguments.js'
 import { Refusal } from './problem.js'
 import { type Answer, type Call, type Route, route } from './route.js'
+import { checkScope } from './scope.js'
 import { findAgent, type Server } from './server.js'
 import { pendingShape } from './shapes.js'
 import { continueTurn, TURN, timeout } from './turns.js'
@@ -12,6 +13,7 @@ const tokenId = z.string().optional().describe('Decide only if the agent waits f
 export const DECISIONS: Route[] = [
   route({
     method: 'get',
+    needs: 'read',
     path: '/v1/agents/{agent}/pending',
     id: 'showPending',
     tag: 'decisions',
@@ -33,6 +35,7 @@ export const DECISIONS: Route[] = [
     ...TURN,
     path: '/v1/agents/{agent}/answer',
     id: 'answerQuestion',
+    needs: 'answer',
     tag: 'decisions',
     summary: 'Answer the question of a waiting agent',
     headers: { ...TURN.headers, 'Idempotency-Key': 'Answers at most once (`--key`).' },
@@ -47,20 +50,26 @@ export const DECISIONS: Route[] = [
     ...TURN,
     path: '/v1/agents/{agent}/approve',
     id: 'approveCalls',
+    needs: 'answer',
     tag: 'decisions',
     summary: 'Approve the pending tool calls of an agent',
     body: z.object({
       token_id: tokenId,
-      always: z.boolean().optional().describe('Also allow these calls from the next turn on.'),
+      always: z
+        .boolean()
+        .optional()
+        .describe('Also allow these calls from the next turn on. Needs a token that may `all`.'),
       edits: z
         .array(z.object({ call_id: z.string(), input: z.record(z.string(), z.unknown()) }))
         .min(1)
         .optional()
-        .describe('Run these calls with other arguments. Needs `token_id`.'),
+        .describe('Run these calls with other arguments. Needs `token_id`, and a token that may `all`.'),
       timeout,
     }),
     handle: (call) => {
       const { token_id, always, edits, timeout } = call.body
+      if (edits !== undefined) needAll(call, 'change the arguments of a call')
+      if (always === true) needAll(call, 'allow later calls')
       const args = [...words(token_id), ...flags({ always, timeout, edits: edits && '-' })]
       return continueTurn(call, 'approve', args, edits && { input: JSON.stringify(edits) })
     },
@@ -69,6 +78,7 @@ export const DECISIONS: Route[] = [
     ...TURN,
     path: '/v1/agents/{agent}/deny',
     id: 'denyCalls',
+    needs: 'answer',
     tag: 'decisions',
     summary: 'Deny the pending tool calls of an agent',
     body: z.object({ token_id: tokenId, reason: z.string().optional(), timeout }),
@@ -81,11 +91,12 @@ export const DECISIONS: Route[] = [
     ...TURN,
     path: '/v1/agents/{agent}/resume',
     id: 'resumeAgent',
+    needs: 'answer',
     tag: 'decisions',
     takesResumeToken: true,
     summary: 'Continue an agent, or decide its waiting turn with a resume token',
     description:
-      'With `decision`, the resume token is the bearer token of the request or the field `token`. The operator can also use the other requests, without a resume token.',
+      'With `decision`, the resume token is the bearer token of the request or the field `token`. The operator can also use the other requests, without a resume token. Without `decision`, it needs a token that may `all`.',
     body: z.object({
       decision: z.enum(['approve', 'deny', 'input', 'result']).optional(),
       token: z.string().optional().describe('The resume token, if the bearer token is that of the operator.'),
@@ -114,6 +125,11 @@ function changeOf(
   return change === undefined ? {} : typeof change === 'string' ? { no_change: change } : { change }
 }
 
+/** More than the decision about what the holder of the token sees. Throws INSUFFICIENT_SCOPE before the command starts. */
+function needAll({ server, bearer }: Call<unknown, unknown>, what: string): void {
+  if (bearer !== undefined) checkScope(server.core, bearer, 'all', what)
+}
+
 interface ResumeBody {
   decision?: 'approve' | 'deny' | 'input' | 'result' | undefined
   token?: string | undefined
@@ -128,7 +144,10 @@ function resumeWith(call: Call<unknown, ResumeBody>): Promise<Answer> {
   const { decision, text = '', failed, call_id: callId, reseed, timeout } = call.body
   const token = call.resumeToken ?? call.body.token
   if (decision === undefined) {
-    if (token === undefined) return continueTurn(call, 'resume', flags({ reseed, timeout }))
+    if (token === undefined) {
+      needAll(call, 'continue an agent without a decision')
+      return continueTurn(call, 'resume', flags({ reseed, timeout }))
+    }
     throw new Refusal('USAGE', 'a resume token needs a decision', 'add the field decision')
   }
   if (token === undefined)

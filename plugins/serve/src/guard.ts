@@ -2,18 +2,47 @@
 
 import { createHash, timingSafeEqual } from 'node:crypto'
 import { FaceError } from '../../shared/src/face/face-error.js'
+import type { Scope } from './core.js'
+import { type NamedTokens, revoked } from './named-tokens.js'
 import { Refusal } from './problem.js'
 import { findAgent, type Server } from './server.js'
 
+/** The holder of a token of the server. */
+export interface Bearer {
+  /** `operator` for the token that the server made itself. */
+  name: string
+  may: Scope
+  /** Null for the operator's token. */
+  created_at: string | null
+  /** Aborted, with the reason, once the token is revoked. Undefined for the operator's token, which lasts as long as the server. */
+  revoked: AbortSignal | undefined
+  /** Throws if the token was revoked since its request came. */
+  check(): void
+  /** The request has ended. */
+  release(): void
+}
+
+const noop = (): void => undefined
+
 export class Guard {
   private readonly digest: Buffer
+  private readonly operator: Bearer
 
   constructor(
     token: string,
+    private readonly named: NamedTokens,
     /** The values of Host that name this server. Undefined for a unix socket, which no web page can reach. */
     private readonly hosts: ReadonlySet<string> | undefined,
   ) {
     this.digest = digestOf(token)
+    this.operator = {
+      name: 'operator',
+      may: 'all',
+      created_at: null,
+      revoked: undefined,
+      check: noop,
+      release: noop,
+    }
   }
 
   /**
@@ -39,13 +68,34 @@ export class Guard {
       )
   }
 
-  /** Throws UNAUTHORIZED. The comparison takes the same time for every wrong token. */
-  checkToken(request: Request): void {
+  /**
+   * Throws UNAUTHORIZED. The comparison with the operator's token takes the same time for every wrong token. A named one is looked up
+   * by its hash: the time of that could tell only hashes, whose beginnings cannot be chosen.
+   */
+  checkToken(request: Request): Bearer {
     const given = bearerOf(request)
     const next = 'send the header Authorization: Bearer TOKEN; the token is in the file that the server named'
     if (given === undefined) throw new Refusal('UNAUTHORIZED', 'the request has no token', next)
-    if (!timingSafeEqual(digestOf(given), this.digest))
-      throw new Refusal('UNAUTHORIZED', 'the token is not that of this server', next)
+    const digest = digestOf(given)
+    return timingSafeEqual(digest, this.digest)
+      ? this.operator
+      : this.namedBearer(digest.toString('hex'), next)
+  }
+
+  private namedBearer(sha256: string, next: string): Bearer {
+    const token = this.named.find(sha256)
+    if (token === undefined)
+      throw new Refusal(
+        'UNAUTHORIZED',
+        'the server does not accept this token: it was replaced or revoked, or is of another home',
+        next,
+      )
+    const { name, may, created_at } = token
+    const { revoked: signal, release } = this.named.hold(token)
+    const check = (): void => {
+      if (this.named.find(sha256) === undefined) throw revoked(name)
+    }
+    return { name, may, created_at, revoked: signal, check, release }
   }
 }
 

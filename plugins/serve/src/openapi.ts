@@ -20,7 +20,7 @@ export function openApi(routes: Route[], version: string): Json {
       summary,
       ...(description === undefined ? {} : { description }),
       tags: [tag],
-      ...(each.takesResumeToken === true ? { security: [{ token: [] }, { resume_token: [] }] } : {}),
+      security: [{ token: [each.needs] }, ...(each.takesResumeToken === true ? [{ resume_token: [] }] : [])],
       parameters: parametersOf(each),
       ...(each.body === undefined
         ? {}
@@ -52,12 +52,16 @@ export function openApi(routes: Route[], version: string): Json {
   return {
     openapi: '3.1.0',
     info: { title: 'substrat', version, description: 'A home of crash-safe agents.' },
-    security: [{ token: [] }],
     paths,
     components: {
       schemas: components.schemas,
       securitySchemes: {
-        token: { type: 'http', scheme: 'bearer', description: "The operator's token." },
+        token: {
+          type: 'http',
+          scheme: 'bearer',
+          description:
+            "The operator's token, or a named one. A request names the right that it needs: `read`, `answer` or `all`. Each right has those before it.",
+        },
         resume_token: {
           type: 'http',
           scheme: 'bearer',

@@ -16,6 +16,7 @@ const OF_SERVER = {
   HOST_REFUSED: [403, 'caller'],
   ORIGIN_REFUSED: [403, 'caller'],
   READ_ONLY: [403, 'operator'],
+  INSUFFICIENT_SCOPE: [403, 'operator'],
   NO_SUCH_PATH: [404, 'caller'],
   METHOD_REFUSED: [405, 'caller'],
   BODY_TOO_LARGE: [413, 'caller'],
@@ -142,10 +143,22 @@ export function codedError(error: unknown): Coded {
   }
 }
 
+/** The header WWW-Authenticate (RFC 6750). */
+export function challengeOf({
+  status,
+  code,
+  facts,
+}: Pick<Problem, 'status' | 'code' | 'facts'>): string | undefined {
+  if (status === 401) return 'Bearer realm="substrat"'
+  if (code !== 'INSUFFICIENT_SCOPE') return undefined
+  return `Bearer realm="substrat", error="insufficient_scope", scope="${facts.needs}"`
+}
+
 export function problemResponse(error: unknown): Response {
   const problem = problemOf(codedError(error))
   const headers: Record<string, string> = { 'content-type': 'application/problem+json' }
-  if (problem.status === 401) headers['www-authenticate'] = 'Bearer realm="substrat"'
+  const challenge = challengeOf(problem)
+  if (challenge !== undefined) headers['www-authenticate'] = challenge
   if (problem.who === 'anyone') headers['retry-after'] = '1'
   return new Response(JSON.stringify(problem), { status: problem.status, headers })
 }

@@ -1,6 +1,7 @@
 /** The reading routes. Each answers with what the command of the same name prints with `--json`; none takes a lock. */
 import { z } from 'zod'
 import type { ListedAgent } from './core.js'
+import type { Bearer } from './guard.js'
 import { Refusal } from './problem.js'
 import { type Route, route } from './route.js'
 import { searchWith } from './search.js'
@@ -17,6 +18,7 @@ import {
   recordPage,
   searchPage,
   shownAgent,
+  tokenShape,
   usageShape,
 } from './shapes.js'
 
@@ -31,6 +33,20 @@ const since = z.iso
 export const READS: Route[] = [
   route({
     method: 'get',
+    needs: 'read',
+    path: '/v1/token',
+    id: 'showToken',
+    tag: 'home',
+    summary: 'Show the name and the right of the token of this request',
+    answers: { 200: { description: 'The token.', shape: tokenShape } },
+    handle: ({ server, bearer }) => {
+      const { name, may, created_at } = bearer as Bearer
+      return { status: 200, body: { name, may, created_at, read_only: server.isReadOnly } }
+    },
+  }),
+  route({
+    method: 'get',
+    needs: 'read',
     path: '/v1/agents',
     id: 'listAgents',
     tag: 'agents',
@@ -57,6 +73,7 @@ export const READS: Route[] = [
   }),
   route({
     method: 'get',
+    needs: 'read',
     path: '/v1/agents/{agent}',
     id: 'showAgent',
     tag: 'agents',
@@ -69,6 +86,7 @@ export const READS: Route[] = [
   }),
   route({
     method: 'get',
+    needs: 'read',
     path: '/v1/agents/{agent}/records',
     id: 'listRecords',
     tag: 'agents',
@@ -89,6 +107,7 @@ export const READS: Route[] = [
   }),
   route({
     method: 'get',
+    needs: 'read',
     path: '/v1/agents/{agent}/inbox',
     id: 'listMail',
     tag: 'mail',
@@ -103,6 +122,7 @@ export const READS: Route[] = [
   }),
   route({
     method: 'get',
+    needs: 'read',
     path: '/v1/tree',
     id: 'showTree',
     tag: 'agents',
@@ -119,6 +139,7 @@ export const READS: Route[] = [
   }),
   route({
     method: 'get',
+    needs: 'read',
     path: '/v1/usage',
     id: 'showUsage',
     tag: 'home',
@@ -142,6 +163,7 @@ export const READS: Route[] = [
   }),
   route({
     method: 'get',
+    needs: 'read',
     path: '/v1/search',
     id: 'searchRecords',
     tag: 'home',
@@ -162,6 +184,7 @@ export const READS: Route[] = [
   }),
   route({
     method: 'get',
+    needs: 'read',
     path: '/v1/providers',
     id: 'listProviders',
     tag: 'home',
@@ -171,6 +194,7 @@ export const READS: Route[] = [
   }),
   route({
     method: 'get',
+    needs: 'read',
     path: '/v1/provider-models',
     id: 'listProviderModels',
     tag: 'home',
@@ -185,6 +209,7 @@ export const READS: Route[] = [
   }),
   route({
     method: 'get',
+    needs: 'read',
     path: '/v1/findings',
     id: 'listFindings',
     tag: 'home',

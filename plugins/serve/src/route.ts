@@ -1,5 +1,7 @@
 /** The form of a route. The OpenAPI document and the server are made from the same list, so they cannot differ. */
 import type { z } from 'zod'
+import type { Scope } from './core.js'
+import type { Bearer } from './guard.js'
 import type { Server } from './server.js'
 
 /** A shape of substrat's own JSON, by the name of the component. */
@@ -21,7 +23,9 @@ export interface Call<Query = Record<string, unknown>, Body = Record<string, unk
   query: Query
   body: Body
   headers: Headers
-  /** The resume token that came instead of the operator's token. */
+  /** The token of the request. Undefined if a resume token came instead. */
+  bearer: Bearer | undefined
+  /** The resume token that came instead of a token of the server. */
   resumeToken: string | undefined
   /** Aborted when the client is gone. */
   signal: AbortSignal
@@ -46,8 +50,8 @@ export interface Route {
   answers: Record<number, { description: string; shape?: Shape; events?: true; text?: string }>
   /** The form of its errors; default: problem+json. */
   failure?: { shape: Shape; respond(error: unknown): Response }
-  /** Whether it changes the home, which `--read-only` forbids. */
-  isWrite?: true
+  /** The right that the token needs. More than `read` changes the home, which `--read-only` forbids. */
+  needs: Scope
   /** Whether a resume token is enough. */
   takesResumeToken?: true
   handle(call: never): Answer | Response | Promise<Answer | Response>

@@ -12,12 +12,13 @@ import { Guard } from './guard.js'
 import { onIdle } from './idle.js'
 import { listen, type Security, serverFor } from './listen.js'
 import { Metrics } from './metrics/metrics.js'
+import { NamedTokens } from './named-tokens.js'
 import { Page } from './page.js'
 import { ROUTES } from './routes.js'
 import type { Server } from './server.js'
 import { StartError } from './start-error.js'
 import { sweep } from './sweep.js'
-import { openToken, type TokenFile, tokenPath } from './token.js'
+import { openToken, type TokenFile } from './token.js'
 
 export interface Settings {
   core: Core
@@ -27,7 +28,6 @@ export interface Settings {
   version: string
   /** The folder of the page's files. */
   page: string
-  stateDirectory: string
   listen: string
   allowedHosts: string[]
   isReadOnly: boolean
@@ -61,7 +61,9 @@ export async function runServer(settings: Settings): Promise<void> {
   if (swept !== undefined) note(swept)
   const address = await listen(http, wanted, security)
   const tokens = tokenFor(http, settings)
-  const guard = new Guard(tokens.token, hostsOf(address, settings.allowedHosts))
+  const list = new core.ServeTokensReader(core.serveFile(home, 'tokens.json'))
+  const named = new NamedTokens(() => list.current(), note)
+  const guard = new Guard(tokens.token, named, hostsOf(address, settings.allowedHosts))
   const app = buildApp(server, guard, {
     routes: ROUTES,
     page: new Page(settings.page),
@@ -77,11 +79,12 @@ export async function runServer(settings: Settings): Promise<void> {
 
 /**
  * A server that cannot listen makes and replaces no token: the link with a new one would never be printed. No request is read before
- * the caller adds its listener.
+ * the caller adds its listener. Throws if the list of named tokens cannot be used.
  */
-function tokenFor(http: HttpServer, { stateDirectory, home, isTokenNew }: Settings): TokenFile {
+function tokenFor(http: HttpServer, { core, home, isTokenNew }: Settings): TokenFile {
   try {
-    return openToken(tokenPath(stateDirectory, home), isTokenNew)
+    core.readServeTokens(core.serveFile(home, 'tokens.json'))
+    return openToken(core.serveFile(home, 'token'), isTokenNew)
   } catch (error) {
     http.close()
     throw error
@@ -105,9 +108,7 @@ function linkOf(address: Address & { kind: 'tcp' }, isSecure: boolean, token: st
 }
 
 /** The link of a server with the same home and address, whether it runs or not. */
-export function pageLink(
-  settings: Pick<Settings, 'stateDirectory' | 'home' | 'listen' | 'security'>,
-): string {
+export function pageLink(settings: Pick<Settings, 'core' | 'home' | 'listen' | 'security'>): string {
   const address = parseAddress(settings.listen)
   if (address.kind !== 'tcp' || address.port === 0)
     throw new StartError(
@@ -115,7 +116,7 @@ export function pageLink(
       `${settings.listen} has no link: a browser needs an address and a port`,
       'give the address that the server printed: --listen IP:PORT',
     )
-  const { token } = openToken(tokenPath(settings.stateDirectory, settings.home), false)
+  const { token } = openToken(settings.core.serveFile(settings.home, 'token'), false)
   return linkOf(address, settings.security.tlsCert !== undefined, token)
 }
 

@@ -42,6 +42,7 @@ export class Serve extends Command {
       description: 'also accept requests for this host name; repeatable; default: only the address itself',
     }),
     'read-only': Flags.boolean({
+      default: false,
       description: 'refuse every request that changes something, and do not mark interrupted turns first',
     }),
     'exit-when-idle': Flags.string({
@@ -70,11 +71,8 @@ export class Serve extends Command {
       if (core.callingAgent(home, () => core.openHome(home)) !== null)
         throw new StartError('TREE_RULES', 'an agent may not start a server', 'run it outside of an agent')
       const place = {
+        core,
         home,
-        stateDirectory: path.join(
-          process.env.XDG_STATE_HOME || path.join(this.config.home, '.local', 'state'),
-          'substrat',
-        ),
         listen: flags.listen,
         security: {
           tlsCert: flags['tls-cert'],
@@ -85,7 +83,6 @@ export class Serve extends Command {
       if (flags['print-link']) return void process.stdout.write(`${pageLink(place)}\n`)
       await runServer({
         ...place,
-        core,
         command: commandOf(this.config),
         version: this.config.version,
         page: path.join(__dirname, 'page'),

@@ -141,3 +141,17 @@ export const flag = z
   .transform((word) => word === 'true' || word === '')
 
 export const count = (max: number, normal: number) => z.coerce.number().int().min(1).max(max).default(normal)
+
+const { name, may, created_at } = OUTPUTS['serve token list'].shape.tokens.element.shape
+
+export const tokenShape: Shape = {
+  name: 'token',
+  schema: z
+    .object({
+      name: name.describe('`operator` for the token that the server made itself.'),
+      may,
+      created_at: created_at.nullable().describe('Null for the token that the server made itself.'),
+      read_only: z.boolean().describe('Whether the server refuses all changes (`--read-only`).'),
+    })
+    .describe('The token of this request.'),
+}

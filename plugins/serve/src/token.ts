@@ -1,5 +1,5 @@
 /** The operator's token: 256 random bits in a file that only its owner can read. It survives the server, so that clients do too. */
-import { createHash, randomBytes, randomUUID } from 'node:crypto'
+import { randomBytes, randomUUID } from 'node:crypto'
 import {
   closeSync,
   fstatSync,
@@ -18,12 +18,6 @@ import { StartError } from './start-error.js'
 export interface TokenFile {
   token: string
   path: string
-}
-
-/** One file per home, outside of the home: a copy of a home must not carry the right to use the original. */
-export function tokenPath(stateDirectory: string, home: string): string {
-  const name = createHash('sha256').update(home).digest('hex').slice(0, 16)
-  return path.join(stateDirectory, `serve-${name}.token`)
 }
 
 /** `renews`: replaces an existing token, which stops working at once for servers that start later. */

@@ -22,7 +22,7 @@ export const timeout = z
 export const TURN = {
   method: 'post' as const,
   tag: 'turns',
-  isWrite: true as const,
+  needs: 'all' as const,
   headers: { Prefer: PREFER },
   answers: {
     200: { description: 'With `Prefer: wait`: the turn has ended, or waits.', shape: turn },

@@ -1,5 +1,7 @@
 /** Computes the words that can follow on a command line, for shell completion. */
 
+import { commandIn } from '../../start/own-command.js'
+
 /** A command as oclif.manifest.json describes it. */
 export interface CommandFacts {
   summary?: string
@@ -39,6 +41,8 @@ export interface Sources {
   /** The installed plugins. */
   plugins(): Candidate[]
   schemas(): Candidate[]
+  /** The named tokens of the server. */
+  serveTokens(): Candidate[]
   /** Of that provider; without one, of the provider of a new agent. */
   models(provider: string | undefined): Promise<Candidate[]>
   /** The names and words that `--allow` accepts. */
@@ -69,11 +73,10 @@ function joinedAtEquals(words: string[]): string[] {
 
 async function candidatesAt(before: string[], word: string, sources: Sources): Promise<Candidate[]> {
   const { commands } = sources
-  const [first = '', second = ''] = before
-  const id = [`${first}:${second}`, first].find((name) => Object.hasOwn(commands, name))
+  const { id, words: named } = commandIn(before, commands)
   if (id === undefined) return before.length > 1 ? [] : commandWords(before, commands)
   const command = commands[id] as CommandFacts
-  const given = before.slice(id === first ? 1 : 2)
+  const given = before.slice(named)
   if (given.includes('--')) return []
   const [, name, value] = /^--([^=]+)=(.*)$/.exec(word) ?? []
   if (name !== undefined && value !== undefined) {
@@ -84,9 +87,10 @@ async function candidatesAt(before: string[], word: string, sources: Sources): P
   const open = valueFlag(command, given.at(-1))
   if (open !== undefined) return flagValues(open, { command, given, value: word, sources })
   if (word.startsWith('-')) return flagWords(command, given)
-  const words = argumentWords(command, { given, word, sources })
-  // A command may be a topic too: `providers` and `providers add`.
-  return given.length > 0 || id !== first ? words : [...commandWords(before, commands), ...(await words)]
+  // A command may be a topic too: `plugins` and `plugins add`, `serve` and `serve token add`.
+  const words =
+    id === 'serve:token:revoke' ? sources.serveTokens() : argumentWords(command, { given, word, sources })
+  return [...commandWords(before, commands), ...(await words)]
 }
 
 /** Names of commands; after a topic (`config`) the second words of its commands. */

@@ -213,4 +213,61 @@ export const TOKENS: Mutant[] = [
     ],
     suites: ['session/durations'],
   },
+  {
+    name: 'a token of the server may do everything',
+    edits: [['GRANTED[may].includes(needed)', '(GRANTED[may].includes(needed) || true)']],
+    suites: ['operations/serve-tokens'],
+  },
+  {
+    name: 'a token of the server that may answer may do everything',
+    edits: [["answer: ['read', 'answer'],", "answer: ['read', 'answer', 'all'],"]],
+    suites: ['operations/serve-tokens'],
+  },
+  {
+    name: 'an unknown right of a token of the server is looked up in the prototype',
+    edits: [
+      ['Object.hasOwn(GRANTED, may) && GRANTED[may].includes(needed)', 'GRANTED[may].includes(needed)'],
+    ],
+    suites: ['operations/serve-tokens'],
+  },
+  {
+    name: 'tokens of the server are stored',
+    edits: [['sha256: sha256Hex(token)', "sha256: Buffer.from(token, 'base64url').toString('hex')"]],
+    suites: ['operations/serve-tokens'],
+  },
+  {
+    name: 'a list of named tokens that other users can write is used',
+    edits: [['(mode & 0o077) !== 0 || owner !== process.geteuid?.()', 'owner !== process.geteuid?.()']],
+    suites: ['operations/serve-tokens'],
+  },
+  {
+    name: 'a list of named tokens with a name twice is used',
+    edits: [["isUnique('name') && isUnique('sha256') ? tokens : undefined", 'tokens']],
+    suites: ['operations/serve-tokens'],
+  },
+  {
+    name: 'a server keeps a revoked token',
+    edits: [['this.known !== undefined && isSame(this.known.facts, facts)', 'this.known !== undefined']],
+    suites: ['operations/serve-tokens'],
+  },
+  {
+    name: 'a new list of named tokens is not durable by name',
+    edits: [
+      [
+        "replace('serve_tokens', path, bytes, { durableName: true })",
+        "replace('serve_tokens', path, bytes, { durableName: false })",
+      ],
+    ],
+    suites: ['operations/serve-tokens'],
+  },
+  {
+    name: 'two commands change the named tokens at the same time',
+    edits: [
+      [
+        'return exclusivelyInFile(path, work, () => change(path))',
+        'return Promise.resolve().then(() => (void work, change(path)))',
+      ],
+    ],
+    suites: ['operations/serve-tokens'],
+  },
 ]

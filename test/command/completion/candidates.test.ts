@@ -43,6 +43,13 @@ const COMMANDS: Record<string, CommandFacts> = {
   providers: { summary: 'List.', args: { provider: { name: 'provider' } }, flags: {} },
   'plugins:uninstall': { summary: 'Remove.', strict: false, args: { plugin: { name: 'plugin' } }, flags: {} },
   schema: { summary: 'Print a schema.', args: { schema: { name: 'schema' } }, flags: {} },
+  serve: { summary: 'Serve.', args: {}, flags: {} },
+  'serve:token:add': {
+    summary: 'Add.',
+    args: { name: { name: 'name' } },
+    flags: { may: { name: 'may', type: 'option', options: ['read', 'answer', 'all'] } },
+  },
+  'serve:token:revoke': { summary: 'Revoke.', args: { name: { name: 'name' } }, flags: {} },
   'config:list': { summary: 'List settings.', args: {}, flags: {} },
 }
 
@@ -54,6 +61,7 @@ async function words(...line: string[]): Promise<string[]> {
     agents: () => ['notes', 'lead/tests'].map((word) => ({ word, description: 'idle' })),
     providers: () => [{ word: 'scripted', description: 'built-in' }],
     plugins: () => ['shout', 'loop'].map((word) => ({ word, description: 'link' })),
+    serveTokens: () => [{ word: 'phone', description: 'may answer' }],
     schemas: () => [{ word: 'record', description: 'a line of a log' }],
     settings: async () => [{ word: 'model', description: 'a setting' }],
     valuesOf: (setting) => (setting === 'ask' ? ['on', 'off'] : []),
@@ -76,8 +84,9 @@ describe('the first word', () => {
       'providers',
       'plugins',
       'schema',
+      'serve',
     ])
-    expect(await words('s')).toEqual(['send', 'spawn', 'set', 'schema'])
+    expect(await words('s')).toEqual(['send', 'spawn', 'set', 'schema', 'serve'])
   })
 
   test('is followed by the commands of a topic', async () => {
@@ -129,6 +138,13 @@ describe('an argument', () => {
     expect(await words('providers', '')).toEqual(['scripted'])
     expect(await words('plugins', '')).toEqual(['uninstall'])
     expect(await words('plugins', 'uninstall', 'loop', '')).toEqual(['shout'])
+  })
+
+  test('after a command that begins others is their next word', async () => {
+    expect(await words('serve', '')).toEqual(['token'])
+    expect(await words('serve', 'token', '')).toEqual(['add', 'revoke'])
+    expect(await words('serve', 'token', 'add', 'x', '--may', '')).toEqual(['read', 'answer', 'all'])
+    expect(await words('serve', 'token', 'revoke', '')).toEqual(['phone'])
   })
 
   test('of schema is the name of a schema', async () => {

@@ -7,11 +7,12 @@ import { flag } from '../shapes.js'
 import { eventResponse, type Source } from './stream.js'
 
 const CLOSED =
-  'The last event can be `closed`, with the `reason`: `slow` (the client did not read), `stopping` (the server stops) or `failed` (see `problem`).'
+  'The last event can be `closed`, with the `reason`: `slow` (the client did not read), `stopping` (the server stops), `revoked` (the token) or `failed` (see `problem`).'
 
 export const EVENTS: Route[] = [
   route({
     method: 'get',
+    needs: 'read',
     path: '/v1/agents/{agent}/events',
     id: 'followAgent',
     tag: 'events',
@@ -36,6 +37,7 @@ export const EVENTS: Route[] = [
   }),
   route({
     method: 'get',
+    needs: 'read',
     path: '/v1/events',
     id: 'followHome',
     tag: 'events',
@@ -47,8 +49,8 @@ export const EVENTS: Route[] = [
   }),
 ]
 
-function respond({ server, signal, cut }: Call<unknown, unknown>, source: Source): Response {
-  return eventResponse(source, { signal, stopping: server.stopping, cut })
+function respond({ server, signal, bearer, cut }: Call<unknown, unknown>, source: Source): Response {
+  return eventResponse(source, { signal, stopping: server.stopping, revoked: bearer?.revoked, cut })
 }
 
 function cursorOf(headers: Headers): number | undefined {

@@ -6,7 +6,7 @@ import type { Coded } from '../../../shared/src/face/face-error.js'
 import { codedError, problemOf } from '../problem.js'
 
 /** Why a stream ends early. */
-export type Why = 'slow' | 'stopping' | 'failed'
+export type Why = 'slow' | 'stopping' | 'failed' | 'revoked'
 
 /** The events of one client. */
 export interface Source {
@@ -41,6 +41,8 @@ export interface Connection {
   signal: AbortSignal
   /** Aborted when the server stops. */
   stopping: AbortSignal
+  /** Aborted, with the reason, when the token of the request is revoked. */
+  revoked: AbortSignal | undefined
   /** Ends the connection also if the client does not read. */
   cut(): void
 }
@@ -74,6 +76,11 @@ class EventStream {
   private wake: (isWoken: boolean) => void = () => undefined
   private stalled: NodeJS.Timeout | undefined
   private readonly onStopping = () => this.end('stopping')
+  private readonly onRevoked = () => {
+    const error = codedError(this.connection.revoked?.reason)
+    // Or the list of tokens cannot be read.
+    this.end(error.code === 'UNAUTHORIZED' ? 'revoked' : 'failed', error)
+  }
   private readonly onGone = () => this.close()
 
   constructor(
@@ -81,7 +88,7 @@ class EventStream {
     private readonly connection: Connection,
     private readonly times: Times,
   ) {
-    const { signal, stopping } = connection
+    const { signal, stopping, revoked } = connection
     this.body = new ReadableStream<Uint8Array>(
       {
         start: (controller) => {
@@ -96,8 +103,10 @@ class EventStream {
     source.start(() => this.wake(true))
     stopping.addEventListener('abort', this.onStopping, { once: true })
     signal.addEventListener('abort', this.onGone, { once: true })
+    revoked?.addEventListener('abort', this.onRevoked, { once: true })
     if (signal.aborted) this.close()
     if (stopping.aborted) this.end('stopping')
+    if (revoked?.aborted === true) this.onRevoked()
   }
 
   /** Called when the client has taken everything. */
@@ -156,9 +165,10 @@ class EventStream {
     if (!this.isOpen) return
     this.isOpen = false
     clearTimeout(this.stalled)
-    const { signal, stopping } = this.connection
+    const { signal, stopping, revoked } = this.connection
     stopping.removeEventListener('abort', this.onStopping)
     signal.removeEventListener('abort', this.onGone)
+    revoked?.removeEventListener('abort', this.onRevoked)
     this.source.stop()
     this.wake(false)
   }

@@ -6,6 +6,7 @@ const TYPE = 'application/openmetrics-text; version=1.0.0; charset=utf-8'
 export const METRICS: Route[] = [
   route({
     method: 'get',
+    needs: 'read',
     path: '/metrics',
     id: 'readMetrics',
     tag: 'home',

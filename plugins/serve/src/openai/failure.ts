@@ -1,12 +1,13 @@
 /** Errors as OpenAI's API words them. Its SDKs choose the class of the exception by the status, and show the message. */
 import { z } from 'zod'
 import { type Coded, FaceError } from '../../../shared/src/face/face-error.js'
-import { codedError, problemOf } from '../problem.js'
+import { challengeOf, codedError, problemOf } from '../problem.js'
 import type { Shape } from '../route.js'
 
 /** The words of that API for an error of substrat. The others keep their code. */
 const WORDS: Record<string, { status?: number; code: string }> = {
   UNAUTHORIZED: { code: 'invalid_api_key' },
+  INSUFFICIENT_SCOPE: { code: 'missing_scope' },
   AGENT_NOT_FOUND: { code: 'model_not_found' },
   NO_SUCH_PATH: { code: 'unknown_url' },
   USAGE: { code: 'invalid_value' },
@@ -54,7 +55,8 @@ function respond(thrown: unknown): Response {
   const coded = codedError(thrown)
   const { status, error } = failureOf(coded)
   const headers: Record<string, string> = { 'content-type': 'application/json' }
-  if (status === 401) headers['www-authenticate'] = 'Bearer realm="substrat"'
+  const challenge = challengeOf(problemOf(coded))
+  if (challenge !== undefined) headers['www-authenticate'] = challenge
   const isTransient = problemOf(coded).who === 'anyone'
   if (isTransient) headers['retry-after'] = '1'
   // The SDKs repeat a request with status 409, 429 or 5xx by themselves, unless this header forbids it.

@@ -38,7 +38,7 @@ const models: Shape = {
 const MESSAGE = {
   method: 'post' as const,
   tag: 'openai',
-  isWrite: true as const,
+  needs: 'all' as const,
   isBodyOpen: true as const,
   failure: FAILURE,
   description:
@@ -89,6 +89,7 @@ export const OPENAI: Route[] = [
   }),
   route({
     method: 'get',
+    needs: 'read',
     path: '/v1/models',
     id: 'listModels',
     tag: 'openai',
@@ -103,6 +104,7 @@ export const OPENAI: Route[] = [
   }),
   route({
     method: 'get',
+    needs: 'read',
     path: '/v1/models/{agent}',
     id: 'showModel',
     tag: 'openai',
@@ -134,7 +136,7 @@ interface Wanted {
 
 /** An error before the message is durable is an answer with its status, also to a request for a stream. */
 async function answer(call: Call<unknown, unknown>, wanted: Wanted): Promise<Answer | Response> {
-  const { server, headers, signal, cut } = call
+  const { server, headers, signal, bearer, cut } = call
   const { content, isStream } = wanted
   const { store, agentId } = findAgent(server, wanted.model)
   const { path } = server.core.showAgent(store, agentId).agent
@@ -156,7 +158,7 @@ async function answer(call: Call<unknown, unknown>, wanted: Wanted): Promise<Ans
     return { status: 200, body: wanted.result(headOf(turn.run ?? run), ended) }
   }
   source = new ReplySource(turn, text, wanted.events(headOf(run)))
-  return eventResponse(source, { signal, stopping: server.stopping, cut })
+  return eventResponse(source, { signal, stopping: server.stopping, revoked: bearer?.revoked, cut })
 }
 
 /** Rejects when the server stops, so that the client does not take the end of the connection for a reason to send again. */
