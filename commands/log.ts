@@ -63,6 +63,7 @@ export default class Log extends BaseCommand {
     const isJson = this.jsonEnabled()
     const { grep } = flags
     const text = (content: Content): string => readText(store, agentId, content)
+    const reader = { uid: process.getuid?.() }
     const request = {
       agentId,
       last: flags.last,
@@ -71,7 +72,8 @@ export default class Log extends BaseCommand {
       filter: () => {
         const isShown = isJson ? () => true : shownFilter(flags.all)
         return (record: SessionRecord) =>
-          isShown(record) && (grep === undefined || grep.find(entryText(record, text) ?? '') !== undefined)
+          isShown(record) &&
+          (grep === undefined || grep.find(entryText(record, text, reader) ?? '') !== undefined)
       },
       follow: flags.follow,
       untilIdle: flags.until === 'idle',
@@ -80,7 +82,7 @@ export default class Log extends BaseCommand {
     if (!isJson && isDrawn()) return this.forPerson(store, request, text, flags)
     await readLog(store, request, (record) => {
       if (isJson) this.printJsonLine(record)
-      else this.print(describeRecord(record, text) as string)
+      else this.print(describeRecord(record, text, reader) as string)
     })
   }
 
@@ -94,12 +96,14 @@ export default class Log extends BaseCommand {
       import('../src/console/print/log-page.js'),
       import('../src/console/page.js'),
     ])
+    const reader = { uid: process.getuid?.() }
     const columns = columnsOf(stdout)
     // An entry that was searched for shows the place that was found.
     const folds = !all && grep === undefined
     const page = new LogPage({ columns, folds, isColoured: !process.env.NO_COLOR })
     const shown = pager && !request.follow ? openPager() : undefined
-    const entry = (record: SessionRecord): string => page.entry(record, entryText(record, text) as string)
+    const entry = (record: SessionRecord): string =>
+      page.entry(record, entryText(record, text, reader) as string)
     if (shown !== undefined) {
       let isShown = false
       try {

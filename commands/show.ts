@@ -27,7 +27,11 @@ export default class Show extends BaseCommand {
     const remedy = this.providers.remedy(agent.agent.provider)
     const columns = this.jsonEnabled() ? undefined : terminalColumns()
     const asks = agent.wait?.kind === 'approval' ? pendingAsk(store, agentId) : undefined
-    const text = describeAgent(agent, { remedy, changes: asks === undefined ? [] : changesOf(asks) })
+    const text = describeAgent(agent, {
+      remedy,
+      changes: asks === undefined ? [] : changesOf(asks),
+      reader: { uid: process.getuid?.() },
+    })
     if (columns === undefined) return this.printObject(agent, text)
     // Fitted to the width. The commands of the next step stay whole.
     const below = (step: string): string =>

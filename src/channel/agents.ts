@@ -12,6 +12,7 @@ import type { State } from '../session/state.js'
 import { createAgent } from '../tree/create-agent.js'
 import { createdRecord } from '../tree/created.js'
 import type { AgentTemplate, ChannelConfig } from './config.js'
+import { senderActor } from './sender.js'
 
 /** Throws what `spawn` throws for settings that cannot work. */
 export async function checkedTemplate(
@@ -34,8 +35,9 @@ export async function checkedTemplate(
 export async function spawnAgent(
   ctx: Context,
   { channel, config }: { channel: State; config: ChannelConfig },
-  { agent_id: id, sender, sender_name }: SessionRecord<'channel.received'>,
+  record: SessionRecord<'channel.received'>,
 ): Promise<void> {
+  const { agent_id: id, sender, sender_name } = record
   const { provider, model, instructions, options, allow, context, workspace } = await checkedTemplate(
     ctx,
     config.agent,
@@ -52,6 +54,7 @@ export async function spawnAgent(
     options,
     allow,
     context,
+    actor: senderActor(channel, record),
   }
   try {
     const session = await createAgent(

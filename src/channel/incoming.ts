@@ -10,6 +10,7 @@
  */
 import type { Context } from '../dispatch/context.js'
 import { idOfKey } from '../dispatch/keyed-message.js'
+import { DECIDED, decisionOfRun, madeText } from '../dispatch/last-decision.js'
 import { SubstratError } from '../errors.js'
 import { isTime } from '../format.js'
 import { readClock } from '../host/identity.js'
@@ -31,6 +32,7 @@ import { spawnAgent } from './agents.js'
 import { type ChannelConfig, includesPerson } from './config.js'
 import type { IncomingMessage, Received } from './contract.js'
 import { NO_CHANNEL } from './log.js'
+import { oneLine, senderActor } from './sender.js'
 import {
   attachmentsText,
   codeOf,
@@ -115,11 +117,6 @@ function bounded(message: IncomingMessage): IncomingMessage {
   }
 }
 
-/** It becomes part of the line above the message that the agent reads. */
-function oneLine(text: string): string {
-  return text.replace(/[\s\p{Cc}\p{Zl}\p{Zp}[\]]+/gu, ' ').trim()
-}
-
 /** For the turns that a decision continues. */
 export interface Decisions {
   ctx: Context
@@ -183,6 +180,7 @@ async function route(
   const says = attachments.length === 0 ? [] : [attachmentsText(attachments)]
   if (text === '') return { outcome: 'refused', says }
   const wait = openWait(state)
+  const by = { actor: senderActor(channel, record) }
   const isApprover = includesPerson(config.approvers, sender)
   const isGood = wait !== null && waitIsGood(state, wait, readClock())
   const written = decisionIn(text)
@@ -190,24 +188,34 @@ async function route(
     const { decision, code, reason } = written
     if (!isApprover) return { outcome: 'refused', says: [NOT_APPROVER_TEXT] }
     if (!isGood || wait.kind !== 'approval' || code !== codeOf(agentId, wait))
-      return { outcome: 'refused', says: [staleCodeText(code)] }
-    return decided(decisions, { agentId, decision, text: reason, key, tokenId: wait.resume_token_id })
+      return { outcome: 'refused', says: [staleCodeText(code, decidedText(ctx, state))] }
+    return decided(decisions, { ...by, agentId, decision, text: reason, key, tokenId: wait.resume_token_id })
   }
   if (isGood && wait.kind === 'input') {
     if (isApprover)
-      return decided(decisions, { agentId, decision: 'input', text, key, tokenId: wait.resume_token_id })
+      return decided(decisions, {
+        ...{ ...by, agentId, decision: 'input', text, key },
+        tokenId: wait.resume_token_id,
+      })
     says.push(NOT_ANSWERER_TEXT)
   }
   deliver(ctx, channel, record, { key, text })
   return { outcome: 'delivered', says }
 }
 
+/** Two people may decide at once: the second one learns who was first. */
+function decidedText({ store }: Context, { id, run }: State): string {
+  const made = run === null ? undefined : decisionOfRun(store, id, run.run_id)
+  return made === undefined ? '' : DECIDED[made.decision] + madeText(made)
+}
+
 function deliver(
   ctx: Context,
   channel: State,
-  { agent_id: to, sender, sender_name }: SessionRecord<'channel.received'>,
+  record: SessionRecord<'channel.received'>,
   { key, text: content }: { key: string; text: string },
 ): void {
+  const { agent_id: to, sender, sender_name } = record
   const who = sender_name === undefined ? oneLine(sender) : `${sender_name}, ${oneLine(sender)}`
   post(
     ctx.store,
@@ -219,6 +227,7 @@ function deliver(
       kind: 'request',
       content,
       key,
+      actor: senderActor(channel, record),
     },
     { isRepeat: true },
   )
@@ -227,7 +236,7 @@ function deliver(
 /** Resolves when the turn that continues has ended or is parked again. */
 async function decided(
   { ctx, track }: Decisions,
-  request: Pick<DecisionRequest, 'agentId' | 'decision' | 'text' | 'key' | 'tokenId'>,
+  request: Pick<DecisionRequest, 'actor' | 'agentId' | 'decision' | 'text' | 'key' | 'tokenId'>,
 ): Promise<Passed> {
   await new Promise<void>((resolve, reject) => {
     track(decide(ctx, { token: null, ...request }, () => resolve()).then(resolve, reject))

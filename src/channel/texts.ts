@@ -133,6 +133,8 @@ export const NOT_APPROVER_TEXT = 'You are not among the people who may approve t
 export const NOT_ANSWERER_TEXT =
   'I am waiting for an answer from an authorised person. I will read your message after that.'
 
-export function staleCodeText(code: string): string {
-  return `Nothing with the code ${code} is waiting for approval now.`
+/** `made`: the maker and the time of the latest decision of the turn. */
+export function staleCodeText(code: string, made = ''): string {
+  const before = made === '' ? '' : ` The latest request ${made}.`
+  return `Nothing with the code ${code} is waiting for approval now.${before}`
 }

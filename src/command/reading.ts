@@ -37,6 +37,7 @@ export { whyStuck } from '../operations/stuck.js'
 export { viewTree } from '../operations/tree.js'
 export { viewUsage } from '../operations/usage.js'
 export { withOfficial } from '../provider/official.js'
+export { actorText } from '../schema/actors.js'
 export type { NamedToken } from '../schema/files.js'
 export type { ListedAgent } from '../schema/output-overview.js'
 export {
@@ -59,6 +60,7 @@ export { type HomeAccess, homeAddress, homeUrl, openUrlsBy } from '../settings/h
 export { openHome } from '../storage/open.js'
 export type { Store } from '../storage/store.js'
 export { resolveAgent } from '../tree/names.js'
+export { type FaceActor, signedActor } from './actor.js'
 export { callingAgent } from './caller.js'
 
 /** As `show` prints it. */

@@ -15,11 +15,13 @@ import { withDeliveries } from '../dispatch/deliveries.js'
 import type { Outcome } from '../dispatch/outcome.js'
 import { SubstratError } from '../errors.js'
 import type { ResultEnd, WaitView } from '../schema/output.js'
+import { actAs } from '../session/actor.js'
 import { boundsFrom } from '../settings/bounds.js'
 import { channelVariables } from '../settings/channels.js'
 import { outboundOf } from '../settings/outbound.js'
 import { Settings } from '../settings/settings.js'
 import { Shutdown, type StopSignal, stopSignals } from '../turn/stop.js'
+import { actorHere } from './actor.js'
 import { BaseCommand } from './base.js'
 import { live, printToken } from './flags.js'
 
@@ -76,6 +78,8 @@ export abstract class WritingCommand extends BaseCommand {
   /** Creates the home if it is missing. */
   protected context(options: ContextOptions = {}): Context {
     const store = this.openForWrite()
+    const { caller } = this
+    actAs(actorHere(store, caller))
     stdout.keepRemedy('the command completed, and its changes are on disk: substrat list')
     const reporter = this.openReporter(options)
     this.isStream = options.isStream === true
@@ -92,7 +96,7 @@ export abstract class WritingCommand extends BaseCommand {
       ...boundsFrom(settings, options.waitMs),
       reporter,
       shutdown: this.shutdown,
-      caller: this.caller,
+      caller,
       command: this.commandLine,
       outbound: outboundOf(store, settings.notifyTargets(), {
         command: this.commandLine,

@@ -190,8 +190,8 @@ export async function takeMail(
 export function deliveredFields(
   message: Delivery,
 ): Omit<NewRecord<'mail.delivered'>, 'kind' | 'run_id' | 'call_id'> {
-  const { message_id, from, from_path, kind, reply_to, content, created_at, reminder_id, schedule_id } =
-    message
+  const { message_id, from, from_path, kind, reply_to, content, created_at, actor } = message
+  const { reminder_id, schedule_id } = message
   return {
     message_id,
     from,
@@ -202,6 +202,7 @@ export function deliveredFields(
     sent_at: created_at,
     ...(reminder_id === undefined ? {} : { reminder_id }),
     ...(schedule_id === undefined ? {} : { schedule_id }),
+    ...(actor === undefined ? {} : { actor }),
   }
 }
 

@@ -26,7 +26,7 @@ async function end(ctx: Context, session: Session): Promise<void> {
   await stopKeptServer(session, (text) => ctx.reporter.note(text))
   const { lock } = await lockChildren(ctx.store, session.id, ctx.command)
   try {
-    if (!mayHaveLivingChild(ctx.store, session.id)) terminateSession(session, [])
+    if (!mayHaveLivingChild(ctx.store, session.id)) terminateSession(session, [], true)
     else
       ctx.reporter.note(`${session.state.path} is done, but is not terminated because it has living children`)
   } finally {

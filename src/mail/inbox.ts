@@ -287,14 +287,15 @@ function* eachPending(store: Store, state: State): Generator<Message> {
   for (const message of eachMessage(store, state)) if (message.kind !== 'control') yield message
 }
 
-function controlRecord({ message_id, from, control }: Header): NewRecord {
+function controlRecord({ message_id, from, control, actor }: Header): NewRecord {
+  const by = actor === undefined ? {} : { actor }
   switch (control?.verb) {
     case 'gate':
-      return { kind: 'agent.gated', message_id, from }
+      return { kind: 'agent.gated', message_id, from, ...by }
     case 'ungate':
-      return { kind: 'agent.ungated', message_id, from }
+      return { kind: 'agent.ungated', message_id, from, ...by }
     case 'permit':
-      return { kind: 'agent.permitted', message_id, from }
+      return { kind: 'agent.permitted', message_id, from, ...by }
     case 'watch':
       return { kind: 'agent.watched', message_id, from, on: control.on, once: control.once }
     case 'unwatch':
@@ -302,6 +303,6 @@ function controlRecord({ message_id, from, control }: Header): NewRecord {
     case 'outbound':
       return { ...control.result, message_id }
     default:
-      return { kind: 'agent.poked', message_id, from }
+      return { kind: 'agent.poked', message_id, from, ...by }
   }
 }

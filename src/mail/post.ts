@@ -10,6 +10,7 @@ import { SubstratError, shellWord } from '../errors.js'
 import { isUuid, OPERATOR } from '../format.js'
 import { limits } from '../limits.js'
 import type { AskedOptions } from '../schema/message.js'
+import { byActor } from '../session/actor.js'
 import { digestOf } from '../session/ids.js'
 import { type Loaded, openForRead, withAgent } from '../session/load.js'
 import type { State } from '../session/state.js'
@@ -19,7 +20,7 @@ import type { Message } from './message.js'
 import { messagesIn } from './stored-messages.js'
 
 export type Draft = Pick<Message, 'message_id' | 'from' | 'from_path' | 'to' | 'kind' | 'content'> &
-  Partial<Pick<Message, 'reply_to' | 'control' | 'not_before' | 'clock'>> &
+  Partial<Pick<Message, 'reply_to' | 'control' | 'not_before' | 'clock' | 'actor'>> &
   Omit<AskedOptions, 'digest'>
 
 export interface PostOptions {
@@ -119,6 +120,7 @@ function put(store: Store, draft: Draft, sequence: number): boolean {
     not_before: null,
     clock: null,
     turn_timeout_ms: null,
+    ...(draft.from === OPERATOR ? byActor() : {}),
     ...draft,
     digest: digestOf(draft.content),
     created_at: new Date(clock.now()).toISOString(),

@@ -20,6 +20,7 @@ import { bootId } from '../host/identity.js'
 import { send } from '../provider/process-group.js'
 import { messageOptions } from '../schema/message.js'
 import type { CancelledAgent } from '../schema/output.js'
+import { currentActor } from '../session/actor.js'
 import { busyError, stoppedText } from '../session/busy.js'
 import { isHolderStopped, isOfThisMachine, pidOfHolder } from '../session/holder-process.js'
 import { readContinuedRun } from '../session/past-run.js'
@@ -170,7 +171,7 @@ async function end(ctx: Context, agentId: string, { run_id }: Run, isForced: boo
 
 function ask(ctx: Context, agentId: string, run_id: string): void {
   try {
-    ctx.store.requests.put(agentId, run_id, 'cancel')
+    ctx.store.requests.put(agentId, run_id, 'cancel', currentActor())
     // As in `requestStop`: if this command dies, the marker leads to the request.
     ctx.store.visits.mark(agentId)
   } catch (error) {

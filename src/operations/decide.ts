@@ -9,6 +9,7 @@ import { callText } from '../dispatch/call-text.js'
 import { refuseInTool } from '../dispatch/caller.js'
 import type { Context } from '../dispatch/context.js'
 import { keyConflict } from '../dispatch/keyed-message.js'
+import { DECIDED, decisionOfRun, decisionOnToken, madeText } from '../dispatch/last-decision.js'
 import { type OnOutcome, type Outcome, wordOf } from '../dispatch/outcome.js'
 import { type Visit, visitAndFinish } from '../dispatch/own-visit.js'
 import { awaitedThing, decisionCommands, refuseElsewhere } from '../dispatch/turn-obstacle.js'
@@ -18,12 +19,13 @@ import { visit } from '../dispatch/visit.js'
 import { SessionStateError, SubstratError } from '../errors.js'
 import { readClock } from '../host/identity.js'
 import type { TurnResult } from '../schema/output.js'
-import type { Ask } from '../schema/types.js'
+import type { Actor, Ask } from '../schema/types.js'
 import type { Decision } from '../schema/words.js'
 import { isSameKey } from '../session/key-hashes.js'
 import type { Session } from '../session/session.js'
 import type { State, TokenEntry, Wait } from '../session/state.js'
 import { howEnded, openWait } from '../session/status.js'
+import type { Store } from '../storage/store.js'
 import {
   alreadyDecided,
   checkToken,
@@ -56,6 +58,8 @@ export interface DecisionRequest {
   isFailed?: boolean
   /** The call that gets the result; null: the only one of the wait. */
   call?: string | null
+  /** The one who decides. Undefined: the actor of this process. */
+  actor?: Actor
 }
 
 /** `onOutcome` is called once, when the run has ended or is parked again. */
@@ -72,7 +76,7 @@ async function decideIn(visit: Visit, request: DecisionRequest): Promise<void> {
       : findToken(session.state, request.token)
   if (entry?.status === 'consumed') return visit.report(await decidedBefore(visit, entry, request))
   if (entry !== undefined) checkToken(session.state, entry, readClock())
-  const wait = waitOf(session.state, entry?.token_id ?? request.tokenId)
+  const wait = waitOf(ctx.store, session.state, entry?.token_id ?? request.tokenId)
   checkDecision(session.state, wait, request)
   refuseElsewhere(ctx.store, session.state)
   const asked = asksOf(session, wait)
@@ -102,6 +106,7 @@ async function decideIn(visit: Visit, request: DecisionRequest): Promise<void> {
     isFailed,
     call_id,
     key,
+    actor: request.actor,
     ...(request.edits === undefined ? {} : { edits: editRecords(session, asks, request.edits) }),
     ...given,
   }
@@ -152,7 +157,7 @@ export async function rotateToken(
 ): Promise<{ result: TurnResult; secret: string }> {
   refuseInTool(ctx.caller, 'rotate a token')
   return visit(ctx, agentId, { waitMs: ctx.bounds.waitMs, continuesTurn: false }, async (session) => {
-    const wait = waitOf(session.state, null)
+    const wait = waitOf(ctx.store, session.state, null)
     const expiresAt = new Date(clock.now() + ctx.bounds.tokenLifetimeMs).toISOString()
     const { records, secret } = rotation(session.state, asksOf(session, wait), expiresAt)
     session.append(records)
@@ -166,27 +171,43 @@ async function decidedBefore(visit: Visit, entry: TokenEntry, request: DecisionR
   const { session } = visit
   if (entry.digest !== digestDecision(request.decision, request.text, request)) {
     if (request.key != null) throw keyConflict(session.state, { key: request.key })
-    throw alreadyDecided(session.state, entry, request.decision)
+    const made = decisionOnToken(visit.ctx.store, session.id, entry.token_id)
+    throw alreadyDecided(session.state, entry, request.decision, made === undefined ? '' : madeText(made))
   }
   return outcomeOfDecided(visit, entry)
 }
 
-function waitOf(state: State, tokenId: string | null): Wait {
+function waitOf(store: Store, state: State, tokenId: string | null): Wait {
   const wait = openWait(state)
   if (wait === null || wait.resume_token_id === null) {
     const lapsed = lapsedToken(state)
     if (lapsed !== undefined) throw tooLate(state, lapsed)
-    const why = state.moved === undefined ? 'is not waiting for a decision' : howEnded(state)
+    const why =
+      state.moved === undefined
+        ? `is not waiting for a decision${decidedBy(store, state, tokenId)}`
+        : howEnded(state)
     throw new SessionStateError(`${state.path} ${why}`, {
       hint: `see its status: substrat show ${wordOf(state)}`,
       facts: { agent_id: state.id },
     })
   }
   if (tokenId === null || tokenId === wait.resume_token_id) return wait
-  throw new SubstratError('TOKEN_NOT_FOUND', `${state.path} is not waiting for token ${tokenId}`, {
+  const before = decidedBy(store, state, tokenId)
+  throw new SubstratError('TOKEN_NOT_FOUND', `${state.path} is not waiting for token ${tokenId}${before}`, {
     hint: `its token is ${wait.resume_token_id}: substrat show ${wordOf(state)}`,
     facts: { agent_id: state.id, token_id: wait.resume_token_id },
   })
+}
+
+/** Two people may decide at once: the second one learns who was first. Empty if that is unknown. */
+function decidedBy(store: Store, { id, run }: State, tokenId: string | null): string {
+  const made =
+    tokenId !== null
+      ? decisionOnToken(store, id, tokenId)
+      : run === null
+        ? undefined
+        : decisionOfRun(store, id, run.run_id)
+  return made === undefined ? '' : `: it ${DECIDED[made.decision]}${madeText(made)}`
 }
 
 function tooLate(state: State, { wait, expires_at }: TokenEntry): SubstratError {

@@ -4,11 +4,10 @@
  */
 import { continueLatest, hasNoMoreTurns } from '../dispatch/advance.js'
 import type { Context } from '../dispatch/context.js'
+import { DECIDED, decisionOnToken, madeText } from '../dispatch/last-decision.js'
 import { failureOf, type OnOutcome, type Outcome, outcomeOf } from '../dispatch/outcome.js'
 import { type Visit, visitAndFinish } from '../dispatch/own-visit.js'
 import { incompleteOf, viewTurn } from '../dispatch/view.js'
-import type { Decision } from '../schema/words.js'
-import { recordsFrom, withAgent } from '../session/load.js'
 import { readContinuedRun } from '../session/past-run.js'
 import { readableState } from '../session/peek-state.js'
 import type { TokenEntry } from '../session/state.js'
@@ -24,36 +23,11 @@ export function isPending(store: Store, { agentId, token_id }: Asked): boolean {
   return state === undefined || openWait(state)?.resume_token_id === token_id
 }
 
-const WORDS: Record<Decision, string> = {
-  approve: 'was approved',
-  deny: 'was denied',
-  input: 'was answered',
-  result: 'got a result',
-}
-
-/** A sentence. A decision has no name in the log, so the command is named only while it still holds the agent. */
+/** A sentence. A log of an earlier version has no name of the one who decided. */
 export function decidedElsewhereText(store: Store, asked: Asked): string {
-  const decision = decisionIn(store, asked)
-  if (decision === undefined) return `${asked.path} no longer waits for this decision`
-  const holder = store.isHeld(asked.agentId) ? store.holder(asked.agentId) : undefined
-  const by =
-    holder === undefined ? 'by another command' : `by ${holder.command}, pid ${holder.pid} on ${holder.host}`
-  return `${asked.path} ${WORDS[decision]} ${by}; nothing was decided here`
-}
-
-/** A decision without the token has replaced it in the same batch. So the first decision after that token counts, also with another token. */
-function decisionIn(store: Store, { agentId, runId, token_id }: Asked): Decision | undefined {
-  return withAgent(store, agentId, ({ state }, { log }) => {
-    const run = state.tokens.find((entry) => entry.token_id === token_id)?.run
-    if (run === undefined) return undefined
-    let decision: Decision | undefined
-    let isAfter = false
-    for (const { record } of recordsFrom(log, run)) {
-      isAfter ||= record.kind === 'token.minted' && record.token_id === token_id
-      if (isAfter && record.kind === 'token.consumed' && record.run_id === runId) decision ??= record.decision
-    }
-    return decision
-  })
+  const made = decisionOnToken(store, asked.agentId, asked.token_id)
+  if (made === undefined) return `${asked.path} no longer waits for this decision`
+  return `${asked.path} ${DECIDED[made.decision]}${madeText(made)}; nothing was decided here`
 }
 
 /** Waits for the command that decided, continues the turn if that command died, and reports the outcome of the turn. */

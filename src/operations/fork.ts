@@ -12,6 +12,7 @@ import { SubstratError } from '../errors.js'
 import { contextByDefault } from '../provider/context.js'
 import { checkWorkspace } from '../provider/workspace.js'
 import type { TurnResult } from '../schema/output.js'
+import { byActor } from '../session/actor.js'
 import { recordAt, recordsOfKinds, withAgent } from '../session/load.js'
 import { readText } from '../session/read.js'
 import type { NewRecord } from '../session/records.js'
@@ -71,7 +72,7 @@ export async function fork(ctx: Context, request: ForkRequest): Promise<TurnResu
     name,
     parent,
     records: ({ path }) => [
-      createdRecord({ id, name, parent, path, allow, onUnknown, context, ...settings }),
+      createdRecord({ id, name, parent, path, allow, onUnknown, context, ...settings, ...byActor() }),
       seeded,
     ],
     command: ctx.command,

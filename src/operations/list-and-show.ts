@@ -2,6 +2,7 @@
 
 import { clock, withUtcTimes } from '../clock.js'
 import { previewOf, topicOf } from '../dispatch/about.js'
+import { latestActs } from '../dispatch/acts.js'
 import { wordOf } from '../dispatch/outcome.js'
 import { lastKnownPath, missingLog } from '../dispatch/read-state.js'
 import { viewSchedules } from '../dispatch/schedule-view.js'
@@ -122,6 +123,7 @@ function viewOpened(store: Store, state: State, opened: OpenedAgent, ofSetting: 
     ...incompleteOf(said),
     preview: previewOf(about),
     prompt: turnPrompt(store, state, opened, access.recordAt),
+    acts: latestActs(opened.log),
     format: state.format,
     title: state.title,
     topic: topicOf(state.title, state.title === null ? firstMessage(store, agentId, opened) : undefined),

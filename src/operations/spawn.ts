@@ -14,6 +14,7 @@ import { checkContext, contextByDefault } from '../provider/context.js'
 import { checkWorkspace } from '../provider/workspace.js'
 import { type MessageOptions, messageOptions } from '../schema/message.js'
 import type { WorkspaceScope } from '../schema/words.js'
+import { byActor } from '../session/actor.js'
 import { openForRead } from '../session/load.js'
 import type { NewRecord } from '../session/records.js'
 import type { Session } from '../session/session.js'
@@ -198,7 +199,7 @@ export function refuseUnshared({ isShared, address }: Pick<Store, 'isShared' | '
 
 function firstRecords(ctx: Context, facts: AgentFacts, request: SpawnRequest): NewRecord[] {
   const { model, options, prompt } = request
-  const created = createdRecord(facts)
+  const created = createdRecord({ ...facts, ...byActor() })
   if (prompt === null) return [created]
   const unborn = { state: 'created' as const, provider_name: facts.provider, model, options }
   const message = {

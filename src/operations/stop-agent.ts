@@ -13,6 +13,7 @@ import { SessionStateError, SubstratError } from '../errors.js'
 import { bootId } from '../host/identity.js'
 import { stopKeptServer } from '../provider/kept-server.js'
 import type { AgentView } from '../schema/output.js'
+import { currentActor } from '../session/actor.js'
 import { stoppedText } from '../session/busy.js'
 import { openForRead } from '../session/load.js'
 import type { NewRecord } from '../session/records.js'
@@ -100,7 +101,7 @@ export function requestStop(
   const run = openForRead(ctx.store, agentId)?.state.run
   if (run?.status !== 'open' || run.run_id === asked) return asked
   ctx.reporter.note(stoppedText(ctx.store, agentId) ?? 'a turn is running: asking it to stop')
-  ctx.store.requests.put(agentId, run.run_id, verb)
+  ctx.store.requests.put(agentId, run.run_id, verb, currentActor())
   // The holder may have ended the run meanwhile. If this command dies too, `recover --all` follows the marker and removes the request.
   ctx.store.visits.mark(agentId)
   requestStands(ctx, agentId, verb)

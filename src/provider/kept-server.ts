@@ -56,9 +56,10 @@ function forgetKeptServer(session: Session): void {
  * Terminates the agent after `records`. A kept server in another pid namespace may still run: `recover --all` there ends it. The
  * server is forgotten in the same batch, not earlier: otherwise, after a crash, a living agent could start a turn beside it.
  */
-export function terminateSession(session: Session, records: NewRecord[]): void {
+export function terminateSession(session: Session, records: NewRecord[], isOwnEnd = false): void {
   const forgets = stoppedRecords(session.state)
-  session.append([...records, ...forgets, { kind: 'session.terminated' }])
+  const by = isOwnEnd ? { actor: undefined } : {}
+  session.append([...records, ...forgets, { kind: 'session.terminated', ...by }])
   if (forgets.length > 0) session.store.local.keptServers.forget(session.id)
 }
 

@@ -1,7 +1,7 @@
 /** The message in an inbox (docs/format.md, Mail). */
 import { z } from 'zod'
 import { askedFields } from './message-fields.js'
-import { flag, integer, reading, text, time, uuid, watchedStatus } from './types.js'
+import { actor, flag, integer, reading, text, time, uuid, watchedStatus } from './types.js'
 import { OUTBOUND_DROPS } from './words.js'
 
 /** The beginning or the result of an attempt to send an outbound message. See the records of the same names. */
@@ -70,6 +70,7 @@ export const message = z
     clock: reading.nullable().describe('When a delay began. Null if the sender gave `not_before` as a time.'),
     ...turnFields,
     turn_timeout_ms: integer.nullable(),
+    actor: actor.optional().describe('The writer of a message of the operator or of a channel.'),
     created_at: time,
     sequence: integer.describe(
       "The sender's counter, which alone defines the first-in-first-out order per sender.",

@@ -9,6 +9,7 @@ import { holder } from './files.js'
 import { schedule } from './output-schedule.js'
 import { refusal, workspaceHost } from './snapshot.js'
 import {
+  actor,
   ask,
   context,
   flag,
@@ -24,6 +25,7 @@ import {
   watchedStatus,
 } from './types.js'
 import {
+  ACTS,
   RECOVERY_ROWS,
   REPLY_PARTS,
   RUN_STATUSES,
@@ -268,6 +270,11 @@ export const grant = z
   })
   .meta({ id: 'grant', description: 'An entry that lets an agent use a tool without approval.' })
 
+const act = z.object({ did: z.enum(ACTS), at: time, actor }).meta({
+  id: 'act',
+  description: 'An act of a person or a program on an agent.',
+})
+
 export const shown = z
   .object({
     ...turn.shape,
@@ -317,6 +324,9 @@ export const shown = z
     workspace_host: workspaceHost
       .optional()
       .describe('The host of its workspace. Only in a home that several hosts share.'),
+    acts: z
+      .array(act)
+      .describe('The latest acts of people and programs on it: at most three, the newest first.'),
     trouble: text.nullable().describe('Why the latest turn did not complete.'),
     next: text.nullable().describe('The command to run. Null for a terminated agent.'),
     advice: text
@@ -327,6 +337,7 @@ export const shown = z
   })
   .describe('An agent with its settings and its latest turn.')
 
+export type Act = z.infer<typeof act>
 export type AgentView = z.infer<typeof agent>
 export type RunView = z.infer<typeof run>
 export type WaitView = z.infer<typeof wait>

@@ -5,7 +5,7 @@
  * A schema with an `id` is named in docs/format.md, and has one definition in the JSON Schemas.
  */
 import { z } from 'zod'
-import { CONTEXT, DECISIONS, FAILURE_TYPES, STATUSES, WAITS, WATCHED_STATUSES } from './words.js'
+import { CONTEXT, DECISIONS, FACES, FAILURE_TYPES, STATUSES, WAITS, WATCHED_STATUSES } from './words.js'
 
 export const text = z.string()
 export const flag = z.boolean()
@@ -156,6 +156,36 @@ export const button = z
   .object({ label: text, text: text.describe('The message that choosing it sends.') })
   .meta({ id: 'button', description: 'An answer that a person can choose.' })
 
+const channelSender = z
+  .object({
+    channel: text.describe('The path of the channel.'),
+    id: text.describe('The account, as the service has authenticated it.'),
+  })
+  .meta({ id: 'sender', description: 'A person in a channel.' })
+
+const claims = z
+  .object({
+    client: text.optional().describe('The program that it says it is.'),
+    name: text.optional().describe('The person or job that it says it acts for.'),
+    agent: uuid.optional().describe('The agent in whose tool it says it runs.'),
+  })
+  .meta({ id: 'claims', description: 'Its words about itself, which nothing has verified.' })
+
+export const actor = z
+  .object({
+    uid: integer.optional().describe('The user id of the process that acted, from the kernel.'),
+    user: text.optional().describe('The name of that user on its machine at that time.'),
+    face: z.enum(FACES).describe('The way in.'),
+    token: text.optional().describe('The name of the token of `substrat serve` that the request had.'),
+    sender: channelSender.optional(),
+    claims: claims.optional(),
+  })
+  .meta({
+    id: 'actor',
+    description:
+      'The one who made a decision or wrote a message ([actors](actors.md)). All but `claims` is verified.',
+  })
+
 export const checksum = text.regex(/^[0-9a-f]{8}$/)
 
 /** The object of a framed line. */
@@ -190,3 +220,5 @@ export type LostRequest = z.infer<typeof lostRequest>
 /** A message of a conversation outside the home, which an outbound message answers. */
 export type OutboundReply = z.infer<typeof outboundReply>
 export type Button = z.infer<typeof button>
+/** The one who made a decision or wrote a message. */
+export type Actor = z.infer<typeof actor>

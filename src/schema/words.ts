@@ -57,6 +57,30 @@ export const CANCELLATIONS = [
 /** `budget` is reserved: no command writes it yet. */
 export const WAITS = ['approval', 'input', 'tool_result', 'not_before', 'budget'] as const
 
+/** The ways in through which a person or a program acts. `http` is also the page. */
+export const FACES = ['cli', 'http', 'openai', 'acp', 'mcp', 'channel'] as const
+
+/** The acts of people and programs on an agent. `supplied`: the result of a call. `released`: from its hold. */
+export const ACTS = [
+  'asked',
+  'approved',
+  'denied',
+  'answered',
+  'supplied',
+  'continued',
+  'cancelled',
+  'suspended',
+  'held',
+  'released',
+  'gated',
+  'ungated',
+  'changed',
+  'created',
+  'terminated',
+] as const
+
+export type ActKind = (typeof ACTS)[number]
+
 export const DECISIONS = ['approve', 'deny', 'input', 'result'] as const
 
 export type Decision = (typeof DECISIONS)[number]

@@ -10,6 +10,7 @@ import { limits } from '../limits.js'
 import type { Content } from '../schema/types.js'
 import { sha256Hex } from '../start/hash.js'
 import { BatchLines } from '../storage/store.js'
+import { withActor } from './actor.js'
 import { fold } from './fold/fold.js'
 import { type NewRecord, reservedIn, type SessionRecord, wrongShape } from './records.js'
 import type { State } from './state.js'
@@ -74,7 +75,7 @@ class Encoding {
     const { ts, batch } = this.place
     const seq = batch[0] + this.records.length
     // `kind` precedes the record's own fields in the line.
-    const fields: object = withHost(withClock(withBlobs(record, this.blobs)))
+    const fields: object = withHost(withClock(withActor(withBlobs(record, this.blobs))))
     const whole = { seq, ts, kind: record.kind, batch, ...fields } as SessionRecord
     const wrong = wrongShape(whole)
     assert(wrong === undefined, `a record is of its kind's shape: ${whole.kind}, ${wrong}`)

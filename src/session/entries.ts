@@ -5,7 +5,7 @@
  * The page loads this module; it must stay free of zod and of Node.
  */
 import { causeOf, WHY_STOPPED } from '../schema/reasons.js'
-import type { Content } from '../schema/types.js'
+import type { Actor, Content } from '../schema/types.js'
 import type { CheckFinding, MissedCause, SkipCause } from '../schema/words.js'
 import type { RecordKind, SessionRecord } from './records.js'
 
@@ -44,7 +44,7 @@ export type Entry =
   | Of<'reminder', 'reminder.set'>
   | Of<'token', 'token.minted' | 'token.revoked', { text: string; expires_at?: string }>
   /** A change of the agent itself. `more`: the end of the sentence in `log`. */
-  | Saying<'change', { text: string; more?: string }>
+  | Saying<'change', { text: string; more?: string; actor?: Actor | undefined }>
   /** Only `log` shows it. */
   | Saying<'detail' | 'trouble', { text: string }>
   /** Only programs need it, or another entry shows it. Its content can be searched. */
@@ -266,7 +266,7 @@ function settingsText(record: SessionRecord<'session.configured'>): string {
   return `metadata changed: ${changes.join(', ')}`
 }
 
-const PLACE_FIELDS = new Set(['seq', 'ts', 'kind', 'batch', 'crc'])
+const PLACE_FIELDS = new Set(['seq', 'ts', 'kind', 'batch', 'crc', 'actor'])
 
 /** The input of a call: `npm test`, `path=notes.md content="…"`. A large one is not in the log. */
 export function inputText(input: object | null | undefined): string {

@@ -7,6 +7,7 @@
 import { clock, readableTime } from '../clock.js'
 import { shellWord } from '../errors.js'
 import { limits } from '../limits.js'
+import { actorText } from '../schema/actors.js'
 import { causeOf } from '../schema/reasons.js'
 import type { RunError } from '../schema/types.js'
 import type { NotifyEvent } from '../schema/words.js'
@@ -137,9 +138,10 @@ function textOfEvent(
         stepAfter('cancelled', null, record.reason),
       )
     case 'run.interrupted': {
-      const { reason, error = null } = record
+      const { reason, error = null, actor } = record
       const why = troubleOf({ error, reason }) ?? 'the cause is unknown'
-      return bounded(`The turn of ${path} was interrupted: ${why}.`, `substrat show ${word}`)
+      const by = actor === undefined ? '' : `, by ${actorText(actor)}`
+      return bounded(`The turn of ${path} was interrupted: ${why}${by}.`, `substrat show ${word}`)
     }
     case 'schedule.missed':
     case 'schedule.skipped': {

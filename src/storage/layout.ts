@@ -79,6 +79,7 @@ const USERS: [RegExp, Expected] = [/^/, { kind: 'file', standing: 'users' }]
 export const HOME_LAYOUT = directory(
   TEMPORARY,
   [/^home\.json$/, FILE],
+  [/^actor\.key$/, FILE],
   [/^config\.json$/, { kind: 'file', standing: 'settings' }],
   [
     /^agents$/,

@@ -126,7 +126,8 @@ export type RequestVerb = 'suspend' | 'terminate' | 'cancel'
 
 /** Requests to the holder of an agent to stop a run. They are not durable. */
 export interface Requests {
-  put(agentId: string, runId: string, verb: RequestVerb): void
+  /** `by`: the actor, for the holder's record. A second request of the same verb changes nothing. */
+  put(agentId: string, runId: string, verb: RequestVerb, by?: object): void
   requestsTo(agentId: string): StopRequest[]
   remove(agentId: string, runId: string, verb: RequestVerb): void
   /** Calls back at once, and after each change, with all requests to the agent. */
@@ -136,6 +137,8 @@ export interface Requests {
 export interface StopRequest {
   runId: string
   verb: RequestVerb
+  /** As it was given to `put`. Undefined also if it cannot be read. */
+  by?: object
 }
 
 /** Which agents wait for which. A wait ends with its process. */
@@ -188,6 +191,11 @@ export interface LocalFiles {
   readonly keptServers: KeptServerFiles
   /** Files for the programs of one turn. Needs the agent's lease. */
   programFiles(agentId: string): ProgramFiles
+  /**
+   * The secret with which faces of this home sign an actor (command/actor.ts). It lies with the home, so that a signer could as well
+   * change the home. Undefined if there is none, unless `makes`. Not durable: a lost one is made again.
+   */
+  actorKey(makes: boolean): Buffer | undefined
   /** The path of the log for a child process (SUBSTRAT_LOG). */
   logPath(agentId: string): string
   /** The space that the file system of the agent still has for this user. Undefined for a log in a database, or if the file system does not say it. */

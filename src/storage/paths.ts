@@ -32,6 +32,10 @@ export class HomePaths {
   get configFile(): string {
     return `${this.root}/config.json`
   }
+  /** The secret with which faces sign who acts. */
+  get actorKey(): string {
+    return `${this.root}/actor.key`
+  }
   get agents(): string {
     return `${this.root}/agents`
   }

@@ -2,7 +2,10 @@
  * Stop requests: another process asks the holder of an agent's lock to stop its turn. Each file names a run, so a late
  * request cannot stop a later run. Advisory, so nothing here is fsynced.
  */
+
+import { isPlainObject } from '../format.js'
 import * as io from '../host/disk/io.js'
+import { writeTemporary } from '../host/disk/replace.js'
 import { watchDirectory } from '../host/disk/watch.js'
 import type { Requests, StopRequest } from './parts.js'
 import { type HomePaths, parseRequestFile, type RequestVerb } from './paths.js'
@@ -15,17 +18,26 @@ const WATCH_AFTER_MS = 20
 export class RequestFiles implements Requests {
   constructor(private readonly paths: HomePaths) {}
 
-  put(agentId: string, runId: string, verb: RequestVerb): void {
+  put(agentId: string, runId: string, verb: RequestVerb, by?: object): void {
     const agent = this.paths.agent(agentId)
     io.mkdir('request.mkdir', agent.requests)
-    io.close(io.open('request.put', agent.request(runId, verb), 'create'))
+    const bytes = Buffer.from(by === undefined ? '' : JSON.stringify(by))
+    // Whole at once, because the holder reads it as soon as it is there. Not in its directory, which is swept with the agent's.
+    const temp = writeTemporary('request.put', `${agent.root}/request`, bytes, { isSynced: false })
+    try {
+      io.link('request.link', temp, agent.request(runId, verb))
+    } finally {
+      io.unlink('request.unlink', temp)
+    }
   }
 
   requestsTo(agentId: string): StopRequest[] {
+    const agent = this.paths.agent(agentId)
     return io
-      .listDirectory('request.list', this.paths.agent(agentId).requests)
+      .listDirectory('request.list', agent.requests)
       .map(parseRequestFile)
       .filter((request) => request !== undefined)
+      .map(({ runId, verb }) => ({ runId, verb, ...askedBy(agent.request(runId, verb)) }))
   }
 
   remove(agentId: string, runId: string, verb: RequestVerb): void {
@@ -55,5 +67,16 @@ export class RequestFiles implements Requests {
         clearInterval(timer)
       },
     }
+  }
+}
+
+/** The request counts also without it: an earlier version leaves the file empty. */
+function askedBy(path: string): Pick<StopRequest, 'by'> {
+  const bytes = io.readIfThere('request.read', path)
+  try {
+    const by: unknown = JSON.parse(bytes?.toString('utf8') || 'null')
+    return isPlainObject(by) ? { by } : {}
+  } catch {
+    return {}
   }
 }

@@ -1,6 +1,7 @@
 /** The first record of an agent. */
 
 import { FORMAT } from '../format.js'
+import type { Actor } from '../schema/types.js'
 import type { NewRecord } from '../session/records.js'
 
 export interface AgentFacts {
@@ -21,6 +22,8 @@ export interface AgentFacts {
   onUnknown?: string[] | undefined
   /** How much of the earlier conversation a turn begins with. Default: `all`. */
   context?: string | undefined
+  /** Its creator. Undefined for an agent of `spawn_agent`. */
+  actor?: Actor | undefined
 }
 
 export function createdRecord(facts: AgentFacts): NewRecord {
@@ -37,6 +40,7 @@ export function createdRecord(facts: AgentFacts): NewRecord {
     allow,
     onUnknown = [],
     context = 'all',
+    actor,
   } = facts
   return {
     kind: 'session.created',
@@ -53,5 +57,6 @@ export function createdRecord(facts: AgentFacts): NewRecord {
     ...(allow.length === 0 ? {} : { allow }),
     ...(onUnknown.length === 0 ? {} : { on_unknown: onUnknown }),
     ...(context === 'all' ? {} : { context }),
+    ...(actor === undefined ? {} : { actor }),
   }
 }

@@ -59,6 +59,7 @@ class Turn {
   stop: TurnStop = {
     signal: new AbortController().signal,
     reason: () => 'shutdown',
+    askedBy: () => undefined,
     isShuttingDown: async () => false,
     mayHaveCaused: () => false,
     endIfShuttingDown: () => undefined,
@@ -78,9 +79,10 @@ class Turn {
   }
 
   persist(event: TurnEvent): Effect | undefined {
+    const { stop } = this
     const { records, effect } = step(
       this.session.state,
-      event,
+      event.type === 'stopped' ? { ...event, by: stop.askedBy() } : event,
       callPolicy(this.session, this.ports.toolbox.policy, event),
     )
     this.tools.note(records)

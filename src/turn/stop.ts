@@ -6,6 +6,8 @@
 import { setMaxListeners } from 'node:events'
 import { afterRunning, clock } from '../clock.js'
 import type { SubstratError } from '../errors.js'
+import type { Actor } from '../schema/types.js'
+import { asActor } from '../session/actor.js'
 import type { RequestVerb, StopRequest, Store } from '../storage/store.js'
 import type { StopReason } from './step/turn-event.js'
 
@@ -135,6 +137,8 @@ export interface TurnStop {
   signal: AbortSignal
   /** The reason for the stop. Valid once `signal` is aborted. */
   reason(): StopReason
+  /** The one who asked for it. Undefined for another cause, and if that is unknown. */
+  askedBy(): Actor | undefined
   /** Whether a signal asked substrat to stop; its programs may have received it too. `waits`: allow a moment for it to arrive. */
   isShuttingDown(waits: boolean): Promise<boolean>
   /** Whether a stop signal may have caused an event at that time (monotonic clock, milliseconds). */
@@ -159,13 +163,15 @@ export function watchForStop(
   // Each request and tool of the turn adds a listener, and providers need not remove theirs: Node's leak warning would be wrong.
   setMaxListeners(0, stopped.signal)
   let reason: StopReason = 'shutdown'
-  const stop = (why: StopReason): void => {
+  let askedBy: Actor | undefined
+  const stop = (why: StopReason, by?: object): void => {
     if (stopped.signal.aborted) return
     reason = why
+    askedBy = asActor(by)
     stopped.abort()
   }
   const take = (requests: StopRequest[]): void => {
-    for (const { runId, verb } of requests) if (runId === run.runId) stop(REASON_OF[verb])
+    for (const { runId, verb, by } of requests) if (runId === run.runId) stop(REASON_OF[verb], by)
   }
   const onShutdown = (): void => stop('shutdown')
   shutdown.listen()
@@ -178,6 +184,7 @@ export function watchForStop(
   return {
     signal: stopped.signal,
     reason: () => reason,
+    askedBy: () => askedBy,
     mayHaveCaused: (atMs) => shutdown.mayHaveCaused(atMs),
     endIfShuttingDown: () => {
       if (shutdown.requested !== undefined) onShutdown()

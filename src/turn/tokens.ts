@@ -9,7 +9,7 @@ import { timingSafeEqual } from 'node:crypto'
 import { readableTime } from '../clock.js'
 import { SubstratError, shellWord } from '../errors.js'
 import type { ClockReading } from '../host/identity.js'
-import type { Ask, CallRecord, Used } from '../schema/types.js'
+import type { Actor, Ask, CallRecord, Used } from '../schema/types.js'
 import type { Decision } from '../schema/words.js'
 import { addressOf } from '../session/causes.js'
 import { awaitedToken, isExpired, isInScope } from '../session/fold/tokens.js'
@@ -42,6 +42,8 @@ export interface Decided {
   rotation?: NewRecord[]
   /** Repeating the key returns the first outcome. */
   key?: string | null
+  /** The one who decided. Undefined: the actor of this process. */
+  actor?: Actor | undefined
   /** Fingerprint of decision and text. Repeating the same decision gets the same answer; another is refused. */
   digest: string
 }
@@ -152,10 +154,17 @@ export function checkToken(state: State, entry: TokenEntry, now: ClockReading): 
 }
 
 /** `decision` differs from the first decision in its kind or in its text. */
-export function alreadyDecided(state: State, entry: TokenEntry, decision: Decision): SubstratError {
+/** `made`: the actor and the time of the first decision. */
+export function alreadyDecided(
+  state: State,
+  entry: TokenEntry,
+  decision: Decision,
+  made: string,
+): SubstratError {
   const first = entry.decision as Decision
   const other = first === decision ? `a different ${NOUN[first]}` : `a different decision: ${first}`
-  return refusedTokenError('TOKEN_CONSUMED', `token ${entry.token_id} was already used for ${other}`, state)
+  const text = `token ${entry.token_id} was already used for ${other}${made === '' ? '' : `,${made}`}`
+  return refusedTokenError('TOKEN_CONSUMED', text, state)
 }
 
 const NOUN: Record<Decision, string> = {
@@ -168,12 +177,11 @@ const NOUN: Record<Decision, string> = {
 /** Consumes the token of a decision, after the rotation that created it, if there was one. */
 export function consumedRecords(
   run_id: string,
-  { token_id, decision, digest, rotation = [], key = null }: Decided,
+  { token_id, decision, digest, rotation = [], key = null, actor }: Decided,
 ): NewRecord[] {
-  return [
-    ...rotation,
-    { kind: 'token.consumed', run_id, token_id, decision, digest, ...(key === null ? {} : { key }) },
-  ]
+  const keyed = key === null ? {} : { key }
+  const by = actor === undefined ? {} : { actor }
+  return [...rotation, { kind: 'token.consumed', run_id, token_id, decision, digest, ...keyed, ...by }]
 }
 
 /** Revokes the token that the open run waits for, and mints another in its place. */

@@ -205,6 +205,10 @@ describe('a tool call', () => {
     expect(house.count(id, 'message.user')).toBe(1)
     editor.answer = 'once'
     expect(await editor.prompt(id, 'two')).toEqual({ stopReason: 'end_turn' })
+    const decided = house.records(id).filter(({ kind }) => kind === 'token.consumed')
+    expect(decided.at(-1)).toMatchObject({
+      actor: { uid: process.getuid?.(), face: 'acp', claims: { client: 'Test editor 1' } },
+    })
     expect(editor.said).toEqual(['agent: Done.', 'agent: Two.'])
     await editor.close()
   })

@@ -65,6 +65,7 @@ export class Editor {
     const editor = new Editor(running)
     await editor.request(methods.agent.initialize, {
       protocolVersion: PROTOCOL_VERSION,
+      clientInfo: { name: 'test', title: 'Test editor', version: '1' },
       clientCapabilities: {},
     })
     return editor

@@ -1,13 +1,15 @@
 /** `channel run --once`, in this process, with a platform on the loopback. */
+import { randomUUID } from 'node:crypto'
 import { describe, expect, test } from 'vitest'
 import { checkedTemplate } from '../../src/channel/agents.js'
 import type { ChannelConfig } from '../../src/channel/config.js'
 import { readableTime } from '../../src/clock.js'
 import { viewOutbox } from '../../src/operations/outbox.js'
+import { resume } from '../../src/operations/resume.js'
 import { channelConfig, channelState, runOnce, threadAgents } from '../support/channels.js'
 import { contextAt } from '../support/contexts.js'
 import { newPlatform } from '../support/platform.js'
-import { newAgent, recordsOf, terminate } from '../support/sessions.js'
+import { beginning, newAgent, recordsOf, reopen, terminate } from '../support/sessions.js'
 import { tempStore } from '../support/temp.js'
 
 /** The code in the latest message that asks for approval. */
@@ -278,8 +280,22 @@ describe('a turn that waits for approval', () => {
     await runOnce(store, platform, config)
     expect(platform.textsIn('general').slice(1)).toEqual(['done'])
     const [agent] = threadAgents(store)
-    const kinds = recordsOf(store, agent?.id as string).map(({ kind }) => kind)
-    expect(kinds.filter((kind) => kind === 'tool.started')).toHaveLength(1)
+    const records = recordsOf(store, agent?.id as string)
+    expect(records.filter(({ kind }) => kind === 'tool.started')).toHaveLength(1)
+    const ann = { face: 'channel', sender: { channel: 'chat', id: 'ann' } }
+    const acts = ['session.created', 'mail.delivered', 'token.consumed']
+    expect(records.filter(({ kind }) => acts.includes(kind))).toMatchObject(
+      acts.map((kind) => ({ kind, actor: ann })),
+    )
+  })
+
+  test('that an unknown name asks for shows the name as a claim', async () => {
+    const [store, platform] = [tempStore(), await newPlatform()]
+    platform.write({ sender: 'bob', senderName: 'ann\u001b[2K', text: 'hello' })
+    await runOnce(store, platform, channelConfig())
+    const [agent] = threadAgents(store)
+    const [mail] = recordsOf(store, agent?.id as string).filter(({ kind }) => kind === 'mail.delivered')
+    expect(mail).toMatchObject({ actor: { sender: { id: 'bob' }, claims: { name: 'ann 2K' } } })
   })
 
   test('is denied with a reason, and an old code decides nothing', async () => {
@@ -292,7 +308,9 @@ describe('a turn that waits for approval', () => {
     platform.write({ text: `approve ${code}` })
     await runOnce(store, platform, config)
     expect(platform.textsIn('general').slice(1).sort()).toEqual([
-      `Nothing with the code ${code} is waiting for approval now.`,
+      expect.stringMatching(
+        `^Nothing with the code ${code} is waiting for approval now. The latest request was denied by ann on chat at `,
+      ),
       'then not',
     ])
     const [agent] = threadAgents(store)
@@ -311,6 +329,36 @@ describe('a turn that waits for approval', () => {
     ])
     expect(threadAgents(store).map(({ run }) => run?.status)).toEqual(['open'])
   })
+})
+
+test('a message to an agent with a tool call of unknown outcome is stored, and a person decides about the turn', async () => {
+  const [store, platform] = [tempStore(), await newPlatform()]
+  const config = channelConfig()
+  platform.write()
+  await runOnce(store, platform, config)
+  const [agent] = threadAgents(store)
+  const session = await reopen(store, agent?.id as string)
+  const run = randomUUID()
+  const calls = [{ call_id: 'c', name: 'shell', input: { command: 'pay' } }]
+  session.append([
+    ...beginning(session, run, 'pay'),
+    { kind: 'model.requested', run_id: run },
+    { kind: 'model.responded', run_id: run, stop: 'tool_calls', calls },
+    { kind: 'tool.started', run_id: run, call_id: 'c', tool: 'shell' },
+  ])
+  // As if its process had died.
+  await session.abandon()
+  platform.write({ text: 'go on' })
+  await runOnce(store, platform, config)
+  await runOnce(store, platform, config)
+  expect(platform.textsIn('general')).toHaveLength(1)
+  const [stopped] = threadAgents(store)
+  expect(stopped?.run).toMatchObject({ run_id: run, status: 'interrupted', reason: 'unknown_tool' })
+  expect(store.mail.ids(stopped?.id as string)).toHaveLength(1)
+  const { ctx } = contextAt(store)
+  await resume(ctx, stopped?.id as string, { reseed: false }, () => undefined)
+  await runOnce(store, platform, config)
+  expect(platform.textsIn('general').at(-1)).toMatch(/go on$/)
 })
 
 describe('a question', () => {

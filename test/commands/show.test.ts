@@ -1,9 +1,11 @@
-import { hostname } from 'node:os'
+import { hostname, userInfo } from 'node:os'
 import { describe, expect, test } from 'vitest'
 
 import { ownIdentity } from '../../src/host/identity.js'
 import { House } from '../support/cli.js'
 import { Gate } from '../support/gate.js'
+
+const ME = { uid: process.getuid?.(), user: userInfo().username, face: 'cli' }
 
 const HOST_ID = ownIdentity().host_id
 
@@ -66,6 +68,11 @@ describe.concurrent('show', () => {
       host: HOST_ID === undefined ? null : { host_id: HOST_ID, host_name: hostname() },
       usage: { input_tokens: 1, output_tokens: 2, runs: 1, runs_with_usage: 1, runs_with_cost: 0 },
       holder: null,
+      acts: [
+        { did: 'asked', at: expect.any(String), actor: ME },
+        { did: 'changed', at: expect.any(String), actor: ME },
+        { did: 'created', at: expect.any(String), actor: ME },
+      ],
       trouble: null,
       next: "substrat send a '…'",
     })

@@ -43,11 +43,13 @@ test('docs/format.md lists the fields of the small files that the store writes',
 
 test('docs/format.md lists the fields of a message', () => {
   const store = tempStore()
-  const message = { ...draft(OPERATOR, 'hi'), allow: ['shell'], steps_max: 1, fresh: true }
+  const message = { ...draft(OPERATOR, 'hi'), allow: ['shell'], steps_max: 1, fresh: true, actor: ACTOR }
   post(store, message)
   const names = namesIn(store.mail.pathOf(OPERATOR, message.message_id))
   expect(fieldsOf('message').sort()).toEqual([...names, 'crc'].sort())
 })
+
+const ACTOR = { face: 'cli' as const, uid: 1000 }
 
 /** The layout has one table for all mailboxes. But the operator returns no message, and none in `taken/` is set aside. */
 const NEVER_WRITTEN = /operator.*returned|taken.*damaged/

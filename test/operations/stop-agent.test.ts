@@ -39,12 +39,16 @@ describe.concurrent('suspend', () => {
   test('says what it has done: suspended a turn, put the agent on hold, or nothing', async () => {
     const house = new House()
     const gate = new Gate(house, 'g')
-    await house.spawn('a', ...gate.flags)
+    const id = await house.spawn('a', ...gate.flags)
     expect((await house.ok('suspend', 'a')).stdout).toBe('a has no running turn\n')
     const sender = house.start(['send', 'a', 'one'])
     await gate.isReached()
-    expect((await house.ok('suspend', 'a')).stdout).toBe('a is suspended\n')
+    const asked = await house.run(['suspend', 'a'], { env: { SUBSTRAT_ACTOR: 'Ana' } })
+    expect(asked.stdout).toBe('a is suspended\n')
     await sender.result
+    // The process of the turn has recorded who asked it to stop.
+    const [interrupted] = house.records(id).filter(({ kind }) => kind === 'run.interrupted')
+    expect(interrupted).toMatchObject({ actor: { face: 'cli', claims: { name: 'Ana' } } })
     expect((await house.ok('suspend', 'a', '--hold')).stdout).toBe('a is suspended, on hold\n')
     gate.open()
     await house.ok('resume', 'a')

@@ -168,6 +168,11 @@ describe('with --allow-decisions', () => {
     expect(await outsider.call(decision, { agent: 'notes', token_id })).toMatchObject({ decided: true })
     expect(await outsider.call('wait', { agents: ['notes'] })).toMatchObject({ agents: [{ reply: 'Done.' }] })
     expect(existsSync(path.join(house.workspace, 'touched'))).toBe(isRun)
+    const [id = ''] = house.ids()
+    const acts = house.records(id).filter((record) => 'actor' in record && record.actor !== undefined)
+    const outside = { face: 'mcp', claims: { client: 'outsider 1' } }
+    expect(acts.map(({ kind }) => kind)).toEqual(['session.created', 'message.user', 'token.consumed'])
+    expect(acts).toMatchObject(acts.map(() => ({ actor: outside })))
     await outsider.close()
   })
 

@@ -1,6 +1,7 @@
 /** Decisions about a waiting turn: by the operator, and by the holder of its resume token. */
 import { describe, expect, test } from 'vitest'
 import { House } from '../support/cli.js'
+import { clientOf, user } from './openai-client.js'
 import { Served } from './support.js'
 
 const WAIT = { prefer: 'wait' }
@@ -39,6 +40,49 @@ describe.concurrent('a decision', () => {
     const denied = await other.served.call('denyCalls', { path, body: { reason: 'no' }, headers: WAIT })
     expect(denied).toMatchObject({ status: 200, data: { reply: 'done' } })
     expect(other.house.read('made')).toBeUndefined()
+    await other.served.stop()
+  })
+
+  test('records the token of the request, and what the client says of itself as a claim', async () => {
+    const { house, served, id, tokenId } = await waiting()
+    const headers = { ...WAIT, 'X-Substrat-Name': 'Ana', 'X-Substrat-Client': 'app 1' }
+    await served.call('approveCalls', { path, body: { token_id: tokenId }, headers })
+    const [made] = house.records(id).filter(({ kind }) => kind === 'token.consumed')
+    expect(made).toMatchObject({
+      actor: {
+        uid: process.getuid?.(),
+        face: 'http',
+        token: 'operator',
+        claims: { name: 'Ana', client: 'app 1' },
+      },
+    })
+    const who = /was approved by token operator \(claims to be Ana, use app 1\) at /
+    expect((await house.run(['deny', 'a'])).stderr).toMatch(who)
+    const late = await served.call('denyCalls', { path, body: { token_id: tokenId } })
+    expect(late).toMatchObject({
+      status: 409,
+      problem: { code: 'SESSION_STATE', detail: expect.stringMatching(who) },
+    })
+    expect((await served.call('showAgent', { path })).data.acts[0]).toMatchObject({
+      did: 'approved',
+      actor: { token: 'operator' },
+    })
+    await served.stop()
+  })
+
+  test('records the holder of a resume token, and an OpenAI client, as such', async () => {
+    const { house, served, id, token } = await waiting()
+    await served.call('resumeAgent', { path, body: { decision: 'approve', token }, headers: WAIT })
+    const { chat } = clientOf(served)
+    await chat.completions.create({ model: 'a', messages: user('hi') })
+    const actors = house.records(id).flatMap((record) => ('actor' in record ? [record.actor] : []))
+    expect(actors.at(-1)).toMatchObject({ face: 'openai', token: 'operator' })
+    await served.stop()
+    const other = await waiting()
+    const bearer = { ...WAIT, authorization: `Bearer ${other.token}` }
+    await other.served.call('resumeAgent', { path, body: { decision: 'deny' }, headers: bearer })
+    const [denied] = other.house.records(other.id).filter(({ kind }) => kind === 'token.consumed')
+    expect(denied).toMatchObject({ actor: { face: 'http', token: 'resume token' } })
     await other.served.stop()
   })
 

@@ -3,6 +3,7 @@ import { join } from 'node:path'
 import { describe, expect, test } from 'vitest'
 import { z } from 'zod'
 import { RECORDS } from '../../src/schema/records.js'
+import type { Actor } from '../../src/schema/types.js'
 import { openForRead } from '../../src/session/load.js'
 import { type NewRecord, type RecordKind, wrongShape } from '../../src/session/records.js'
 import { frame } from '../../src/storage/log/frame.js'
@@ -29,6 +30,14 @@ const SLOTS = {
   next_at: '2026-11-20T13:00:00.000Z',
 }
 const MODELS = [{ model: 'm', ...USAGE }]
+const ACTOR: Actor = {
+  uid: 1000,
+  user: 'ana',
+  face: 'http',
+  token: 'phone',
+  sender: { channel: 'telegram', id: '4711' },
+  claims: { client: 'app 1', name: 'Ana', agent: ID },
+}
 
 /** A record of every kind, with all its fields. */
 const EXAMPLES: { [K in RecordKind]: Required<Omit<NewRecord<K>, 'kind'>> } = {
@@ -49,6 +58,7 @@ const EXAMPLES: { [K in RecordKind]: Required<Omit<NewRecord<K>, 'kind'>> } = {
     on_unknown: ['shell=stop'],
     context: 'turn',
     workspace_scope: 'any',
+    actor: ACTOR,
   },
   'session.configured': {
     instructions: 'be brief',
@@ -66,11 +76,12 @@ const EXAMPLES: { [K in RecordKind]: Required<Omit<NewRecord<K>, 'kind'>> } = {
     context: 'last:3',
     forgets_refusals: true,
     workspace_scope: 'host',
+    actor: ACTOR,
   },
   'session.upgraded': { from_format: 1, to_format: 2 },
   'session.activated': { boot_id: 'k/1/2/3', host_id: 'h' },
   'session.suspended': { reason: 'idle' },
-  'session.terminated': {},
+  'session.terminated': { actor: ACTOR },
   'session.imported': { from: ID, home_id: ID, bundle_id: ID, host_id: 'h', host_name: 'web-2' },
   'session.moved': {
     move_id: ID,
@@ -111,6 +122,7 @@ const EXAMPLES: { [K in RecordKind]: Required<Omit<NewRecord<K>, 'kind'>> } = {
     keeps_seq: 40,
     keeps_offset: 4000,
     repeats: ID,
+    actor: ACTOR,
   },
   'run.resumed': {
     run_id: ID,
@@ -120,6 +132,7 @@ const EXAMPLES: { [K in RecordKind]: Required<Omit<NewRecord<K>, 'kind'>> } = {
     auto: false,
     attempt: 1,
     token_id: ID,
+    actor: ACTOR,
   },
   'run.waiting': {
     run_id: ID,
@@ -142,7 +155,7 @@ const EXAMPLES: { [K in RecordKind]: Required<Omit<NewRecord<K>, 'kind'>> } = {
     usage: USAGE,
     models: MODELS,
   },
-  'run.cancelled': { run_id: ID, reason: 'turn_timeout', usage: USAGE, models: MODELS },
+  'run.cancelled': { run_id: ID, reason: 'turn_timeout', usage: USAGE, models: MODELS, actor: ACTOR },
   'run.interrupted': {
     run_id: ID,
     reason: 'program_killed',
@@ -152,8 +165,9 @@ const EXAMPLES: { [K in RecordKind]: Required<Omit<NewRecord<K>, 'kind'>> } = {
     undecided: true,
     usage: USAGE,
     models: MODELS,
+    actor: ACTOR,
   },
-  'run.programs_gone': { run_id: ID, by: 'host', leash: true },
+  'run.programs_gone': { run_id: ID, by: 'host', leash: true, actor: ACTOR },
   'turn.refused': {
     cause: 'authentication',
     code: 'PROVIDER_MISCONFIGURED',
@@ -162,7 +176,7 @@ const EXAMPLES: { [K in RecordKind]: Required<Omit<NewRecord<K>, 'kind'>> } = {
     key: 'k',
     digest: 'd',
   },
-  'message.user': { message_id: ID, run_id: ID, content: 'hi', origin: 'operator' },
+  'message.user': { message_id: ID, run_id: ID, content: 'hi', origin: 'operator', actor: ACTOR },
   'message.notice': { run_id: ID, content: 'it was interrupted', attempt: 1 },
   'message.agent': {
     message_id: ID,
@@ -215,7 +229,14 @@ const EXAMPLES: { [K in RecordKind]: Required<Omit<NewRecord<K>, 'kind'>> } = {
   'tool.repeated': { run_id: ID, call_id: 'c', tool: 'shell', attempt: 2, group: GROUP },
   'tool.check_started': { run_id: ID, call_id: 'c', tool: 'shell', command: './was-pushed', group: GROUP },
   'tool.checked': { run_id: ID, call_id: 'c', tool: 'shell', found: 'not_done', content: 'no' },
-  'tool.edited': { run_id: ID, call_id: 'c', tool: 'shell', input: { command: 'make' }, input_blob: BLOB },
+  'tool.edited': {
+    run_id: ID,
+    call_id: 'c',
+    tool: 'shell',
+    input: { command: 'make' },
+    input_blob: BLOB,
+    actor: ACTOR,
+  },
   'tool.deferred': {
     run_id: ID,
     call_id: 'c',
@@ -235,7 +256,15 @@ const EXAMPLES: { [K in RecordKind]: Required<Omit<NewRecord<K>, 'kind'>> } = {
     clock: CLOCK,
     wait: 'tool_result',
   },
-  'token.consumed': { run_id: ID, token_id: ID, decision: 'input', digest: 'd', key: 'k', clock: CLOCK },
+  'token.consumed': {
+    run_id: ID,
+    token_id: ID,
+    decision: 'input',
+    digest: 'd',
+    key: 'k',
+    clock: CLOCK,
+    actor: ACTOR,
+  },
   'token.revoked': { run_id: ID, token_id: ID, reason: 'rotated' },
   'token.expired': { run_id: ID, token_id: ID },
   'context.tried': { run_id: ID, how: 'summary', messages: 4, usage: USAGE, model: 'm' },
@@ -283,6 +312,7 @@ const EXAMPLES: { [K in RecordKind]: Required<Omit<NewRecord<K>, 'kind'>> } = {
     decision: 'approve',
     content: 'go on',
     asks: [{ call_id: 'c', tool: 'bash', input: { command: 'make' } }],
+    actor: ACTOR,
   },
   'session.seeded': { from: ID, content: BLOB, conversation: BLOB, responses: 2 },
   'provider.state': { run_id: ID, state: 'AAEC' },
@@ -299,6 +329,7 @@ const EXAMPLES: { [K in RecordKind]: Required<Omit<NewRecord<K>, 'kind'>> } = {
     reminder_id: ID,
     schedule_id: ID,
     clock: CLOCK,
+    actor: ACTOR,
   },
   'mail.replied': { run_id: ID, message_id: ID },
   'mail.answered': { deferred: true },
@@ -382,10 +413,10 @@ const EXAMPLES: { [K in RecordKind]: Required<Omit<NewRecord<K>, 'kind'>> } = {
   'channel.handled': { message_id: ID, outcome: 'delivered' },
   'channel.taken': { message_id: ID },
   'channel.announced': { agent_id: ID, since_seq: 4 },
-  'agent.gated': { message_id: ID, from: 'operator' },
-  'agent.ungated': { message_id: ID, from: ID },
-  'agent.permitted': { message_id: ID, from: ID },
-  'agent.poked': { message_id: ID, from: ID },
+  'agent.gated': { message_id: ID, from: 'operator', actor: ACTOR },
+  'agent.ungated': { message_id: ID, from: ID, actor: ACTOR },
+  'agent.permitted': { message_id: ID, from: ID, actor: ACTOR },
+  'agent.poked': { message_id: ID, from: ID, actor: ACTOR },
   'agent.watched': { message_id: ID, from: ID, on: ['idle', 'interrupted'], once: true },
   'agent.unwatched': { message_id: ID, from: ID },
   'status.derived': { status: 'interrupted_startup' },
@@ -395,6 +426,7 @@ const KINDS = Object.keys(RECORDS) as RecordKind[]
 
 /** Invalid values of each field. */
 const SPOILED: Record<string, unknown[]> = {
+  actor: [null, 'ana', {}, { face: 'door' }, { ...ACTOR, uid: '0' }, { ...ACTOR, claims: { name: 7 } }],
   allowed_by: ['set', 5],
   workspace_scope: ['all', 7],
   forgets_refusals: ['yes', 0],

@@ -34,6 +34,9 @@ export class FakeStop {
   reason(): StopReason {
     return this.why
   }
+  askedBy(): undefined {
+    return undefined
+  }
   async isShuttingDown(waits: boolean): Promise<boolean> {
     return this.signalled === true || (waits && this.signalled === 'late')
   }

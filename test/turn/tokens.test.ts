@@ -147,8 +147,10 @@ describe('refused with its own code and message is', () => {
     })
     const entry = findToken(consumed, secret)
     expect(() => checkToken(consumed, entry, reading(timeOf(5000)))).not.toThrow()
-    expect(alreadyDecided(consumed, entry, 'deny').message).toContain('for a different denial')
-    expect(alreadyDecided(consumed, entry, 'approve')).toMatchObject({
+    expect(alreadyDecided(consumed, entry, 'deny', ' by ana at noon').message).toContain(
+      'for a different denial, by ana at noon',
+    )
+    expect(alreadyDecided(consumed, entry, 'approve', '')).toMatchObject({
       code: 'TOKEN_CONSUMED',
       exitStatus: 13,
       message: expect.stringContaining('different decision: deny'),

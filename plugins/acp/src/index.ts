@@ -12,10 +12,12 @@ export interface AcpOptions extends Place {
 
 /** Settles when the client has closed stdin. */
 async function run({ version, spawn, ...place }: AcpOptions): Promise<void> {
-  await serveAcp(version, (client) => {
+  await serveAcp(version, (client, editor) => {
     const core = loadCore(place)
     const openHome = () => core.openHome(place.home)
-    return new Agents({ core, openHome, commands: Commands.at(place), client, spawn })
+    const commands = Commands.at(place, () => core)
+    commands.actor = { face: 'acp', ...(editor === undefined ? {} : { claims: { client: editor } }) }
+    return new Agents({ core, openHome, commands, client, spawn })
   })
 }
 

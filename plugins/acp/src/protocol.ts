@@ -76,26 +76,33 @@ export interface Client {
 }
 
 /** Serves ACP on stdin and stdout until the client closes them. Throws if a line of the client is too long. */
-export async function serveAcp(version: string, handlersFor: (client: Client) => Handlers): Promise<void> {
+export async function serveAcp(
+  version: string,
+  handlersFor: (client: Client, editor: string | undefined) => Handlers,
+): Promise<void> {
   const app = agent({ name: 'substrat' })
   let client: Client | undefined
+  let editor: string | undefined
   let handlers: Handlers | undefined
   // Not before the first request for a session: the answer to `initialize` needs none of their code.
   const served = (): Handlers => {
-    handlers ??= handlersFor(client as Client)
+    handlers ??= handlersFor(client as Client, editor)
     return handlers
   }
   app
-    .onRequest(methods.agent.initialize, () => ({
-      protocolVersion: PROTOCOL_VERSION,
-      agentInfo: { name: 'substrat', title: 'substrat', version },
-      agentCapabilities: {
-        loadSession: true,
-        promptCapabilities: { embeddedContext: true },
-        sessionCapabilities: { list: {}, resume: {}, close: {} },
-      },
-      authMethods: [],
-    }))
+    .onRequest(methods.agent.initialize, ({ params: { clientInfo } }) => {
+      editor = clientInfo == null ? undefined : `${clientInfo.title ?? clientInfo.name} ${clientInfo.version}`
+      return {
+        protocolVersion: PROTOCOL_VERSION,
+        agentInfo: { name: 'substrat', title: 'substrat', version },
+        agentCapabilities: {
+          loadSession: true,
+          promptCapabilities: { embeddedContext: true },
+          sessionCapabilities: { list: {}, resume: {}, close: {} },
+        },
+        authMethods: [],
+      }
+    })
     .onRequest(methods.agent.authenticate, () => ({}))
     .onRequest(methods.agent.session.new, async ({ params }): Promise<NewSessionResponse> => {
       const servers = params.mcpServers.map(({ name }) => name)

@@ -21,6 +21,14 @@ const INSTRUCTIONS =
 async function run({ version, mayDecide, ...place }: OperatorOptions): Promise<void> {
   const server = new McpServer({ name: 'substrat', version }, { instructions: INSTRUCTIONS })
   const operator = new Operator(place)
+  server.server.oninitialized = () => {
+    const client = server.server.getClientVersion()
+    if (client !== undefined)
+      operator.commands.actor = {
+        face: 'mcp',
+        claims: { client: `${client.title ?? client.name} ${client.version}` },
+      }
+  }
   addReads(server, operator)
   addWrites(server, operator, mayDecide)
   if (mayDecide) addDecisions(server, operator)

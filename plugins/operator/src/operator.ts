@@ -39,7 +39,8 @@ export class Operator {
   private loaded: Core | undefined
 
   constructor(private readonly place: Place) {
-    this.commands = Commands.at(place)
+    this.commands = Commands.at(place, () => this.core)
+    this.commands.actor = { face: 'mcp' }
   }
 
   /** Loaded at the first use: the answer to `initialize` does not need it. */

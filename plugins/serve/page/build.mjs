@@ -19,9 +19,14 @@ const { outputFiles, metafile } = await build({
   alias: {
     entities: path.join(root, 'src/parts/entities.ts'),
     ...Object.fromEntries(
-      ['schema/message', 'schema/questions', 'schema/reasons', 'schema/words', 'session/entries'].map(
-        (file) => [`substrat/${path.basename(file)}`, path.resolve(root, `../../../src/${file}.ts`)],
-      ),
+      [
+        'schema/actors',
+        'schema/message',
+        'schema/questions',
+        'schema/reasons',
+        'schema/words',
+        'session/entries',
+      ].map((file) => [`substrat/${path.basename(file)}`, path.resolve(root, `../../../src/${file}.ts`)]),
     ),
   },
   legalComments: 'inline',

@@ -2,6 +2,7 @@
 import type { HttpBindings } from '@hono/node-server'
 import { Hono } from 'hono'
 import type { z } from 'zod'
+import type { FaceActor } from '../../shared/src/face/core.js'
 import { type Bearer, checkResumeToken, type Guard, resumeTokenOf } from './guard.js'
 import { invalidText } from './invalid.js'
 import { openApi } from './openapi.js'
@@ -50,7 +51,7 @@ export function buildApp(
         )
       if (bearer !== undefined) checkScope(server.core, bearer, each.needs)
       const call: Call = {
-        server,
+        server: each.needs === 'read' ? server : actingFor(server, actorOf(req.raw.headers, each, bearer)),
         agent,
         query: each.query === undefined ? {} : parsed(each.query.strict(), queryOf(req.url), 'query'),
         body: each.body === undefined ? {} : parsed(bodyOf(each.body, each), await jsonBody(req.raw), 'body'),
@@ -126,6 +127,24 @@ function failureForms(routes: Route[]): (path: string) => (error: unknown) => Re
     return (isKnown ? forms.get(first) : foreign)?.respond ?? problemResponse
   }
 }
+
+function actingFor(server: Server, actor: FaceActor): Server {
+  return { ...server, commands: server.commands.as(actor) }
+}
+
+/** The one who sent the request. The headers are words of the client about itself. */
+function actorOf(headers: Headers, { failure }: Route, bearer: Bearer | undefined): FaceActor {
+  const [client, name] = [headers.get('x-substrat-client'), headers.get('x-substrat-name')]
+  const said = { ...(client === null ? {} : { client }), ...(name === null ? {} : { name }) }
+  return {
+    face: failure === undefined ? 'http' : 'openai',
+    token: bearer?.name ?? RESUME_TOKEN,
+    ...(Object.keys(said).length === 0 ? {} : { claims: said }),
+  }
+}
+
+/** No token of the server has a name with a space. */
+const RESUME_TOKEN = 'resume token'
 
 function answerResponse({ status, body, headers = {} }: Answer): Response {
   return new Response(JSON.stringify(body), {

@@ -174,7 +174,16 @@ export function unframedSnapshot({ kit }: Shared, bytes: Buffer): Unframed {
 
 export function requestsIn(texts: unknown): StopRequest[] {
   return ((texts ?? []) as string[]).map((text) => {
-    const [runId = '', verb] = text.split('.')
-    return { runId, verb: verb as StopRequest['verb'] }
+    const [runId = '', verb, by] = text.split('.')
+    return { runId, verb: verb as StopRequest['verb'], ...(by === undefined ? {} : { by: askedBy(by) }) }
   })
+}
+
+/** The verb of a request, with the one who asks. Earlier versions read the verb alone. */
+export function requestWord(verb: StopRequest['verb'], by: object | undefined): string {
+  return by === undefined ? verb : `${verb}.${Buffer.from(JSON.stringify(by)).toString('base64url')}`
+}
+
+function askedBy(word: string): object {
+  return JSON.parse(Buffer.from(word, 'base64url').toString('utf8')) as object
 }

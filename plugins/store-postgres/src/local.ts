@@ -20,6 +20,10 @@ export function localFilesOf(
       make(paths.agent(agentId).root)
       return files.programFiles(agentId)
     },
+    actorKey(makes) {
+      if (makes) make(paths.root)
+      return files.actorKey(makes)
+    },
     logPath,
     // The log is in the database, on a disk that this host may not have.
     freeBytes: () => undefined,

@@ -12,7 +12,7 @@ import type {
   Visits,
   Waits,
 } from 'substrat/store'
-import { requestsIn } from './agent-lease.js'
+import { requestsIn, requestWord } from './agent-lease.js'
 import { bytesOf } from './client.js'
 import { openRemoteLog } from './log.js'
 import { call, HeldRight, isDeadHere, ownHolder, type Shared } from './rights.js'
@@ -48,11 +48,18 @@ export function requestsOf(shared: Shared): Requests {
   const requestsTo: Requests['requestsTo'] = (agentId) =>
     requestsIn(call(shared, agentId, (client) => client.list('requests', agentId)))
   return {
-    put: (agentId, runId, verb) =>
-      void call(shared, agentId, (client) => client.call('put_request', [agentId, runId, verb])),
+    put: (agentId, runId, verb, by) =>
+      void call(shared, agentId, (client) =>
+        client.call('put_request', [agentId, runId, requestWord(verb, by)]),
+      ),
     requestsTo,
-    remove: (agentId, runId, verb) =>
-      void call(shared, agentId, (client) => client.call('remove_request', [agentId, runId, verb])),
+    remove(agentId, runId, verb) {
+      for (const asked of requestsTo(agentId)) {
+        if (asked.runId !== runId || asked.verb !== verb) continue
+        const word = requestWord(verb, asked.by)
+        call(shared, agentId, (client) => client.call('remove_request', [agentId, runId, word]))
+      }
+    },
     watch: (agentId, onRequests) => {
       const watch = shared.client.keeper.watch(agentId, () => onRequests(requestsTo(agentId)))
       const cached = shared.client.cachedMail(agentId)

@@ -5,6 +5,7 @@ import { callText } from '../../dispatch/call-text.js'
 import { keysText, missedKeys, refusalText } from '../../dispatch/missed.js'
 import { awaitedThing } from '../../dispatch/turn-obstacle.js'
 import type { ListFilter } from '../../operations/list-and-show.js'
+import { actorText, isReader, type Reader } from '../../schema/actors.js'
 import type { ShownAgent, WaitView } from '../../schema/output.js'
 import type { ListedAgent } from '../../schema/output-overview.js'
 import { contextText, GRANTED_BY, type ShownStatus, type Status, wordOfStatus } from '../../schema/words.js'
@@ -43,9 +44,14 @@ export interface DescribeOptions {
   remedy?: string | undefined
   /** For each call that waits: the change that it makes to a file. Undefined for another call. */
   changes?: (string | undefined)[]
+  /** Their own acts are not repeated. */
+  reader?: Reader
 }
 
-export function describeAgent(shown: ShownAgent, { remedy, changes = [] }: DescribeOptions = {}): string {
+export function describeAgent(
+  shown: ShownAgent,
+  { remedy, changes = [], reader = {} }: DescribeOptions = {},
+): string {
   const { agent, run, holder, trouble, next, advice, title, instructions, options, wait } = shown
   const lines: [string, string | null][] = [
     ['agent', agent.path === agent.id ? agent.id : `${agent.path} (${agent.id})`],
@@ -109,6 +115,7 @@ export function describeAgent(shown: ShownAgent, { remedy, changes = [] }: Descr
       'doing',
       `${firstLine(callText({ tool, input }))}, ${elapsedText(clock.now() - Date.parse(started_at))}`,
     ]),
+    ...actsText(shown, reader),
     ['reason', trouble === null ? null : withReadableTimes(trouble)],
     ...refusedText(shown),
     ['usage', shown.usage === null || shown.usage.runs === 0 ? null : totalText(shown.usage)],
@@ -120,6 +127,15 @@ export function describeAgent(shown: ShownAgent, { remedy, changes = [] }: Descr
   return lines
     .flatMap(([label, text]) => (text === null ? [] : [`${label.padEnd(LABEL_COLUMNS)}${text}`]))
     .join('\n')
+}
+
+function actsText({ acts }: ShownAgent, reader: Reader): [string, string][] {
+  return acts
+    .filter(({ actor }) => !isReader(actor, reader))
+    .map(({ did, at, actor }, index) => [
+      index === 0 ? 'who acted' : '',
+      `${did} by ${actorText(actor, reader)}, ${readableTime(at)}`,
+    ])
 }
 
 function leaseText({ lease_ends_at: end }: NonNullable<ShownAgent['holder']>): string {

@@ -1,7 +1,8 @@
 /** The output of `log` without `--json`: one entry per record. Messages are printed in full, other records in one line. */
 import { readableTime } from '../../clock.js'
 import { callText } from '../../dispatch/call-text.js'
-import type { Content } from '../../schema/types.js'
+import { actorText, isReader, type Reader } from '../../schema/actors.js'
+import type { Actor, Content } from '../../schema/types.js'
 import { type EntryOf, entryOf } from '../../session/entries.js'
 import type { SessionRecord } from '../../session/records.js'
 
@@ -30,22 +31,25 @@ export function shownFilter(all = false): (record: SessionRecord) => boolean {
 }
 
 /** Undefined for a record without an entry. */
-export function describeRecord(record: SessionRecord, text: ReadText): string | undefined {
-  const what = entryText(record, text)
+export function describeRecord(record: SessionRecord, text: ReadText, reader?: Reader): string | undefined {
+  const what = entryText(record, text, reader)
   if (what === undefined) return undefined
   const head = `${readableTime(record.ts)}  `
   return head + what.replaceAll('\n', `\n${' '.repeat(head.length)}`)
 }
 
-/** The entry without its time. */
-export function entryText(record: SessionRecord, text: ReadText): string | undefined {
+/** The entry without its time. `reader`: is "you". */
+export function entryText(record: SessionRecord, text: ReadText, reader: Reader = {}): string | undefined {
   const entry = entryOf(record)
+  const by = (actor: Actor | undefined): string =>
+    actor === undefined || isReader(actor, reader) ? '' : `, by ${actorText(actor, reader)}`
   switch (entry.type) {
     case 'prompt':
+      return `${entry.actor === undefined ? entry.sender : actorText(entry.actor, reader)}: ${text(entry.content)}`
     case 'notice':
       return `${entry.sender}: ${text(entry.content)}`
     case 'mail':
-      return entry.call_id === undefined ? `${sender(entry)}: ${text(entry.content)}` : undefined
+      return entry.call_id === undefined ? `${sender(entry, reader)}: ${text(entry.content)}` : undefined
     case 'reply':
       return `agent: ${text(entry.content)}${entry.incomplete === undefined ? '' : `\n(this may be incomplete: ${entry.incomplete})`}`
     case 'request':
@@ -59,7 +63,7 @@ export function entryText(record: SessionRecord, text: ReadText): string | undef
     case 'call':
       return `calls ${callText({ tool: entry.tool, input: entry.input })}`
     case 'edit':
-      return `you changed the call: ${callText({ tool: entry.tool, input: entry.input })}`
+      return `${entry.actor === undefined ? 'you' : actorText(entry.actor, reader)} changed the call: ${callText({ tool: entry.tool, input: entry.input })}`
     case 'deferral':
       return `${entry.tool} waits for its result from elsewhere: ${text(entry.content).trimEnd()}`
     case 'result':
@@ -73,15 +77,17 @@ export function entryText(record: SessionRecord, text: ReadText): string | undef
         ? entry.fresh === true
           ? 'new conversation: the agent does not see the earlier one'
           : undefined
-        : `continuing turn ${entry.continues?.slice(0, 8)}${entry.how}`
+        : `continuing turn ${entry.continues?.slice(0, 8)}${entry.how}${by(entry.actor)}`
     case 'resumption':
-      return entry.how === undefined ? undefined : `continuing the interrupted turn${entry.how}`
+      return entry.how === undefined
+        ? undefined
+        : `continuing the interrupted turn${entry.how}${by(entry.actor)}`
     case 'wait':
       return entry.wait === 'not_before'
         ? `waiting until ${readableTime(entry.not_before ?? '')}: ${entry.why ?? 'requested by the provider'}`
         : waitingFor(entry)
     case 'decision':
-      return `decided: ${entry.decision} (token ${entry.token_id.slice(0, 8)})`
+      return `decided: ${entry.decision}${entry.actor === undefined ? '' : ` by ${actorText(entry.actor, reader)}`} (token ${entry.token_id.slice(0, 8)})`
     case 'token':
       return `${entry.text}${entry.expires_at === undefined ? '' : `, until ${readableTime(entry.expires_at)}`}`
     case 'expiry':
@@ -91,14 +97,19 @@ export function entryText(record: SessionRecord, text: ReadText): string | undef
     case 'failure':
       return `${entry.said === undefined ? '' : `before refusing, the model said: ${text(entry.said)}\n`}turn failed: ${entry.why}`
     case 'stop':
-      return `turn ${entry.how}: ${entry.why}`
+      return `turn ${entry.how}: ${entry.why}${by(entry.actor)}`
     case 'creation':
-      return `created${entry.name === null ? '' : ` as ${entry.name}`}, provider ${entry.provider}, in ${entry.workspace}`
+      return `created${entry.name === null ? '' : ` as ${entry.name}`}, provider ${entry.provider}, in ${entry.workspace}${by(entry.actor)}`
     case 'reminder':
       return `set a reminder for ${readableTime(entry.due_at)}${entry.every_ms === null ? '' : `, then every ${entry.every_ms / 1000} s`}: ${text(entry.content)}`
-    case 'change':
-      return entry.more === undefined ? entry.text : `${entry.text} ${entry.more}`
+    case 'change': {
+      const { text: change, more, actor } = entry
+      // The actor says more than the sender of a command by mail.
+      if (actor !== undefined && !isReader(actor, reader)) return `${change} by ${actorText(actor, reader)}`
+      return more === undefined ? change : `${change} ${more}`
+    }
     case 'settings':
+      return `${entry.text}${by(entry.actor)}`
     case 'detail':
     case 'trouble':
       return entry.text
@@ -129,8 +140,12 @@ function responseText({
   return lines.length === 0 ? undefined : lines.join('\n')
 }
 
-function sender({ sender, from, mail_kind, reminder_id, schedule_id }: EntryOf<'mail'>): string {
-  const who = sender ?? from
+function sender(
+  { sender, from, mail_kind, reminder_id, schedule_id, actor }: EntryOf<'mail'>,
+  reader: Reader,
+): string {
+  // The path of a message from a channel names its sender.
+  const who = actor === undefined || actor.face === 'channel' ? (sender ?? from) : actorText(actor, reader)
   const isOwn = reminder_id !== undefined || schedule_id !== undefined
   return mail_kind === 'request' || isOwn ? who : `${who} (${mail_kind})`
 }

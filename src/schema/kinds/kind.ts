@@ -1,12 +1,14 @@
 /** The parts that the kinds of several sections share. */
 import { z } from 'zod'
-import { modelUsage, text, usage, uuid } from '../types.js'
+import { modelUsage, text, usage, uuid, actor as whoActed } from '../types.js'
 
 export const run_id = uuid
 export const message_id = uuid
 export const token_id = uuid
 export const host_id = text.optional().describe('The machine of the process: a hash of its machine-id.')
 export const host_name = text.optional().describe('The name of that machine, for a person.')
+/** Absent in logs of earlier versions, and where the agent itself decided. */
+export const actor = whoActed.optional()
 export const call_id = text
 export const tool = text
 

@@ -1,7 +1,7 @@
 /** The records of mail and reminders. */
 import { z } from 'zod'
 import { content, flag, integer, reading, text, time, uuid } from '../types.js'
-import { kind, message_id, run_id } from './kind.js'
+import { actor, kind, message_id, run_id } from './kind.js'
 
 export const mail = {
   'mail.delivered': kind('A message becomes part of the run. Its file is removed afterwards.', {
@@ -21,6 +21,7 @@ export const mail = {
     clock: reading
       .optional()
       .describe('For a reminder: the clock at delivery. Unlike `ts` it may be behind earlier records.'),
+    actor: actor.describe('The writer of a message of the operator or of a channel.'),
   }),
   'mail.replied': kind('The agent answered this request before the end of its run.', {
     run_id,

@@ -16,7 +16,7 @@ import {
   watchedStatus,
 } from '../types.js'
 import { WORKSPACE_SCOPES } from '../words.js'
-import { host_id, kind, message_id } from './kind.js'
+import { actor, host_id, kind, message_id } from './kind.js'
 
 const from = text
 /** In a home that several hosts share: the host with the workspace and the native session. */
@@ -52,6 +52,7 @@ export const session = {
     context: context.optional().describe('Absent: `all`.'),
     ...place,
     workspace_scope,
+    actor: actor.describe('Its creator. Absent for an agent of `spawn_agent`.'),
   }),
   'session.configured': kind(
     'Settings change. A present field replaces the old value; `options` and `metadata` are merged into it.',
@@ -73,6 +74,7 @@ export const session = {
       forgets_refusals: flag.optional().describe('A person has dismissed the refused messages.'),
       ...place,
       workspace_scope,
+      actor,
     },
   ),
   'session.upgraded': kind('From here on the log has a newer format.', {
@@ -87,7 +89,7 @@ export const session = {
         '`idle`: the turn ended or is parked. `requested`: by `suspend`. `recovery`: the process died.',
       ),
   }),
-  'session.terminated': kind('The agent ends permanently.', {}),
+  'session.terminated': kind('The agent ends permanently.', { actor }),
   'session.imported': kind(
     'The agent is a copy from a bundle. The records before it are those of the original, but for its id, name and place.',
     {
@@ -132,10 +134,14 @@ export const session = {
 }
 
 export const control = {
-  'agent.gated': kind('The agent runs no turn until it is ungated or permitted.', { message_id, from }),
-  'agent.ungated': kind('The gate is removed.', { message_id, from }),
-  'agent.permitted': kind('A gated agent may run one turn more.', { message_id, from }),
-  'agent.poked': kind('The latest turn must be continued or tried again.', { message_id, from }),
+  'agent.gated': kind('The agent runs no turn until it is ungated or permitted.', {
+    message_id,
+    from,
+    actor,
+  }),
+  'agent.ungated': kind('The gate is removed.', { message_id, from, actor }),
+  'agent.permitted': kind('A gated agent may run one turn more.', { message_id, from, actor }),
+  'agent.poked': kind('The latest turn must be continued or tried again.', { message_id, from, actor }),
   'agent.watched': kind('`from` subscribes to these changes of status.', {
     message_id,
     from: uuid,

@@ -16,7 +16,7 @@ import {
   waitKind,
 } from '../types.js'
 import { CHECK_FINDINGS } from '../words.js'
-import { call_id, kind, run_id, token_id, tool } from './kind.js'
+import { actor, call_id, kind, run_id, token_id, tool } from './kind.js'
 
 export const tools = {
   'tool.started': kind('A call starts. Written before it runs.', {
@@ -71,7 +71,7 @@ export const tools = {
   }),
   'tool.edited': kind(
     'A person changed the arguments of a call before approving it. Written with the approval. The call runs with these.',
-    { run_id, call_id, tool, input: json.optional(), input_blob: blob.optional() },
+    { run_id, call_id, tool, input: json.optional(), input_blob: blob.optional(), actor },
   ),
   'tool.deferred': kind(
     'The result of a started call will come from elsewhere. The run then waits for `tool_result`.',
@@ -147,6 +147,7 @@ export const waits = {
     ),
     key: text.optional().describe('`answer --key`: repeating the key returns the first outcome.'),
     clock: reading.optional(),
+    actor,
   }),
   'token.revoked': kind('The token stops working: a new token, a new message, or the end of the run.', {
     run_id,
@@ -161,5 +162,6 @@ export const waits = {
     decision,
     content: content.describe('The reason or answer. May be empty.'),
     asks: z.array(ask),
+    actor,
   }),
 }

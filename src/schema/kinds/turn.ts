@@ -23,7 +23,7 @@ import {
   waitKind,
 } from '../types.js'
 import { CANCELLATIONS, INTERRUPTIONS, REFUSAL_CAUSES } from '../words.js'
-import { host_id, host_name, kind, message_id, programUsage, run_id, token_id } from './kind.js'
+import { actor, host_id, host_name, kind, message_id, programUsage, run_id, token_id } from './kind.js'
 
 const { key, digest, ...otherOptions } = askedFields
 
@@ -53,6 +53,7 @@ export const run = {
       .describe(
         'An earlier run with the same key (`--retry`), whose agent program may already have the message.',
       ),
+    actor: actor.describe('The one who continued the run `continues`. Absent if that was automatic.'),
   }),
   'run.resumed': kind('A process continues the open run, or its wait is over.', {
     run_id,
@@ -62,6 +63,7 @@ export const run = {
     auto: flag,
     attempt: integer.describe('1, plus the automatic attempts since the turn last made progress.'),
     token_id: token_id.optional().describe('The token whose decision let the run continue.'),
+    actor: actor.describe('The one who continued it. Absent if that was automatic, or by a token.'),
   }),
   'run.waiting': kind('The run is parked, and its process exits. Written again when the token is replaced.', {
     run_id,
@@ -97,6 +99,7 @@ export const run = {
     reason: z
       .enum(CANCELLATIONS)
       .describe('`superseded`: by another message of a person. `log_damaged`: see `session.rebuilt`.'),
+    actor,
     ...programUsage,
   }),
   'run.interrupted': kind('The turn was cut short and may continue in another run.', {
@@ -112,6 +115,7 @@ export const run = {
     undecided: flag
       .optional()
       .describe('With `other_host`: the outcome of a tool call is unknown too, and a person decides.'),
+    actor: actor.describe('With `suspended`.'),
     ...programUsage,
   }),
   'run.programs_gone': kind(
@@ -124,6 +128,7 @@ export const run = {
         .describe(
           'With `host`: its leash has ended them, because the lease is over. No machine has checked.',
         ),
+      actor: actor.describe('With `person`.'),
     },
   ),
   'turn.refused': kind(
@@ -153,6 +158,7 @@ export const messages = {
       .describe(
         '`continuation`: the [recovery prompt](recovery.md#the-recovery-prompt) to an agent program.',
       ),
+    actor,
   }),
   'message.notice': kind('`content` informs the model of an interruption.', {
     run_id,

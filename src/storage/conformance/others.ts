@@ -122,12 +122,18 @@ export function otherCases(newHome: NewHome): StoreCase[] {
         told = resolve
       })
       const watch = store.requests.watch(agentId, (requests) => requests.length > 0 && told?.())
-      home.open().requests.put(agentId, runId, 'suspend')
-      home.open().requests.put(agentId, runId, 'suspend')
+      const by = { face: 'cli', claims: { name: 'Ana “\u2028” 東京' } }
+      home.open().requests.put(agentId, runId, 'suspend', by)
+      home.open().requests.put(agentId, runId, 'suspend', by)
       await noticed
       watch.close()
-      demand(isEqual(store.requests.requestsTo(agentId), [{ runId, verb: 'suspend' }]), 'it is there once')
+      const asked = [{ runId, verb: 'suspend', by }]
+      demand(isEqual(store.requests.requestsTo(agentId), asked), 'it is there once, with who asked')
       store.requests.remove(agentId, runId, 'suspend')
+      demand(isEqual(home.open().requests.requestsTo(agentId), []), 'it is removed')
+      home.open().requests.put(agentId, runId, 'cancel')
+      demand(isEqual(store.requests.requestsTo(agentId), [{ runId, verb: 'cancel' }]), 'without it, too')
+      store.requests.remove(agentId, runId, 'cancel')
       demand(isEqual(home.open().requests.requestsTo(agentId), []), 'it is removed')
     }),
     storeCase(newHome, 'a marker without an agent can be removed, one with an agent stays', async (home) => {

@@ -136,7 +136,8 @@ export function decidedStep(
   policy: ToolPolicy,
 ): Step {
   const { boot_id } = event
-  const { token_id, decision, text, output, isFailed = false, call_id: only } = event.decided
+  const { token_id, decision, text, output, isFailed = false, call_id: only, actor } = event.decided
+  const by = actor === undefined ? {} : { actor }
   const { run_id } = run
   const attempt = state.recovery.barren_attempts + 1
   const asked = only === undefined ? (run.wait?.call_ids ?? []) : [only]
@@ -146,13 +147,13 @@ export function decidedStep(
   records.push({ kind: 'run.resumed', run_id, boot_id, auto: false, attempt, token_id })
   if (event.provider === 'agent') {
     if (decision === 'result') throw new Error('a program takes no results: `decide` has refused it')
-    records.push({ kind: 'wait.answered', run_id, decision, content: text, asks: event.asks })
+    records.push({ kind: 'wait.answered', run_id, decision, content: text, asks: event.asks, ...by })
     return askStep(records, run_id, 'agent')
   }
   records.push(...assembledRecords(run_id, event.sources))
   if (decision === 'approve') {
     for (const { name: tool, ...edit } of event.decided.edits ?? [])
-      records.push({ kind: 'tool.edited', run_id, tool, ...edit })
+      records.push({ kind: 'tool.edited', run_id, tool, ...edit, ...by })
     const approved = run.calls.map((call) =>
       asked.includes(call.call_id) ? { ...call, isApproved: true } : call,
     )

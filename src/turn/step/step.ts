@@ -274,8 +274,9 @@ function stoppedRecords(
   policy: ToolPolicy,
 ): NewRecord[] {
   const { run_id } = run
-  const { reason, state, result } = event
-  const used = usedFields(event)
+  const { reason, state, result, by } = event
+  // The process of the turn is not the one that asked for its stop.
+  const used = { actor: by, ...usedFields(event) }
   const records = [...stateRecord(run_id, state), ...resultRecords(run, result)]
   if (reason === 'suspended' || reason === 'shutdown' || reason === 'unknown_tool')
     return [...records, ...notRun(run, result, policy), { kind: 'run.interrupted', run_id, reason, ...used }]

@@ -3,6 +3,7 @@
 import type { SlotRecord } from '../../schedule/plan.js'
 import type { MessageOptions } from '../../schema/message.js'
 import type {
+  Actor,
   Ask,
   CallRecord,
   ProcessGroup,
@@ -212,8 +213,17 @@ export type TurnEvent =
   /** The agent provider released its session after the reply. It has a usage only if the reply's record has none. */
   | ({ type: 'released'; state: string | null; terminates: boolean } & Used)
   | ({ type: 'failed'; error: RunError } & ErrorDetail)
-  /** `result`: of the tool that was running. It is known, because the tool is stopped before the turn. */
-  | ({ type: 'stopped'; reason: StopReason; state: string | null; result: ToolOutcome | null } & Used)
+  /**
+   * `result`: of the tool that was running. It is known, because the tool is stopped before the turn. `by`: the one who asked for the stop, if
+   * that is known.
+   */
+  | ({
+      type: 'stopped'
+      reason: StopReason
+      state: string | null
+      result: ToolOutcome | null
+      by?: Actor | undefined
+    } & Used)
 
 /** In the record itself, or in a blob that is on disk already. */
 export type StoredItems = Pick<NewRecord<'model.responded'>, 'items' | 'items_blob'>

@@ -212,10 +212,10 @@ export class MemoryStore implements Store {
   }))(this)
 
   readonly requests: Requests = {
-    put: (agentId, runId, verb) => {
+    put: (agentId, runId, verb, by) => {
       const agent = this.agent(agentId)
       const isThere = agent.requests.some((request) => request.runId === runId && request.verb === verb)
-      if (!isThere) agent.requests.push({ runId, verb })
+      if (!isThere) agent.requests.push({ runId, verb, ...(by === undefined ? {} : { by }) })
       for (const look of agent.watchers) queueMicrotask(look)
     },
     requestsTo: (agentId) => [...(this.home.agents.get(agentId)?.requests ?? [])],

@@ -8,7 +8,7 @@
 import { type ChildProcess, spawn } from 'node:child_process'
 import { closeSync } from 'node:fs'
 import { checkArguments } from './arguments.js'
-import { commandOf, type Place } from './core.js'
+import { type Core, commandOf, type FaceActor, type Place } from './core.js'
 import { type Coded, FaceError } from './face-error.js'
 import { openInput } from './input.js'
 import { Output, type StreamLine } from './output.js'
@@ -46,6 +46,8 @@ export interface CommandOptions {
   /** The content of stdin. Without it, stdin is empty. */
   input?: string | undefined
   env?: Record<string, string>
+  /** The one who acts. Default: that of the face. */
+  actor?: FaceActor
   onLine?: (line: StreamLine) => void
   /** Closes the output after so many results. Only for a command that then ends by itself. */
   resultsMax?: number
@@ -59,6 +61,8 @@ interface Installed {
   home: string
   /** Variables that they need for the home. */
   environment?: Record<string, string> | undefined
+  /** The value of SUBSTRAT_ACTOR for a command of this actor. */
+  sign: (actor: FaceActor) => string
   /** The advice after a command that ended without a result. */
   whenDied?: string
 }
@@ -76,17 +80,25 @@ export class Commands {
   private readonly running = new Set<ChildProcess>()
   private readonly watchers = new Set<(line: StreamLine) => void>()
   onEnd: () => void = noop
+  /** Whom the face serves. */
+  actor: FaceActor | undefined
   /** A command for an agent begins, or for none. */
   onStart: (agentId: string | undefined) => Progress = () => ({ durable: noop, ended: noop })
 
   constructor(private readonly installed: Installed) {}
 
   /** The password of the home is in no environment but that of its commands. */
-  static at(place: Place): Commands {
+  static at(place: Place, core: () => Core): Commands {
     const { home, access } = place
     const password = access.passwordOf(home)
     const environment = password === undefined ? undefined : { PGPASSWORD: password }
-    return new Commands({ command: commandOf(place), home, environment })
+    const sign = (actor: FaceActor): string => core().signedActor(home, actor)
+    return new Commands({ command: commandOf(place), home, environment, sign })
+  }
+
+  /** The same commands, for another one that the face serves. */
+  as(actor: FaceActor): Commands {
+    return Object.create(this, { actor: { value: actor } }) as Commands
   }
 
   get count(): number {
@@ -166,9 +178,10 @@ export class Commands {
     return ended
   }
 
-  private spawn(args: string[], { input, env = {} }: CommandOptions): ChildProcess {
+  private spawn(args: string[], { input, env = {}, actor = this.actor }: CommandOptions): ChildProcess {
     checkArguments(args)
-    const { command, home, environment = {} } = this.installed
+    const { command, home, environment = {}, sign } = this.installed
+    const acts = actor === undefined ? {} : { SUBSTRAT_ACTOR: sign(actor) }
     const stdin = input === undefined ? undefined : openInput(input)
     const [program = '', ...words] = command
     try {
@@ -176,7 +189,7 @@ export class Commands {
         stdio: [stdin ?? 'ignore', 'pipe', 'pipe'],
         // A session of its own: signals of the terminal reach only the face.
         detached: true,
-        env: { ...process.env, ...environment, ...env, SUBSTRAT_HOME: home },
+        env: { ...process.env, ...environment, ...env, ...acts, SUBSTRAT_HOME: home },
       })
     } finally {
       if (stdin !== undefined) closeSync(stdin)

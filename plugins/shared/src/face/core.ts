@@ -7,7 +7,7 @@ import path from 'node:path'
 import type * as reading from 'substrat/reading'
 
 export type Core = typeof reading
-export type { Entry, EntryOf, Position, Store } from 'substrat/reading'
+export type { Entry, EntryOf, FaceActor, Position, Store } from 'substrat/reading'
 
 /** The installation of substrat, and the home, that a face serves. */
 export interface Place {

@@ -123,7 +123,7 @@ function isReply({ kind }: Message): boolean {
 
 /** The batch with the call's result also has the reply's delivery, so a crash can neither lose nor repeat it. */
 function answerWith({ call }: ToolContext, reply: Message): ToolAnswer {
-  const { message_id, from, from_path, reply_to, content, created_at } = reply
+  const { message_id, from, from_path, reply_to, content, created_at, actor } = reply
   const isError = reply.kind === 'error'
   return {
     content,
@@ -140,6 +140,7 @@ function answerWith({ call }: ToolContext, reply: Message): ToolAnswer {
         content,
         sent_at: created_at,
         call_id: call.call_id,
+        ...(actor === undefined ? {} : { actor }),
       },
     ],
   }

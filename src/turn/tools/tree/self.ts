@@ -75,7 +75,7 @@ export const setMetadata: Tool = {
       throw new Error(
         `metadata is at most ${limits.metadataKeysMax} names and ${limits.metadataBytesMax} bytes in all`,
       )
-    return { content: 'noted', records: [{ kind: 'session.configured', metadata }] }
+    return { content: 'noted', records: [{ kind: 'session.configured', metadata, actor: undefined }] }
   },
 }
 

@@ -12,6 +12,7 @@ export type Wait = Schemas['wait']
 export type PendingCalls = Schemas['pending_calls']
 export type SessionRecord = Schemas['record_page']['records'][number]
 export type RecordOf<Kind extends SessionRecord['kind']> = Extract<SessionRecord, { kind: Kind }>
+export type Actor = Schemas['actor']
 export type Content = Schemas['content']
 export type Mail = Schemas['mail']
 export type SearchPage = Schemas['search_page']

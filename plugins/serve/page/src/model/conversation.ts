@@ -2,9 +2,10 @@
  * The conversation of an agent, from the entries of its log. A tool call is one item: its start, its end and its output are one
  * thing to a reader.
  */
+import { actorText, isReader, type Reader } from 'substrat/actors'
 import { type Entry, type EntryOf, entryOf, inputText } from 'substrat/entries'
 import { questionsIn, questionText } from 'substrat/questions'
-import type { SessionRecord } from '../api/types.js'
+import type { Actor, SessionRecord } from '../api/types.js'
 import { bytesOf, reasoningText, textOf } from './content.js'
 import { clockText, durationText, withLocalTimes } from './time.js'
 import { DECISION_WORDS, type Tone, WAIT_WORDS } from './words.js'
@@ -35,13 +36,16 @@ export interface ToolItem {
   tookMs: number | undefined
 }
 
-export function conversationOf(records: readonly SessionRecord[]): Item[] {
-  const conversation = new Conversation()
+/** `reader`: is "you". */
+export function conversationOf(records: readonly SessionRecord[], reader: Reader = {}): Item[] {
+  const conversation = new Conversation(reader)
   for (const record of records) conversation.add(entryOf(record))
   return conversation.items
 }
 
 class Conversation {
+  constructor(private readonly reader: Reader) {}
+
   readonly items: Item[] = []
   /** By call id: the latest call with it, since ids are unique only in one response. */
   private readonly tools = new Map<string, ToolItem>()
@@ -50,9 +54,13 @@ class Conversation {
 
   add(entry: Entry): void {
     switch (entry.type) {
-      case 'prompt':
+      case 'prompt': {
+        const who = entry.actor === undefined ? entry.sender : actorText(entry.actor, this.reader)
+        this.say(entry, who === 'you' ? 'you' : 'other', who)
+        break
+      }
       case 'notice':
-        this.say(entry, entry.sender === 'you' ? 'you' : 'other', entry.sender)
+        this.say(entry, 'other', entry.sender)
         break
       case 'mail':
         if (entry.call_id === undefined) this.addMail(entry)
@@ -79,7 +87,7 @@ class Conversation {
       default: {
         if (entry.type === 'wait' && entry.wait === 'input')
           for (const { call_id: id } of entry.asks ?? []) if (id !== null) this.questions.add(id)
-        const event = eventOf(entry)
+        const event = eventOf(entry, this.reader)
         if (event !== undefined) this.addEvent(entry, event)
       }
     }
@@ -94,9 +102,12 @@ class Conversation {
   }
 
   private addMail(mail: EntryOf<'mail'>): void {
-    const who = mail.sender ?? mail.from.slice(0, 8)
-    const kind = mail.mail_kind === 'request' ? '' : ` (${mail.mail_kind})`
-    this.say(mail, mail.from === 'operator' ? 'you' : 'other', `${who}${kind}`)
+    const { actor, mail_kind, from } = mail
+    // The path of a message from a channel names its sender.
+    const isNamed = actor !== undefined && actor.face !== 'channel'
+    const who = isNamed ? actorText(actor, this.reader) : (mail.sender ?? from.slice(0, 8))
+    const kind = mail_kind === 'request' ? '' : ` (${mail_kind})`
+    this.say(mail, who === 'you' ? 'you' : 'other', `${who}${kind}`)
   }
 
   /** A wait that is begun again, for example with a new token, is one event to a reader. */
@@ -144,9 +155,10 @@ class Conversation {
   }
 
   /** The decision about a call of an agent program. An answer is a message of the reader's, like that to `ask_operator`. */
-  private addAnswer({ seq, ts, content }: EntryOf<'answer'>, decision: string): void {
+  private addAnswer({ seq, ts, content, actor }: EntryOf<'answer'>, decision: string): void {
     if (textOf(content) === '') return
-    if (decision === 'input') this.say({ seq, ts, content }, 'you', 'you')
+    const who = actor === undefined ? 'you' : actorText(actor, this.reader)
+    if (decision === 'input') this.say({ seq, ts, content }, who === 'you' ? 'you' : 'other', who)
     else this.addEvent({ seq, ts }, { tone: 'good', text: textOf(content) })
   }
 
@@ -163,36 +175,49 @@ function summaryOf(tool: string, input: ToolItem['input']): string {
 }
 
 /** Undefined for entries that tell a reader of the conversation nothing. */
-function eventOf(entry: Entry): Event | undefined {
+function eventOf(entry: Entry, reader: Reader): Event | undefined {
+  const by = (actor: Actor | undefined): string =>
+    isReader(actor, reader) ? '' : `, by ${actorText(actor as Actor, reader)}`
   switch (entry.type) {
     case 'creation':
-      return { tone: 'calm', text: `Created with the provider ${entry.provider}` }
+      return { tone: 'calm', text: `Created with the provider ${entry.provider}${by(entry.actor)}` }
     case 'settings':
-      return entry.hold === undefined ? undefined : { tone: 'calm', text: sentence(entry.text) }
+      return entry.hold === undefined
+        ? undefined
+        : { tone: 'calm', text: sentence(entry.text) + by(entry.actor) }
     case 'change':
-      return withDetail({ tone: 'calm', text: sentence(entry.text) }, entry.content && textOf(entry.content))
+      return withDetail(
+        { tone: 'calm', text: sentence(entry.text) + by(entry.actor) },
+        entry.content && textOf(entry.content),
+      )
     case 'turn':
       if (entry.fresh === true && entry.how === undefined)
         return { tone: 'calm', text: 'New conversation: the agent does not see the earlier one' }
-      return entry.how === undefined ? undefined : { tone: 'run', text: `Continued${entry.how}` }
+      return entry.how === undefined
+        ? undefined
+        : { tone: 'run', text: `Continued${entry.how}${by(entry.actor)}` }
     case 'resumption':
-      return entry.how === undefined ? undefined : { tone: 'run', text: `Continued${entry.how}` }
+      return entry.how === undefined
+        ? undefined
+        : { tone: 'run', text: `Continued${entry.how}${by(entry.actor)}` }
     case 'wait':
       return waitingEvent(entry)
     case 'decision':
       // The answer itself follows.
       if (entry.decision === 'input') return undefined
-      return { tone: 'good', text: `Decision: ${DECISION_WORDS[entry.decision]}` }
+      return { tone: 'good', text: `Decision: ${DECISION_WORDS[entry.decision]}${by(entry.actor)}` }
     case 'edit':
       return {
         tone: 'good',
-        text: `You changed the arguments of ${entry.tool}`,
+        text: sentence(
+          `${entry.actor === undefined ? 'you' : actorText(entry.actor, reader)} changed the arguments of ${entry.tool}`,
+        ),
         detail: JSON.stringify(entry.input ?? {}, null, 2),
       }
     case 'stop':
       return {
         tone: entry.how === 'interrupted' ? 'bad' : 'calm',
-        text: sentence(`${entry.how}: ${entry.why}`),
+        text: sentence(`${entry.how}: ${entry.why}${by(entry.actor)}`),
       }
     case 'failure':
       return { tone: 'bad', text: `Failed: ${entry.why}`, ...(entry.detail && { trace: entry.detail }) }

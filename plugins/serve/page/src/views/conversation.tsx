@@ -7,6 +7,8 @@ import { Code } from '../parts/code.js'
 import { Icon } from '../parts/icons.js'
 import { CopyButton, Plain, Prose, Words } from '../parts/text.js'
 import { visibleText } from '../parts/visible-text.js'
+import { reader } from '../state/reader.js'
+import { useStore } from '../state/store.js'
 
 /** `live`: the reply so far. */
 export function ConversationView(props: {
@@ -16,7 +18,8 @@ export function ConversationView(props: {
   onEarlier: () => void
 }) {
   const { records, live } = props
-  const items = useMemo(() => conversationOf(records), [records])
+  const you = useStore(reader)
+  const items = useMemo(() => conversationOf(records, you), [records, you])
   const isFollowing = useRef(true)
   const newest = `${items.at(-1)?.seq} ${live.length}`
   useLayoutEffect(() => {
