@@ -62,9 +62,14 @@ export default defineConfig({
   // Plugins import them besides types; their build has this alias too.
   resolve: {
     alias: Object.fromEntries(
-      ['schema/actors', 'schema/message', 'schema/questions', 'schema/reasons', 'schema/words', 'session/entries'].map(
-        (file) => [`substrat/${path.basename(file)}`, path.join(import.meta.dirname, `src/${file}.ts`)],
-      ),
+      [
+        'schema/actors',
+        'schema/message',
+        'schema/questions',
+        'schema/reasons',
+        'schema/words',
+        'session/entries',
+      ].map((file) => [`substrat/${path.basename(file)}`, path.join(import.meta.dirname, `src/${file}.ts`)]),
     ),
   },
   test: {
