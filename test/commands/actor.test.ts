@@ -1,4 +1,4 @@
-/** Who acted, as people read it. */
+/** The actors of messages and decisions, as people read them. */
 import { expect, test } from 'vitest'
 import { House } from '../support/cli.js'
 
@@ -70,7 +70,7 @@ test('gate, hold, settings and cancel name their actor', async () => {
   ])
 })
 
-test('a message that waits in the inbox keeps its writer', async () => {
+test('a pending message keeps its writer', async () => {
   const house = new House()
   const id = await house.spawn('a')
   await house.run(['send', 'a', '--queue', 'later'], { env: { SUBSTRAT_ACTOR: 'Ana' } })

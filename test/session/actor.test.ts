@@ -43,12 +43,12 @@ test.each<NewRecord>([
   { kind: 'run.interrupted', run_id, reason: 'shutdown' },
   { kind: 'run.programs_gone', run_id, by: 'host' },
   { kind: 'message.agent', message_id: 'm', run_id, content: 'hi' },
-])('what substrat or the agent does has no actor: %j', (record) => {
+])('an automatic act and an act of the agent have no actor: %j', (record) => {
   actAs(ME)
   expect(withActor(record)).toBe(record)
 })
 
-test('only an actor of the format is one, whatever a stop request has', () => {
+test('only an actor of the format is one, also in a stop request', () => {
   expect(asActor(OTHER)).toEqual(OTHER)
   for (const other of [{}, { face: 'door' }, { face: 'cli', uid: '0' }, [], 'ana', null, undefined])
     expect(asActor(other)).toBeUndefined()

@@ -1,4 +1,4 @@
-/** The one who reads this page, by their token. What they did themselves is "you". */
+/** The one who reads this page, by their token. Their own acts are of "you". */
 import type { Reader } from 'substrat/actors'
 import { Store } from './store.js'
 
