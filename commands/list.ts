@@ -1,4 +1,5 @@
 import * as Flags from '@oclif/core/flags'
+import { withReadableTimes } from '../src/clock.js'
 import { BaseCommand } from '../src/command/base.js'
 import { since } from '../src/command/flags.js'
 import { printableText } from '../src/console/output.js'
@@ -9,6 +10,7 @@ import {
   type ListFilter,
   listAgents,
   listedStatus,
+  tickerNote,
 } from '../src/operations/list-and-show.js'
 import { needsPerson, SESSION_STATES } from '../src/schema/words.js'
 import { allowGrants } from '../src/settings/allow-grants.js'
@@ -56,7 +58,10 @@ export default class List extends BaseCommand {
     const store = this.openForRead()
     const agents = listAgents(store, filter)
     const grants = allowGrants(store)
-    this.printObject({ agents, ...(grants.length > 0 && { grants }) }, agentsTable(agents, filter))
+    const ticker = tickerNote(store, agents)
+    const others = { ...(ticker !== undefined && { ticker }), ...(grants.length > 0 && { grants }) }
+    this.printObject({ agents, ...others }, agentsTable(agents, filter))
+    if (ticker !== undefined && !this.jsonEnabled()) this.note(withReadableTimes(ticker))
   }
 
   private async forPerson(filter: ListFilter, isWatched: boolean): Promise<void> {
@@ -86,6 +91,11 @@ export default class List extends BaseCommand {
       return isColoured(stdout) ? paintedList(text, rows.slice(0, size.rowsMax)) : text
     }
     if (isWatched) await redraw(draw, () => this.isRead)
-    else stdout.write(`${draw()}\n`)
+    else {
+      stdout.write(`${draw()}\n`)
+      const store = this.openForRead()
+      const ticker = tickerNote(store, listAgents(store, filter))
+      if (ticker !== undefined) this.note(withReadableTimes(ticker))
+    }
   }
 }

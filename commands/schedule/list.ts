@@ -1,4 +1,5 @@
 import * as Args from '@oclif/core/args'
+import { withReadableTimes } from '../../src/clock.js'
 import { BaseCommand } from '../../src/command/base.js'
 import { schedulesTable } from '../../src/console/print/schedule-text.js'
 import { listSchedules } from '../../src/operations/schedule/list.js'
@@ -21,5 +22,6 @@ export default class ScheduleList extends BaseCommand {
     const agentId = args.agent === undefined ? undefined : this.resolveForRead(args.agent).agentId
     const view = listSchedules(this.openForRead(), agentId)
     this.printObject(view, schedulesTable(view))
+    if (view.ticker !== undefined && !this.jsonEnabled()) this.note(withReadableTimes(view.ticker))
   }
 }

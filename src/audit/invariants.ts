@@ -134,6 +134,10 @@ const ROWS = {
     remedy: `${BACKUP}; or, while no substrat runs, move the damaged file away and run: ${RECOVER}`,
   }),
   'a home has its home.json': damagedRow({ remedy: `${BACKUP}, or recreate it: ${RECOVER}` }),
+  // Outside the home: a timer. The next such command begins them.
+  'a command begins the due turns of schedules': everAfter('repairs_itself', {
+    remedy: 'substrat deliver --all; or set a timer: (crontab -l; substrat units cron) | crontab -',
+  }),
   // Settings and plugins.
   'the settings are valid': needsYou('CONFIG_INVALID', { remedy: 'substrat config set KEY VALUE' }),
   'the list of plugins can be read': needsYou('PROVIDER_MISCONFIGURED', {

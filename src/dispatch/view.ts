@@ -1,5 +1,6 @@
 /** The JSON output for an agent and a run. These shapes are published in docs/commands.md. */
 import { countPending, hasOnlyLaterMail, type MailIndex, type SentMessage } from '../mail/inbox.js'
+import { nextDueTime } from '../schedule/due.js'
 import type { AgentView, RunView, TurnResult, WaitView } from '../schema/output.js'
 import type { Ask } from '../schema/types.js'
 import { stoppedHolder } from '../session/busy.js'
@@ -41,9 +42,15 @@ export function viewAgent(
     inbox: countPending(store, state, ids),
     ...(state.allow.length === 0 ? {} : { allow: state.allow }),
     ...(state.refused === undefined ? {} : { refused: state.refused }),
+    ...nextSlotOf(state),
     ...(state.moved === undefined ? {} : { moved_to: state.moved.to }),
     ...(status === 'running' && stoppedHolder(store, state.id) !== undefined && { stopped: true }),
   }
+}
+
+function nextSlotOf({ schedules = [] }: AgentSummary): Pick<AgentView, 'next_slot'> {
+  const [next] = schedules.flatMap((schedule) => nextDueTime(schedule) ?? []).sort()
+  return next === undefined ? {} : { next_slot: next }
 }
 
 export function viewRun(run: Run | PastRun): RunView {

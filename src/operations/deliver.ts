@@ -11,6 +11,7 @@ import { failureOfLatest } from '../dispatch/outcome.js'
 import { forgetAbsent, markAgain, withPendingAgents } from '../dispatch/pending-visits.js'
 import { readState } from '../dispatch/read-state.js'
 import { resultEnd } from '../dispatch/result-end.js'
+import { beginTicks, markTick } from '../dispatch/ticker.js'
 import { viewAgent, viewRun } from '../dispatch/view.js'
 import { SubstratError } from '../errors.js'
 import type { DeliveredAgent, ResultEnd } from '../schema/output.js'
@@ -70,8 +71,10 @@ export async function deliver(
     }
     return ids.every((id) => visits.has(id) || !ctx.store.hasAgent(id))
   }
-  if (all) await withPendingAgents(ctx, work)
-  else await work(agentIds)
+  if (all) {
+    markTick(ctx.store)
+    await withPendingAgents(ctx, work)
+  } else await work(agentIds)
   if (all) await limitKeptServers(ctx)
   if (reported === 0) ctx.reporter.note('nothing to deliver')
 }
@@ -109,6 +112,8 @@ function deliveredAgent(
     if (!(error instanceof SubstratError)) throw error
     return unreadableAgent(agentId, turns, visited?.error ?? error)
   }
+  // A schedule that came with a moved agent.
+  if (state.schedules !== undefined) beginTicks(ctx.store)
   const { path, run } = state
   const { status, shown_status, inbox } = viewAgent(ctx.store, state)
   const ofRun =

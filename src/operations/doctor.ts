@@ -9,10 +9,12 @@ import { checkPlugins, type PluginPlaces } from '../audit/check-plugins.js'
 import { addFindingTo, type Finding, reportUnreadable } from '../audit/finding.js'
 import { INVARIANTS, type Verdict } from '../audit/invariants.js'
 import { type Repair, rebuildHome } from '../audit/rebuild.js'
+import { withUtcTimes } from '../clock.js'
 import { refuseInTool } from '../dispatch/caller.js'
 import type { Context, OnCount } from '../dispatch/context.js'
 import { wordOf } from '../dispatch/outcome.js'
 import { lastKnownPath } from '../dispatch/read-state.js'
+import { tickerTrouble } from '../dispatch/ticker.js'
 import { SubstratError, shellWord } from '../errors.js'
 import type { DoctorReport, ReportedFinding } from '../schema/output-home.js'
 import { VERDICTS } from '../schema/words.js'
@@ -116,6 +118,8 @@ async function lookAt(root: string, options: DoctorOptions): Promise<Examination
     })
   }
   await checkPlugins(plugins, examination.states.values(), found)
+  const late = store === undefined ? undefined : tickerTrouble(store, [...examination.states.values()])
+  if (late !== undefined) found('a command begins the due turns of schedules', withUtcTimes(late))
   return { ...examination, homeFormat: store?.format ?? null, isUnreadable: trouble !== undefined }
 }
 

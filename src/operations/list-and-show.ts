@@ -6,6 +6,7 @@ import { latestActs } from '../dispatch/acts.js'
 import { wordOf } from '../dispatch/outcome.js'
 import { lastKnownPath, missingLog } from '../dispatch/read-state.js'
 import { viewSchedules } from '../dispatch/schedule-view.js'
+import { SET_TIMER, tickerTrouble } from '../dispatch/ticker.js'
 import { turnObstacle } from '../dispatch/turn-obstacle.js'
 import { turnPrompt } from '../dispatch/turn-prompt.js'
 import { incompleteOf, viewAgent, viewTurn } from '../dispatch/view.js'
@@ -25,6 +26,7 @@ import {
   stepWhenTooLong,
 } from '../session/causes.js'
 import { recordAt, recordsFrom, withAgent } from '../session/load.js'
+import { readableState } from '../session/peek-state.js'
 import { peekSummary } from '../session/peek-summary.js'
 import { readRecordText, readText } from '../session/read.js'
 import type { RecordKind, SessionRecord } from '../session/records.js'
@@ -72,6 +74,17 @@ export function listAgents(store: Store | undefined, filter: ListFilter): Listed
   } finally {
     store.readAhead([])
   }
+}
+
+/** Why the slots of these agents are late. Undefined if they are not. */
+export function tickerNote(store: Store | undefined, agents: ListedAgent[]): string | undefined {
+  const scheduled = agents.filter((agent) => 'next_slot' in agent)
+  if (store === undefined || scheduled.length === 0) return undefined
+  const late = tickerTrouble(
+    store,
+    scheduled.flatMap(({ id }) => readableState(store, id) ?? []),
+  )
+  return late === undefined ? undefined : withUtcTimes(`${late}; ${SET_TIMER}`)
 }
 
 /** Reads agents one by one, as `listAgents` has them. For a short time: pending mail of other agents is looked up once. */

@@ -10,6 +10,7 @@ import { stopAllKeptServers } from '../dispatch/kept-servers.js'
 import { failureOfLatest, wasStopped } from '../dispatch/outcome.js'
 import { forgetAbsent, markAgain, withPendingAgents } from '../dispatch/pending-visits.js'
 import { resultEnd } from '../dispatch/result-end.js'
+import { markTick } from '../dispatch/ticker.js'
 import { TurnBudget } from '../dispatch/turn-budget.js'
 import { turnObstacle } from '../dispatch/turn-obstacle.js'
 import { viewAgent, viewRun } from '../dispatch/view.js'
@@ -74,6 +75,7 @@ export async function recover(
       policy,
       onAgent,
     )
+  if (policy !== 'none') markTick(ctx.store)
   await withPendingAgents(
     ctx,
     async (ids) => {

@@ -2,12 +2,14 @@
 import { z } from 'zod'
 import { control, message } from './mail.js'
 import { agent, corruptAgent, grant, unreadable } from './output.js'
+import { ticker } from './output-schedule.js'
 import { flag, integer, sessionUsage, text, time, uuid } from './types.js'
 import { OUTBOUND_DROPS, OUTBOUND_EVENTS } from './words.js'
 
 export const listed = z
   .object({
     agents: z.array(z.union([agent, corruptAgent])),
+    ticker: ticker.optional(),
     grants: z
       .array(grant)
       .optional()

@@ -24,6 +24,11 @@ export const schedule = z
   })
   .meta({ id: 'schedule', description: 'A schedule of an agent.' })
 
+/** The same in `list`. */
+export const ticker = text.describe(
+  'Why slots are late: the commands that begin their turns do not run. Absent if they do.',
+)
+
 const listedSchedule = schedule
   .extend({
     agent: uuid,
@@ -38,6 +43,7 @@ const listedSchedule = schedule
 export const schedules = z
   .object({
     schedules: z.array(listedSchedule).describe('By agent, oldest first.'),
+    ticker: ticker.optional(),
   })
   .describe('The schedules.')
 

@@ -72,6 +72,7 @@ export const agent = z
       .describe(
         'Why turns could not begin since the latest turn began, and the keys whose messages never ran, oldest first. Absent if there are none.',
       ),
+    next_slot: time.optional().describe('When the next slot of its schedules is due.'),
     moved_to: text
       .optional()
       .describe('Where a move took the agent. Only if `state` is `terminated` by a move.'),

@@ -80,6 +80,7 @@ export const HOME_LAYOUT = directory(
   TEMPORARY,
   [/^home\.json$/, FILE],
   [/^actor\.key$/, FILE],
+  [/^tick$/, FILE],
   [/^config\.json$/, { kind: 'file', standing: 'settings' }],
   [
     /^agents$/,

@@ -4,6 +4,7 @@
  */
 import { statIfThere } from '../host/disk/facts.js'
 import * as io from '../host/disk/io.js'
+import { replace } from '../host/disk/replace.js'
 import { Boots } from './boots.js'
 import type { LockSystem } from './locks/lease.js'
 import type { Visits } from './parts.js'
@@ -26,6 +27,14 @@ export class Markers implements Visits {
 
   markComplete(): void {
     this.boots.markScanned()
+  }
+
+  get lastTick(): string | undefined {
+    return io.readIfThere('tick.read', this.paths.tick)?.toString('utf8')
+  }
+
+  markTick(at: string): void {
+    replace('tick', this.paths.tick, Buffer.from(at), { durableName: false })
   }
 
   mark(agentId: string): void {

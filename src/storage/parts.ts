@@ -116,6 +116,12 @@ export interface Visits {
   /** Whether every agent that needs a visit is marked. Otherwise, as after a boot, all agents must be visited. */
   readonly isComplete: boolean
   markComplete(): void
+  /**
+   * When a command last began the due turns of schedules. Undefined if none has, since the home has schedules. It is not durable: it
+   * serves only to notice that no timer runs.
+   */
+  readonly lastTick: string | undefined
+  markTick(at: string): void
   /** Unmarks an agent that does not exist and is not being created. */
   unmarkAbsent(agentId: string): void
   /** Removes what dead writers left in the home. Returns how much. */

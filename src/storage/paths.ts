@@ -55,6 +55,10 @@ export class HomePaths {
   get unclean(): string {
     return `${this.root}/unclean`
   }
+  /** When a command last began the due turns of schedules. */
+  get tick(): string {
+    return `${this.root}/tick`
+  }
   get boots(): string {
     return `${this.root}/boots`
   }

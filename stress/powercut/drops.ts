@@ -12,6 +12,7 @@ export const HARMLESS: Record<string, string> = {
   'snapshot.fsync': 'a cache of the log: if its check fails, it is rebuilt (rule 10)',
   'aside.snapshot.fsync': 'a cache of the log: if its check fails, it is rebuilt (rule 10)',
   'aside.log.sync_directory': 'the same directory is synced again before anything is acknowledged',
+  'tick.fsync': 'a lost tick only delays a notice',
   'boot.fsync': 'after a power cut its boot id is out of date in any case (rule 10)',
   'names.sync_directory': 'an index without its completeness mark is rebuilt (rule 10)',
   'cut.fsync': 'a copy for the user, of bytes that were never acknowledged',

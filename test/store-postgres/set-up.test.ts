@@ -97,7 +97,7 @@ describe.skipIf(whyNoPostgres() !== undefined)('docs/postgres.md', () => {
       const { status, stderr } = run(...argv)
       expect([status, stderr]).toEqual([11, expect.stringContaining('substrat store init')])
     }
-    expect(run('store', 'init').stdout).toContain('from schema version 1 to 5')
+    expect(run('store', 'init').stdout).toContain('from schema version 1 to 6')
     expect(run('list').status).toBe(0)
   })
 })

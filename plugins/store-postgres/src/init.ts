@@ -15,10 +15,11 @@ import tables2 from './schema/tables-2.sql'
 import tables3 from './schema/tables-3.sql'
 import tables4 from './schema/tables-4.sql'
 import tables5 from './schema/tables-5.sql'
+import tables6 from './schema/tables-6.sql'
 import { SCHEMA_VERSION } from './schema-version.js'
 
 /** Version n is what the first n migrations make. The functions are replaced each time. */
-const MIGRATIONS = [tables, tables2, tables3, tables4, tables5]
+const MIGRATIONS = [tables, tables2, tables3, tables4, tables5, tables6]
 /** Two commands at once would both create the schema. */
 const LOCK = 7_305_804_402
 

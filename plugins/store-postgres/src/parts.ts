@@ -39,6 +39,10 @@ export function visitsOf(shared: Shared): Visits {
       return (shared.client.takeAhead<boolean>('is complete') ?? first('has_all_marks')) === true
     },
     markComplete: () => void write('mark_complete'),
+    get lastTick() {
+      return (first('last_tick') ?? undefined) as string | undefined
+    },
+    markTick: (at) => void write('mark_tick', at),
     unmarkAbsent: (agentId) => void write('unmark_absent', agentId),
     sweep: () => Number(write('sweep')),
   }

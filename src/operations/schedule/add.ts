@@ -7,6 +7,7 @@ import { checkReach } from '../../dispatch/caller.js'
 import type { Context } from '../../dispatch/context.js'
 import { wordOf } from '../../dispatch/outcome.js'
 import { listedSchedule } from '../../dispatch/schedule-view.js'
+import { beginTicks } from '../../dispatch/ticker.js'
 import { visit } from '../../dispatch/visit.js'
 import { SessionStateError, SubstratError, shellWord } from '../../errors.js'
 import { CHANNEL } from '../../format.js'
@@ -44,6 +45,7 @@ export async function addSchedule(
     const before = (state.schedules ?? []).find(({ name }) => name === wanted.name)
     if (same === undefined) {
       if (before === undefined) refuseMore(state)
+      beginTicks(ctx.store)
       session.append([recordOf(state, wanted, read, before)])
     }
     const set = same ?? (session.state.schedules?.at(-1) as Schedule)

@@ -1,6 +1,8 @@
 /** `schedule list` and `schedule show`: take no lock and write nothing. */
+import { withUtcTimes } from '../../clock.js'
 import { missingLog } from '../../dispatch/read-state.js'
 import { listedSchedule, scheduleNamed } from '../../dispatch/schedule-view.js'
+import { SET_TIMER, tickerTrouble } from '../../dispatch/ticker.js'
 import { slotAfter } from '../../schedule/calendar.js'
 import { nowIso } from '../../schedule/due.js'
 import type { OneSchedule, SchedulesView } from '../../schema/output-schedule.js'
@@ -16,7 +18,9 @@ export function listSchedules(store: Store | undefined, agentId: string | undefi
     .flatMap((id) => peekState(store, id) ?? [])
     .filter(({ id, state }) => id === agentId || state !== 'terminated')
     .sort((a, b) => (a.created_at < b.created_at ? -1 : 1))
+  const ticker = tickerTrouble(store, states)
   return {
+    ...(ticker === undefined ? {} : { ticker: withUtcTimes(`${ticker}; ${SET_TIMER}`) }),
     schedules: states.flatMap((state) =>
       (state.schedules ?? []).map((schedule) => listedSchedule(store, state, schedule)),
     ),

@@ -136,6 +136,12 @@ export function otherCases(newHome: NewHome): StoreCase[] {
       store.requests.remove(agentId, runId, 'cancel')
       demand(isEqual(home.open().requests.requestsTo(agentId), []), 'it is removed')
     }),
+    storeCase(newHome, 'the time of the last tick is known to every process', async (home) => {
+      demand(home.open().visits.lastTick === undefined, 'none at first')
+      home.open().visits.markTick('2026-11-20T10:00:00.000Z')
+      home.open().visits.markTick('2026-11-20T10:01:00.000Z')
+      demand(home.open().visits.lastTick === '2026-11-20T10:01:00.000Z', 'the latest')
+    }),
     storeCase(newHome, 'a marker without an agent can be removed, one with an agent stays', async (home) => {
       const store = home.open()
       const agentId = await restingAgent(store)

@@ -50,6 +50,7 @@ export class MemoryHome {
   readonly agents = new Map<string, MemoryAgent>()
   readonly marked = new Set<string>()
   hasAllMarks = false
+  lastTick: string | undefined
   readonly operatorInbox = new Map<string, string>()
   /** When the operator took each message, in milliseconds. */
   readonly operatorTaken = new Map<string, number>()

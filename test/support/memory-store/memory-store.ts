@@ -205,6 +205,12 @@ export class MemoryStore implements Store {
     markComplete: () => {
       store.home.hasAllMarks = true
     },
+    get lastTick() {
+      return store.home.lastTick
+    },
+    markTick: (at) => {
+      store.home.lastTick = at
+    },
     unmarkAbsent: (agentId) => {
       if (!store.hasAgent(agentId)) store.home.marked.delete(agentId)
     },

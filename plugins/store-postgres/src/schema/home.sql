@@ -85,6 +85,14 @@ language sql security definer set search_path = pg_catalog, pg_temp as $$
   update substrat.home h set has_all_marks = true where not h.has_all_marks
 $$;
 
+create or replace function substrat.last_tick() returns text
+language sql stable security definer set search_path = pg_catalog, pg_temp as $$ select h.last_tick from substrat.home h $$;
+
+create or replace function substrat.mark_tick(p_at text) returns void
+language sql security definer set search_path = pg_catalog, pg_temp as $$
+  update substrat.home h set last_tick = p_at
+$$;
+
 create or replace function substrat.write_keys(p_agent uuid, p_end jsonb, p_entries bytea) returns void
 language sql security definer set search_path = pg_catalog, pg_temp as $$
   select substrat.assert_open();
