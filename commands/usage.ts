@@ -27,9 +27,9 @@ export default class Usage extends BaseCommand {
     all: Flags.boolean({ default: false, description: 'also count terminated and removed agents' }),
     since: since({ description: 'count only from this time or age on; default: everything' }),
     by: Flags.string({
-      options: ['agent', 'model', 'day'] as const,
+      options: ['agent', 'model', 'day', 'schedule'] as const,
       default: 'agent',
-      description: 'one row for each agent, model, or day in UTC',
+      description: 'one row for each agent, model, day in UTC, or schedule',
     }),
   }
 
@@ -41,7 +41,7 @@ export default class Usage extends BaseCommand {
       })
     const agentId = args.agent === undefined ? undefined : this.resolveForRead(args.agent).agentId
     const treeOf = flags.tree === undefined ? undefined : this.resolveForRead(flags.tree).agentId
-    const by = flags.by as 'agent' | 'model' | 'day'
+    const by = flags.by as 'agent' | 'model' | 'day' | 'schedule'
     const request = { agentId, treeOf, all: flags.all, since: flags.since ?? null, by }
     const used = viewUsage(this.openForRead(), request)
     this.printObject(used, usageText(used, terminalColumns()))

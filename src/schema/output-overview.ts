@@ -120,18 +120,24 @@ export const inbox = z
 
 const usageRow = z
   .object({
-    agent_id: uuid.optional().describe('With `--by agent`.'),
-    path: text.optional().describe('With `--by agent`.'),
+    agent_id: uuid.optional().describe('With `--by agent` and `--by schedule`.'),
+    path: text.optional().describe('With `--by agent` and `--by schedule`.'),
     removed_at: time.optional().describe('With `--by agent`. Only if the agent was removed.'),
     model: text.nullable().optional().describe('With `--by model`. Null if the log names none.'),
     day: text.optional().describe('With `--by day`, in UTC.'),
+    schedule: text
+      .nullable()
+      .optional()
+      .describe(
+        'With `--by schedule`: its name. Null for all turns without one, also those of removed agents.',
+      ),
     ...sessionUsage.shape,
   })
   .meta({ id: 'usage_row', description: 'The usage of one agent, model or day.' })
 
 export const used = z
   .object({
-    by: z.enum(['agent', 'model', 'day']),
+    by: z.enum(['agent', 'model', 'day', 'schedule']),
     since: time.nullable(),
     total: sessionUsage,
     rows: z.array(usageRow),

@@ -14,6 +14,8 @@ export interface UsageEntry {
   models: ModelUsage[]
   /** Only at the start of a run: the model that it is to use. Null if the log names none. */
   begunWith?: string | null
+  /** The schedule of its turn. Undefined for another turn. */
+  schedule?: { schedule_id: string; name: string } | undefined
 }
 
 /** Finds the entries among the records of one log, which come in order. */
@@ -21,12 +23,22 @@ export class UsageCounter {
   /** The usage of the run so far. */
   private counted: Usage | null = null
   private model: string | null = null
+  /** The start of the latest run. */
+  private begun: UsageEntry | undefined
 
   entriesOf(record: SessionRecord): UsageEntry[] {
     if (record.kind === 'run.started') {
       this.counted = null
       this.model = record.model
-      return [{ ts: record.ts, run_id: record.run_id, usage: null, models: [], begunWith: record.model }]
+      const { ts, run_id, model: begunWith, continues } = record
+      const schedule = continues === this.begun?.run_id ? this.begun?.schedule : undefined
+      this.begun = { ts, run_id, usage: null, models: [], begunWith, schedule }
+      return [this.begun]
+    }
+    if (record.kind === 'schedule.fired' || record.kind === 'schedule.ran_now') {
+      // In the batch of the start, whose entry its reader still has.
+      if (this.begun !== undefined) this.begun.schedule = record
+      return []
     }
     if (!('usage' in record) || record.usage === undefined) return []
     const { ts, run_id } = record
@@ -36,7 +48,10 @@ export class UsageCounter {
     if (record.kind === 'run.completed' && isNothing(usage)) return []
     const named = 'models' in record && record.models !== undefined ? record.models : undefined
     const one = 'model' in record && record.model !== undefined ? record.model : this.model
-    return [{ ts, run_id, usage, models: named ?? (one === null ? [] : [{ model: one, ...usage }]) }]
+    const { schedule } = this.begun ?? {}
+    return [
+      { ts, run_id, schedule, usage, models: named ?? (one === null ? [] : [{ model: one, ...usage }]) },
+    ]
   }
 }
 

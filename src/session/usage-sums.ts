@@ -1,7 +1,7 @@
 /** Sums of tokens and costs: of an agent's log, or of the file that a removed agent has left. */
 import { SubstratError } from '../errors.js'
 import type { RemovedAgent } from '../format.js'
-import type { UsageRow } from '../schema/output-overview.js'
+import type { UsageRow, UsedView } from '../schema/output-overview.js'
 import type { SessionUsage, Usage } from '../schema/types.js'
 import type { Store } from '../storage/store.js'
 import { addTotals, addUsage, countRun, NO_RUNS, withRun } from './fold/usage.js'
@@ -11,7 +11,7 @@ import { type LoggedUsage, usageInLog } from './usage-log.js'
 export interface Grouping {
   /** ISO 8601; null for everything. */
   since: string | null
-  by: 'agent' | 'model' | 'day'
+  by: UsedView['by']
 }
 
 /** The usage of one agent, or the sum of several. */
@@ -21,7 +21,7 @@ export interface Sums {
   rows: Map<string, UsageRow>
 }
 
-type Names = Pick<UsageRow, 'agent_id' | 'path' | 'removed_at' | 'model' | 'day'>
+type Names = Pick<UsageRow, 'agent_id' | 'path' | 'removed_at' | 'model' | 'day' | 'schedule'>
 
 /** Sums of one log by key. */
 class Parts<K extends Names> {
@@ -72,9 +72,17 @@ export function sumsOfLog(store: Store, { id, path, imported }: State, { by, sin
     const day = ts.slice(0, 10)
     if (by === 'agent') parts.sum(id, { agent_id: id, path }).add(run_id, usage)
     else if (by === 'day') parts.sum(day, { day }).add(run_id, usage)
+    else if (by === 'schedule') parts.sum(...scheduleRow(id, path, entry)).add(run_id, usage)
     else for (const { model, used } of byModel(entry)) parts.sum(modelKey(model), { model }).add(run_id, used)
   }
   return { total: whole.usage, rows: parts.rows() }
+}
+
+/** All turns without a schedule are one row. One that was replaced is in the row of its name. */
+function scheduleRow(agent_id: string, path: string, { schedule }: LoggedUsage): [key: string, names: Names] {
+  if (schedule === undefined) return ['', { schedule: null }]
+  const { name } = schedule
+  return [`${agent_id} ${name}`, { agent_id, path, schedule: name }]
 }
 
 /** A run without any usage counts in the row of the model that it was to use, so that every run is in a row. */
@@ -133,6 +141,7 @@ export function sumsOfRemoved(removed: RemovedAgent, { by, since }: Grouping): S
   const total = since === null ? usage.total : days.reduce<SessionUsage>(addTotals, NO_RUNS)
   if (by === 'agent') return { total, rows: new Map([[agent_id, { agent_id, path, removed_at, ...total }]]) }
   if (by === 'day') return { total, rows: new Map(days.map(({ models: _, ...row }) => [row.day, row])) }
+  if (by === 'schedule') return { total, rows: new Map([['', { schedule: null, ...total }]]) }
   const sums: Sums = { total, rows: new Map() }
   for (const row of since === null ? usage.models : days.flatMap(({ models }) => models))
     addRow(sums, modelKey(row.model), row)

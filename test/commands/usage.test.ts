@@ -25,6 +25,25 @@ describe.concurrent('usage', () => {
     expect((await house.ok('usage', 'a', '--json')).json.total).toEqual(json.total)
   })
 
+  test('counts a turn of a schedule in its row, and all other turns in one row', async () => {
+    const house = new House()
+    for (const name of ['a', 'b']) {
+      await house.spawn(name)
+      await house.ok('send', name, 'one')
+      await house.ok('schedule', 'add', name, '0 7 * * *', 'two three', '--name', 'daily')
+    }
+    await house.ok('schedule', 'run-now', 'a', 'daily')
+    await house.ok('schedule', 'run-now', 'a', 'daily')
+    await house.ok('send', 'a', 'four')
+    const { rows, total } = (await house.ok('usage', '--by', 'schedule', '--json')).json
+    expect(rows).toMatchObject([
+      { schedule: null, runs: 3 },
+      { schedule: 'daily', path: 'a', runs: 2 },
+    ])
+    expect(total.runs).toBe(5)
+    expect((await house.ok('usage', '--by', 'schedule')).stdout).toContain('a daily')
+  })
+
   test('counts removed agents with --all, as before their removal', async () => {
     const house = new House()
     for (const name of ['lead', 'stays']) await house.spawn(name)

@@ -149,7 +149,7 @@ export const READS: Route[] = [
       tree: z.string().optional().describe('Only this agent and those below it.'),
       all: flag.describe('Also terminated agents.'),
       since,
-      by: z.enum(['agent', 'model', 'day']).default('agent'),
+      by: z.enum(['agent', 'model', 'day', 'schedule']).default('agent'),
     }),
     answers: { 200: { description: 'The usage.', shape: usageShape } },
     handle: ({ server, query: { agent, tree, all, since, by } }) => {

@@ -74,7 +74,8 @@ function knowledgeOf({ runs, runs_with_usage, runs_with_cost }: SessionUsage): s
   return `tokens known for ${number(runs_with_usage)} of ${turns}, cost for ${runs_with_cost === 0 ? 'none' : number(runs_with_cost)}`
 }
 
-function nameOf({ path, removed_at, model, day }: UsageRow): string {
+function nameOf({ path, removed_at, model, day, schedule }: UsageRow): string {
+  if (schedule !== undefined) return schedule === null ? '(no schedule)' : `${path} ${schedule}`
   return (removed_at === undefined ? path : `${path} (removed)`) ?? day ?? model ?? '(unknown)'
 }
 
