@@ -22,7 +22,13 @@ export {
 } from '../files/serve-tokens.js'
 export { FORMAT, OPERATOR } from '../format.js'
 export { viewInbox } from '../operations/inbox.js'
-export { agentReader, LISTED_STATUSES, listAgents, listedStatus } from '../operations/list-and-show.js'
+export {
+  agentReader,
+  LISTED_STATUSES,
+  listAgents,
+  listedStatus,
+  tickerNote,
+} from '../operations/list-and-show.js'
 export { pendingAsk, pendingCalls } from '../operations/pending-calls.js'
 export {
   logSize,

@@ -11,10 +11,13 @@ describe('the tools', () => {
   test('read and write, and decide only with --allow-decisions', async () => {
     const house = new House()
     const plain = await Outsider.open(house)
-    expect(await plain.tools()).toEqual(['status', 'wait', 'inbox', 'log', 'spawn', 'send', 'compact'])
+    expect(await plain.tools()).toEqual([
+      ...['status', 'wait', 'inbox', 'log', 'spawn', 'send', 'compact'],
+      ...['schedules', 'schedule', 'change_schedule'],
+    ])
     await plain.close()
     const deciding = await Outsider.open(house, '--allow-decisions')
-    expect((await deciding.tools()).slice(7)).toEqual(['approve', 'deny', 'answer'])
+    expect((await deciding.tools()).slice(10)).toEqual(['approve', 'deny', 'answer'])
     await deciding.close()
   })
 
@@ -41,6 +44,22 @@ describe('the tools', () => {
       context: 'last:2',
     })
     expect((await outsider.call('status')).agents).toMatchObject([{ agent: 'notes', status: 'idle' }])
+    await outsider.close()
+  })
+
+  test('schedule sets a schedule once, and change_schedule removes it', async () => {
+    const house = new House()
+    await house.spawn('notes')
+    const outsider = await Outsider.open(house)
+    const given = { agent: 'notes', name: 'daily', when: '0 7 * * *', message: 'Report.', missed: 'skip' }
+    const { schedule } = await outsider.call('schedule', given)
+    expect(schedule).toMatchObject({ name: 'daily', content: 'Report.', missed: 'skip', state: 'active' })
+    expect(await outsider.call('schedule', given)).toMatchObject({ changed: false })
+    expect((await outsider.call('schedules', { agent: 'notes' })).schedules).toMatchObject([
+      { schedule_id: schedule.schedule_id, path: 'notes' },
+    ])
+    await outsider.call('change_schedule', { agent: 'notes', name: 'daily', change: 'remove' })
+    expect((await outsider.call('schedules')).schedules).toEqual([])
     await outsider.close()
   })
 

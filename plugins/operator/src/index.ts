@@ -6,6 +6,7 @@ import { LINE_BYTES_MAX, lineTooLong } from '../../shared/src/face/line-limit.js
 import { addDecisions } from './decisions.js'
 import { Operator } from './operator.js'
 import { addReads } from './reads.js'
+import { addSchedules } from './schedules.js'
 import { addWrites } from './writes.js'
 
 export interface OperatorOptions extends Place {
@@ -31,6 +32,7 @@ async function run({ version, mayDecide, ...place }: OperatorOptions): Promise<v
   }
   addReads(server, operator)
   addWrites(server, operator, mayDecide)
+  addSchedules(server, operator)
   if (mayDecide) addDecisions(server, operator)
   const closed = new Promise<void>((resolve, reject) => {
     process.stdin.once('close', resolve).once('end', resolve)

@@ -255,7 +255,13 @@ function pageOfAgents(server: Server, { limit, after, status: word, ...others }:
   const last = agents.at(-1)
   const isEnd = last === undefined || from + limit >= found.length
   const grants = core.allowGrants(store)
-  return { agents, ...(grants.length > 0 && { grants }), next: isEnd ? null : cursorOf(last) }
+  const ticker = core.tickerNote(store, agents)
+  return {
+    agents,
+    ...(ticker !== undefined && { ticker }),
+    ...(grants.length > 0 && { grants }),
+    next: isEnd ? null : cursorOf(last),
+  }
 }
 
 function checkWord(name: string, word: string | undefined, words: readonly string[]): void {

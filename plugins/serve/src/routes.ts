@@ -5,6 +5,7 @@ import { METRICS } from './metrics/routes.js'
 import { OPENAI } from './openai/routes.js'
 import { READS } from './reads.js'
 import type { Route } from './route.js'
+import { SCHEDULES } from './schedules.js'
 import { WRITES } from './writes.js'
 
 export const ROUTES: Route[] = [
@@ -13,6 +14,7 @@ export const ROUTES: Route[] = [
   ...WRITES,
   ...DECISIONS,
   ...CONTROLS,
+  ...SCHEDULES,
   ...METRICS,
   ...OPENAI,
 ]
