@@ -83,7 +83,7 @@ describe.skipIf(whyNoPostgres() !== undefined)('docs/postgres.md', () => {
     )
     await server.query(
       database,
-      'alter table substrat.home drop column migration, drop column timeline, drop column distrust',
+      'alter table substrat.home drop column migration, drop column timeline, drop column distrust, drop column last_tick',
     )
     await server.query(database, 'drop table substrat.removed_agent')
     await server.query(database, 'drop sequence substrat.change')
