@@ -142,9 +142,11 @@ export function unreadableError({ damaged, unknown }: InboxView): SubstratError 
 }
 
 function viewMail(message: Message): MailView {
-  const { message_id, kind, from, from_path, reply_to, content, control, key, not_before, created_at } =
-    message
-  return { message_id, kind, from, from_path, reply_to, content, control, key, not_before, created_at }
+  const { message_id, kind, from, from_path, reply_to, content, control, key } = message
+  const { not_before, created_at, actor } = message
+  const by = actor === undefined ? {} : { actor }
+  const view = { message_id, kind, from, from_path, reply_to, content, control, key, not_before, created_at }
+  return { ...view, ...by }
 }
 
 function pathsOf(damaged: DamagedMessage[]): string[] {

@@ -3,7 +3,7 @@ import { z } from 'zod'
 import { control, message } from './mail.js'
 import { agent, corruptAgent, grant, unreadable } from './output.js'
 import { ticker } from './output-schedule.js'
-import { flag, integer, sessionUsage, text, time, uuid } from './types.js'
+import { actor, flag, integer, sessionUsage, text, time, uuid } from './types.js'
 import { OUTBOUND_DROPS, OUTBOUND_EVENTS } from './words.js'
 
 export const listed = z
@@ -102,6 +102,7 @@ const mail = z
     key: text.nullable(),
     not_before: time.nullable(),
     created_at: time,
+    actor: actor.optional().describe('The writer of a message of the operator or of a channel.'),
   })
   .meta({ id: 'mail', description: 'A pending message.' })
 

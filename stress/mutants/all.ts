@@ -1,6 +1,7 @@
 /** Every mutant, by what it breaks: a durability rule (docs/architecture.md, Durability rules), or another part of the contract. */
 import type { Mutant } from './mutant.js'
 import { ACKNOWLEDGED } from './rules/acknowledged.js'
+import { ACTORS } from './rules/actors.js'
 import { DAMAGE } from './rules/damage.js'
 import { DAMAGED_LINES } from './rules/damaged-lines.js'
 import { DELIVERED_ONCE } from './rules/delivered-once.js'
@@ -44,6 +45,7 @@ const BY_RULE: Record<string, Mutant[]> = {
   '10 rebuildable': REBUILDABLE,
   'recovery table': ROWS,
   settling: [...SETTLING, ...LEFT_RUNNING],
+  actors: ACTORS,
   effects: EFFECTS,
   keys: KEYS,
   tokens: TOKENS,

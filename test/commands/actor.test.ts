@@ -73,8 +73,10 @@ test('gate, hold, settings and cancel name their actor', async () => {
 test('a pending message keeps its writer', async () => {
   const house = new House()
   const id = await house.spawn('a')
+  await house.ok('suspend', 'a', '--hold')
   await house.run(['send', 'a', '--queue', 'later'], { env: { SUBSTRAT_ACTOR: 'Ana' } })
-  await house.ok('deliver', 'a')
+  expect((await house.ok('inbox', 'a')).stdout).toMatch(/^request \w+ from \S+ \(claims to be Ana\), /)
+  await house.ok('resume', 'a')
   const [mail] = house.records(id).filter(({ kind }) => kind === 'mail.delivered')
   expect(mail).toMatchObject({ actor: { face: 'cli', claims: { name: 'Ana' } } })
   expect((await house.ok('log', 'a')).stdout).toMatch(/ \(claims to be Ana\): later$/m)

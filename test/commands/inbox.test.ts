@@ -38,6 +38,7 @@ describe.concurrent('inbox of an agent', () => {
       control: null,
       key: null,
       created_at: expect.stringMatching(/Z$/),
+      actor: expect.objectContaining({ face: 'cli' }),
     }
     const time = expect.stringMatching(/Z$/)
     expect(json).toStrictEqual({

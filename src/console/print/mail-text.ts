@@ -1,6 +1,8 @@
 /** The output of `inbox` without `--json`. */
 import { readableTime } from '../../clock.js'
+import { actorText, isReader } from '../../schema/actors.js'
 import type { InboxView, MailView } from '../../schema/output-overview.js'
+import type { Actor } from '../../schema/types.js'
 
 /** The shortest beginning of an id to show. */
 const ID_CHARACTERS_MIN = 8
@@ -18,19 +20,25 @@ export function inboxText({ messages, damaged, unknown }: InboxView, asked: Map<
 }
 
 function mailText(
-  { message_id, kind, from_path, reply_to, content, control, not_before, created_at }: MailView,
+  { message_id, kind, from_path, reply_to, content, control, not_before, created_at, actor }: MailView,
   characters: number,
   asked: Map<string, string>,
 ): string {
   const question = reply_to === null ? undefined : asked.get(reply_to)
   const facts = [
-    `${kind} ${message_id.slice(0, characters)} from ${from_path}, ${readableTime(created_at)}`,
+    `${kind} ${message_id.slice(0, characters)} from ${writerOf(from_path, actor)}, ${readableTime(created_at)}`,
     reply_to === null || question !== undefined ? '' : `in reply to ${reply_to.slice(0, characters)}`,
     not_before === null ? '' : `not before ${readableTime(not_before)}`,
   ]
   const text = control === null ? content : control.verb
   const quote = question === undefined ? '' : `\n    > ${quoted(question)}`
   return `${facts.filter(Boolean).join(', ')}${quote}\n    ${text.trimEnd().replaceAll('\n', '\n    ')}`
+}
+
+/** The path of a message from a channel names its sender. A message of the reader is from `operator`, as in its address. */
+function writerOf(path: string, actor: Actor | undefined): string {
+  const isOwn = isReader(actor, { uid: process.getuid?.() })
+  return actor === undefined || actor.face === 'channel' || isOwn ? path : actorText(actor)
 }
 
 /** How many characters of the ids differ, in whole groups of a UUID. */
