@@ -206,13 +206,14 @@ test.each([360, 1280])(
   async (width) => {
     const house = new House()
     const id = await house.spawn('a')
-    const served = await Served.start(house, '--read-only')
+    const served = await Served.start(house)
     const { page } = await openPage(served, `#/agents/${id}`, { viewport: { width, height: 640 } })
     await page.getByLabel('Message to the agent').fill('hello')
+    await served.stop()
     await page.getByRole('button', button('Gate')).click()
     await page.getByRole('dialog').getByRole('button', button('Gate')).click()
     const log = page.getByRole('log', { name: 'Messages' })
-    await log.getByText('This server only reads.').waitFor()
+    await log.getByText('The server does not answer.').waitFor()
     expect(await log.getAttribute('aria-live')).toBe('polite')
     expect(await page.getByLabel('Message to the agent').inputValue()).toBe('hello')
     const note = await boxOf(page, '.note')
@@ -228,7 +229,6 @@ test.each([360, 1280])(
     await expectAccessible(page, 'a message')
     await page.getByRole('button', button('Dismiss')).click()
     expect(await page.locator('.note').count()).toBe(0)
-    await served.stop()
   },
 )
 

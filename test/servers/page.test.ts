@@ -276,18 +276,6 @@ describe('the view of an agent', () => {
   })
 })
 
-test('a server that only reads refuses each button, and the page says so', async () => {
-  const house = new House()
-  await parked(house)
-  const served = await Served.start(house, '--read-only')
-  const { page } = await openPage(served)
-  await page.getByRole('button', button('Approve')).click()
-  await page.getByText('this server only reads').waitFor()
-  await page.getByRole('button', button('Dismiss')).click()
-  await page.getByText('this server only reads').waitFor({ state: 'detached' })
-  await served.stop()
-})
-
 test('two tabs show the same: a decision in one is seen in the other', async () => {
   const house = new House()
   await parked(house)

@@ -4,6 +4,7 @@ import { readToken } from './token.js'
 import type { AnswerOf, BodyOf, operations, ProblemBody } from './types.js'
 
 const ROUTES = {
+  showToken: 'GET /v1/token',
   listAgents: 'GET /v1/agents',
   showAgent: 'GET /v1/agents/{agent}',
   listRecords: 'GET /v1/agents/{agent}/records',

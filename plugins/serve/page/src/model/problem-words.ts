@@ -16,6 +16,7 @@ const STEPS: Record<string, string> = {
   UNEXPECTED: 'The server printed the details. Reload the page, and report it if it happens again.',
   NO_SUCH_PATH: 'The server is older than this page, or newer. Reload the page.',
   METHOD_REFUSED: 'The server is older than this page, or newer. Reload the page.',
+  INSUFFICIENT_SCOPE: 'This link may not do that. Ask the operator of the server.',
   NAME_TAKEN: 'Choose another name.',
   MESSAGE_NOT_FOUND: 'The inbox no longer has it.',
   LOCKED: 'Another command works with this agent now. Try again in a moment.',

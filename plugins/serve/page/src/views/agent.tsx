@@ -13,6 +13,7 @@ import { NextStep } from '../parts/next-step.js'
 import { Words } from '../parts/text.js'
 import { visibleText } from '../parts/visible-text.js'
 import { AgentFollower } from '../state/agent-log.js'
+import { useMay } from '../state/right.js'
 import { linkTo } from '../state/router.js'
 import { useStore } from '../state/store.js'
 import { title } from '../state/title.js'
@@ -27,6 +28,7 @@ export function AgentView({ id, tab }: { id: string; tab: 'conversation' | 'time
   const [follower] = useState(() => new AgentFollower(id))
   useEffect(() => () => follower.stop(), [follower])
   const state = useStore(follower.state)
+  const mayWrite = useMay('all')
   const agent = state !== undefined && 'shown' in state ? state.shown.agent : undefined
   const name = agent && `${nameOf(agent)}, ${lookOf(agent).word}`
   useEffect(() => void (name !== undefined && title.set(name)), [name])
@@ -75,7 +77,9 @@ export function AgentView({ id, tab }: { id: string; tab: 'conversation' | 'time
           <Request shown={shown} />
         </section>
       )}
-      {shown.agent.state !== 'terminated' && tab === 'conversation' && <Composer agentId={shown.agent.id} />}
+      {mayWrite && shown.agent.state !== 'terminated' && tab === 'conversation' && (
+        <Composer agentId={shown.agent.id} />
+      )}
     </div>
   )
 }
@@ -156,6 +160,7 @@ function AgentHead(props: { shown: ShownAgent; onChanged: () => void }) {
 
 /** The tools that the agent uses without approval, with what allowed each. No button takes back those of the setting. */
 function Grants({ shown: { agent, grants }, onChanged }: { shown: ShownAgent; onChanged: () => void }) {
+  const mayRevoke = useMay('all')
   return (
     <details class="fold grants">
       <summary>Runs without approval: {grants.length}</summary>
@@ -167,7 +172,7 @@ function Grants({ shown: { agent, grants }, onChanged }: { shown: ShownAgent; on
               {GRANTED_BY[by]}
               {since !== undefined && `, ${dateText(since)}`}
             </span>
-            {agent.state !== 'terminated' && since !== undefined && (
+            {mayRevoke && agent.state !== 'terminated' && since !== undefined && (
               <ActionButton
                 label={`Revoke ${entry}`}
                 request={() =>

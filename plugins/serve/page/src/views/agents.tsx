@@ -9,6 +9,7 @@ import { Icon } from '../parts/icons.js'
 import { Words } from '../parts/text.js'
 import { VirtualList } from '../parts/virtual.js'
 import { agents } from '../state/home.js'
+import { useMay } from '../state/right.js'
 import { go, linkTo } from '../state/router.js'
 import { knownShown, useShown } from '../state/shown.js'
 import { Store, useStore } from '../state/store.js'
@@ -34,6 +35,7 @@ function change(part: Partial<Filter>): void {
 
 export function AgentsView() {
   const known = useStore(agents)
+  const mayCreate = useMay('all')
   const { text, word, closed } = useStore(filter)
   const rows = useMemo(() => {
     const wanted = text === '' && word === '' ? undefined : matcher(text, word)
@@ -77,16 +79,20 @@ export function AgentsView() {
             <option key={look.word}>{look.word}</option>
           ))}
         </select>
-        <a class="button primary" href={linkTo({ view: 'new' })}>
-          New agent
-        </a>
+        {mayCreate && (
+          <a class="button primary" href={linkTo({ view: 'new' })}>
+            New agent
+          </a>
+        )}
         <span class="hint" role="status">
           {known === undefined ? 'Reading…' : `${rows.length} shown`}
         </span>
       </div>
       {known !== undefined && rows.length === 0 ? (
         <p class="empty">
-          {known.size === 0 ? 'This home has no agents yet. Create one: New agent.' : 'No agent matches.'}
+          {known.size > 0
+            ? 'No agent matches.'
+            : `This home has no agents yet.${mayCreate ? ' Create one: New agent.' : ''}`}
         </p>
       ) : (
         <Tree rows={rows} onToggle={toggle} />

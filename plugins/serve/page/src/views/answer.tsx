@@ -7,11 +7,13 @@ import type { Wait } from '../api/types.js'
 import { useAction } from '../parts/action.js'
 import { useFocusHandover } from '../parts/focus.js'
 import { Prose, Words } from '../parts/text.js'
+import { useMay } from '../state/right.js'
 import { Deadline } from './asks.js'
 import type { Props } from './decisions.js'
 
 export function AnswerForm({ agentId, wait }: Props) {
   const questions = useQuestions({ agentId, wait })
+  const mayAnswer = useMay('answer')
   const [isMissing, setMissing] = useState(false)
   // Made once per answer: if the connection is lost, the same answer can be sent again.
   const key = useRef(newKey())
@@ -33,6 +35,7 @@ export function AnswerForm({ agentId, wait }: Props) {
     const body = { text: answerText(questions, answers) }
     void run(() => call('answerQuestion', { agent: agentId, body, key: key.current }), 'Answered')
   }
+  if (!mayAnswer) return <QuestionTexts questions={questions} wait={wait} />
   return (
     <form class="decision" ref={form} onSubmit={answer} onInput={change}>
       {questions.map((question, at) => (
@@ -50,6 +53,29 @@ export function AnswerForm({ agentId, wait }: Props) {
         </button>
       </div>
     </form>
+  )
+}
+
+/** For a reader who may not answer. */
+function QuestionTexts({ questions, wait }: { questions: Question[]; wait: Wait }) {
+  return (
+    <div class="decision">
+      {questions.map(({ text, choices }, at) => (
+        <div key={at} class="question">
+          <Prose text={text} />
+          {choices.length > 0 && (
+            <ul>
+              {choices.map(({ label, description }, index) => (
+                <li key={index}>
+                  <Words text={description === '' ? label : `${label}: ${description}`} />
+                </li>
+              ))}
+            </ul>
+          )}
+        </div>
+      ))}
+      <Deadline wait={wait} />
+    </div>
   )
 }
 

@@ -2,12 +2,14 @@
 import { useCallback, useEffect, useLayoutEffect, useRef, useState } from 'preact/hooks'
 import { readToken, saveToken, takeTokenFromAddress } from '../api/token.js'
 import type { IconName } from '../model/icon-paths.js'
+import { limitOf } from '../model/right.js'
 import { focusView } from '../parts/focus.js'
 import { Icon } from '../parts/icons.js'
 import { connection } from '../state/connection.js'
 import { agents, followHome } from '../state/home.js'
 import { followNeeds, needs, readNeeds } from '../state/needs.js'
 import { findPlace } from '../state/places.js'
+import { followRight, right } from '../state/right.js'
 import { linkTo, type Route, route } from '../state/router.js'
 import { useStore } from '../state/store.js'
 import { nextTheme, theme } from '../state/theme.js'
@@ -48,6 +50,7 @@ function Frame() {
   const [isHelpOpen, setHelpOpen] = useState(false)
   useEffect(() => {
     const abort = new AbortController()
+    followRight(abort.signal)
     followNeeds(abort.signal)
     followHome(abort.signal)
     void readNeeds()
@@ -63,6 +66,7 @@ function Frame() {
       </button>
       <Header onHelp={openHelp} />
       <main id="main" tabIndex={-1}>
+        <Limit />
         <View />
       </main>
       <Notes />
@@ -71,8 +75,19 @@ function Frame() {
   )
 }
 
+/** Says why buttons are missing. */
+function Limit() {
+  const limit = limitOf(useStore(right))
+  return limit === undefined ? null : (
+    <p class="limit" role="note">
+      {limit}
+    </p>
+  )
+}
+
 function View() {
   const shown = useStore(route)
+  const isLimited = limitOf(useStore(right)) !== undefined
   const place = shown.view === 'agent' ? shown.id : shown.view
   const before = useRef(place)
   useLayoutEffect(() => {
@@ -89,7 +104,7 @@ function View() {
     case 'agent':
       return <AgentView key={shown.id} id={shown.id} tab={shown.tab} />
     case 'new':
-      return <NewAgentView />
+      return isLimited ? <AgentsView /> : <NewAgentView />
     case 'search':
       return <SearchView key={shown.text} text={shown.text} />
     case 'usage':

@@ -6,6 +6,7 @@ import type { PendingCalls, Wait } from '../api/types.js'
 import { ActionButton, useAction } from '../parts/action.js'
 import { useFocusHandover } from '../parts/focus.js'
 import { tellError } from '../state/notes.js'
+import { useMay } from '../state/right.js'
 import { Asks } from './asks.js'
 import type { Props } from './decisions.js'
 
@@ -28,13 +29,14 @@ function usePending({ agentId, wait }: Props): PendingCalls | undefined {
 export function ApprovalForm({ agentId, wait }: Props) {
   const [form, setForm] = useState<'deny' | 'edit'>()
   const pending = usePending({ agentId, wait })
+  const mayDecide = useMay('answer')
   const onBack = (): void => setForm(undefined)
   if (form === 'edit' && pending !== undefined)
     return <EditForm agentId={agentId} pending={pending} onBack={onBack} />
   return (
     <>
       {pending === undefined ? <Asks wait={wait} /> : <Asks wait={wait} asks={pending.calls} />}
-      {form === 'deny' ? (
+      {!mayDecide ? null : form === 'deny' ? (
         <DenyForm agentId={agentId} wait={wait} onBack={onBack} />
       ) : (
         <Choice agentId={agentId} wait={wait} canEdit={pending?.can_be_edited === true} onForm={setForm} />
@@ -50,6 +52,8 @@ function Choice({
   onForm,
 }: Props & { canEdit: boolean; onForm: (form: 'deny' | 'edit') => void }) {
   const buttons = useFocusHandover<HTMLDivElement>()
+  // The arguments of a call, and the right of later calls.
+  const mayChoose = useMay('all')
   return (
     <div class="buttons" ref={buttons}>
       <ActionButton
@@ -59,17 +63,19 @@ function Choice({
       >
         Approve
       </ActionButton>
-      {canEdit && (
+      {canEdit && mayChoose && (
         <button type="button" class="plain" onClick={() => onForm('edit')}>
           Edit…
         </button>
       )}
-      <ActionButton
-        request={() => call('approveCalls', { agent: agentId, body: { ...tied(wait), always: true } })}
-        done="Approved, and allowed from the next turn on"
-      >
-        Always allow
-      </ActionButton>
+      {mayChoose && (
+        <ActionButton
+          request={() => call('approveCalls', { agent: agentId, body: { ...tied(wait), always: true } })}
+          done="Approved, and allowed from the next turn on"
+        >
+          Always allow
+        </ActionButton>
+      )}
       <button type="button" class="plain" onClick={() => onForm('deny')}>
         Deny…
       </button>

@@ -4,6 +4,7 @@ import { call, type Operation } from '../api/client.js'
 import type { ShownAgent } from '../api/types.js'
 import { useAction } from '../parts/action.js'
 import { Confirm, type Question } from '../parts/dialog.js'
+import { useMay } from '../state/right.js'
 
 interface Control {
   id: string
@@ -112,7 +113,8 @@ const CONTROLS: Control[] = [
 export function Controls({ shown, onChanged }: { shown: ShownAgent; onChanged: () => void }) {
   const [asked, setAsked] = useState<Control>()
   const { isBusy, run } = useAction()
-  if (shown.agent.state === 'terminated') return null
+  const mayControl = useMay('all')
+  if (shown.agent.state === 'terminated' || !mayControl) return null
   const start = async (control: Control, option: boolean): Promise<void> => {
     await run(() => control.request(shown.agent.id, option), control.done)
     onChanged()

@@ -4,6 +4,7 @@ import { call } from '../api/client.js'
 import type { Wait } from '../api/types.js'
 import { useAction } from '../parts/action.js'
 import { useFocusHandover } from '../parts/focus.js'
+import { useMay } from '../state/right.js'
 import { Asks } from './asks.js'
 
 export interface Props {
@@ -15,6 +16,7 @@ export interface Props {
 export function ResultForm({ agentId, wait }: Props) {
   const { run, isBusy } = useAction()
   const form = useFocusHandover<HTMLFormElement>()
+  const mayGive = useMay('answer')
   const give = (event: Event): void => {
     event.preventDefault()
     const data = new FormData(form.current ?? undefined)
@@ -28,6 +30,7 @@ export function ResultForm({ agentId, wait }: Props) {
     }
     void run(() => call('resumeAgent', { agent: agentId, body }), 'The agent has the result')
   }
+  if (!mayGive) return <Asks wait={wait} />
   return (
     <form class="decision" ref={form} onSubmit={give}>
       <Asks wait={wait} />

@@ -9,12 +9,14 @@ import { useFocusHandover } from '../parts/focus.js'
 import { Prose, Words } from '../parts/text.js'
 import { mail, readMail, takeMail } from '../state/mail.js'
 import { tell, tellError } from '../state/notes.js'
+import { useMay } from '../state/right.js'
 import { agentLink } from '../state/router.js'
 import { useStore } from '../state/store.js'
 
 export function MailToYou() {
   const messages = useStore(mail)
   const [isAsking, setAsking] = useState(false)
+  const mayClear = useMay('all')
   useEffect(() => void readMail(), [])
   if (messages.length === 0) return null
   const clear = (): void =>
@@ -27,11 +29,13 @@ export function MailToYou() {
       {messages.map((message) => (
         <MailCard key={message.message_id} message={message} />
       ))}
-      <div class="buttons">
-        <button type="button" class="plain" onClick={() => setAsking(true)}>
-          Clear all
-        </button>
-      </div>
+      {mayClear && (
+        <div class="buttons">
+          <button type="button" class="plain" onClick={() => setAsking(true)}>
+            Clear all
+          </button>
+        </div>
+      )}
       {isAsking && (
         <Confirm
           question={{
@@ -53,6 +57,7 @@ function MailCard({
   message: Mail
 }) {
   const buttons = useFocusHandover<HTMLDivElement>()
+  const mayClear = useMay('all')
   return (
     <article class="card" data-card tabIndex={-1} aria-label={`Message from ${path}`}>
       <header>
@@ -64,14 +69,20 @@ function MailCard({
         </span>
       </header>
       <Prose text={content} />
-      <div class="buttons" ref={buttons}>
-        <a class="button plain" href={agentLink(from)}>
-          Write to it
-        </a>
-        <ActionButton label={`Clear the message from ${path}`} request={() => takeMail([id])} done="Cleared">
-          Clear
-        </ActionButton>
-      </div>
+      {mayClear && (
+        <div class="buttons" ref={buttons}>
+          <a class="button plain" href={agentLink(from)}>
+            Write to it
+          </a>
+          <ActionButton
+            label={`Clear the message from ${path}`}
+            request={() => takeMail([id])}
+            done="Cleared"
+          >
+            Clear
+          </ActionButton>
+        </div>
+      )}
     </article>
   )
 }
@@ -91,6 +102,7 @@ export function PendingMail({ shown }: { shown: ShownAgent }) {
     return () => gone.abort()
   }, [agent.id, agent.inbox, agent.last_seq])
   const now = useTimeOf(messages)
+  const mayDeliver = useMay('all')
   if (messages.length === 0) return null
   const isDue = messages.some(({ not_before: at }) => at === null || Date.parse(at) <= now)
   return (
@@ -115,16 +127,17 @@ export function PendingMail({ shown }: { shown: ShownAgent }) {
           )}
         </article>
       ))}
-      {whenDelivered(shown, isDue) ?? (
-        <div class="buttons end">
-          <ActionButton
-            request={() => call('resumeAgent', { agent: agent.id })}
-            done="The agent has the message"
-          >
-            Deliver
-          </ActionButton>
-        </div>
-      )}
+      {whenDelivered(shown, isDue) ??
+        (mayDeliver && (
+          <div class="buttons end">
+            <ActionButton
+              request={() => call('resumeAgent', { agent: agent.id })}
+              done="The agent has the message"
+            >
+              Deliver
+            </ActionButton>
+          </div>
+        ))}
     </section>
   )
 }

@@ -10,6 +10,7 @@ import { Badge } from '../parts/badge.js'
 import { Confirm, type Question } from '../parts/dialog.js'
 import { Prose, Words } from '../parts/text.js'
 import { tell, tellError } from '../state/notes.js'
+import { useMay } from '../state/right.js'
 import { agentLink } from '../state/router.js'
 import { AnswerForm } from './answer.js'
 import { ApprovalForm } from './approval.js'
@@ -94,6 +95,7 @@ export function Request({ shown }: { shown: ShownAgent }) {
 }
 
 function Limit({ shown: { agent, wait, trouble } }: { shown: ShownAgent }) {
+  const mayControl = useMay('all')
   const when = wait?.not_before
   return (
     <>
@@ -108,33 +110,38 @@ function Limit({ shown: { agent, wait, trouble } }: { shown: ShownAgent }) {
           </>
         )}
       </p>
-      <div class="buttons">
-        <ResumeButton id={agent.id} />
-        <CancelButton id={agent.id} />
-      </div>
+      {mayControl && (
+        <div class="buttons">
+          <ResumeButton id={agent.id} />
+          <CancelButton id={agent.id} />
+        </div>
+      )}
     </>
   )
 }
 
 function Interrupted({ shown: { agent, trouble, next } }: { shown: ShownAgent }) {
+  const mayControl = useMay('all')
   return (
     <>
       <p>
         The turn was interrupted{trouble === null ? '' : ': '}
         {trouble !== null && <Words text={trouble} />}.
       </p>
-      <div class="buttons">
-        <ResumeButton id={agent.id} look="primary" />
-        {next?.includes('--reseed') === true && (
-          <ActionButton
-            request={() => call('resumeAgent', { agent: agent.id, body: { reseed: true } })}
-            done="The agent continues in a new session"
-          >
-            Resume in a new session
-          </ActionButton>
-        )}
-        <CancelButton id={agent.id} />
-      </div>
+      {mayControl && (
+        <div class="buttons">
+          <ResumeButton id={agent.id} look="primary" />
+          {next?.includes('--reseed') === true && (
+            <ActionButton
+              request={() => call('resumeAgent', { agent: agent.id, body: { reseed: true } })}
+              done="The agent continues in a new session"
+            >
+              Resume in a new session
+            </ActionButton>
+          )}
+          <CancelButton id={agent.id} />
+        </div>
+      )}
       <Next command={next} />
     </>
   )
@@ -147,6 +154,7 @@ const FAILED_WORDS: Partial<Record<ShownAgent['agent']['shown_status'], string>>
 }
 
 function Failed({ shown: { agent, trouble, reply, reply_is: part, next } }: { shown: ShownAgent }) {
+  const mayControl = useMay('all')
   const cause = agent.shown_status === 'refused' ? (agent.refused?.at(-1)?.message ?? null) : trouble
   // Most are cancelled by the reader.
   const why = cause === WHY_STOPPED.cancelled || cause === null ? null : withLocalTimes(cause)
@@ -158,29 +166,31 @@ function Failed({ shown: { agent, trouble, reply, reply_is: part, next } }: { sh
         {why !== null && <Words text={why} />}.
       </p>
       {part === 'so_far' && reply !== null && <Prose text={reply} />}
-      <div class="buttons">
-        {next?.startsWith('substrat compact') === true && (
-          <ActionButton
-            look="primary"
-            request={() => call('compactConversation', { agent: agent.id })}
-            done="The beginning of the conversation is a summary now: retry the turn"
-          >
-            Compact the conversation
-          </ActionButton>
-        )}
-        {agent.shown_status !== 'refused' && (
-          <ActionButton
-            look={next?.startsWith('substrat retry') === true ? 'primary' : 'plain'}
-            request={() => call('retryTurn', { agent: agent.id })}
-            done="The turn runs again"
-          >
-            Retry
-          </ActionButton>
-        )}
-        <a class="button plain" href={agentLink(agent.id)} onClick={goToComposer}>
-          Write to it
-        </a>
-      </div>
+      {mayControl && (
+        <div class="buttons">
+          {next?.startsWith('substrat compact') === true && (
+            <ActionButton
+              look="primary"
+              request={() => call('compactConversation', { agent: agent.id })}
+              done="The beginning of the conversation is a summary now: retry the turn"
+            >
+              Compact the conversation
+            </ActionButton>
+          )}
+          {agent.shown_status !== 'refused' && (
+            <ActionButton
+              look={next?.startsWith('substrat retry') === true ? 'primary' : 'plain'}
+              request={() => call('retryTurn', { agent: agent.id })}
+              done="The turn runs again"
+            >
+              Retry
+            </ActionButton>
+          )}
+          <a class="button plain" href={agentLink(agent.id)} onClick={goToComposer}>
+            Write to it
+          </a>
+        </div>
+      )}
       <Next command={next} />
     </>
   )

@@ -13,7 +13,7 @@ export function SignIn({ isRefused, onToken }: { isRefused: boolean; onToken: (t
         <h1>substrat</h1>
         {isRefused && (
           <p role="alert" class="error">
-            The server refuses this token.
+            The server refuses this token. It was replaced or revoked, or is of another home.
           </p>
         )}
         <p>
