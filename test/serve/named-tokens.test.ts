@@ -230,6 +230,8 @@ describe.concurrent('the right of a token', () => {
     const approved = await served.call('approveCalls', { ...of, body: { token_id } })
     expect(approved).toMatchObject({ status: 200, data: { wait: { kind: 'input' } } })
     expect(house.read('made')).toBe('hi\n')
+    const [consumed] = house.records(id).filter(({ kind }) => kind === 'token.consumed')
+    expect(consumed).toMatchObject({ actor: { face: 'http', token: 'phone' } })
     const answered = await served.call('answerQuestion', { ...of, body: { text: 'the blue one' } })
     expect(answered).toMatchObject({ status: 200, data: { reply: 'done' } })
     await served.stop()

@@ -7,7 +7,7 @@ import { Served } from '../serve/support.js'
 import { newPage } from '../support/browser.js'
 import { House } from '../support/cli.js'
 import { waitFor } from '../support/wait.js'
-import { expectAccessible, goTo } from './page-support.js'
+import { expectAccessible, goTo, openPage } from './page-support.js'
 
 const shell = (command: string) => ({ tools: [{ name: 'shell', input: { command } }] })
 const button = (name: string) => ({ name, exact: true })
@@ -69,7 +69,7 @@ test('read offers nothing that changes something, and shows what agents ask', as
 })
 
 test('answer approves, denies and answers, and offers neither messages nor controls', async () => {
-  const { house } = await needy()
+  const { house, id } = await needy()
   const served = await Served.start(house)
   const page = await openWith(served, house, 'answer')
   await page.getByText('This link may only read and answer.').waitFor()
@@ -85,6 +85,11 @@ test('answer approves, denies and answers, and offers neither messages nor contr
   await goTo(page, '#/agents')
   await page.getByText('3 shown').waitFor()
   expect(await page.getByRole('link', { name: 'New agent' }).count()).toBe(0)
+  // The reader's own decision, and the same one for another reader.
+  await goTo(page, `#/agents/${id}`)
+  await page.getByText('Decision: approved', { exact: true }).waitFor()
+  const { page: desk } = await openPage(served, `#/agents/${id}`)
+  await desk.getByText('Decision: approved, by token answer', { exact: true }).waitFor()
   await served.stop()
 })
 

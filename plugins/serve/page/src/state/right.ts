@@ -4,6 +4,7 @@ import { call } from '../api/client.js'
 import { readToken } from '../api/token.js'
 import { mayDo, type Right } from '../model/right.js'
 import { connection } from './connection.js'
+import { reader } from './reader.js'
 import { Store, useStore } from './store.js'
 
 const KEY = 'substrat-right'
@@ -12,7 +13,7 @@ const KEY = 'substrat-right'
 export const right = new Store<Right | undefined>(undefined)
 
 export function followRight(signal: AbortSignal): void {
-  right.set(storedRight())
+  learn(storedRight())
   void readRight()
   const stop = connection.subscribe(() => connection.value === 'live' && void readRight())
   signal.addEventListener('abort', stop)
@@ -25,10 +26,15 @@ async function readRight(): Promise<void> {
     // Another link was opened meanwhile.
     if (token !== readToken()) return
     sessionStorage.setItem(KEY, JSON.stringify({ token, right: known }))
-    if (JSON.stringify(known) !== JSON.stringify(right.value)) right.set(known)
+    if (JSON.stringify(known) !== JSON.stringify(right.value)) learn(known)
   } catch {
     // The connection sign shows it, and the next connection causes another reading.
   }
+}
+
+function learn(known: Right | undefined): void {
+  right.set(known)
+  reader.set(known === undefined ? {} : { token: known.name })
 }
 
 function storedRight(): Right | undefined {
