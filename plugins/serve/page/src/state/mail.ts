@@ -14,7 +14,7 @@ export async function takeMail(ids: string[]): Promise<void> {
     for (let from = 0; from < ids.length; from += AT_ONCE)
       await call('takeMail', { agent: 'operator', body: { messages: ids.slice(from, from + AT_ONCE) } })
   } finally {
-    await readMail()
+    await readMail().catch(() => undefined)
   }
 }
 
@@ -24,10 +24,6 @@ let readings = 0
 export async function readMail(): Promise<void> {
   readings += 1
   const reading = readings
-  try {
-    const { messages } = await call('listMail', { agent: 'operator' })
-    if (reading === readings) mail.set(messages)
-  } catch {
-    // The connection sign shows it.
-  }
+  const { messages } = await call('listMail', { agent: 'operator' })
+  if (reading === readings) mail.set(messages)
 }

@@ -1,5 +1,6 @@
 /** The agents that wait for a person, with what each asks. Read again when an agent changes. */
 import { needsPerson } from 'substrat/words'
+import { Problem } from '../api/problem.js'
 import type { CorruptAgent, ListedAgent, ShownAgent } from '../api/types.js'
 import { type Agents, agents } from './home.js'
 import { readMail } from './mail.js'
@@ -21,6 +22,8 @@ export interface Needs {
 export const needs = new Store<Needs | undefined>(undefined)
 
 const CHANGE_MS = 150
+const AGAIN_MS = 2000
+const againSoon = soon(AGAIN_MS, () => void readNeeds())
 
 let limit = 40
 let isReading = false
@@ -47,8 +50,9 @@ export async function readNeeds(): Promise<void> {
       if (agents.value !== undefined) needs.set(await currentNeeds(agents.value))
       await readMail()
     }
-  } catch {
-    // The connection sign shows it, and the next snapshot causes another reading.
+  } catch (error) {
+    // Without a server, the connection sign shows it, and the next snapshot causes another reading. A busy one sends none.
+    if (error instanceof Problem && error.isTemporary && error.status !== undefined) againSoon()
   } finally {
     isReading = false
   }

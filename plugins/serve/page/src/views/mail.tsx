@@ -17,7 +17,8 @@ export function MailToYou() {
   const messages = useStore(mail)
   const [isAsking, setAsking] = useState(false)
   const mayClear = useMay('all')
-  useEffect(() => void readMail(), [])
+  // The connection sign shows a failure, and the next snapshot causes another reading.
+  useEffect(() => void readMail().catch(() => undefined), [])
   if (messages.length === 0) return null
   const clear = (): void =>
     void takeMail(messages.map(({ message_id: id }) => id)).then(() => tell('Cleared'), tellError)
