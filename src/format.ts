@@ -16,6 +16,9 @@ export const KEY_HASH_BYTES = 16
 /** The user as a party to mail, in place of an agent's id. */
 export const OPERATOR = 'operator'
 
+/** The account of the home's own budget. */
+export const HOME_ACCOUNT = 'home'
+
 /** The provider of the sessions of channels, which take no turns. */
 export const CHANNEL = 'channel'
 
@@ -66,6 +69,8 @@ export interface RemovedAgent {
   parent_id: string | null
   created_at: string
   removed_at: string
+  /** Its `budget_state`. Absent without a cap over it. */
+  budget?: object | undefined
   usage: {
     total: UsageTotal
     models: UsageOfModel[]

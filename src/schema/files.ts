@@ -1,6 +1,7 @@
 /** The small files of a home, and the lines of a log (docs/format.md). */
 import { z } from 'zod'
 import type { RemovedAgent } from '../format.js'
+import { budgetState } from './budget.js'
 import { place, RECORDS } from './records.js'
 import { integer, sessionUsage, text, time, uuid } from './types.js'
 import { SCOPES, TOKEN_NAME } from './words.js'
@@ -68,6 +69,7 @@ export const removedAgent = z
     parent_id: uuid.nullable(),
     created_at: time,
     removed_at: time,
+    budget: budgetState.optional().describe('Its use under the caps over it.'),
     usage: z.object({
       total: sessionUsage,
       models: z.array(usedOfModel),

@@ -4,6 +4,8 @@ import { control, message } from './mail.js'
 import { agent, corruptAgent, grant, unreadable } from './output.js'
 import { ticker } from './output-schedule.js'
 import { actor, flag, integer, sessionUsage, text, time, uuid } from './types.js'
+import { agent, budgetUse, corruptAgent, grant, unreadable } from './output.js'
+import { flag, integer, sessionUsage, text, time, uuid } from './types.js'
 import { OUTBOUND_DROPS, OUTBOUND_EVENTS } from './words.js'
 
 export const listed = z
@@ -142,6 +144,10 @@ export const used = z
     since: time.nullable(),
     total: sessionUsage,
     rows: z.array(usageRow),
+    budgets: z
+      .array(budgetUse)
+      .optional()
+      .describe('The caps of the home and of the counted agents, as they are now. Absent if there are none.'),
     removed: integer.describe('How many of the counted agents were removed.'),
     damaged: z.array(uuid).describe('Agents whose log cannot be read. The exit status is then 10.'),
   })

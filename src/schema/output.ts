@@ -26,6 +26,8 @@ import {
 } from './types.js'
 import {
   ACTS,
+  BUDGET_PERIODS,
+  BUDGET_UNITS,
   RECOVERY_ROWS,
   REPLY_PARTS,
   RUN_STATUSES,
@@ -42,6 +44,20 @@ const shownStatus = z
 export const errorCode = z
   .enum(Object.keys(EXIT_STATUS) as ErrorCode[])
   .meta({ id: 'error_code', description: 'The code of an error.' })
+
+export const budgetUse = z
+  .object({
+    agent_id: uuid.nullable().describe('The agent with the cap. Null for the home.'),
+    path: text.nullable(),
+    unit: z.enum(BUDGET_UNITS),
+    max: z.number().describe('In milliseconds for `time`, like the other amounts.'),
+    per: z.enum(BUDGET_PERIODS).nullable().describe('Null for a cap that never refills.'),
+    spent: z.number().describe('By the agent and everything below it, in the current window.'),
+    held: z.number().describe('The holds of running requests.'),
+    left: z.number(),
+    refills_at: time.nullable(),
+  })
+  .meta({ id: 'budget_use', description: 'A cap of a [budget](budgets.md), and its use.' })
 
 export const agent = z
   .object({
@@ -73,6 +89,7 @@ export const agent = z
         'Why turns could not begin since the latest turn began, and the keys whose messages never ran, oldest first. Absent if there are none.',
       ),
     next_slot: time.optional().describe('When the next slot of its schedules is due.'),
+    budget: z.array(budgetUse).optional().describe('Its own caps. Absent if it has none.'),
     moved_to: text
       .optional()
       .describe('Where a move took the agent. Only if `state` is `terminated` by a move.'),
@@ -117,7 +134,12 @@ const wait = z
       ),
     token_id: uuid.nullable(),
     deadline_at: time.nullable(),
-    not_before: time.nullable().describe('When a run that waits for a time can continue.'),
+    not_before: time
+      .nullable()
+      .describe(
+        'When a run that waits for a time can continue. For `budget`: when its window refills, or null.',
+      ),
+    why: text.optional().describe('For `budget` only: the cap that is reached.'),
     asks: z
       .array(
         z.object({
@@ -300,6 +322,12 @@ export const shown = z
     options: texts,
     hold: flag,
     gate: shownGate,
+    budgets: z
+      .array(budgetUse)
+      .optional()
+      .describe(
+        'All caps over it: those of the home, of the agents above it, and its own. Absent if there are none.',
+      ),
     grants: z
       .array(grant)
       .describe(
@@ -339,6 +367,7 @@ export const shown = z
   .describe('An agent with its settings and its latest turn.')
 
 export type Act = z.infer<typeof act>
+export type BudgetUse = z.infer<typeof budgetUse>
 export type AgentView = z.infer<typeof agent>
 export type RunView = z.infer<typeof run>
 export type WaitView = z.infer<typeof wait>

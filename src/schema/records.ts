@@ -5,6 +5,7 @@
  * docs/format.md, the JSON Schemas and the validators are made from these definitions.
  */
 import { z } from 'zod'
+import { budget } from './kinds/budget.js'
 import { channel } from './kinds/channel.js'
 import { mail, reminders } from './kinds/mail.js'
 import { outbound } from './kinds/outbound.js'
@@ -27,6 +28,7 @@ export const RECORD_SECTIONS = {
   Run: run,
   'Messages of a turn': messages,
   Provider: provider,
+  Budgets: budget,
   Tools: tools,
   'Waits and tokens': waits,
   Mail: mail,
@@ -44,6 +46,7 @@ export const RECORDS = {
   ...run,
   ...messages,
   ...provider,
+  ...budget,
   ...tools,
   ...waits,
   ...mail,

@@ -11,6 +11,10 @@ export type SettingKind =
   | 'rules'
   | 'context'
   | 'workspace_scope'
+  | 'budget'
+  | 'amounts'
+  | 'weight'
+  | 'zone'
   | 'switch'
   | 'servers'
   | 'targets'
@@ -138,6 +142,30 @@ export const SETTINGS = {
     default: 'on',
     env: 'SUBSTRAT_RECOVERY_TAKEOVER',
     help: 'in a home in PostgreSQL: continue a turn on another host once its leash has ended its programs',
+  },
+  budget: {
+    kind: 'budget',
+    default: null,
+    env: 'SUBSTRAT_BUDGET',
+    help: 'caps of the whole home: UNIT=NUMBER[/PERIOD], as in tokens=2M/day,requests=500/hour',
+  },
+  budget_turn: {
+    kind: 'amounts',
+    default: 'tokens=500k,usd=2,time=30m',
+    env: 'SUBSTRAT_BUDGET_TURN',
+    help: 'hold of one turn of an agent program, until the program reports its use',
+  },
+  budget_cached: {
+    kind: 'weight',
+    default: '1',
+    env: 'SUBSTRAT_BUDGET_CACHED',
+    help: 'how much a token of cached input counts in a budget, from 0 to 1',
+  },
+  timezone: {
+    kind: 'zone',
+    default: null,
+    env: 'SUBSTRAT_TIMEZONE',
+    help: 'time zone of the hours, days, weeks and months of budgets, as in Europe/Berlin; default: that of the machine',
   },
   mcp_servers: {
     kind: 'servers',

@@ -1,5 +1,6 @@
 /** The latest run in the state, with its calls, its wait and its tokens. */
 import { z } from 'zod'
+import { amounts } from './budget.js'
 import { stateFields } from './message-fields.js'
 import {
   decision,
@@ -48,6 +49,8 @@ const waitState = z
     not_before: time.nullable(),
     clock: reading.nullable().optional().describe('The clock when the wait began. Null in older logs.'),
     call_ids: z.array(text).describe('The calls that a decision is about.'),
+    why: text.optional().describe('With `budget`: the cap that is reached.'),
+    needs: amounts.optional().describe('With `budget`: the most that the next request may use.'),
   })
   .meta({ id: 'wait_state', description: 'The wait of a parked run.' })
 

@@ -3,6 +3,7 @@
  * The order of its fields in the file is in src/session/snapshot-layout.ts.
  */
 import { z } from 'zod'
+import { budgetState } from './budget.js'
 import { location, runState, runStatus, tokenState, trouble } from './snapshot-run.js'
 import {
   checksum,
@@ -337,6 +338,7 @@ const laterFields = {
   on_unknown: z.array(text).optional().describe('The rules of the agent. Absent if there are none.'),
   context: context.optional().describe('Absent: `all`.'),
   schedules: z.array(schedule).optional().describe('Oldest first. Absent if there are none.'),
+  budget: budgetState.optional().describe('Absent without a cap over the agent.'),
   moved: moved
     .optional()
     .describe('Absent unless a move has closed the session. `state` is then `terminated`.'),

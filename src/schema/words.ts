@@ -54,7 +54,6 @@ export const CANCELLATIONS = [
   'moved',
 ] as const
 
-/** `budget` is reserved: no command writes it yet. */
 export const WAITS = ['approval', 'input', 'tool_result', 'not_before', 'budget'] as const
 
 /** The ways in through which a person or a program acts. `http` is also the page. */
@@ -80,6 +79,14 @@ export const ACTS = [
 ] as const
 
 export type ActKind = (typeof ACTS)[number]
+
+/** The units that a budget counts. `tokens`: input and output. `time`: the wall-clock time of turns. */
+export const BUDGET_UNITS = ['tokens', 'usd', 'turns', 'requests', 'time'] as const
+export type BudgetUnit = (typeof BUDGET_UNITS)[number]
+
+/** A budget without one is for the whole life of its agent, or of the home. */
+export const BUDGET_PERIODS = ['hour', 'day', 'week', 'month'] as const
+export type BudgetPeriod = (typeof BUDGET_PERIODS)[number]
 
 export const DECISIONS = ['approve', 'deny', 'input', 'result'] as const
 

@@ -12,7 +12,7 @@ import { sha256Hex } from '../start/hash.js'
 import { BatchLines } from '../storage/store.js'
 import { withActor } from './actor.js'
 import { fold } from './fold/fold.js'
-import { type NewRecord, reservedIn, type SessionRecord, wrongShape } from './records.js'
+import { type NewRecord, type SessionRecord, wrongShape } from './records.js'
 import type { State } from './state.js'
 import { deriveStatus, type Status } from './status.js'
 
@@ -79,8 +79,6 @@ class Encoding {
     const whole = { seq, ts, kind: record.kind, batch, ...fields } as SessionRecord
     const wrong = wrongShape(whole)
     assert(wrong === undefined, `a record is of its kind's shape: ${whole.kind}, ${wrong}`)
-    const reserved = reservedIn(whole)
-    assert(reserved === undefined, `a record has nothing that is reserved: ${whole.kind}, ${reserved}`)
     const { offset, end } = this.lines.add(whole)
     if (end - offset > limits.lineBytesMax) this.tooLong ??= whole.kind
     this.state = fold(this.state, whole, { seq, offset, end })

@@ -74,7 +74,14 @@ const ENTRIES: { [Kind in RecordKind]: (record: SessionRecord<Kind>) => Entry } 
     'clock.set_back',
     'status.derived',
   ),
-  ...without('provider.state', 'prompt.assembled', 'server.started', 'server.kept', 'server.stopped'),
+  ...without(
+    'budget.held',
+    'provider.state',
+    'prompt.assembled',
+    'server.started',
+    'server.kept',
+    'server.stopped',
+  ),
   ...without('mail.replied', 'mail.answered', 'channel.received', 'channel.cursor', 'channel.handled'),
   ...without('channel.taken', 'channel.announced', 'outbound.queued', 'outbound.attempted', 'outbound.sent'),
   ...without('outbound.failed', 'outbound.dropped', 'schedule.fired', 'schedule.ran_now'),
@@ -127,6 +134,13 @@ const ENTRIES: { [Kind in RecordKind]: (record: SessionRecord<Kind>) => Entry } 
   'model.responded': (record) => ({ type: 'response', ...record }),
   'model.failed': (record) => ({ type: 'failed_request', why: causeOf(record.error), ...record }),
   'provider.started': (record) => ({ type: 'request', ...record }),
+  'budget.granted': (record) =>
+    detail(
+      record,
+      record.once === true
+        ? 'no budget stops the rest of this turn'
+        : `budget raised for this agent: ${grantedText(record.amounts)}`,
+    ),
   'context.tried': (record) =>
     detail(
       record,
@@ -206,6 +220,12 @@ export const MISSED: Record<MissedCause, string> = {
   late: 'no command came in time',
   busy: 'an earlier turn was not over',
   refused: 'no turn could begin',
+}
+
+function grantedText(amounts: object = {}): string {
+  return Object.entries(amounts)
+    .map(([unit, amount]) => `${amount} ${unit}`)
+    .join(', ')
 }
 
 const CHECKED: Record<CheckFinding, string> = {

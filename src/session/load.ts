@@ -15,7 +15,6 @@ import {
   kindInWords,
   kindIsKnown,
   type RecordKind,
-  reservedIn,
   type SessionRecord,
   unknownWordIn,
   wrongShape,
@@ -220,12 +219,7 @@ function formatFrom(record: SessionRecord): number | undefined {
 
 function checkRecord(logged: LoggedRecord, log: LogReader): SessionRecord {
   const wrong = wrongShape(logged.record)
-  if (wrong === undefined) {
-    const record = logged.record as unknown as SessionRecord
-    const reserved = reservedIn(record)
-    if (reserved !== undefined) throw unknownTo(log, logged, reserved)
-    return record
-  }
+  if (wrong === undefined) return logged.record as unknown as SessionRecord
   if (!kindIsKnown(logged.record.kind))
     throw unknownTo(log, logged, `kind ${kindInWords(logged.record.kind)}`)
   const word = unknownWordIn(logged.record)

@@ -11,12 +11,14 @@ import { actorText } from '../schema/actors.js'
 import { causeOf } from '../schema/reasons.js'
 import type { RunError } from '../schema/types.js'
 import type { NotifyEvent } from '../schema/words.js'
+import { refillText } from './budget/caps.js'
 import { stepAfterTurn, stepAtLimit } from './causes.js'
 import { MISSED, SKIPPED } from './entries.js'
 import { entriesAfter } from './fold/outbound.js'
 import { deriveId } from './ids.js'
 import type { NewRecord } from './records.js'
 import type { Location, OutboundEntry, Run, State } from './state.js'
+import { isTimed } from './status.js'
 import { troubleOf } from './trouble.js'
 
 /** Which events go to a target. */
@@ -90,7 +92,7 @@ function eventOf({ run }: State, record: NewRecord): NotifyEvent | undefined {
     case 'run.waiting':
       // A rotated token begins no new wait.
       if (run?.run_id === record.run_id && run.wait !== null) return undefined
-      return record.wait === 'not_before' ? 'limited' : 'waiting'
+      return isTimed({ kind: record.wait, not_before: record.not_before ?? null }) ? 'limited' : 'waiting'
     case 'run.failed':
     case 'turn.refused':
       return 'failed'
@@ -167,7 +169,7 @@ function limitText(path: string, { not_before, why }: NewRecord<'run.waiting'>):
 }
 
 /** The calls or the question, and the command that decides. */
-function waitText(path: string, { wait, asks = [] }: NewRecord<'run.waiting'>): string {
+function waitText(path: string, { wait, asks = [], why = '', not_before }: NewRecord<'run.waiting'>): string {
   const calls = asks.map(({ tool, input }) => `${tool} ${JSON.stringify(input)}\n`).join('')
   const word = shellWord(path)
   switch (wait) {
@@ -175,6 +177,8 @@ function waitText(path: string, { wait, asks = [] }: NewRecord<'run.waiting'>): 
       return `${path} waits for approval.\n${calls}substrat approve ${word}`
     case 'input':
       return `${path} asks a question.\n${calls}substrat answer ${word} '…'`
+    case 'budget':
+      return `${path} waits for a larger budget: ${why}; ${refillText(not_before ?? null)}.\nsubstrat approve ${word} --add tokens=NUMBER`
     default:
       return `${path} waits for a result.\n${calls}substrat show ${word}`
   }

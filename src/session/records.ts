@@ -89,11 +89,6 @@ export function wrongKnownShape(record: SessionRecord): string | undefined {
   return kindIsKnown(record.kind) ? wrongShape(record) : undefined
 }
 
-/** A word of the record that only a later version writes. No command acts on it, so it is neither written nor read. */
-export function reservedIn(record: SessionRecord): string | undefined {
-  return 'wait' in record && record.wait === 'budget' ? 'wait budget' : undefined
-}
-
 /** Safe for hostile input: the result is bounded, and a deeply nested value causes no recursion. */
 export function kindInWords(kind: unknown): string {
   return typeof kind === 'string' ? JSON.stringify(kind.slice(0, KIND_SHOWN)) : 'that is not a string'

@@ -1,6 +1,7 @@
 /** The one word for an agent that people get: at a terminal, in a pipe, in JSON, from the servers and on the page. */
 import type { ShownStatus, Status } from '../schema/words.js'
 import type { AgentSummary } from './snapshot-layout.js'
+import { isTimed } from './status.js'
 
 /**
  * An obstacle to the next turn comes before the end of the latest one. `status`: the derived one. `hasOnlyLaterMail`: called only
@@ -13,7 +14,7 @@ export function shownStatus(
 ): ShownStatus {
   if (state === 'terminated') return 'terminated'
   if (status === 'running') return 'running'
-  if (status === 'waiting') return run?.wait?.kind === 'not_before' ? 'limited' : 'waiting'
+  if (status === 'waiting') return run?.wait != null && isTimed(run.wait) ? 'limited' : 'waiting'
   if (status !== 'idle') return 'interrupted'
   if (hold) return 'held'
   if (gate.isGated) return 'gated'

@@ -48,6 +48,7 @@ export type AgentSummary = Pick<
   | 'schedules'
   | 'recovery'
   | 'refused'
+  | 'budget'
   | 'moved'
 > & {
   /** The status of the ended run, if `run` is null only because this is a summary. */
@@ -130,6 +131,7 @@ const LAYOUT: Record<keyof State | 'log_crc', Form | null> = {
   on_unknown: later,
   context: later,
   schedules: later,
+  budget: later,
   moved: later,
 }
 

@@ -54,8 +54,14 @@ export function waitIsGood(state: Pick<State, 'tokens'>, wait: Wait, now: ClockR
   return token?.status === 'minted' && !isExpired(token, now)
 }
 
+/** Whether the run goes on at a known time: after a rate limit, or when the window of a budget refills. */
+export function isTimed({ kind, not_before }: Pick<Wait, 'kind' | 'not_before'>): boolean {
+  return kind === 'not_before' || (kind === 'budget' && not_before !== null)
+}
+
 /** Whether the run waits for a time that has come. */
 export function isDue(wait: Wait | null, now: ClockReading): boolean {
+  if (wait?.kind === 'budget') return wait.not_before !== null && isOver(wait.not_before, wait.clock, now)
   return wait?.kind === 'not_before' && isOver(wait.not_before ?? '', wait.clock, now)
 }
 

@@ -97,8 +97,16 @@ function byModel({ usage, models, begunWith = null, isUnused }: LoggedUsage): {
 
 /** The facts that stay of an agent that is removed now. */
 export function removedAgentOf(store: Store, state: State, removed_at: string): RemovedAgent {
-  const { id, path, parent, created_at } = state
-  return { agent_id: id, path, parent_id: parent, created_at, removed_at, usage: tallyOf(store, state) }
+  const { id, path, parent, created_at, budget } = state
+  return {
+    agent_id: id,
+    path,
+    parent_id: parent,
+    created_at,
+    removed_at,
+    ...(budget === undefined ? {} : { budget }),
+    usage: tallyOf(store, state),
+  }
 }
 
 function tallyOf(store: Store, { id, imported, usage: known, updated_at }: State): RemovedAgent['usage'] {

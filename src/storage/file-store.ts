@@ -8,6 +8,7 @@ import { statIfThere } from '../host/disk/facts.js'
 import * as io from '../host/disk/io.js'
 import { fileSystemKind } from '../host/file-system.js'
 import type { HomeFacts } from '../schema/files.js'
+import { AccountFiles } from './accounts.js'
 import { agentGone } from './agent-gone.js'
 import { AgentLease } from './agent-lease.js'
 import { ContentFiles } from './contents.js'
@@ -67,6 +68,7 @@ export class FileStore implements Store {
   readonly hosts: GoneHostFiles
   readonly moves: MoveFiles
   readonly removed: RemovedAgentFiles
+  readonly accounts: AccountFiles
   readonly contents: ContentFiles
   readonly local: AgentFiles
   readonly upkeep: FileUpkeep
@@ -90,6 +92,7 @@ export class FileStore implements Store {
     this.hosts = new GoneHostFiles(paths)
     this.moves = new MoveFiles(paths)
     this.removed = new RemovedAgentFiles(paths)
+    this.accounts = new AccountFiles(paths, locks)
     this.contents = new ContentFiles(paths, this.logs)
     this.local = new AgentFiles(paths, locks)
     this.upkeep = new FileUpkeep(paths, locks, this)

@@ -93,6 +93,13 @@ export const HOME_LAYOUT = directory(
   [/^moves$/, directory([wholeMatch(`${UUID}\\.${UUID}`), FILE])],
   [/^removed$/, directory(TEMPORARY, [wholeMatch(UUID), FILE])],
   [
+    /^budgets$/,
+    directory(
+      [wholeMatch(`(home|${UUID})(\\.lock)?`), FILE],
+      [wholeMatch(`(home|${UUID})\\.lock\\.d`), LOCK_DIRECTORY],
+    ),
+  ],
+  [
     /^slots$/,
     directory([/^[a-z][a-z0-9-]{0,63}$/, directory([/^\d+$/, FILE], [/^\d+\.d$/, LOCK_DIRECTORY])]),
   ],

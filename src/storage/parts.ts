@@ -3,6 +3,7 @@ import type { Duplex } from 'node:stream'
 import type { SubstratError } from '../errors.js'
 import type { ProgramFiles } from '../files/program-files.js'
 import type { JsonObject, RemovedAgent } from '../format.js'
+import type { Amounts } from '../schema/budget.js'
 import type { Unframed } from './log/frame.js'
 import type { Entry, Unseen } from './survey.js'
 
@@ -185,6 +186,44 @@ export interface RemovedAgents {
   put(removed: RemovedAgent): void
   /** In the order of the ids. Without `removed`, it is damaged. A crash may leave one of an agent that exists. */
   all(): { agentId: string; removed?: RemovedAgent }[]
+}
+
+/** The use of one agent under the caps over it. */
+export interface AccountEntry {
+  agentId: string
+  /** By the name of the window: `total`, `hour`, … What was granted is subtracted. */
+  windows: Record<string, { id: string; spent: Amounts }>
+  /** The hold of its running request. */
+  hold?: Amounts | undefined
+}
+
+export interface Account {
+  /** False after a boot, after damage, and for a new account: the logs have the truth, and entries may be missing. */
+  isTrusted: boolean
+  entries: AccountEntry[]
+}
+
+/**
+ * The accounts of capped agents and of the home (`HOME_ACCOUNT`): the use of each agent below. An account is a cache of the logs, and nothing in it is
+ * durable. The writer of an agent's log writes its entry.
+ */
+export interface Accounts {
+  /** Whether any cap was set in this home. */
+  readonly isUsed: boolean
+  /** Durable. Call it before a cap of that agent is recorded. */
+  open(scope: string): void
+  /** The account as it is now, without its right. */
+  read(scope: string): Account
+  /**
+   * Shows `decide` the accounts while no other process can change them, and stores the entries that it returns for each: in place of
+   * those of the same agents, and of all entries of an account that was not trusted. Undefined stores nothing there. Throws LOCKED if another
+   * process holds an account for too long.
+   */
+  exchange(
+    scopes: string[],
+    command: string,
+    decide: (accounts: Account[]) => (AccountEntry[] | undefined)[],
+  ): Promise<void>
 }
 
 export interface ServerUse {

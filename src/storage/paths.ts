@@ -5,7 +5,7 @@
  * a value of the wrong form, so no path can leave the home.
  */
 import { assert } from '../errors.js'
-import { foldName, isUuid } from '../format.js'
+import { foldName, HOME_ACCOUNT, isUuid } from '../format.js'
 import { isTemporaryName } from '../host/disk/temporary.js'
 import { isSelftestPlace } from '../host/selftest/place.js'
 import { sha256Hex } from '../start/hash.js'
@@ -74,6 +74,16 @@ export class HomePaths {
   get removed(): string {
     return `${this.root}/removed`
   }
+  /** One file for each agent with a cap, and one for the home. */
+  get budgets(): string {
+    return `${this.root}/budgets`
+  }
+  account(scope: string): string {
+    return `${this.budgets}/${scope === HOME_ACCOUNT ? scope : uuid(scope)}`
+  }
+  accountLock(scope: string): string {
+    return `${this.account(scope)}.lock`
+  }
   get slots(): string {
     return `${this.root}/slots`
   }
@@ -88,8 +98,8 @@ export class HomePaths {
 
   /** All files of the format except home.json and config.json are in these directories. */
   get directories(): string[] {
-    const { agents, roots, operator, unclean, boots, gone, moves, removed, slots, servers } = this
-    return [agents, roots, operator, unclean, boots, gone, moves, removed, slots, servers]
+    const { agents, roots, operator, unclean, boots, gone, moves, removed, budgets, slots, servers } = this
+    return [agents, roots, operator, unclean, boots, gone, moves, removed, budgets, slots, servers]
   }
 
   server(agentId: string): string {

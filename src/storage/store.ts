@@ -11,6 +11,7 @@
 import type { Unframed } from './log/frame.js'
 import type { LogReader } from './log/reader.js'
 import type {
+  Accounts,
   BlobReference,
   Contents,
   EndedMoves,
@@ -101,6 +102,8 @@ export interface Store {
   readonly hosts: GoneHosts
   readonly moves: EndedMoves
   readonly removed: RemovedAgents
+  /** Undefined in a store without budgets: no cap can be set in its homes. */
+  readonly accounts?: Accounts
   readonly contents: Contents
   /**
    * Takes one of the slots of a pool. Undefined if other processes have them all. A released slot is free in the next turn of the

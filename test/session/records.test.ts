@@ -1,14 +1,10 @@
-import { appendFileSync, existsSync, readFileSync, writeFileSync } from 'node:fs'
+import { existsSync, readFileSync, writeFileSync } from 'node:fs'
 import { join } from 'node:path'
 import { describe, expect, test } from 'vitest'
 import { z } from 'zod'
 import { RECORDS } from '../../src/schema/records.js'
 import type { Actor } from '../../src/schema/types.js'
-import { openForRead } from '../../src/session/load.js'
 import { type NewRecord, type RecordKind, wrongShape } from '../../src/session/records.js'
-import { frame } from '../../src/storage/log/frame.js'
-import { newSession, startedRun } from '../support/sessions.js'
-import { tempStore } from '../support/temp.js'
 
 const ID = '0b9f6c1e-6f0a-4c55-9a3b-2f1f5a3c7d10'
 const BLOB = { blob: 'a'.repeat(64), bytes: 70_000 }
@@ -57,6 +53,7 @@ const EXAMPLES: { [K in RecordKind]: Required<Omit<NewRecord<K>, 'kind'>> } = {
     host_name: 'web-2',
     on_unknown: ['shell=stop'],
     context: 'turn',
+    budget: [{ unit: 'tokens', max: 2_000_000, per: 'day' }],
     workspace_scope: 'any',
     actor: ACTOR,
   },
@@ -74,6 +71,7 @@ const EXAMPLES: { [K in RecordKind]: Required<Omit<NewRecord<K>, 'kind'>> } = {
     host_name: 'web-2',
     on_unknown: [],
     context: 'last:3',
+    budget: [{ unit: 'usd', max: 5 }],
     forgets_refusals: true,
     workspace_scope: 'host',
     actor: ACTOR,
@@ -143,6 +141,7 @@ const EXAMPLES: { [K in RecordKind]: Required<Omit<NewRecord<K>, 'kind'>> } = {
     not_before: '2026-11-20T11:00:00.000Z',
     clock: CLOCK,
     why: 'too many requests',
+    needs: { tokens: 7 },
     usage: USAGE,
     models: MODELS,
   },
@@ -187,6 +186,13 @@ const EXAMPLES: { [K in RecordKind]: Required<Omit<NewRecord<K>, 'kind'>> } = {
     usage: USAGE,
     models: MODELS,
   },
+  'budget.held': {
+    run_id: ID,
+    amounts: { tokens: 9, usd: 0.5, turns: 1, requests: 1, time_ms: 7 },
+    windows: { hour: '2026-11-20T10', day: '2026-11-20', week: '2026-W47', month: '2026-11' },
+    cached_weight: 0.1,
+  },
+  'budget.granted': { run_id: ID, amounts: { tokens: 9 }, windows: { day: '2026-11-20' }, once: true },
   'model.requested': { run_id: ID },
   'model.responded': {
     run_id: ID,
@@ -427,6 +433,16 @@ const KINDS = Object.keys(RECORDS) as RecordKind[]
 /** Invalid values of each field. */
 const SPOILED: Record<string, unknown[]> = {
   actor: [null, 'ana', {}, { face: 'door' }, { ...ACTOR, uid: '0' }, { ...ACTOR, claims: { name: 7 } }],
+  budget: [
+    7,
+    [{ unit: 'words', max: 1 }],
+    [{ unit: 'usd', max: -1 }],
+    [{ unit: 'usd', max: 1, per: 'year' }],
+  ],
+  needs: [7, { tokens: -1 }, { tokens: 0.5 }],
+  amounts: [7, { usd: -1 }, { turns: 0.5 }],
+  windows: [7, { day: 7 }],
+  cached_weight: [2, -1],
   allowed_by: ['set', 5],
   workspace_scope: ['all', 7],
   forgets_refusals: ['yes', 0],
@@ -636,41 +652,6 @@ test('every kind and field of format 1 is still there', () => {
     return !isThere || (line !== kind && !fieldsOf(kind as RecordKind).includes(line.trim()))
   })
   expect(missing).toEqual([])
-})
-
-describe('the reserved wait for a budget', () => {
-  const run_id = ID
-  const start: NewRecord[] = [{ kind: 'session.activated', boot_id: 'b' }, startedRun(run_id)]
-  const RECORDS_OF_IT: NewRecord[] = [
-    { kind: 'run.waiting', run_id, wait: 'budget' },
-    { kind: 'token.minted', run_id, token_id: ID, hash: 'h', expires_at: CLOCK.at, wait: 'budget' },
-  ]
-
-  test.each(RECORDS_OF_IT)('is not written in $kind', async (record) => {
-    const session = await newSession(tempStore())
-    session.append(start)
-    const refused = expect.objectContaining({ message: expect.stringContaining('wait budget') })
-    expect(() => session.append([record])).toThrow(refused)
-    await session.abandon()
-  })
-
-  test.each(RECORDS_OF_IT)('is refused as newer in $kind', async (record) => {
-    const store = tempStore()
-    const session = await newSession(store)
-    session.append(start)
-    const seq = session.state.last_seq + 1
-    await session.abandon()
-    appendFileSync(
-      store.local.logPath(session.id),
-      frame({ seq, ts: CLOCK.at, batch: [seq, seq], ...record }),
-    )
-    expect(() => openForRead(store, session.id)).toThrow(
-      expect.objectContaining({
-        code: 'UNKNOWN_FORMAT',
-        message: expect.stringContaining('does not know wait budget'),
-      }),
-    )
-  })
 })
 
 function indexIn(order: string[], kind: string): number {

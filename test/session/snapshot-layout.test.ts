@@ -73,6 +73,7 @@ test('the schema of the snapshot has the fields of the file, in their order', ()
     refused,
     { kind: 'session.configured', allow: ['shell'], on_unknown: ['shell=stop'], context: 'turn' },
     SET,
+    { kind: 'session.configured', budget: [{ unit: 'tokens', max: 9 }] },
   ])
   const { moved } = encodeBatch(undefined, [CREATED, MOVED]).state
   const whole = { ...state, timed_out: 1, ...(moved && { moved }) }

@@ -1,5 +1,6 @@
 /** The records of the session itself: its settings, its life, control messages, its clock. */
 import { z } from 'zod'
+import { cap } from '../budget.js'
 import {
   blob,
   content,
@@ -50,6 +51,7 @@ export const session = {
     allow: z.array(text).optional(),
     on_unknown: rules.optional(),
     context: context.optional().describe('Absent: `all`.'),
+    budget: z.array(cap).optional().describe('The caps of the agent and everything below it.'),
     ...place,
     workspace_scope,
     actor: actor.describe('Its creator. Absent for an agent of `spawn_agent`.'),
@@ -70,6 +72,7 @@ export const session = {
         .describe('The new entries of `allow` come from `approve --always`. Absent: from `set`.'),
       on_unknown: rules.optional(),
       context: context.optional(),
+      budget: z.array(cap).optional().describe('An empty one removes the caps.'),
       metadata: metadata.optional().describe('Null removes a key.'),
       forgets_refusals: flag.optional().describe('A person has dismissed the refused messages.'),
       ...place,

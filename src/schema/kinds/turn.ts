@@ -1,5 +1,6 @@
 /** The records of a turn and of its provider. */
 import { z } from 'zod'
+import { amounts } from '../budget.js'
 import { askedFields } from '../message-fields.js'
 import {
   ask,
@@ -67,13 +68,16 @@ export const run = {
   }),
   'run.waiting': kind('The run is parked, and its process exits. Written again when the token is replaced.', {
     run_id,
-    wait: waitKind.describe('`tool_result`: for the result of a call from elsewhere. `budget` is reserved.'),
+    wait: waitKind.describe(
+      '`tool_result`: for the result of a call from elsewhere. `budget`: a cap is reached.',
+    ),
     asks: z.array(ask).optional(),
     token_id: token_id.optional().describe('Absent for `not_before`.'),
     deadline_at: time.optional(),
-    not_before: time.optional(),
+    not_before: time.optional().describe('With `budget`: when its window refills. Absent if it does not.'),
     clock: reading.optional(),
-    why: text.optional().describe('The error behind `not_before`.'),
+    why: text.optional().describe('The error behind `not_before`. With `budget`: the cap that is reached.'),
+    needs: amounts.optional().describe('With `budget`: the most that the next request may use.'),
     ...programUsage,
   }),
   'run.completed': kind('The turn ended with its reply.', {

@@ -10,6 +10,7 @@
 import { SessionStateError } from '../../errors.js'
 import type { SessionRecord } from '../records.js'
 import type { Location, State } from '../state.js'
+import { foldBudget } from './budget.js'
 import { channelAnnounced, channelCursor, channelHandled, channelReceived } from './channel.js'
 import { rebaseClock } from './clock.js'
 import {
@@ -66,6 +67,15 @@ export function fold(state: State | undefined, record: SessionRecord, at: Locati
   }
   const next = apply({ ...state }, record, at)
   if (next.schedules !== undefined) next.schedules = withScheduledRun(next.schedules, record, state)
+  if (
+    next.budget !== undefined ||
+    record.kind.startsWith('budget.') ||
+    record.kind === 'session.configured'
+  ) {
+    const budget = foldBudget(state, next, record)
+    if (budget === undefined) delete next.budget
+    else next.budget = budget
+  }
   next.updated_at = record.ts
   next.last_seq = at.seq
   next.last_offset = at.offset
@@ -124,7 +134,7 @@ function apply(next: State, record: SessionRecord, at: Location): State {
       const run = openRun(next, record.run_id)
       countUsage(next, waitingRun(run, record, at), record.usage)
       // A program that asks has received the seed.
-      if (record.wait !== 'not_before') next.isSeedDue = false
+      if (record.wait !== 'not_before' && record.wait !== 'budget') next.isSeedDue = false
       // A rotated token does not change the status, so watchers get no notice.
       return run.wait === null ? foldParked(next, at) : next
     }
@@ -327,6 +337,8 @@ function apply(next: State, record: SessionRecord, at: Location): State {
     case 'session.seeded':
       return { ...next, provider_state: null, seed: at, isSeedDue: true }
     case 'status.derived':
+    case 'budget.held':
+    case 'budget.granted':
       return next
   }
 }

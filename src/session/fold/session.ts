@@ -51,6 +51,7 @@ export function foldCreated(record: NewRecord<'session.created'> & Place, at: Lo
     ...placeOf(record, record.workspace_scope ?? 'host'),
     ...contextOf(record.context),
     ...rulesOf(record.on_unknown),
+    ...(record.budget === undefined || record.budget.length === 0 ? {} : { budget: { caps: record.budget } }),
   }
 }
 

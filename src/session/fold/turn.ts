@@ -80,7 +80,7 @@ export function isFirstLate({ parent, timed_out = 0 }: State, { requests, start 
 /** Parks the run. Its agent program has exited and starts again when the run continues. A rate limit does not undo a decision. */
 export function waitingRun(run: Run, record: NewRecord<'run.waiting'>, at: Location): Run {
   const phase = run.phase === 'launched' ? 'started' : run.phase
-  const answer = record.wait === 'not_before' ? run.answer : null
+  const answer = record.wait === 'not_before' || record.wait === 'budget' ? run.answer : null
   return { ...run, phase, process: null, answer, wait: waitOf(record, at) }
 }
 
@@ -94,7 +94,12 @@ function waitOf(record: NewRecord<'run.waiting'>, at: Location): Wait {
     not_before: record.not_before ?? null,
     clock: record.clock ?? null,
     call_ids: (record.asks ?? []).map(({ call_id }) => call_id),
+    ...(record.wait === 'budget' ? budgetOf(record) : {}),
   }
+}
+
+function budgetOf({ why, needs }: NewRecord<'run.waiting'>): Pick<Wait, 'why' | 'needs'> {
+  return { ...(why === undefined ? {} : { why }), ...(needs === undefined ? {} : { needs }) }
 }
 
 export function foldResumed(run: Run, record: NewRecord<'run.resumed'>, tokens: TokenEntry[]): Run {

@@ -5,6 +5,7 @@
  *
  * A case throws an Error that names the broken promise.
  */
+import { accountCases } from './accounts.js'
 import { agentCases } from './agents.js'
 import type { NewHome, StoreCase } from './case.js'
 import { leaseCases } from './leases.js'
@@ -22,6 +23,7 @@ export function storeCases(newHome: NewHome): StoreCase[] {
     ...mailCases(newHome),
     ...nameCases(newHome),
     ...otherCases(newHome),
+    ...accountCases(newHome),
     ...turnEndCases(newHome),
   ]
 }

@@ -4,6 +4,7 @@ import { clock, sleep } from '../../../src/clock.js'
 import { SubstratError } from '../../../src/errors.js'
 import { bootId, hostName } from '../../../src/host/identity.js'
 import type {
+  Account,
   GoneHost,
   Holder,
   KeyIndexEnd,
@@ -59,6 +60,13 @@ export class MemoryHome {
   /** By the id of the agent and that of the move. */
   readonly endedMoves = new Set<string>()
   readonly removed = new Map<string, RemovedAgent>()
+  readonly accounts = new Map<string, Account>()
+
+  account(scope: string): Account {
+    const known = this.accounts.get(scope) ?? { isTrusted: false, entries: [] }
+    this.accounts.set(scope, known)
+    return known
+  }
   config: Buffer | undefined
   private readonly named = new Map<string | null, MemoryNames>()
 

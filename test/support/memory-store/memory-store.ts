@@ -12,6 +12,7 @@ import { finderOf } from '../../../src/storage/log/needle.js'
 import { LogReader } from '../../../src/storage/log/reader.js'
 import { HomePaths } from '../../../src/storage/paths.js'
 import {
+  type Accounts,
   agentGone,
   type Batch,
   type Birth,
@@ -283,6 +284,24 @@ export class MemoryStore implements Store {
         agentId,
         removed: structuredClone(this.home.removed.get(agentId)) as RemovedAgent,
       })),
+  }
+
+  readonly accounts: Accounts = {
+    isUsed: true,
+    open: (scope) => void this.home.account(scope),
+    read: (scope) => structuredClone(this.home.account(scope)),
+    exchange: async (scopes, _command, decide) => {
+      const known = scopes.map((scope) => this.home.account(scope))
+      decide(structuredClone(known)).forEach((entries, index) => {
+        const account = known[index]
+        if (entries === undefined || account === undefined) return
+        const others = account.isTrusted
+          ? account.entries.filter(({ agentId }) => entries.every((entry) => entry.agentId !== agentId))
+          : []
+        account.entries = [...others, ...structuredClone(entries)]
+        account.isTrusted = true
+      })
+    },
   }
 
   readonly hosts: GoneHosts = {
